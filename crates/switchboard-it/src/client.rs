@@ -255,7 +255,7 @@ impl Client {
         let code = match &mut self.child {
             Some(child) => {
                 let status = tokio::time::timeout(DEADLINE, child.wait()).await;
-                status.expect("the program ends").expect("it can be waited for").code()
+                status.expect("the program ends").expect("a child can be waited for").code()
             }
             None => None,
         };

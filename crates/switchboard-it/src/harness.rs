@@ -339,7 +339,8 @@ impl Troupe {
 impl InProcess for Troupe {
     fn serve(&self, end: End) -> Pin<Box<dyn Future<Output = ()> + Send>> {
         let before = self.connections.fetch_add(1, Ordering::Relaxed);
-        let script = self.acts.get(before).or(self.acts.last()).expect("at least one act");
+        let script =
+            self.acts.get(before).or(self.acts.last()).expect("a sequence has at least one script");
         let acting =
             act(Arc::clone(script), self.state.clone(), end.reader, end.writer, tokio::io::sink());
         Box::pin(async move {

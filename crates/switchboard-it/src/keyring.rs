@@ -167,7 +167,7 @@ async fn create(
     let attributes = properties.remove(ATTRIBUTES).expect("an item has attributes");
     let attributes = HashMap::<String, String>::try_from(attributes)?;
     let secret = String::from_utf8(value).expect("our secrets are text");
-    assert!(replace, "an item is replaced");
+    assert!(replace, "the product replaces existing items");
     let at = matching(items, &attributes).first().map(ToString::to_string);
     let at = {
         let mut items = items.lock().unwrap_or_else(PoisonError::into_inner);

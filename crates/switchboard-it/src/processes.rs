@@ -81,7 +81,7 @@ pub async fn until(what: &str, mut condition: impl FnMut() -> bool) {
         }
     };
     if tokio::time::timeout(DEADLINE, waiting).await.is_err() {
-        panic!("timed out: {what}");
+        panic!("timed out waiting until {what}");
     }
 }
 

@@ -123,7 +123,9 @@ impl Installed {
         reason = "the program under test, which no Spawner may own"
     )]
     pub fn command(&self) -> Command {
-        let fixtures = Path::new(self.programs.fixture_server).parent().expect("a file");
+        let fixtures = Path::new(self.programs.fixture_server)
+            .parent()
+            .expect("the program is in a directory");
         let mut command = Command::new(self.programs.switchboard);
         command
             .env_clear()
@@ -156,7 +158,7 @@ impl Installed {
         let _unread = stdin.write_all(input.as_bytes()).await;
         drop(stdin);
         let output = tokio::time::timeout(DEADLINE, child.wait_with_output()).await;
-        let output = output.expect("a command ends").expect("its output can be read");
+        let output = output.expect("the command ends in time").expect("its output can be read");
         let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("a program writes text");
         Ran { code: output.status.code(), stdout: text(output.stdout), stderr: text(output.stderr) }
     }
@@ -169,11 +171,13 @@ impl Installed {
         typed: &str,
     ) -> Ran {
         let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY;
-        let ours = rustix::pty::openpt(flags).expect("a terminal can be had");
-        rustix::pty::unlockpt(&ours).expect("it is ours");
-        let name = rustix::pty::ptsname(&ours, Vec::new()).expect("it has a name");
+        let ours = rustix::pty::openpt(flags).expect("a pseudo-terminal is available");
+        rustix::pty::unlockpt(&ours).expect("the terminal is new");
+        let name = rustix::pty::ptsname(&ours, Vec::new()).expect("the terminal has a name");
         let name = Path::new(OsStr::from_bytes(name.as_bytes())).to_owned();
-        let open = || File::options().read(true).write(true).open(&name).expect("it can be opened");
+        let open = || {
+            File::options().read(true).write(true).open(&name).expect("the terminal can be opened")
+        };
         let mut command = self.command();
         command.args(args).stdin(open()).stderr(open()).stdout(Stdio::piped());
         let child = command.spawn().expect("the program starts");
@@ -181,7 +185,7 @@ impl Installed {
         drop(command);
         let mut ours = File::from(ours);
         let keyboard = ours.try_clone().expect("a descriptor can be copied");
-        let mut typist = Typist::new(child.id().expect("it runs"), keyboard, typed, b"");
+        let mut typist = Typist::new(child.id().expect("the program runs"), keyboard, typed, b"");
         let watched = tokio::task::spawn_blocking(move || {
             let (mut shown, mut part) = (Vec::new(), [0; 4096]);
             // Reading from a terminal without a process fails.
@@ -192,7 +196,7 @@ impl Installed {
             String::from_utf8(shown).expect("a program writes text").replace('\r', "")
         });
         let output = tokio::time::timeout(DEADLINE, child.wait_with_output()).await;
-        let output = output.expect("a command ends").expect("its output can be read");
+        let output = output.expect("the command ends in time").expect("its output can be read");
         let stdout = String::from_utf8(output.stdout).expect("a program writes text");
         let stderr = watched.await.expect("a terminal can be read");
         Ran { code: output.status.code(), stdout, stderr }
@@ -219,7 +223,10 @@ impl Installed {
         let mut words = BufReader::new(child.stderr.take().expect("stderr is piped")).lines();
         let address = loop {
             let line = tokio::time::timeout(DEADLINE, words.next_line()).await;
-            let line = line.expect("a line in time").expect("text").expect("it listens");
+            let line = line
+                .expect("a line in time")
+                .expect("UTF-8")
+                .expect("the server listens before it ends");
             if let Some(url) = line.strip_prefix("Serving MCP at http://") {
                 break url.strip_suffix("/mcp").expect("a URL").parse().expect("an address");
             }
@@ -234,7 +241,8 @@ impl Installed {
             text
         });
         let token = self.home.path().join("switchboard/state/http-token");
-        let token = fs::read_to_string(token).expect("there is a token").trim().to_owned();
+        let token =
+            fs::read_to_string(token).expect("`serve --http` wrote its token").trim().to_owned();
         HttpServer { child, address, token, stderr }
     }
 
@@ -264,20 +272,20 @@ impl HttpServer {
     }
 
     pub fn pid(&self) -> u32 {
-        self.child.id().expect("it runs")
+        self.child.id().expect("the program runs")
     }
 
     /// Sends SIGTERM.
     pub fn terminate(&self) {
         let pid = self.pid();
         let pid = Pid::from_raw(pid.try_into().expect("a process id")).expect("a process id");
-        rustix::process::kill_process(pid, Signal::TERM).expect("it runs");
+        rustix::process::kill_process(pid, Signal::TERM).expect("the program runs");
     }
 
     /// Waits for its end; returns the exit code and the standard error since it listens.
     pub async fn ended(mut self) -> (Option<i32>, String) {
         let status = tokio::time::timeout(DEADLINE, self.child.wait()).await;
-        let status = status.expect("it ends").expect("it can be waited for");
+        let status = status.expect("the server ends in time").expect("a child can be waited for");
         (status.code(), self.stderr.await.expect("reading cannot panic"))
     }
 }

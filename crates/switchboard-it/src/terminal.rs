@@ -64,7 +64,7 @@ impl Typist {
         if another && screen.ends_with(b" ") && self.is_waited_for() {
             let line = self.lines.pop_front();
             let typed = line.as_deref().unwrap_or(self.at_the_end);
-            self.keyboard.write_all(typed).expect("a terminal takes a few lines");
+            self.keyboard.write_all(typed).expect("the terminal accepts the input");
             self.answered = screen.len();
         }
     }
@@ -98,7 +98,7 @@ pub async fn run_with_type_ahead(command: &mut Command, early: &str) -> Shown {
 async fn run_after(early: &[u8], command: &mut Command, typed: &str) -> Shown {
     let (ours, theirs) = open();
     let mut keyboard = File::from(ours.try_clone().expect("a descriptor can be copied"));
-    keyboard.write_all(early).expect("a terminal takes a few lines");
+    keyboard.write_all(early).expect("the terminal accepts the input");
     let child = start_at(command, &theirs);
     drop(theirs);
     let mut typist = Typist::new(id(&child), keyboard, typed, END_OF_INPUT);
@@ -154,7 +154,7 @@ impl Watched {
     }
 
     pub fn types(&mut self, text: &str) {
-        self.keyboard.write_all(text.as_bytes()).expect("a terminal takes a few lines");
+        self.keyboard.write_all(text.as_bytes()).expect("the terminal accepts the input");
     }
 
     /// Presses Ctrl-C.
@@ -164,13 +164,13 @@ impl Watched {
 
     /// The modes of the terminal.
     pub fn modes(&self) -> Termios {
-        tcgetattr(&self.keyboard).expect("it is a terminal")
+        tcgetattr(&self.keyboard).expect("the descriptor is a terminal")
     }
 
     /// Waits for the end.
     pub async fn ended(&mut self) -> Shown {
         let status = tokio::time::timeout(DEADLINE, self.child.wait()).await;
-        let status = status.expect("a command ends").expect("it can be waited for");
+        let status = status.expect("the command ends in time").expect("a child can be waited for");
         (&mut self.watching).await.expect("reading cannot panic");
         let screen = self.screen.borrow().clone();
         Shown { code: status.code(), screen }
@@ -178,7 +178,7 @@ impl Watched {
 }
 
 fn id(child: &Child) -> u32 {
-    child.id().expect("it runs")
+    child.id().expect("the program runs")
 }
 
 fn start(command: &mut Command) -> (Child, OwnedFd) {
@@ -210,7 +210,7 @@ async fn finish(
         String::from_utf8_lossy(&follow(ours, &mut look)).into_owned()
     });
     let status = tokio::time::timeout(DEADLINE, child.wait()).await;
-    let status = status.expect("a command ends").expect("it can be waited for");
+    let status = status.expect("the command ends in time").expect("a child can be waited for");
     let screen = screen.await.expect("reading cannot panic");
     Shown { code: status.code(), screen }
 }
@@ -228,10 +228,12 @@ fn follow(ours: OwnedFd, mut look: impl FnMut(&[u8])) -> Vec<u8> {
 
 /// Our side and the program's.
 fn open() -> (OwnedFd, OwnedFd) {
-    let ours = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a terminal can be made");
-    grantpt(&ours).and_then(|()| unlockpt(&ours)).expect("it is ours");
-    let name = ptsname(&ours, Vec::new()).expect("it has a name");
+    let ours =
+        openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a pseudo-terminal is available");
+    grantpt(&ours).and_then(|()| unlockpt(&ours)).expect("the terminal is new");
+    let name = ptsname(&ours, Vec::new()).expect("the terminal has a name");
     let flags = OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC;
-    let theirs = rustix::fs::open(&*name, flags, Mode::empty()).expect("it can be opened");
+    let theirs =
+        rustix::fs::open(&*name, flags, Mode::empty()).expect("the terminal can be opened");
     (ours, theirs)
 }

@@ -80,7 +80,7 @@ fn challenge(
         }
     };
     let mut response = empty(status);
-    let text = text.parse().expect("a test's challenge is a header");
+    let text = text.parse().expect("a scripted challenge is a valid header value");
     response.headers_mut().insert(WWW_AUTHENTICATE, text);
     response
 }

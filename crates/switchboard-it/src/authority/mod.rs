@@ -72,7 +72,7 @@ impl Authority {
             Layout::Together => (None, mcp_origin.clone()),
             Layout::Apart => {
                 let port = socket(0);
-                let address = port.local_addr().expect("it has an address");
+                let address = port.local_addr().expect("a bound socket has an address");
                 (Some(port), format!("http://{address}"))
             }
         };
@@ -101,7 +101,7 @@ impl Authority {
 
     pub fn open(&mut self) {
         let Some(port) = &self.port else { return };
-        let port = port.local_addr().expect("it has an address").port();
+        let port = port.local_addr().expect("a bound socket has an address").port();
         let listener = socket(port).listen(1024).expect("the port is reserved");
         self.desk = Some(self.stage.serve(listener, Role::Authority));
     }
@@ -184,12 +184,12 @@ impl Stage {
 }
 
 fn origin(listener: &TcpListener) -> String {
-    format!("http://{}", listener.local_addr().expect("it has an address"))
+    format!("http://{}", listener.local_addr().expect("a bound socket has an address"))
 }
 
 /// A socket that can share the port of the authorization server.
 fn socket(port: u16) -> TcpSocket {
-    let socket = TcpSocket::new_v4().expect("a socket can be had");
+    let socket = TcpSocket::new_v4().expect("a socket can be created");
     socket.set_reuseport(true).expect("a socket can share its port");
     socket.bind(([127, 0, 0, 1], port).into()).expect("a free port");
     socket

@@ -277,7 +277,7 @@ async fn nothing_is_called_while_it_cannot_be_read_what_is_denied() {
                 "{}",
                 ran.stderr
             );
-            assert!(ran.stderr.contains("mcp.json"), "the place is named: {}", ran.stderr);
+            assert!(ran.stderr.contains("mcp.json"), "the message names the file: {}", ran.stderr);
         }
     }
 }

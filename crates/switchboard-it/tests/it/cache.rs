@@ -71,7 +71,7 @@ async fn a_damaged_cache_is_a_miss_and_is_written_anew() {
 }
 
 fn listed_file(home: &Home) -> PathBuf {
-    cache_files(home).pop().expect("a listing was kept")
+    cache_files(home).pop().expect("the listing was cached")
 }
 
 #[tokio::test(start_paused = true)]

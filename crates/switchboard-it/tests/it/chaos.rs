@@ -53,7 +53,7 @@ async fn a_client_that_reads_late_gets_every_answer_and_costs_little_memory() {
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
     let mut seen = vec![0; CALLS];
     while seen.contains(&0) {
-        let line = lines.next_line().await.unwrap().expect("an answer to each");
+        let line = lines.next_line().await.unwrap().expect("a response to each call");
         let frame: Value = serde_json::from_str(&line).unwrap();
         if let Some(id) = frame["id"].as_u64() {
             assert_eq!(text(&frame).len(), 19_000);

@@ -179,7 +179,7 @@ async fn lists_are_asked_for_anew_when_a_program_gives_another_token() {
             let lists = requests.iter().filter(|request| request.what() == "tools/list");
             let mut tokens: Vec<String> =
                 lists.map(|list| list.header("authorization").unwrap_or("-").to_owned()).collect();
-            // One for all pages.
+            // The pages of one listing count once.
             tokens.dedup();
             tokens
         };
@@ -211,7 +211,7 @@ async fn neither_the_cache_nor_its_names_tell_the_token() {
     list(&one, &entry, "").await;
     list(&other, &entry, "").await;
     assert_eq!(names(&one).len(), 1);
-    assert_ne!(names(&one), names(&other), "another key is another name");
+    assert_ne!(names(&one), names(&other), "another key gives another file name");
     let content = fs::read(one.path().join("switchboard/cache/listings").join(&names(&one)[0]));
     assert!(!String::from_utf8_lossy(&content.unwrap()).contains("canary"));
     // A cache with a damaged key is a miss.

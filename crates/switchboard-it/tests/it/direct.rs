@@ -159,7 +159,7 @@ async fn a_call_passes_the_same_gate_as_everywhere() {
     let mut client = installed.connect(json!({ "elicitation": {} })).await;
     let zoomed = client.ask("tools/call", call("ace_zoom", json!({ "by": 2.50 }))).await;
     assert_eq!(text(&zoomed), r#"{"by":2.5}"#);
-    assert_eq!(zoomed["result"]["_meta"], Value::Null, "details are for Pi alone");
+    assert_eq!(zoomed["result"]["_meta"], Value::Null, "only Pi gets details in `_meta`");
     let misfit = client.ask("tools/call", call("ace_zoom", json!({}))).await;
     assert!(text(&misfit).contains("`by`"), "{misfit}");
     assert_eq!(misfit["result"]["isError"], true);

@@ -483,7 +483,7 @@ fn approved_after_typing(override_file: Option<&str>) -> bool {
     let typed = [NewServer { name: ServerName::new("local").unwrap(), entry }];
     editor.add(Scope::Project, &typed, Existing::Refuse, Effect::Written).unwrap();
     let before = load(&environment, &paths, &options).unwrap();
-    assert!(!before.config.servers.contains_key("local"), "nothing is trusted by being written");
+    assert!(!before.config.servers.contains_key("local"), "writing a server does not trust it");
     editor.approve_added(&typed).unwrap();
     load(&environment, &paths, &options).unwrap().config.servers.contains_key("local")
 }

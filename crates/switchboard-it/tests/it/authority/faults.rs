@@ -232,7 +232,7 @@ async fn the_lifetime_of_a_token_is_told_as_it_is_told() {
         let raw = Raw::with(Setup { expires_in, ..Setup::default() }).await;
         let tokens = raw.sign_in(&[]).await;
         assert_eq!(tokens.get("expires_in").cloned(), expected, "{expires_in:?}");
-        assert_eq!(raw.status(&tokens).await, INSIDE, "it holds for as long as ever");
+        assert_eq!(raw.status(&tokens).await, INSIDE, "the true lifetime is unchanged");
     }
 }
 

@@ -144,7 +144,7 @@ async fn a_replayed_refresh_token_is_seen_and_ends_its_family() {
         assert_eq!(raw.status(tokens).await, 401);
         assert_eq!(error(&raw.refresh(tokens, &[]).await).1, "invalid_grant");
     }
-    assert_eq!(raw.status(&other).await, INSIDE, "another sign-in goes on");
+    assert_eq!(raw.status(&other).await, INSIDE, "another sign-in stays valid");
     let record = raw.authority.ledger().now();
     assert_eq!((record.redemptions, record.replays, record.revocations), (1, 2, 1));
 }
