@@ -1,4 +1,4 @@
-//! An MCP client over pipes, on bytes and JSON values alone: it shares no code with the product.
+//! An MCP client over pipes on raw bytes and JSON values: it shares no code with the product.
 
 use std::collections::VecDeque;
 use std::process::Stdio;
@@ -10,13 +10,13 @@ use tokio::process::{Child, Command};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 
-/// How long anything may take; a test that waits for so long has failed.
+/// The limit for every operation; a test that reaches it fails.
 const DEADLINE: Duration = Duration::from_secs(50);
 
-/// The same where the clock is paused, and jumps to whatever is due next.
+/// The limit on a paused clock, which jumps to the next timer.
 const PAUSED_DEADLINE: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// A program that speaks MCP on its standard streams, which is killed when the client is dropped; or
+/// A client of a program on its standard streams, which is killed when the client is dropped, or of
 /// a face in this process, which ends with the streams.
 pub struct Client {
     child: Option<Child>,
@@ -25,27 +25,27 @@ pub struct Client {
     said: watch::Receiver<String>,
     stderr: Option<JoinHandle<()>>,
     deadline: Duration,
-    /// Frames that came while another one was waited for.
+    /// Frames that arrived while the client waited for another one.
     set_aside: VecDeque<Value>,
     last_id: u64,
     pub user: User,
 }
 
-/// Who answers the questions of the server.
+/// The user who answers elicitations and other server-to-client requests.
 #[derive(Debug, Default)]
 pub struct User {
-    /// What they will say, in order: the whole result of a question.
+    /// The results of the next requests, in order.
     pub answers: VecDeque<Value>,
-    /// The params of each question.
+    /// The params of each request so far.
     pub asked: Vec<Value>,
 }
 
-/// What a program left behind.
+/// The exit code, unread frames and standard error of a client that ended.
 #[derive(Debug)]
 pub struct Ended {
-    /// `None` if a signal ended it, or if it was no program.
+    /// `None` after a signal, or for a face in this process.
     pub code: Option<i32>,
-    /// Frames that nobody waited for.
+    /// Frames that were not read before.
     pub frames: Vec<Value>,
     pub stderr: String,
 }
@@ -59,11 +59,11 @@ impl Client {
             .kill_on_drop(true)
             .spawn()
             .expect("the program starts");
-        let stdin = child.stdin.take().expect("a pipe was asked for");
-        let stdout = child.stdout.take().expect("a pipe was asked for");
-        let mut words = child.stderr.take().expect("a pipe was asked for");
+        let stdin = child.stdin.take().expect("stdin is piped");
+        let stdout = child.stdout.take().expect("stdout is piped");
+        let mut words = child.stderr.take().expect("stderr is piped");
         let (saying, said) = watch::channel(String::new());
-        // Ends with its pipe, which ends with the child.
+        // Ends when the child closes the pipe.
         let stderr = tokio::spawn(async move {
             let mut part = [0; 4096];
             while let Ok(length @ 1..) = words.read(&mut part).await {
@@ -82,7 +82,7 @@ impl Client {
     ) -> Self {
         let mut reader = BufReader::new(reader);
         let (sender, lines) = mpsc::unbounded_channel();
-        // Ends with what it reads from.
+        // Ends at the end of `reader`.
         tokio::spawn(async move {
             loop {
                 let mut line = Vec::new();
@@ -109,14 +109,14 @@ impl Client {
         self.child.as_ref().and_then(Child::id).expect("the program runs")
     }
 
-    /// Waits until the program has written this to its standard error.
+    /// Waits until the standard error contains `words`.
     pub async fn has_said(&mut self, words: &str) {
         let said = self.said.wait_for(|text| text.contains(words));
         let said = tokio::time::timeout(DEADLINE, said).await;
-        said.expect("the program says so in time").expect("it says so before it ends");
+        said.expect("the program writes it in time").expect("the program writes it before it ends");
     }
 
-    /// Shakes hands and returns the server's result.
+    /// Sends `initialize` and returns the server's result.
     pub async fn initialize(&mut self, revision: &str, capabilities: Value) -> Value {
         let params = json!({
             "protocolVersion": revision,
@@ -128,7 +128,7 @@ impl Client {
         answer["result"].clone()
     }
 
-    /// Sends bytes as they are.
+    /// Sends raw bytes.
     pub async fn send_bytes(&mut self, bytes: &[u8]) {
         let stdin = self.stdin.as_mut().expect("the input is open");
         stdin.write_all(bytes).await.expect("the program reads");
@@ -147,7 +147,7 @@ impl Client {
         id
     }
 
-    /// Sends a request and waits for the whole answer, with `result` or `error`.
+    /// Sends a request and waits for the whole response, with `result` or `error`.
     pub async fn ask(&mut self, method: &str, params: Value) -> Value {
         let id = self.request(method, params).await;
         self.answer_to(&id).await
@@ -158,14 +158,14 @@ impl Client {
         self.request("tools/call", json!({ "name": "mcp", "arguments": arguments })).await
     }
 
-    /// The text that the `mcp` tool gives.
+    /// Calls the `mcp` tool and returns its text.
     pub async fn mcp(&mut self, arguments: Value) -> String {
         let id = self.call(arguments).await;
         text(&self.answer_to(&id).await)
     }
 
-    /// Waits for the answer with this id. Questions of the server are answered meanwhile, and
-    /// everything else is set aside.
+    /// Waits for the response with this id. Server-to-client requests are answered meanwhile, and
+    /// all other frames are set aside.
     pub async fn answer_to(&mut self, id: &Value) -> Value {
         let is_answer = |frame: &Value| frame.get("method").is_none() && frame["id"] == *id;
         if let Some(at) = self.set_aside.iter().position(is_answer) {
@@ -185,7 +185,7 @@ impl Client {
         }
     }
 
-    /// The next frame, whatever it is.
+    /// The next frame of any kind.
     pub async fn next(&mut self) -> Value {
         match self.set_aside.pop_front() {
             Some(frame) => frame,
@@ -199,25 +199,26 @@ impl Client {
         self.send(&json!({ "jsonrpc": "2.0", "id": question["id"], "result": answer })).await;
     }
 
-    /// The next line to the byte.
+    /// The next line, unparsed.
     pub async fn line(&mut self) -> String {
         let line = self.read_line().await.expect("a line before the end of the output");
         String::from_utf8(line).expect("a frame is text")
     }
 
-    /// The next line; `None` if the program writes this to its standard error first.
+    /// The next line; `None` if `words` appear on the standard error first.
     pub async fn line_unless_said(&mut self, words: &str) -> Option<String> {
         let Self { lines, said, .. } = self;
         let waiting = async {
             tokio::select! {
                 line = lines.recv() => line,
                 said = said.wait_for(|text| text.contains(words)) => {
-                    said.expect("it says so before it ends");
+                    said.expect("the program writes it before it ends");
                     None
                 }
             }
         };
-        let line = tokio::time::timeout(DEADLINE, waiting).await.expect("one of them in time");
+        let line =
+            tokio::time::timeout(DEADLINE, waiting).await.expect("a line or the words in time");
         line.map(|line| String::from_utf8(line).expect("a frame is text"))
     }
 
@@ -236,16 +237,16 @@ impl Client {
         line.expect("the program writes in time")
     }
 
-    /// Closes the program's input, waits for its end and returns what it left.
+    /// Closes the program's input and waits for its end.
     pub async fn end(mut self) -> Ended {
         if let Some(mut stdin) = self.stdin.take() {
-            // A program may be gone already.
+            // The program may have ended already.
             let _closed = stdin.shutdown().await;
         }
         self.ended().await
     }
 
-    /// Waits for the end of the program, which something else brings about.
+    /// Waits for the end of the program without closing its input.
     pub async fn ended(mut self) -> Ended {
         let mut frames: Vec<Value> = self.set_aside.drain(..).collect();
         while let Some(frame) = self.read().await {
@@ -254,7 +255,7 @@ impl Client {
         let code = match &mut self.child {
             Some(child) => {
                 let status = tokio::time::timeout(DEADLINE, child.wait()).await;
-                status.expect("the program ends").expect("it can be waited for").code()
+                status.expect("the program ends").expect("a child can be waited for").code()
             }
             None => None,
         };
@@ -266,7 +267,7 @@ impl Client {
     }
 }
 
-/// All text of the result of a `tools/call`.
+/// The text of all content blocks of a `tools/call` result.
 pub fn text(answer: &Value) -> String {
     let blocks = answer["result"]["content"].as_array();
     let blocks = blocks.unwrap_or_else(|| panic!("no result of a tool: {answer}"));

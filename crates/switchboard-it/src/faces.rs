@@ -1,4 +1,4 @@
-//! The ways to ask Switchboard, so that one story can be played through each.
+//! The faces of Switchboard behind one trait, so that a scenario can run on each.
 
 use std::time::Duration;
 
@@ -10,25 +10,24 @@ use crate::harness::{Home, World, pass};
 use crate::http_client::HttpClient;
 use crate::program::{HttpServer, Installed, Programs};
 
-/// One running gateway behind one of its surfaces.
+/// One running gateway behind one of its faces.
 pub trait Face: Sized {
     /// Starts with a user's configuration, in a new home.
     fn open(programs: Programs, config: &str) -> impl Future<Output = Self>;
 
-    /// What a model gets for the arguments of one `mcp` call. A line `...` stands for what this
-    /// face says in words of its own.
+    /// The result text of one `mcp` call. A line `...` stands for text that differs on this face.
     fn ask(&mut self, arguments: &str) -> impl Future<Output = String>;
 
-    /// What the user will say when asked.
+    /// The user's answers to the next approval questions.
     fn will_answer(&mut self, answers: &[Answer]);
 
-    /// What the user was asked so far: the tool and its arguments.
+    /// The approval questions so far: the tool and its arguments.
     fn asked(&self) -> Vec<String>;
 
-    /// Lets time go by; a face with a real clock cannot, and no story asks it to.
+    /// Advances the paused clock; no scenario does this on a face with a real clock.
     fn advance(&mut self, time: Duration) -> impl Future<Output = ()>;
 
-    /// Ends, and starts again in the same home.
+    /// Restarts the gateway in the same home.
     fn restart(self) -> impl Future<Output = Self>;
 }
 
@@ -81,13 +80,13 @@ pub struct Served<C> {
 pub type Stdio = Served<Client>;
 pub type Http = Served<OverHttp>;
 
-/// One way for an MCP client to be connected.
+/// An MCP client on one transport.
 pub trait Connected: Sized {
     fn to(installed: &Installed) -> impl Future<Output = Self>;
     fn mcp(&mut self, arguments: Value) -> impl Future<Output = String>;
     fn user(&mut self) -> &mut User;
     fn asked(&self) -> &[Value];
-    /// Leaves, and the program ends.
+    /// Disconnects and ends the program.
     fn leave(self) -> impl Future<Output = ()>;
 }
 
@@ -113,7 +112,7 @@ impl Connected for Client {
     }
 }
 
-/// A client and the program that it talks to.
+/// An HTTP client and its server program.
 pub struct OverHttp {
     server: HttpServer,
     client: HttpClient,
@@ -169,7 +168,7 @@ impl<C: Connected> Face for Served<C> {
     }
 
     async fn advance(&mut self, _: Duration) {
-        unimplemented!("a story with `advance` is for faces in process");
+        unimplemented!("`advance` needs a face in process");
     }
 
     async fn restart(self) -> Self {
@@ -179,7 +178,7 @@ impl<C: Connected> Face for Served<C> {
     }
 }
 
-/// What a client says for its user.
+/// The elicitation result for an answer of the user.
 fn elicited(answer: Answer) -> Value {
     let decision = match answer {
         Answer::Once => "once",
@@ -190,18 +189,18 @@ fn elicited(answer: Answer) -> Value {
     json!({ "action": "accept", "content": { "decision": decision } })
 }
 
-/// The tool and its arguments, read from the words of an elicitation.
+/// The tool and its arguments, parsed from the message of an elicitation.
 fn question(params: &Value) -> Option<String> {
     let message = params["message"].as_str()?;
     let (what, arguments) = message.split_once('\n')?;
     let mut quoted = what.split('`').skip(1).step_by(2);
     let (tool, server) = (quoted.next()?, quoted.next()?);
-    // `name: value` of one argument, as short ones are shown.
+    // Short arguments are shown as `name: value`.
     let (name, value) = arguments.split_once(": ")?;
     Some(format!("{server}_{tool} {{\"{name}\":{value}}}"))
 }
 
-/// `switchboard` as a person or a script types it: a process for each request.
+/// The command line: one process for each request.
 pub struct CommandLine {
     installed: Installed,
 }
@@ -213,24 +212,25 @@ impl Face for CommandLine {
 
     async fn ask(&mut self, arguments: &str) -> String {
         let typed = Typed::of(&json_of(arguments));
-        let Typed { mut words, says } = typed.expect("a story for `cli` asks what can be typed");
+        let Typed { mut words, says } =
+            typed.expect("a scenario for `cli` has only requests with a command");
         let ran = self.installed.run(words.iter().map(String::as_str)).await;
         match (ran.code, says) {
             (Some(0), Says::InOwnWords) => return "...".to_owned(),
             (Some(0), Says::Result) => return ran.stdout,
-            // What the tool reported itself.
+            // An error result of the tool.
             (Some(1), Says::Result) => return ran.stderr.replacen("error: ", "", 1),
             (_, _) => words.push("--json".to_owned()),
         }
         let ran = self.installed.run(words.iter().map(String::as_str)).await;
         let report = &json_of(&ran.stdout)["error"];
         let of = |field: &str| report[field].as_str().unwrap_or_default();
-        // Remedies are worded for whoever can act upon them.
+        // Remedies differ between faces.
         format!("{}: {}\n...", of("code"), of("message"))
     }
 
     fn will_answer(&mut self, _: &[Answer]) {
-        unimplemented!("a story with a user is not for a face without a terminal");
+        unimplemented!("answers of the user need a face with a user");
     }
 
     fn asked(&self) -> Vec<String> {
@@ -238,7 +238,7 @@ impl Face for CommandLine {
     }
 
     async fn advance(&mut self, _: Duration) {
-        unimplemented!("a story with `advance` is for faces in process");
+        unimplemented!("`advance` needs a face in process");
     }
 
     async fn restart(self) -> Self {
@@ -246,7 +246,7 @@ impl Face for CommandLine {
     }
 }
 
-/// A request of a model as the command line that asks the same.
+/// The command line that corresponds to a request of a model.
 #[derive(Debug)]
 pub struct Typed {
     pub words: Vec<String>,
@@ -255,14 +255,14 @@ pub struct Typed {
 
 #[derive(Debug, Clone, Copy)]
 enum Says {
-    /// Lists are laid out for people.
+    /// A list, which is formatted for people.
     InOwnWords,
-    /// The text of a result is the same everywhere.
+    /// The text of a result, equal on every face.
     Result,
 }
 
 impl Typed {
-    /// `None` for what no command asks.
+    /// `None` for a request without a corresponding command.
     pub fn of(request: &Value) -> Option<Self> {
         let asked: Vec<&str> = request.as_object()?.keys().map(String::as_str).collect();
         let text = |key: &str| request[key].as_str().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! A gateway whose servers are trees of processes that obey nobody, and every way to kill it.
+//! A gateway whose servers are process trees that ignore signals, and every way to kill it.
 
 use std::fs;
 use std::time::{Duration, Instant};
@@ -11,21 +11,21 @@ use crate::fixture::Helper;
 use crate::processes::{children, is_alive, until, until_gone};
 use crate::program::{Installed, Programs};
 
-/// The home of some servers: launchers, each with a server and its helper.
+/// A home with servers: each is a launcher with a server and its helper.
 pub struct Grove {
     pub installed: Installed,
 }
 
-/// What launchers, servers and helpers do when they are to end.
+/// How launchers, servers and helpers react to the end of input and to signals.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Temper {
-    /// Launcher and server end with their input; the helper has none.
+    /// Launcher and server end at the end of their input; the helper has no input.
     Obedient,
     /// All ignore the end of their input, SIGTERM, SIGHUP and SIGINT.
     Stubborn,
 }
 
-/// Who is killed, by SIGKILL and all in the same moment.
+/// The processes that are killed at the same time, with SIGKILL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Victims {
     Gateway,
@@ -51,7 +51,7 @@ impl Victims {
     }
 }
 
-/// How far a start has come when the kill falls.
+/// The stage of a server start at which the kill happens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Moment {
     Asked,
@@ -66,18 +66,18 @@ impl Moment {
         [Moment::Asked, Moment::ReaperRuns, Moment::KeeperRuns, Moment::ServerRuns, Moment::TreeUp];
 }
 
-/// What a process of ours is.
+/// The role of a process in the home.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
     Gateway,
     Reaper,
     Keeper,
-    /// A server or something below it.
+    /// A server or a descendant of it.
     Server,
 }
 
 impl Grove {
-    /// With this many servers, `tree-0` and so on.
+    /// A home with this many servers, `tree-0` and so on.
     pub fn new(programs: Programs, trees: usize, helper: Helper, temper: Temper) -> Grove {
         let grove = Grove { installed: Installed::bare(programs) };
         let helper = match helper {
@@ -98,7 +98,7 @@ impl Grove {
         grove
     }
 
-    /// Configures these servers and no others.
+    /// Configures exactly these servers.
     pub fn plant(&self, trees: impl Iterator<Item = usize>) {
         let launcher = self.installed.home().join("launcher");
         let entry = json!({ "command": "sh", "args": [launcher] });
@@ -108,7 +108,7 @@ impl Grove {
         self.installed.write("switchboard/mcp.json", &config.to_string());
     }
 
-    /// Starts a gateway and brings a start of `tree-0` to this moment.
+    /// Starts a gateway and waits until the start of `tree-0` reaches this stage.
     pub async fn reach(&self, moment: Moment) -> Client {
         let mut client = self.installed.connect(json!({})).await;
         let start = client.call(json!({ "connect": "tree-0" })).await;
@@ -129,17 +129,17 @@ impl Grove {
         until(&format!("there is a {role:?}"), || !self.having(role).is_empty()).await;
     }
 
-    /// Kills whoever of them is there.
+    /// Kills the running victims.
     pub fn kill(&self, victims: Victims) -> Instant {
         let mut processes = self.processes();
-        // The end of the gateway continues reaper and keepers, which are stopped.
+        // The kernel continues the stopped reaper and keepers when the gateway ends, so it is last.
         processes.sort_by_key(|(_, role)| match role {
             Role::Server => 0,
             Role::Keeper => 1,
             Role::Reaper => 2,
             Role::Gateway => 3,
         });
-        // Stopped first, so that none of them does anything about the end of another.
+        // Stopped first, so that none of them reacts to the end of another.
         for signal in [Signal::STOP, Signal::KILL] {
             for (pid, _) in processes.iter().filter(|(_, role)| victims.includes(*role)) {
                 let pid = i32::try_from(*pid).ok().and_then(Pid::from_raw).expect("a process id");
@@ -149,7 +149,7 @@ impl Grove {
         Instant::now()
     }
 
-    /// Kills everyone but the servers, and waits until they are dead.
+    /// Kills gateway, reaper and keepers, and waits until they have ended.
     pub async fn kill_everyone(&self, client: Client) {
         let doomed = [self.having(Role::Reaper), self.having(Role::Keeper)].concat();
         self.kill(Victims::Everyone);
@@ -157,7 +157,7 @@ impl Grove {
         until_gone(&doomed).await;
     }
 
-    /// Everything that runs in this home: the variable is passed on to whoever is started.
+    /// All processes of this home, found by the variable `HOME` that they inherit.
     pub fn processes(&self) -> Vec<(u32, Role)> {
         let mark = format!("HOME={}", self.installed.home().display());
         let mut found = Vec::new();
@@ -176,7 +176,7 @@ impl Grove {
         self.processes().into_iter().filter_map(having).collect()
     }
 
-    /// Waits until nothing runs in this home.
+    /// Waits until no process of this home runs.
     pub async fn until_empty(&self) {
         until(&format!("nothing runs in {:?}", self.installed.home()), || {
             !self.processes().iter().any(|(pid, _)| is_alive(*pid))
@@ -184,7 +184,7 @@ impl Grove {
         .await;
     }
 
-    /// Everyone who still runs in this home after a while.
+    /// The processes of this home that still run after five seconds.
     pub async fn survivors(&self) -> Vec<u32> {
         const A_WHILE: Duration = Duration::from_secs(5);
         let alive =
@@ -199,13 +199,13 @@ impl Grove {
         }
     }
 
-    /// A trial in which no gateway is left: how long until nothing else is.
+    /// A trial that kills the gateway; returns the time until all other processes ended.
     pub async fn fell(&self, victims: Victims, moment: Moment) -> Duration {
         let client = self.reach(moment).await;
         self.end(client, victims).await
     }
 
-    /// Kills a gateway, and others with it, and waits until nothing is left: for how long.
+    /// Kills the victims and waits until no process is left; returns the time.
     pub async fn end(&self, client: Client, victims: Victims) -> Duration {
         let fallen = self.kill(victims);
         client.ended().await;
@@ -213,8 +213,8 @@ impl Grove {
         fallen.elapsed()
     }
 
-    /// A trial in which the gateway lives: how long until nothing of the old server is left. Then the
-    /// gateway has the server again.
+    /// A trial that spares the gateway; returns the time until the old server's processes ended.
+    /// Checks that the gateway can start the server again.
     pub async fn wound(&self, victims: Victims, moment: Moment) -> Duration {
         let mut client = self.reach(moment).await;
         let before = self.having(Role::Server);
@@ -228,7 +228,7 @@ impl Grove {
         took
     }
 
-    /// Starts this many servers and closes the gateway's input: how long until it has ended.
+    /// Starts this many servers and closes the gateway's input; returns the time until it ended.
     pub async fn close(&self, trees: usize) -> Duration {
         let mut client = self.installed.connect(json!({})).await;
         for tree in 0..trees {
@@ -242,7 +242,7 @@ impl Grove {
     }
 }
 
-/// Every command, for a home with one server. What one of them changes is changed back by another.
+/// Every command, for a home with one server. Later commands undo the changes of earlier ones.
 pub const COMMANDS: &[&[&str]] = &[
     &["connect", "tree-0"],
     &["reconnect", "tree-0"],
@@ -294,7 +294,7 @@ pub const COMMANDS: &[&[&str]] = &[
     &["completions", "bash"],
 ];
 
-/// Calls a tool; a server that went away just now is worth another try.
+/// Calls a tool; reconnects and retries once if the server has just ended.
 pub async fn call(client: &mut Client, tree: usize, text: &str) -> String {
     let arguments = json!({ "tool": format!("tree-{tree}_echo"), "args": { "text": text } });
     let said = client.mcp(arguments.clone()).await;
@@ -309,7 +309,7 @@ fn has_zombies(pid: u32) -> bool {
     children(pid).iter().any(|child| !is_alive(*child))
 }
 
-/// `None` for one that is just gone.
+/// The role of a process; `None` if it has ended.
 fn role(pid: u32) -> Option<Role> {
     let words = fs::read(format!("/proc/{pid}/cmdline")).ok()?;
     let name = words.split(|byte| *byte == 0).next()?;

@@ -1,5 +1,5 @@
-//! A gateway in a world of its own: a temporary home, a configuration, and scripted servers that
-//! are dialled in process.
+//! A gateway in an isolated world: a temporary home, a configuration, and scripted servers that
+//! run in process.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -31,10 +31,10 @@ use crate::client::Client;
 use crate::fixture::{FixtureState, Script, act};
 use crate::host::ScriptedHost;
 
-/// The command of a server that is acted in process; its first argument names the script.
+/// The command of a server that runs in process; its first argument names the script.
 const FIXTURE: &str = "fixture-server";
 
-/// What a [`World`] is made of.
+/// Builds a [`World`].
 ///
 /// ```ignore
 /// let world = World::with(r#"{ "mcpServers": { "demo": { "command": "fixture-server", "args": ["everything"] } } }"#)
@@ -59,7 +59,7 @@ enum Capabilities {
     These(CapabilitySet),
 }
 
-/// Everything that a gateway leaves on disk; goes when the last clone goes.
+/// The files of a gateway; deleted when the last clone is dropped.
 #[derive(Debug, Clone)]
 pub struct Home {
     directory: Arc<TempDir>,
@@ -99,8 +99,8 @@ impl Default for Home {
 }
 
 impl Setup {
-    /// What `script` means in the arguments of a fixture. Said again, it is what the second
-    /// connection meets, and so on; the last one stays.
+    /// Defines the script `name`. Repeated, it defines the script of the second connection, and so
+    /// on; the last one stays.
     #[must_use]
     pub fn script(mut self, name: &str, script: &str) -> Self {
         let script = Script::parse(script).expect("a test's script is valid");
@@ -108,28 +108,28 @@ impl Setup {
         self
     }
 
-    /// What the user says when asked, in order.
+    /// The user's answers to approval questions, in order.
     #[must_use]
     pub fn answers(mut self, answers: impl IntoIterator<Item = Answer>) -> Self {
         self.answers.extend(answers);
         self
     }
 
-    /// What an earlier world left behind.
+    /// Uses the home of an earlier world.
     #[must_use]
     pub fn home(mut self, home: Home) -> Self {
         self.home = home;
         self
     }
 
-    /// Servers are offered what the first client can do, as under `serve`.
+    /// Offers servers the capabilities of the first client, as `serve` does.
     #[must_use]
     pub fn for_clients(mut self) -> Self {
         self.capabilities = Capabilities::OfFirstClient;
         self
     }
 
-    /// Servers are offered these capabilities.
+    /// Offers servers these capabilities.
     #[must_use]
     pub fn offering(mut self, set: CapabilitySet) -> Self {
         self.capabilities = Capabilities::These(set);
@@ -168,7 +168,7 @@ impl Setup {
 }
 
 impl World {
-    /// Begins a world with this configuration file, written as a user's.
+    /// A world with this text as the user's configuration file.
     pub fn with(config: &str) -> Setup {
         Setup {
             config: config.to_owned(),
@@ -179,21 +179,21 @@ impl World {
         }
     }
 
-    /// One server of this name and script, nothing else said.
+    /// A world with one server of this name and script.
     pub fn of(server: &str, script: &str) -> Setup {
         World::with(&format!(
             r#"{{ "mcpServers": {{ "{server}": {{ "command": "{FIXTURE}", "args": ["{script}"] }} }} }}"#
         ))
     }
 
-    /// A world around a gateway whose servers the test brought itself.
+    /// A world around a gateway that the test made itself.
     pub fn of_gateway(gateway: Gateway, home: Home) -> World {
         let host = ScriptedHost::default();
         let session = gateway.session(host.clone());
         World { gateway, session, host, home, fixtures: BTreeMap::new() }
     }
 
-    /// What a model gets for the arguments of one `mcp` call.
+    /// The result text of one `mcp` call.
     pub async fn ask(&self, arguments: &str) -> String {
         match self.answer(arguments).await {
             Ok(reply) => render::text::reply(&reply),
@@ -207,47 +207,47 @@ impl World {
         self.session.handle(parsed.request).await
     }
 
-    /// A client of the face for hosts on this gateway, which has shaken hands.
+    /// An initialized MCP client of this gateway.
     pub async fn client(&self, capabilities: Value) -> Client {
         self.client_of(HostKind::Any, capabilities).await
     }
 
-    /// The same in a host of some kind.
+    /// An initialized MCP client in a host of this kind.
     pub async fn client_of(&self, host: HostKind, capabilities: Value) -> Client {
         let mut client = self.silent_client(host);
         client.initialize("2025-11-25", capabilities).await;
         client
     }
 
-    /// The same, shown these tools.
+    /// An initialized MCP client that is offered these tools.
     pub async fn client_shown(&self, offer: Offer, host: HostKind) -> Client {
         let mut client = self.connected(offer, host);
         client.initialize("2025-11-25", json!({})).await;
         client
     }
 
-    /// A client that has said nothing yet.
+    /// A client that is not initialized.
     pub fn silent_client(&self, host: HostKind) -> Client {
         self.connected(Offer::Auto, host)
     }
 
-    /// A client that has said nothing yet, shown these tools.
+    /// A client that is not initialized, and is offered these tools.
     pub fn connected(&self, offer: Offer, host: HostKind) -> Client {
         let (ours, theirs) = pipe::pair();
         let streams: (Input, Output) = (Box::new(theirs.reader), Box::new(theirs.writer));
         let stop = CancellationToken::new();
-        // Ends with the client's streams, or with the test.
+        // Ends with the client's streams or the test.
         tokio::spawn(serve_over(streams, self.gateway.clone(), (offer, host), stop));
         Client::over(ours.reader, ours.writer)
     }
 
-    /// The text that a tool gives.
+    /// Calls a tool and returns its text.
     pub async fn call(&self, tool: &str, args: Value) -> Result<String, Failure> {
         let reply = self.session.handle(Request::Call(call(tool, args))).await?;
         Ok(render::text::reply(&reply))
     }
 
-    /// Goes on with this configuration file instead, written as a user's.
+    /// Replaces the user's configuration file by this text.
     pub fn apply(&self, config: &str) {
         self.gateway.apply(&read(config));
     }
@@ -261,21 +261,21 @@ impl World {
         &self.home
     }
 
-    /// Ends the gateway and leaves its home.
+    /// Shuts the gateway down and returns its home.
     pub async fn shut_down(self) -> Home {
         self.gateway.shutdown().await;
         self.home
     }
 }
 
-/// Lets time go by, and everything happen that is due. On a paused clock only.
+/// Advances the paused clock and runs every task that becomes ready.
 pub async fn pass(time: Duration) {
     tokio::time::sleep(time).await;
-    // The clock moves on only when nobody has anything left to do.
+    // The clock advances only when no task is ready.
     tokio::time::sleep(Duration::from_millis(1)).await;
 }
 
-/// An answer without what differs from run to run: ids of stored results, and times.
+/// Replaces text that differs between runs: ids of stored results, and times.
 pub fn filtered(text: &str) -> String {
     let text = match stored_id(text) {
         Some(id) => text.replace(id, "ID"),
@@ -285,20 +285,20 @@ pub fn filtered(text: &str) -> String {
     times.replace_all(&text, "[TIME]").replace("failed just now:", "failed [TIME] ago:")
 }
 
-/// The id that a capped answer names.
+/// The id of the stored result in a truncated result.
 pub fn stored_id(text: &str) -> Option<&str> {
     let (_, rest) = text.rsplit_once("result: ")?;
     let end = rest.find(|c: char| !c.is_ascii_lowercase()).unwrap_or(rest.len());
     rest.get(..end).filter(|id| id.len() == 10)
 }
 
-/// A call as a face makes it.
+/// A call request, as a face makes it.
 pub fn call(tool: &str, args: Value) -> CallRequest {
     let args: Map<String, Value> = args.as_object().cloned().unwrap_or_default();
     CallRequest::new(tool, None, args.into())
 }
 
-/// What a configuration file says, written as a user's.
+/// Parses the text of a user's configuration file.
 pub fn read(text: &str) -> Config {
     let source = Source { path: "mcp.json".into(), tier: Tier::User };
     let file = parse::parse(text, &source);
@@ -313,7 +313,7 @@ pub fn read(text: &str) -> Config {
     config
 }
 
-/// The script of a server that is to be acted in process.
+/// The script name of a server that runs in process.
 fn fixture_of(transport: &Transport) -> Option<&str> {
     match transport {
         Transport::Stdio { command, args } if command.source() == FIXTURE => {
@@ -323,7 +323,7 @@ fn fixture_of(transport: &Transport) -> Option<&str> {
     }
 }
 
-/// Acts a script for each connection, the last one over and over.
+/// Runs the next script for each connection, and the last one for all further ones.
 pub struct Troupe {
     acts: Vec<Arc<Script>>,
     connections: AtomicUsize,
@@ -339,7 +339,8 @@ impl Troupe {
 impl InProcess for Troupe {
     fn serve(&self, end: End) -> Pin<Box<dyn Future<Output = ()> + Send>> {
         let before = self.connections.fetch_add(1, Ordering::Relaxed);
-        let script = self.acts.get(before).or(self.acts.last()).expect("at least one act");
+        let script =
+            self.acts.get(before).or(self.acts.last()).expect("a sequence has at least one script");
         let acting =
             act(Arc::clone(script), self.state.clone(), end.reader, end.writer, tokio::io::sink());
         Box::pin(async move {

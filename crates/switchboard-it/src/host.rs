@@ -1,4 +1,4 @@
-//! A user who answers from a list and remembers what was asked.
+//! Test hosts: a user who answers from a list and records the questions, and a slow user.
 
 use std::collections::VecDeque;
 use std::future::{pending, ready};
@@ -12,7 +12,7 @@ use switchboard::name::ServerName;
 use switchboard_wire::{Notification, Raw, RpcError};
 use tokio::sync::Notify;
 
-/// Clones share the list. When it is used up, nobody is there.
+/// Answers from a list that clones share. Once it is used up, the user cannot be asked.
 #[derive(Debug, Clone, Default)]
 pub struct ScriptedHost {
     script: Arc<Mutex<Lines>>,
@@ -23,7 +23,7 @@ pub struct ScriptedHost {
 struct Lines {
     answers: VecDeque<Answer>,
     asked: Vec<String>,
-    /// By topic: what servers are told.
+    /// The results of server-to-client requests, by topic.
     replies: Vec<(Topic, Value)>,
     told: Vec<String>,
 }
@@ -40,17 +40,17 @@ impl ScriptedHost {
         self.lines().answers.extend(answers);
     }
 
-    /// Offers this to servers, and answers so whenever it is asked about it.
+    /// Declares the capability of this topic, and answers its requests with this result.
     pub fn will_reply(&self, topic: Topic, reply: Value) {
         self.lines().replies.push((topic, reply));
     }
 
-    /// What servers told so far: method and parameters.
+    /// The notifications of servers so far: method and parameters.
     pub fn told(&self) -> Vec<String> {
         self.lines().told.clone()
     }
 
-    /// Waits until a server told something, and returns the first of it.
+    /// Waits for a notification, and returns the first one.
     pub async fn until_told(&self) -> String {
         loop {
             if let Some(first) = self.told().into_iter().next() {
@@ -60,7 +60,7 @@ impl ScriptedHost {
         }
     }
 
-    /// Every question so far: the tool's shown name and the arguments.
+    /// Every approval question so far: the tool's shown name and the arguments.
     pub fn asked(&self) -> Vec<String> {
         self.lines().asked.clone()
     }
@@ -108,7 +108,7 @@ impl Host for ScriptedHost {
     }
 }
 
-/// A user who thinks for a while before they answer a server; without a time, for ever.
+/// A user who answers server-to-client requests after a delay; without one, never.
 #[derive(Debug, Clone)]
 pub struct SlowHost {
     pub thinks: Option<Duration>,

@@ -1,4 +1,4 @@
-//! An MCP client over HTTP, on bytes and JSON values alone: it shares no code with the product.
+//! An MCP client over HTTP on raw bytes and JSON values: it shares no code with the product.
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -10,10 +10,10 @@ use tokio::net::TcpStream;
 
 use crate::client::{User, text};
 
-/// How long anything may take; a test that waits for so long has failed.
+/// The limit for every operation; a test that reaches it fails.
 const DEADLINE: Duration = Duration::from_secs(50);
 
-/// One connection, to the byte.
+/// One raw connection.
 #[derive(Debug)]
 pub struct Connection {
     stream: BufReader<TcpStream>,
@@ -41,14 +41,14 @@ pub struct SseEvent {
     pub data: String,
 }
 
-/// A response that comes piece by piece.
+/// A response that is read piece by piece.
 #[derive(Debug)]
 pub struct Stream {
     pub head: Head,
     connection: Connection,
-    /// What has arrived and belongs to no event yet.
+    /// Bytes of an incomplete event.
     decoded: Vec<u8>,
-    /// Lines that only say that the stream lives.
+    /// The number of keep-alive comments.
     pub comments: usize,
 }
 
@@ -60,7 +60,7 @@ impl Head {
 }
 
 impl Response {
-    /// The message that it is, or the last one of its events.
+    /// The message in the body, or in the last of its events.
     pub fn json(&self) -> Value {
         let mut data = self.body.lines().filter_map(|line| line.strip_prefix("data: "));
         let message = data.next_back().unwrap_or(&self.body);
@@ -70,17 +70,17 @@ impl Response {
 
 impl Connection {
     pub async fn to(address: SocketAddr) -> Self {
-        let stream = TcpStream::connect(address).await.expect("somebody listens");
-        stream.set_nodelay(true).expect("a socket");
+        let stream = TcpStream::connect(address).await.expect("the server listens");
+        stream.set_nodelay(true).expect("the socket option is supported");
         Self { stream: BufReader::new(stream) }
     }
 
-    /// Sends bytes as they are; `false` if the other side has hung up.
+    /// Sends raw bytes; `false` if the server closed the connection.
     pub async fn send(&mut self, bytes: &[u8]) -> bool {
         self.stream.get_mut().write_all(bytes).await.is_ok()
     }
 
-    /// The head of the next response; `None` if the other side hung up instead.
+    /// The head of the next response; `None` if the server closed the connection.
     pub async fn head(&mut self) -> Option<Head> {
         let status_line = self.line().await?;
         let status = status_line.split(' ').nth(1).and_then(|code| code.parse().ok());
@@ -95,14 +95,14 @@ impl Connection {
         }
     }
 
-    /// The next response, whole; `None` if the other side hung up instead.
+    /// The next whole response; `None` if the server closed the connection.
     pub async fn response(&mut self) -> Option<Response> {
         let head = self.head().await?;
         let body = self.body(&head).await;
         Some(Response { head, body })
     }
 
-    /// The answer to a request, however it comes; `None` if none comes.
+    /// The JSON-RPC response, from JSON or an event stream; `None` if there is none.
     pub async fn answer(self) -> Option<Value> {
         self.stream().await.answer().await
     }
@@ -120,13 +120,13 @@ impl Connection {
         String::from_utf8(body).expect("a body is text")
     }
 
-    /// The next response, piece by piece.
+    /// The next response as a stream.
     pub async fn stream(mut self) -> Stream {
         let head = self.head().await.expect("a response");
         Stream { head, connection: self, decoded: Vec::new(), comments: 0 }
     }
 
-    /// Waits until the other side hangs up.
+    /// Waits until the server closes the connection.
     pub async fn hung_up(&mut self) {
         let mut rest = Vec::new();
         let _reset_or_closed = within(self.stream.read_to_end(&mut rest)).await;
@@ -181,7 +181,7 @@ impl Stream {
         self.head.header("content-type") == Some("application/json")
     }
 
-    /// The answer that ends this response, as JSON or as an event; `None` if none comes.
+    /// The JSON-RPC response, from JSON or an event stream; `None` if there is none.
     pub async fn answer(mut self) -> Option<Value> {
         if self.is_whole() {
             let body = self.connection.body(&self.head).await;
@@ -210,7 +210,7 @@ impl Stream {
     }
 }
 
-/// A client with a session of its own, on one connection that it keeps.
+/// A client with its own session, on one kept connection.
 #[derive(Debug)]
 pub struct HttpClient {
     pub address: SocketAddr,
@@ -219,7 +219,7 @@ pub struct HttpClient {
     connection: Connection,
     last_id: u64,
     pub user: User,
-    /// Messages that came before an answer.
+    /// Messages that arrived before a response.
     pub set_aside: VecDeque<Value>,
 }
 
@@ -236,7 +236,7 @@ impl HttpClient {
         }
     }
 
-    /// Shakes hands and returns the server's result.
+    /// Sends `initialize` and returns the server's result.
     pub async fn initialize(&mut self, revision: &str, capabilities: Value) -> Value {
         let params = json!({
             "protocolVersion": revision,
@@ -272,28 +272,28 @@ impl HttpClient {
         format!("{head}\r\n{body}").into_bytes()
     }
 
-    /// Posts on the connection that is kept, and waits for the whole response.
+    /// Posts on the kept connection, and waits for the whole response.
     pub async fn post(&mut self, message: &Value) -> Response {
         let bytes = self.bytes("POST", &[], &message.to_string());
         self.connection.send(&bytes).await;
         self.connection.response().await.expect("a response")
     }
 
-    /// Sends a request on a connection of its own.
+    /// Sends a request on a new connection.
     pub async fn elsewhere(&self, method: &str, more: &[(&str, &str)], body: &str) -> Connection {
         let mut connection = Connection::to(self.address).await;
         connection.send(&self.bytes(method, more, body)).await;
         connection
     }
 
-    /// Opens the stream of what comes unasked, or of what follows an event.
+    /// Opens the GET stream, or resumes a stream after an event.
     pub async fn listen(&self, last_event_id: Option<&str>) -> Stream {
         let more: Vec<_> = last_event_id.map(|id| ("Last-Event-ID", id)).into_iter().collect();
         self.elsewhere("GET", &more, "").await.stream().await
     }
 
-    /// Sends a request and waits for its answer, however it comes. Questions of the server are
-    /// answered meanwhile, and everything else is set aside.
+    /// Sends a request and waits for its response. Elicitations are answered meanwhile, and all
+    /// other messages are set aside.
     pub async fn ask(&mut self, method: &str, params: Value) -> Value {
         self.last_id += 1;
         let id = json!(self.last_id);
@@ -322,7 +322,7 @@ impl HttpClient {
         assert_eq!(self.post(&answer).await.head.status, 202);
     }
 
-    /// The text that the `mcp` tool gives.
+    /// Calls the `mcp` tool and returns its text.
     pub async fn mcp(&mut self, arguments: Value) -> String {
         text(&self.ask("tools/call", json!({ "name": "mcp", "arguments": arguments })).await)
     }
@@ -338,5 +338,5 @@ pub fn mcp_call(id: Value, arguments: Value) -> Value {
 }
 
 async fn within<T>(doing: impl Future<Output = T>) -> T {
-    tokio::time::timeout(DEADLINE, doing).await.expect("the other side answers in time")
+    tokio::time::timeout(DEADLINE, doing).await.expect("the server responds in time")
 }

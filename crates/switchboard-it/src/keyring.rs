@@ -1,4 +1,4 @@
-//! A keyring for a program under test: a Secret Service on a bus of its own, in this process.
+//! A keyring for a program under test: a Secret Service on its own D-Bus, in this process.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -18,21 +18,21 @@ const ATTRIBUTES: &str = "org.freedesktop.Secret.Item.Attributes";
 const IS_LOCKED: &str = "org.freedesktop.Secret.Error.IsLocked";
 const SERVICE_UNKNOWN: &str = "org.freedesktop.DBus.Error.ServiceUnknown";
 
-/// How a keyring takes what is asked of it.
+/// How a keyring responds to requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Temper {
     Obliging,
-    /// It says that it is locked.
+    /// It reports that it is locked.
     Locked,
-    /// It wants to ask its user first.
+    /// It requires a prompt to the user.
     Asking,
-    /// There is a bus, and no keyring on it.
+    /// There is a bus without a keyring.
     Absent,
-    /// It takes connections and says nothing.
+    /// It accepts connections and never responds.
     Silent,
 }
 
-/// A bus with a keyring on it. It is gone when this is dropped.
+/// A bus with a keyring. Both end when this is dropped.
 #[derive(Debug)]
 pub struct Keyring {
     address: String,
@@ -41,10 +41,10 @@ pub struct Keyring {
     _serving: AbortOnDropHandle<()>,
 }
 
-/// Attributes and secrets, by their paths.
+/// Attributes and secrets, by object path.
 type Items = BTreeMap<String, (HashMap<String, String>, String)>;
 
-/// As it crosses the bus: session, parameters, value, type.
+/// A secret on the bus: session, parameters, value, type.
 type Secret = (OwnedObjectPath, Vec<u8>, Vec<u8>, String);
 
 impl Keyring {
@@ -63,12 +63,12 @@ impl Keyring {
         }
     }
 
-    /// For `DBUS_SESSION_BUS_ADDRESS`.
+    /// The value of `DBUS_SESSION_BUS_ADDRESS`.
     pub fn address(&self) -> &str {
         &self.address
     }
 
-    /// Every secret that is kept, with its service.
+    /// Every stored secret, with its service.
     pub fn secrets(&self) -> Vec<(String, String)> {
         let items = self.items.lock().unwrap_or_else(PoisonError::into_inner);
         let service = |attributes: &HashMap<String, String>| attributes["service"].clone();
@@ -87,7 +87,7 @@ async fn serve(listener: UnixListener, temper: Temper, items: Arc<Mutex<Items>>)
                     std::future::pending().await
                 }
                 Temper::Obliging | Temper::Locked | Temper::Asking | Temper::Absent => {
-                    // A client that waited for long enough goes in the middle of a sentence.
+                    // A client that times out disconnects during an exchange.
                     let _gone = talk(stream, temper, &items).await;
                 }
             }
@@ -95,7 +95,7 @@ async fn serve(listener: UnixListener, temper: Temper, items: Arc<Mutex<Items>>)
     }
 }
 
-/// Until the client goes.
+/// Serves until the client disconnects.
 async fn talk(stream: UnixStream, temper: Temper, items: &Mutex<Items>) -> zbus::Result<()> {
     let builder = Builder::unix_stream(stream.into_std()?).server(Guid::generate()).p2p();
     let mut messages = builder.build_message_stream().await?;
@@ -121,7 +121,7 @@ async fn answer(
     }
     let to_us = header.destination().is_some_and(|name| *name == "org.freedesktop.secrets");
     if temper == Temper::Absent || !to_us {
-        return connection.reply_error(&header, SERVICE_UNKNOWN, &"nobody has that name").await;
+        return connection.reply_error(&header, SERVICE_UNKNOWN, &"no service has this name").await;
     }
     let of_item = header.path().map(ToString::to_string).unwrap_or_default();
     match member.as_str() {
@@ -167,7 +167,7 @@ async fn create(
     let attributes = properties.remove(ATTRIBUTES).expect("an item has attributes");
     let attributes = HashMap::<String, String>::try_from(attributes)?;
     let secret = String::from_utf8(value).expect("our secrets are text");
-    assert!(replace, "an item is replaced");
+    assert!(replace, "the product replaces existing items");
     let at = matching(items, &attributes).first().map(ToString::to_string);
     let at = {
         let mut items = items.lock().unwrap_or_else(PoisonError::into_inner);

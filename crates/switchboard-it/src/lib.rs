@@ -1,8 +1,8 @@
-//! The test kit of Switchboard: scripted MCP servers that share no code with the product, and a
-//! world to put the gateway into.
+//! The test kit of Switchboard: scripted MCP servers that share no code with the product, and an
+//! isolated environment for the gateway.
 //!
-//! A [`fixture::Script`] says what a server offers and how it misbehaves; [`fixture::act`] acts it
-//! over any pair of byte streams, and a [`fixture::FixtureState`] lets a test watch and steer it:
+//! A [`fixture::Script`] defines the features and faults of a server; [`fixture::act`] runs it over
+//! any pair of byte streams, and a [`fixture::FixtureState`] lets a test observe and control it:
 //!
 //! ```ignore
 //! let (ours, theirs) = tokio::io::duplex(64 * 1024);

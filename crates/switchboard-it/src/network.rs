@@ -1,7 +1,7 @@
-//! A network of a test's own, in which every address there is belongs to this machine, so that
-//! whoever is connected to is seen.
+//! A network namespace for one test, in which every address belongs to this machine, so that all
+//! connections are observed.
 //!
-//! Nothing but the standard library is used here: tests of the engine have this file, too.
+//! It uses only the standard library, because tests of the engine include this file, too.
 
 use std::io::{Read, Write};
 use std::net::{IpAddr, Ipv6Addr, TcpListener, TcpStream};
@@ -10,11 +10,11 @@ use std::sync::Arc;
 use std::sync::mpsc;
 use std::thread;
 
-/// Set in the process that is inside of such a network.
+/// Set in the process that runs inside such a namespace.
 const INSIDE: &str = "SWITCHBOARD_TEST_NETWORK";
 
-/// Runs a test inside: the test of this name, which is the one that calls this, runs once more in a
-/// process with a network of its own. Where none can be had, it fails.
+/// Runs the calling test, whose name is given, again in a process with its own network namespace.
+/// Fails if the machine cannot create one.
 #[expect(clippy::disallowed_methods, reason = "no product runs here")]
 pub fn within(module: &str, test: &str, body: impl FnOnce()) {
     if std::env::var_os(INSIDE).is_some() {
@@ -29,32 +29,33 @@ pub fn within(module: &str, test: &str, body: impl FnOnce()) {
         .args(["--exact", &format!("{module}::{test}"), "--nocapture"])
         .env(INSIDE, "1")
         .output()
-        .expect("without `unshare` there is no network to test this in");
+        .expect("`unshare` creates the network namespace");
     let said = String::from_utf8_lossy(&ran.stdout);
     let complained = String::from_utf8_lossy(&ran.stderr);
     assert!(ran.status.success() && said.contains("1 passed"), "{said}\n{complained}");
 }
 
-/// Listens at every address, at the ports that URLs have when they name none.
+/// Listeners at every address on the default ports of `http` and `https`.
 pub struct Canaries(mpsc::Receiver<IpAddr>);
 
-/// The answer to a request for a path at an address, without encryption.
+/// The HTTP response for an address and a path.
 type Answer = dyn Fn(IpAddr, &str) -> String + Send + Sync;
 
 impl Canaries {
     const PORTS: [u16; 2] = [80, 443];
 
-    /// Whoever wants a secure connection is hung up on.
+    /// TLS connections are closed.
     pub fn start(answer: impl Fn(IpAddr, &str) -> String + Send + Sync + 'static) -> Canaries {
         let (tell, told) = mpsc::channel();
         let answer: Arc<Answer> = Arc::new(answer);
         for port in Canaries::PORTS {
             let listener =
-                TcpListener::bind((Ipv6Addr::UNSPECIFIED, port)).expect("nobody else here");
+                TcpListener::bind((Ipv6Addr::UNSPECIFIED, port)).expect("the port is free");
             let (tell, answer) = (tell.clone(), Arc::clone(&answer));
             thread::spawn(move || {
                 while let Ok((socket, _)) = listener.accept() {
-                    let address = socket.local_addr().expect("it is connected").ip().to_canonical();
+                    let address =
+                        socket.local_addr().expect("the socket is connected").ip().to_canonical();
                     if tell.send(address).is_err() {
                         return;
                     }
@@ -67,17 +68,17 @@ impl Canaries {
         Canaries(told)
     }
 
-    /// The addresses that were connected to since this was last asked. Knocks at each port: what came
-    /// before that has been seen when the knock is.
+    /// The addresses that were connected to since the last call. It connects to each port itself:
+    /// all earlier connections are known once its own are.
     pub fn seen(&self) -> Vec<IpAddr> {
         let ours = IpAddr::from([8, 8, 8, 8]);
         for port in Canaries::PORTS {
-            drop(TcpStream::connect((ours, port)).expect("somebody listens"));
+            drop(TcpStream::connect((ours, port)).expect("the canary listens"));
         }
         let mut missing = Canaries::PORTS.len();
         let mut seen = Vec::new();
         while missing > 0 {
-            match self.0.recv().expect("they listen") {
+            match self.0.recv().expect("the listeners run") {
                 address if address == ours => missing -= 1,
                 address => seen.push(address),
             }
@@ -96,6 +97,6 @@ fn converse(mut socket: TcpStream, answer: impl Fn(&str) -> String) {
         }
     }
     let request = String::from_utf8_lossy(&request);
-    // Whoever had enough hangs up.
+    // The client may have closed the connection.
     let _sent = socket.write_all(answer(request.split(' ').nth(1).unwrap_or_default()).as_bytes());
 }

@@ -1,4 +1,4 @@
-//! Servers at their worst, and what their clients and the other servers notice of it.
+//! Misbehaving servers, and their effect on clients and on other servers.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs;
@@ -13,7 +13,7 @@ use crate::http_client::mcp_call;
 use crate::processes::{peak_memory, send_signal};
 use crate::program::{Installed, Programs};
 
-/// One call in twenty takes the server with it, and before each answer stands something that is none.
+/// One call in twenty crashes the server, and invalid bytes precede each response.
 const FLAKY: &str = "
 [[tools]]
 name = 'echo'
@@ -37,19 +37,19 @@ name = 'wait'
 behaviour = 'wait'
 ";
 
-/// How the calls of an ordeal were answered, each once and in time.
+/// The results of the calls of a trial.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Answers {
-    /// With what was asked for.
+    /// Calls with the right result.
     pub right: usize,
-    /// With an error, because the server went away: by its code.
+    /// Calls that failed because the server ended, by error code.
     pub failed: BTreeMap<String, usize>,
-    /// With anything else, such as what another call asked for.
+    /// Calls with any other result, such as that of another call.
     pub wrong: usize,
 }
 
-/// Many sessions, all of which number their requests alike, call a server that crashes all the time.
-/// An answer that never comes ends this with a panic.
+/// Many sessions with the same request ids call a server that crashes often. Panics if a response
+/// is missing.
 pub async fn answers(programs: Programs, sessions: usize, calls: usize) -> Answers {
     let installed = Installed::with_fixture(programs, "flaky", FLAKY);
     let served = installed.serve_http().await;
@@ -81,8 +81,8 @@ pub async fn answers(programs: Programs, sessions: usize, calls: usize) -> Answe
 }
 
 impl Answers {
-    /// Counts the answer to a call whose text has the nonce as its first line, below the id of a
-    /// result that was too long.
+    /// Counts the response to a call whose text has the nonce as its first line, after the id of a
+    /// stored result.
     pub(crate) fn count(&mut self, answer: &Value, id: &Value, nonce: &str) {
         let said = text(answer);
         let failed = answer["result"]["isError"] == true || answer.get("error").is_some();
@@ -98,17 +98,17 @@ impl Answers {
     }
 }
 
-/// The first line that the tool itself gave.
+/// The first line of the tool's own text.
 fn first_line(said: &str) -> Option<&str> {
     said.lines().find(|line| !line.starts_with("[result: "))
 }
 
-/// What became of calls that change something and whose server dies before it can say so.
+/// The outcome of calls with an effect whose server exits before it responds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Commits {
-    /// Of which the client was told that nobody knows.
+    /// Calls with the failure `outcome_unknown`.
     pub unknown: usize,
-    /// Done more than once.
+    /// Effects that happened more than once.
     pub twice: usize,
 }
 
@@ -118,7 +118,7 @@ pub async fn commits(programs: Programs, trials: usize) -> Commits {
     let mut client = installed.connect(json!({})).await;
     let mut commits = Commits::default();
     for trial in 0..trials {
-        // A server that only ever crashes is left alone for a while, unless somebody insists.
+        // An explicit connect ends the backoff of a server that crashes.
         client.mcp(json!({ "connect": "bank" })).await;
         let args = json!({ "key": trial.to_string(), "ledger": ledger });
         let said = client.mcp(json!({ "tool": "bank_die", "args": args })).await;
@@ -133,7 +133,7 @@ pub async fn commits(programs: Programs, trials: usize) -> Commits {
     commits
 }
 
-/// How long calls took, half of them and nearly all.
+/// The p50 and p99 latency of calls.
 #[derive(Debug, Clone, Copy)]
 pub struct Latency {
     pub p50: Duration,
@@ -148,7 +148,7 @@ impl Latency {
     }
 }
 
-/// What a server does to its neighbours.
+/// How a server misbehaves beside others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Nuisance {
     Hangs,
@@ -176,12 +176,12 @@ impl Nuisance {
     }
 }
 
-/// What the neighbour of a nuisance notices.
+/// The effect of a misbehaving server on another server.
 #[derive(Debug, Clone, Copy)]
 pub struct Noticed {
     pub quiet: Latency,
     pub beside: Latency,
-    /// By how much the gateway's memory grew at the most, in bytes.
+    /// The growth of the gateway's peak memory, in bytes.
     pub grew: u64,
 }
 
@@ -198,7 +198,7 @@ pub async fn neighbour(programs: Programs, nuisance: Nuisance, calls: usize) -> 
     measure(&mut client, calls / 4).await;
     let quiet = measure(&mut client, calls).await;
     let before = peak_memory(client.pid());
-    // More than it reads, and more than its pipe holds.
+    // More than the server reads and its pipe holds.
     for _ in 0..16 {
         let args = json!({ "padding": "x".repeat(16 * 1024) });
         let call = json!({ "name": "mcp", "arguments": { "tool": "nuisance_act", "args": args } });
@@ -222,14 +222,14 @@ async fn measure(client: &mut Client, calls: usize) -> Latency {
     Latency::of(times)
 }
 
-/// How long a client waits for the news that its server was killed.
+/// The time until a call fails after its server was killed.
 pub async fn obituary(programs: Programs) -> Duration {
     let installed = Installed::with_fixture(programs, "steady", STEADY);
     let mut client = installed.connect(json!({})).await;
     client.mcp(json!({ "tool": "steady_echo", "args": { "text": "up" } })).await;
     let call = json!({ "name": "mcp", "arguments": { "tool": "steady_wait" } });
     let id = client.request("tools/call", call).await;
-    // It has the call, for requests are sent in order.
+    // Requests are sent in order, so the server has the first call now.
     client.mcp(json!({ "tool": "steady_echo", "args": { "text": "busy" } })).await;
     let server = installed.spawned().pop().expect("the server runs");
     let killed = Instant::now();

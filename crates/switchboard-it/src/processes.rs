@@ -1,17 +1,17 @@
-//! What the kernel says about processes, and a bounded wait for it to say something else.
+//! Reads the state of processes from `/proc`, and waits for changes with a limit.
 
 use std::fs;
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal};
 
-/// How long a process may take to go.
+/// The limit for a process to end.
 const DEADLINE: Duration = Duration::from_secs(50);
 
-/// How often the kernel is asked, which offers nothing to wait for about another's child.
+/// The polling interval: the kernel cannot notify about processes that are not children.
 const PERIOD: Duration = Duration::from_millis(5);
 
-/// Whether the process exists and is no zombie.
+/// Whether the process exists and is not a zombie.
 pub fn is_alive(pid: u32) -> bool {
     let Ok(stat) = fs::read_to_string(format!("/proc/{pid}/stat")) else { return false };
     let state = stat.rsplit_once(") ").and_then(|(_, rest)| rest.chars().next());
@@ -42,7 +42,7 @@ pub fn reads_its_input(pid: u32) -> bool {
     calls.any(|call| call.starts_with(READ))
 }
 
-/// What the process has computed so far, if it still runs.
+/// The processor time of the process so far, if it still runs.
 pub fn processor_time(pid: u32) -> Option<Duration> {
     const TICK: Duration = Duration::from_millis(10);
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
@@ -51,12 +51,12 @@ pub fn processor_time(pid: u32) -> Option<Duration> {
     Some(TICK * ticks.sum::<Result<u32, _>>().ok()?)
 }
 
-/// The memory that the process has, in bytes.
+/// The resident memory of the process, in bytes.
 pub fn memory(pid: u32) -> u64 {
     status(pid, "VmRSS:")
 }
 
-/// The most memory that the process ever had, in bytes.
+/// The peak resident memory of the process, in bytes.
 pub fn peak_memory(pid: u32) -> u64 {
     status(pid, "VmHWM:")
 }
@@ -68,7 +68,7 @@ fn status(pid: u32, field: &str) -> u64 {
     kilobytes.expect("every process has memory") * 1024
 }
 
-/// How many descriptors the process has.
+/// The number of open descriptors of the process.
 pub fn open_files(pid: u32) -> usize {
     fs::read_dir(format!("/proc/{pid}/fd")).expect("the process runs").count()
 }
@@ -81,7 +81,7 @@ pub async fn until(what: &str, mut condition: impl FnMut() -> bool) {
         }
     };
     if tokio::time::timeout(DEADLINE, waiting).await.is_err() {
-        panic!("it never came about that {what}");
+        panic!("timed out waiting until {what}");
     }
 }
 

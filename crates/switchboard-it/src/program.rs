@@ -1,4 +1,4 @@
-//! The real program `switchboard` in a home of its own: one command, or a server to talk to.
+//! The real program `switchboard` in its own home: one command, or a running server.
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
@@ -22,24 +22,24 @@ use crate::harness::Home;
 use crate::http_client::HttpClient;
 use crate::terminal::Typist;
 
-/// No command of a test takes this long, whatever else the machine does.
+/// The limit for a command of a test, generous for a busy machine.
 const DEADLINE: Duration = Duration::from_secs(50);
 
-/// Where cargo built the programs; only a test of this package is told.
+/// The paths of the built programs; cargo passes them only to tests of this package.
 #[derive(Debug, Clone, Copy)]
 pub struct Programs {
     pub switchboard: &'static str,
     pub fixture_server: &'static str,
 }
 
-/// `switchboard` as a user installed and configured it. Clones share the home.
+/// An installed and configured `switchboard`. Clones share the home.
 #[derive(Debug, Clone)]
 pub struct Installed {
     programs: Programs,
     home: Home,
 }
 
-/// A command that is over.
+/// A finished command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ran {
     /// `None` if a signal ended it.
@@ -49,7 +49,7 @@ pub struct Ran {
 }
 
 impl Programs {
-    /// Those that cargo built beside the program that runs.
+    /// The programs in the directory of the running program.
     pub fn beside_this_one() -> io::Result<Programs> {
         let this = std::env::current_exe()?;
         let folder = this.parent().unwrap_or(Path::new("."));
@@ -64,7 +64,7 @@ impl Programs {
 }
 
 impl Installed {
-    /// With `config` as the user's file; `fixture-server` in it is found on the path.
+    /// With `config` as the user's file; `fixture-server` in it is on the `PATH`.
     pub fn with(programs: Programs, config: &str) -> Self {
         let installed = Self { programs, home: Home::new() };
         installed.write("switchboard/mcp.json", config);
@@ -76,7 +76,7 @@ impl Installed {
         Self { programs, home: Home::new() }
     }
 
-    /// One server of this name, which acts `script` and notes each start in [`Self::spawn_log`].
+    /// One server of this name, which runs `script` and logs each start in [`Self::spawn_log`].
     pub fn with_fixture(programs: Programs, server: &str, script: &str) -> Self {
         let installed = Self::bare(programs);
         let script = installed.write(&format!("{server}.toml"), script);
@@ -94,7 +94,7 @@ impl Installed {
         serde_json::json!({ "mcpServers": { server: entry } }).to_string()
     }
 
-    /// Writes a file below the home, which is the working directory too.
+    /// Writes a file below the home, which is also the working directory.
     pub fn write(&self, path: &str, text: &str) -> PathBuf {
         let path = self.home.path().join(path);
         let parent = path.parent().expect("a file below the home");
@@ -111,26 +111,28 @@ impl Installed {
         self.home.path().join("spawns")
     }
 
-    /// The ids of every process that the fixtures of this home noted, grandchildren included.
+    /// The process ids in [`Self::spawn_log`], including grandchildren.
     pub fn spawned(&self) -> Vec<u32> {
         let log = fs::read_to_string(self.spawn_log()).unwrap_or_default();
         log.split_whitespace().map(|id| id.parse().expect("a process id")).collect()
     }
 
-    /// The program in this home and no other, with a bare environment.
+    /// The program in this home, with a minimal environment.
     #[expect(
         clippy::disallowed_methods,
         reason = "the program under test, which no Spawner may own"
     )]
     pub fn command(&self) -> Command {
-        let fixtures = Path::new(self.programs.fixture_server).parent().expect("a file");
+        let fixtures = Path::new(self.programs.fixture_server)
+            .parent()
+            .expect("the program is in a directory");
         let mut command = Command::new(self.programs.switchboard);
         command
             .env_clear()
             .env("HOME", self.home.path())
             .env("SWITCHBOARD_HOME", self.home.path().join("switchboard"))
             .env("PATH", format!("{}:/usr/bin:/bin", fixtures.display()))
-            // One that changes nothing and ends.
+            // An editor that changes nothing and exits.
             .env("EDITOR", "true")
             .current_dir(self.home.path())
             .kill_on_drop(true);
@@ -142,7 +144,7 @@ impl Installed {
         self.run_with_input(args, "").await
     }
 
-    /// The same with something on standard input.
+    /// Runs one command with this standard input.
     pub async fn run_with_input<'a>(
         &self,
         args: impl IntoIterator<Item = &'a str>,
@@ -151,17 +153,17 @@ impl Installed {
         let mut command = self.command();
         command.args(args).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().expect("the program starts");
-        let mut stdin = child.stdin.take().expect("a pipe was asked for");
-        // A command that does not read its input may be over already.
+        let mut stdin = child.stdin.take().expect("stdin is piped");
+        // A command that does not read its input may have ended already.
         let _unread = stdin.write_all(input.as_bytes()).await;
         drop(stdin);
         let output = tokio::time::timeout(DEADLINE, child.wait_with_output()).await;
-        let output = output.expect("a command ends").expect("its output can be read");
+        let output = output.expect("the command ends in time").expect("its output can be read");
         let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("a program writes text");
         Ran { code: output.status.code(), stdout: text(output.stdout), stderr: text(output.stderr) }
     }
 
-    /// Runs one command on a terminal, on which a person typed this. What it shows there is its
+    /// Runs one command on a terminal with this typed input. Its output there is returned as
     /// standard error.
     pub async fn run_on_terminal<'a>(
         &self,
@@ -169,22 +171,24 @@ impl Installed {
         typed: &str,
     ) -> Ran {
         let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY;
-        let ours = rustix::pty::openpt(flags).expect("a terminal can be had");
-        rustix::pty::unlockpt(&ours).expect("it is ours");
-        let name = rustix::pty::ptsname(&ours, Vec::new()).expect("it has a name");
+        let ours = rustix::pty::openpt(flags).expect("a pseudo-terminal is available");
+        rustix::pty::unlockpt(&ours).expect("the terminal is new");
+        let name = rustix::pty::ptsname(&ours, Vec::new()).expect("the terminal has a name");
         let name = Path::new(OsStr::from_bytes(name.as_bytes())).to_owned();
-        let open = || File::options().read(true).write(true).open(&name).expect("it can be opened");
+        let open = || {
+            File::options().read(true).write(true).open(&name).expect("the terminal can be opened")
+        };
         let mut command = self.command();
         command.args(args).stdin(open()).stderr(open()).stdout(Stdio::piped());
         let child = command.spawn().expect("the program starts");
-        // Ends the ends that we hold, so that the last line is the program's last.
+        // Closes our copies of the terminal, so that it ends with the program.
         drop(command);
         let mut ours = File::from(ours);
         let keyboard = ours.try_clone().expect("a descriptor can be copied");
-        let mut typist = Typist::new(child.id().expect("it runs"), keyboard, typed, b"");
+        let mut typist = Typist::new(child.id().expect("the program runs"), keyboard, typed, b"");
         let watched = tokio::task::spawn_blocking(move || {
             let (mut shown, mut part) = (Vec::new(), [0; 4096]);
-            // The end of a terminal that nobody uses any more is an error.
+            // Reading from a terminal without a process fails.
             while let Ok(length @ 1..) = ours.read(&mut part) {
                 shown.extend_from_slice(&part[..length]);
                 typist.look(&shown);
@@ -192,14 +196,13 @@ impl Installed {
             String::from_utf8(shown).expect("a program writes text").replace('\r', "")
         });
         let output = tokio::time::timeout(DEADLINE, child.wait_with_output()).await;
-        let output = output.expect("a command ends").expect("its output can be read");
+        let output = output.expect("the command ends in time").expect("its output can be read");
         let stdout = String::from_utf8(output.stdout).expect("a program writes text");
         let stderr = watched.await.expect("a terminal can be read");
         Ran { code: output.status.code(), stdout, stderr }
     }
 
-    /// Signs in to a server as somebody without a terminal does: what is on standard output is
-    /// opened in a browser.
+    /// Signs in to a server without a terminal: opens the URL on standard output in a browser.
     pub async fn sign_in(&self, server: &str) -> Ended {
         let mut auth = Client::start(self.command().args(["auth", server]));
         let link = auth.line().await;
@@ -207,7 +210,7 @@ impl Installed {
         auth.ended().await
     }
 
-    /// Starts `serve` and says nothing yet.
+    /// Starts `serve` without sending `initialize`.
     pub fn serve(&self, flags: &[&str]) -> Client {
         Client::start(self.command().arg("serve").args(flags))
     }
@@ -217,15 +220,18 @@ impl Installed {
         let mut command = self.command();
         command.args(["serve", "--http", "0"]).stdin(Stdio::null()).stderr(Stdio::piped());
         let mut child = command.spawn().expect("the program starts");
-        let mut words = BufReader::new(child.stderr.take().expect("a pipe was asked for")).lines();
+        let mut words = BufReader::new(child.stderr.take().expect("stderr is piped")).lines();
         let address = loop {
             let line = tokio::time::timeout(DEADLINE, words.next_line()).await;
-            let line = line.expect("it says so in time").expect("text").expect("it listens");
+            let line = line
+                .expect("a line in time")
+                .expect("UTF-8")
+                .expect("the server listens before it ends");
             if let Some(url) = line.strip_prefix("Serving MCP at http://") {
                 break url.strip_suffix("/mcp").expect("a URL").parse().expect("an address");
             }
         };
-        // Ends with the pipe, which ends with the child.
+        // Ends when the child closes the pipe.
         let stderr = tokio::spawn(async move {
             let mut text = String::new();
             while let Ok(Some(line)) = words.next_line().await {
@@ -235,11 +241,12 @@ impl Installed {
             text
         });
         let token = self.home.path().join("switchboard/state/http-token");
-        let token = fs::read_to_string(token).expect("there is a token").trim().to_owned();
+        let token =
+            fs::read_to_string(token).expect("`serve --http` wrote its token").trim().to_owned();
         HttpServer { child, address, token, stderr }
     }
 
-    /// Starts `serve` for a client with these capabilities, and shakes hands.
+    /// Starts `serve` with an initialized client of these capabilities.
     pub async fn connect(&self, capabilities: Value) -> Client {
         let mut client = self.serve(&[]);
         client.initialize("2025-11-25", capabilities).await;
@@ -247,7 +254,7 @@ impl Installed {
     }
 }
 
-/// `serve --http`. It is killed when this is dropped.
+/// A running `serve --http`, killed when this is dropped.
 #[derive(Debug)]
 pub struct HttpServer {
     child: Child,
@@ -257,7 +264,7 @@ pub struct HttpServer {
 }
 
 impl HttpServer {
-    /// A client that has shaken hands.
+    /// An initialized client.
     pub async fn connect(&self, capabilities: Value) -> HttpClient {
         let mut client = HttpClient::new(self.address, &self.token).await;
         client.initialize("2025-11-25", capabilities).await;
@@ -265,26 +272,26 @@ impl HttpServer {
     }
 
     pub fn pid(&self) -> u32 {
-        self.child.id().expect("it runs")
+        self.child.id().expect("the program runs")
     }
 
-    /// Asks it to stop.
+    /// Sends SIGTERM.
     pub fn terminate(&self) {
         let pid = self.pid();
         let pid = Pid::from_raw(pid.try_into().expect("a process id")).expect("a process id");
-        rustix::process::kill_process(pid, Signal::TERM).expect("it runs");
+        rustix::process::kill_process(pid, Signal::TERM).expect("the program runs");
     }
 
-    /// Waits for its end: its exit code, and what it said since it listens.
+    /// Waits for its end; returns the exit code and the standard error since it listens.
     pub async fn ended(mut self) -> (Option<i32>, String) {
         let status = tokio::time::timeout(DEADLINE, self.child.wait()).await;
-        let status = status.expect("it ends").expect("it can be waited for");
+        let status = status.expect("the server ends in time").expect("a child can be waited for");
         (status.code(), self.stderr.await.expect("reading cannot panic"))
     }
 }
 
 impl Ran {
-    /// Everything that a script or a person sees, without what differs from run to run.
+    /// Exit code, standard output and standard error, with the home replaced.
     pub fn transcript(&self, home: &Path) -> String {
         let code = self.code.map_or("killed".to_owned(), |code| code.to_string());
         let text = format!(

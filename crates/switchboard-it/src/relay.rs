@@ -1,5 +1,5 @@
-//! A way into the gateway for clients that cannot send its bearer token: adds it, and changes
-//! nothing else that a check of the gateway could be about.
+//! A relay for clients that cannot send the gateway's bearer token: adds the token, and changes
+//! nothing else that the gateway checks.
 
 use std::io;
 use std::net::SocketAddr;
@@ -8,10 +8,10 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 
-/// More than the head of any request that the suite sends.
+/// More than the head of any request of the suite.
 const HEAD_LIMIT: usize = 64 * 1024;
 
-/// Where requests come in, where they go, and what lets them in there.
+/// The address of the relay, the address of the gateway, and its bearer token.
 #[derive(Debug, Clone)]
 pub struct Relay {
     pub own: SocketAddr,
@@ -20,19 +20,19 @@ pub struct Relay {
 }
 
 impl Relay {
-    /// Passes on what comes in, until it is dropped.
+    /// Forwards connections until dropped.
     pub async fn run(self, listener: TcpListener) -> io::Result<()> {
         let mut connections = JoinSet::new();
         loop {
             let (client, _) = listener.accept().await?;
             let relay = self.clone();
-            // Whoever is cut off sees it for itself.
+            // Client and gateway notice a broken connection themselves.
             connections.spawn(async move { relay.pass(client).await });
             while connections.try_join_next().is_some() {}
         }
     }
 
-    /// One request a connection; all bytes after its head go through as they are, both ways.
+    /// Forwards one request per connection; all bytes after its head are unchanged, both ways.
     async fn pass(&self, mut client: TcpStream) -> io::Result<()> {
         let Some((head, rest)) = read_head(&mut client).await? else { return Ok(()) };
         let mut gateway = TcpStream::connect(self.gateway).await?;
@@ -42,7 +42,8 @@ impl Relay {
         Ok(())
     }
 
-    /// A name that is ours becomes the gateway's; any other is the gateway's to refuse.
+    /// Replaces the relay's address in `Host` and `Origin` by the gateway's; the gateway refuses
+    /// any other.
     fn admit(&self, head: &str) -> String {
         let mut lines = head.split_terminator("\r\n");
         let mut admitted = vec![lines.next().unwrap_or_default().to_owned()];
@@ -52,7 +53,7 @@ impl Relay {
             let own = match &*name.to_ascii_lowercase() {
                 "host" => value.trim() == self.own.to_string(),
                 "origin" => value.trim() == format!("http://{}", self.own),
-                // The next request gets a connection of its own.
+                // The next request uses a new connection.
                 "connection" => continue,
                 "authorization" => {
                     carries_token = true;
@@ -73,7 +74,7 @@ impl Relay {
     }
 }
 
-/// The head without its empty line, and what was read beyond it; `None` if there is no request.
+/// The head without its empty line, and the bytes read after it; `None` if there is no request.
 async fn read_head(client: &mut TcpStream) -> io::Result<Option<(String, Vec<u8>)>> {
     const END: &[u8] = b"\r\n\r\n";
     let mut bytes = Vec::new();

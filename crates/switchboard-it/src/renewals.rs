@@ -1,5 +1,4 @@
-//! Many processes that share one sign-in while its token ends again and again, and all of them call
-//! at once.
+//! Many processes share one sign-in and call at the same time while its token expires repeatedly.
 
 use std::time::{Duration, Instant};
 
@@ -9,20 +8,20 @@ use crate::authority::{Authority, Record, Setup};
 use crate::client::text;
 use crate::program::{Installed, Programs};
 
-/// How it went.
+/// The figures of a run.
 #[derive(Debug)]
 pub struct Renewals {
-    /// Calls that came back with what they were given.
+    /// Calls with the right result.
     pub right: usize,
-    /// What came back instead.
+    /// The wrong results.
     pub wrong: Vec<String>,
-    /// What the authority saw, which takes a refresh token once, and a second time for theft.
+    /// The record of the authorization server, to which a second use of a refresh token is theft.
     pub record: Record,
-    /// How long it took after each end until everybody had an answer.
+    /// The time from each expiry until all processes had a result.
     pub times: Vec<Duration>,
 }
 
-/// Lets the token of so many gateways end so many times.
+/// Expires the shared token of this many gateways this many times.
 pub async fn renewals(programs: Programs, processes: usize, expiries: usize) -> Renewals {
     let authority = Authority::start(Setup::default()).await;
     let config = json!({ "mcpServers": { "far": { "url": authority.mcp_url() } } });

@@ -1,4 +1,4 @@
-//! Stories as data: reads a scenario file, plays it through a face, and writes down what happened.
+//! Scenarios as data: parses a scenario file, runs it on a face, and records the outcome.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use crate::faces::Face;
 use crate::harness::{filtered, stored_id};
 use crate::program::Programs;
 
-/// One file: a title, the faces that it holds for, and what happens.
+/// One file: a title, the faces that it runs on, and its steps.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Story {
     pub title: String,
@@ -21,28 +21,28 @@ pub struct Story {
 pub enum Step {
     /// `--- config`: starts the gateway with this configuration, in a new home.
     Config(String),
-    /// `--- host`: what the user will say, one word a line: `once`, `tool`, `server` or `no`.
+    /// `--- host`: the user's next answers, one per line: `once`, `tool`, `server` or `no`.
     Host(Vec<Answer>),
     /// `--- advance 10m 1s`, on in-process faces only.
     Advance(Duration),
     /// `--- restart`: ends the gateway and starts another one in the same home.
     Restart,
-    /// `--- expect asked`: every question to the user so far.
+    /// `--- expect asked`: every approval question so far.
     Asked(String),
-    /// `>>> {…}` and the answer. `ID` in the arguments stands for the last stored result, and a
-    /// line `...` in the answer for any number of lines.
+    /// `>>> {…}` and the result. `ID` in the arguments stands for the last stored result, and a
+    /// line `...` in the result for any number of lines.
     Ask { arguments: String, answer: String },
 }
 
 #[derive(Debug, thiserror::Error)]
 pub enum StoryError {
-    #[error("line {line}: a story begins with `# title` and `faces: …`")]
+    #[error("line {line}: a scenario begins with `# title` and `faces: …`")]
     Opening { line: usize },
-    #[error("line {line}: `{directive}` is no directive")]
+    #[error("line {line}: `{directive}` is not a directive")]
     Directive { line: usize, directive: String },
-    #[error("line {line}: `{word}` is no time")]
+    #[error("line {line}: `{word}` is not a duration")]
     Time { line: usize, word: String },
-    #[error("line {line}: `{word}` is no answer of a user")]
+    #[error("line {line}: `{word}` is not an answer of the user")]
     Answer { line: usize, word: String },
 }
 
@@ -70,7 +70,7 @@ impl Story {
         Ok(Self { title, faces, steps })
     }
 
-    /// The file that says this.
+    /// The text of the scenario file.
     pub fn text(&self) -> String {
         let mut out = format!("# {}\nfaces: {}\n", self.title, self.faces.join(" "));
         for step in &self.steps {
@@ -94,7 +94,7 @@ impl Story {
     }
 }
 
-/// Plays the story and returns it as it went: equal to `story` if all came true.
+/// Runs the scenario and returns it with the actual results: equal to `story` if all match.
 pub async fn play<F: Face>(story: &Story, programs: Programs) -> Story {
     let mut told = story.clone();
     let mut face: Option<F> = None;
@@ -104,7 +104,7 @@ pub async fn play<F: Face>(story: &Story, programs: Programs) -> Story {
             face = Some(F::open(programs, config).await);
             continue;
         }
-        let mut playing = face.take().expect("a story begins with its configuration");
+        let mut playing = face.take().expect("a scenario begins with its configuration");
         match step {
             Step::Config(_) => {}
             Step::Host(answers) => playing.will_answer(answers),
@@ -117,7 +117,7 @@ pub async fn play<F: Face>(story: &Story, programs: Programs) -> Story {
                     id = stored.to_owned();
                 }
                 let seen = filtered(&seen);
-                // What the face says in words of its own is no news.
+                // Lines that differ between faces are no mismatch.
                 if !fits(answer, &seen) && !fits(&seen, answer) {
                     *answer = seen.trim().to_owned();
                 }
@@ -128,7 +128,7 @@ pub async fn play<F: Face>(story: &Story, programs: Programs) -> Story {
     told
 }
 
-/// Whether `seen` is what `expected` says; a line `...` stands for any number of lines.
+/// Whether `seen` matches `expected`; a line `...` stands for any number of lines.
 pub fn fits(expected: &str, seen: &str) -> bool {
     let expected: Vec<&str> = expected.lines().map(str::trim_end).collect();
     let seen: Vec<&str> = seen.trim().lines().map(str::trim_end).collect();
@@ -227,11 +227,11 @@ mod tests {
     #[test]
     fn what_is_no_story_is_pointed_at() {
         for (text, expected) in [
-            ("", "line 0: a story begins with `# title` and `faces: …`"),
-            ("# t\n", "line 0: a story begins with `# title` and `faces: …`"),
-            ("# t\nfaces: a\n\n--- brake\n", "line 4: `--- brake` is no directive"),
-            ("# t\nfaces: a\n--- advance soon\n", "line 3: `soon` is no time"),
-            ("# t\nfaces: a\n--- host\nmaybe\n", "line 3: `maybe` is no answer of a user"),
+            ("", "line 0: a scenario begins with `# title` and `faces: …`"),
+            ("# t\n", "line 0: a scenario begins with `# title` and `faces: …`"),
+            ("# t\nfaces: a\n\n--- brake\n", "line 4: `--- brake` is not a directive"),
+            ("# t\nfaces: a\n--- advance soon\n", "line 3: `soon` is not a duration"),
+            ("# t\nfaces: a\n--- host\nmaybe\n", "line 3: `maybe` is not an answer of the user"),
         ] {
             assert_eq!(Story::parse(text).unwrap_err().to_string(), expected);
         }

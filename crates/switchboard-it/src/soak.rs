@@ -1,4 +1,4 @@
-//! A gateway under load for a long time, while its servers do everything that servers should not.
+//! A gateway under load for a long time, with servers that crash, hang and flood it.
 
 mod vitals;
 
@@ -17,7 +17,7 @@ use crate::ordeal::Answers;
 use crate::processes::until;
 use crate::program::{Installed, Programs};
 
-/// What to go through. The seed decides what is done to whom, not how long each takes.
+/// The plan of a soak test. The seed selects the faults and their servers, not their timing.
 #[derive(Debug, Clone, Copy)]
 pub struct Soak {
     pub length: Duration,
@@ -25,42 +25,42 @@ pub struct Soak {
     pub seed: u64,
 }
 
-/// What came of it.
+/// The figures of a soak test.
 #[derive(Debug)]
 pub struct Soaked {
     pub calls: usize,
     pub answers: Answers,
-    /// Calls that were never answered.
+    /// Calls without a response.
     pub lost: usize,
-    /// Answers to calls that had one already.
+    /// Second responses to a call.
     pub twice: usize,
     pub faults: BTreeMap<Fault, usize>,
-    /// When no server runs, before and after.
+    /// Measured while no server runs, before and after.
     pub at_rest: [Vitals; 2],
-    /// Every now and then in between.
+    /// Measured regularly in between.
     pub under_load: Vec<Vitals>,
     /// Processes that outlived the gateway.
     pub left: usize,
 }
 
-/// What is done to a server, apart from what it is like.
+/// A fault that is injected into a server, apart from the faults of its script.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Fault {
     /// It crashes in a call.
     Crash,
     /// It never answers a call.
     Hang,
-    /// It answers with a line over the limit.
+    /// It responds with a line over the frame limit.
     HugeLine,
-    /// It answers with more than a model is shown.
+    /// Its result is larger than the output limit.
     LargeResult,
     /// It is killed from outside.
     Kill,
-    /// It is not called for a while, so that it is stopped.
+    /// It is not called for a while, until the idle timeout stops it.
     Rest,
 }
 
-/// What a server is asked to do, besides resting and being killed.
+/// The faults to choose from; `Rest` has its own timer.
 const FAULTS: [Fault; 5] =
     [Fault::Crash, Fault::Hang, Fault::HugeLine, Fault::LargeResult, Fault::Kill];
 
@@ -78,7 +78,7 @@ name = 'huge_line'
 behaviour = { kind = 'huge_line', bytes = 3_000_000 }
 ";
 
-/// What servers are like, in turn.
+/// The scripted faults of the servers, in turn.
 const CHARACTERS: [(&str, &str); 4] = [
     ("steady", ""),
     ("babbling", "garbage_between = true\n"),
@@ -86,10 +86,10 @@ const CHARACTERS: [(&str, &str); 4] = [
     ("deaf", "stop_reading_after = 500\n"),
 ];
 
-/// Less than a huge line.
+/// Less than the length of a huge line.
 const MAX_FRAME_BYTES: usize = 1024 * 1024;
 
-/// How many calls are under way at once, and at one server.
+/// The number of concurrent calls in all, and at one server.
 const IN_FLIGHT: usize = 32;
 const AT_ONE: usize = 4;
 
@@ -97,13 +97,13 @@ const FAULT_EVERY: Duration = Duration::from_millis(50);
 const REST_EVERY: Duration = Duration::from_secs(4);
 const LOOK_EVERY: Duration = Duration::from_secs(2);
 
-/// How long a call may take once no other one is made.
+/// The limit for the last responses after the last call.
 const LAST_ANSWERS: Duration = Duration::from_secs(20);
 
 pub async fn soak(programs: Programs, plan: Soak) -> Soaked {
     let grove = Grove { installed: configured(programs, plan.servers) };
     let mut client = grove.installed.connect(json!({})).await;
-    // Everything that comes with the first server is there from now on.
+    // The first call starts the reaper and loads everything that servers need.
     client.mcp(json!({ "tool": "server-0_echo", "args": { "text": "up" } })).await;
     let started = Instant::now();
     let before = at_rest(&grove, &client, started).await;
@@ -142,7 +142,7 @@ fn configured(programs: Programs, servers: usize) -> Installed {
         // An idle server is stopped after little more than a second.
         "idleTimeout": 0.02,
         "requestTimeoutMs": 1500,
-        // Large lines that are on their way would hide a leak.
+        // Large lines in flight would hide a leak.
         "maxFrameBytes": MAX_FRAME_BYTES,
     });
     let config = json!({ "settings": settings, "mcpServers": servers });
@@ -150,7 +150,7 @@ fn configured(programs: Programs, servers: usize) -> Installed {
     installed
 }
 
-/// Waits until no server runs, and the reaper has buried the last one.
+/// Waits until no server runs and the reaper has no child left.
 async fn at_rest(grove: &Grove, client: &Client, started: Instant) -> Vitals {
     let vitals = || Vitals::of(grove, client.pid(), started.elapsed());
     until("every server is stopped", || {
@@ -175,7 +175,7 @@ struct Server {
     rests: bool,
 }
 
-/// Every call, until it is answered.
+/// The calls without a response, and the counts of all others.
 #[derive(Default)]
 struct Account {
     calls: usize,
@@ -187,7 +187,7 @@ struct Account {
 }
 
 impl Account {
-    /// Counts an answer, and says which server it came from.
+    /// Counts a response, and returns its server.
     fn note(&mut self, frame: &Value) -> Option<usize> {
         if frame.get("method").is_some() {
             return None;
@@ -233,7 +233,7 @@ impl Load {
         seen
     }
 
-    /// Someone who does not rest and has fewer calls than this.
+    /// A random server that is in use and has fewer calls than this.
     fn awake(&mut self, calls: usize) -> Option<usize> {
         let can = |(_, server): &(usize, &Server)| !server.rests && server.in_flight < calls;
         let ready: Vec<usize> =
@@ -276,7 +276,7 @@ impl Load {
         *self.account.faults.entry(fault).or_default() += 1;
     }
 
-    /// Chooses anew which servers rest.
+    /// Selects the idle servers anew.
     fn shuffle(&mut self) {
         for server in &mut self.servers {
             let rested = std::mem::replace(&mut server.rests, self.random.u8(..3) == 0);
@@ -292,7 +292,7 @@ impl Load {
                 self.answered(&frame);
             }
         };
-        // What is missing then is lost.
+        // Responses that are missing now are lost.
         let _too_late = tokio::time::timeout(LAST_ANSWERS, answers).await;
     }
 }

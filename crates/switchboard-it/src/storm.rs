@@ -1,5 +1,5 @@
-//! Many processes that change the same files while some of them are killed: nothing that a writer
-//! finished may be lost, and no file may ever be torn.
+//! Many processes change the same files while some of them are killed: no finished update may be
+//! lost, and no file may be partly written.
 
 use std::fs;
 use std::io::{self, BufRead, BufReader, Write};
@@ -20,33 +20,33 @@ use switchboard::request::Request;
 use switchboard::trust::TrustStore;
 use switchboard::{Environment, Gateway, Headless};
 
-/// One file of comments and two kinds of commas, in which every writer has a line of its own.
+/// A file with comments and trailing commas, in which every writer has its own entry.
 const CONFIG: &str = "{\n  // Written by many.\n  \"mcpServers\": {\n    \
     \"cached\": { \"command\": \"cached-mcp\" }, // the one that is listed\n  },\n}\n";
 
-/// Of ten updates one is also an approval, and another one a listing for the cache.
+/// Of ten updates, one also writes an approval, and another one a cached listing.
 const PERIOD: u32 = 10;
 const APPROVES: u32 = 3;
 const LISTS: u32 = 7;
 
-/// How much is done, and how often someone is killed.
+/// The number of writers and updates, and the interval between kills.
 #[derive(Clone, Copy, Debug)]
 pub struct Storm {
     pub writers: u32,
     pub updates: u32,
-    /// A writer is killed after this many updates of all, at the most.
+    /// The maximum number of updates, of all writers, between two kills.
     pub calm: u32,
 }
 
-/// How it went.
+/// The figures of a storm.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Damage {
     pub updates: u32,
     pub kills: u32,
 }
 
-/// Lets the storm rage over a new home below `home`. `program` is the `storm` binary. Panics where
-/// a promise is broken.
+/// Runs the storm in the new home `home`. `program` is the `storm` binary. Panics if an update is
+/// lost or a file is invalid.
 pub fn rage(program: &str, home: &Path, storm: Storm) -> Damage {
     let world = World::at(home);
     fs::create_dir_all(&world.paths.config).expect("a directory can be made");
@@ -67,13 +67,13 @@ pub fn rage(program: &str, home: &Path, storm: Storm) -> Damage {
     Damage { updates: storm.writers * storm.updates, kills }
 }
 
-/// One writer: brings its own line from `first` up to `last`, and says each update that is done.
+/// One writer: counts its own entry from `first` to `last`, and prints each finished update.
 pub fn write(home: &Path, writer: u32, first: u32, last: u32) -> io::Result<()> {
     let world = World::at(home);
     for update in first..=last {
         let before = world.set_counter(writer, update);
-        // The update before this one was finished, so it must be there. Only the one at which an
-        // earlier process was killed may or may not be.
+        // The previous update was finished, so it must be in the file. Only the update during which
+        // an earlier process was killed may be missing.
         let at_restart = update == first && before == Some(update);
         if before.unwrap_or(0) + 1 != update && !at_restart {
             return Err(io::Error::other(format!("{writer} finds {before:?} before {update}")));
@@ -90,7 +90,7 @@ pub fn write(home: &Path, writer: u32, first: u32, last: u32) -> io::Result<()> 
     Ok(())
 }
 
-/// The processes of a storm, and how far they are.
+/// The writer processes and their progress.
 struct Field {
     writers: Vec<Mutex<Option<Child>>>,
     progress: Mutex<Progress>,
@@ -104,7 +104,7 @@ struct Progress {
 }
 
 impl Field {
-    /// Starts a writer again and again until it is through.
+    /// Restarts a writer until it has finished.
     fn drive(&self, program: &str, home: &Path, writer: u32, last: u32) {
         let _through = Through(self);
         let mut done = 0;
@@ -113,7 +113,7 @@ impl Field {
             let lines = BufReader::new(child.stdout.take().expect("a pipe was asked for")).lines();
             *lock(&self.writers[writer as usize]) = Some(child);
             for line in lines.map_while(Result::ok) {
-                // A pipe takes so little in one piece: there is no half number.
+                // A short write to a pipe is atomic, so no number is cut.
                 done = line.parse().expect("a writer says numbers");
                 lock(&self.progress).updates += 1;
                 self.changed.notify_all();
@@ -125,7 +125,7 @@ impl Field {
         }
     }
 
-    /// Kills writers at times that have nothing to do with what they are doing.
+    /// Kills random writers at random times.
     fn strike(&self, world: &World, storm: Storm) -> u32 {
         let mut kills = 0;
         let mut next = 0;
@@ -150,7 +150,7 @@ impl Field {
     }
 }
 
-/// Counts a writer as through, also when it found something broken.
+/// Counts a writer as finished when dropped, even after a panic.
 struct Through<'f>(&'f Field);
 
 impl Drop for Through<'_> {
@@ -164,7 +164,7 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Below `limit`; from the hasher's keys, which are as random as this needs.
+/// A random number below `limit`, from the random keys of the hasher.
 fn fastrand(limit: u32) -> u32 {
     use std::hash::{BuildHasher, RandomState};
     (RandomState::new().hash_one(0) % u64::from(limit.max(1))) as u32
@@ -180,7 +180,7 @@ fn start(program: &str, home: &Path, numbers: [u32; 3]) -> Child {
     command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().expect("the writer starts")
 }
 
-/// The files that the storm is about.
+/// The files of the storm.
 struct World {
     home: PathBuf,
     environment: Environment,
@@ -201,14 +201,14 @@ impl World {
         LoadOptions { project: self.home.clone(), ..LoadOptions::default() }
     }
 
-    /// The whole user file, which parses at any time.
+    /// The user's configuration file, which must always parse.
     fn config(&self) -> Value {
         let text = fs::read_to_string(self.paths.user_config()).expect("the file is there");
         assert!(text.starts_with("{\n  // Written by many.\n"), "torn: {text}");
         value_at(&text, &[]).expect("the file parses").expect("the file is not empty")
     }
 
-    /// Says what the counter was before.
+    /// Sets the counter and returns its previous value.
     fn set_counter(&self, writer: u32, update: u32) -> Option<u32> {
         let entry = json!({ "command": "counter", "args": [update.to_string()] });
         let name = ServerName::new(&counter(writer)).expect("a plain name");
@@ -228,7 +228,7 @@ impl World {
         approved.expect("the approval can be written");
     }
 
-    /// Lists a server afresh, which writes the cache.
+    /// Lists a server again, which writes the cache.
     fn list(&self) -> io::Result<()> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let loaded =
@@ -246,7 +246,7 @@ impl World {
         })
     }
 
-    /// What the next start finds.
+    /// Checks the files as the next start reads them.
     fn inspect(&self, storm: Storm) {
         let loaded = load(&self.environment, &self.paths, &self.options()).expect("it loads");
         let problems = &loaded.config.diagnostics;
@@ -286,7 +286,7 @@ fn hash(writer: u32, update: u32) -> TrustHash {
     trust_hash(&counter(writer), &ServerEntry::default(), &update.to_string(), &[])
 }
 
-/// Whatever is neither one of the known files nor a lock.
+/// Collects files that are neither known nor locks.
 fn leftovers(directory: &Path, found: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(directory).expect("a directory of ours").flatten() {
         let path = entry.path();

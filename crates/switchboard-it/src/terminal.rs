@@ -1,4 +1,4 @@
-//! A terminal for a program under test: what is typed goes in, what is shown comes out.
+//! A pseudo-terminal for a program under test: types input and reads the screen.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -18,31 +18,31 @@ use tokio::task::JoinHandle;
 
 use crate::processes::{reads_its_input, send_signal};
 
-/// No command of a test takes this long, whatever else the machine does.
+/// The limit for a command of a test, generous for a busy machine.
 const DEADLINE: Duration = Duration::from_secs(50);
 
-/// What ends an input that is typed, for programs that look for it more than once, too.
+/// Ctrl-D, repeated for programs that read the end of input more than once.
 const END_OF_INPUT: &[u8] = &[0x04; 64];
 
-/// A command that was run on a terminal.
+/// The result of a command on a terminal.
 #[derive(Debug)]
 pub struct Shown {
     /// `None` if a signal ended it.
     pub code: Option<i32>,
-    /// Everything on the screen, what was typed included.
+    /// Everything on the screen, including typed text.
     pub screen: String,
 }
 
-/// Someone who types a line whenever the program waits for one: what is typed before is not taken
-/// for an answer.
+/// Types a line whenever the program waits for one: text that was typed earlier is not read as an
+/// answer.
 pub(crate) struct Typist {
-    /// Who is typed to.
+    /// The process that reads the input.
     program: u32,
     keyboard: File,
     lines: VecDeque<Vec<u8>>,
-    /// What is typed when the lines are used up.
+    /// Typed after the last line.
     at_the_end: &'static [u8],
-    /// How much had been shown when the last line was typed.
+    /// The length of the screen when the last line was typed.
     answered: usize,
 }
 
@@ -57,19 +57,19 @@ impl Typist {
         Typist { program, keyboard, lines, at_the_end, answered: 0 }
     }
 
-    /// Sees the screen. A question ends with a blank, and waits.
+    /// Types the next line if the screen ends with a question, which ends with a blank.
     pub(crate) fn look(&mut self, screen: &[u8]) {
         let news = screen.get(self.answered..).unwrap_or_default();
         let another = self.answered == 0 || news.contains(&b'\n');
         if another && screen.ends_with(b" ") && self.is_waited_for() {
             let line = self.lines.pop_front();
             let typed = line.as_deref().unwrap_or(self.at_the_end);
-            self.keyboard.write_all(typed).expect("a terminal takes a few lines");
+            self.keyboard.write_all(typed).expect("the terminal accepts the input");
             self.answered = screen.len();
         }
     }
 
-    /// Whether the program reads what is typed next, rather than showing more or going away.
+    /// Whether the program reads input, rather than writing more or ending.
     fn is_waited_for(&self) -> bool {
         const PAUSE: Timespec = Timespec { tv_sec: 0, tv_nsec: 2_000_000 };
         loop {
@@ -84,14 +84,13 @@ impl Typist {
     }
 }
 
-/// Runs a command to its end on a terminal of its own, where someone types `typed` and then nothing.
+/// Runs a command to its end on its own terminal, with `typed` as the input.
 pub async fn run(command: &mut Command, typed: &str) -> Shown {
-    // For whoever reads without a question; there before the start, so that no question gets it.
+    // Ctrl-D for programs that read without a question; typed early, so that it answers none.
     run_after(END_OF_INPUT, command, typed).await
 }
 
-/// Runs a command on a terminal where someone typed `early` before it was started, and types nothing
-/// more.
+/// Runs a command on a terminal with `early` typed before its start, and no other input.
 pub async fn run_with_type_ahead(command: &mut Command, early: &str) -> Shown {
     run_after(early.as_bytes(), command, "").await
 }
@@ -99,15 +98,14 @@ pub async fn run_with_type_ahead(command: &mut Command, early: &str) -> Shown {
 async fn run_after(early: &[u8], command: &mut Command, typed: &str) -> Shown {
     let (ours, theirs) = open();
     let mut keyboard = File::from(ours.try_clone().expect("a descriptor can be copied"));
-    keyboard.write_all(early).expect("a terminal takes a few lines");
+    keyboard.write_all(early).expect("the terminal accepts the input");
     let child = start_at(command, &theirs);
     drop(theirs);
     let mut typist = Typist::new(id(&child), keyboard, typed, END_OF_INPUT);
     finish(child, ours, move |screen| typist.look(screen)).await
 }
 
-/// Runs a command on a terminal where someone types `typed`, waits for `question` and presses
-/// Ctrl-C.
+/// Runs a command on a terminal with `typed` as the input, and presses Ctrl-C at `question`.
 pub async fn interrupt(command: &mut Command, typed: &str, question: &'static str) -> Shown {
     let (child, ours) = start(command);
     let keyboard = File::from(ours.try_clone().expect("a descriptor can be copied"));
@@ -124,7 +122,7 @@ pub async fn interrupt(command: &mut Command, typed: &str, question: &'static st
     .await
 }
 
-/// A command on a terminal, before somebody who watches, and types when they have seen enough.
+/// A running command on a terminal, whose screen and input the test controls.
 #[derive(Debug)]
 pub struct Watched {
     child: Child,
@@ -146,7 +144,7 @@ impl Watched {
         Watched { child, keyboard, screen, watching }
     }
 
-    /// Waits until this is on the screen, and gives all of it.
+    /// Waits until `part` is on the screen, and returns the whole screen.
     pub async fn until(&mut self, part: &str) -> String {
         let shown = self.screen.wait_for(|screen| screen.contains(part));
         if let Ok(Ok(screen)) = tokio::time::timeout(DEADLINE, shown).await {
@@ -156,7 +154,7 @@ impl Watched {
     }
 
     pub fn types(&mut self, text: &str) {
-        self.keyboard.write_all(text.as_bytes()).expect("a terminal takes a few lines");
+        self.keyboard.write_all(text.as_bytes()).expect("the terminal accepts the input");
     }
 
     /// Presses Ctrl-C.
@@ -164,15 +162,15 @@ impl Watched {
         send_signal(id(&self.child), Signal::INT);
     }
 
-    /// The modes that the terminal is in.
+    /// The modes of the terminal.
     pub fn modes(&self) -> Termios {
-        tcgetattr(&self.keyboard).expect("it is a terminal")
+        tcgetattr(&self.keyboard).expect("the descriptor is a terminal")
     }
 
     /// Waits for the end.
     pub async fn ended(&mut self) -> Shown {
         let status = tokio::time::timeout(DEADLINE, self.child.wait()).await;
-        let status = status.expect("a command ends").expect("it can be waited for");
+        let status = status.expect("the command ends in time").expect("a child can be waited for");
         (&mut self.watching).await.expect("reading cannot panic");
         let screen = self.screen.borrow().clone();
         Shown { code: status.code(), screen }
@@ -180,7 +178,7 @@ impl Watched {
 }
 
 fn id(child: &Child) -> u32 {
-    child.id().expect("it runs")
+    child.id().expect("the program runs")
 }
 
 fn start(command: &mut Command) -> (Child, OwnedFd) {
@@ -197,12 +195,12 @@ fn start_at(command: &mut Command, theirs: &OwnedFd) -> Child {
         .kill_on_drop(true)
         .spawn()
         .expect("the program starts");
-    // The command keeps copies of what it gave to its child.
+    // The command keeps copies of the descriptors of its child.
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     child
 }
 
-/// Waits for the end; `look` sees the screen whenever it changes.
+/// Waits for the end; calls `look` with the screen at each change.
 async fn finish(
     mut child: Child,
     ours: OwnedFd,
@@ -212,15 +210,15 @@ async fn finish(
         String::from_utf8_lossy(&follow(ours, &mut look)).into_owned()
     });
     let status = tokio::time::timeout(DEADLINE, child.wait()).await;
-    let status = status.expect("a command ends").expect("it can be waited for");
+    let status = status.expect("the command ends in time").expect("a child can be waited for");
     let screen = screen.await.expect("reading cannot panic");
     Shown { code: status.code(), screen }
 }
 
-/// Reads what is shown, until everybody has left.
+/// Reads the screen until no process has the terminal open.
 fn follow(ours: OwnedFd, mut look: impl FnMut(&[u8])) -> Vec<u8> {
     let (mut screen, mut seen, mut part) = (File::from(ours), Vec::new(), [0; 4096]);
-    // A terminal that everybody has left gives an error, not an end.
+    // A terminal without a process gives an error, not an end of file.
     while let Ok(length @ 1..) = screen.read(&mut part) {
         seen.extend_from_slice(&part[..length]);
         look(&seen);
@@ -230,10 +228,12 @@ fn follow(ours: OwnedFd, mut look: impl FnMut(&[u8])) -> Vec<u8> {
 
 /// Our side and the program's.
 fn open() -> (OwnedFd, OwnedFd) {
-    let ours = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a terminal can be made");
-    grantpt(&ours).and_then(|()| unlockpt(&ours)).expect("it is ours");
-    let name = ptsname(&ours, Vec::new()).expect("it has a name");
+    let ours =
+        openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a pseudo-terminal is available");
+    grantpt(&ours).and_then(|()| unlockpt(&ours)).expect("the terminal is new");
+    let name = ptsname(&ours, Vec::new()).expect("the terminal has a name");
     let flags = OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC;
-    let theirs = rustix::fs::open(&*name, flags, Mode::empty()).expect("it can be opened");
+    let theirs =
+        rustix::fs::open(&*name, flags, Mode::empty()).expect("the terminal can be opened");
     (ours, theirs)
 }

@@ -1,4 +1,4 @@
-//! The pages that a person sees: they agree at once, or refuse, as the setup says.
+//! The authorization and device pages: the user consents or denies at once, as the setup says.
 
 use hyper::Response;
 use url::Url;
@@ -10,20 +10,20 @@ use super::setup::{Consent, Iss};
 use super::{Stage, lock};
 use crate::fixture::Reply;
 
-/// Sends the browser back with a code, or with the reason why there is none.
+/// Redirects the browser back with a code or an OAuth error.
 pub(super) fn authorize(asked: &Asked<'_>) -> Response<Reply> {
     let fields = &asked.fields;
-    // Before these two are known to belong together nobody is sent anywhere.
+    // No redirect before the client and its `redirect_uri` are validated.
     let client = fields.value("client_id").and_then(|id| asked.client(id));
     let redirect_uri = fields.value("redirect_uri");
     let (Some(client), Some(redirect_uri)) = (client, redirect_uri) else {
-        return page(400, "Nobody knows this client.");
+        return page(400, "Unknown client.");
     };
     if !client.may_return_to(redirect_uri) {
-        return page(400, "The client does not live there.");
+        return page(400, "The redirect URI is not registered for this client.");
     }
     let Ok(mut back) = Url::parse(redirect_uri) else {
-        return page(400, "That is no address.");
+        return page(400, "The redirect URI is not a valid URL.");
     };
     let outcome = agree(asked, &client.id, redirect_uri);
     let issuer = match asked.setup.iss {
@@ -46,7 +46,7 @@ pub(super) fn authorize(asked: &Asked<'_>) -> Response<Reply> {
     redirect(back.as_str())
 }
 
-/// The code, or the error of OAuth.
+/// The authorization code, or an OAuth error code.
 fn agree(asked: &Asked<'_>, client: &str, redirect_uri: &str) -> Result<String, &'static str> {
     let fields = &asked.fields;
     if fields.repeated {
@@ -55,7 +55,7 @@ fn agree(asked: &Asked<'_>, client: &str, redirect_uri: &str) -> Result<String, 
     if fields.value("response_type") != Some("code") {
         return Err("unsupported_response_type");
     }
-    // What a SHA-256 comes to.
+    // The length of a SHA-256 in base64url.
     let challenge = fields.value("code_challenge").filter(|challenge| challenge.len() == 43);
     let (Some(challenge), Some("S256")) = (challenge, fields.value("code_challenge_method")) else {
         return Err("invalid_request");
@@ -75,12 +75,12 @@ fn agree(asked: &Asked<'_>, client: &str, redirect_uri: &str) -> Result<String, 
     Ok(code)
 }
 
-/// A person follows the link that a device shows.
+/// The verification page of the device flow.
 pub(super) fn device_page(asked: &Asked<'_>) -> Response<Reply> {
     let user_code = asked.fields.value("user_code").unwrap_or_default();
     match asked.stage.answer_device(user_code, asked.setup.consent) {
-        true => page(200, "The device may go on."),
-        false => page(404, "No device shows this code."),
+        true => page(200, "The device is approved."),
+        false => page(404, "Unknown user code."),
     }
 }
 

@@ -1,4 +1,4 @@
-//! What an authority has given out and to whom: clients, codes, sign-ins and their tokens.
+//! The state of the authorization server: clients, codes, sign-ins and their tokens.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -10,16 +10,16 @@ use super::setup::{AuthMethod, Consent, Refresh, Setup};
 
 #[derive(Debug, Default)]
 pub(super) struct Books {
-    /// Those that registered themselves.
+    /// Dynamically registered clients.
     pub(super) clients: Vec<Client>,
     pub(super) codes: HashMap<String, Authorized>,
-    /// By the code that the device holds.
+    /// By `device_code`.
     pub(super) devices: HashMap<String, Device>,
-    /// Sign-ins; a token knows its own by the place here.
+    /// Sign-ins; a token refers to its own by the index here.
     grants: Vec<Grant>,
     access: HashMap<String, Access>,
     refresh: HashMap<String, RefreshToken>,
-    /// Whether the second issuer is in charge.
+    /// Whether the second issuer has replaced the first.
     pub(super) moved: bool,
 }
 
@@ -32,12 +32,12 @@ pub(super) struct Client {
     pub(super) redirect_uris: Vec<String>,
 }
 
-/// What a person agreed to.
+/// An authorization that the user consented to.
 #[derive(Debug, Clone)]
 pub(super) struct Authorized {
     pub(super) grant: Grant,
     pub(super) redirect_uri: String,
-    /// The hashed verifier.
+    /// The PKCE challenge.
     pub(super) challenge: String,
 }
 
@@ -48,7 +48,7 @@ pub(super) struct Device {
     pub(super) answer: Option<Consent>,
 }
 
-/// One sign-in: the family of its tokens.
+/// One sign-in with all its tokens, the token family.
 #[derive(Debug, Clone)]
 pub(super) struct Grant {
     issuer: String,
@@ -70,7 +70,7 @@ struct RefreshToken {
     redeemed: bool,
 }
 
-/// Tokens as they are handed over.
+/// The tokens of a token response.
 #[derive(Debug)]
 pub(super) struct Tokens {
     pub(super) access: String,
@@ -82,16 +82,16 @@ pub(super) struct Tokens {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Stale {
     Unknown,
-    /// More was asked for than was granted.
+    /// The request asks for more scopes than were granted.
     Scope,
     Replayed {
-        /// Whether that ended the sign-in.
+        /// Whether the replay ended the sign-in.
         revoked: bool,
     },
 }
 
 impl Client {
-    /// As registered, but for the port on loopback (RFC 8252, 7.3).
+    /// Whether the redirect URI is registered; on loopback any port is accepted (RFC 8252, 7.3).
     pub(super) fn may_return_to(&self, redirect_uri: &str) -> bool {
         let asked = on_loopback(redirect_uri);
         if self.redirect_uris.is_empty() {
@@ -103,7 +103,7 @@ impl Client {
     }
 }
 
-/// An address on loopback, without its port.
+/// The URL without its port, if it is on loopback.
 fn on_loopback(address: &str) -> Option<Url> {
     let mut url = Url::parse(address).ok()?;
     let loopback = matches!(url.host_str(), Some("127.0.0.1" | "[::1]"));
@@ -122,7 +122,7 @@ impl Grant {
 }
 
 impl Books {
-    /// The first tokens of a sign-in.
+    /// Issues the first tokens of a sign-in.
     pub(super) fn open(&mut self, grant: Grant, setup: &Setup) -> Tokens {
         let offline = grant.scopes.iter().any(|scope| scope == "offline_access");
         let asks_offline = setup.scopes.iter().any(|scope| scope == "offline_access");
@@ -134,7 +134,7 @@ impl Books {
         Tokens { access: self.add_access(number, &scopes, setup), refresh, scopes }
     }
 
-    /// A token for a client itself, which cannot be refreshed.
+    /// Issues a token of the client credentials grant, which has no refresh token.
     pub(super) fn open_once(&mut self, grant: Grant, setup: &Setup) -> Tokens {
         let scopes = grant.scopes.clone();
         self.grants.push(grant);
@@ -142,7 +142,7 @@ impl Books {
         Tokens { access, refresh: None, scopes }
     }
 
-    /// Redeems a refresh token, for all scopes of its sign-in or for some.
+    /// Redeems a refresh token, for all or some scopes of its sign-in.
     pub(super) fn redeem(
         &mut self,
         token: &str,
@@ -179,7 +179,7 @@ impl Books {
         Ok(Tokens { access: self.add_access(number, &scopes, setup), refresh, scopes })
     }
 
-    /// Ends the sign-in that a token belongs to; whether there was one.
+    /// Ends the sign-in of a token; `false` if there was none.
     pub(super) fn revoke(&mut self, token: &str, client: &Client) -> bool {
         let refresh = self.refresh.get(token).map(|token| token.grant);
         let number = refresh.or_else(|| self.access.get(token).map(|token| token.grant));
@@ -190,7 +190,7 @@ impl Books {
         !std::mem::replace(&mut grant.ended, true)
     }
 
-    /// The scopes of an access token that holds.
+    /// The scopes of a valid access token.
     pub(super) fn scopes_of(&self, token: &str, issuer: &str) -> Option<&[String]> {
         let access = self.access.get(token)?;
         let grant = self.grants.get(access.grant)?;
@@ -221,7 +221,7 @@ impl Books {
     }
 }
 
-/// A secret that says what it is for.
+/// A random secret that names its purpose.
 pub(super) fn secret(setup: &Setup, what: &str) -> String {
     let random: String = std::iter::repeat_with(fastrand::alphanumeric).take(32).collect();
     format!("{}{what}-{random}", setup.canary)

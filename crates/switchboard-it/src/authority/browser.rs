@@ -1,4 +1,4 @@
-//! A person's browser without a window, and requests to the byte.
+//! A headless browser for the test user, and raw HTTP requests.
 
 use std::net::SocketAddr;
 
@@ -17,7 +17,7 @@ pub async fn visit(url: &str) -> u16 {
     }
 }
 
-/// The address that a browser is sent on to, for whoever pastes it.
+/// The target of the redirect, for tests that paste it.
 pub async fn redirect_of(url: &str) -> Option<String> {
     get(url).await.head.header("location").map(str::to_owned)
 }
@@ -45,7 +45,7 @@ pub async fn post_json(url: &str, headers: &[(&str, &str)], body: &str) -> Respo
 
 async fn send(method: &str, url: &str, headers: &[(&str, &str)], body: &str) -> Response {
     let address = address_of(url).unwrap_or_else(|| panic!("not on loopback: {url}"));
-    let url = Url::parse(url).expect("it has an address");
+    let url = Url::parse(url).expect("the URL parsed before");
     let target = &url[url::Position::BeforePath..url::Position::AfterQuery];
     let host = &url[url::Position::BeforeHost..url::Position::AfterPort];
     let mut request =
@@ -59,7 +59,7 @@ async fn send(method: &str, url: &str, headers: &[(&str, &str)], body: &str) -> 
     connection.response().await.expect("a response")
 }
 
-/// Where an address of this machine leads.
+/// The socket address of a URL on loopback.
 fn address_of(url: &str) -> Option<SocketAddr> {
     let url = Url::parse(url).ok().filter(|url| url.scheme() == "http")?;
     let host = match url.host()? {

@@ -1,4 +1,4 @@
-//! The documents that are published, and the manners in which an answer comes.
+//! The published metadata documents, and faulty forms of responses.
 
 use std::future::pending;
 
@@ -12,7 +12,7 @@ use super::route::Asked;
 use super::setup::{Manner, MetadataPlace, Registration, ResourcePlace};
 use crate::fixture::{Reply, whole};
 
-/// Over a megabyte, and so many levels.
+/// The padding in bytes of a huge document, and the nesting of a deep one.
 const HUGE: usize = 1 << 20;
 const DEEP: usize = 10_000;
 
@@ -90,7 +90,7 @@ async fn published(
     mannered(document, manner).await
 }
 
-/// Puts fields in place of others; `null` takes one out.
+/// Replaces fields of a document; `null` removes one.
 pub(super) fn replace(document: &mut Map<String, Value>, replaced: &Map<String, Value>) {
     for (field, value) in replaced {
         match value {
@@ -100,7 +100,7 @@ pub(super) fn replace(document: &mut Map<String, Value>, replaced: &Map<String, 
     }
 }
 
-/// An object, in the manner in which it is to come.
+/// A JSON object as a response with the scripted fault.
 pub(super) async fn mannered(object: Map<String, Value>, manner: &Manner) -> Response<Reply> {
     let text = Value::from(object).to_string();
     let members = text.strip_suffix('}').unwrap_or_default();
@@ -134,7 +134,7 @@ pub(super) fn json_text(status: u16, text: String) -> Response<Reply> {
     sealed(response.header(CACHE_CONTROL, "no-store"), text)
 }
 
-/// An error as RFC 6749 has it.
+/// An error response of RFC 6749.
 pub(super) fn error(status: u16, code: &str) -> Response<Reply> {
     json_text(status, json!({ "error": code }).to_string())
 }
@@ -153,5 +153,5 @@ pub(super) fn empty(status: u16) -> Response<Reply> {
 }
 
 fn sealed(response: Builder, body: impl Into<Bytes>) -> Response<Reply> {
-    response.body(whole(body)).expect("a test's answer is valid")
+    response.body(whole(body)).expect("a scripted response is valid")
 }

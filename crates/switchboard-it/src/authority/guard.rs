@@ -1,4 +1,4 @@
-//! Who may speak to the MCP server, and what everybody else is told.
+//! Authorizes requests to the MCP server; other requests get a 401 or 403 challenge.
 
 use hyper::Response;
 use hyper::header::{AUTHORIZATION, WWW_AUTHENTICATE};
@@ -11,13 +11,13 @@ use super::setup::{Challenge, ResourcePlace, Setup, StepUp};
 use super::{Stage, lock};
 use crate::fixture::Reply;
 
-/// The token that came along, in the only place where it may.
+/// The bearer token of the `Authorization` header.
 pub(super) fn bearer(head: &Parts) -> Option<&str> {
     let (scheme, token) = header(head, AUTHORIZATION.as_str())?.split_once(' ')?;
     scheme.eq_ignore_ascii_case("bearer").then_some(token)
 }
 
-/// What a message lacks to be let in.
+/// The 401 or 403 response for a message without a valid token or scope.
 pub(super) fn refusal(
     stage: &Stage,
     setup: &Setup,
@@ -56,7 +56,7 @@ fn challenge(
     let here = format!("{}{path}", stage.mcp_origin);
     let pointed = setup.resource.places.contains(&ResourcePlace::Pointed);
     let pointer = match setup.challenge {
-        // The same machine under another name.
+        // Another origin for the same machine.
         Challenge::CrossOrigin => Some(here.replace("127.0.0.1", "localhost")),
         Challenge::Proper | Challenge::Missing | Challenge::Malformed | Challenge::Multi => {
             pointed.then_some(here)
@@ -80,7 +80,7 @@ fn challenge(
         }
     };
     let mut response = empty(status);
-    let text = text.parse().expect("a test's challenge is a header");
+    let text = text.parse().expect("a scripted challenge is a valid header value");
     response.headers_mut().insert(WWW_AUTHENTICATE, text);
     response
 }

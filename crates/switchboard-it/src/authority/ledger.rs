@@ -1,4 +1,4 @@
-//! What happened to an authority: every request and what came of it, without a secret.
+//! The record of an authorization server: every request and its outcome, without secrets.
 
 use serde::Serialize;
 use sha2::{Digest, Sha256};
@@ -6,7 +6,7 @@ use tokio::sync::watch;
 
 use super::setup::AuthMethod;
 
-/// A handle on the record of an authority; clones share it.
+/// A handle on the record of an authorization server; clones share it.
 #[derive(Debug, Clone)]
 pub struct Ledger {
     record: watch::Sender<Record>,
@@ -15,19 +15,19 @@ pub struct Ledger {
 /// Everything that happened so far.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Record {
-    /// In order of arrival, those that are not answered yet included.
+    /// In order of arrival, including unanswered requests.
     pub requests: Vec<Seen>,
-    /// Pages that a person would have seen.
+    /// Requests for pages of the user.
     pub visits: usize,
-    /// Codes, of browsers and of devices, that became tokens.
+    /// Authorization and device codes that were exchanged for tokens.
     pub sign_ins: usize,
-    /// Refresh tokens that became an access token.
+    /// Refresh tokens that were exchanged for an access token.
     pub redemptions: usize,
-    /// Refresh tokens that came again after they were redeemed, where that is not allowed.
+    /// Refresh tokens that were used again although they are single-use.
     pub replays: usize,
-    /// Sign-ins that ended, because of a replay or by the revocation endpoint.
+    /// Sign-ins that were revoked by a replay or by the revocation endpoint.
     pub revocations: usize,
-    /// Requests for a token that did not get one.
+    /// Token requests that were refused.
     pub refusals: usize,
 }
 
@@ -35,23 +35,23 @@ pub struct Record {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Seen {
     pub endpoint: Endpoint,
-    /// The path of the issuer whose endpoint it is; empty for that of the MCP server, too.
+    /// The path of the issuer that owns the endpoint; empty for the MCP server.
     pub tenant: String,
-    /// What the `Host` header says.
+    /// The `Host` header.
     pub host: String,
-    /// What a message to the MCP server asks for.
+    /// The JSON-RPC method of a message to the MCP server.
     pub method: Option<String>,
     pub grant_type: Option<String>,
     pub client: Option<String>,
-    /// How the client said who it is.
+    /// The authentication method of the client.
     pub client_auth: Option<AuthMethod>,
-    /// The refresh token or the bearer that came along, by its [`fingerprint`].
+    /// The [`fingerprint`] of the refresh token or bearer token.
     pub token: Option<String>,
     pub resource: Option<String>,
     pub scope: Option<String>,
 }
 
-/// Where a request went.
+/// The endpoint of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Endpoint {
@@ -62,15 +62,15 @@ pub enum Endpoint {
     Authorize,
     Token,
     Device,
-    /// Where a person approves a device.
+    /// The page where the user approves a device.
     DevicePage,
     Revoke,
-    /// Nowhere.
+    /// A path without an endpoint.
     Unknown,
 }
 
 impl Record {
-    /// How many requests an endpoint had.
+    /// The number of requests to an endpoint.
     pub fn count(&self, endpoint: Endpoint) -> usize {
         self.requests.iter().filter(|seen| seen.endpoint == endpoint).count()
     }
@@ -90,7 +90,7 @@ impl Ledger {
         self.record.borrow().clone()
     }
 
-    /// Waits until the record satisfies `condition`, and returns it as it was then.
+    /// Waits until the record satisfies `condition`, and returns it.
     pub async fn until(&self, condition: impl FnMut(&Record) -> bool) -> Record {
         let mut changes = self.record.subscribe();
         let reached = changes.wait_for(condition).await;
@@ -102,7 +102,7 @@ impl Ledger {
     }
 }
 
-/// What a ledger has of a secret: enough to tell two apart.
+/// A short hash of a secret, enough to tell two apart.
 pub fn fingerprint(secret: &str) -> String {
     Sha256::digest(secret).iter().take(6).map(|byte| format!("{byte:02x}")).collect()
 }

@@ -1,5 +1,5 @@
-//! A protected MCP server and the authority that guards it, to sign in to: strict where it
-//! matters, faulty where a [`Setup`] says so, and with a [`Ledger`] of everything that happened.
+//! A protected MCP server with its authorization server: strict by default, faulty where a
+//! [`Setup`] says so, with a [`Ledger`] of all requests.
 //!
 //! ```ignore
 //! let authority = Authority::start(Setup::default()).await;
@@ -37,29 +37,29 @@ use crate::fixture;
 use books::{Books, secret};
 use route::Role;
 
-/// The tenant of the issuer that is in charge after a migration.
+/// The tenant of the issuer after a migration.
 const MOVED: &str = "/moved";
 
-/// A protected MCP server and the authority that guards it, on loopback, in this process.
-/// Dropping it pulls the plug.
+/// A protected MCP server with its authorization server, on loopback, in this process. Dropping it
+/// closes all connections.
 pub struct Authority {
     stage: Arc<Stage>,
     _serving: JoinSet<()>,
-    /// `None` while it is closed, or where the MCP server's origin is the authority's too.
+    /// `None` while it is closed, or if the MCP server has the same origin.
     desk: Option<JoinSet<()>>,
-    /// Keeps the port of the authority for it.
+    /// Reserves the port of the authorization server.
     port: Option<TcpSocket>,
 }
 
-/// What all requests share.
+/// The state that all requests share.
 struct Stage {
     setup: Mutex<Setup>,
     books: Mutex<Books>,
     ledger: Ledger,
-    /// An answer that is late may go.
+    /// Releases a late response.
     released: Notify,
     mcp: Arc<fixture::Stage>,
-    /// The origin of the MCP server, and that of the authority.
+    /// The origins of the MCP server and of the authorization server.
     mcp_origin: String,
     origin: String,
 }
@@ -72,7 +72,7 @@ impl Authority {
             Layout::Together => (None, mcp_origin.clone()),
             Layout::Apart => {
                 let port = socket(0);
-                let address = port.local_addr().expect("it has an address");
+                let address = port.local_addr().expect("a bound socket has an address");
                 (Some(port), format!("http://{address}"))
             }
         };
@@ -92,7 +92,7 @@ impl Authority {
         authority
     }
 
-    /// Nobody listens at the authority's origin, if that is its own, until it is opened again.
+    /// Stops listening at the authorization server's own origin until [`Self::open`].
     pub async fn close(&mut self) {
         if let Some(mut desk) = self.desk.take() {
             desk.shutdown().await;
@@ -101,22 +101,22 @@ impl Authority {
 
     pub fn open(&mut self) {
         let Some(port) = &self.port else { return };
-        let port = port.local_addr().expect("it has an address").port();
-        let listener = socket(port).listen(1024).expect("the port is kept for us");
+        let port = port.local_addr().expect("a bound socket has an address").port();
+        let listener = socket(port).listen(1024).expect("the port is reserved");
         self.desk = Some(self.stage.serve(listener, Role::Authority));
     }
 
-    /// Lets an answer go that is late.
+    /// Releases a late response.
     pub fn release(&self) {
         self.stage.released.notify_one();
     }
 
-    /// The resource, as clients are to name it.
+    /// The URL of the MCP server, which is also the `resource` of token requests.
     pub fn mcp_url(&self) -> String {
         self.stage.mcp_url()
     }
 
-    /// Whoever is in charge now.
+    /// The current issuer.
     pub fn issuer(&self) -> String {
         self.stage.issuer()
     }
@@ -125,22 +125,22 @@ impl Authority {
         self.stage.ledger.clone()
     }
 
-    /// Changes what is offered, from the next request on.
+    /// Changes the setup, from the next request on.
     pub fn alter(&self, change: impl FnOnce(&mut Setup)) {
         change(&mut lock(&self.stage.setup));
     }
 
-    /// Every access token stops to hold; whoever has a refresh token can have another one.
+    /// Expires every access token; refresh tokens stay valid.
     pub fn expire_tokens(&self) {
         lock(&self.stage.books).expire_tokens();
     }
 
-    /// Every sign-in ends, as if a person had taken back what they agreed to.
+    /// Ends every sign-in, as if the user had withdrawn their consent.
     pub fn end_sign_ins(&self) {
         lock(&self.stage.books).end_all();
     }
 
-    /// The secrets of clients that registered themselves stop to hold.
+    /// Expires the secrets of dynamically registered clients.
     pub fn expire_secrets(&self) {
         let setup = self.stage.setup();
         for client in &mut lock(&self.stage.books).clients {
@@ -148,12 +148,12 @@ impl Authority {
         }
     }
 
-    /// Another issuer is in charge from now on, who knows nobody.
+    /// Moves to another issuer, to which all clients are unknown.
     pub fn migrate(&self) {
         lock(&self.stage.books).moved = true;
     }
 
-    /// What a person says to a device, by the code that it shows; whether there is such a device.
+    /// Approves or denies the device with this user code; `false` if it is unknown.
     pub fn answer_device(&self, user_code: &str, consent: Consent) -> bool {
         self.stage.answer_device(user_code, consent)
     }
@@ -184,12 +184,12 @@ impl Stage {
 }
 
 fn origin(listener: &TcpListener) -> String {
-    format!("http://{}", listener.local_addr().expect("it has an address"))
+    format!("http://{}", listener.local_addr().expect("a bound socket has an address"))
 }
 
-/// One of several that may have the port of the authority.
+/// A socket that can share the port of the authorization server.
 fn socket(port: u16) -> TcpSocket {
-    let socket = TcpSocket::new_v4().expect("a socket can be had");
+    let socket = TcpSocket::new_v4().expect("a socket can be created");
     socket.set_reuseport(true).expect("a socket can share its port");
     socket.bind(([127, 0, 0, 1], port).into()).expect("a free port");
     socket

@@ -1,4 +1,4 @@
-//! Clients that come by themselves, devices that ask for a code, and tokens that are given back.
+//! Dynamic client registration, device authorization and token revocation.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -55,7 +55,7 @@ pub(super) async fn register(asked: &Asked<'_>) -> Response<Reply> {
     answer["client_id"] = json!(id);
     answer["token_endpoint_auth_method"] = json!(method);
     if let Some(secret) = &secret {
-        // Zero is never.
+        // Zero means that the secret never expires.
         let ends = if expiring { now_s() + HOUR_S } else { 0 };
         answer["client_secret"] = json!(secret);
         answer["client_secret_expires_at"] = json!(ends);
@@ -65,7 +65,8 @@ pub(super) async fn register(asked: &Asked<'_>) -> Response<Reply> {
     json_text(201, answer.to_string())
 }
 
-/// A client that needs no registration: the first issuer knows it, or it has a document.
+/// A client without dynamic registration: pre-registered with the first issuer, or identified by a
+/// metadata document.
 pub(super) fn known(setup: &Setup, origin: &str, issuer: &str, id: &str) -> Option<Client> {
     let issuer = issuer.to_owned();
     if setup.client_documents.iter().any(|document| document == id) {
@@ -79,7 +80,7 @@ pub(super) fn known(setup: &Setup, origin: &str, issuer: &str, id: &str) -> Opti
     Some(Client { issuer, id: client.id, secret, method, redirect_uris })
 }
 
-/// A device asks for a code that it can show (RFC 8628).
+/// Device authorization (RFC 8628).
 pub(super) fn device(asked: &Asked<'_>) -> Response<Reply> {
     let client = match authenticated(asked) {
         Ok(client) => client,
@@ -109,7 +110,7 @@ pub(super) fn device(asked: &Asked<'_>) -> Response<Reply> {
     json_text(200, answer.to_string())
 }
 
-/// A token is given back (RFC 7009).
+/// Token revocation (RFC 7009).
 pub(super) fn revoke(asked: &Asked<'_>) -> Response<Reply> {
     let client = match authenticated(asked) {
         Ok(client) => client,

@@ -1,4 +1,4 @@
-//! Which endpoint a request is for, and what the ledger learns of it.
+//! Routes a request to its endpoint and records it in the ledger.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use super::setup::{MetadataPlace, ResourcePlace, Setup};
 use super::{MOVED, Stage, authorize, guard, lock, register, token};
 use crate::fixture::Reply;
 
-/// What an origin is there for.
+/// The servers at an origin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Role {
     Resource,
@@ -24,15 +24,15 @@ pub(super) enum Role {
     Both,
 }
 
-/// A request as the endpoints of the authority see it.
+/// A parsed request to an endpoint of the authorization server.
 pub(super) struct Asked<'a> {
     pub(super) stage: &'a Stage,
-    /// As it was when the request came.
+    /// As it was when the request arrived.
     pub(super) setup: Setup,
-    /// The one whose endpoint this is.
+    /// The issuer that owns the endpoint.
     pub(super) issuer: String,
     pub(super) fields: Fields,
-    /// What the client says who it is.
+    /// The client authentication of the request.
     pub(super) claim: Option<token::Claim>,
     pub(super) body: &'a [u8],
 }
@@ -41,7 +41,7 @@ pub(super) struct Asked<'a> {
 #[derive(Debug, Default)]
 pub(super) struct Fields {
     by_name: BTreeMap<String, String>,
-    /// Whether one came twice, which OAuth forbids.
+    /// Whether a parameter is repeated, which OAuth forbids.
     pub(super) repeated: bool,
 }
 
@@ -59,7 +59,7 @@ impl Fields {
         self.by_name.get(name).map(String::as_str)
     }
 
-    /// The scopes that are asked for.
+    /// The requested scopes.
     pub(super) fn scopes(&self) -> Option<Vec<String>> {
         let scope = self.value("scope")?;
         Some(scope.split_ascii_whitespace().map(str::to_owned).collect())
@@ -117,16 +117,16 @@ pub(super) async fn answer(
     }
 }
 
-/// The endpoint at a path, and the tenant whose it is.
+/// The endpoint at a path, and its tenant.
 fn endpoint(setup: &Setup, role: Role, path: &str) -> (Endpoint, String) {
-    let nobody = String::new();
+    let no_tenant = String::new();
     if role != Role::Authority {
         let published = |place: &ResourcePlace| documents::resource_path(*place) == path;
         if path == "/mcp" {
-            return (Endpoint::Mcp, nobody);
+            return (Endpoint::Mcp, no_tenant);
         }
         if setup.resource.places.iter().any(published) {
-            return (Endpoint::ResourceMetadata, nobody);
+            return (Endpoint::ResourceMetadata, no_tenant);
         }
     }
     if role != Role::Resource {
@@ -146,7 +146,7 @@ fn endpoint(setup: &Setup, role: Role, path: &str) -> (Endpoint, String) {
             return (endpoint, tenant.to_owned());
         }
     }
-    (Endpoint::Unknown, nobody)
+    (Endpoint::Unknown, no_tenant)
 }
 
 fn note(
@@ -182,12 +182,12 @@ pub(super) fn header<'a>(head: &'a Parts, name: &str) -> Option<&'a str> {
 }
 
 impl Asked<'_> {
-    /// Whether the request names the resource that is guarded (RFC 8707).
+    /// Whether the request names the protected resource (RFC 8707).
     pub(super) fn names_the_resource(&self) -> bool {
         self.fields.value("resource") == Some(&self.stage.mcp_url())
     }
 
-    /// The scopes that are asked for, if all of them can be granted.
+    /// The requested scopes, if all of them can be granted.
     pub(super) fn grantable(&self) -> Option<Vec<String>> {
         let known = &self.setup.scopes;
         let asked = self.fields.scopes().unwrap_or_default();

@@ -1,64 +1,64 @@
-//! What an authority offers and how it misbehaves, as data.
+//! The features and faults of an authorization server, as data.
 
 use std::collections::{BTreeMap, VecDeque};
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-/// An authority and the server that it guards; the default is well-behaved and strict.
+/// An authorization server and its protected MCP server; the default is correct and strict.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Setup {
-    /// What the guarded MCP server acts.
+    /// The fixture script of the protected MCP server.
     pub script: String,
-    /// Of the MCP server; any free one if it is zero.
+    /// Of the MCP server; zero takes any free port.
     pub port: u16,
     pub layout: Layout,
     /// The path of the issuer, such as `/tenant`.
     pub tenant: String,
 
-    /// The MCP server is elsewhere now, and says so to everybody.
+    /// The MCP server redirects all requests to this URL.
     pub sends_on: Option<String>,
     pub challenge: Challenge,
     pub resource: Document<ResourcePlace>,
     pub metadata: Document<MetadataPlace>,
 
-    /// Those that both documents list; if there are any, no other is granted.
+    /// The `scopes_supported` of both documents; if not empty, no other scope is granted.
     pub scopes: Vec<String>,
-    /// What the challenge asks for.
+    /// The `scope` of the 401 challenge.
     pub challenge_scope: Option<String>,
-    /// The scope that a call of a tool needs.
+    /// The required scope of each tool.
     pub tool_scopes: BTreeMap<String, String>,
     pub step_up: StepUp,
 
-    /// Clients that were registered before.
+    /// Pre-registered clients.
     pub clients: Vec<KnownClient>,
-    /// Addresses of client documents that are accepted; none is fetched.
+    /// URLs of accepted client ID metadata documents; none is fetched.
     pub client_documents: Vec<String>,
     pub registration: Registration,
-    /// How the answer to a registration comes, if not as it should.
+    /// The fault of the registration response.
     pub registered: Manner,
-    /// Fields of the answer to a device that are replaced.
+    /// Replaced fields of the device authorization response.
     pub device_fields: Map<String, Value>,
 
     pub consent: Consent,
     pub iss: Iss,
-    /// The true lifetime of an access token, whatever is said of it.
+    /// The true lifetime of an access token, whatever `expires_in` says.
     pub lifetime_s: u64,
     pub expires_in: ExpiresIn,
     pub refresh: Refresh,
-    /// How the next requests for a token are answered.
+    /// The responses to the next token requests.
     pub token_answers: VecDeque<Manner>,
-    /// How the next questions for the token of a device are answered.
+    /// The responses to the next token requests of a device.
     pub polls: VecDeque<Poll>,
-    /// How long a device is told to wait between two questions; it may ask sooner.
+    /// The polling `interval` of the device flow, which is not enforced.
     pub poll_interval_s: u64,
 
-    /// Another issuer is in charge after so many sign-ins.
+    /// The number of sign-ins after which the issuer changes.
     pub migrates_after: Option<usize>,
-    /// The authority takes so long for every answer.
+    /// The delay of every response.
     pub delay_ms: u64,
-    /// Every secret that is given out begins with it, so that it can be looked for.
+    /// The prefix of every issued secret, so that tests can search for it.
     pub canary: String,
 }
 
@@ -98,8 +98,8 @@ impl Default for Setup {
 }
 
 impl Setup {
-    /// From words such as `refresh=rotate` or `resource={"manner":"html"}`: the name of a field
-    /// and its value, as JSON or as bare text.
+    /// Parses `NAME=VALUE` arguments such as `refresh=rotate` or `resource={"manner":"html"}`, with
+    /// values as JSON or bare text.
     pub fn of_words(words: impl IntoIterator<Item = String>) -> Result<Self, SetupError> {
         let mut fields = Map::new();
         for word in words {
@@ -117,47 +117,47 @@ impl Setup {
 pub enum SetupError {
     #[error("`{word}` is not NAME=VALUE")]
     NoValue { word: String },
-    #[error("cannot understand the setup")]
+    #[error("cannot parse the setup")]
     Parse(#[from] serde_json::Error),
 }
 
-/// On which origins things are.
+/// The origins of the two servers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Layout {
-    /// The authority has an origin of its own.
+    /// The authorization server has its own origin.
     Apart,
-    /// The MCP server's origin is the issuer's too, as in revision 2025-03-26.
+    /// Both servers share one origin, as in revision 2025-03-26.
     Together,
 }
 
-/// What a 401 says.
+/// The `WWW-Authenticate` header of a 401.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Challenge {
     Proper,
-    /// Nothing.
+    /// No header.
     Missing,
-    /// A text that does not follow the grammar.
+    /// A malformed header.
     Malformed,
     /// Several schemes in one header, with quoted commas and escapes.
     Multi,
-    /// The metadata are on another origin, which has them.
+    /// The metadata URL is on another origin, which serves the document.
     CrossOrigin,
 }
 
-/// A JSON document that is published.
+/// A published JSON document.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 #[serde(bound = "Place: Usual + Deserialize<'de>")]
 pub struct Document<Place> {
     pub places: Vec<Place>,
-    /// Fields that are replaced; `null` takes one out.
+    /// Replaced fields; `null` removes one.
     pub fields: Map<String, Value>,
     pub manner: Manner,
 }
 
-/// The places where a document is, unless something else is said.
+/// The default places of a document.
 pub trait Usual: Sized {
     fn usual() -> Vec<Self>;
 }
@@ -180,19 +180,19 @@ impl Usual for MetadataPlace {
     }
 }
 
-/// Where the metadata of the protected resource are (RFC 9728).
+/// Where the metadata of the protected resource is (RFC 9728).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ResourcePlace {
-    /// At an address that only the challenge knows.
+    /// At a URL that only the challenge names.
     Pointed,
-    /// At the well-known place for the path of the MCP server.
+    /// At the well-known path for the path of the MCP server.
     Path,
-    /// At the well-known place of its origin.
+    /// At the well-known path of its origin.
     Root,
 }
 
-/// Where the metadata of the authority are.
+/// Where the metadata of the authorization server is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum MetadataPlace {
@@ -204,59 +204,59 @@ pub enum MetadataPlace {
     OpenIdAppended,
 }
 
-/// How an answer comes.
+/// A response: correct, or with a fault.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Manner {
     #[default]
     Right,
-    /// With a status, and nothing else.
+    /// A status without a body.
     Status(u16),
-    /// 429 and the seconds to wait.
+    /// 429 with `Retry-After` in seconds.
     Busy { retry_after: u64 },
-    /// 400 and an error of OAuth.
+    /// 400 with an OAuth error code.
     Error(String),
-    /// Never.
+    /// No response.
     Hang,
-    /// As it should be, with all that it means, after [`super::Authority::release`].
+    /// The correct response, sent after [`super::Authority::release`].
     Late,
-    /// A page for people, with status 200.
+    /// An HTML page with status 200.
     Html,
-    /// As JSON that says to be text.
+    /// JSON with the content type `text/plain`.
     PlainText,
-    /// As JSON of more than a megabyte.
+    /// JSON of more than a megabyte.
     Huge,
-    /// As JSON of ten thousand levels.
+    /// JSON nested ten thousand levels deep.
     Deep,
-    /// From another address.
+    /// A redirect to this URL.
     Redirect(String),
-    /// With status 200, these headers and these bytes.
+    /// Status 200 with these headers and this body.
     Raw { headers: Vec<(String, String)>, body: Vec<u8> },
 }
 
-/// Whether it helps to ask for the scope that was missing.
+/// Whether step-up authorization grants the missing scope.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum StepUp {
     Granted,
-    /// It is missing ever after.
+    /// The scope stays insufficient.
     Loop,
 }
 
-/// A client that somebody registered by hand.
+/// A pre-registered client.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct KnownClient {
     pub id: String,
     pub secret: Option<String>,
-    /// The only way in which it may show its secret.
+    /// The only accepted authentication method.
     pub method: AuthMethod,
-    /// Any on loopback if there are none.
+    /// If empty, any URI on loopback.
     #[serde(default)]
     pub redirect_uris: Vec<String>,
 }
 
-/// How a client says at the token endpoint who it is.
+/// How a client authenticates at the token endpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum AuthMethod {
     #[serde(rename = "none")]
@@ -274,15 +274,16 @@ pub enum Registration {
     Open,
     /// Not offered.
     Off,
-    /// Offered, and refused with an error.
+    /// Offered, but refused with an error.
     Fails,
-    /// Everybody gets a secret, which ends in an hour or by [`super::Authority::expire_secrets`].
+    /// Every client gets a secret that expires in an hour or by
+    /// [`super::Authority::expire_secrets`].
     ExpiringSecret,
-    /// Refuses whoever calls itself a native application.
+    /// Refuses clients with `application_type` `native`.
     NoNative,
 }
 
-/// What the person before the browser does.
+/// The decision of the user in the browser.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Consent {
@@ -290,18 +291,18 @@ pub enum Consent {
     Denied,
 }
 
-/// The issuer in the redirect (RFC 9207).
+/// The `iss` parameter of the redirect (RFC 9207).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Iss {
     Right,
     Wrong,
     Missing,
-    /// The same for whoever normalises it, and for nobody else.
+    /// Equal only after URL normalisation.
     Normalised,
 }
 
-/// What is said of the lifetime of a token.
+/// The `expires_in` field of a token response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ExpiresIn {
@@ -309,29 +310,29 @@ pub enum ExpiresIn {
     Zero,
     Negative,
     Missing,
-    /// More than any clock holds.
+    /// Greater than any clock can represent.
     Huge,
-    /// The truth, as a string.
+    /// The true lifetime, as a string.
     Text,
 }
 
-/// What becomes of a refresh token that was redeemed.
+/// What happens to a redeemed refresh token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Refresh {
-    /// None is ever given.
+    /// No refresh token is issued.
     Never,
-    /// It goes on, and the answer has no other one.
+    /// It stays valid; the response has no new one.
     Omit,
-    /// It goes on, beside another one.
+    /// It stays valid; the response has a new one.
     Rotate,
-    /// It is refused when it comes again.
+    /// A replay is refused.
     SingleUse,
-    /// When it comes again, everything that the sign-in gave ends.
+    /// A replay revokes all tokens of the sign-in.
     FamilyRevoke,
 }
 
-/// An answer to a device that asks whether it may.
+/// The response to a polling device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Poll {

@@ -1,4 +1,4 @@
-//! The token endpoint: who the client is, and what its grant is worth.
+//! The token endpoint: authenticates the client and exchanges its grant for tokens.
 
 use base64::Engine;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
@@ -17,7 +17,7 @@ use crate::fixture::Reply;
 
 pub(super) const DEVICE_CODE: &str = "urn:ietf:params:oauth:grant-type:device_code";
 
-/// Who a client says it is.
+/// The client authentication of a request, unverified.
 #[derive(Debug)]
 pub(super) struct Claim {
     pub(super) client: String,
@@ -25,7 +25,7 @@ pub(super) struct Claim {
     secret: Option<String>,
 }
 
-/// An error of OAuth.
+/// An OAuth error code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Refused(&'static str);
 
@@ -35,7 +35,7 @@ impl Refused {
             return error(400, self.0);
         }
         let mut response = error(401, self.0);
-        let scheme = "Basic".parse().expect("it is a header");
+        let scheme = "Basic".parse().expect("the header value is valid");
         response.headers_mut().insert(WWW_AUTHENTICATE, scheme);
         response
     }
@@ -58,13 +58,13 @@ impl Claim {
     }
 }
 
-/// Both halves of a pair are written as in a form (RFC 6749, 2.3.1).
+/// Decodes one half of the Basic credentials, which are form-encoded (RFC 6749, 2.3.1).
 fn decoded(text: &str) -> String {
     let mut names = form_urlencoded::parse(text.as_bytes());
     names.next().map(|(name, _)| name.into_owned()).unwrap_or_default()
 }
 
-/// The client, if it is who it says and says it as it was registered.
+/// The client, if it authenticates with its registered method and secret.
 pub(super) fn authenticated(asked: &Asked<'_>) -> Result<Client, Refused> {
     let claim = asked.claim.as_ref().ok_or(Refused("invalid_client"))?;
     let client = asked.client(&claim.client).ok_or(Refused("invalid_client"))?;
@@ -112,7 +112,7 @@ fn granted(asked: &Asked<'_>) -> Result<Tokens, Refused> {
 fn of_code(asked: &Asked<'_>, client: &Client) -> Result<Tokens, Refused> {
     let field = |name: &str| asked.fields.value(name).ok_or(Refused("invalid_request"));
     let (code, verifier) = (field("code")?, field("code_verifier")?);
-    // Whoever shows a code has used it, rightly or not.
+    // A code is used up even if the exchange fails.
     let authorized = lock(&asked.stage.books).codes.remove(code).ok_or(Refused("invalid_grant"))?;
     let hashed = URL_SAFE_NO_PAD.encode(Sha256::digest(verifier));
     let redirect_uri = field("redirect_uri")?;

@@ -1,6 +1,6 @@
-//! A protected MCP server and its authority as a program: the first line that it prints says
-//! where they are, each further one answers a line on stdin, and the end of stdin ends it.
-//! `authority visit` is the browser to go with it.
+//! A protected MCP server with its authorization server as a program. It prints their URLs, then
+//! one response for each command line on stdin, and exits at the end of stdin. `authority visit` is
+//! the browser for it.
 
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -22,7 +22,7 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             let cause = error.source().map(|cause| format!(": {cause}")).unwrap_or_default();
-            // Without a stderr there is nobody to tell.
+            // Nothing to do if stderr is closed.
             let _ = writeln!(io::stderr(), "authority: {error}{cause}\n{USAGE}");
             ExitCode::from(2)
         }
@@ -43,7 +43,7 @@ fn run(arguments: impl Iterator<Item = String>) -> Result<(), Box<dyn std::error
     }
     let setup = Setup::of_words(words)?;
     let served = runtime.block_on(serve(setup));
-    // A read of stdin may be under way on a thread that nobody can stop.
+    // A blocking read of stdin cannot be stopped.
     runtime.shutdown_background();
     Ok(served?)
 }
@@ -58,7 +58,7 @@ async fn serve(setup: Setup) -> io::Result<()> {
     Ok(())
 }
 
-/// Does what a line says, and says what came of it.
+/// Runs the command of a line and returns its response.
 fn obey(authority: &Authority, line: &str) -> Value {
     match line.split_once(' ').unwrap_or((line, "")) {
         ("expire-tokens", _) => authority.expire_tokens(),

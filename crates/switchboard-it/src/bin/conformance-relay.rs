@@ -1,4 +1,4 @@
-//! Lets the conformance suite, which has no bearer token, into a gateway that wants one.
+//! Adds the bearer token of a gateway to requests of the conformance suite, which cannot send one.
 
 use std::fs;
 use std::io::{self, Write};
@@ -14,7 +14,7 @@ fn main() -> ExitCode {
     match run() {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            // Without a stderr there is nobody to tell.
+            // Nothing to do if stderr is closed.
             let _ = writeln!(io::stderr(), "conformance-relay: {error}");
             ExitCode::from(2)
         }

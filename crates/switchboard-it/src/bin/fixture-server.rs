@@ -1,4 +1,4 @@
-//! Acts a fixture script as a real process on stdio, or the floor of benches, over HTTP too.
+//! Runs a fixture script as a process on stdio, or the minimal benchmark server on stdio or HTTP.
 
 use std::fs::OpenOptions;
 use std::io::{self, Write};
@@ -19,7 +19,7 @@ fn main() -> ExitCode {
         Ok(code) => ExitCode::from(code),
         Err(error) => {
             let cause = error.source().map(|cause| format!(": {cause}")).unwrap_or_default();
-            // Without a stderr there is nobody to tell.
+            // Nothing to do if stderr is closed.
             let _ = writeln!(io::stderr(), "fixture-server: {error}{cause}");
             ExitCode::from(2)
         }
@@ -34,9 +34,9 @@ struct Arguments {
 enum Play {
     Script(String),
     Bench,
-    /// Its address is the first line that it prints.
+    /// Prints its address as the first line.
     BenchHttp,
-    /// A child of another fixture.
+    /// The helper process of another fixture.
     Help(Helper),
 }
 
@@ -76,7 +76,7 @@ fn run(arguments: Arguments) -> Result<u8, Failure> {
     };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let ending = runtime.block_on(play(script, arguments.spawn_log.as_deref()));
-    // A read of stdin may be under way on a thread that nobody can stop.
+    // A blocking read of stdin cannot be stopped.
     runtime.shutdown_background();
     match ending? {
         Ending::Closed => Ok(0),
@@ -103,7 +103,7 @@ fn log_spawn(file: Option<&str>, grandchild: Option<u32>) -> io::Result<()> {
     OpenOptions::new().create(true).append(true).open(file)?.write_all(line.as_bytes())
 }
 
-/// Sees to the faults of a process; returns the grandchild's id.
+/// Applies the process faults; returns the grandchild's id.
 #[cfg(unix)]
 fn prepare(script: &Script) -> io::Result<Option<u32>> {
     use switchboard_it::fixture::{ignore_sigterm, spawn_grandchild, spawn_helper};
@@ -130,7 +130,7 @@ fn prepare(_script: &Script) -> io::Result<Option<u32>> {
     Ok(None)
 }
 
-/// The only descriptor on our stdin, so that dropping it closes the pipe.
+/// The only descriptor of our stdin, so that dropping it closes the pipe.
 #[cfg(unix)]
 fn own_stdin() -> io::Result<tokio::fs::File> {
     use std::os::fd::AsFd;
@@ -144,7 +144,7 @@ fn own_stdin() -> io::Result<tokio::io::Stdin> {
     Ok(tokio::io::stdin())
 }
 
-/// The only descriptor on our stdout, so that dropping it closes the pipe.
+/// The only descriptor of our stdout, so that dropping it closes the pipe.
 #[cfg(unix)]
 fn own_stdout() -> io::Result<tokio::fs::File> {
     use std::os::fd::AsFd;

@@ -1,4 +1,4 @@
-//! What `switchboard_it::ordeal` puts a gateway through, by the thousand, with its figures.
+//! Runs the trials of `switchboard_it::ordeal` many times and prints the figures.
 
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -12,20 +12,20 @@ const USAGE: &str = "usage: ordeal CALLS TRIALS";
 
 const SESSIONS: usize = 50;
 
-/// How slow the slowest call beside a nuisance may be, but for one in a hundred.
+/// The limit for the p99 latency of calls beside a misbehaving server.
 const BESIDE: Duration = Duration::from_millis(20);
 
-/// How much the memory of a gateway may grow by a nuisance.
+/// The limit for the memory growth of a gateway by a misbehaving server.
 const GROWTH: u64 = 32 * 1024 * 1024;
 
-/// How long the death of a server may go unnoticed.
+/// The limit for reporting the end of a killed server.
 const NEWS: Duration = Duration::from_millis(200);
 
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let numbers: Option<Vec<usize>> = words.iter().map(|word| word.parse().ok()).collect();
     let Some([calls, trials]) = numbers.as_deref() else {
-        // Without a stderr there is nobody to tell.
+        // Nothing to do if stderr is closed.
         let _ = writeln!(io::stderr(), "{USAGE}");
         return ExitCode::from(2);
     };
@@ -40,7 +40,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Whether everything was as it should be.
+/// Whether all figures are within their limits.
 async fn endure(calls: usize, trials: usize) -> io::Result<bool> {
     let programs = Programs::beside_this_one()?;
     let mut out = io::stdout();

@@ -1,4 +1,4 @@
-//! Gateways, reapers and keepers killed by the hundred, with what is left afterwards: nothing.
+//! Kills many gateways, reapers and keepers, and checks that no process is left.
 
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -10,17 +10,17 @@ use switchboard_it::program::Programs;
 
 const USAGE: &str = "usage: reaping GATEWAYS REAPERS COMMANDS";
 
-/// How long the clean-up after a kill may take, but for one in a hundred.
+/// The limit for the p99 time of the clean-up after a kill.
 const CLEAN_UP: Duration = Duration::from_secs(1);
 
-/// How long twenty servers that ignore everything may hold up the end.
+/// The limit for ending twenty servers that ignore all signals.
 const EXIT: Duration = Duration::from_secs(5);
 
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let numbers: Option<Vec<usize>> = words.iter().map(|word| word.parse().ok()).collect();
     let Some([gateways, reapers, commands]) = numbers.as_deref() else {
-        // Without a stderr there is nobody to tell.
+        // Nothing to do if stderr is closed.
         let _ = writeln!(io::stderr(), "{USAGE}");
         return ExitCode::from(2);
     };
@@ -38,7 +38,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Whatever survives ends this with a panic; whether it was quick enough is the answer.
+/// Panics if a process survives; returns whether the times are within their limits.
 async fn soak(programs: Programs, [gateways, reapers, commands]: [usize; 3]) -> io::Result<bool> {
     let grove = |helper| Grove::new(programs, 1, helper, Temper::Stubborn);
     let mut times = Vec::new();
@@ -73,7 +73,7 @@ async fn soak(programs: Programs, [gateways, reapers, commands]: [usize; 3]) -> 
     Ok(quick && took < EXIT)
 }
 
-/// A third of the kills fall while the server starts.
+/// A third of the kills happen while the server starts.
 fn moment(trial: usize) -> Moment {
     if trial.is_multiple_of(3) { Moment::ALL[trial / 3 % 4] } else { Moment::TreeUp }
 }
@@ -88,7 +88,7 @@ async fn kill_everyone(grove: &Grove) -> Duration {
     asked.elapsed()
 }
 
-/// Says how it went; whether nearly all of them were quick.
+/// Prints the times; returns whether their p99 is within the limit.
 fn report(what: &str, mut times: Vec<Duration>) -> io::Result<bool> {
     times.sort_unstable();
     let at = |percent: usize| times.get(times.len() * percent / 100).or(times.last()).copied();

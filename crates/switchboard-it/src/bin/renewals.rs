@@ -1,4 +1,4 @@
-//! What `switchboard_it::renewals` makes of one sign-in, by the hundred, with its figures.
+//! Runs `switchboard_it::renewals`, many token refreshes of one sign-in, and prints the figures.
 
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -12,7 +12,7 @@ fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let numbers: Option<Vec<usize>> = words.iter().map(|word| word.parse().ok()).collect();
     let Some([processes, expiries]) = numbers.as_deref() else {
-        // Without a stderr there is nobody to tell.
+        // Nothing to do if stderr is closed.
         let _ = writeln!(io::stderr(), "{USAGE}");
         return ExitCode::from(2);
     };
@@ -31,7 +31,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Says how it went; whether everything was as it should be.
+/// Prints the figures; returns whether they are as expected.
 fn report(renewed: Renewals, processes: usize, expiries: usize) -> io::Result<bool> {
     let Renewals { right, wrong, record, mut times } = renewed;
     times.sort_unstable();

@@ -1,4 +1,4 @@
-//! What `switchboard_it::soak` makes of a gateway in some minutes, with its figures.
+//! Runs `switchboard_it::soak` for some minutes and prints the figures.
 
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -9,10 +9,10 @@ use switchboard_it::soak::{Soak, Soaked, Trend, soak};
 
 const USAGE: &str = "usage: soak SECONDS [SERVERS [SEED]]";
 
-/// By how much the memory of a gateway or its reaper may grow after the warm-up.
+/// The limit in MiB for the memory growth of a gateway or its reaper after the warm-up.
 const GROWTH: f64 = 4.0;
 
-/// What caches and the allocator take until they have what they need, at the most.
+/// The maximum time until caches and the allocator have reached their size.
 const WARM_UP: Duration = Duration::from_secs(60);
 
 const MIB: f64 = 1024.0 * 1024.0;
@@ -25,7 +25,7 @@ fn main() -> ExitCode {
         Some([seconds, servers]) => (*seconds, *servers, 1),
         Some([seconds, servers, seed]) => (*seconds, *servers, *seed),
         _ => {
-            // Without a stderr there is nobody to tell.
+            // Nothing to do if stderr is closed.
             let _ = writeln!(io::stderr(), "{USAGE}");
             return ExitCode::from(2);
         }
@@ -47,7 +47,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Says how it went; whether everything was as it should be.
+/// Prints the figures; returns whether they are within their limits.
 fn report(soaked: &Soaked, plan: Soak) -> io::Result<bool> {
     let mut out = io::stdout();
     let Soak { length, servers, seed } = plan;
@@ -90,7 +90,7 @@ fn report(soaked: &Soaked, plan: Soak) -> io::Result<bool> {
     )?;
     let answered = answers.wrong + soaked.lost + soaked.twice == 0;
     let flat = gateway.to - gateway.from <= GROWTH && reaper.to - reaper.from <= GROWTH;
-    // The session holds the directory of its large results.
+    // The session keeps the directory of its stored results open.
     let closed = after.gateway_files <= before.gateway_files + 1
         && after.reaper_files <= before.reaper_files
         && after.children == 0;

@@ -1,4 +1,4 @@
-//! Many writers of the same files, some of which are killed; also each of these writers.
+//! Runs `switchboard_it::storm`, many writers of the same files; also the program of each writer.
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -14,7 +14,7 @@ fn main() -> ExitCode {
     match run(&words) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            // Without a stderr there is nobody to tell.
+            // Nothing to do if stderr is closed.
             let _ = writeln!(io::stderr(), "storm: {error}");
             ExitCode::from(2)
         }

@@ -1,4 +1,4 @@
-//! The program `switchboard` once more, where the tests of this package can find it.
+//! A copy of the program `switchboard` in this package, whose path cargo passes to its tests.
 
 fn main() -> std::process::ExitCode {
     switchboard::reaper::run_if_asked();

@@ -1,26 +1,26 @@
-//! What the kernel says of a gateway and its reaper, and where that leads.
+//! Memory, descriptors and children of a gateway and its reaper, and their trend.
 
 use std::time::Duration;
 
 use crate::grove::{Grove, Role};
 use crate::processes::{children, memory, open_files};
 
-/// A gateway and its reaper at one moment.
+/// The measurements of a gateway and its reaper at one moment.
 #[derive(Debug, Clone, Copy)]
 pub struct Vitals {
     pub at: Duration,
-    /// In bytes.
+    /// Resident memory in bytes.
     pub gateway_memory: u64,
     pub reaper_memory: u64,
     pub gateway_files: usize,
     pub reaper_files: usize,
-    /// Whose parent is the reaper, zombies included.
+    /// The children of the reaper, zombies included.
     pub children: usize,
 }
 
 impl Vitals {
     pub(super) fn of(grove: &Grove, gateway: u32, at: Duration) -> Vitals {
-        // A keeper that just begins looks like a reaper still.
+        // A keeper that has just started still has the name of the reaper.
         let mut reapers = grove.having(Role::Reaper);
         let of_gateway = children(gateway);
         reapers.retain(|reaper| of_gateway.contains(reaper));
@@ -36,17 +36,17 @@ impl Vitals {
     }
 }
 
-/// Where a figure leads, by least squares.
+/// The trend of a figure, by least squares.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Trend {
-    /// The line's ends.
+    /// The values at both ends of the line.
     pub from: f64,
     pub to: f64,
     pub per_minute: f64,
 }
 
 impl Trend {
-    /// Of `figure` in those of `vitals` that are not older than `since`.
+    /// The trend of `figure` over the measurements since `since`.
     pub fn of(vitals: &[Vitals], since: Duration, figure: impl Fn(&Vitals) -> f64) -> Trend {
         let points: Vec<(f64, f64)> = vitals
             .iter()

@@ -1,4 +1,4 @@
-//! Which calls wait for the user's word, and how far one word goes.
+//! Which calls require the user's approval, and which calls one approval covers.
 
 use serde_json::json;
 use switchboard::Headless;
@@ -10,7 +10,8 @@ use switchboard_it::program::Installed;
 
 use crate::PROGRAMS;
 
-/// Calls the tools in order; `Ok` is a call that reached the server. Then compares the questions.
+/// Calls the tools in order; `Ok` is a call that reached the server. Then compares the approval
+/// questions.
 async fn check(
     settings: &str,
     answers: &[Answer],
@@ -68,7 +69,7 @@ async fn what_asks_is_a_setting() {
         (DELETE, Err(Code::ApprovalDenied)),
     ];
     let asked = ["demo_count {}", ASKED];
-    // A resource is read over another method, so it is no call.
+    // A resource is read by another method, so the ledger has no call for it.
     let world = World::with(
         r#"{ "settings": { "approve": "writes" }, "mcpServers": {
             "demo": { "command": "fixture-server", "args": ["everything"] } } }"#,
@@ -97,10 +98,10 @@ async fn what_is_allowed_runs_unasked_and_what_is_denied_runs_for_nobody() {
     check(granted, &[Answer::Server], &calls, &["demo_count {}"]).await;
 }
 
-/// The methods of a fixture that do something for a caller.
+/// The methods of a fixture that pass the approval gate.
 const USES: [&str; 3] = ["tools/call", "resources/read", "prompts/get"];
 
-/// Every request that reaches for something of a server, as a library makes it.
+/// Every library request that passes the approval gate.
 fn uses() -> [Request; 5] {
     let server = || Some("demo".to_owned());
     [
@@ -112,7 +113,7 @@ fn uses() -> [Request; 5] {
     ]
 }
 
-/// Runs everything that can be asked of the library; counts what reached the server.
+/// Runs all [`uses`]; returns the number of requests that reached the server.
 async fn use_all(settings: &str, expected: Result<(), Code>) -> usize {
     let world = World::with(&format!(
         r#"{{ "settings": {{ {settings} }}, "mcpServers": {{
@@ -138,7 +139,7 @@ async fn the_same_gate_stands_before_tools_resources_and_prompts() {
     assert_eq!(use_all(allowed, Ok(())).await, uses().len());
 }
 
-/// A server that leaves a file behind when it is used.
+/// A server whose tools are all denied.
 fn denied() -> Installed {
     let config = r#"{
         "settings": { "deny": ["demo/*"], "approve": "all" },
@@ -226,7 +227,7 @@ async fn a_person_at_the_terminal_sees_the_call_and_only_a_clear_yes_makes_it() 
         "demo": { "command": "fixture-server", "args": ["everything"] } } }"#;
     let installed = Installed::with(PROGRAMS, config);
     let line = ["call", "demo_delete_everything", "text=\u{1b}[2Jall"];
-    // Colours stand around names.
+    // Colour codes surround names.
     let colours = regex::Regex::new("\u{1b}\\[[0-9;]*[mK]").unwrap();
     for (typed, code) in
         [("y\n", 0), ("t\n", 0), ("s\n", 0), ("\n", 4), ("n\n", 4), ("yes\n", 4), ("\u{4}", 4)]
@@ -250,7 +251,7 @@ async fn a_person_at_the_terminal_sees_the_call_and_only_a_clear_yes_makes_it() 
     assert!(!ran.stderr.contains("Call it?"), "{}", ran.stderr);
 }
 
-/// What is denied may stand in the part that does not read.
+/// The malformed part of the file may contain the deny rule.
 #[tokio::test]
 async fn nothing_is_called_while_it_cannot_be_read_what_is_denied() {
     let installed = Installed::bare(PROGRAMS);
@@ -276,7 +277,7 @@ async fn nothing_is_called_while_it_cannot_be_read_what_is_denied() {
                 "{}",
                 ran.stderr
             );
-            assert!(ran.stderr.contains("mcp.json"), "the place is named: {}", ran.stderr);
+            assert!(ran.stderr.contains("mcp.json"), "the message names the file: {}", ran.stderr);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The authority of the kit: strict by the book, and faulty as it is told.
+//! Tests of the kit's authorization server: strict by default, faulty as its setup says.
 
 mod faults;
 mod flows;
@@ -16,19 +16,19 @@ use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::process::Command;
 use url::Url;
 
-/// What RFC 7636 has as its example.
+/// The PKCE example of RFC 7636.
 const VERIFIER: &str = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk";
 const CHALLENGE: &str = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM";
 const REDIRECT: &str = "http://127.0.0.1:1/callback";
 
-/// A client that says what it is told to.
+/// An OAuth client that sends raw requests.
 struct Raw {
     authority: Authority,
     client: String,
 }
 
 impl Raw {
-    /// One that has registered itself.
+    /// A dynamically registered client.
     async fn with(setup: Setup) -> Self {
         let authority = Authority::start(setup).await;
         let client = register(&authority, json!({})).await.json()["client_id"].clone();
@@ -39,7 +39,7 @@ impl Raw {
         format!("{}{path}", self.authority.issuer())
     }
 
-    /// The link to follow; `changed` replaces parameters, an empty text takes one out.
+    /// The authorization URL; `changed` replaces parameters, an empty value removes one.
     fn link(&self, changed: &[(&str, &str)]) -> String {
         let resource = self.authority.mcp_url();
         let usual = [
@@ -54,7 +54,7 @@ impl Raw {
         Url::parse_with_params(&self.at("/authorize"), merged(&usual, changed)).unwrap().into()
     }
 
-    /// The parameters of the redirect that following the link ends with.
+    /// The parameters of the redirect from the authorization URL.
     async fn returned(&self, changed: &[(&str, &str)]) -> BTreeMap<String, String> {
         let back = redirect_of(&self.link(changed)).await.expect("a redirect");
         Url::parse(&back).unwrap().query_pairs().into_owned().collect()
@@ -90,8 +90,7 @@ impl Raw {
         self.token(&[("grant_type", "refresh_token"), ("refresh_token", token)], changed).await
     }
 
-    /// The status with which a call of a tool is met at the door; 404 is behind it, where nobody
-    /// has a session.
+    /// Calls a tool without a session: 404 means that the request was authorized.
     async fn call(&self, tokens: &Value, tool: &str) -> Response {
         let bearer = format!("Bearer {}", tokens["access_token"].as_str().unwrap_or_default());
         let message = request(json!(1), "tools/call", json!({ "name": tool })).to_string();
@@ -103,7 +102,7 @@ impl Raw {
     }
 }
 
-/// Behind the door, where nobody has a session.
+/// The status of an authorized request, which has no MCP session.
 const INSIDE: u16 = 404;
 
 fn merged<'a>(
@@ -125,7 +124,7 @@ async fn register(authority: &Authority, more: Value) -> Response {
     post_json(&format!("{}/register", authority.issuer()), &[], &metadata.to_string()).await
 }
 
-/// What a tool says to whoever has this token.
+/// Calls the tool `echo` with this token and returns its text.
 async fn echo(authority: &Authority, token: &str) -> Value {
     let url = Url::parse(&authority.mcp_url()).unwrap();
     let address = url.socket_addrs(|| None).unwrap()[0];
@@ -201,7 +200,7 @@ async fn the_ledger_can_be_awaited_and_holds_no_secret() {
 #[tokio::test]
 async fn a_visit_ends_at_the_loopback_redirect() {
     let raw = Raw::with(Setup::default()).await;
-    // The page of the callback is any that listens there.
+    // Any listening server can be the callback.
     let callback = Authority::start(Setup::default()).await;
     let port = Url::parse(&callback.mcp_url()).unwrap().port().unwrap();
     let redirect = format!("http://127.0.0.1:{port}/callback");

@@ -1,25 +1,25 @@
-//! Listings on disk: a second start knows everything and connects nothing.
+//! Listings on disk: a second start answers from the cache without a connection.
 
 use std::fs;
 use std::path::PathBuf;
 
 use switchboard_it::harness::{Home, World};
 
-/// A server whose entry says more than its script.
+/// A configuration with one server that has additional fields.
 fn config(fields: &str) -> String {
     format!(
         r#"{{ "mcpServers": {{ "demo": {{ "command": "fixture-server", "args": ["everything"]{fields} }} }} }}"#
     )
 }
 
-/// A home in which a server of this configuration was listed.
+/// A home with the cached listing of this configuration.
 async fn listed(config: &str) -> Home {
     let world = World::with(config).start();
     world.ask(r#"{ "connect": "demo" }"#).await;
     world.shut_down().await
 }
 
-/// What a second start shows of the server, before it connects to anything.
+/// Compares the status of a second start, before any connection.
 async fn check(home: Home, config: &str, expected: &str) {
     let world = World::with(config).home(home).start();
     let status = world.ask("{}").await;
@@ -71,7 +71,7 @@ async fn a_damaged_cache_is_a_miss_and_is_written_anew() {
 }
 
 fn listed_file(home: &Home) -> PathBuf {
-    cache_files(home).pop().expect("a listing was kept")
+    cache_files(home).pop().expect("the listing was cached")
 }
 
 #[tokio::test(start_paused = true)]

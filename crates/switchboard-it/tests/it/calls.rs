@@ -1,4 +1,4 @@
-//! A call from the name that a model typed to the answer that it gets.
+//! Calls: name resolution, arguments, results, failures, cancellation and retries.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use switchboard::request::Request;
 use switchboard_it::harness::{World, call, pass};
 use tokio::time::Instant;
 
-/// One server with every kind of tool, whose calls may take two seconds.
+/// One server with every kind of tool, and a request timeout of two seconds.
 fn everything() -> World {
     World::with(
         r#"{ "mcpServers": { "demo": {
@@ -158,7 +158,7 @@ async fn dropping_a_call_cancels_it_on_the_server() {
     let world = everything();
     let request = Request::Call(call("demo_wait", json!({})));
     tokio::select! {
-        _ = world.session.handle(request) => panic!("nobody releases it"),
+        _ = world.session.handle(request) => panic!("the call is never released"),
         _ = world.fixture("demo").call_started(1) => {}
     }
     let ledger = world.fixture("demo").until(|ledger| !ledger.cancelled.is_empty()).await;
@@ -188,7 +188,7 @@ async fn a_crash_during_a_call_says_whether_it_may_be_made_again() {
     crashed("demo_write", Code::OutcomeUnknown).await;
     assert_eq!(world.call("demo_echo", json!({ "text": "hi" })).await.unwrap(), "hi");
     crashed("demo_read", Code::ConnectionLost).await;
-    // One for each of the calls, and one for the second try to read.
+    // One for each call, and one for the retry of the read-only call.
     assert_eq!(world.fixture("demo").ledger().connections, 3);
 }
 
@@ -263,8 +263,7 @@ async fn calls_run_side_by_side_on_one_connection() {
     assert_eq!(world.fixture("demo").ledger().connections, 1);
 }
 
-/// Allocators serve a small piece from a list and a large one from a search: a call's future is
-/// made for every call.
+/// Small allocations are much cheaper than large ones, and every call allocates a future.
 #[tokio::test]
 async fn a_call_is_a_small_future() {
     let world = everything();

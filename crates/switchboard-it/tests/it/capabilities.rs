@@ -1,5 +1,5 @@
-//! A server may list other tools to a client with other capabilities: each client is listed what it
-//! can call.
+//! A server may list other tools to a client with other capabilities: each client sees the tools
+//! that it can call.
 
 use std::collections::BTreeMap;
 
@@ -32,7 +32,7 @@ fn kit(home: &Home) -> Setup {
     World::of("kit", "kit").script("kit", KIT).home(home.clone()).for_clients()
 }
 
-/// A client that declares these capabilities, on the gateway that its host would meet.
+/// A client that declares these capabilities, on the gateway for them.
 async fn client(gateway: &Gateway, home: &Home, capabilities: &Value) -> Client {
     let of = |name: &str| capabilities.get(name).map(|it| Raw::from_json(it.to_string()));
     let abilities =
@@ -41,7 +41,7 @@ async fn client(gateway: &Gateway, home: &Home, capabilities: &Value) -> Client 
     world.client(capabilities.clone()).await
 }
 
-/// The tools that a client is listed, each of which it can call.
+/// The listed tools of a client; checks that it can call each of them.
 async fn callable_tools(client: &mut Client) -> Vec<String> {
     let listed = client.mcp(json!({ "connect": "kit" })).await;
     let names = listed.split(['\n', ' ', ':', '(']).filter(|word| word.starts_with("kit_"));
@@ -85,7 +85,7 @@ fn expected(bits: u8) -> Vec<&'static str> {
     names
 }
 
-/// 100 sequences of clients, in one gateway or one after the other.
+/// 100 random sequences of clients, on one gateway or on successive ones.
 #[tokio::test(start_paused = true)]
 async fn client_can_call_what_it_is_listed_whoever_came_before() {
     for seed in 0..100 {

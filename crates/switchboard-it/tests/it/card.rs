@@ -1,5 +1,5 @@
-//! The definition of `mcp` over a whole session: whatever becomes of the servers, a host gets the
-//! same bytes, so that the prompt cache of its model holds.
+//! The definition of `mcp` over a whole session: its bytes never change, whatever the servers do,
+//! so that the prompt cache of the model stays valid.
 
 use serde_json::{Value, json};
 use switchboard::tool_card;
@@ -20,7 +20,7 @@ name = 'crash'
 behaviour = 'crash'
 ";
 
-/// What a client gets for `tools/list`, to the byte.
+/// The raw result of `tools/list`.
 async fn listed(client: &mut Client) -> String {
     let id = client.request("tools/list", json!({})).await;
     let answer = format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":");

@@ -1,4 +1,4 @@
-//! Clients at their worst: they do not read, hang up in the middle, or never come back.
+//! Misbehaving clients: they do not read, or disconnect during a message, a call or a stream.
 
 use std::process::Stdio;
 
@@ -16,7 +16,7 @@ use crate::http_face::{Served, echo, wait};
 
 const SCRIPT: &str = "[[tools]]\nname = 'echo'\n[[tools]]\nname = 'wait'\nbehaviour = 'wait'\n";
 
-/// Starts `serve` and shakes hands; nobody reads what it says.
+/// Starts `serve` and sends `initialize`, without reading its output.
 async fn unheard(installed: &Installed) -> (Child, ChildStdin) {
     let mut command = installed.command();
     command.arg("serve").stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
@@ -53,7 +53,7 @@ async fn a_client_that_reads_late_gets_every_answer_and_costs_little_memory() {
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
     let mut seen = vec![0; CALLS];
     while seen.contains(&0) {
-        let line = lines.next_line().await.unwrap().expect("an answer to each");
+        let line = lines.next_line().await.unwrap().expect("a response to each call");
         let frame: Value = serde_json::from_str(&line).unwrap();
         if let Some(id) = frame["id"].as_u64() {
             assert_eq!(text(&frame).len(), 19_000);
@@ -119,7 +119,7 @@ async fn a_client_that_never_reads_cannot_keep_a_gateway_that_is_told_to_go() {
     until("the server runs", || !installed.spawned().is_empty()).await;
     let pid = child.id().unwrap();
     send_signal(pid, Signal::TERM);
-    // Whoever says it twice does not want to wait for the first time's deadline.
+    // A second SIGTERM ends the gateway without waiting for the deadline of the first.
     send_signal(pid, Signal::TERM);
     child.wait().await.unwrap();
     until_gone(&installed.spawned()).await;

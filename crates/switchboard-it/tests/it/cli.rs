@@ -1,4 +1,4 @@
-//! The command line as a script sees it: exit code, standard output and standard error together.
+//! The command line as a script sees it: exit code, standard output and standard error.
 
 mod ad_hoc;
 mod calling;
@@ -39,12 +39,12 @@ async fn transcript(installed: &Installed, line: &str) -> String {
     let ran = installed.run(words.iter().map(String::as_str)).await;
     let text =
         filtered(&ran.transcript(installed.home())).replace("switchboard-dup", "switchboard");
-    // How well a tool fits is for the tests of search.
+    // Scores are checked by the tests of search.
     let scores = Regex::new(r#""score": [0-9.]+"#).unwrap();
     scores.replace_all(&text, r#""score": [SCORE]"#).into_owned()
 }
 
-/// Words at blanks; single quotes keep blanks together.
+/// Splits at blanks, except inside single quotes.
 fn split(line: &str) -> Vec<String> {
     let parts = line.split('\'').enumerate();
     let words = parts.flat_map(|(at, part)| match at % 2 {

@@ -1,4 +1,4 @@
-//! A server cannot outlive its gateway by stopping, killing or hiding from the processes that end it.
+//! A server cannot outlive its gateway by stopping, killing or evading the processes that end it.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
@@ -14,8 +14,8 @@ use switchboard_it::program::Installed;
 use crate::PROGRAMS;
 use crate::reaper::shell;
 
-/// Sends every signal to keeper, reaper and gateway, and notes what it could send. Its own child it
-/// can end.
+/// Sends every signal to keeper, reaper and gateway, and records each success. It can kill its own
+/// child.
 const SIGNALS: &str = "
 keeper=$PPID
 reaper=$(cut -d' ' -f4 /proc/$keeper/stat)
@@ -63,7 +63,7 @@ async fn confined_server_cannot_signal_the_processes_that_end_it() {
     assert_eq!(lines(&installed, "ended"), ["child"]);
 }
 
-/// Root keeps setuid programs; a user without `CAP_SYS_ADMIN` gives them up.
+/// Without `CAP_SYS_ADMIN`, confinement sets `no_new_privs`, which disables setuid programs.
 #[tokio::test]
 async fn confinement_without_privileges_gives_up_setuid_programs() {
     if !switchboard::reaper::can_confine() {
@@ -125,8 +125,8 @@ async fn stopped_keeper_obeys_a_gateway_that_goes_on() {
     grove.end(client, Victims::Gateway).await;
 }
 
-/// Takes descriptors and processor time from keeper, reaper, gateway and another process, and drops
-/// its own mark. What it could do is noted.
+/// Lowers resource limits of keeper, reaper, gateway and another process, and removes its own mark.
+/// Records each success.
 const LIMITS: &str = "
 keeper=$PPID
 reaper=$(cut -d' ' -f4 /proc/$keeper/stat)
@@ -187,7 +187,7 @@ async fn forged_record_ends_no_process() {
     grove.end(client, Victims::Gateway).await;
 }
 
-/// Each starts something that leaves another trace of its server behind, and writes its process id.
+/// Each starts a process that detaches from its server in another way and writes its process id.
 const HELPERS: [&str; 12] = [
     "$SLEEP &",
     "setsid $SLEEP &",
@@ -218,7 +218,7 @@ async fn next_start_finds_helpers_of_a_server_that_removed_its_record() {
     check_helpers(&["connect", "tree-0"], |records| fs::remove_dir_all(records).unwrap()).await;
 }
 
-/// Gateway, reaper and keepers are killed at the same time, so these processes are orphaned.
+/// Gateway, reaper and keepers are killed at the same time, so the helpers are orphaned.
 async fn check_helpers(command: &[&str], spoil: impl Fn(&Path)) {
     let grove = Grove::new(PROGRAMS, 0, Helper::Session, Temper::Stubborn);
     let home = grove.installed.home();

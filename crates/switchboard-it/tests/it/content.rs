@@ -1,4 +1,4 @@
-//! What becomes of each kind of content on the way through a call, and of what is too large.
+//! Rendering of each content type, and truncation of large results.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -58,7 +58,10 @@ async fn a_large_result_is_capped_and_the_rest_is_read_by_its_id() {
     let shown = world.call("demo_big", json!({ "bytes": 200_000 })).await.unwrap();
     assert!(shown.len() <= 51 * 1024, "{} bytes", shown.len());
     assert!(shown.starts_with("[result: "), "{shown:.100}");
-    assert!(shown.contains("]\nline 1 of a long answer\nline 2 "), "the head is there");
+    assert!(
+        shown.contains("]\nline 1 of a long answer\nline 2 "),
+        "the beginning of the result is kept"
+    );
     let id = stored_id(&shown).unwrap().to_owned();
     let files = stored(&world);
     assert_eq!(files.iter().map(|file| mode(file)).collect::<Vec<_>>(), [0o600]);
@@ -76,7 +79,7 @@ line 3002 of a long answer
     let found = world.ask(&json!({ "result": id, "grep": "^line 50[01]\\d of" }).to_string()).await;
     assert!(found.contains("line 5000 of") && found.contains("line 5019 of"), "{found}");
     assert!(!found.contains("line 5020 of"), "{found}");
-    assert_eq!(world.fixture("demo").ledger().calls.len(), 1, "nothing was called again");
+    assert_eq!(world.fixture("demo").ledger().calls.len(), 1, "the tool was not called again");
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,4 +1,4 @@
-//! The corpus of the fuzz targets, as it is and changed at random, against the properties.
+//! Checks the properties on the corpus of the fuzz targets, unchanged and randomly mutated.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -11,13 +11,13 @@ fn fuzz() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz")
 }
 
-/// The names of what lies in a folder, without endings.
+/// The file names in a directory, without extensions.
 fn stems(folder: &Path) -> BTreeSet<String> {
     let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
     entries.map(|path| path.file_stem().unwrap().to_string_lossy().into_owned()).collect()
 }
 
-/// The inputs of a target, in an order that does not depend on the machine.
+/// The inputs of a target, in a fixed order.
 fn inputs(target: Target) -> Vec<Vec<u8>> {
     let folder = fuzz().join("corpus").join(target.name);
     let names = stems(&folder);
@@ -54,7 +54,7 @@ fn the_properties_hold_for_what_the_corpus_becomes_at_random() {
     }
 }
 
-/// An input with a few of its bytes cut, doubled, flipped, or followed by part of another one.
+/// A random input with bytes removed, duplicated, flipped, or followed by part of another input.
 fn changed(inputs: &[Vec<u8>], random: &mut fastrand::Rng) -> Vec<u8> {
     let mut input = random.choice(inputs).cloned().unwrap_or_default();
     for _ in 0..random.usize(1..=4) {

@@ -1,5 +1,5 @@
-//! Cached lists belong to the credential that they were asked for with, and two accounts at one
-//! address keep their own tokens.
+//! Cached listings are bound to the credential of their request, and two accounts at one URL keep
+//! separate tokens.
 
 use std::fs;
 use std::path::Path;
@@ -30,7 +30,7 @@ fn gateway_with(home: &Home, config: &Value, variable: (&str, &str)) -> World {
     World::of_gateway(gateway, home.clone())
 }
 
-/// What is known of `far` before it is connected.
+/// The status of `far` before it is connected.
 async fn known(home: &Home, entry: &Value, user: &str) -> String {
     let world = world(home, entry, user);
     let status = world.ask("{}").await;
@@ -54,7 +54,7 @@ fn modern() -> String {
     format!("{modern}\n[http]\nform = 'json'\n")
 }
 
-/// Entries that say by the variable `T` who uses the server.
+/// Entries with a credential from the variable `T`.
 fn entries(url: &str) -> Vec<Value> {
     let with = |more: Value| {
         let mut entry = json!({ "url": url });
@@ -86,7 +86,7 @@ async fn lists_of_one_credential_are_not_shown_to_another() {
             list(&home, &entry, "alice").await;
             assert_eq!(known(&home, &entry, "alice").await, CACHED, "{entry}");
             assert_eq!(known(&home, &entry, "bob").await, MISSED, "{entry}");
-            // Each has its own from now on.
+            // Each user has a listing from now on.
             list(&home, &entry, "bob").await;
             assert_eq!(known(&home, &entry, "alice").await, CACHED, "{entry}");
             assert_eq!(known(&home, &entry, "bob").await, CACHED, "{entry}");
@@ -179,7 +179,7 @@ async fn lists_are_asked_for_anew_when_a_program_gives_another_token() {
             let lists = requests.iter().filter(|request| request.what() == "tools/list");
             let mut tokens: Vec<String> =
                 lists.map(|list| list.header("authorization").unwrap_or("-").to_owned()).collect();
-            // One for all pages.
+            // The pages of one listing count once.
             tokens.dedup();
             tokens
         };
@@ -211,10 +211,10 @@ async fn neither_the_cache_nor_its_names_tell_the_token() {
     list(&one, &entry, "").await;
     list(&other, &entry, "").await;
     assert_eq!(names(&one).len(), 1);
-    assert_ne!(names(&one), names(&other), "another key is another name");
+    assert_ne!(names(&one), names(&other), "another key gives another file name");
     let content = fs::read(one.path().join("switchboard/cache/listings").join(&names(&one)[0]));
     assert!(!String::from_utf8_lossy(&content.unwrap()).contains("canary"));
-    // Without its key, a cache is of no use; neither is one with a damaged key.
+    // A cache with a damaged key is a miss.
     for damage in [&b""[..], b"short", &[7; 32]] {
         fs::write(one.path().join("switchboard/state/listings.key"), damage).unwrap();
         assert_eq!(known(&one, &entry, "").await, MISSED);

@@ -1,4 +1,4 @@
-//! A damaged file of the user's loses no rule: no call runs that the undamaged file refuses.
+//! A damaged user file loses no rule: no call runs that the undamaged file refuses.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -13,7 +13,7 @@ use switchboard::{Gateway, Headless, LastGood};
 use switchboard_it::fixture::{FixtureState, Script};
 use switchboard_it::harness::{Home, Troupe, call};
 
-/// The servers stand in a file of their own, so that they stay when the rules are damaged.
+/// The servers are in a separate file, so that they stay when the rules are damaged.
 const SERVERS: &str = r#"{ "mcpServers": {
     "kit": { "command": "fixture-server", "args": ["kit"] },
     "lent": { "command": "fixture-server", "args": ["kit"] }
@@ -48,7 +48,7 @@ fn rules() -> Value {
 struct Machine {
     home: Home,
     file: PathBuf,
-    /// From the undamaged file, as a gateway that runs has it.
+    /// The last good version, as a running gateway keeps it.
     good: LastGood,
 }
 
@@ -78,7 +78,7 @@ impl Machine {
         load_again(&environment, &Paths::of(&environment), &options, last_good).unwrap()
     }
 
-    /// What of `tools` runs in a new gateway, and in one that knew the good file.
+    /// The `tools` that run in a new gateway, and in one that had loaded the good file.
     async fn runs(&self, tools: &[&str]) -> Vec<String> {
         let mut ran = Vec::new();
         for last_good in [&LastGood::default(), &self.good] {
@@ -127,7 +127,7 @@ async fn file_that_is_cut_at_any_byte_loses_no_rule() {
     }
 }
 
-/// All that can stand where an object or a rule should.
+/// Wrong values in place of an object or a rule.
 const OTHERS: &[&str] =
     &["null", "true", "false", "0", "-1.5", "\"\"", "\"deny\"", "[]", "[null]", "[[]]", "[{}]"];
 
@@ -269,7 +269,7 @@ async fn key_that_is_given_twice_loses_no_rule() {
     }
 }
 
-/// As a file system leaves it after a crash: zeros in the place of a block.
+/// A file system can leave a block of zeros after a crash.
 #[tokio::test(start_paused = true)]
 async fn zeros_in_the_file_lose_no_rule() {
     let machine = Machine::new();
@@ -285,7 +285,7 @@ async fn zeros_in_the_file_lose_no_rule() {
     }
 }
 
-/// Rules in a file that other programs use, too, are remembered from one command to the next.
+/// Rules in a file that other programs share are remembered between commands.
 #[tokio::test(start_paused = true)]
 async fn rules_of_a_shared_file_outlive_its_damage() {
     for shared in [".agents/mcp.json", ".agents/mcp/mcp.json", ".pi/agent/mcp.json"] {
@@ -330,10 +330,10 @@ async fn broken_rule_of_a_shared_file_is_known_when_the_file_no_longer_parses() 
     }
 }
 
-/// The files that other programs use, too, and Pi's.
+/// The files that other programs share, and the file of Pi.
 const SHARED: &[&str] = &[".agents/mcp.json", ".agents/mcp/mcp.json", ".pi/agent/mcp.json"];
 
-/// A machine with its rules in another file, which nothing has read so far.
+/// A machine with its rules in another file, which was never read.
 fn with_rules_in(path: &str) -> Machine {
     let mut machine = Machine::new();
     machine.write(b"{}");
@@ -343,7 +343,7 @@ fn with_rules_in(path: &str) -> Machine {
     machine
 }
 
-/// The same, after a command has read the rules.
+/// A machine with its rules in another file, which a command has read.
 fn with_known_rules_in(path: &str) -> Machine {
     let mut machine = with_rules_in(path);
     machine.write(rules().to_string().as_bytes());
@@ -475,7 +475,7 @@ async fn imported_empty_list_of_tools_runs_none() {
     assert_eq!(machine.runs(&["kit_free"]).await, Vec::<String>::new());
 }
 
-/// An editor removes a file before it writes it anew.
+/// Some editors remove a file before they write it again.
 #[tokio::test(start_paused = true)]
 async fn running_gateway_keeps_the_rules_of_a_file_that_is_removed() {
     let machine = Machine::new();
@@ -487,7 +487,7 @@ async fn running_gateway_keeps_the_rules_of_a_file_that_is_removed() {
     assert!(machine.load(&LastGood::default()).config.settings.deny.is_empty());
 }
 
-/// Each matches nothing, where its author meant to deny.
+/// Each deny pattern is malformed or matches no tool.
 #[tokio::test(start_paused = true)]
 async fn malformed_pattern_loses_no_rule() {
     let machine = Machine::new();

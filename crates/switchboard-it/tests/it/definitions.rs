@@ -1,4 +1,4 @@
-//! A tool that is no longer what the cache says: what was checked and approved is what runs.
+//! A tool that differs from its cached definition: only a checked and approved definition runs.
 
 use serde_json::{Value, json};
 use switchboard::approval::Answer;
@@ -11,7 +11,7 @@ name = "save"
 input_schema = '{ "type": "object", "properties": { "text": { "type": "string" } } }'
 "#;
 
-/// Lists `before`, then meets `after` behind the cached listing and calls `demo_save`.
+/// Caches the listing `before`, then calls `demo_save` on a server that lists `after`.
 async fn check(
     before: &str,
     after: &str,

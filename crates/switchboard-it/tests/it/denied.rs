@@ -1,4 +1,4 @@
-//! Tools that `deny` rules cover are listed and found nowhere; a call by name says why it is refused.
+//! Tools that match `deny` rules are neither listed nor found; a call by name gets the rule.
 
 use serde_json::{Value, json};
 use switchboard_it::harness::World;
@@ -83,7 +83,7 @@ async fn rule_change_in_a_running_gateway_takes_effect_at_once() {
     assert!(list().await.starts_with("book (3 tools):"));
 }
 
-/// A user whose server was listed, with one tool denied.
+/// An installation with one listed server and these settings.
 async fn installed(settings: Value) -> Installed {
     let installed = Installed::bare(PROGRAMS);
     installed.write("tools.toml", TOOLS);
@@ -224,7 +224,7 @@ async fn denied_resource_or_prompt_is_not_subscribed_to_or_completed() {
     }
 }
 
-/// What no list has may be any of the server's resources.
+/// A URI that no listing contains may be an alias of a denied resource.
 #[tokio::test]
 async fn rule_about_a_resource_covers_addresses_that_no_list_has() {
     let installed = shelves(json!({ "deny": ["one/read_secret"] }));

@@ -1,4 +1,4 @@
-//! Tools beside `mcp` under names of their own, as clients over stdio and HTTP see them.
+//! Direct tools, as clients over stdio and HTTP see them.
 
 use serde_json::{Map, Value, json};
 use switchboard::tool_card;
@@ -9,7 +9,7 @@ use crate::PROGRAMS;
 
 const CHANGED: &str = "notifications/tools/list_changed";
 
-/// Two tools with schemas of their own, one of which destroys something.
+/// A read-only tool, a destructive tool, and one that adds a tool.
 const TOOLS: &str = r#"
 [[tools]]
 name = "zoom"
@@ -30,7 +30,7 @@ input_schema = { type = "object", properties = { name = { type = "string" } } }
 behaviour = "change_tools"
 "#;
 
-/// A user who has these servers, each with [`TOOLS`]; what is said of each stands beside its name.
+/// An installation with these servers, each with [`TOOLS`] and additional fields.
 fn installed(servers: &[(&str, Value)], settings: Value) -> Installed {
     let installed = Installed::bare(PROGRAMS);
     installed.write("tools.toml", TOOLS);
@@ -51,7 +51,7 @@ fn config(installed: &Installed, servers: &[(&str, Value)], settings: Value) -> 
     json!({ "mcpServers": servers, "settings": all }).to_string()
 }
 
-/// The same with every server listed once.
+/// An installation like [`installed`], with every server listed.
 async fn listed(servers: &[(&str, Value)], settings: Value) -> Installed {
     let installed = installed(servers, settings);
     for (server, _) in servers {
@@ -70,12 +70,12 @@ fn names_in(answer: &Value) -> Vec<String> {
     tools.iter().map(|tool| tool["name"].as_str().unwrap().to_owned()).collect()
 }
 
-/// Waits until the client is told that its tools changed.
+/// Waits for `notifications/tools/list_changed`.
 async fn is_told(client: &mut Client) {
     while client.next().await["method"] != CHANGED {}
 }
 
-/// What the client was told besides the answers that it read.
+/// The methods of unread notifications.
 fn told(frames: &[Value]) -> Vec<&str> {
     frames.iter().filter_map(|frame| frame["method"].as_str()).collect()
 }
@@ -115,7 +115,7 @@ async fn all_tools_are_listed_from_the_cache_in_one_order_with_nothing_started()
     });
     assert_eq!(answer["result"]["tools"][1], zoom);
 
-    // Over HTTP, and by the setting, it is the same list.
+    // HTTP with the setting `toolset` has the same listing.
     let direct = config(&installed, &servers, json!({ "toolset": "direct" }));
     installed.write("switchboard/mcp.json", &direct);
     let server = installed.serve_http().await;
@@ -149,7 +149,7 @@ async fn the_configuration_chooses_in_every_toolset() {
 #[tokio::test]
 async fn a_call_passes_the_same_gate_as_everywhere() {
     let installed = installed(&[("ace", json!({}))], json!({ "toolset": "direct" }));
-    // Listings are kept for each set of client capabilities.
+    // Listings are cached for each set of client capabilities.
     installed.run(["connect", "ace"]).await;
     let mut client = installed.connect(json!({ "elicitation": {} })).await;
     client.mcp(json!({ "connect": "ace" })).await;
@@ -159,7 +159,7 @@ async fn a_call_passes_the_same_gate_as_everywhere() {
     let mut client = installed.connect(json!({ "elicitation": {} })).await;
     let zoomed = client.ask("tools/call", call("ace_zoom", json!({ "by": 2.50 }))).await;
     assert_eq!(text(&zoomed), r#"{"by":2.5}"#);
-    assert_eq!(zoomed["result"]["_meta"], Value::Null, "details are for Pi alone");
+    assert_eq!(zoomed["result"]["_meta"], Value::Null, "only Pi gets details in `_meta`");
     let misfit = client.ask("tools/call", call("ace_zoom", json!({}))).await;
     assert!(text(&misfit).contains("`by`"), "{misfit}");
     assert_eq!(misfit["result"]["isError"], true);
@@ -184,7 +184,7 @@ async fn who_lists_before_anything_is_known_gets_mcp_alone_and_is_told_later() {
     let installed = installed(&[("ace", json!({}))], settings);
     let mut client = installed.connect(json!({})).await;
     let mut listed = names(&mut client).await;
-    // The first listing may be as fast as the client.
+    // The first listing may finish before the client asks.
     if listed == ["mcp"] {
         is_told(&mut client).await;
         listed = names(&mut client).await;

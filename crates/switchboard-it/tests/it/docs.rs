@@ -1,4 +1,4 @@
-//! The transcripts of the README and the guide: what stands there is what a reader gets.
+//! Runs the transcripts of the README and the guide and compares their output.
 
 use std::fs;
 use std::path::Path;
@@ -11,8 +11,8 @@ use switchboard_it::harness::Home;
 use switchboard_it::program::Programs;
 use switchboard_it::scenario::{Step, Story, play};
 
-/// Blocks of `console`, run with the real program in a new home. `TRYCMD=overwrite` writes what
-/// happened into the files instead.
+/// Runs `console` blocks with the real program in a new home. `TRYCMD=overwrite` updates the files
+/// instead.
 #[test]
 fn every_command_prints_what_the_documents_show() {
     let home = Home::new();
@@ -21,7 +21,7 @@ fn every_command_prints_what_the_documents_show() {
     cases.run();
 }
 
-/// This one writes files, so it has a home of its own.
+/// This page changes files, so it has its own home.
 #[test]
 fn every_edit_prints_what_the_guide_shows() {
     let home = Home::new();
@@ -33,7 +33,7 @@ fn every_edit_prints_what_the_guide_shows() {
 
 const EDITING: &str = "../../docs/guide/editing.md";
 
-/// Somebody has to use a browser in it: `sign_in/guide.rs` does.
+/// This page needs a browser, so `sign_in/guide.rs` tests it.
 const SIGN_IN: &str = "../../docs/guide/sign-in.md";
 
 fn transcripts(home: &Home) -> trycmd::TestCases {
@@ -42,20 +42,20 @@ fn transcripts(home: &Home) -> trycmd::TestCases {
         .register_bin("switchboard", Path::new(env!("CARGO_BIN_EXE_switchboard-dup")))
         .env("HOME", home.path().to_string_lossy())
         .env("NO_COLOR", "1");
-    // An empty variable counts as not set, so nothing of the user's own is read.
+    // An empty variable counts as unset, so no file of the user is read.
     for moved in ["SWITCHBOARD_HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_STATE_HOME"] {
         cases.env(moved, "");
     }
     cases
 }
 
-/// Blocks of `mcp`, asked of the built-in server as one story.
+/// Runs the `mcp` blocks on the built-in server as one scenario.
 #[tokio::test]
 async fn every_answer_of_the_tool_is_what_the_guide_shows() {
     assert!(asked::<Demo>("search-and-call.md", "{}").await > 10, "the guide has no examples");
 }
 
-/// The same of the real program, since only that can run filters.
+/// Runs on the real program, because only it can run filters.
 #[tokio::test]
 async fn every_answer_about_results_is_what_the_guide_shows() {
     let config =
@@ -63,7 +63,7 @@ async fn every_answer_about_results_is_what_the_guide_shows() {
     assert!(asked::<Stdio>("results.md", config).await > 5, "the guide has no examples");
 }
 
-/// Plays the blocks of `mcp` in a page of the guide, and says how many questions there are.
+/// Runs the `mcp` blocks of a guide page, and returns the number of requests.
 async fn asked<F: Face>(page: &str, config: &str) -> usize {
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/guide").join(page);
     let page = fs::read_to_string(page).unwrap();
@@ -79,7 +79,7 @@ async fn asked<F: Face>(page: &str, config: &str) -> usize {
     story.steps.iter().filter(|step| matches!(step, Step::Ask { .. })).count()
 }
 
-/// The built-in server, listed as `serve` lists it, with nobody to ask.
+/// The built-in server, listed as by `serve`, without a user to ask.
 struct Demo {
     session: Session,
     _home: Home,
@@ -104,7 +104,7 @@ impl Face for Demo {
     }
 
     fn will_answer(&mut self, _: &[Answer]) {
-        unreachable!("the guide asks nobody");
+        unreachable!("the guide has no approval questions");
     }
 
     fn asked(&self) -> Vec<String> {

@@ -1,4 +1,4 @@
-//! `doctor` names the cause of what would go wrong, and starts nothing to find out.
+//! `doctor` names the cause of each fault without starting a server.
 
 mod pi;
 
@@ -16,7 +16,7 @@ use switchboard_it::program::Installed;
 
 use crate::PROGRAMS;
 
-/// A fault for each server, but for the good one.
+/// One fault for each server except `good`.
 const USER: &str = r#"{
     "mcpServers": {
         "good": { "command": "fixture-server", "args": ["flaky", "--spawn-log", "spawns"] },
@@ -43,7 +43,7 @@ fn mode(path: &Path, mode: u32) {
     fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
 }
 
-/// Writes rubbish over the only file of a folder with this end.
+/// Overwrites the only file in `folder` with this prefix and suffix.
 fn damage(folder: &Path, stem: &str, end: &str) {
     let files = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
     let ours = |path: &std::path::PathBuf| {

@@ -1,4 +1,4 @@
-//! Servers that ask for roots as soon as they are connected, behind a stateless client.
+//! Servers that request roots once connected, behind a stateless client.
 
 use serde_json::{Value, json};
 use switchboard_it::client::{Client, text};
@@ -31,7 +31,7 @@ fn call(capabilities: &Value, answer: Option<(&Value, &Value)>) -> Value {
     params
 }
 
-/// Calls the tool; answers the question for roots, if there is one.
+/// Calls the tool; answers the roots requests and counts them.
 async fn known(client: &mut Client, capabilities: &Value, roots: &Value) -> (String, usize) {
     let mut answer = client.ask("tools/call", call(capabilities, None)).await["result"].clone();
     let mut questions = 0;
@@ -58,7 +58,7 @@ async fn server_gets_the_roots_of_the_request_that_connected_it() {
     let mut client = world.silent_client(HostKind::Any);
     let (said, questions) = known(&mut client, &json!({ "roots": {} }), &roots).await;
     assert_eq!((said.as_str(), questions), (r#"{"roots":[{"uri":"file:///mine"}]}"#, 1));
-    // It is asked once a connection, not once a call.
+    // The server requests roots once per connection, not per call.
     let (said, questions) = known(&mut client, &json!({ "roots": {} }), &roots).await;
     assert_eq!((said.as_str(), questions), (r#"{"roots":[{"uri":"file:///mine"}]}"#, 0));
 }

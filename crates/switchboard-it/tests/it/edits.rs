@@ -1,4 +1,4 @@
-//! Commands that change configuration files: exactly the expected lines, or nothing.
+//! Commands that edit configuration files change exactly the expected lines, or nothing.
 
 use std::fs;
 use std::path::PathBuf;
@@ -29,7 +29,7 @@ const COMMENTED: &str = r#"// My servers.
 }
 "#;
 
-/// The user's file with this text, and what a command makes of it.
+/// An installation whose user file has this text.
 struct Desk {
     installed: Installed,
     file: PathBuf,
@@ -139,7 +139,7 @@ async fn what_the_diff_shows_is_what_happened() {
     assert_eq!(desk.text(), COMMENTED);
 }
 
-/// Each command and the one that takes it back.
+/// Each command and the one that undoes it.
 #[tokio::test]
 async fn what_is_taken_back_leaves_the_same_bytes() {
     for (there, back) in [
@@ -259,7 +259,7 @@ async fn what_cannot_be_done_is_refused_and_changes_nothing() {
     "#);
 }
 
-/// A repository may have planted something else where its file is expected.
+/// A repository may contain a link or pipe in place of its configuration file.
 #[tokio::test]
 async fn a_project_file_that_is_a_pipe_or_leads_out_is_not_written() {
     let desk = Desk::with("{}");
@@ -468,7 +468,7 @@ async fn the_lists_of_patterns_can_be_read() {
     "#);
 }
 
-/// Adds a server to a project that has `override_file` of ours; says whether it may be used then.
+/// Adds a server to a project with our `override_file`; returns whether it is trusted then.
 fn approved_after_typing(override_file: Option<&str>) -> bool {
     let home = Home::new();
     let environment = home.environment();
@@ -483,7 +483,7 @@ fn approved_after_typing(override_file: Option<&str>) -> bool {
     let typed = [NewServer { name: ServerName::new("local").unwrap(), entry }];
     editor.add(Scope::Project, &typed, Existing::Refuse, Effect::Written).unwrap();
     let before = load(&environment, &paths, &options).unwrap();
-    assert!(!before.config.servers.contains_key("local"), "nothing is trusted by being written");
+    assert!(!before.config.servers.contains_key("local"), "writing a server does not trust it");
     editor.approve_added(&typed).unwrap();
     load(&environment, &paths, &options).unwrap().config.servers.contains_key("local")
 }

@@ -1,4 +1,4 @@
-//! What a client writes is what a server reads: numbers to the digit, and no name twice.
+//! Arguments reach a server exactly as written: numbers to the digit, no duplicate keys.
 
 use serde_json::{Value, json};
 use switchboard_it::client::{Client, text};
@@ -26,7 +26,7 @@ const SCRIPT: &str = "
     name = 'plain'
     messages = [{ role = 'user', text = 'hi' }]";
 
-/// None of these is what a double makes of it.
+/// Numbers that change if they are parsed as doubles.
 const ARGS: &str =
     r#"{"a":12345678901234567890123,"b":[1e2,1.10],"c":{"d":-0,"e":0.1e-400},"f":7}"#;
 
@@ -48,7 +48,7 @@ async fn mirrored(installed: &Installed) -> Client {
     client
 }
 
-/// Sends params as they are written here.
+/// Sends raw params.
 async fn ask(client: &mut Client, method: &str, params: &str) -> Value {
     let id = json!("written");
     let line = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"{method}","params":{params}}}"#);

@@ -1,4 +1,4 @@
-//! Every failure that a library user can meet, in the words that a model reads.
+//! Every failure of the library, as the text for a model.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use switchboard_it::program::Installed;
 
 use crate::PROGRAMS;
 
-/// A server for each way to fail, and one that works.
+/// A server for each failure, and one that works.
 const CONFIG: &str = r#"{
     "settings": { "maxFrameBytes": 100000, "firstListing": false },
     "mcpServers": {
@@ -43,11 +43,11 @@ const SCRIPTS: [(&str, &str); 5] = [
     ("circle", "[[tools]]\nname = 'echo'\n[faults]\ncursor = 'same'\n"),
 ];
 
-/// Refused at once: a server that failed [`FAILURES`] times is tried again in more than 5 s.
+/// Refused at once: after [`FAILURES`] failures, the backoff of a server is more than 5 s.
 const BACKING_OFF: &str = r#"{ "tool": "broken_echo" }"#;
 const FAILURES: usize = 6;
 
-/// What fails, in this order.
+/// Requests that fail, in this order.
 const REQUESTS: [&str; 27] = [
     r#"{ "serach": "x" }"#,
     r#"{ "tool": "demo_add", "a": 1 }"#,
@@ -84,7 +84,7 @@ fn world() -> World {
     scripted.start()
 }
 
-/// Asks in the order of the table; each line must fail.
+/// Sends [`REQUESTS`] in order; each must fail.
 async fn provoke(world: &World) -> Vec<(String, Failure)> {
     let mut seen = Vec::new();
     for server in ["demo", "twin"] {
@@ -106,7 +106,7 @@ async fn provoke(world: &World) -> Vec<(String, Failure)> {
     seen
 }
 
-/// Failures that take more than one request, or one that `mcp` does not have.
+/// Failures that need several requests, or a request that `mcp` does not have.
 async fn provoke_the_rest(world: &World) -> Vec<(String, Failure)> {
     let handle = async |request| world.session.handle(request).await.expect_err("a failure");
     let mut seen = Vec::new();
@@ -148,7 +148,7 @@ async fn provoke_the_rest(world: &World) -> Vec<(String, Failure)> {
     seen.into_iter().map(|(what, failure)| (what.to_owned(), failure)).collect()
 }
 
-/// Codes that need a real project, program or address, and have their tests there.
+/// Codes with tests elsewhere, because they need a real project, program or URL.
 const ELSEWHERE: [Code; 6] = [
     Code::TrustRequired,
     Code::SignInRequired,
@@ -176,7 +176,7 @@ async fn every_failure_says_what_why_and_what_to_do() {
         .into_iter()
         .filter(|code| !codes.contains_key(code.as_str()) && !ELSEWHERE.contains(code))
         .collect();
-    assert_eq!(unseen, [], "codes that nobody provoked");
+    assert_eq!(unseen, [], "codes without a test");
     insta::assert_snapshot!(table);
 }
 
@@ -219,7 +219,7 @@ async fn every_failure_reads_well_on_the_command_line() {
     }
     let mut table = String::new();
     for request in REQUESTS {
-        // What cannot be typed cannot fail.
+        // Skips requests without a corresponding command.
         let Some(typed) = Typed::of(&serde_json::from_str(request).unwrap()) else { continue };
         let ran = installed.run(typed.words.iter().map(String::as_str)).await;
         assert!(ran.code > Some(0) && ran.stdout.is_empty(), "{request}: {ran:?}");

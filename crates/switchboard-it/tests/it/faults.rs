@@ -1,4 +1,4 @@
-//! Servers that break off, drip and lie, one fault at a time.
+//! Servers that exit, hang or send malformed messages, one fault at a time.
 
 use std::fs;
 use std::io;
@@ -97,7 +97,7 @@ async fn an_answer_of_an_odd_shape_fails_its_call_at_once_and_no_other() {
         );
         let world = World::of("demo", "odd").script("odd", &script).start();
         let asked = tokio::time::Instant::now();
-        // Some can be read as an answer, and some cannot.
+        // Some are valid results, and some are not.
         let outcome = world.call("demo_odd", json!({})).await;
         assert!(asked.elapsed() < Duration::from_secs(5), "{rest}: {outcome:?}");
         assert_eq!(world.call("demo_echo", json!({ "text": "on" })).await.unwrap(), "on");
@@ -123,7 +123,7 @@ async fn a_schema_that_is_a_weapon_costs_its_tool_and_no_other() {
         assert_eq!(world.call("demo_echo", json!({ "text": "on" })).await.unwrap(), "on");
         let described = world.ask(r#"{ "describe": "demo_odd" }"#).await;
         assert!(described.len() < 16 * 1024, "{} bytes: {described:.200}", described.len());
-        // Whether it can be called is another matter, but it is decided.
+        // The call may succeed or fail, but it must end.
         let _decided = world.call("demo_odd", json!({ "a": {} })).await;
     }
 }
@@ -174,7 +174,7 @@ async fn a_server_that_closes_its_input_and_lives_on_is_followed_by_another() {
         let call = json!({ "tool": "demo_echo", "args": { "text": "hi" } });
         assert_eq!(client.mcp(call.clone()).await, "hi");
         assert_eq!(installed.spawned().len(), round);
-        // How much of it got through is not known.
+        // The server may have received the call.
         let said = client.mcp(call).await;
         assert!(said.starts_with("outcome_unknown"), "{said}");
     }
@@ -193,7 +193,7 @@ async fn a_server_that_is_stopped_by_a_signal_is_stopped_for_good_in_the_end() {
     until_gone(&installed.spawned()).await;
 }
 
-/// A machine that has no room for another process, so many times.
+/// A spawner whose first starts fail with `EAGAIN`, `refusals` times.
 struct Crowded {
     refusals: AtomicUsize,
 }

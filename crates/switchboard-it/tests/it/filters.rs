@@ -1,4 +1,4 @@
-//! What the configuration leaves out of a server is left out everywhere.
+//! Excluded tools and resources are absent on every surface.
 
 use serde_json::{Value, json};
 use switchboard::catalog::Resource;
@@ -27,7 +27,7 @@ name = "secrets"
 text = "text of the secrets"
 "#;
 
-/// Each surface in a line: what it shows of the server, or the code that it refuses with.
+/// One line for each surface: the shown names, or the error code.
 async fn surfaces(fields: &str) -> String {
     let config = format!(
         r#"{{ "mcpServers": {{ "demo-mcp": {{
@@ -75,7 +75,7 @@ fn names(answer: &str) -> String {
     if names.is_empty() { head(answer) } else { names.join(" ") }
 }
 
-/// What an answer begins with: a signature, a code or a word.
+/// The start of an answer: a signature, a code or a word.
 fn head(answer: &str) -> String {
     answer.split([':', '\n']).next().unwrap_or_default().to_owned()
 }

@@ -1,4 +1,4 @@
-//! The first time that a server asks something of its client: nobody knows yet that it does.
+//! The first server-to-client request of a server, on a connection that several sessions share.
 
 use std::time::Duration;
 
@@ -62,7 +62,7 @@ async fn two_sessions_that_look_at_once_each_get_what_is_theirs() {
     let (first, second) = tokio::join!(ask(&one, "kit_look"), ask(&two, "kit_look"));
     assert!(first.contains("file:///one"), "{first}");
     assert!(second.contains("file:///two"), "{second}");
-    // The shared connection is not left behind.
+    // The shared connection is closed.
     world.fixture("kit").until(|ledger| ledger.connections == 3 && ledger.open == 2).await;
 }
 
@@ -126,7 +126,7 @@ async fn a_server_that_asks_at_its_start_has_the_answers_of_each_session_before_
     assert!(first.contains("file:///one"), "{first}");
     assert!(second.contains("file:///two"), "{second}");
     let ledger = world.fixture("kit").until(|ledger| ledger.open == 2).await;
-    // Behind each answer, so that it is known to have been read.
+    // A ping follows each roots response, to confirm that the server has read it.
     assert_eq!(ledger.methods.iter().filter(|method| *method == "ping").count(), 2);
 }
 

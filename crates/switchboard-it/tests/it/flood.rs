@@ -1,4 +1,4 @@
-//! A client that asks for much and reads nothing: what it takes is bounded, and nothing is lost.
+//! A client that sends many requests and reads nothing: memory is bounded, and nothing is lost.
 
 use std::time::Duration;
 
@@ -35,7 +35,7 @@ fn world() -> World {
     World::with(config).script("kit", SCRIPT).start()
 }
 
-/// The end of a client whose gateway shows it this.
+/// The client's end of a connection with this offer of tools.
 fn connect(world: &World, offer: Offer) -> End {
     let (ours, theirs) = pipe::pair();
     let streams: (Input, Output) = (Box::new(theirs.reader), Box::new(theirs.writer));
@@ -56,11 +56,11 @@ fn initialize() -> String {
     frame(0, "initialize", params)
 }
 
-/// Writes as many of these as are taken while nothing is read; how many that is.
+/// Writes frames without reading until a write blocks; returns the number of written frames.
 async fn write_until_stuck(end: &mut End, frames: impl Iterator<Item = String>) -> u64 {
     let mut taken = 0;
     for frame in frames {
-        // The clock moves only when nothing else does.
+        // The paused clock advances only when no task is ready.
         let write = end.writer.write_all(frame.as_bytes());
         if tokio::time::timeout(Duration::from_secs(5), write).await.is_err() {
             break;
@@ -96,7 +96,7 @@ async fn client_that_never_reads_holds_a_bounded_number_of_answers() {
         let mut lines = BufReader::new(end.reader).lines();
         let mut answered = 0;
         while let Some(line) = lines.next_line().await.unwrap() {
-            // Not parsed, because there is much of it.
+            // Not parsed, because there are many lines.
             answered += u64::from(line.contains("\"id\":") && !line.contains("\"id\":0"));
         }
         assert!(answered >= taken.saturating_sub(1), "{method} {offer:?}: {answered} of {taken}");
@@ -123,7 +123,7 @@ async fn large_requests_that_run_keep_further_ones_unread() {
     assert_eq!(write_until_stuck(&mut end, requests(40_000)).await, 60);
 }
 
-/// Nobody knows how large the answers to the first requests are.
+/// The size of the first responses is unknown.
 #[tokio::test(start_paused = true)]
 async fn burst_of_calls_starts_slowly_until_the_size_of_answers_is_known() {
     for (earlier, idle) in [(0, 0), (3, 0), (100, 200)] {
@@ -132,7 +132,7 @@ async fn burst_of_calls_starts_slowly_until_the_size_of_answers_is_known() {
         let mut end = connect(&world, Offer::Proxy);
         end.writer.write_all(initialize().as_bytes()).await.unwrap();
         let mut lines = BufReader::new(end.reader).lines();
-        // Small answers before say nothing about the next ones.
+        // Earlier small responses do not predict the size of the next ones.
         for id in 1..=earlier {
             let params = json!({ "name": "mcp", "arguments": {} });
             end.writer.write_all(frame(id, "tools/call", params).as_bytes()).await.unwrap();

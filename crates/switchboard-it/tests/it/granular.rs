@@ -1,5 +1,4 @@
-//! A tool for each step: every example of the design that these tools come from, line for line, and
-//! every error that it names.
+//! The `granular` toolset: every example and every error text of its design, line by line.
 
 mod ad_hoc;
 mod errors;
@@ -16,7 +15,7 @@ use switchboard_it::program::Installed;
 
 use crate::PROGRAMS;
 
-/// What a server of files offers.
+/// The script of a filesystem server.
 const FILES: &str = r#"
     [server]
     name = "mcp-server-filesystem"
@@ -33,22 +32,22 @@ const FILES: &str = r#"
     annotations = { readOnlyHint = true }
 "#;
 
-/// Says what it was started with, and is the server.
+/// Records its arguments and runs the server.
 const SERVER: &str =
     "#!/bin/sh\necho \"$@\" >> \"$HOME/started\"\nexec fixture-server \"$HOME/files.toml\"\n";
 
-/// A client that writes down what it is told.
+/// A client that records the results.
 struct Story {
     client: Client,
-    /// Lasts as long.
+    /// Keeps the home alive.
     _home: Installed,
     told: Vec<String>,
-    /// What differs from run to run, and what is shown instead.
+    /// Text that differs between runs, with its replacement.
     stands_for: Vec<(String, String)>,
 }
 
 impl Story {
-    /// The user is there, and says yes to as many connections.
+    /// A client whose user approves this many connections.
     async fn begin(installed: &Installed, consents: usize) -> Story {
         let mut story = Story::of(installed, json!({ "elicitation": {} })).await;
         let yes = json!({ "action": "accept", "content": { "decision": "connect" } });
@@ -56,7 +55,7 @@ impl Story {
         story
     }
 
-    /// A client that can do this.
+    /// A client with these capabilities.
     async fn of(installed: &Installed, capabilities: Value) -> Story {
         let mut client = Client::start(command(installed).args(["serve", "--toolset", "granular"]));
         client.initialize("2025-11-25", capabilities).await;
@@ -68,7 +67,7 @@ impl Story {
         self
     }
 
-    /// What a tool says, as it is; errors are marked.
+    /// The result text of a tool; errors are marked.
     async fn ask(&mut self, tool: &str, arguments: Value) -> String {
         let params = json!({ "name": tool, "arguments": arguments });
         let answer = self.client.ask("tools/call", params).await;
@@ -92,7 +91,7 @@ impl Story {
     }
 }
 
-/// With a launcher of our own before all others.
+/// A command whose `PATH` begins with our own launcher.
 fn command(installed: &Installed) -> tokio::process::Command {
     let mut command = installed.command();
     let path = command.as_std().get_envs().find(|(name, _)| *name == "PATH");
@@ -101,11 +100,11 @@ fn command(installed: &Installed) -> tokio::process::Command {
     command
 }
 
-/// Somebody who has a launcher, a server of files, and no configuration.
+/// An installation with a launcher and a filesystem server, without configuration.
 fn installed() -> Installed {
     let installed = Installed::bare(PROGRAMS);
     installed.write("files.toml", FILES);
-    // What is configured would not run a launcher as it is.
+    // `files` is for configured servers, because a configured `npx` is not run directly.
     for program in ["bin/npx", "bin/files"] {
         let program = installed.write(program, SERVER);
         fs::set_permissions(program, fs::Permissions::from_mode(0o755)).unwrap();
@@ -196,7 +195,7 @@ async fn programs_and_addresses_are_connected_side_by_side() {
     assert_eq!(started, "-y @anthropic/mcp-server-filesystem /srv/files\n");
 }
 
-/// What a server of files offers today.
+/// The script of a current filesystem server.
 const MORE_FILES: &str = r#"
     [server]
     name = "mcp-server-filesystem"

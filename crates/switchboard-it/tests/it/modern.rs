@@ -236,7 +236,7 @@ async fn a_log_level_is_said_with_each_call_and_never_set() {
     let world = World::of("kit", "everything@modern").start();
     let host = ScriptedHost::default();
     let session = world.gateway.session(host.clone());
-    assert_eq!(call(&session, "kit_log", json!({})).await, "nobody wants to hear it");
+    assert_eq!(call(&session, "kit_log", json!({})).await, "the client requested no log messages");
     session.set_log_level(LogLevel::Info, &session.caller()).await;
     assert_eq!(call(&session, "kit_log", json!({})).await, "logged");
     let levels: Vec<Value> =

@@ -1,5 +1,5 @@
-//! Requests of the modern era that need several rounds: which round a retry answers, and what is
-//! asked next.
+//! Stateless requests that need several rounds of input: finds the round of a retry, and its next
+//! input requests.
 
 use rmcp::model::{
     ClientCapabilities, ErrorData, InputRequest, InputRequests, InputRequiredResult,
@@ -7,25 +7,25 @@ use rmcp::model::{
 };
 use serde::{Deserialize, Serialize};
 
-/// Nothing that is sealed here is worth a secret.
+/// A fixed key, because the sealed state is no secret.
 const KEY: [u8; 32] = *b"a fixture has nothing to protect";
 
 #[derive(Debug, Deserialize)]
 pub(crate) struct Dialogue {
     rounds: Vec<InputRequests>,
-    /// The round travels with the client, and comes back unchanged or is refused.
+    /// Whether `requestState` is sealed, so that a changed one is refused.
     #[serde(default)]
     sealed: bool,
 }
 
-/// What the client has to carry.
+/// The content of a sealed `requestState`.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 struct Bookmark {
     dialogue: String,
     round: usize,
 }
 
-/// A request, or its repetition with what was asked for.
+/// A request, or its retry with input responses.
 pub(crate) struct Turn<'a> {
     pub(crate) name: &'a str,
     pub(crate) responses: Option<&'a InputResponses>,
@@ -34,7 +34,7 @@ pub(crate) struct Turn<'a> {
 }
 
 impl Dialogue {
-    /// What is still needed; `None` when all questions have been answered.
+    /// The next input requests; `None` when all are answered.
     pub(crate) fn next(&self, turn: &Turn<'_>) -> Result<Option<InputRequiredResult>, ErrorData> {
         let round = self.round(turn)?;
         let asked = self.questions(round, turn.client)?;
@@ -57,7 +57,7 @@ impl Dialogue {
         if ours { Ok(bookmark.round) } else { Err(refused()) }
     }
 
-    /// Never more than the client said it can answer.
+    /// The input requests of a round that the client supports.
     fn questions(
         &self,
         round: usize,

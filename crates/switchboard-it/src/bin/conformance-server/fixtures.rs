@@ -1,4 +1,4 @@
-//! What the server offers, as data: lists, answers that never change, and what it asks its clients.
+//! The features of the server as data: listings, constant results and server-to-client requests.
 
 use std::collections::HashMap;
 
@@ -14,11 +14,11 @@ use crate::dialogue::Dialogue;
 #[derive(Debug, Deserialize)]
 pub(crate) struct Fixtures {
     pub(crate) tools: Vec<Tool>,
-    /// Answers of the tools that need nothing else.
+    /// Constant results of tools.
     pub(crate) results: HashMap<String, CallToolResult>,
-    /// What tools ask a user of the legacy era while they run.
+    /// Elicitations of tools in session-based revisions.
     pub(crate) forms: HashMap<String, ElicitationSchema>,
-    /// What tools and prompts of the modern era need before they answer.
+    /// Input requests of tools and prompts in the stateless revision.
     pub(crate) dialogues: HashMap<String, Dialogue>,
     pub(crate) resources: Vec<Resource>,
     pub(crate) templates: Vec<ResourceTemplate>,

@@ -1,5 +1,5 @@
-//! The server's side of each method, looked up in the fixtures.
-#![expect(deprecated, reason = "the revisions under test have what the SDK is about to drop")]
+//! The handler of each MCP method, with results from the fixtures.
+#![expect(deprecated, reason = "the tested revisions have features that the SDK will remove")]
 
 use std::borrow::Cow;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -21,10 +21,10 @@ use tokio::sync::broadcast;
 use crate::dialogue::Turn;
 use crate::fixtures::Fixtures;
 
-/// More changes than a listener can be behind by.
+/// The capacity of the change channel, more than a listener can lag.
 const CHANGES_KEPT: usize = 16;
 
-/// What all sessions have in common.
+/// The state that all sessions share.
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub(crate) fixtures: Fixtures,
@@ -32,17 +32,17 @@ pub(crate) struct Shared {
     eras: Eras,
 }
 
-/// Which revisions are spoken.
+/// The supported revisions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Eras {
-    /// Those with an `initialize`.
+    /// The session-based revisions.
     Legacy,
-    /// The one without.
+    /// The stateless revision.
     Modern,
     Both,
 }
 
-/// What a tool says to have changed.
+/// The list that a tool reports as changed.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Change {
     Tools,
@@ -56,7 +56,7 @@ impl Shared {
     }
 }
 
-/// One session of the legacy era, or one request of the modern one.
+/// One session, or one request of the stateless revision.
 #[derive(Debug)]
 pub(crate) struct Handler {
     pub(crate) shared: Arc<Shared>,
@@ -68,7 +68,7 @@ impl Handler {
         Self { shared, level: Mutex::new(LoggingLevel::Debug) }
     }
 
-    /// Whether the client wants to see an informative message.
+    /// Whether the client's log level includes `info`.
     pub(crate) fn logs_info(&self, context: &RequestContext<RoleServer>) -> bool {
         let level = match context.meta.protocol_version() {
             Some(_) => context.meta.log_level(),
@@ -239,7 +239,7 @@ impl ServerHandler for Handler {
                 change = changes.recv() => change,
                 () = context.cancelled() => return Ok(()),
             };
-            // The sink drops what was not subscribed to, and tells us so as an error.
+            // The sink returns an error for a list without a subscription.
             let _ = match change {
                 Ok(Change::Tools) => context.sink().notify_tool_list_changed().await,
                 Ok(Change::Prompts) => context.sink().notify_prompt_list_changed().await,
@@ -250,7 +250,7 @@ impl ServerHandler for Handler {
     }
 }
 
-/// What the client of this request can be asked for.
+/// The capabilities of the client of this request.
 pub(crate) fn offered(context: &RequestContext<RoleServer>) -> ClientCapabilities {
     context.client_capabilities().unwrap_or_default()
 }

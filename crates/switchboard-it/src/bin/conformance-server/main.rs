@@ -1,4 +1,4 @@
-//! A server on the official Rust SDK with every fixture that the conformance suite asks for.
+//! A server on the official Rust SDK with every fixture that the conformance suite requires.
 
 mod dialogue;
 mod fixtures;
@@ -28,7 +28,7 @@ fn main() -> ExitCode {
     match run() {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            // Without a stderr there is nobody to tell.
+            // Nothing to do if stderr is closed.
             let _ = writeln!(io::stderr(), "conformance-server: {error}");
             ExitCode::from(2)
         }
@@ -42,7 +42,7 @@ fn run() -> Result<(), Failure> {
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let (place, eras) = match words[..] {
         [place] => (place, Eras::Both),
-        // As servers were before there was another era.
+        // Like servers from before the stateless revision.
         [place, "legacy"] => (place, Eras::Legacy),
         [place, "modern"] => (place, Eras::Modern),
         _ => return Err(USAGE.into()),
@@ -53,7 +53,7 @@ fn run() -> Result<(), Failure> {
         "stdio" => runtime.block_on(serve_stdio(shared)),
         port => runtime.block_on(serve_http(shared, port.parse().map_err(|_| USAGE)?)),
     };
-    // A read of stdin may be under way on a thread that nobody can stop.
+    // A blocking read of stdin cannot be stopped.
     runtime.shutdown_background();
     served
 }
@@ -65,7 +65,7 @@ async fn serve_stdio(shared: Arc<Shared>) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Serves until it is killed; whoever started us reads the address from the one line on stdout.
+/// Serves until it is killed; prints its URL as the only line on stdout.
 async fn serve_http(shared: Arc<Shared>, port: u16) -> Result<(), Failure> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await?;
     let address = listener.local_addr()?;

@@ -1,5 +1,5 @@
-//! The tools that do something while they run: log, report progress, ask, and announce changes.
-#![expect(deprecated, reason = "the revisions under test have what the SDK is about to drop")]
+//! The tools with effects: log, progress, server-to-client requests and change notifications.
+#![expect(deprecated, reason = "the tested revisions have features that the SDK will remove")]
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use serde_json::json;
 use crate::dialogue::Turn;
 use crate::handler::{Change, Handler, offered};
 
-/// The suite wants to see messages come one by one, while the tool runs.
+/// The pause between messages: the suite expects them one by one, while the tool runs.
 const PAUSE: Duration = Duration::from_millis(50);
 
 impl Handler {
@@ -62,7 +62,7 @@ impl Handler {
             for message in messages {
                 let message =
                     LoggingMessageNotificationParam::new(LoggingLevel::Info, json!(message));
-                // A client that has gone needs no messages, here and below.
+                // A disconnected client is no error, here and below.
                 let _ = context.peer.notify_logging_message(message).await;
                 tokio::time::sleep(PAUSE).await;
             }
@@ -70,13 +70,13 @@ impl Handler {
         said("logged")
     }
 
-    /// Tells the listeners of the modern era, and this session of the legacy one.
+    /// Notifies all stateless subscriptions, and the session of this call.
     async fn announce(
         &self,
         change: Change,
         context: &RequestContext<RoleServer>,
     ) -> CallToolResponse {
-        // An error says that nobody listens.
+        // Sending fails if there is no subscription.
         let _ = self.shared.changes.send(change);
         if context.meta.protocol_version().is_none() {
             let _ = match change {

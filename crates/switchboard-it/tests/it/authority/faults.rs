@@ -1,4 +1,4 @@
-//! Each fault of the authority does what it says, and nothing else.
+//! Each fault of the authorization server has exactly its documented effect.
 
 use std::time::{Duration, Instant};
 
@@ -56,7 +56,7 @@ async fn documents_come_as_they_are_told() {
     let resource = raw.authority.mcp_url().replace("/mcp", "/resource.json");
     let metadata = raw.at("/.well-known/oauth-authorization-server");
     let json = "application/json";
-    // What comes, of which type, whether it is a JSON document, and how long it is at least.
+    // Status, content type, whether the body is valid JSON, and its minimum length.
     for (manner, status, kind, document, at_least) in [
         (Manner::Right, 200, json, true, 1),
         (Manner::Status(404), 404, "", false, 0),
@@ -77,7 +77,7 @@ async fn documents_come_as_they_are_told() {
             assert_eq!(answer.head.status, status, "{manner:?}");
             assert_eq!(answer.head.header("content-type").unwrap_or_default(), kind, "{manner:?}");
             let parsed = serde_json::from_str::<Value>(&answer.body);
-            // This parser has a limit of its own, as ours should have.
+            // This parser has a nesting limit, as ours should.
             assert_eq!(parsed.is_ok(), document, "{manner:?}");
             assert!(answer.body.len() >= at_least, "{manner:?}");
             if let Manner::Busy { .. } = manner {
@@ -232,7 +232,7 @@ async fn the_lifetime_of_a_token_is_told_as_it_is_told() {
         let raw = Raw::with(Setup { expires_in, ..Setup::default() }).await;
         let tokens = raw.sign_in(&[]).await;
         assert_eq!(tokens.get("expires_in").cloned(), expected, "{expires_in:?}");
-        assert_eq!(raw.status(&tokens).await, INSIDE, "it holds for as long as ever");
+        assert_eq!(raw.status(&tokens).await, INSIDE, "the true lifetime is unchanged");
     }
 }
 

@@ -1,4 +1,4 @@
-//! What the authority insists on, by requests to the byte.
+//! The checks of the authorization server, with raw requests.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -36,7 +36,7 @@ async fn a_link_is_followed_only_if_everything_in_it_is_right() {
         assert_eq!(returned["iss"], raw.authority.issuer());
         assert!(!returned.contains_key("code"));
     }
-    // Nobody is sent to an address that is not the client's.
+    // No redirect to a URI that is not registered for the client.
     for (name, value) in [
         ("client_id", "nobody"),
         ("redirect_uri", "https://elsewhere.example/callback"),
@@ -144,14 +144,14 @@ async fn a_replayed_refresh_token_is_seen_and_ends_its_family() {
         assert_eq!(raw.status(tokens).await, 401);
         assert_eq!(error(&raw.refresh(tokens, &[]).await).1, "invalid_grant");
     }
-    assert_eq!(raw.status(&other).await, INSIDE, "another sign-in goes on");
+    assert_eq!(raw.status(&other).await, INSIDE, "another sign-in stays valid");
     let record = raw.authority.ledger().now();
     assert_eq!((record.redemptions, record.replays, record.revocations), (1, 2, 1));
 }
 
 #[tokio::test]
 async fn each_way_with_refresh_tokens_does_what_it_says() {
-    // Whether the first answer has one, whether the second has, and whether the old one goes on.
+    // Whether both responses have a refresh token, and whether the old one stays valid.
     for (refresh, given, rotated, old_goes_on) in [
         (Refresh::Never, false, false, false),
         (Refresh::Omit, true, false, true),

@@ -1,4 +1,4 @@
-//! The authority before a client that others wrote: rmcp signs in, refreshes and steps up.
+//! The authorization server with an independent client: rmcp signs in, refreshes and steps up.
 
 use rmcp::transport::auth::{AuthorizationRequest, ClientCredentialsConfig, OAuthState};
 use serde_json::{Value, json};
@@ -12,7 +12,7 @@ use super::{REDIRECT, Raw, echo};
 const SECRET: &str = "p&ss:wörd";
 
 async fn peer(authority: &Authority) -> OAuthState {
-    // Its client has no cryptography of its own, in one build with ours.
+    // In one build with ours, its HTTP client has no default crypto provider.
     let _installed_before =
         tokio_rustls::rustls::crypto::ring::default_provider().install_default();
     OAuthState::new(authority.mcp_url(), None).await.unwrap()
@@ -122,7 +122,7 @@ fn nowhere<Place: Usual>() -> Document<Place> {
     Document { places: Vec::new(), ..Document::default() }
 }
 
-/// With one way only to show a secret.
+/// Metadata with a single client authentication method.
 fn metadata_of(method: &str) -> Setup {
     let fields = json!({ "token_endpoint_auth_methods_supported": [method] });
     let fields = fields.as_object().unwrap().clone();

@@ -1,4 +1,4 @@
-//! Calls on the command line: arguments from files and pipes, what becomes of results, prompts.
+//! Calls on the command line: arguments from files and pipes, saved and raw results, prompts.
 
 use std::fs;
 
@@ -8,7 +8,7 @@ use switchboard_it::program::Installed;
 use super::{configured, transcript};
 use crate::PROGRAMS;
 
-/// A server with one tool that gives its arguments back.
+/// A server with one tool that returns its arguments.
 fn echoing() -> Installed {
     Installed::with_fixture(
         PROGRAMS,

@@ -1,4 +1,4 @@
-//! Completions, as a shell asks for them.
+//! Shell completions.
 
 use tokio::process::Command;
 
@@ -18,7 +18,7 @@ async fn candidates(installed: &Installed, line: &[&str]) -> Vec<String> {
     String::from_utf8(output.stdout).unwrap().lines().map(str::to_owned).collect()
 }
 
-/// Two servers, one of them listed: one of its tools has a name that a shell would run.
+/// Two servers, one of them listed: the name of one tool is a shell injection.
 async fn listed() -> Installed {
     let script = "[[tools]]\nname = 'create_issue'\n[[tools]]\nname = '$(touch x);`id`'\n";
     let installed = Installed::with_fixture(PROGRAMS, "tracker", script);

@@ -5,7 +5,7 @@ use switchboard_it::program::Installed;
 
 use super::{configured, transcript};
 
-/// The usual servers, the small one listed.
+/// The servers of [`configured`], with `demo` listed.
 async fn configured_and_listed() -> Installed {
     let installed = configured();
     assert_eq!(installed.run(["connect", "demo"]).await.code, Some(0));

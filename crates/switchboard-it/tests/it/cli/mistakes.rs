@@ -1,4 +1,4 @@
-//! What goes wrong on the command line: who is told, in which form, and what to do next.
+//! Errors of the command line: their form and their remedies.
 
 use super::*;
 

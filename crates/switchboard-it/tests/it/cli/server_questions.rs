@@ -1,4 +1,4 @@
-//! Servers that ask something while a command runs: their questions come to the terminal.
+//! Elicitation and sampling requests during a command, answered at the terminal.
 
 use serde_json::json;
 use switchboard_it::program::Installed;
@@ -53,7 +53,7 @@ async fn form_of_a_server_is_asked_on_the_terminal() {
     }
     let screen = call(&installed, "kit_order", "n\n").await;
     assert!(screen.contains(r#"{"action":"decline"}"#), "{screen}");
-    // Ctrl-D in the middle.
+    // Ctrl-D in the middle of the form.
     let screen = call(&installed, "kit_order", "y\n").await;
     assert!(screen.contains(r#"{"action":"cancel"}"#), "{screen}");
 }

@@ -1,4 +1,4 @@
-//! Who comes from an older program for Pi keeps what they have, and is told what there is.
+//! The configuration of an older MCP program for Pi keeps working, and `doctor` reports it.
 
 use std::fs;
 
@@ -13,7 +13,7 @@ const AGENT: &str = ".pi/agent";
 const SETTINGS: &str = ".pi/agent/settings.json";
 const PACKAGE: &str = "switchboard/data/pi-switchboard";
 
-/// What people have in `~/.pi/agent/mcp.json`: every kind of server, import, variable and setting.
+/// A typical `~/.pi/agent/mcp.json`: every kind of server, import, variable and setting.
 const OLD: &str = r#"// My servers.
 {
   "imports": ["cursor"],
@@ -78,7 +78,7 @@ async fn run(installed: &Installed, line: &str) -> Ran {
     Ran { code: output.status.code(), stdout, stderr }
 }
 
-/// The codes of what is found that concerns Pi, with their levels.
+/// The level and code of each finding of `doctor`.
 async fn found(installed: &Installed) -> Vec<String> {
     let ran = run(installed, "doctor --json").await;
     let report: Value = serde_json::from_str(&ran.stdout).unwrap();
@@ -105,7 +105,7 @@ async fn an_old_configuration_works_as_it_is_and_doctor_says_what_it_found() {
     for tool in ["local_echo", "secret_echo", "drawn_echo", "far_echo"] {
         let ran = run(&installed, &format!("call {tool} text=hello")).await;
         assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "hello\n"), "{tool}: {ran:?}");
-        // Nothing is said about a file that has been good for long.
+        // There are no warnings about a valid file.
         assert_eq!(ran.stderr, "", "{tool}");
     }
     let read = |file: &str| fs::read_to_string(installed.home().join(file)).unwrap();

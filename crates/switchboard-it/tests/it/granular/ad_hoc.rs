@@ -1,4 +1,4 @@
-//! Connections that stand in no configuration: the user decides, and nothing of them stays.
+//! Ad-hoc connections: the user approves each, and nothing of them remains.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -15,7 +15,7 @@ use switchboard_it::program::Installed;
 use super::{Story, installed};
 use crate::PROGRAMS;
 
-/// Asks for a shell that leaves a canary, with a client that can do this, whose user says that.
+/// Connects a shell command that creates a canary file; returns the texts and whether it ran.
 async fn with_a_canary(settings: Value, capabilities: Value, answer: Value) -> (String, bool) {
     let installed = installed();
     installed.write("switchboard/mcp.json", &json!({ "settings": settings }).to_string());
@@ -51,7 +51,7 @@ async fn a_shell_starts_only_if_the_user_said_yes() {
         assert!(said.starts_with(&format!("(error) Connection failed: {code}: ")), "{said}");
         assert!(!started, "{answer}");
     }
-    // The same with a yes, so that the canary would have been there.
+    // With an approval, the same command creates the canary.
     let (said, started) = with_a_canary(ask(), able(), yes).await;
     assert!(started, "{said}");
     assert!(said.contains(r#"\"sh\" \"-c\" \"touch "#), "{said}");
@@ -115,7 +115,7 @@ async fn the_eleventh_connection_is_refused() {
     }
     let said = story.ask("mcp_connect", connect(11)).await;
     assert_eq!(said, "(error) Connection failed: Maximum connections (10) reached");
-    // Nobody was asked about it.
+    // The user was not asked about it.
     assert_eq!(story.client.user.asked.len(), 10);
     story.ask("mcp_disconnect", json!({ "id": "c3" })).await;
     let said = story.ask("mcp_connect", connect(11)).await;
@@ -178,9 +178,9 @@ async fn a_connection_is_its_sessions_alone() {
     assert_eq!(two.connection("guest").unwrap_err().code, Code::UnknownServer);
     // Another session may have one of the same name.
     assert!(connect(&two, "guest").await.is_ok());
-    // What is configured elsewhere keeps its name.
+    // The name of a configured server is taken.
     assert!(matches!(connect(&one, "kit").await, Err(ConnectError::Exists(_))));
-    // It stays when the configuration changes.
+    // The connection survives a change of the configuration.
     world.apply(r#"{ "mcpServers": {} }"#);
     assert!(one.connection("guest").is_ok());
     drop(one);

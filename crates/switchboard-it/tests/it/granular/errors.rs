@@ -1,4 +1,4 @@
-//! Each error that the tools are known for, by its own words.
+//! The specified error texts of the granular tools.
 
 use std::net::TcpListener;
 
@@ -11,7 +11,7 @@ async fn every_way_to_fail_a_connection_has_its_words() {
     let installed = installed();
     let silent = "[faults]\nnever_answer = 'initialize'\n";
     let silent = installed.write("silent.toml", silent).display().to_string();
-    // Was free a moment ago.
+    // The listener is closed again, so this port is probably free.
     let deaf = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let mut story = Story::begin(&installed, 5).await;
     let files = "npx -y server";
@@ -54,7 +54,7 @@ async fn every_way_to_fail_a_connection_has_its_words() {
         let said = story.ask("mcp_connect", connection).await;
         assert_eq!(said.lines().next().unwrap(), format!("(error) {expected}"), "{said}");
     }
-    // What failed is gone, and leaves room.
+    // Failed connections are removed.
     let listed = story.ask("mcp_list_connections", json!({})).await;
     assert!(listed.starts_with("Active MCP Connections (1):\n- x: "), "{listed}");
 }

@@ -1,4 +1,4 @@
-//! Handlers of notifications: who hears of what, and how often.
+//! Notification handlers: which session receives which notification, and how often.
 
 use std::time::Duration;
 
@@ -68,7 +68,7 @@ async fn a_handler_says_what_it_listens_for_and_the_next_answer_what_it_heard() 
     mcp_call_tool:
     42
     ");
-    // The client has heard of it, too.
+    // The client gets the notification, too.
     loop {
         let frame = story.client.next().await;
         if frame["params"]["logger"] == "my-server/handler-1" {

@@ -1,4 +1,4 @@
-//! Pi's list of servers, read again on request.
+//! `mcp_reload_config`, which reads Pi's list of servers again.
 
 use std::fs;
 
