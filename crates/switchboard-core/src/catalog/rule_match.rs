@@ -74,7 +74,7 @@ impl Catalog {
         targets
     }
 
-    /// The pattern of a tool or of a server whose name is this but for a slip of the keys.
+    /// The pattern of the tool or server of which this is probably a misspelling.
     fn nearest_pattern(&self, pattern: &str, targets: &[Resolved]) -> Option<String> {
         let mut spelled: HashMap<String, String> = HashMap::new();
         for target in targets {
