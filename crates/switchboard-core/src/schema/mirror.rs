@@ -1,7 +1,7 @@
-//! Which parameters a tool wants to see in headers as well (`x-mcp-header`), and what they say.
+//! Parameters that are also sent as HTTP headers (`x-mcp-header`), and the header values.
 //!
-//! The annotation is the server's word, so it is taken as the specification allows it or not at
-//! all: on primitive values that are reached by properties alone, under names that no two share.
+//! The annotation comes from the server, so it must be exactly as the specification allows: on
+//! primitive values that are reached through `properties` alone, with unique header names.
 
 use std::collections::HashSet;
 
@@ -9,23 +9,23 @@ use serde_json::{Map, Value};
 
 const ANNOTATION: &str = "x-mcp-header";
 
-/// A header named by a tool is no longer than this.
+/// The longest header name that a tool may declare.
 const LONGEST_NAME: usize = 128;
 
-/// What is wrong with the annotations of a tool, which cannot be called for it.
+/// Why the `x-mcp-header` annotations of a tool are invalid, so that it cannot be called.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MirrorError {
-    #[error("`x-mcp-header` is no name of a header")]
+    #[error("`x-mcp-header` is not a valid header name")]
     Name,
-    #[error("`x-mcp-header` stands on what is no string, integer or boolean")]
+    #[error("`x-mcp-header` requires a string, integer or boolean parameter")]
     Type,
-    #[error("`x-mcp-header` stands where no parameter is")]
+    #[error("`x-mcp-header` is allowed only on parameters")]
     Place,
     #[error("two parameters have the same `x-mcp-header`")]
     Twice,
 }
 
-/// The headers that a call with these arguments has: names as the schema has them, and values.
+/// The headers of a call with these arguments: names from the schema, and values.
 pub fn mirrored(
     schema: &Value,
     args: &Map<String, Value>,
@@ -41,7 +41,7 @@ pub fn mirrored(
     Ok(found.into_iter().filter_map(|(name, value)| Some((name, value?))).collect())
 }
 
-/// Where a schema stands in the one of the tool.
+/// The position of a subschema in the schema of the tool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
     Root,
@@ -51,10 +51,10 @@ enum Place {
     Aside,
 }
 
-/// A name, and what the arguments have there.
+/// Header names, each with the value of its argument.
 type Found = Vec<(String, Option<String>)>;
 
-/// As deep as the schema, whose depth its parser bounds.
+/// Recursion is bounded by the depth of the schema, which the parser limits.
 fn look(
     schema: &Map<String, Value>,
     args: Option<&Map<String, Value>>,
@@ -98,7 +98,7 @@ fn look_aside(value: &Value) -> Result<(), MirrorError> {
     }
 }
 
-/// The name that an annotation gives to a property that can have one.
+/// The validated header name of an annotated property.
 fn header(annotation: &Value, property: &Map<String, Value>) -> Result<String, MirrorError> {
     let is_token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
     let name = annotation.as_str().ok_or(MirrorError::Name)?;
@@ -111,7 +111,7 @@ fn header(annotation: &Value, property: &Map<String, Value>) -> Result<String, M
     }
 }
 
-/// What a value is in a header; nothing for what is left out or cannot stand there.
+/// The header value of an argument; `None` for `null`, arrays and objects.
 fn text(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text.clone()),
