@@ -53,7 +53,7 @@ enum Named<P> {
     Matching(P),
 }
 
-/// What the user allowed for the rest of a session.
+/// The approvals of the user for the rest of a session.
 #[derive(Clone, Debug, Default)]
 pub struct Grants {
     /// With the definition that the user saw; a changed definition is not covered.

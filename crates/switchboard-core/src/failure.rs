@@ -133,7 +133,7 @@ impl fmt::Display for Code {
     }
 }
 
-/// What a failure is about.
+/// The subject of a failure.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Subject {
     Request,

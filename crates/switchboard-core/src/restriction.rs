@@ -127,7 +127,7 @@ fn look_of_path(folded: &str) -> String {
     }
 }
 
-/// What a pattern restricts that is just the name of a server.
+/// The meaning of a pattern that is just the name of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BareServer {
     /// The whole server.

@@ -247,10 +247,10 @@ impl Annotations {
 /// The unchanged name in a definition.
 pub(super) fn own_name(definition: &str) -> Option<String> {
     #[derive(Deserialize)]
-    struct Named {
+    struct NameOnly {
         name: String,
     }
-    serde_json::from_str::<Named>(definition).ok().map(|named| named.name)
+    serde_json::from_str::<NameOnly>(definition).ok().map(|named| named.name)
 }
 
 /// The range of `part` in `whole`, from which it is borrowed.

@@ -133,7 +133,7 @@ impl Catalog {
         tools.map(|item| self.denied_by(item.shown).is_some()).collect()
     }
 
-    /// The tool that a hit stands for.
+    /// The tool of a hit.
     fn item(&self, listings: &[&Arc<Listing>], hit: &Hit) -> Option<Item<'_>> {
         self.all_tools_of(&listings.get(hit.listing)?.server).nth(hit.document)
     }

@@ -20,7 +20,7 @@ pub enum MirrorError {
     #[error("`x-mcp-header` requires a string, integer or boolean parameter")]
     Type,
     #[error("`x-mcp-header` is allowed only on parameters")]
-    Place,
+    NotAParameter,
     #[error("two parameters have the same `x-mcp-header`")]
     Twice,
 }
@@ -62,7 +62,7 @@ fn look(
     found: &mut Found,
 ) -> Result<(), MirrorError> {
     if place != Place::Property && schema.contains_key(ANNOTATION) {
-        return Err(MirrorError::Place);
+        return Err(MirrorError::NotAParameter);
     }
     for (key, value) in schema {
         match key.as_str() {
@@ -177,10 +177,10 @@ mod tests {
         let twice = json!({ "a": named("MyField", "string"), "b": named("myfield", "string") });
         check(twice, json!({}), Err(MirrorError::Twice));
         let item = json!({ "a": { "type": "array", "items": named("Item", "string") } });
-        check(item, json!({}), Err(MirrorError::Place));
+        check(item, json!({}), Err(MirrorError::NotAParameter));
         let choice = json!({ "a": { "anyOf": [named("Choice", "string")] } });
-        check(choice, json!({}), Err(MirrorError::Place));
+        check(choice, json!({}), Err(MirrorError::NotAParameter));
         let root = json!({ "type": "object", "x-mcp-header": "Root" });
-        assert_eq!(mirrored(&root, &Map::new()), Err(MirrorError::Place));
+        assert_eq!(mirrored(&root, &Map::new()), Err(MirrorError::NotAParameter));
     }
 }
