@@ -79,11 +79,11 @@ pub struct Approved {
     by: By,
 }
 
-/// Who approved.
+/// The source of an approval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum By {
     Rule,
-    /// The user, who saw this very definition.
+    /// The user, who saw this definition.
     User,
 }
 
@@ -282,7 +282,7 @@ impl<P> Named<P> {
 
 /// The shown name, if it begins with the name of its server. A project may change the prefix, and
 /// without one the name could be that of another server's tool.
-fn unmistakable(target: &Resolved) -> Option<String> {
+fn shown_with_server(target: &Resolved) -> Option<String> {
     let prefixes = [ToolPrefix::Server, ToolPrefix::Short, ToolPrefix::Mcp];
     let says_whose = prefixes.iter().any(|mode| {
         let rest = target.shown.strip_prefix(&mode.prefix(&target.server));
@@ -321,7 +321,7 @@ pub(crate) fn allowing(allow: &Globs, target: &Resolved) -> bool {
     let path = target.id().path();
     allow.iter().any(|pattern| {
         let about_paths = pattern.contains('/') || pattern.chars().all(|c| c == '*');
-        let shown = unmistakable(target).is_some_and(|shown| allow.fits(pattern, &shown));
+        let shown = shown_with_server(target).is_some_and(|shown| allow.fits(pattern, &shown));
         shown || (about_paths && allow.fits(pattern, &path))
     })
 }

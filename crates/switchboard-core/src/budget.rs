@@ -9,7 +9,7 @@
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Budget {
     pub bytes: usize,
-    /// Of o200k, in the worst case.
+    /// Tokens of the `o200k` tokenizer, in the worst case.
     pub tokens: usize,
 }
 

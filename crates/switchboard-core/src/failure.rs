@@ -153,7 +153,7 @@ pub enum Subject {
 pub enum Hint {
     /// Names close to the requested one.
     DidYouMean(Vec<String>),
-    /// The names among which to choose.
+    /// Choose one of these names.
     Choose(Vec<String>),
     /// The parameters of the tool, in full.
     Expected(String),
@@ -161,9 +161,9 @@ pub enum Hint {
     Search(String),
     /// Servers that have never been listed, so their tools are not known.
     NotListedYet(Vec<ServerName>),
-    /// See which servers there are.
+    /// List the servers.
     ListServers,
-    /// See which tools a server has.
+    /// List the tools of a server.
     ListTools(ServerName),
     Connect(ServerName),
     /// Approve the exact definition of a project's server.
@@ -196,11 +196,11 @@ pub enum Hint {
     ReadLog(ServerName),
     /// A setting that lifts a limit.
     Setting(&'static str),
-    /// Ask the user, in a host that can, or allow it beforehand.
+    /// Use a host that can ask the user, or allow the call in advance.
     AskUser,
-    /// Call this tool, or with none do the same, through the tool for writes.
+    /// Call this tool with `mcp_write`; without a name, repeat the request with `mcp_write`.
     UseWriteTool(Option<String>),
-    /// Allow calls that fit this pattern for good.
+    /// Add this pattern to `allow`.
     Allow(String),
     /// Review what changed in the tools of a server, and accept it.
     Accept(ServerName),
@@ -251,7 +251,7 @@ pub enum Hint {
     CheckOutcome,
 }
 
-/// A request that could not be answered.
+/// A failed request.
 #[derive(Clone, Debug)]
 pub struct Failure {
     pub code: Code,

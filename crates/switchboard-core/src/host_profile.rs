@@ -8,9 +8,9 @@ use crate::content::MediaForm;
 /// The properties of a host that decide which tools it sees and how it gets results.
 #[derive(Debug, PartialEq, Eq)]
 pub struct HostProfile {
-    /// As `serve --host` and `install` write it.
+    /// The name for `serve --host` and `install`.
     pub name: &'static str,
-    /// As its makers write it.
+    /// The product name.
     pub title: &'static str,
     /// Its `clientInfo.name`.
     pub client: ClientName,
@@ -19,7 +19,7 @@ pub struct HostProfile {
     /// How the model gets the definitions of our tools.
     pub loading: ToolLoading,
     pub gate: HostGate,
-    /// The members of `_meta` on a tool that the host honours.
+    /// The keys of a tool's `_meta` that the host supports.
     pub tool_meta: &'static [ToolMeta],
     /// If the host adds tools of its own as soon as a server offers resources: the tokens that they
     /// cost.
@@ -52,9 +52,9 @@ pub enum ClientName {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ToolLoading {
     FromTheStart,
-    /// Behind the host's own tool search, unless a tool or an entry says otherwise.
+    /// Found by the host's own tool search, unless a tool or an entry is marked otherwise.
     DeferredUnlessMarked,
-    /// Behind the host's own tool search.
+    /// Found only by the host's own tool search.
     Deferred,
 }
 
@@ -67,12 +67,12 @@ pub enum HostGate {
     ByAnnotations,
 }
 
-/// A member of `_meta` on a tool.
+/// A key of a tool's `_meta`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ToolMeta {
     /// The definition is in the prompt from the start.
     AlwaysLoad,
-    /// Results of up to so many characters are not replaced by a preview.
+    /// Results of up to this many characters are not replaced by a preview.
     MaxResultChars(u32),
 }
 

@@ -12,7 +12,7 @@ pub const FAILURE_IS_NEWS: Duration = Duration::from_secs(10 * 60);
 /// For this long, only commands that name the server connect it.
 pub const RETRY_PAUSE: Duration = Duration::from_secs(2 * 60);
 
-/// Characters of a reason that are kept.
+/// The most characters of a reason.
 const LONGEST_REASON: usize = 1_000;
 
 /// A failure of another process, or of this one.

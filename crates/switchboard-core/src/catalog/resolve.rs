@@ -158,7 +158,7 @@ impl Catalog {
             Some(exact) if owner.as_ref().is_none_or(|server| *server == exact.server) => {
                 Ok(Some(exact.clone()))
             }
-            Some(_) | None => self.forgiving(name, owner.as_ref()),
+            Some(_) | None => self.resolve_leniently(name, owner.as_ref()),
         }
     }
 
@@ -229,7 +229,7 @@ impl Catalog {
     }
 
     /// Tries spellings from the closest on; the first that matches any tool decides.
-    fn forgiving(
+    fn resolve_leniently(
         &self,
         name: &str,
         within: Option<&ServerName>,

@@ -64,12 +64,12 @@ mod tests {
         check(&["re\u{200b}ad", "write"], &[false, false]);
         check(&["re\u{200b}ad", "r\u{e0041}ead", "\u{200b}"], &[false, true, true]);
         check(&["a", "a", "b"], &[false, false, false]);
-        let told = reason("tool", "re\u{200b}ad");
+        let message = reason("tool", "re\u{200b}ad");
         assert_eq!(
-            told,
+            message,
             "the tool `re\\u{200b}ad` would be shown as `read`, the name of another tool"
         );
-        let told = reason("tool", "\u{200b}");
-        assert_eq!(told, "the tool `\\u{200b}` has a name of invisible characters");
+        let message = reason("tool", "\u{200b}");
+        assert_eq!(message, "the tool `\\u{200b}` has a name of invisible characters");
     }
 }

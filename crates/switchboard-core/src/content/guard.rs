@@ -123,8 +123,8 @@ impl Whole {
     }
 }
 
-/// Caps the output. Limits below [`Limits::LEAST`] are raised. Images and audio are bounded when
-/// mapped.
+/// Caps the output. Smaller limits than [`Limits::LEAST`] are raised. Images and audio are bounded
+/// when mapped.
 pub fn guard<'a>(output: CallOutput<'a>, limits: &Limits) -> Guarded<'a> {
     let limits = limits.workable();
     if surely_within(&output, &limits) {

@@ -369,17 +369,17 @@ impl<'a> CallOutput<'a> {
 impl CallOutput<'_> {
     /// The same for an error: its text begins with `head`. Without a text, `otherwise` is used.
     pub fn write_error_content(&self, out: &mut String, head: &str, otherwise: &str) {
-        let speaks = |block: &&Block| {
+        let has_text = |block: &&Block| {
             let text = block.text(&self.raw);
             !block.is_media() && !text.trim().is_empty() && text != map::NOTHING
         };
-        let first = self.blocks.iter().find(speaks);
+        let first = self.blocks.iter().find(has_text);
         out.push('[');
         if first.is_none() {
             push_text_block(out, &format!("{head}{otherwise}"));
         }
         let mut headed = first.is_none();
-        for block in self.blocks.iter().filter(|block| block.is_media() || speaks(block)) {
+        for block in self.blocks.iter().filter(|block| block.is_media() || has_text(block)) {
             if !out.ends_with("[") {
                 out.push(',');
             }

@@ -22,7 +22,7 @@ pub(super) fn says(quoted: &str, json: &str) -> bool {
     // A bare number or boolean is not enough without its key.
     let inner =
         only(json).filter(|(name, value)| *name == "result" || value.starts_with(['"', '{', '[']));
-    tells(&text, json) || inner.is_some_and(|(_, value)| tells(&text, value))
+    is_same_json(&text, json) || inner.is_some_and(|(_, value)| is_same_json(&text, value))
 }
 
 /// Whether text blocks (with their quotes) are the items of an array, one each and in order:
@@ -34,7 +34,8 @@ pub(super) fn say_together(quoted: &[&str], json: &str) -> bool {
     }
     let Ok(items) = serde_json::from_str::<Vec<&RawValue>>(list) else { return false };
     let pairs = || quoted.iter().zip(&items);
-    items.len() == quoted.len() && pairs().all(|(text, item)| tells(&unescaped(text), item.get()))
+    items.len() == quoted.len()
+        && pairs().all(|(text, item)| is_same_json(&unescaped(text), item.get()))
 }
 
 /// The text of an object whose only field is a string.
@@ -81,7 +82,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for Only<'a> {
     }
 }
 
-fn tells(text: &str, json: &str) -> bool {
+fn is_same_json(text: &str, json: &str) -> bool {
     if json.starts_with('"') {
         return text == unescaped(json);
     }

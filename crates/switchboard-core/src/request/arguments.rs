@@ -17,7 +17,7 @@ pub enum Arguments {
     },
     /// The arguments of the tool cannot be passed on.
     Unread(ReadError),
-    /// More parameters than [`MOST`].
+    /// Too many parameters.
     TooMany,
 }
 

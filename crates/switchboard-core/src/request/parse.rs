@@ -117,7 +117,7 @@ fn is_blank(given: &Exact) -> bool {
 }
 
 /// The redirect URL or code from the browser. Models name the parameter differently.
-fn brought(args: Exact) -> Result<Option<String>, RequestError> {
+fn sign_in_answer(args: Exact) -> Result<Option<String>, RequestError> {
     if let Value::String(text) = args.value()
         && !text.trim_start().starts_with('{')
     {
@@ -253,7 +253,7 @@ impl Fields {
             Step::Start => Ok(Request::SignIn { server }),
             Step::Complete => {
                 let args = self.take("args").ok_or(RequestError::NoAnswer)?;
-                let answer = brought(args)?.ok_or(RequestError::NoAnswer)?;
+                let answer = sign_in_answer(args)?.ok_or(RequestError::NoAnswer)?;
                 Ok(Request::CompleteSignIn { server, answer })
             }
         }

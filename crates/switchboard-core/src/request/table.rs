@@ -13,7 +13,7 @@ pub enum Kind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
     Card,
-    /// Accepted, and explained by the status answer and by errors.
+    /// Accepted, but documented only in the status reply and in errors.
     OffCard,
 }
 

@@ -32,7 +32,7 @@ pub fn mirrored(
 ) -> Result<Vec<(String, String)>, MirrorError> {
     let mut found = Vec::new();
     if let Some(schema) = schema.as_object() {
-        look(schema, Some(args), Place::Root, &mut found)?;
+        collect_headers(schema, Some(args), Place::Root, &mut found)?;
     }
     let mut names = HashSet::new();
     if !found.iter().all(|(name, _)| names.insert(name.to_ascii_lowercase())) {
@@ -55,7 +55,7 @@ enum Place {
 type Found = Vec<(String, Option<String>)>;
 
 /// Recursion is bounded by the depth of the schema, which the parser limits.
-fn look(
+fn collect_headers(
     schema: &Map<String, Value>,
     args: Option<&Map<String, Value>>,
     place: Place,
@@ -74,26 +74,26 @@ fn look(
                         found.push((header(annotation, property)?, arg.and_then(text)));
                     }
                     let inner = arg.and_then(Value::as_object);
-                    look(property, inner, Place::Property, found)?;
+                    collect_headers(property, inner, Place::Property, found)?;
                 }
             }
             "properties" | "$defs" | "definitions" | "dependentSchemas" | "patternProperties" => {
                 for schema in value.as_object().into_iter().flat_map(Map::values) {
-                    look_aside(schema)?;
+                    reject_headers(schema)?;
                 }
             }
             // Values, not schemas.
             "default" | "const" | "enum" | "examples" => {}
-            _ => look_aside(value)?,
+            _ => reject_headers(value)?,
         }
     }
     Ok(())
 }
 
-fn look_aside(value: &Value) -> Result<(), MirrorError> {
+fn reject_headers(value: &Value) -> Result<(), MirrorError> {
     match value {
-        Value::Object(schema) => look(schema, None, Place::Aside, &mut Found::new()),
-        Value::Array(schemas) => schemas.iter().try_for_each(look_aside),
+        Value::Object(schema) => collect_headers(schema, None, Place::Aside, &mut Found::new()),
+        Value::Array(schemas) => schemas.iter().try_for_each(reject_headers),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => Ok(()),
     }
 }

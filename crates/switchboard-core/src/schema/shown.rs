@@ -58,14 +58,14 @@ fn within(schema: &Members<'_>, whole: &str, depth: usize, edits: &mut Edits) {
         return;
     }
     for (_, property) in schema.get("properties").and_then(members).iter().flat_map(|all| &all.0) {
-        look(property, whole, depth, edits);
+        replace_unknown(property, whole, depth, edits);
     }
     if let Some(items) = schema.get("items").filter(|items| items.starts_with('{')) {
-        look(items, whole, depth, edits);
+        replace_unknown(items, whole, depth, edits);
     }
 }
 
-fn look(schema: &str, whole: &str, depth: usize, edits: &mut Edits) {
+fn replace_unknown(schema: &str, whole: &str, depth: usize, edits: &mut Edits) {
     let anything = match members(schema) {
         None if matches!(schema, "true" | "false") => return,
         None => "{}".to_owned(),

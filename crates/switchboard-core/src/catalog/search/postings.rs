@@ -82,12 +82,12 @@ pub(super) struct Entry(u32);
 impl Entry {
     const HIGHEST_COUNT: u32 = 31;
 
-    /// The word once.
+    /// One occurrence of a word.
     pub(super) fn new(document: usize, field: Field) -> Self {
         Entry((document as u32) << 8 | (field as u32) << 5 | 1)
     }
 
-    /// Counts one more of the same field of the same document; false if `other` is of another.
+    /// Adds an occurrence; false if `other` belongs to another document or field.
     pub(super) fn absorb(&mut self, other: Entry) -> bool {
         let same = (self.0 ^ other.0) & !Self::HIGHEST_COUNT == 0;
         if same && self.0 & Self::HIGHEST_COUNT < Self::HIGHEST_COUNT {

@@ -312,9 +312,13 @@ impl<'a> Scores<'a> {
             for (document, (indexed, tally)) in tools {
                 let of = self.words + self.unknown;
                 // A keyword match counts as similarity: the user set it.
-                let said = f32::from(tally.keywords) / f32::from(of.max(1));
+                let keyword_share = f32::from(tally.keywords) / f32::from(of.max(1));
                 let near = about.map(|about| {
-                    indexed.about.as_ref().map_or(0.0, |it| it.likeness(about)).clamp(said, 1.0)
+                    indexed
+                        .about
+                        .as_ref()
+                        .map_or(0.0, |it| it.likeness(about))
+                        .clamp(keyword_share, 1.0)
                 });
                 if tally.score == 0.0 && near.is_none_or(|near| near < CLOSE) {
                     continue;

@@ -74,7 +74,7 @@ impl Vocabulary {
     }
 }
 
-/// Words in one string, without separators.
+/// All words in one string, without separators.
 #[derive(Debug, Default)]
 struct Words {
     text: String,
