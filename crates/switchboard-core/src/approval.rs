@@ -1,8 +1,8 @@
-//! Which calls need a yes, and the proof that one was given.
+//! Which calls need approval, and the proof that a call was approved.
 //!
-//! [`Approved`] has no public constructor: it comes out of [`decide`] when no rule asks, or out of
-//! a [`Question`] that was answered. The connection takes nothing else, be it for a tool, a resource
-//! or a prompt, so no face can skip this.
+//! [`Approved`] has no public constructor: [`decide`] returns one when no rule requires approval,
+//! and an answered [`Question`] does. The connection takes nothing else, be it for a tool, a
+//! resource or a prompt, so no face can skip the approval.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -20,32 +20,32 @@ use crate::globs::{self, Globs};
 use crate::name::{self, ServerName, ToolId, ToolName};
 use crate::restriction::{BareServer, Restriction};
 
-/// The rules for one server, from the strongest to the weakest.
+/// The approval rules for one server, in order of precedence.
 #[derive(Clone, Debug)]
 pub struct Rules {
-    /// A place that does not read: nobody knows what is denied.
+    /// A file that cannot be parsed: the `deny` rules are unknown.
     unread: Option<Origin>,
-    /// Never made, whatever else is said.
+    /// Calls that are refused; takes precedence over all other rules.
     deny: Restriction,
-    /// Whether a tool that is not what was accepted may be called.
+    /// Whether a tool that does not match its pin may be called.
     pins: Pins,
-    /// Made unasked.
+    /// Calls that need no approval.
     allow: Globs,
     /// The prefix of the user's own files, where a project's file set another one.
     own_prefix: Option<ToolPrefix>,
-    /// The server's own `approveTools`: `false` asks for no tool, whatever it declares.
+    /// The server's own `approveTools`; `false` requires approval for none of its tools.
     asked: Option<Named<Restriction>>,
     /// The server's `autoApprove`.
     unasked: Option<Named<Globs>>,
     /// `approveTools` of the settings, for servers that have none of their own.
     generally_asked: Option<Named<Restriction>>,
-    /// Going by what tools declare about themselves.
+    /// The default policy, by the annotations of the tool.
     policy: ApprovePolicy,
-    /// What the server is: a yes to all its tools holds for no other of the same name.
+    /// An approval of all tools is bound to this definition of the server.
     definition: DefinitionHash,
 }
 
-/// A [`ToolRule`], ready to be applied.
+/// A [`ToolRule`] with compiled patterns.
 #[derive(Clone, Debug)]
 enum Named<P> {
     None,
@@ -53,25 +53,25 @@ enum Named<P> {
     Matching(P),
 }
 
-/// What the user allowed for the rest of a session.
+/// The approvals of the user for the rest of a session.
 #[derive(Clone, Debug, Default)]
 pub struct Grants {
-    /// With the definition that the user saw: another one under the same name is not covered.
+    /// With the definition that the user saw; a changed definition is not covered.
     tools: HashMap<ToolId, Arc<Entry>>,
-    /// With the definition that it had then.
+    /// With the definition at the time of the grant.
     servers: HashMap<ServerName, DefinitionHash>,
 }
 
-/// What a caller may reach at all, whatever the rules and grants say.
+/// The tools that a caller may reach; takes precedence over rules and grants.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Access {
     #[default]
     Full,
-    /// Only tools that declare themselves read-only: the caller used a tool that promises this.
+    /// Only tools with `readOnlyHint`: the caller used `mcp` of the pair, which promises this.
     ReadOnly,
 }
 
-/// A call that may be made. The only way to a server.
+/// An approved call. No other call reaches a server.
 #[derive(Clone, Debug)]
 pub struct Approved {
     target: Resolved,
@@ -79,11 +79,11 @@ pub struct Approved {
     by: By,
 }
 
-/// Who approved.
+/// The source of an approval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum By {
     Rule,
-    /// The user, who saw this very definition.
+    /// The user, who saw this definition.
     User,
 }
 
@@ -100,20 +100,20 @@ impl Approved {
         self.by
     }
 
-    /// Gives up the approval, to ask again about another definition.
+    /// Discards the approval, to ask again about another definition.
     pub fn into_parts(self) -> (Resolved, Args) {
         (self.target, self.args)
     }
 }
 
-/// A call that waits for the user's word.
+/// A call that waits for the user's approval.
 #[derive(Debug)]
 pub struct Question {
     checked: Checked,
     definition: DefinitionHash,
 }
 
-/// The user's word.
+/// The user's answer to a [`Question`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Answer {
     Once,
@@ -131,7 +131,7 @@ pub enum Decision {
     Refused(Refusal),
 }
 
-/// A call that is not made, whoever asks for it.
+/// A call that the rules forbid; the user is not asked.
 #[derive(Debug)]
 pub struct Refusal {
     pub target: Resolved,
@@ -140,13 +140,13 @@ pub struct Refusal {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RefusalCause {
-    /// This pattern of the user's denies it.
+    /// This `deny` pattern matches it.
     Denied { pattern: String },
-    /// It is not what was accepted, and such tools are blocked.
+    /// It does not match its pin, and `pins` is `block`.
     NotAccepted(Pin),
-    /// What the user denies does not read there.
+    /// The `deny` rules in this file cannot be parsed.
     Unread(Origin),
-    /// The caller reaches read-only tools, and it does not declare itself one.
+    /// The caller reaches read-only tools only, and the tool is not declared read-only.
     NotReadOnly,
 }
 
@@ -194,19 +194,19 @@ impl Rules {
         }
     }
 
-    /// Nothing is called while a file of the user's does not read.
+    /// Refuses every call while a file of the user cannot be parsed.
     pub fn unread(place: &Origin) -> Rules {
         let unread = Some(place.clone());
         Rules { unread, ..Rules::new(&ServerEntry::default(), &Settings::default()) }
     }
 
-    /// Whether the tool is not what was accepted, and therefore not called.
+    /// Whether the tool is refused because it does not match its pin.
     pub fn block(&self, target: &Resolved) -> bool {
         self.pins == Pins::Block && target.pin != Pin::Same
     }
 
-    /// The pattern that denies the name for which `target` is called instead. A target that is
-    /// denied itself is left to [`decide`].
+    /// The pattern that denies `name`, the requested name in whose place `target` is called. A
+    /// target that is denied itself is left to [`decide`].
     pub fn deny_written(&self, name: &str, target: &Resolved) -> Option<&str> {
         if self.denied_by(target).is_some() {
             return None;
@@ -219,8 +219,8 @@ impl Rules {
         denying(&self.deny, target)
     }
 
-    /// Whether the user allows the tool. Where a project's file gave it another prefix, by the name
-    /// that it has without that file, too.
+    /// Whether `allow` matches the tool. If a project's file changes the prefix, `allow` must also
+    /// match the name that the tool has without that file.
     fn allows(&self, target: &Resolved) -> bool {
         let by_own_name = |own: ToolPrefix| {
             let shown = Arc::from(name::shown(&target.id(), own));
@@ -280,9 +280,9 @@ impl<P> Named<P> {
     }
 }
 
-/// A project may change the prefix, and a name without one could be that of another server's tool:
-/// what lets a tool run unasked names its server, too.
-fn unmistakable(target: &Resolved) -> Option<String> {
+/// The shown name, if it begins with the name of its server. A project may change the prefix, and
+/// without one the name could be that of another server's tool.
+fn shown_with_server(target: &Resolved) -> Option<String> {
     let prefixes = [ToolPrefix::Server, ToolPrefix::Short, ToolPrefix::Mcp];
     let says_whose = prefixes.iter().any(|mode| {
         let rest = target.shown.strip_prefix(&mode.prefix(&target.server));
@@ -291,12 +291,12 @@ fn unmistakable(target: &Resolved) -> Option<String> {
     says_whose.then(|| target.shown.to_string())
 }
 
-/// Names of a tool besides those that it has by its own name and its server's.
+/// Further names of a tool: its shown name and its path.
 fn names(target: &Resolved) -> [String; 2] {
     [target.shown.to_string(), target.id().path()]
 }
 
-/// The first pattern that names the tool, or what it reads, by any of its names.
+/// The first pattern that matches any name of the tool or of the resource that it reads.
 fn find<'a>(rules: &'a Restriction, target: &Resolved, bare: BareServer) -> Option<&'a str> {
     let server = &target.server;
     let alias = |tool: &ToolName| {
@@ -308,20 +308,20 @@ fn find<'a>(rules: &'a Restriction, target: &Resolved, bare: BareServer) -> Opti
         .or_else(|| target.entry.aliases().iter().find_map(alias))
 }
 
-/// What permits one spelling of a tool permits it under all.
+/// All names of a tool: a pattern that matches one of them permits the tool.
 fn spellings(target: &Resolved) -> Vec<String> {
     let mut spellings = target.id().spellings();
     spellings.extend(names(target));
     spellings
 }
 
-/// Whether a pattern of `allow` lets the tool run unasked. A pattern without a slash is about names as
-/// they are shown: `github_*` says nothing about the tools of a server `github_x`.
+/// Whether a pattern of `allow` matches the tool. A pattern without a slash is compared with shown
+/// names: `github_*` does not match the tools of a server `github_x`.
 pub(crate) fn allowing(allow: &Globs, target: &Resolved) -> bool {
     let path = target.id().path();
     allow.iter().any(|pattern| {
         let about_paths = pattern.contains('/') || pattern.chars().all(|c| c == '*');
-        let shown = unmistakable(target).is_some_and(|shown| allow.fits(pattern, &shown));
+        let shown = shown_with_server(target).is_some_and(|shown| allow.fits(pattern, &shown));
         shown || (about_paths && allow.fits(pattern, &path))
     })
 }
@@ -334,12 +334,12 @@ pub(crate) fn denying<'a>(deny: &'a Restriction, target: &Resolved) -> Option<&'
     find(deny, target, BareServer::Restricts)
 }
 
-/// The pattern that stands for this tool alone in `allow` and `deny`.
+/// The pattern that matches this tool alone in `allow` and `deny`.
 pub fn pattern_of(target: &Resolved) -> String {
     globs::literal(&target.id().path())
 }
 
-/// The pattern that stands for all tools of a server.
+/// The pattern that matches all tools of a server.
 pub(crate) fn pattern_of_server(server: &ServerName) -> String {
     format!("{}/*", globs::literal(&name::segment(server)))
 }
@@ -361,7 +361,7 @@ impl Question {
         &self.checked.args
     }
 
-    /// Settles the question; a wider yes is also written into `grants`.
+    /// Applies the answer; an approval for the session is also added to `grants`.
     pub fn settle(self, answer: Answer, grants: &mut Grants) -> Result<Approved, Resolved> {
         let Question { checked: Checked { target, args }, definition } = self;
         match answer {

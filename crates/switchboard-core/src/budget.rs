@@ -1,15 +1,15 @@
-//! How much an answer to a model may hold, whatever servers say: every budget in one table.
+//! Size limits of every reply to a model, independent of what servers send: one table.
 //!
 //! Room is measured in weight, which needs no tokenizer: a byte weighs one, and twice that where it
-//! is not ASCII. English and code have about four bytes a token; what is made to be dear, random
-//! characters of any script, has up to four tokens for a weight of five. So a budget holds for the
-//! worst that a server can send, and what real tools cost is far below it.
+//! is not ASCII. English and code have about four bytes a token; the worst case, random characters
+//! of any script, has up to four tokens for a weight of five. So a budget holds for the worst that
+//! a server can send, and real tools cost far less.
 
-/// The most that one kind of answer holds.
+/// The largest size of one kind of reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Budget {
     pub bytes: usize,
-    /// Of o200k, in the worst case.
+    /// Tokens of the `o200k` tokenizer, in the worst case.
     pub tokens: usize,
 }
 
@@ -18,7 +18,7 @@ impl Budget {
         Budget { bytes: weight, tokens: weight / 5 * 4 }
     }
 
-    /// What may still be said.
+    /// The unused budget.
     pub(crate) fn room(self) -> Room {
         Room { left: self.bytes }
     }
@@ -27,10 +27,10 @@ impl Budget {
 /// `mcp({})`: all servers, and the parameters of `mcp`.
 pub const STATUS: Budget = Budget::of(12_000);
 
-/// A page of a search, as long as no larger one is asked for.
+/// A page of a search with the default `limit`.
 pub const SEARCH: Budget = Budget::of(3_200);
 
-/// A page of a search with a `limit` above the usual one.
+/// A page of a search with a `limit` above the default.
 pub const LONG_SEARCH: Budget = Budget::of(16_000);
 
 /// A page of the tools of a server or of all.
@@ -45,15 +45,15 @@ pub const INSTRUCTIONS: Budget = Budget::of(17_000);
 /// Resources or prompts.
 pub const LISTS: Budget = Budget::of(24_000);
 
-/// What went wrong, with its remedies and the parameters that were expected.
+/// A failure with its hints and the expected parameters.
 pub const FAILURE: Budget = Budget::of(8_000);
 
-/// A text as it counts against a budget.
+/// The weight of a text, as it counts against a budget.
 pub fn weight(text: &str) -> usize {
     text.len() + text.bytes().filter(|byte| !byte.is_ascii()).count()
 }
 
-/// What is left of a budget.
+/// The rest of a budget.
 #[derive(Debug)]
 pub(crate) struct Room {
     left: usize,
@@ -103,7 +103,7 @@ mod tests {
         assert_eq!(cut("語".to_owned(), 0), "…");
     }
 
-    /// The worst that was found: characters that no word of the tokenizer has.
+    /// The worst case found: characters that are part of no word of the tokenizer.
     #[test]
     fn no_script_costs_more_tokens_than_four_fifths_of_its_weight() {
         let mut state = 0x2545_f491_4f6c_dd1d_u64;

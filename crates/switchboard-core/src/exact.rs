@@ -1,8 +1,8 @@
-//! JSON that goes on to a server: read once, no name twice, every number as it was written.
+//! JSON that is passed on to a server: parsed once, without duplicate keys, numbers as written.
 //!
-//! A [`Value`] has 64 bits for a number. That is enough to look at one, and too little to pass it
-//! on: `12345678901234567890123` would arrive as another number, and `1.10` in another spelling.
-//! So the spelling of what became a binary float is kept beside the values.
+//! A [`Value`] has 64 bits for a number. That is enough for checks, but not for passing it on:
+//! `12345678901234567890123` would arrive as another number, and `1.10` in another spelling. So the
+//! spelling of each number that is parsed as a float is kept beside the values.
 
 mod reading;
 
@@ -18,39 +18,39 @@ use crate::render::words::clean_line;
 use reading::Reading;
 pub(crate) use reading::{Numbers, is_kept};
 
-/// Bytes of a name or a number that a message shows.
+/// The most bytes of a key or a number that a message shows.
 const SHOWN: usize = 64;
 
-/// A value takes up to sixty bytes of memory, and three on the wire: `[],`.
+/// Limits memory: a value takes up to sixty bytes, but only three on the wire (`[],`).
 const MOST_VALUES: usize = 1_000_000;
 
-/// A value that is written as it was read.
+/// A JSON value that is written as it was read.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Exact {
     value: Value,
     floats: Floats,
 }
 
-/// What a tool is called with: an object that is written as it was read.
+/// The arguments of a tool: a JSON object that is written as it was read.
 #[derive(Clone, Default, PartialEq)]
 pub struct Args {
     values: Map<String, Value>,
     floats: Floats,
 }
 
-/// How the floats of a value are written: one for each, in their order.
+/// The spelling of each float of a value, in document order.
 type Floats = Vec<Box<str>>;
 
-/// Why a text is no JSON that could be passed on.
+/// Why a text is not JSON that can be passed on to a server.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ReadError {
     #[error("not valid JSON (line {line}, column {column})")]
     Syntax { line: usize, column: usize },
-    /// Nobody could check it.
+    /// A number that `f64` cannot hold cannot be validated.
     #[error("the number `{number}` is out of range")]
     OutOfRange { number: String },
-    /// Two readers could take it for different things.
-    #[error("`{name}` stands there twice")]
+    /// Parsers differ in which of two equal keys they use.
+    #[error("duplicate key `{name}`")]
     Twice { name: String },
     #[error("more than 1,000,000 values")]
     TooMany,
@@ -84,7 +84,7 @@ impl Exact {
         self.value
     }
 
-    /// Whether the value alone says all that was written.
+    /// Whether the [`Value`] alone keeps every number exactly.
     pub(crate) fn is_all_value(&self) -> bool {
         self.floats.iter().all(|float| is_kept(float))
     }
@@ -110,7 +110,7 @@ impl Args {
         self.values.is_empty()
     }
 
-    /// Takes a member out.
+    /// Removes a member and returns it.
     pub fn take(&mut self, name: &str) -> Option<Exact> {
         let start = self.floats_before(name);
         let value = self.values.shift_remove(name)?;
@@ -118,7 +118,7 @@ impl Args {
         Some(Exact { value, floats })
     }
 
-    /// Puts a member in the place of one that has the name, or at the end.
+    /// Replaces the member of this name, or appends one.
     pub fn insert(&mut self, name: &str, member: impl Into<Exact>) {
         let Exact { value, floats } = member.into();
         let start = self.floats_before(name);
@@ -133,7 +133,7 @@ impl Args {
     }
 }
 
-/// A list of them.
+/// Collects values into an array.
 impl FromIterator<Exact> for Exact {
     fn from_iter<T: IntoIterator<Item = Exact>>(items: T) -> Exact {
         let (mut values, mut floats) = (Vec::new(), Floats::new());
@@ -200,7 +200,7 @@ fn shown(text: &str) -> String {
     clean_line(text, SHOWN).into_owned()
 }
 
-/// A JSON type in words.
+/// The name of a JSON type, for messages.
 pub(crate) fn kind_of(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
@@ -240,7 +240,7 @@ impl Serialize for Args {
     }
 }
 
-/// A value with the spellings that are left when it is its turn.
+/// A value, and the spellings of the floats that are not yet written.
 struct Spelled<'v, 'f> {
     value: &'v Value,
     floats: &'v Cell<&'f [Box<str>]>,

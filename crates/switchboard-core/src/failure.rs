@@ -1,4 +1,4 @@
-//! What went wrong, as a product: a code to branch on, the cause to report, remedies as data.
+//! Failures: a code to branch on, the cause to report, remedies as data.
 
 use std::error::Error;
 use std::fmt;
@@ -82,7 +82,7 @@ impl Code {
         Code::Storage,
     ];
 
-    /// Whether a name, or an address, means nothing that is known.
+    /// Whether a name or URI is unknown.
     pub fn is_unknown_name(self) -> bool {
         use Code::{UnknownPrompt, UnknownResource, UnknownServer, UnknownTool};
         matches!(self, UnknownTool | UnknownServer | UnknownResource | UnknownPrompt)
@@ -133,12 +133,12 @@ impl fmt::Display for Code {
     }
 }
 
-/// What a failure is about.
+/// The subject of a failure.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Subject {
     Request,
     Server(ServerName),
-    /// A tool by the name that it is shown with.
+    /// A tool, by its shown name.
     Tool {
         shown: String,
         server: ServerName,
@@ -148,47 +148,47 @@ pub enum Subject {
     },
 }
 
-/// A remedy. Each face words it with its own verbs.
+/// A remedy as data. Each face puts it into its own words.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Hint {
-    /// Names close to the one that was asked for.
+    /// Names close to the requested one.
     DidYouMean(Vec<String>),
-    /// The names among which to choose.
+    /// Choose one of these names.
     Choose(Vec<String>),
-    /// What the tool takes, in full.
+    /// The parameters of the tool, in full.
     Expected(String),
     /// Search with these words.
     Search(String),
     /// Servers that have never been listed, so their tools are not known.
     NotListedYet(Vec<ServerName>),
-    /// See which servers there are.
+    /// List the servers.
     ListServers,
-    /// See which tools a server has.
+    /// List the tools of a server.
     ListTools(ServerName),
     Connect(ServerName),
     /// Approve the exact definition of a project's server.
     Trust(ServerName),
-    /// Give the server's entry what the server wants to see: a token, or headers.
+    /// Sign in, or add a token or headers to the server's entry.
     SignIn(ServerName),
-    /// A sign-in was begun: the user has to open this address.
+    /// The sign-in has started: the user has to open this URL.
     SignInAt(Link),
-    /// The server did nothing: the user has to open this address before.
+    /// The call was not executed: the user has to open this URL first.
     VisitFirst(Link),
-    /// The server does not take what its entry says.
+    /// The server rejects the credentials of its entry: set another token.
     GiveToken(ServerName),
-    /// Give the server's address the token that its entry wants to be kept.
+    /// Store the token that the server's entry refers to.
     SetToken(ServerName),
-    /// Unlock the keyring, or have tokens kept elsewhere.
+    /// Unlock the keyring, or store tokens elsewhere.
     Unlock,
     /// Take `disabled` out of the server's entry.
     Enable(ServerName),
-    /// Turn the server off where it cannot be taken away.
+    /// Disable the server in this file, because its entry is in another one.
     Disable(ServerName),
     /// Import servers, or add one.
     Configure,
-    /// Say that the entry which is there shall be replaced.
+    /// Repeat the command with the flag that replaces an existing entry.
     Replace,
-    /// Nothing helps but waiting.
+    /// Wait, then retry.
     RetryAfter(Duration),
     /// The last lines that the server wrote to its standard error.
     Stderr(Vec<String>),
@@ -196,62 +196,62 @@ pub enum Hint {
     ReadLog(ServerName),
     /// A setting that lifts a limit.
     Setting(&'static str),
-    /// Ask the user, in a host that can, or allow it beforehand.
+    /// Use a host that can ask the user, or allow the call in advance.
     AskUser,
-    /// Call this tool, or with none do the same, through the tool for writes.
+    /// Call this tool with `mcp_write`; without a name, repeat the request with `mcp_write`.
     UseWriteTool(Option<String>),
-    /// Allow calls that fit this pattern for good.
+    /// Add this pattern to `allow`.
     Allow(String),
-    /// Look at what changed in the tools of a server, and accept it.
+    /// Review what changed in the tools of a server, and accept it.
     Accept(ServerName),
-    /// Take this pattern back from what is denied.
+    /// Remove this pattern from `deny`.
     LiftDenial(String),
-    /// Read a stored result by its id: the call was made, whatever was wrong with its filter.
+    /// Read a stored result by its id: the call was made, although its filter failed.
     ReadResult(String),
-    /// What the call gave is not kept any more.
+    /// Repeat the call: its result is not stored any more.
     CallAgain,
     /// Put the arguments of a tool into `args`.
     UseArgs,
     /// Check the named program or path.
     CheckCommand(String),
-    /// Leave this program alone in `command`, and put the rest into `args`.
+    /// Keep only this program in `command`, and move the rest to `args`.
     SplitCommand(String),
-    /// Make a file a program.
+    /// Make a file executable.
     MakeExecutable(String),
-    /// Install a product that brings the program.
+    /// Install a product that includes the program.
     Install(&'static str),
-    /// Let us change a host's files anew.
+    /// Repeat the installation into this host.
     InstallIn(Target),
     /// Set an environment variable.
     SetVariable(String),
-    /// Let the server see these variables of ours, should it need them.
+    /// Pass these environment variables to the server, if it needs them.
     PassOn(Vec<String>),
-    /// Give this program the name by which it is known, besides the one that it has.
+    /// Link this program under the command name that it is called by.
     LinkProgram,
-    /// Listen at another port.
+    /// Listen on another port.
     ChoosePort,
-    /// See which configuration files there are.
+    /// List the configuration files.
     ListFiles,
     /// Correct a place in a configuration file.
     Edit {
         path: String,
         line: u32,
     },
-    /// Look at every mistake in the configuration files.
+    /// List all errors in the configuration files.
     CheckConfig,
     /// Correct a field of the server's entry.
     Correct(String),
     /// Give the server another name.
     Rename,
-    /// Put a file out of the way, to begin anew.
+    /// Move a file away, so that a new one is created.
     MoveAway(String),
-    /// Let nobody but the owner into a directory.
+    /// Give only the owner access to a directory.
     MakePrivate(String),
-    /// Check whether the action took place before asking for it again.
+    /// Check whether the call took effect before repeating it.
     CheckOutcome,
 }
 
-/// A request that could not be answered.
+/// A failed request.
 #[derive(Clone, Debug)]
 pub struct Failure {
     pub code: Code,
@@ -272,7 +272,7 @@ impl Failure {
         self
     }
 
-    /// The same with another remedy in place of one.
+    /// Replaces one hint with a better one.
     #[must_use]
     pub fn instead(mut self, of: &Hint, better: Hint) -> Failure {
         self.hints.retain(|hint| hint != of);
@@ -280,7 +280,7 @@ impl Failure {
         self
     }
 
-    /// What was attempted, then each cause below it.
+    /// The error, then each of its sources.
     pub fn chain(&self) -> Vec<String> {
         let mut chain = Vec::new();
         let mut next: Option<&(dyn Error + 'static)> = Some(self.cause.as_ref());

@@ -1,4 +1,4 @@
-//! Patterns over names, as `includeTools`, `approveTools`, `allow` and `deny` have them.
+//! Glob patterns over names, for `includeTools`, `approveTools`, `allow` and `deny`.
 
 use globset::{GlobBuilder, GlobMatcher};
 
@@ -9,10 +9,10 @@ pub struct Globs {
 }
 
 impl Globs {
-    /// A pattern that is no glob is taken literally: a slip in a rule must not switch it off.
+    /// A pattern that is no valid glob is taken literally: a typo must not disable a rule.
     pub fn new(patterns: &[String]) -> Globs {
         let compiled = patterns.iter().map(|pattern| {
-            // A backslash is a character like others, so that `literal` can write any name.
+            // No escapes by backslash, so that `literal` can write any name.
             let glob = GlobBuilder::new(pattern).backslash_escape(false).build();
             (pattern.clone(), glob.ok().map(|glob| glob.compile_matcher()))
         });
@@ -23,7 +23,7 @@ impl Globs {
         self.patterns.is_empty()
     }
 
-    /// The first pattern that fits one of the names.
+    /// The first pattern that matches one of the names.
     pub fn find(&self, names: &[impl AsRef<str>]) -> Option<&str> {
         let fits = |(pattern, glob): &&(String, Option<GlobMatcher>)| {
             names.iter().map(AsRef::as_ref).any(|name| match glob {
@@ -38,7 +38,7 @@ impl Globs {
         self.patterns.iter().map(|(pattern, _)| pattern.as_str())
     }
 
-    /// Whether this one of the patterns fits.
+    /// Whether this one of the patterns matches the name.
     pub fn fits(&self, pattern: &str, name: &str) -> bool {
         let of_text = |(text, _): &&(String, Option<GlobMatcher>)| text == pattern;
         self.patterns.iter().find(of_text).is_some_and(|(text, glob)| match glob {
@@ -52,7 +52,7 @@ impl Globs {
     }
 }
 
-/// The pattern that fits this text and nothing else; see [`crate::pattern::is_glob`].
+/// The pattern that matches only this text; see [`crate::pattern::is_glob`].
 pub fn literal(text: &str) -> String {
     let mut pattern = String::with_capacity(text.len());
     for (at, c) in text.char_indices() {

@@ -1,41 +1,42 @@
-//! What is known of the hosts that speak to us: one row a host, with its evidence.
+//! The known hosts: one row for each, with its evidence.
 //!
-//! A host is known by `clientInfo.name` or by `serve --host NAME`. All that a face does differently
-//! for a host follows from its row; a host without a row gets [`UNKNOWN`].
+//! A host is identified by `clientInfo.name` or by `serve --host NAME`. Its row decides everything
+//! that a face does differently for it; a host without a row gets [`UNKNOWN`].
 
 use crate::content::MediaForm;
 
-/// A host, as far as it decides what it is shown and how it gets results.
+/// The properties of a host that decide which tools it sees and how it gets results.
 #[derive(Debug, PartialEq, Eq)]
 pub struct HostProfile {
-    /// As `serve --host` and `install` write it.
+    /// The name for `serve --host` and `install`.
     pub name: &'static str,
-    /// As its makers write it.
+    /// The product name.
     pub title: &'static str,
-    /// What it calls itself in `clientInfo.name`.
+    /// Its `clientInfo.name`.
     pub client: ClientName,
-    /// Bytes of text that reach the model whole. Hosts count characters, which are never more.
+    /// Bytes of text that reach the model uncut. Hosts count characters, which are never more.
     pub result_bytes: Option<usize>,
-    /// How the model gets to see our tools.
+    /// How the model gets the definitions of our tools.
     pub loading: ToolLoading,
     pub gate: HostGate,
-    /// The members of `_meta` on a tool that the host honours.
+    /// The keys of a tool's `_meta` that the host supports.
     pub tool_meta: &'static [ToolMeta],
-    /// Whether the host gives its model tools of its own as soon as a server offers resources: the
-    /// tokens that they cost.
+    /// If the host adds tools of its own as soon as a server offers resources: the tokens that they
+    /// cost.
     pub resource_tools: Option<u16>,
-    /// About how many tokens the digest of the servers may have in its prompt.
+    /// About how many tokens the digest of the servers may take in the prompt.
     pub digest_tokens: usize,
-    /// What it answers to an elicitation in a headless run.
+    /// Its response to an elicitation in a headless run.
     pub headless_elicitation: HeadlessAnswer,
-    /// Whether the form of an approval names a default, which saves keys and accepts nothing alone.
+    /// Whether the approval form has a preselected choice; the user still has to confirm it.
     pub preselects: bool,
-    /// Stored where the model would get their bytes as text.
+    /// Stored in files if the model would get their bytes as text.
     pub images: MediaForm,
     pub audio: MediaForm,
-    /// Whether it adds `additionalProperties: false`: the model can name the card's parameters only.
+    /// Whether it adds `additionalProperties: false`: the model can name the card's parameters
+    /// only.
     pub closes_schemas: bool,
-    /// How it was found out.
+    /// The host version with which this was verified.
     pub evidence: &'static str,
 }
 
@@ -43,7 +44,7 @@ pub struct HostProfile {
 pub enum ClientName {
     Exactly(&'static str),
     StartsWith(&'static str),
-    /// It says nothing that tells it from others.
+    /// Its `clientInfo.name` does not identify it.
     None,
 }
 
@@ -51,27 +52,27 @@ pub enum ClientName {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ToolLoading {
     FromTheStart,
-    /// Behind the host's own tool search, unless a tool or an entry says otherwise.
+    /// Found by the host's own tool search, unless a tool or an entry is marked otherwise.
     DeferredUnlessMarked,
-    /// Behind the host's own tool search.
+    /// Found only by the host's own tool search.
     Deferred,
 }
 
-/// Which calls a host puts to its user.
+/// How a host decides which calls its user approves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HostGate {
-    /// None, or all alike.
+    /// No calls, or all calls alike.
     IgnoresAnnotations,
-    /// It looks at `readOnlyHint`, in its plan mode or always: it is shown the pair of tools.
+    /// By `readOnlyHint`, in its plan mode or always: it gets the pair of tools.
     ByAnnotations,
 }
 
-/// A member of `_meta` on a tool.
+/// A key of a tool's `_meta`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ToolMeta {
     /// The definition is in the prompt from the start.
     AlwaysLoad,
-    /// Results of up to so many characters are not replaced by a preview.
+    /// Results of up to this many characters are not replaced by a preview.
     MaxResultChars(u32),
 }
 
@@ -79,11 +80,11 @@ pub enum ToolMeta {
 pub enum HeadlessAnswer {
     Cancel,
     Decline,
-    /// It offers no elicitation.
+    /// It does not support elicitation.
     CannotAsk,
 }
 
-/// A host of which nothing is known.
+/// The profile of an unknown host.
 pub const UNKNOWN: HostProfile = HostProfile {
     name: "other",
     title: "any other host",
@@ -102,7 +103,7 @@ pub const UNKNOWN: HostProfile = HostProfile {
     evidence: "–",
 };
 
-/// Every host that is known, in the order of the page that shows them.
+/// Every known host, in the order of its documentation page.
 pub const PROFILES: &[HostProfile] = &[
     HostProfile {
         name: "claude-code",
@@ -185,7 +186,7 @@ pub const PROFILES: &[HostProfile] = &[
     HostProfile {
         name: "vibe",
         title: "Mistral Vibe",
-        // The default of the Python SDK: its other clients get smaller pages, too.
+        // The default name of the Python SDK, so other clients of the SDK get this limit, too.
         client: ClientName::Exactly("mcp"),
         result_bytes: Some(14_000),
         loading: ToolLoading::Deferred,
@@ -204,12 +205,12 @@ pub const PROFILES: &[HostProfile] = &[
 ];
 
 impl HostProfile {
-    /// The host that `serve --host` names; one without a row is like any other.
+    /// The profile for `serve --host NAME`; [`UNKNOWN`] without a row.
     pub fn named(name: &str) -> &'static HostProfile {
         PROFILES.iter().find(|profile| profile.name == name).unwrap_or(&UNKNOWN)
     }
 
-    /// The host that calls itself so in `clientInfo.name`.
+    /// The profile for a `clientInfo.name`.
     pub fn of_client(name: &str) -> &'static HostProfile {
         let known = PROFILES.iter().find(|profile| match profile.client {
             ClientName::Exactly(own) => name == own,
@@ -224,7 +225,7 @@ impl HostProfile {
         self.loading != ToolLoading::Deferred
     }
 
-    /// Whether it sees `mcp` and `mcp_write` where nothing else is configured.
+    /// Whether it gets `mcp` and `mcp_write` by default.
     pub fn wants_pair(&self) -> bool {
         self.gate == HostGate::ByAnnotations
     }

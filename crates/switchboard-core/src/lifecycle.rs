@@ -1,4 +1,4 @@
-//! When a server is started, kept, stopped and tried again: a machine without a clock.
+//! When a server is started, kept, stopped and retried: a state machine without a clock.
 //!
 //! The upstream's actor feeds [`Input`]s with the time since it began and carries out the
 //! [`Effect`]s. Time is a `Duration`, waiters are numbers, connections are generations, so every
@@ -14,24 +14,24 @@ const LONGEST_BACKOFF: Duration = Duration::from_secs(60);
 const LONGEST_KEEP_ALIVE_BACKOFF: Duration = Duration::from_secs(300);
 const HEALTH_CHECK: Duration = Duration::from_secs(30);
 
-/// A call waits for the next try if it is due within this time, and is refused otherwise.
+/// A call waits for the next retry if it is due within this time, and is refused otherwise.
 const WORTH_WAITING: Duration = Duration::from_secs(5);
 
-/// A server that goes down this often within [`CRASH_WINDOW`], and answers nothing in between, is
-/// not started again by itself.
+/// A server that fails this often within [`CRASH_WINDOW`], without a response in between, is not
+/// restarted automatically.
 const CRASHES: usize = 8;
 const CRASH_WINDOW: Duration = Duration::from_secs(180);
 
-/// What the configuration says about one server's life.
+/// The lifecycle settings of one server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Policy {
     pub lifecycle: Lifecycle,
-    /// `None`: never stops for being idle.
+    /// `None`: never stopped when idle.
     pub idle: Option<Duration>,
 }
 
 impl Policy {
-    /// For a connection that one session has to itself: nothing starts before that session uses it.
+    /// For the connection of a single session: it is not started before that session uses it.
     #[must_use]
     pub fn of_a_session(self) -> Policy {
         let lifecycle = match self.lifecycle {
@@ -42,21 +42,21 @@ impl Policy {
     }
 }
 
-/// Who waits for a connection; the actor knows what to do with the number.
+/// The number of a caller that waits for a connection; the actor assigns it.
 pub type Waiter = u64;
 
-/// A connection's number; nothing that belongs to an older one touches a newer one.
+/// The number of a connection; inputs of an older connection do not affect a newer one.
 pub type Generation = u64;
 
-/// How the present connection has been used. Calls count themselves in and out of a connection
-/// without asking the machine, so it learns this when it has something to decide.
+/// How the present connection has been used. The machine is not told of single calls, so it gets
+/// this with the inputs for which it has to decide.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Usage {
-    /// Someone holds a lease.
+    /// A lease is held.
     pub held: bool,
     /// When a lease ended last.
     pub left_at: Option<Duration>,
-    /// Something was answered over it.
+    /// The server has responded to a call over it.
     pub worked: bool,
 }
 
@@ -64,7 +64,7 @@ pub struct Usage {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Urgency {
     Call,
-    /// The user asked for this very connection.
+    /// The user requested this connection.
     Explicit,
 }
 
@@ -84,17 +84,17 @@ pub enum Input {
         generation: Generation,
         jitter: f64,
     },
-    /// The server is well, and wants to know who asks: what changes that, nobody tells the machine.
+    /// The server requires authentication. The machine is not told when the user has signed in.
     NotSignedIn {
         generation: Generation,
     },
-    /// The connection ended by itself.
+    /// The connection was lost.
     Lost {
         generation: Generation,
         usage: Usage,
         jitter: f64,
     },
-    /// The server forgot the session of the connection, and is well otherwise.
+    /// The server no longer knows the session of the connection, but works otherwise.
     Forgotten {
         generation: Generation,
         usage: Usage,
@@ -107,7 +107,7 @@ pub enum Input {
         generation: Generation,
         jitter: f64,
     },
-    /// Stop now, whoever uses it; the next use starts it again.
+    /// Stop now, even if it is in use; the next use starts it again.
     Disconnect,
     /// The time of [`Machine::wake_at`] has come.
     Wake {
@@ -129,7 +129,7 @@ pub enum Effect {
         waiter: Waiter,
         refusal: Refusal,
     },
-    /// Close the connection, or give up dialling it.
+    /// Close the connection, or cancel the dial.
     Close {
         generation: Generation,
     },
@@ -141,9 +141,9 @@ pub enum Effect {
 /// Why a waiter gets no connection.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Refusal {
-    /// The dial that it waited for failed; the actor has the cause.
+    /// The dial failed; the actor has the cause.
     DialFailed,
-    /// The last dial failed a while ago, and the next try is not due.
+    /// The last dial failed, and the next retry is not due yet.
     Backoff {
         since: Duration,
         retry_in: Duration,
@@ -164,25 +164,25 @@ pub enum Phase {
     Ended,
 }
 
-/// One server's life.
+/// The lifecycle of one server.
 #[derive(Clone, Debug)]
 pub struct Machine {
     policy: Policy,
     phase: Phase,
     generation: Generation,
     waiters: Vec<Waiter>,
-    /// Since when nobody is known to hold a lease; only meaningful while up.
+    /// Since when no lease is known to be held; only meaningful while up.
     idle_since: Duration,
     /// Set while a keep-alive server is up: when the next ping is due.
     ping_at: Option<Duration>,
     failures: u32,
     failed_at: Duration,
-    /// When the machine dials again by itself, if it does.
+    /// When the machine redials automatically, if it does.
     retry_at: Duration,
     /// Until when calls are refused.
     refuse_until: Duration,
     crashes: VecDeque<Duration>,
-    /// A keep-alive server that went down is dialled again when its backoff is over.
+    /// Whether to redial after the backoff; set for a keep-alive server.
     wanted: bool,
 }
 
@@ -208,12 +208,12 @@ impl Machine {
         self.phase
     }
 
-    /// The connection that is up or being dialled, else the last one that was.
+    /// The connection that is up or being dialled, else the last one.
     pub fn generation(&self) -> Generation {
         self.generation
     }
 
-    /// Takes one input at time `now` and says what to do.
+    /// Applies one input at time `now` and returns the effects to carry out.
     pub fn on(&mut self, now: Duration, input: Input) -> Vec<Effect> {
         let mut effects = Vec::new();
         if self.phase == Phase::Ended {
@@ -242,7 +242,7 @@ impl Machine {
                     self.down();
                     self.failures = 0;
                     self.crashes.clear();
-                    // Whoever calls may try at once; what tries by itself takes its time.
+                    // A call may redial at once; automatic retries wait.
                     self.retry_at = now + LONGEST_BACKOFF;
                     self.refuse_all(Refusal::DialFailed, &mut effects);
                 }
@@ -315,14 +315,14 @@ impl Machine {
                     self.dial(effects);
                 }
             },
-            // `on` answers for an ended machine.
+            // `on` handles an ended machine.
             Phase::Ended => {}
         }
     }
 
     fn learn(&mut self, now: Duration, usage: Usage) {
         if usage.worked {
-            // An answer is progress: whatever failed before is over.
+            // A response is progress: earlier failures do not count.
             self.failures = 0;
             self.crashes.clear();
         }
@@ -332,7 +332,7 @@ impl Machine {
 
     fn dialled(&mut self, now: Duration, generation: Generation, effects: &mut Vec<Effect>) {
         if self.phase != Phase::Dialling || generation != self.generation {
-            // Nobody waits for this one any more.
+            // A dial that was cancelled or replaced.
             effects.push(Effect::Close { generation });
             return;
         }
@@ -356,7 +356,7 @@ impl Machine {
                     self.down();
                 } else if self.ping_at.is_some_and(|at| now >= at) {
                     self.ping_at = Some(now + HEALTH_CHECK);
-                    // A server that works on a call may be too busy for a ping, and is not ill.
+                    // A server with a call in flight may be too busy for a ping.
                     if !usage.held {
                         effects.push(Effect::Ping { generation: self.generation });
                     }
@@ -378,7 +378,7 @@ impl Machine {
         effects.push(Effect::Dial { generation: self.generation });
     }
 
-    /// Books a failed dial or a lost connection.
+    /// Records a failed dial or a lost connection, and sets the backoff.
     fn fail(&mut self, now: Duration, jitter: f64) {
         self.down();
         self.failed_at = now;
@@ -388,7 +388,7 @@ impl Machine {
         let longest = if self.stays_up() { LONGEST_KEEP_ALIVE_BACKOFF } else { LONGEST_BACKOFF };
         let doublings = self.failures.saturating_sub(1).min(16);
         let backoff = FIRST_BACKOFF.saturating_mul(1 << doublings).min(longest);
-        // Half of it is certain, half random: many gateways do not come back in step.
+        // Half of the backoff is jitter, so that many gateways do not retry at once.
         self.retry_at = now + backoff.mul_f64(0.5 + jitter.clamp(0.0, 1.0) / 2.0);
         if self.crashes.len() >= CRASHES
             && let Some(first) = self.crashes.front()
@@ -398,7 +398,7 @@ impl Machine {
         self.refuse_until = self.retry_at;
     }
 
-    /// Books a connection that worked and was lost. The first time, the next call may dial at once.
+    /// Records a lost connection. After the first loss, the next call may dial at once.
     fn lose(&mut self, now: Duration, jitter: f64) {
         let worked = self.failures == 0;
         self.fail(now, jitter);
@@ -407,7 +407,7 @@ impl Machine {
         }
     }
 
-    /// A session that was of use is followed by another one, at once; one that was not counts as lost.
+    /// Redials at once after a session that was used; an unused one counts as a lost connection.
     fn forget(&mut self, now: Duration, usage: Usage, jitter: f64) {
         self.learn(now, usage);
         if usage.worked {

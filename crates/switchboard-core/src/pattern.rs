@@ -1,4 +1,4 @@
-//! Regular expressions that someone else wrote: bounded in size, matched in linear time.
+//! Untrusted regular expressions: bounded in size, matched in linear time.
 
 use regex::{Regex, RegexBuilder};
 
@@ -16,7 +16,7 @@ pub enum Case {
     Ignored,
 }
 
-/// Why a pattern is not taken.
+/// Why a pattern is rejected.
 #[derive(Debug, thiserror::Error)]
 pub enum PatternError {
     #[error("the pattern is longer than {LONGEST} characters")]
@@ -48,7 +48,7 @@ impl Pattern {
         self.0.is_match(text)
     }
 
-    /// Where the first match begins that does not begin before `start`.
+    /// The offset of the first match at or after `start`.
     pub fn match_from(&self, text: &str, start: usize) -> Option<usize> {
         if start > text.len() {
             return None;
@@ -57,26 +57,26 @@ impl Pattern {
     }
 }
 
-/// Whether a glob over names can be used. One that cannot would match nothing without a word.
+/// Whether a glob over names is valid. An invalid one would silently match nothing.
 pub fn is_glob(pattern: &str) -> bool {
     const LONGEST: usize = 512;
     let built = globset::GlobBuilder::new(pattern).backslash_escape(false).build();
     (1..=LONGEST).contains(&pattern.len()) && built.is_ok() && !has_foreign_syntax(pattern)
 }
 
-/// No name has a blank at an end, nothing is escaped by a backslash, and `!` does not negate a
-/// pattern, although other programs read these so.
+/// Whether a pattern uses syntax of other programs: a space at an end (no name has one), a
+/// backslash as an escape, or `!` as negation.
 fn has_foreign_syntax(pattern: &str) -> bool {
     let mut set = None;
     let mut outside = String::with_capacity(pattern.len());
     for (at, c) in pattern.char_indices() {
         match set {
-            // A bracket right at the beginning is a member of the set.
+            // A `]` at the beginning of a set is a member of it.
             Some(first) if c == ']' && at > first => set = None,
             None if c == '[' => {
                 let negated = pattern[at + 1..].starts_with(['!', '^']);
                 set = Some(at + 1 + usize::from(negated));
-                // What stands in the place of a set is no blank.
+                // A set counts as a character that is no space.
                 outside.push('[');
             }
             Some(_) => {}

@@ -1,4 +1,4 @@
-//! The structured answer of every mode; faces turn it into text, JSON or a screen.
+//! The structured reply of every mode; faces turn it into text, JSON or terminal output.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,7 +16,7 @@ use crate::name::ServerName;
 use crate::schema::Note;
 use crate::sign_in::link::Link;
 
-/// What a session answers.
+/// The reply of a session.
 #[derive(Debug)]
 pub enum Reply {
     Status(Overview),
@@ -27,7 +27,7 @@ pub enum Reply {
     Disconnected {
         servers: Vec<ServerName>,
     },
-    /// The user has to open an address to sign in.
+    /// The user has to open a URL to sign in.
     SignInBegun {
         server: ServerName,
         link: Link,
@@ -42,7 +42,7 @@ pub enum Reply {
         server: ServerName,
         text: String,
     },
-    /// What a tool, a resource or a prompt gave.
+    /// The result of a tool, a resource or a prompt.
     Output(Box<Output>),
     /// A part of a stored result.
     Stored {
@@ -58,9 +58,9 @@ pub struct Overview {
     pub servers: Vec<ServerLine>,
     pub tools: usize,
     pub connected: usize,
-    /// Places in configuration files that do not read; the last good version of each file holds.
+    /// Configuration files that cannot be parsed; the last good version of each is in use.
     pub stale: Vec<String>,
-    /// Places in configuration files where something is wrong and does not count.
+    /// Places in configuration files with errors, which are ignored.
     pub mistakes: Vec<String>,
 }
 
@@ -78,11 +78,11 @@ pub struct ServerLine {
     pub failure: Option<PastFailure>,
     /// Set while it is connecting.
     pub underway: Option<Underway>,
-    /// What the configuration calls it.
+    /// From the configuration.
     pub description: Option<String>,
-    /// Something odd about its lists, such as definitions that were left out.
+    /// A remark on its listing, such as definitions that were left out.
     pub note: Option<String>,
-    /// Tools that are not what was accepted.
+    /// Tools that changed since they were pinned.
     pub drift: DriftCount,
 }
 
@@ -92,7 +92,7 @@ pub struct PastFailure {
     pub cause: String,
 }
 
-/// A connect that is not done.
+/// A connect in progress.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Underway {
     pub stage: Stage,
@@ -102,7 +102,7 @@ pub struct Underway {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Stage {
-    /// A launcher installs it first.
+    /// A launcher is installing it.
     Installing,
     Starting,
 }
@@ -155,12 +155,12 @@ impl ServerStatus {
     }
 }
 
-/// Why a server may, or may not, run.
+/// Whether a server is trusted, and why.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TrustLevel {
-    /// It stands in a file of the user's.
+    /// Its entry is in a file of the user.
     User,
-    /// It stands in a project's file, and the user approved exactly this.
+    /// Its entry is in a project's file, and the user approved this definition.
     Approved,
     Pending,
 }
@@ -192,7 +192,7 @@ pub struct ToolPage {
     pub has_instructions: bool,
     /// Servers whose tools are not known, because they were never listed.
     pub not_listed: Vec<ServerName>,
-    /// Servers that wait for the user's trust.
+    /// Servers that are pending: the user has not approved them.
     pub pending: Vec<ServerName>,
 }
 
@@ -203,20 +203,20 @@ pub struct ToolLine {
     pub tool: String,
     pub description: String,
     pub pin: Pin,
-    /// The server whose prefix the tool's own name bears; it is not this one.
+    /// Another server, whose prefix the tool's own name begins with.
     pub claims: Option<ServerName>,
-    /// What was hidden in its definition.
+    /// Invisible text in its definition.
     pub hidden: Option<Hidden>,
     pub reached_by: ReachedBy,
 }
 
-/// Which tool of ours calls it.
+/// The tool of Switchboard that can call it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ReachedBy {
-    /// The one that was asked.
+    /// The one that returned this line.
     #[default]
     SameTool,
-    /// `mcp_write`, because it does not declare itself read-only and `mcp` was asked.
+    /// `mcp_write`, because it is not declared read-only and `mcp` returned this line.
     WriteTool,
 }
 
@@ -227,24 +227,24 @@ pub struct SearchPage {
     pub total: usize,
     pub offset: usize,
     pub next: Option<usize>,
-    /// How well the best tool of the whole ranking fits.
+    /// How well the best tool of the whole ranking matches.
     pub fit: Fit,
-    /// How many tools from the first of the ranking on fit about as well as the best.
+    /// How many tools at the top of the ranking match about as well as the best.
     pub good: usize,
     /// Matching tools that the user's rules deny, which are not shown.
     pub denied: usize,
-    /// The tool that fits far better than every other; it may be a denied one.
+    /// The tool that matches far better than every other; it may be denied.
     pub clear: Option<Arc<str>>,
     pub with_signatures: bool,
     pub not_listed: Vec<ServerName>,
-    /// Servers without a listing that connecting would not help now.
+    /// Servers without a listing that cannot be connected now.
     pub unavailable: Vec<(ServerName, Unavailable)>,
     pub pending: Vec<ServerName>,
-    /// Why the search called nothing, if it came with arguments.
+    /// Why a search with arguments called no tool.
     pub not_called: Option<Box<NotCalled>>,
 }
 
-/// Why a server has no listing though it was asked for one.
+/// Why a server has no listing although it was connected for one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Unavailable {
     Starting,
@@ -256,7 +256,7 @@ pub struct SearchHit {
     pub line: ToolLine,
     pub score: f32,
     pub signature: String,
-    /// What the parameters mean that name and type do not tell.
+    /// Explanations of parameters whose name and type are not enough.
     pub notes: Vec<Note>,
 }
 
@@ -265,20 +265,20 @@ pub struct Description {
     pub line: ToolLine,
     pub title: Option<String>,
     pub signature: String,
-    /// Every parameter with all that the schema says about it.
+    /// Every parameter with everything that the schema declares about it.
     pub parameters: String,
     pub returns: Option<String>,
-    /// Set for a resource that is read like a tool.
+    /// The URI, for a resource that is read like a tool.
     pub resource: Option<String>,
     /// JSON, as the server wrote it.
     pub input_schema: String,
     pub output_schema: Option<String>,
     pub annotations: Option<String>,
-    /// The `deny` rule because of which it is never called.
+    /// The `deny` rule that matches it.
     pub denied: Option<String>,
 }
 
-/// What was asked to give an [`Output`].
+/// The origin of an [`Output`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Origin {
     Tool,
@@ -293,24 +293,24 @@ pub struct Output {
     /// The tool's or prompt's own name, or the resource's URI.
     pub name: String,
     pub content: CallOutput<'static>,
-    /// Where the whole is kept, if the content was capped.
+    /// The id of the stored result, if the content was capped.
     pub result: Option<String>,
-    /// What the tool takes, if its error is likely about the arguments.
+    /// The parameters of the tool, if its error is likely about the arguments.
     pub expected: Option<String>,
-    /// Set if the tool was not named: the name that it is shown with, and how it was chosen.
+    /// Set if the caller did not name the tool exactly: its shown name, and how it was chosen.
     pub guessed: Option<Guessed>,
-    /// Why a filter gave nothing: said in place of what it would have given.
+    /// Why the filter failed; shown in place of its result.
     pub unselected: Option<Box<Failure>>,
 }
 
-/// A tool that was called without being named.
+/// A tool that was called although the caller did not name it exactly.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Guessed {
     pub shown: String,
     pub by: Clue,
 }
 
-/// What led to a tool that was not named.
+/// How a tool was chosen that the caller did not name exactly.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Clue {
     Search,

@@ -1,8 +1,9 @@
-//! Patterns that restrict: what they name is restricted under every spelling that a call could use.
+//! Patterns that restrict tools: they match a tool under every spelling that a call could use.
 //!
 //! A call finds a tool in any letter case, with any separator and any prefix, and a server chooses
-//! the names of its tools. So a rule that denies `files/delete` has to cover `Delete`, `files-delete`
-//! and `del\u{200b}ete` as well. Patterns that permit something are [`Globs`], to the letter.
+//! the names of its tools. So a rule that denies `files/delete` has to cover `Delete`,
+//! `files-delete` and `del\u{200b}ete` as well. Patterns that permit something are [`Globs`], which
+//! match exactly.
 
 use globset::{GlobBuilder, GlobMatcher};
 
@@ -30,9 +31,9 @@ impl PartialEq for Restriction {
 #[derive(Clone, Debug)]
 struct FoldedPattern {
     pattern: String,
-    /// The ways in which it can be read, over folded names.
+    /// The interpretations of the pattern, compared with folded names.
     readings: Vec<GlobMatcher>,
-    /// The same over what names look like: `deIete` is taken for `delete`.
+    /// The same, compared with the look of names: `deIete` looks like `delete`.
     looks: Vec<GlobMatcher>,
 }
 
@@ -54,8 +55,8 @@ impl FoldedPattern {
     }
 }
 
-/// Folded names of a tool: with and without each prefix of its server, whether its own name bears one
-/// already or not.
+/// Folded names of a tool: with and without each prefix of its server, including a prefix that is
+/// part of the tool's own name.
 fn spellings(server: &ServerName, tool: &str) -> Vec<String> {
     let mcp = ToolPrefix::Mcp.prefix(server);
     let mut names = spelled(server.as_str(), &mcp, tool);
@@ -91,7 +92,7 @@ fn compiled(patterns: &[String]) -> Vec<GlobMatcher> {
     globs.filter_map(|glob| Some(glob.ok()?.compile_matcher())).collect()
 }
 
-/// What the literal parts of a folded pattern look like.
+/// A folded pattern whose literal parts are replaced by their look.
 fn look_of_pattern(folded: &str) -> String {
     let (mut out, mut literal, mut in_set) = (String::new(), String::new(), false);
     for c in folded.chars() {
@@ -108,7 +109,7 @@ fn look_of_pattern(folded: &str) -> String {
     out
 }
 
-/// A separator that the literal begins with counts, unless one stands before it.
+/// Appends the look of a literal; keeps its leading separator unless `out` ends with one.
 fn push_look(out: &mut String, literal: &mut String) {
     let text = std::mem::take(literal);
     let begins = text.starts_with('_') && !out.is_empty() && !out.ends_with(['/', '_', '{', ',']);
@@ -118,7 +119,7 @@ fn push_look(out: &mut String, literal: &mut String) {
     out.push_str(&look(&text));
 }
 
-/// What a folded name looks like; a slash still ends the name of the server.
+/// The look of a folded name; a slash still ends the name of the server.
 fn look_of_path(folded: &str) -> String {
     match folded.split_once('/') {
         Some((server, tool)) => format!("{}/{}", look(server), look(tool)),
@@ -126,12 +127,12 @@ fn look_of_path(folded: &str) -> String {
     }
 }
 
-/// What a pattern that is the name of a server restricts.
+/// The meaning of a pattern that is just the name of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BareServer {
     /// The whole server.
     Restricts,
-    /// A tool of that name alone.
+    /// Only a tool of that name.
     IsATool,
 }
 
@@ -155,7 +156,7 @@ impl Restriction {
         self.folded.iter().map(|folded| folded.pattern.as_str())
     }
 
-    /// The first pattern that names the tool. `others` are further names that it has.
+    /// The first pattern that matches the tool. `others` are further names of the tool.
     pub fn find(&self, id: &ToolId, others: &[String], bare: BareServer) -> Option<&str> {
         let mut names = id.spellings();
         names.extend_from_slice(others);
@@ -179,8 +180,8 @@ impl Restriction {
         self.find_folded(&names)
     }
 
-    /// The first pattern that a name as a caller wrote it fits, read as a name of this server's: a
-    /// tool that is denied by name must not be replaced by one whose name is similar.
+    /// The first pattern that matches a name as the caller wrote it, taken as a name of this
+    /// server: a denied name must not lead to a tool with a similar name.
     pub fn find_written(&self, name: &str, server: &ServerName) -> Option<&str> {
         if self.is_empty() {
             return None;
@@ -194,8 +195,8 @@ impl Restriction {
     }
 }
 
-/// A slash ends the name of the server, and one of several may: `a/b/*` is about the tools of `a/b`,
-/// or about tools of `a`.
+/// The interpretations of a pattern. Each of its slashes may end the name of the server: `a/b/*`
+/// means the tools of `a/b`, or tools of `a`.
 fn readings(pattern: &str) -> Vec<String> {
     let slashes = pattern.match_indices('/').map(|(at, _)| Some(at));
     let whole = (!pattern.contains('/')).then_some(None);
@@ -210,9 +211,9 @@ fn fold_pattern(pattern: &str, slash: Option<usize>) -> String {
     let mut set = None;
     for (at, c) in pattern.char_indices() {
         if let Some(start) = set {
-            // A bracket right at the beginning is a member of the set.
+            // A `]` at the beginning of a set is a member of it.
             let begins = at - start <= 1 || (at - start == 2 && pattern[start..].starts_with("[!"));
-            // A separator in a set stands for all of them, which are folded to one.
+            // All separators are folded to `_`, also in a set.
             let separates =
                 matches!(c, '/' | '.' | ' ' | ':') || (c == '-' && is_literal_dash(pattern, at));
             out.push(if separates { '_' } else { c.to_ascii_lowercase() });
@@ -239,13 +240,13 @@ fn fold_pattern(pattern: &str, slash: Option<usize>) -> String {
     out
 }
 
-/// Whether a dash in a set is a member of it, and no range.
+/// Whether a dash in a set is literal and not a range.
 fn is_literal_dash(pattern: &str, at: usize) -> bool {
     let before = pattern.get(..at).is_none_or(|head| head.ends_with(['[', '!']));
     before || pattern.get(at + 1..).is_none_or(|tail| tail.starts_with(']'))
 }
 
-/// Separators at the ends count where something stands before them.
+/// Appends a folded literal; keeps its leading separator unless `out` ends with one.
 fn push_folded(out: &mut String, literal: &mut String) {
     let text = std::mem::take(literal);
     if text.is_empty() {
@@ -289,7 +290,7 @@ mod tests {
                 assert!(denied(&format!("{rule}/{rule}"), name, name), "{rule} {name}");
             }
         }
-        // What looks like ASCII restricts as before.
+        // Letters that look like ASCII are still matched.
         assert!(denied("srv/name", "srv", "\u{39d}ame"));
         assert!(denied("srv/video", "srv", "\u{3bd}ideo"));
         assert!(!denied("srv/файлы", "srv", "файл"));
@@ -336,7 +337,7 @@ mod tests {
             ("srv/delete_issue", "deIete_issue"),
             ("srv/delete_issue", "de1ete_1ssue"),
             ("delete_item", "delete_itern"),
-            // The name of the tool bears the prefix of its server already.
+            // The name of the tool already has the prefix of its server.
             ("srv/commit", "srv_commit"),
             ("commit", "srv_commit"),
             ("srv/com*", "srv-commit"),
@@ -410,7 +411,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever name finds a tool, a rule of that name restricts it.
+        /// A rule restricts a tool by any name that a call finds it by.
         #[test]
         fn any_case_and_separator_restricts(
             server in "[a-z]{1,6}([-_. ][a-z]{1,4})?",

@@ -99,7 +99,7 @@ fn a_colon_forces_json() {
     check(&["open:=\"x\""], json!({ "open": "x" }));
     let unused = "the value of `open` cannot be used: ";
     check(&["open:={"], json!(format!("{unused}not valid JSON (line 1, column 1)")));
-    check(&[r#"open:={"a":1,"a":2}"#], json!(format!("{unused}`a` stands there twice")));
+    check(&[r#"open:={"a":1,"a":2}"#], json!(format!("{unused}duplicate key `a`")));
 }
 
 #[test]
@@ -180,7 +180,7 @@ fn a_broken_object_is_pointed_at() {
     );
     check(
         r#"{"a": {"b": 1, "b": 2}}"#,
-        "the value of `--args` cannot be used: `args` holds an object with `b` twice",
+        "the value of `--args` cannot be used: `args` contains the duplicate key `b`",
     );
     check(
         "[1]",

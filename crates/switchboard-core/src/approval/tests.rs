@@ -1,4 +1,4 @@
-//! Which rule wins, and how far one word of the user goes.
+//! Which rule takes precedence, and what a grant covers.
 
 use serde_json::value::RawValue;
 
@@ -35,8 +35,8 @@ fn matching(texts: &[&str]) -> Option<ToolRule> {
     Some(ToolRule::Matching(patterns(texts)))
 }
 
-/// Which of a reading, a writing, a destructive and a silent tool ask (`?`), run (`+`) or are
-/// refused (`-`).
+/// Whether a read-only, a writing, a destructive and an unannotated tool need approval (`?`), run
+/// (`+`) or are refused (`-`).
 fn check(settings: Settings, server: ServerEntry, expected: &str) {
     let rules = Rules::new(&server, &settings);
     let seen = [
@@ -174,14 +174,14 @@ fn what_is_allowed_runs_unasked_and_what_is_denied_never_runs() {
     check(&["files/*"], &["files/delete"], "++-+");
     check(&[], &["files_*"], "----");
     check(&[], &["*"], "----");
-    // A call finds the tool by each of these, too.
+    // A call also finds the tool by each of these.
     for spelling in ["delete", "mcp__files_delete", "files_delete"] {
         check(&["*"], &[spelling], "++-+");
     }
 }
 
-/// A project may set the prefix: no name that it makes up can be one that runs unasked, or escape
-/// one that asks.
+/// A project may set the prefix: the resulting names must not match `allow`, and must not escape
+/// `approveTools`.
 #[test]
 fn another_prefix_silences_no_question() {
     let bare = || {
@@ -298,7 +298,7 @@ fn a_pattern_for_one_server_says_nothing_about_another_whose_name_begins_alike()
     assert!(!asks(&rules, &Grants::default(), other));
 }
 
-/// The reading of annotations is judged by another one.
+/// The annotations are parsed independently of the code under test.
 mod read_only_access {
     use proptest::prelude::*;
     use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! A catalog that was made to flood: every answer from it is within its budget.
+//! A catalog with oversized definitions: every reply from it stays within its budget.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -24,7 +24,7 @@ use crate::schema;
 const SERVERS: usize = 5;
 const TOOLS_EACH: usize = 2_000;
 
-/// Three tokens a character, and no end.
+/// Text that costs three tokens for each character.
 const DEAR: &str = "\u{3400}\u{4db0}\u{a123}\u{3abc}\u{a3f0}\u{4001}";
 
 #[track_caller]
@@ -58,11 +58,11 @@ fn catalog() -> Catalog {
     Catalog::new(shelves)
 }
 
-/// Every tool is found by `tool`, and floods in its own way; the dearest ones are few, since the
-/// index has to be built too.
+/// Every tool is found by `tool`, and is oversized in its own way. The largest ones are few,
+/// because the index has to be built too.
 fn tool(number: usize) -> Box<RawValue> {
     let mut name = format!("tool{number}");
-    // All of them could be as long as the first: that would show no more, and take a minute.
+    // Making all of them as long as the first would take a minute and test nothing more.
     let long = if number < 200 { 90 } else { 6 };
     let mut description = format!("A flood of words {}", DEAR.repeat(long));
     let input = match number {

@@ -1,5 +1,5 @@
-//! What a model pays for tools before it has used any: what hosts are shown now, and what all tools
-//! would cost if they were listed themselves.
+//! Tokens that tool definitions cost a model before any call: those that hosts get now, and those
+//! of all tools listed directly.
 
 use std::collections::BTreeMap;
 
@@ -10,21 +10,21 @@ use crate::config::values::Toolset;
 use crate::name::ServerName;
 use crate::{tokens, tool_card};
 
-/// In tokens of `o200k`, each of them [about](tokens::about) right.
+/// In tokens of `o200k`, all of them [estimates](tokens::about).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Account {
     /// The definition of `mcp`.
     pub card: usize,
     pub toolset: Toolset,
-    /// All that a host is shown with that toolset.
+    /// All definitions that a host gets with that toolset.
     pub shown: Cost,
     /// The tools of every server that may be used and was listed.
     pub servers: BTreeMap<ServerName, Cost>,
-    /// Servers that may be used and of which nothing is known.
+    /// Servers that may be used and were never listed.
     pub not_listed: Vec<ServerName>,
 }
 
-/// So many tools, and what their definitions cost.
+/// A number of tools, and the tokens of their definitions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cost {
     pub tools: usize,
@@ -50,7 +50,7 @@ impl Account {
         }
     }
 
-    /// What a host pays that lists all tools itself.
+    /// The cost for a host that lists all tools directly.
     pub fn direct(&self) -> Cost {
         self.servers.values().fold(Cost::default(), |sum, cost| Cost {
             tools: sum.tools + cost.tools,
@@ -58,8 +58,8 @@ impl Account {
         })
     }
 
-    /// Below zero where what is shown costs more than the tools themselves; nothing as long as no
-    /// server was listed.
+    /// The tokens saved compared with listing all tools directly; below zero if it costs more.
+    /// `None` as long as no server was listed.
     pub fn saved(&self) -> Option<i64> {
         let tokens = |cost: Cost| i64::try_from(cost.tokens).unwrap_or(i64::MAX);
         (!self.servers.is_empty()).then(|| tokens(self.direct()) - tokens(self.shown))
@@ -67,7 +67,7 @@ impl Account {
 }
 
 impl FromIterator<usize> for Cost {
-    /// Of the tokens of each tool.
+    /// From the tokens of each tool.
     fn from_iter<T: IntoIterator<Item = usize>>(tools: T) -> Cost {
         tools.into_iter().fold(Cost::default(), |sum, tokens| Cost {
             tools: sum.tools + 1,
@@ -87,7 +87,7 @@ fn tokens_of_definition(definition: &str) -> usize {
     tokens_of(text("name"), text("description"), schema)
 }
 
-/// Name, description and schema, without a blank: what hosts pass on of a definition.
+/// Name, description and schema as compact JSON: the parts of a definition that hosts pass on.
 fn tokens_of(name: &str, description: &str, schema: Value) -> usize {
     let sent = json!({ "name": name, "description": description, "inputSchema": schema });
     tokens::about(&sent.to_string())

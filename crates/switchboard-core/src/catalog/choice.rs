@@ -1,4 +1,5 @@
-//! Which tool a search with arguments means: the clearly best one, or the only one that takes them.
+//! Which tool a search with arguments calls: the clearly best match, or the only one that takes
+//! them.
 
 use super::search::Fit;
 use super::{Catalog, Resolved};
@@ -7,13 +8,13 @@ use crate::name::ServerName;
 use crate::reply::SearchPage;
 use crate::request::Matching;
 
-/// Hits among which the arguments of a search choose.
+/// How many hits are compared with the arguments of a search.
 const FIRST_HITS: usize = 5;
-/// So many arguments make the best hit certain though it shares little with the query.
+/// With this many arguments the best hit is certain, even if it shares little with the query.
 const TELLING_ARGUMENTS: usize = 2;
 
 impl Catalog {
-    /// The tool that is meant, if one is. A request for a further page wants another tool.
+    /// The tool that is clearly meant, if any. A request for a further page means none.
     pub fn meant(
         &self,
         page: &SearchPage,
@@ -34,12 +35,12 @@ impl Catalog {
         found.or_else(only).filter(|tool| self.is_meant(page, within.as_ref(), tool))
     }
 
-    /// A server that is named beside the query leaves no doubt whose tool is meant.
+    /// A server that is given beside the query makes its tools unambiguous.
     fn is_meant(&self, page: &SearchPage, within: Option<&ServerName>, tool: &Resolved) -> bool {
         within.is_some() || self.can_mean(&page.query, tool)
     }
 
-    /// The one of the first hits that takes the arguments, where none stands out by its words.
+    /// The only one of the first hits that takes the arguments, if no hit is the clear match.
     fn only_taker(&self, args: &Args, page: &SearchPage) -> Option<Resolved> {
         if args.is_empty() || page.offset > 0 {
             return None;
@@ -53,7 +54,7 @@ impl Catalog {
         is_told.then(|| only.clone())
     }
 
-    /// Those of the first hits that take the arguments.
+    /// The first hits whose schemas accept the arguments.
     pub fn takers<'a>(
         &'a self,
         args: &'a Args,

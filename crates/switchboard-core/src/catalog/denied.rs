@@ -1,4 +1,4 @@
-//! Tools that the user's `deny` rules cover: listed and found nowhere, and refused when called.
+//! Tools that the user's `deny` rules match: never listed or found, and refused when called.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::name::ServerName;
 pub(super) type Denied = HashMap<Arc<str>, (ServerName, String)>;
 
 impl Catalog {
-    /// The `deny` pattern that covers the tool of this shown name.
+    /// The `deny` pattern that matches the tool of this shown name.
     pub fn denied_by(&self, shown: &str) -> Option<&str> {
         self.denied().get(shown).map(|(_, pattern)| pattern.as_str())
     }

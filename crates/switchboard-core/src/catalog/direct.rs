@@ -1,4 +1,4 @@
-//! The tools that are shown beside `mcp`, under names of their own: which, in what order, as what.
+//! The direct tools, shown beside `mcp`: their selection, order and definitions.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -16,24 +16,24 @@ use crate::render::words::{clean_block, clean_line};
 use crate::schema::as_parameters;
 use crate::tool_card;
 
-/// The most tools of all servers together, and the most bytes of their definitions. Whoever has
-/// more finds the rest with `mcp`.
+/// The most tools of all servers together, and the most bytes of their definitions. Further tools
+/// are found with `mcp`.
 const MOST_TOOLS: usize = 1_000;
 const MOST_BYTES: usize = 1024 * 1024;
 
-/// A definition that is larger is found with `mcp` alone.
+/// A tool with a larger definition is found only with `mcp`.
 const LARGEST_DEFINITION: usize = 64 * 1024;
 
-/// The most that is shown of what a server says about a tool.
+/// The most bytes of a description and of a title that are shown.
 const LONGEST_DESCRIPTION: usize = 16 * 1024;
 const LONGEST_TITLE: usize = 200;
 
-/// What decides which tools are shown.
+/// The settings and state that decide which tools are shown.
 #[derive(Clone, Copy, Debug)]
 pub struct Choice<'a> {
-    /// For servers of which the configuration says nothing.
+    /// For servers without `directTools`.
     pub otherwise: &'a DirectTools,
-    /// What searches have found so far.
+    /// The tools that searches have found so far.
     pub found: &'a BTreeSet<ToolId>,
     pub pins: Pins,
 }
@@ -45,11 +45,11 @@ pub struct DirectTool {
     pub shown: Arc<str>,
     /// As an element of `tools/list`.
     pub definition: String,
-    /// Whether that says that it only reads.
+    /// Whether the definition declares the tool read-only.
     pub only_reads: bool,
 }
 
-/// In the order of servers' names, and within a server in its own order.
+/// Direct tools, sorted by server name, and within a server in its own order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DirectList {
     pub tools: Vec<DirectTool>,
@@ -58,7 +58,7 @@ pub struct DirectList {
 }
 
 impl Catalog {
-    /// What `choice` comes to.
+    /// The direct tools for this choice.
     pub fn direct(&self, choice: Choice<'_>) -> DirectList {
         let mut list = DirectList::default();
         let mut room = MOST_BYTES;
@@ -90,7 +90,7 @@ impl Catalog {
     }
 
     fn is_chosen(&self, item: &Item<'_>, choice: Choice<'_>) -> bool {
-        // What is refused until the user accepts it is not put before a model either.
+        // A tool that is blocked until the user accepts it is not shown to a model either.
         let blocked = choice.pins == Pins::Block && item.pin != Pin::Same;
         if blocked || is_ours(item.shown) {
             return false;
@@ -107,8 +107,8 @@ impl Catalog {
     }
 }
 
-/// Names of tools of this program, now or in another toolset: `mcp`, `mcp_connect` and the like. The
-/// prefix `mcp__` is none of them.
+/// Whether the name is reserved for tools of Switchboard in any toolset, such as `mcp_connect`. The
+/// prefix `mcp__` is not reserved.
 fn is_ours(shown: &str) -> bool {
     let shown = shown.to_ascii_lowercase();
     match shown.strip_prefix(tool_card::NAME) {
@@ -118,7 +118,7 @@ fn is_ours(shown: &str) -> bool {
 }
 
 impl Resolved {
-    /// As an element of `tools/list`, under the name that its server has for it.
+    /// As an element of `tools/list`, under its original name.
     pub fn own_definition(&self) -> String {
         let shown = Arc::from(strip(self.entry.name.as_str()));
         let Resolved { server, entry, pin, claims, .. } = self;
@@ -130,11 +130,11 @@ fn id(item: &Item<'_>) -> ToolId {
     ToolId { server: item.server.clone(), tool: item.entry.name.clone() }
 }
 
-/// Stands for a schema that hosts could not read.
+/// Replaces a schema that nests too deep for hosts.
 const ANY_ARGUMENTS: &str = r#"{"type":"object"}"#;
 
-/// The schema, where hosts can take it, and the annotations as the server wrote them. An output schema
-/// would promise structured results, which a result that is cut to fit cannot keep.
+/// The definition with the schema, if hosts can parse it, and the annotations as the server wrote
+/// them. Without the output schema: a result that is cut to fit would violate it.
 fn definition(item: &Item<'_>) -> String {
     let Item { shown, entry, .. } = item;
     let annotations = entry.raw_annotations().filter(|raw| raw.starts_with('{'));

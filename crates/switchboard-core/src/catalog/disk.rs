@@ -1,4 +1,4 @@
-//! How a server's lists are written to a file: checksummed, so that any doubt is a miss.
+//! The cache file of a server's listing: checksummed, so that a damaged file is a cache miss.
 
 use std::time::Duration;
 
@@ -7,40 +7,40 @@ use super::{Era, RawListing};
 
 const SEAL: Seal = Seal { magic: "switchboard-listing", version: 2 };
 
-/// Lists are used for this long, whatever `ttlMs` says: SDKs write 0 where an author says nothing.
+/// Cached lists are used for this long, independent of `ttlMs`: SDKs send 0 by default.
 pub const LISTING_LIFETIME: Duration = Duration::from_secs(7 * DAY);
 
-/// Stale lists are refreshed in the background when they are older than this.
+/// Lists that are stale by `ttlMs` and older than this are refreshed in the background.
 const REFRESH_AGE: Duration = Duration::from_secs(DAY);
 
 const DAY: u64 = 24 * 60 * 60;
 
-/// Lists that stay the same are written again after this, so that they do not grow too old.
+/// Unchanged lists are rewritten after this, so that they do not expire.
 const RENEWAL: Duration = Duration::from_secs(10 * 60);
 
-/// What a file holds besides the lists.
+/// The data of a cache file besides the lists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stamp<'a> {
-    /// Of the definition that the lists belong to.
+    /// The hash of the definition that the lists belong to.
     pub definition: &'a str,
     /// Seconds since the epoch.
     pub listed_at: u64,
 }
 
-/// Why a file gives no lists.
+/// Why the lists of a file cannot be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Miss {
-    /// It is not whole, or of another version.
+    /// It is damaged, or of another version.
     Damaged,
-    /// It is about another definition.
+    /// It belongs to another definition of the server.
     Foreign,
     /// It is older than [`LISTING_LIFETIME`].
     Expired,
-    /// Its lists belong to one credential, and it is unknown which one would be used now.
+    /// Its lists are private to one credential, and the present credential is unknown.
     OtherCredential,
 }
 
-/// Whether lists are worth a connection for that alone.
+/// Whether to connect just to refresh the lists.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Refresh {
     #[default]
@@ -55,7 +55,7 @@ pub fn encode(listing: &RawListing, stamp: Stamp<'_>) -> Vec<u8> {
     SEAL.close(&[stamp.definition, &stamp.listed_at.to_string()], &body)
 }
 
-/// The bytes that `present` is to be replaced with; none if it says the same, and lately.
+/// The bytes that replace `present`; `None` if it has the same lists and was written recently.
 pub fn renewed(present: Option<&[u8]>, listing: &RawListing, stamp: Stamp<'_>) -> Option<Vec<u8>> {
     let body = serde_json::to_vec(listing).unwrap_or_default();
     let is_current = |file: &[u8]| {
@@ -69,7 +69,7 @@ pub fn renewed(present: Option<&[u8]>, listing: &RawListing, stamp: Stamp<'_>) -
     Some(SEAL.close(&[stamp.definition, &stamp.listed_at.to_string()], &body))
 }
 
-/// The lists of a file that is whole, about this definition, and not too old.
+/// The lists of a file that is undamaged, of this definition, and not expired.
 pub fn decode(file: &[u8], definition: &str, now: u64) -> Result<(RawListing, Refresh), Miss> {
     let ([owner, listed_at], body) = SEAL.open(file).ok_or(Miss::Damaged)?;
     if owner != definition {
@@ -77,7 +77,7 @@ pub fn decode(file: &[u8], definition: &str, now: u64) -> Result<(RawListing, Re
     }
     let listed_at: u64 = listed_at.parse().map_err(|_| Miss::Damaged)?;
     let listing: RawListing = serde_json::from_slice(body).map_err(|_| Miss::Damaged)?;
-    // A time in the future is a clock that was set back; the lists are not younger for it.
+    // A time in the future means that the clock was set back; it counts as now.
     let age = Duration::from_secs(now.saturating_sub(listed_at));
     if age >= LISTING_LIFETIME {
         return Err(Miss::Expired);
@@ -87,7 +87,7 @@ pub fn decode(file: &[u8], definition: &str, now: u64) -> Result<(RawListing, Re
     Ok((listing, if due { Refresh::Due } else { Refresh::NotDue }))
 }
 
-/// What the server of a file that is whole and about this definition was, however long ago.
+/// The era of the server in an undamaged file of this definition, even an expired one.
 pub fn era(file: &[u8], definition: &str) -> Option<Era> {
     #[derive(serde::Deserialize)]
     struct Known {
@@ -128,7 +128,7 @@ mod tests {
             renewed(Some(&present), &listing(ttl_ms), at(listed_at)).is_some()
         };
         assert!(!writes(None, 1_000_000) && !writes(None, 1_000_599));
-        assert!(writes(None, 1_000_600), "so that they do not grow too old");
+        assert!(writes(None, 1_000_600), "so that they do not expire");
         assert!(writes(None, 999_999), "the clock was set back");
         assert!(!writes(Some(0), 1_000_599) && writes(Some(0), 1_000_600));
         assert!(renewed(None, &listing(None), at(1)).is_some());

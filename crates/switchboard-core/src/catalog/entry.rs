@@ -1,4 +1,4 @@
-//! One tool as its server defined it, kept word for word and read where needed.
+//! One tool as its server defined it: the unchanged JSON, and the fields parsed from it.
 
 use std::ops::Range;
 use std::sync::OnceLock;
@@ -12,14 +12,14 @@ use crate::name::look::folded;
 use crate::name::{NameError, ToolName};
 use crate::schema::{SchemaError, Validator};
 
-/// A definition larger than this is not taken.
+/// Larger definitions are skipped.
 const LARGEST_DEFINITION: usize = 512 * 1024;
 
 const ANY_PARAMETERS: &str = "{}";
 
 const NO_PARAMETERS: &str = r#"{"type":"object","properties":{}}"#;
 
-/// A tool, or a resource or prompt that is asked for like one.
+/// A tool, or a resource or prompt that is called like one.
 #[derive(Debug)]
 pub struct Entry {
     pub name: ToolName,
@@ -27,11 +27,11 @@ pub struct Entry {
     pub description: String,
     pub annotations: Annotations,
     pub kind: Kind,
-    /// What was hidden in the definition, and is left out of everything here but the name.
+    /// Hidden text of the definition, which is removed from all fields but the name.
     pub hidden: Option<Box<Hidden>>,
-    /// The definition as the server wrote it, but for what was hidden in it.
+    /// The definition as the server wrote it, without hidden text.
     raw: Box<str>,
-    /// To the byte, where that is something else.
+    /// The unchanged definition, if that differs.
     original: Option<Box<str>>,
     input_schema: Range<usize>,
     output_schema: Option<Range<usize>>,
@@ -45,14 +45,14 @@ pub enum Kind {
     Tool,
     Resource {
         uri: String,
-        /// Further names that rules know it by, such as that of its address.
+        /// Further names that rules match, such as the one made from its URI.
         aliases: Box<[ToolName]>,
     },
-    /// Asked for by its own name; a prompt is never listed among the tools.
+    /// Requested by its own name; a prompt is never listed among the tools.
     Prompt,
 }
 
-/// What a server claims about a tool; it decides when to ask, and grants nothing.
+/// The annotations that a server declares for a tool. They can require approval, never replace it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Annotations {
     pub read_only: Option<bool>,
@@ -61,10 +61,10 @@ pub struct Annotations {
     pub open_world: Option<bool>,
 }
 
-/// Why one definition of a list was left out.
+/// Why one definition of a list was skipped.
 #[derive(Debug, thiserror::Error)]
 pub enum EntryError {
-    #[error("the definition does not read as a tool")]
+    #[error("the definition is not a valid tool")]
     Malformed(#[source] serde_json::Error),
     #[error("the input schema is not an object")]
     NoSchema,
@@ -75,7 +75,7 @@ pub enum EntryError {
 }
 
 impl Entry {
-    /// Reads one element of a `tools/list` answer.
+    /// Parses one element of a `tools/list` result.
     pub fn tool(definition: &RawValue) -> Result<Entry, EntryError> {
         #[derive(Deserialize)]
         #[serde(rename_all = "camelCase")]
@@ -105,7 +105,7 @@ impl Entry {
         Ok(Entry {
             name: match hidden {
                 None => ToolName::new(&read.name)?,
-                // It is called by the name that its server has for it.
+                // Calls must use the name exactly as the server wrote it.
                 Some(_) => ToolName::new(&own_name(original).unwrap_or(read.name))?,
             },
             title: read.title.filter(|title| !title.trim().is_empty()),
@@ -147,7 +147,7 @@ impl Entry {
         })
     }
 
-    /// A prompt; its server checks what it is given.
+    /// A prompt; its server checks the arguments.
     pub(super) fn prompt(name: &str) -> Result<Entry, NameError> {
         Ok(Entry {
             name: ToolName::new(name)?,
@@ -165,12 +165,12 @@ impl Entry {
         })
     }
 
-    /// Every name that rules know it by, its own first.
+    /// Every name that rules match, its own first.
     pub(super) fn names(&self) -> Vec<ToolName> {
         [&self.name].into_iter().chain(self.aliases()).cloned().collect()
     }
 
-    /// The names besides its own that rules know it by.
+    /// Further names that rules match besides its own.
     pub(crate) fn aliases(&self) -> &[ToolName] {
         match &self.kind {
             Kind::Resource { aliases, .. } => aliases,
@@ -186,7 +186,7 @@ impl Entry {
         self.output_schema.as_ref().map(|range| self.part(range))
     }
 
-    /// The annotations as the server wrote them, vendor's own included.
+    /// The annotations as the server wrote them, including vendor-specific ones.
     pub fn raw_annotations(&self) -> Option<&str> {
         self.raw_annotations.as_ref().map(|range| self.part(range))
     }
@@ -206,7 +206,7 @@ impl Entry {
         self.definition() == other.definition() && self.kind == other.kind
     }
 
-    /// The check of this tool's arguments; a schema that makes no sense checks nothing.
+    /// The validator of this tool's arguments; `None` if the schema is invalid.
     pub fn validator(&self) -> Option<&Validator> {
         self.validator.get_or_init(|| Validator::compile(&self.input_value())).as_ref().ok()
     }
@@ -217,17 +217,17 @@ impl Entry {
 }
 
 impl Annotations {
-    /// Whether a call can be made twice without doing more than once.
+    /// Whether a repeated call has no further effect.
     pub fn is_harmless(self) -> bool {
         self.read_only == Some(true) || self.idempotent == Some(true)
     }
 
-    /// Whether it declares that it only reads, and nothing to the contrary.
+    /// Whether it is declared read-only and not destructive.
     pub fn only_reads(self) -> bool {
         self.read_only == Some(true) && self.destructive != Some(true)
     }
 
-    /// Whether it declares that it destroys nothing, and reaches nothing outside of its server.
+    /// Whether it is declared neither destructive nor open-world.
     pub fn only_adds(self) -> bool {
         self.destructive == Some(false) && self.open_world == Some(false)
     }
@@ -244,23 +244,23 @@ impl Annotations {
     }
 }
 
-/// The name in a definition, to the byte.
+/// The unchanged name in a definition.
 pub(super) fn own_name(definition: &str) -> Option<String> {
     #[derive(Deserialize)]
-    struct Named {
+    struct NameOnly {
         name: String,
     }
-    serde_json::from_str::<Named>(definition).ok().map(|named| named.name)
+    serde_json::from_str::<NameOnly>(definition).ok().map(|named| named.name)
 }
 
-/// Where `part`, borrowed from `whole`, stands in it.
+/// The range of `part` in `whole`, from which it is borrowed.
 fn within(whole: &str, part: &str) -> Range<usize> {
     let start = (part.as_ptr() as usize).saturating_sub(whole.as_ptr() as usize);
     start..start + part.len()
 }
 
-/// A resource's name as the end of a tool's name.
-/// Letters that look like ASCII become it, so that a rule about `read_secret` is about what looks so.
+/// A resource's name as the end of a tool's name. Letters that look like ASCII are replaced by it,
+/// so that a rule for `read_secret` also matches names that look the same.
 pub(super) fn resource_slug(name: &str) -> String {
     let mut slug = String::new();
     for c in folded(name).chars().take(64) {

@@ -1,4 +1,4 @@
-//! Search, list and describe: answers from a snapshot, with nothing connected.
+//! Search, list and describe: replies from the catalog snapshot, without a connection.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::reply::{Description, ReachedBy, SearchHit, SearchPage, ToolLine, Tool
 use crate::request::{Matching, PageRequest, SearchRequest, Signatures};
 use crate::schema;
 
-/// Why a search cannot be answered.
+/// Why a search fails.
 #[derive(Debug, thiserror::Error)]
 pub enum SearchError {
     #[error(transparent)]
@@ -20,7 +20,7 @@ pub enum SearchError {
     Pattern(#[from] PatternError),
 }
 
-/// What a search may show of a ranking.
+/// The part of a ranking that a search may show.
 struct Visible {
     hits: Vec<Hit>,
     fit: Fit,
@@ -30,17 +30,17 @@ struct Visible {
 }
 
 impl Catalog {
-    /// Whether a search finds every index made.
+    /// Whether all search indexes are built.
     pub fn is_indexed(&self) -> bool {
         self.listings(None).all(|listing| listing.is_indexed())
     }
 
-    /// Makes the indexes that are missing; the first search would do so, too.
+    /// Builds the missing indexes; otherwise the first search does.
     pub fn index(&self) {
         Listing::indexed(&self.listings(None).collect::<Vec<_>>());
     }
 
-    /// The tools that fit a search, best first.
+    /// The tools that match a search, best first.
     pub fn search(&self, request: &SearchRequest) -> Result<SearchPage, SearchError> {
         let within = request.server.as_deref().map(|name| self.active_server(name)).transpose()?;
         let listings: Vec<&Arc<Listing>> = self.listings(within.as_ref()).collect();
@@ -105,8 +105,8 @@ impl Catalog {
         }
     }
 
-    /// A ranking without the tools that a rule denies. The best tool is no clear match for the query
-    /// if a denied one fits better.
+    /// A ranking without the tools that a rule denies. The best tool is no clear match if a denied
+    /// one matches better.
     fn visible(&self, listings: &[&Arc<Listing>], ranking: Ranking) -> Visible {
         let Ranking { mut hits, mut fit, mut good } = ranking;
         let best = hits.first().filter(|_| fit == Fit::Clear);
@@ -127,18 +127,19 @@ impl Catalog {
         Visible { hits, fit, good, denied, clear }
     }
 
-    /// Of each tool of a listing, whether a rule denies it.
+    /// For each tool of a listing, whether a rule denies it.
     fn denied_of(&self, listing: &Listing) -> Vec<bool> {
         let tools = self.all_tools_of(&listing.server);
         tools.map(|item| self.denied_by(item.shown).is_some()).collect()
     }
 
-    /// The tool that a hit stands for.
+    /// The tool of a hit.
     fn item(&self, listings: &[&Arc<Listing>], hit: &Hit) -> Option<Item<'_>> {
         self.all_tools_of(&listings.get(hit.listing)?.server).nth(hit.document)
     }
 
-    /// In the order of the lists. A name counts as it is shown and as its server has it.
+    /// The tools that match a regular expression, in listing order. It is compared with the shown
+    /// and the original name.
     fn matching(&self, listings: &[&Arc<Listing>], pattern: &Pattern) -> Ranking {
         let mut hits = Vec::new();
         for (listing, at) in listings.iter().zip(0..) {
@@ -152,7 +153,7 @@ impl Catalog {
         Ranking { good: hits.len(), fit: Fit::Plausible, hits }
     }
 
-    /// The servers that an answer about all of them cannot speak of: never listed, and pending.
+    /// Servers that are missing in a reply about all servers: never listed, and pending.
     fn unseen(&self, within: Option<&ServerName>) -> (Vec<ServerName>, Vec<ServerName>) {
         match within {
             Some(_) => (Vec::new(), Vec::new()),
@@ -188,7 +189,7 @@ impl ToolLine {
 }
 
 impl Catalog {
-    /// Marks the tools of an answer of `mcp`, where it only reads, that `mcp_write` calls.
+    /// Marks the tools in a reply of read-only `mcp` that only `mcp_write` can call.
     pub fn mark_writes<'a>(&self, lines: impl Iterator<Item = &'a mut ToolLine>) {
         for line in lines {
             let found = self.shown(&line.shown);
@@ -200,7 +201,7 @@ impl Catalog {
 }
 
 impl Resolved {
-    /// Everything there is to say about the tool.
+    /// The full description of the tool.
     pub fn describe(&self) -> Description {
         let input = self.entry.input_value();
         let output = self.entry.output_schema();

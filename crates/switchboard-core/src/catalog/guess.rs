@@ -1,4 +1,4 @@
-//! A tool that nobody named: whether it may be called all the same.
+//! Whether a tool that the caller did not name exactly may be called.
 
 use std::fmt;
 
@@ -11,19 +11,19 @@ use crate::name::look::look;
 use crate::name::{ServerName, fold, short};
 use crate::schema::{self, Mismatch};
 
-/// Why the tool that was probably meant is not called.
+/// Why the tool that was probably meant was not called.
 #[derive(Clone, Debug)]
 pub enum NotCalled {
-    /// The settings say so.
+    /// Disabled by the settings.
     Off,
-    /// No tool is meant more clearly than every other.
+    /// No tool is a clear match.
     Unclear,
-    /// What was written is the name of a denied tool.
+    /// The written name matches a `deny` rule.
     Denied {
         written: String,
         pattern: String,
     },
-    /// It is not what was accepted.
+    /// It does not match its pin.
     Blocked {
         shown: String,
     },
@@ -35,7 +35,7 @@ pub enum NotCalled {
         shown: String,
         error: ArgumentsError,
     },
-    /// It does not declare that it only reads, or only adds.
+    /// It is declared neither read-only nor additive.
     MayWrite {
         shown: String,
     },
@@ -57,12 +57,12 @@ impl NotCalled {
 impl fmt::Display for NotCalled {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            NotCalled::Off => f.write_str("searches call nothing here"),
+            NotCalled::Off => f.write_str("calls by search are off"),
             NotCalled::Unclear => f.write_str("no tool fits far better than the others"),
             NotCalled::Denied { written, pattern } => {
                 write!(f, "`{written}` matches the `deny` rule `{pattern}`")
             }
-            NotCalled::Blocked { shown } => write!(f, "{shown} is not what the user accepted"),
+            NotCalled::Blocked { shown } => write!(f, "{shown} does not match its pin"),
             NotCalled::Unchecked { shown } => {
                 write!(f, "arguments of {shown} cannot be checked")
             }
@@ -75,9 +75,8 @@ impl fmt::Display for NotCalled {
 }
 
 impl Resolved {
-    /// The call, if it does little harm should another tool have been meant: the tool declares that
-    /// it only reads, or for a caller that may write, that it only adds; and every argument is one of
-    /// its own.
+    /// The call, if it is safe even when another tool was meant: the tool is declared read-only, or
+    /// additive for a caller that may write, and every argument is a declared parameter.
     pub fn check_unnamed(self, args: Args, access: Access) -> Result<Checked, NotCalled> {
         let shown = self.shown.to_string();
         let checked = self.check_strictly(args)?;
@@ -90,7 +89,7 @@ impl Resolved {
         }
     }
 
-    /// Whether the tool takes these arguments, and every one of them is its own.
+    /// Whether the tool accepts these arguments, and declares each of them.
     pub fn takes(&self, args: &Args) -> bool {
         self.clone().check_strictly(args.clone()).is_ok()
     }
@@ -104,7 +103,7 @@ impl Resolved {
             Ok(checked) => checked,
             Err((_, error)) => return Err(NotCalled::Mismatch { shown, error }),
         };
-        // An open schema takes the arguments of any tool.
+        // A schema with additional properties accepts the arguments of any tool.
         let schema = target.entry.input_value();
         if let Some(name) = schema::undeclared(&schema, args.values()) {
             let error = ArgumentsError { mismatches: vec![Mismatch::unknown(name)] };
@@ -114,16 +113,16 @@ impl Resolved {
     }
 }
 
-/// The longest name that is compared with those of all tools.
+/// Longer names are not checked for misspellings.
 const LONGEST_NAME: usize = 128;
 
-/// The shortest name of a server in which a slip is still one.
+/// In a shorter server name, a different letter makes another name, not a misspelling.
 const LONG_PREFIX: usize = 4;
 
 impl Catalog {
-    /// Whether a search for `query` can mean a tool of this server: it names no other server that is
-    /// configured, and the tool does not bear another's prefix. What is meant for one server must
-    /// not go to another one because the first cannot be used just now.
+    /// Whether a search for `query` can mean a tool of this server: the query names no other
+    /// configured server, and the tool's name has no other server's prefix. A call meant for a
+    /// server that is unavailable must not go to another one.
     pub fn can_mean(&self, query: &str, target: &Resolved) -> bool {
         let words = format!("_{}_", look(query));
         let names_unlisted = |server: &ServerName| {
@@ -142,8 +141,8 @@ impl Catalog {
             && !self.configured().any(names_unlisted)
     }
 
-    /// The one tool whose name this is but for a slip of the keys: every other name is further off
-    /// by more than one, no figure differs, and the server is not another one that there is.
+    /// The tool of which `name` is an unambiguous misspelling: every other name needs at least two
+    /// more edits, all digits are equal, and no other server is named.
     pub fn misspelt(&self, name: &str, within: Option<&str>) -> Option<Resolved> {
         let wanted = fold(name);
         if wanted.len() > LONGEST_NAME {
@@ -155,7 +154,7 @@ impl Catalog {
         };
         let mut near: Vec<(Slip<'_>, Item<'_>)> = self
             .scope(within.as_ref())
-            // A misspelt prefix must not lead to a tool that claims the prefix of another server.
+            // A misspelt prefix must not lead to a tool whose name has another server's prefix.
             .filter(|item| {
                 item.claims.is_none() && self.permits(item.entry.name.as_str(), item.server)
             })
@@ -170,7 +169,7 @@ impl Catalog {
     }
 }
 
-/// Slips of the keys that leave no doubt about a tool's own name. In a short one a letter makes
+/// Edits that still count as a misspelling of a tool's name. In a short name, one letter makes
 /// another word.
 fn tolerated(own: &str) -> usize {
     match own.chars().count() {
@@ -180,17 +179,17 @@ fn tolerated(own: &str) -> usize {
     }
 }
 
-/// What lies between a name as it was typed and a tool's.
+/// The difference between a typed name and a tool's name.
 struct Slip<'a> {
     edits: usize,
-    /// The part of the name that stands for the tool's own.
+    /// The typed name without the prefix.
     typed: &'a str,
 }
 
-/// More than one edit beyond what is ever tolerated makes no rival either.
+/// Names with more edits are not even compared.
 const FURTHEST: usize = 3;
 
-/// The closest spelling of the tool's name; none where they are not comparable, or far apart.
+/// The closest spelling of the tool's name; `None` if it is too different.
 fn slips<'a>(item: &Item<'_>, wanted: &'a str) -> Option<Slip<'a>> {
     let own = fold(item.entry.name.as_str());
     let between = |typed: &'a str| {
@@ -215,7 +214,7 @@ fn slips<'a>(item: &Item<'_>, wanted: &'a str) -> Option<Slip<'a>> {
     prefixed.chain(between(wanted)).min_by_key(|slip| slip.edits)
 }
 
-/// A name with another figure is another name: `v1` and `v2`.
+/// The digits of a name: `v1` and `v2` are different names, not misspellings.
 fn figures(name: &str) -> String {
     name.chars().filter(char::is_ascii_digit).collect()
 }

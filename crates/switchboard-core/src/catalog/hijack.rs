@@ -1,4 +1,4 @@
-//! A call reaches the server whose prefix its name bears, or none.
+//! A call reaches the server whose prefix its name has, or none.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -95,8 +95,8 @@ fn any_call() -> impl Strategy<Value = String> {
     prop_oneof![4 => joined, 1 => outer, 1 => shouted, 1 => slip, 2 => select(TOOLS).prop_map(str::to_owned)]
 }
 
-/// Whose prefix a name bears, told without the code under test: every prefix of every server is
-/// tried, and the longest decides, among the user's servers first. A name with several owners
+/// The owners of a name's prefix, found without the code under test: every prefix of every server
+/// is tried, and the longest decides, among the user's servers first. A name with several owners
 /// resolves to none of them.
 fn bearers(catalog: &Catalog, name: &str) -> Vec<ServerName> {
     let tiers = [NameTier::User, NameTier::Project];
@@ -117,7 +117,7 @@ fn bearers_of(catalog: &Catalog, name: &str, tier: NameTier) -> Vec<ServerName> 
     let usable = catalog.shelves().map(|(server, shelf)| (server, shelf.tier));
     let reserved = catalog.reserved().iter().map(|(server, tier)| (server, *tier));
     for (server, _) in usable.chain(reserved).filter(|(_, its)| *its == tier) {
-        // As it is typed, and as shown names have it.
+        // As typed, and as in shown names.
         let typed = [server.as_str().to_owned(), server.as_str().replace('\u{456}', "_456_")];
         for own in typed.map(|own| alike(&own)) {
             let short = own.strip_suffix(&alike("mcp")).map(|stem| stem.trim_end_matches('_'));

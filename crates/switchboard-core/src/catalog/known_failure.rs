@@ -1,4 +1,4 @@
-//! What is remembered of a server that failed: why, when, and until when it is left alone.
+//! The remembered failure of a server: its reason and time, and when the server is retried.
 
 use std::time::Duration;
 
@@ -6,13 +6,13 @@ use super::sealed::Seal;
 
 const SEAL: Seal = Seal { magic: "switchboard-failure", version: 1 };
 
-/// A failure is shown for this long; afterwards the server counts as not connected again.
+/// A failure is shown for this long; afterwards the status is `not-connected` again.
 pub const FAILURE_IS_NEWS: Duration = Duration::from_secs(10 * 60);
 
-/// For this long no command connects the server unless it needs that very one.
+/// For this long, only commands that name the server connect it.
 pub const RETRY_PAUSE: Duration = Duration::from_secs(2 * 60);
 
-/// Characters of a reason that are kept.
+/// The most characters of a reason.
 const LONGEST_REASON: usize = 1_000;
 
 /// A failure of another process, or of this one.
@@ -28,23 +28,23 @@ impl KnownFailure {
         KnownFailure { at, reason: reason.chars().take(LONGEST_REASON).collect() }
     }
 
-    /// How long ago it was; `None` once it is no news any more, or if the clock was set back.
+    /// How long ago it was; `None` if it is no longer shown, or if the clock was set back.
     pub fn ago(&self, now: u64) -> Option<Duration> {
         let ago = Duration::from_secs(now.checked_sub(self.at)?);
         Some(ago).filter(|ago| *ago < FAILURE_IS_NEWS)
     }
 
-    /// In how long the server is connected again without being named.
+    /// The time until commands that do not name the server connect it again.
     pub fn retry_in(&self, now: u64) -> Option<Duration> {
         RETRY_PAUSE.checked_sub(self.ago(now)?).filter(|wait| !wait.is_zero())
     }
 
-    /// The bytes of a file about this definition.
+    /// The bytes of the file for this definition.
     pub fn encode(&self, definition: &str) -> Vec<u8> {
         SEAL.close(&[definition, &self.at.to_string()], self.reason.as_bytes())
     }
 
-    /// What a file that is whole and about this definition says.
+    /// The failure in an undamaged file of this definition.
     pub fn decode(file: &[u8], definition: &str) -> Option<KnownFailure> {
         let ([owner, at], reason) = SEAL.open(file)?;
         let reason = std::str::from_utf8(reason).ok()?;

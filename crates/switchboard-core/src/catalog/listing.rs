@@ -1,4 +1,4 @@
-//! What one server said it offers: kept raw for the cache, read tolerantly for use.
+//! The listing of one server: raw for the cache, parsed leniently for use.
 
 mod resources;
 
@@ -22,10 +22,10 @@ pub(super) use resources::Address;
 use resources::LeftOut;
 pub use resources::{Resource, ResourceTemplate};
 
-/// Arguments of one prompt that are read.
+/// The most arguments of one prompt that are parsed.
 const MOST_ARGUMENTS: usize = 200;
 
-/// The lists of a server, word for word; what the cache holds.
+/// The unchanged lists of a server, as stored in the cache.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct RawListing {
@@ -40,49 +40,49 @@ pub struct RawListing {
     /// The server declared that it has no tools at all.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub without_tools: bool,
-    /// The server asked something of its client: roots, words of its model, of its user.
+    /// The server sent server-to-client requests: roots, sampling or elicitation.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub asks_client: bool,
-    /// How long the server says that its lists hold.
+    /// The `ttlMs` of the lists.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ttl_ms: Option<u64>,
-    /// Who may see the lists, where the server says it.
+    /// The `cacheScope` of the lists, if the server sends one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub scope: Option<CacheScope>,
-    /// Of the sign-in that the lists were asked for with; not kept.
+    /// The sign-in with which the lists were requested; not stored.
     #[serde(skip)]
     pub identity: Option<String>,
-    /// What the server was when it was asked.
+    /// The era of the server when it was listed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub era: Option<Era>,
 }
 
-/// `cacheScope`: for whom lists hold.
+/// `cacheScope`: who may use cached lists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum CacheScope {
     Public,
-    /// For the credential alone that they were asked for with.
+    /// Only the credential with which they were requested.
     Private,
 }
 
-/// How a server speaks: it is remembered, so that it is greeted in the right way.
+/// The era of a server, remembered for the next connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Era {
-    /// With sessions, which `initialize` opens.
+    /// Session-based revisions, which open a session with `initialize`.
     Legacy,
-    /// Without: every request says who asks.
+    /// The stateless revision: every request identifies the client.
     Modern,
 }
 
-/// What the configuration says about a server's tools.
+/// The settings of a server's tools.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ListingPolicy {
     pub prefix: ToolPrefix,
     pub include: Option<Vec<String>>,
     pub exclude: Vec<String>,
-    /// Name or glob, and the words that find such tools.
+    /// A tool name or glob, and the search keywords for such tools.
     pub keywords: Vec<(String, Vec<String>)>,
     pub resources: ResourceTools,
     pub max_tools: usize,
@@ -96,26 +96,26 @@ pub enum ResourceTools {
     Hidden,
 }
 
-/// One server's offer, ready for use.
+/// One server's parsed listing.
 #[derive(Debug)]
 pub struct Listing {
     pub server: ServerName,
     pub entries: Vec<Arc<Entry>>,
     pub resources: Vec<Resource>,
-    /// The resources that the filter leaves out, which are not read either.
+    /// The resources that the filter excludes; they cannot be read either.
     left_out: LeftOut,
-    /// Of all resources, as they are compared; made when it is first asked whose an address is.
+    /// The canonical URIs of all resources; computed on first use.
     addresses: OnceLock<HashSet<String>>,
     pub templates: Vec<ResourceTemplate>,
     pub prompts: Vec<Prompt>,
     pub instructions: Option<Instructions>,
     pub server_name: String,
     pub server_version: String,
-    /// Definitions that were left out, each with a reason.
+    /// Skipped definitions, each with a reason.
     pub skipped: Vec<String>,
-    /// Of these, tools and prompts whose names are those of others but for hidden characters.
+    /// The skipped tools and prompts whose names equal others without hidden characters.
     pub shadowed: Vec<String>,
-    /// What was left out of resources and templates, by their addresses.
+    /// Hidden text in resources and templates, by their URIs.
     pub hidden_in_resources: Vec<(String, Hidden)>,
     /// The server declared that it has no tools at all.
     pub without_tools: bool,
@@ -129,26 +129,26 @@ pub struct Prompt {
     pub name: String,
     pub description: Option<String>,
     pub arguments: Vec<PromptArgument>,
-    /// What was hidden in the definition, and is left out of everything here but the name.
+    /// Hidden text of the definition, which is removed from all fields but the name.
     pub hidden: Option<Box<Hidden>>,
-    /// As the server wrote it, but for what was hidden in it.
+    /// As the server wrote it, without hidden text.
     pub raw: Box<str>,
-    /// To the byte, where that is something else.
+    /// The unchanged definition, if that differs.
     pub original: Option<Box<str>>,
 }
 
-/// What a server says about how to use it.
+/// The `instructions` of a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Instructions {
-    /// Without what was hidden in it.
+    /// Without hidden text.
     pub text: String,
     pub hidden: Option<Hidden>,
-    /// To the byte, where that is something else.
+    /// The unchanged text, if that differs.
     original: Option<String>,
 }
 
 impl Prompt {
-    /// As the server wrote it, to the byte.
+    /// The definition exactly as the server wrote it.
     pub fn definition(&self) -> &str {
         self.original.as_ref().unwrap_or(&self.raw)
     }
@@ -173,7 +173,7 @@ pub struct PromptArgument {
 }
 
 impl Listing {
-    /// Reads what a server listed. One malformed definition is left out; the others stay.
+    /// Parses the lists of a server. A malformed definition is skipped; the others stay.
     pub fn build(server: ServerName, raw: &RawListing, policy: &ListingPolicy) -> Listing {
         let mut skipped = Vec::new();
         let mut entries: Vec<Entry> = Vec::new();
@@ -230,7 +230,7 @@ impl Listing {
         self.postings.get().is_some()
     }
 
-    /// The search indexes of listings; those that are missing are made.
+    /// The search indexes of listings; missing ones are built.
     pub(super) fn indexed<'a>(listings: &[&'a Arc<Listing>]) -> Vec<&'a Postings> {
         let missing = listings.iter().filter(|listing| !listing.is_indexed());
         let missing: Vec<&Arc<Listing>> = missing.copied().collect();
@@ -246,7 +246,7 @@ impl Listing {
     }
 }
 
-/// A server that lists a name twice means neither for sure; the first one stands.
+/// Of several definitions with the same name, the first is used.
 fn drop_repeated(entries: &mut Vec<Entry>, skipped: &mut Vec<String>) {
     let mut seen = HashSet::new();
     entries.retain(|entry| {
@@ -276,7 +276,7 @@ impl Filter {
         self.include.is_none() && self.exclude.is_empty()
     }
 
-    /// Whether what has these names is included by one of them and excluded by none.
+    /// Whether one of these names is included and none is excluded.
     fn admits(&self, server: &ServerName, names: &[ToolName]) -> bool {
         self.admits_all() || (self.includes(server, names) && !self.excludes(server, names))
     }
@@ -316,7 +316,7 @@ fn hidden_in_resources(raw: &RawListing) -> Vec<(String, Hidden)> {
     found.collect()
 }
 
-/// The first of each name: the others could not be asked for.
+/// The first prompt of each name: the others could not be requested.
 fn distinct(prompts: impl Iterator<Item = Prompt>) -> Vec<Prompt> {
     let mut seen = HashSet::new();
     prompts.filter(|prompt| seen.insert(prompt.name.clone())).collect()
@@ -344,7 +344,7 @@ pub(super) fn read_prompt(raw: &RawValue) -> Option<Prompt> {
     let definition: Definition<'_> = serde_json::from_str(&raw).ok()?;
     let name = match hidden {
         None => definition.name,
-        // It is asked for by the name that its server has for it.
+        // Requests must use the name exactly as the server wrote it.
         Some(_) => own_name(original).unwrap_or(definition.name),
     };
     let arguments = definition.arguments.iter().take(MOST_ARGUMENTS);

@@ -1,4 +1,4 @@
-//! What all servers offer, as one immutable snapshot.
+//! The listings of all servers, as one immutable snapshot.
 
 pub mod account;
 mod choice;
@@ -41,30 +41,29 @@ pub use listing::{
 };
 pub use resolve::{Resolution, ResolveError, Resolved};
 
-/// A configured server, as far as names and tools are concerned.
+/// A configured server in the catalog: its names, listing and pins.
 #[derive(Clone, Debug)]
 pub struct Shelf {
     pub prefix: ToolPrefix,
     pub standing: Standing,
     tier: NameTier,
-    /// Which of its tools are shown beside `mcp`; `None` if the configuration does not say.
+    /// Its `directTools`: which tools are shown beside `mcp`.
     direct: Option<DirectTools>,
     /// The user's `deny` rules.
     deny: Arc<Restriction>,
     /// `None` until the server has been listed once.
     listing: Option<Arc<Listing>>,
     baseline: Baseline,
-    /// How each entry of the listing compares with the baseline: decided when either is set, and
-    /// read by whatever shows or calls a tool.
+    /// How each entry of the listing compares with the baseline; computed when either is set.
     pins: Arc<[Pin]>,
-    /// Of the prompts, in the order of the listing, and of the instructions.
+    /// Pins of the prompts, in the order of the listing, and of the instructions.
     word_pins: (Arc<[Pin]>, Pin),
     drift: DriftCount,
     asks_client: bool,
     refresh: Refresh,
-    /// Why it could not be connected last, in this process or another.
+    /// The last connection failure, in this process or another.
     failure: Option<Arc<KnownFailure>>,
-    /// What the server was when it was last connected.
+    /// The era of the server when it was last connected.
     era: Option<Era>,
 }
 
@@ -73,7 +72,7 @@ pub struct Shelf {
 pub enum Standing {
     Active,
     Disabled,
-    /// Comes from a project and is not approved.
+    /// From a project, and not approved.
     Pending(PendingCause),
 }
 
@@ -90,20 +89,20 @@ pub struct Catalog {
     prefixes: Prefixes,
     /// Names of unusable entries. No other server may use their prefixes.
     reserved: Vec<(ServerName, NameTier)>,
-    /// By shown name: the server whose prefix the tool's own name bears. Mostly empty.
+    /// By shown name: the server whose prefix the tool's own name has. Mostly empty.
     claims: HashMap<Arc<str>, ServerName>,
-    /// Tools that a `deny` rule covers; worked out on first use.
+    /// Tools that a `deny` rule matches; computed on first use.
     denied: OnceLock<Denied>,
 }
 
-/// A tool together with the name that it is shown with.
+/// A tool with its shown name.
 #[derive(Clone, Debug)]
 pub struct Item<'a> {
     pub server: &'a ServerName,
     pub shown: &'a Arc<str>,
     pub entry: &'a Arc<Entry>,
     pub pin: Pin,
-    /// The server whose prefix the tool's own name bears.
+    /// The server whose prefix the tool's own name has.
     pub claims: Option<&'a ServerName>,
 }
 
@@ -112,7 +111,7 @@ impl Catalog {
         Catalog::reserving(shelves, Vec::new())
     }
 
-    /// The same, with names of entries that cannot be used. Their prefixes stay theirs.
+    /// The same, with the names of invalid entries, whose prefixes stay reserved.
     pub fn reserving(
         shelves: BTreeMap<ServerName, Shelf>,
         reserved: Vec<(ServerName, NameTier)>,
@@ -147,7 +146,7 @@ impl Catalog {
         catalog
     }
 
-    /// A snapshot in which this is what is known of `server`.
+    /// A snapshot with this shelf for `server`.
     #[must_use]
     pub fn with_shelf(&self, server: &ServerName, shelf: Shelf) -> Catalog {
         let mut shelves = self.shelves.clone();
@@ -155,12 +154,12 @@ impl Catalog {
         Catalog::reserving(shelves, self.reserved.clone())
     }
 
-    /// The names of all servers, those whose entries cannot be used included.
+    /// The names of all servers, including those with invalid entries.
     pub(crate) fn configured(&self) -> impl Iterator<Item = &ServerName> {
         self.shelves.keys().chain(self.reserved.iter().map(|(name, _)| name))
     }
 
-    /// Names of entries that cannot be used.
+    /// Names of invalid entries.
     pub fn reserved(&self) -> &[(ServerName, NameTier)] {
         &self.reserved
     }
@@ -177,12 +176,12 @@ impl Catalog {
         self.shelves.get(server)?.listing.as_ref()
     }
 
-    /// What the servers that may be used have listed.
+    /// The listings of all active servers.
     pub fn offered(&self) -> impl Iterator<Item = &Arc<Listing>> {
         self.shelves.values().filter(|shelf| shelf.is_active()).filter_map(|shelf| shelf.listing())
     }
 
-    /// The tools of one server that no rule denies, in its own order. This is what faces list.
+    /// The tools of one server that no rule denies, in its own order. Faces list these.
     pub fn tools_of(&self, server: &ServerName) -> impl Iterator<Item = Item<'_>> {
         self.all_tools_of(server).filter(|item| self.denied_by(item.shown).is_none())
     }
@@ -192,7 +191,7 @@ impl Catalog {
         self.shelves.keys().flat_map(|server| self.tools_of(server))
     }
 
-    /// The tools of one server, denied ones included: what names are looked up in.
+    /// The tools of one server, including denied ones; names are looked up in these.
     pub fn all_tools_of(&self, server: &ServerName) -> impl Iterator<Item = Item<'_>> {
         let found = self.shelves.get_key_value(server).zip(self.shown.get(server));
         found.into_iter().flat_map(move |((server, shelf), names)| {
@@ -216,12 +215,12 @@ impl Catalog {
         self.by_shown.len() - self.denied_count(None)
     }
 
-    /// Servers with tools that are not what was accepted.
+    /// Servers with tools that changed since they were pinned.
     pub fn drifting(&self) -> &[ServerName] {
         &self.drifting
     }
 
-    /// Servers that could be asked but never were.
+    /// Active servers that were never listed.
     pub fn not_listed_yet(&self) -> Vec<ServerName> {
         let unknown =
             |(_, shelf): &(&ServerName, &Shelf)| shelf.is_active() && shelf.listing.is_none();
@@ -235,7 +234,7 @@ impl Catalog {
         self.shelves.iter().filter(due).map(|(name, _)| name.clone()).collect()
     }
 
-    /// Servers that wait for the user's trust.
+    /// Servers that are pending: the user has not approved them.
     pub fn pending(&self) -> Vec<ServerName> {
         let pending =
             |(_, shelf): &(&ServerName, &Shelf)| matches!(shelf.standing, Standing::Pending(_));
@@ -244,7 +243,7 @@ impl Catalog {
 }
 
 impl Shelf {
-    /// A server of which nothing is known yet.
+    /// A server without a listing.
     pub fn new(prefix: ToolPrefix, standing: Standing) -> Shelf {
         let (baseline, pins, word_pins, drift) = Default::default();
         let (direct, deny, listing, refresh, failure, era) = Default::default();
@@ -271,7 +270,7 @@ impl Shelf {
         }
     }
 
-    /// The same server with a word on which of its tools are shown beside `mcp`.
+    /// The same server with this `directTools` setting.
     #[must_use]
     pub fn with_direct(mut self, direct: Option<DirectTools>) -> Shelf {
         self.direct = direct;
@@ -285,14 +284,14 @@ impl Shelf {
         self
     }
 
-    /// The same server, which stands in a file of this tier. A pending one is a project's anyway.
+    /// The same server, defined in a file of this tier. A pending one always comes from a project.
     #[must_use]
     pub fn of_tier(mut self, tier: NameTier) -> Shelf {
         self.tier = tier;
         self
     }
 
-    /// Which of its tools are shown beside `mcp`, if the configuration says so.
+    /// Its `directTools` setting.
     pub fn direct(&self) -> Option<&DirectTools> {
         self.direct.as_ref()
     }
@@ -301,13 +300,13 @@ impl Shelf {
         self.standing == Standing::Active
     }
 
-    /// Equal for shelves that hold the same.
+    /// A value that is equal for equal shelves.
     pub fn identity(&self) -> impl PartialEq {
         let listed = self.listing.as_ref().map(|it| (Arc::as_ptr(it), Arc::as_ptr(&self.pins)));
         (self.prefix, self.standing, self.tier, &self.direct, &self.deny, listed, self.asks_client)
     }
 
-    /// These names and rules, with what is known of `old`.
+    /// These names and rules, with the listing and state of `old`.
     #[must_use]
     pub fn knowing(self, old: &Shelf) -> Shelf {
         let Shelf { prefix, standing, tier, direct, deny, .. } = self;
@@ -318,25 +317,25 @@ impl Shelf {
         self.listing.as_ref()
     }
 
-    /// Whether the server is known to ask something of its client.
+    /// Whether the server is known to send server-to-client requests.
     pub fn asks_client(&self) -> bool {
         self.asks_client
     }
 
-    /// The same server, now known to ask something of its client.
+    /// The same server, now known to send server-to-client requests.
     #[must_use]
     pub fn asking(mut self) -> Shelf {
         self.asks_client = true;
         self
     }
 
-    /// What the server was, as far as is known.
+    /// The era of the server, if known.
     pub fn era(&self) -> Option<Era> {
         self.era
     }
 
-    /// The same server, now known to be of this era. Without sessions it asks by its answers, which
-    /// cannot be meant for anybody else.
+    /// The same server, now known to be of this era. A stateless server returns its requests inside
+    /// responses, so they always reach the client that caused them.
     #[must_use]
     pub fn of_era(mut self, era: Option<Era>) -> Shelf {
         self.era = era;
@@ -348,12 +347,12 @@ impl Shelf {
         &self.baseline
     }
 
-    /// How the instructions compare with what was accepted.
+    /// How the instructions compare with their pin.
     pub fn instructions_pin(&self) -> Pin {
         self.word_pins.1
     }
 
-    /// How many of the tools, prompts and instructions are not what was accepted.
+    /// How many of the tools, prompts and instructions do not match their pins.
     pub fn drift(&self) -> DriftCount {
         self.drift
     }
@@ -368,7 +367,7 @@ impl Shelf {
         self
     }
 
-    /// The same server without its listing, which was another user's.
+    /// The same server without its listing, which belonged to another credential.
     #[must_use]
     pub fn without_listing(mut self) -> Shelf {
         self.listing = None;
@@ -376,21 +375,21 @@ impl Shelf {
         self
     }
 
-    /// The same listing, which may be due for a refresh.
+    /// The same listing, with whether it is due for a refresh.
     #[must_use]
     pub fn to_refresh(mut self, refresh: Refresh) -> Shelf {
         self.refresh = refresh;
         self
     }
 
-    /// The same server, which failed.
+    /// The same server with its last connection failure.
     #[must_use]
     pub fn with_failure(mut self, failure: KnownFailure) -> Shelf {
         self.failure = Some(Arc::new(failure));
         self
     }
 
-    /// Why it could not be connected last, in this process or another.
+    /// The last connection failure, in this process or another.
     pub fn failure(&self) -> Option<&KnownFailure> {
         self.failure.as_deref()
     }

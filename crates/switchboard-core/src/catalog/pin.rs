@@ -1,8 +1,8 @@
-//! What a server's tools, prompts and instructions were when they were accepted, and which of them
-//! are no longer that.
+//! Pins: the accepted definitions of a server's tools, prompts and instructions, and which of them
+//! changed since.
 //!
 //! The first listing of a server is its [`Baseline`]; later ones are compared with it, one by one.
-//! Nothing but the user's word moves a baseline, so a tool that changes back is the same again.
+//! Only the user's approval changes a baseline, so a tool that changes back matches its pin again.
 
 mod diff;
 
@@ -24,7 +24,7 @@ pub use diff::Change;
 
 const SEAL: Seal = Seal { magic: "switchboard-pins", version: 2 };
 
-/// The parts of a definition that a model or a rule goes by.
+/// The fields of a definition that affect a model or a rule.
 const PINNED: [&str; 8] = [
     "name",
     "title",
@@ -36,7 +36,7 @@ const PINNED: [&str; 8] = [
     "instructions",
 ];
 
-/// Begins the keys of what is no tool: no name of a tool holds a control character.
+/// Prefix of keys that are not tool names, which contain no control characters.
 const NO_TOOL: &str = "\u{1}";
 
 const INSTRUCTIONS: &str = "\u{1}instructions";
@@ -45,7 +45,7 @@ fn prompt_key(name: &str) -> String {
     format!("{NO_TOOL}prompt {name}")
 }
 
-/// Instructions, as a definition.
+/// Instructions as a JSON definition.
 fn of_instructions(text: &str) -> String {
     Value::Object(Map::from_iter([("instructions".to_owned(), Value::from(text))])).to_string()
 }
@@ -53,18 +53,18 @@ fn of_instructions(text: &str) -> String {
 /// How a tool compares with the baseline of its server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Pin {
-    /// As it was accepted, or not compared.
+    /// As accepted, or not compared.
     #[default]
     Same,
     Changed,
-    /// Not there when the baseline was taken.
+    /// Not in the baseline.
     New,
-    /// The baseline does not read.
+    /// The baseline cannot be parsed.
     Unknown,
 }
 
 impl Pin {
-    /// The mark of a tool that is not what was accepted.
+    /// The mark of a tool that does not match its pin.
     pub fn mark(self) -> Option<&'static str> {
         match self {
             Pin::Same => None,
@@ -75,7 +75,7 @@ impl Pin {
     }
 }
 
-/// How many tools and prompts of a server, with its instructions, are not what was accepted.
+/// How many tools and prompts of a server, and its instructions, do not match their pins.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DriftCount {
     pub changed: usize,
@@ -102,27 +102,27 @@ impl DriftCount {
     }
 }
 
-/// What the tools of a server are compared with.
+/// The definitions that the tools of a server are compared with.
 #[derive(Clone, Debug, Default)]
 pub enum Baseline {
-    /// Nothing is compared.
+    /// Pins are off.
     #[default]
     Off,
-    /// The next listing is the baseline, as far as clients with other capabilities accepted nothing
-    /// else.
+    /// The next listing becomes the baseline, except for definitions that were accepted for clients
+    /// with other capabilities.
     Open(Arc<Records>),
     Taken(Arc<BTreeMap<String, Fingerprint>>),
-    /// There was one, and it does not read.
+    /// The pin file cannot be parsed.
     Damaged,
 }
 
 impl Baseline {
-    /// Whether both are known, and no definition compares otherwise with the other one.
+    /// Whether both are known and equal.
     pub fn accepts_the_same_as(&self, other: &Baseline) -> bool {
         matches!((self, other), (Baseline::Taken(ours), Baseline::Taken(theirs)) if ours == theirs)
     }
 
-    /// How this tool compares. Resources come and go by nature and are not pinned.
+    /// How this tool compares with its pin. Resources change often and are not pinned.
     pub(super) fn compare(&self, entry: &Entry) -> Pin {
         match entry.kind {
             Kind::Resource { .. } | Kind::Prompt => Pin::Same,
@@ -151,12 +151,12 @@ impl Baseline {
     }
 }
 
-/// A definition, as far as two of them are compared.
+/// The hashes by which two definitions are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fingerprint {
-    /// Of the bytes: if they are equal, nothing else has to be looked at.
+    /// Hash of the bytes: if it is equal, nothing else is compared.
     exact: [u8; 32],
-    /// Of the pinned parts, whatever the order of their keys.
+    /// Hash of the pinned fields, independent of key order.
     meaning: [u8; 32],
 }
 
@@ -177,7 +177,7 @@ fn meaning(definition: &str) -> [u8; 32] {
     Sha256::digest(canonical).into()
 }
 
-/// What does not read as an object stands for itself.
+/// The pinned fields; text that is not a JSON object becomes a single field.
 fn pinned_parts(definition: &str) -> Map<String, Value> {
     let Ok(parsed) = serde_json::from_str::<Map<String, Value>>(definition) else {
         return Map::from_iter([("definition".to_owned(), Value::from(definition))]);
@@ -187,7 +187,7 @@ fn pinned_parts(definition: &str) -> Map<String, Value> {
     parsed.into_iter().filter(pinned).collect()
 }
 
-/// JSON with sorted keys. Parsing bounds how deep it goes.
+/// JSON with sorted keys. The parser bounds the depth.
 fn canonical(value: &Value) -> String {
     match value {
         Value::Object(fields) => {
@@ -205,7 +205,7 @@ fn canonical(value: &Value) -> String {
     }
 }
 
-/// The accepted definitions of one server, word for word, for one set of client capabilities.
+/// The accepted definitions of one server, unchanged, for one set of client capabilities.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Record {
@@ -214,11 +214,11 @@ pub struct Record {
 }
 
 impl Record {
-    /// A record of everything that a server lists.
+    /// A record of all definitions in a listing.
     pub fn of(listing: &RawListing) -> Record {
         let mut record = Record::default();
         for definition in &listing.tools {
-            // A definition that is left out of the listing is not accepted by it.
+            // A skipped definition is not accepted.
             if let Ok(entry) = Entry::tool(definition)
                 && !record.tools.contains_key(entry.name.as_str())
             {
@@ -264,7 +264,7 @@ impl Record {
         Baseline::Taken(Arc::new(fingerprints.collect()))
     }
 
-    /// What became of a tool since it was accepted.
+    /// The changes of a tool since it was pinned.
     pub fn changes(&self, entry: &Entry) -> Vec<Change> {
         self.changes_of(entry.name.as_str(), entry.definition())
     }
@@ -284,8 +284,8 @@ impl Record {
     }
 }
 
-/// The accepted definitions of one server: what a file holds. A server may list other tools to a
-/// client with other capabilities, so each set of them has a record of its own, by its code.
+/// The pin file of one server. A server may list other tools to a client with other capabilities,
+/// so each set of capabilities has its own record.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Records {
@@ -293,7 +293,7 @@ pub struct Records {
 }
 
 impl Records {
-    /// What the server lists to clients with the capabilities `set` is compared with.
+    /// The baseline of listings for clients with the capabilities `set`.
     pub fn baseline(&self, set: u8) -> Baseline {
         match self.sets.get(&set) {
             Some(record) => record.baseline(),
@@ -315,8 +315,8 @@ impl Records {
         self.sets.keys().copied()
     }
 
-    /// Takes the first listing for clients with other capabilities. What was accepted for others
-    /// holds for these, too: otherwise a server could change a tool unseen by waiting for them.
+    /// Takes the first listing for clients with other capabilities. Definitions accepted for other
+    /// sets apply here, too: otherwise a server could change a tool unnoticed for such clients.
     pub fn take_first(&mut self, set: u8, listing: &RawListing) -> &Record {
         let mut first = Record::of(listing);
         for (key, fingerprint) in &mut first.fingerprints {
@@ -336,12 +336,12 @@ impl Records {
         self.sets.entry(set).or_insert(first)
     }
 
-    /// The bytes of the file of the server that `key` stands for.
+    /// The bytes of the pin file for this key.
     pub fn encode(&self, key: &str) -> Vec<u8> {
         SEAL.close(&[key], &serde_json::to_vec(self).unwrap_or_default())
     }
 
-    /// `None` for a file that is not whole, or of another server.
+    /// `None` for a file that is damaged, or of another server.
     pub fn decode(file: &[u8], key: &str) -> Option<Records> {
         let ([owner], body) = SEAL.open(file)?;
         if owner != key {
@@ -358,8 +358,8 @@ fn meaning_of(fingerprint: &str) -> Option<&str> {
     Some(fingerprint.split_at_checked(64)?.1)
 }
 
-/// Who a record belongs to: a server by name and definition, in the user's files or in one
-/// project's. Neither two servers nor two projects share one.
+/// The key of a pin file: a server by name and definition, in the user's files or in one project's.
+/// Two servers or two projects never share a key.
 pub fn key(server: &ServerName, project: Option<&str>, definition: &str) -> String {
     let mut hash = Sha256::new();
     for part in [project.map_or("user", |_| "project"), project.unwrap_or(""), server.as_str()] {
@@ -370,22 +370,22 @@ pub fn key(server: &ServerName, project: Option<&str>, definition: &str) -> Stri
     hex(&hash.finalize())
 }
 
-/// A tool, a prompt or instructions that are not what was accepted, or have hidden text.
+/// A tool, a prompt or instructions that do not match their pin, or have hidden text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Drift {
     pub shown: String,
-    /// The name that the server has for it; empty for instructions.
+    /// The original name; empty for instructions.
     pub tool: String,
     pub of: Pinned,
     pub pin: Pin,
-    /// Bounded, and harmless to show.
+    /// Bounded, and safe to display.
     pub changes: Vec<Change>,
     pub hidden: Option<Hidden>,
-    /// The capabilities of the clients that it is listed to; empty if this client is one of them.
+    /// The capabilities of the clients to which it is listed; empty if this client is one of them.
     pub listed_to: Vec<String>,
 }
 
-/// What is pinned of a server.
+/// The kinds of pinned definitions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pinned {
     Tool,
@@ -393,7 +393,7 @@ pub enum Pinned {
     Instructions,
 }
 
-/// What of a server is not what was accepted, or has hidden text.
+/// The definitions of a server that do not match their pins, or have hidden text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServerPins {
     pub server: ServerName,

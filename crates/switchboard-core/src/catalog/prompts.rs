@@ -1,4 +1,4 @@
-//! Prompts of all servers, under names that only one of them can have.
+//! Prompts of all servers, under unique shown names.
 
 use std::sync::Arc;
 
@@ -11,10 +11,10 @@ use crate::name::{ServerName, ToolId, ToolName, fold, shown_names};
 use crate::render::caution;
 use crate::render::words::clean_line;
 
-/// Arguments of a prompt that a message names.
+/// The most arguments of a prompt that a message names.
 const MOST_EXPECTED: usize = 50;
 
-/// A prompt together with the name that clients get it by.
+/// A prompt with its shown name.
 #[derive(Clone, Debug)]
 pub struct PromptItem<'a> {
     pub server: &'a ServerName,
@@ -42,7 +42,7 @@ impl PromptItem<'_> {
         self.pin != Pin::Same || self.prompt.hidden.is_some()
     }
 
-    /// What its server says of it, behind what a reader should know.
+    /// The description by its server, behind our cautions.
     pub fn description(&self) -> Option<String> {
         let hidden = self.prompt.hidden.as_deref();
         let cautions: String = caution::sentences(self.pin, None, hidden)
@@ -56,7 +56,7 @@ impl PromptItem<'_> {
 }
 
 impl Catalog {
-    /// Names for the prompts of the servers that may be used, in the order of their lists.
+    /// Sets the shown names for the prompts of all active servers, in listing order.
     pub(super) fn name_prompts(&mut self) {
         let mut ids = Vec::new();
         for (server, shelf) in &self.shelves {
@@ -83,8 +83,8 @@ impl Catalog {
         self.shelves.keys().flat_map(|server| self.prompts_of(server))
     }
 
-    /// The prompt that `name` means, as it is shown or as its server has it. A name with the prefix
-    /// of a server is a name of that server alone.
+    /// The prompt with this shown or original name. A name with the prefix of a server belongs to
+    /// that server alone.
     pub fn find_prompt(
         &self,
         name: &str,
@@ -117,7 +117,7 @@ impl Catalog {
     }
 }
 
-/// Why a prompt cannot be filled in with these arguments.
+/// Why these arguments do not fit a prompt.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PromptArgsError {
     #[error("the prompt `{prompt}` needs the argument `{name}`")]
@@ -127,7 +127,7 @@ pub enum PromptArgsError {
 }
 
 impl Prompt {
-    /// Every argument that is required has to be there, and no other than declared ones.
+    /// Requires every required argument, and rejects undeclared ones.
     pub fn check(&self, args: &Args) -> Result<(), PromptArgsError> {
         let prompt = || clip(&self.name);
         let is_declared = |name: &&String| self.arguments.iter().any(|known| known.name == **name);
@@ -158,7 +158,7 @@ impl Prompt {
     }
 }
 
-/// Without those whose names cannot be asked for.
+/// The listed prompts, without those whose names cannot be requested.
 fn listed(shelf: &Shelf) -> impl Iterator<Item = (&Prompt, Pin)> {
     let listing = shelf.listing.as_ref().filter(|_| shelf.is_active());
     let prompts = listing.into_iter().flat_map(|listing| &listing.prompts);

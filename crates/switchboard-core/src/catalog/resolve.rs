@@ -1,4 +1,4 @@
-//! From a name that someone typed to the one tool that it means, or to what they may have meant.
+//! Resolves a typed name to one tool, or to suggestions.
 
 use std::sync::Arc;
 
@@ -11,18 +11,18 @@ use crate::hidden::strip;
 use crate::name::{Owner, ServerName, ToolId, fold, look, short, shown};
 use crate::schema::Mismatch;
 
-/// Names that a miss offers instead.
+/// The most suggestions for an unknown name.
 const SUGGESTIONS: usize = 5;
 
-/// A name that means one tool.
+/// A tool to which a name was resolved.
 #[derive(Clone, Debug)]
 pub struct Resolved {
     pub server: ServerName,
     pub shown: Arc<str>,
     pub entry: Arc<Entry>,
     pub pin: Pin,
-    /// The server whose prefix the tool's own name bears: it is shown with another one. Boxed,
-    /// because each call holds a `Resolved`.
+    /// Another server, whose prefix the tool's own name has. Boxed, because each call holds a
+    /// `Resolved`.
     pub claims: Option<Box<ServerName>>,
 }
 
@@ -36,7 +36,7 @@ pub struct Checked {
 #[derive(Clone, Debug)]
 pub enum Resolution {
     Tool(Resolved),
-    /// Nothing is known of this server's tools yet, and the name may be one of them.
+    /// The server was never listed, and the name may be one of its tools.
     Unlisted(ServerName),
 }
 
@@ -48,7 +48,7 @@ pub enum ResolveError {
     Ambiguous { name: String, choices: Vec<String> },
     #[error("no server is named `{name}`")]
     UnknownServer { name: String, suggestions: Vec<String> },
-    #[error("the entry of `{0}` has a mistake, so it is not used")]
+    #[error("the entry of `{0}` is invalid and is not used")]
     Refused(ServerName),
     #[error("the server `{0}` is disabled")]
     Disabled(ServerName),
@@ -67,7 +67,7 @@ fn list(mismatches: &[Mismatch]) -> String {
 }
 
 impl Resolved {
-    /// Checks arguments against the schema; repairs what can only mean one thing.
+    /// Checks arguments against the schema; repairs mistakes that have one possible reading.
     pub fn check(self, args: Args) -> Result<Checked, (Resolved, ArgumentsError)> {
         let Some(validator) = self.entry.validator() else {
             return Ok(Checked { target: self, args });
@@ -84,12 +84,12 @@ impl Resolved {
 }
 
 impl Catalog {
-    /// The server that `name` means: exactly, or in another letter case or with `-` for `_`.
+    /// The server with this name: exactly, or with other letter case or `-` for `_`.
     pub fn server(&self, name: &str) -> Result<ServerName, ResolveError> {
         if let Some((server, _)) = self.shelves().find(|(server, _)| server.as_str() == name) {
             return Ok(server.clone());
         }
-        // An entry that cannot be used keeps its name: nothing else is meant by it.
+        // The name of an invalid entry is reserved: it means no other server.
         let is_reserved = self.reserved().iter().any(|(reserved, _)| reserved.as_str() == name);
         let folded = fold(name);
         let close: Vec<_> =
@@ -107,7 +107,7 @@ impl Catalog {
         Err(ResolveError::UnknownServer { name: clip(name), suggestions: nearest(name, names) })
     }
 
-    /// A configured server whose name a reader would take for this one.
+    /// A configured server whose name looks like this one.
     pub fn similar_server(&self, id: &ServerName) -> Option<ServerName> {
         let looks =
             |name: &str| [name, short(name)].map(|name| look(name).trim_matches('_').to_owned());
@@ -117,7 +117,7 @@ impl Catalog {
         self.configured().find(similar).cloned()
     }
 
-    /// A server that may be used.
+    /// The active server with this name.
     pub fn active_server(&self, name: &str) -> Result<ServerName, ResolveError> {
         let server = self.server(name)?;
         match self.shelf(&server).map(|shelf| shelf.standing) {
@@ -127,7 +127,7 @@ impl Catalog {
         }
     }
 
-    /// The tool that `name` means, looked for on `within` only if that is given.
+    /// The tool that `name` means; only on the server `within`, if given.
     pub fn resolve(&self, name: &str, within: Option<&str>) -> Result<Resolution, ResolveError> {
         let within = within.map(|server| self.active_server(server)).transpose()?;
         if let Some(found) = self.named(name, within.as_ref())? {
@@ -143,8 +143,8 @@ impl Catalog {
         })
     }
 
-    /// The tool whose name this is, in whatever spelling. A name with the prefix of a server is a
-    /// name of that server, whether it has such a tool, has not been listed or is disabled.
+    /// The tool with this name, in any spelling. A name with the prefix of a server belongs to that
+    /// server, even if it has no such tool, was not listed or is disabled.
     pub fn named(
         &self,
         name: &str,
@@ -158,16 +158,16 @@ impl Catalog {
             Some(exact) if owner.as_ref().is_none_or(|server| *server == exact.server) => {
                 Ok(Some(exact.clone()))
             }
-            Some(_) | None => self.forgiving(name, owner.as_ref()),
+            Some(_) | None => self.resolve_leniently(name, owner.as_ref()),
         }
     }
 
-    /// Whether the name bears no prefix but that of this server.
+    /// Whether the name has no other server's prefix.
     pub fn permits(&self, name: &str, server: &ServerName) -> bool {
         self.prefixes.permits(name, server)
     }
 
-    /// The server whose prefix the name bears.
+    /// The server whose prefix the name has.
     pub(super) fn owner(&self, name: &str) -> Result<Option<ServerName>, ResolveError> {
         match self.prefixes.owner(name) {
             Owner::None => Ok(None),
@@ -180,13 +180,13 @@ impl Catalog {
         }
     }
 
-    /// The tool that is shown with exactly this name.
+    /// The tool with exactly this shown name.
     pub fn shown(&self, name: &str) -> Option<&Resolved> {
         self.by_shown.get(name)
     }
 
-    /// The resource `uri` of a server, as the tool that reads it; a server may have more than it
-    /// lists, but not what the configuration leaves out.
+    /// The resource `uri` of a server, as the tool that reads it. It need not be listed, but must
+    /// not be excluded by the configuration.
     pub fn resource(&self, server: &ServerName, uri: &str) -> Option<Resolved> {
         let listing = self.listing(server)?;
         if listing.hides(uri) {
@@ -197,22 +197,22 @@ impl Catalog {
         Some(self.beside_the_tools(server, entry))
     }
 
-    /// The tool that its server itself calls `name`.
+    /// The tool with the original name `name`.
     pub fn own_tool(&self, server: &ServerName, name: &str) -> Option<Resolved> {
         let named =
             |item: &Item<'_>| item.entry.kind == Kind::Tool && item.entry.name.as_str() == name;
         let found = self.all_tools_of(server).find(named);
-        // A client is told the name without what is hidden in it.
+        // Clients get the name without hidden characters.
         let seen = |item: &Item<'_>| {
             item.entry.hidden.is_some() && strip(item.entry.name.as_str()) == name
         };
         found.or_else(|| self.all_tools_of(server).find(seen)).map(|item| item.resolved())
     }
 
-    /// The prompt `name` that a server lists: what rules and pins say is about listed ones.
+    /// The listed prompt `name` of a server; rules and pins apply only to listed prompts.
     pub fn prompt(&self, server: &ServerName, name: &str) -> Option<Resolved> {
         let named = self.prompts_of(server).find(|item| item.prompt.name == name);
-        // A client is told the name without what is hidden in it.
+        // Clients get the name without hidden characters.
         let seen = || self.prompts_of(server).find(|item| strip(&item.prompt.name) == name);
         let listed = named.or_else(seen)?;
         let mut resolved = self.beside_the_tools(server, Entry::prompt(&listed.prompt.name).ok()?);
@@ -228,8 +228,8 @@ impl Catalog {
         Resolved { server, shown, entry, pin, claims: None }
     }
 
-    /// Spellings in falling order of closeness; the first that fits any tool decides.
-    fn forgiving(
+    /// Tries spellings from the closest on; the first that matches any tool decides.
+    fn resolve_leniently(
         &self,
         name: &str,
         within: Option<&ServerName>,
@@ -238,7 +238,7 @@ impl Catalog {
         let items: Vec<Item<'_>> = self.scope(within).collect();
         let spellings: [&dyn Fn(&Item<'_>) -> bool; 4] = [
             &|item| item.entry.name.as_str() == name,
-            // A name that several tools would have means none of them, whoever bears it now.
+            // A name that several tools would have is ambiguous, even if one is shown with it.
             &|item| fold(item.shown) == folded || self.would_be_shown_as(item, &folded),
             &|item| fold(item.entry.name.as_str()) == folded,
             &|item| other_spellings(item).any(|spelling| spelling == folded),
@@ -260,14 +260,14 @@ impl Catalog {
         Ok(None)
     }
 
-    /// Whether this is the tool's name as far as no other tool has it.
+    /// Whether the tool would have this shown name if no other tool had it.
     fn would_be_shown_as(&self, item: &Item<'_>, folded: &str) -> bool {
         let prefix = self.shelf(item.server).map(|shelf| shelf.prefix).unwrap_or_default();
         let id = ToolId { server: item.server.clone(), tool: item.entry.name.clone() };
         fold(&shown(&id, prefix)) == folded
     }
 
-    /// The server whose prefix the name bears, if that server has never been listed.
+    /// The server whose prefix the name has, if that server was never listed.
     fn unlisted_owner(
         &self,
         name: &str,
@@ -291,7 +291,7 @@ impl Catalog {
         let visible = self.scope(within).filter(|item| self.denied_by(item.shown).is_none());
         let mut found = nearest(name, visible.map(|item| item.shown.to_string()));
         if !found.is_empty() {
-            // A slip of the keys; what a search finds beside it would only distract.
+            // A misspelling; search results would only distract.
             return found;
         }
         let listings: Vec<_> = self.listings(within).collect();
@@ -337,8 +337,8 @@ impl Item<'_> {
     }
 }
 
-/// The name under every prefix mode, with `__` behind the prefix as some hosts have it, and `get_`
-/// for a resource's `read_`; folded.
+/// The folded name under every prefix mode, also with `__` behind the prefix as in some hosts, and
+/// with `get_` for a resource's `read_`.
 fn other_spellings(item: &Item<'_>) -> impl Iterator<Item = String> {
     let id = ToolId { server: item.server.clone(), tool: item.entry.name.clone() };
     let names = ToolPrefix::ALL.into_iter().flat_map(move |mode| {
@@ -367,7 +367,7 @@ pub fn nearest(name: &str, names: impl Iterator<Item = String>) -> Vec<String> {
     close.into_iter().take(SUGGESTIONS).map(|(_, name)| name).collect()
 }
 
-/// A typed name goes back into a message: bounded, and without control characters.
+/// A typed name made safe for a message: bounded, and without control characters.
 pub fn clip(name: &str) -> String {
     name.chars().filter(|c| !c.is_control()).take(128).collect()
 }

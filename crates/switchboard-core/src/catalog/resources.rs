@@ -1,4 +1,4 @@
-//! Whose a resource is, and the address that only one server's can have.
+//! Which server a resource belongs to, and URIs that are unique across servers.
 
 use std::sync::Arc;
 
@@ -10,13 +10,13 @@ use super::{Catalog, Listing, ResolveError, Resource, ResourceTemplate};
 use crate::exact::Args;
 use crate::name::{ServerName, segment};
 
-/// In front of the name of a server and of the address that it has for a resource.
+/// The scheme of server-qualified URIs: `switchboard://SERVER/URI`.
 const SCHEME: &str = "switchboard://";
 
-/// Servers that an error offers.
+/// The most servers that an error lists.
 const MOST_CHOICES: usize = 10;
 
-/// A resource, or a template of resources, as clients are shown it.
+/// A resource or a resource template, as listed to clients.
 struct Listed<'a> {
     server: &'a ServerName,
     address: &'a str,
@@ -25,7 +25,7 @@ struct Listed<'a> {
 }
 
 impl Listed<'_> {
-    /// As an element of a list; `is_shared` if other servers may mean something else by the address.
+    /// As an element of a list; `is_shared` if the URI also belongs to another server.
     fn definition(&self, is_shared: bool) -> String {
         let ours = self.address.get(..SCHEME.len());
         let is_ours = ours.is_some_and(|scheme| scheme.eq_ignore_ascii_case(SCHEME));
@@ -39,20 +39,19 @@ impl Listed<'_> {
     }
 }
 
-/// The address of a resource with the name of its server.
+/// The server-qualified URI of a resource.
 fn with_server(server: &ServerName, uri: &str) -> String {
     format!("{SCHEME}{}/{uri}", segment(server))
 }
 
-/// Each choice bears the name of its server.
+/// The error for a URI of several servers; each choice is a server-qualified URI.
 fn ambiguous<'a>(uri: &str, owners: impl Iterator<Item = &'a ServerName>) -> ResolveError {
     let choices = owners.take(MOST_CHOICES).map(|owner| with_server(owner, &clip(uri))).collect();
     ResolveError::Ambiguous { name: clip(uri), choices }
 }
 
 impl Catalog {
-    /// The elements of `resources/list`. An address that several servers have bears the name of its
-    /// server.
+    /// The elements of `resources/list`. A URI that several servers share is server-qualified.
     pub fn resource_definitions(&self) -> Vec<String> {
         let mut rows = Vec::new();
         for listing in self.offered() {
@@ -81,8 +80,8 @@ impl Catalog {
         self.offered().filter(move |other| other.server != listing.server)
     }
 
-    /// The server whose resource is meant, and what that server calls it. Nobody may serve what
-    /// another server claims: then the choice is the caller's.
+    /// The server to which the resource belongs, and the URI on that server. A URI that several
+    /// servers claim is ambiguous, so the caller has to choose.
     pub fn find_resource(
         &self,
         uri: &str,
@@ -111,7 +110,7 @@ impl Catalog {
         }
     }
 
-    /// The server whose template this is, and what that server calls it.
+    /// The server to which the template belongs, and the template on that server.
     pub fn find_template(
         &self,
         template: &str,
@@ -130,7 +129,7 @@ impl Catalog {
         }
     }
 
-    /// Reads an address that bears the name of a server.
+    /// Parses a server-qualified URI.
     fn read_server<'u>(&self, uri: &'u str) -> Result<Option<(ServerName, &'u str)>, ResolveError> {
         let scheme = uri.get(..SCHEME.len()).filter(|head| head.eq_ignore_ascii_case(SCHEME));
         let Some((server, own)) = scheme.and_then(|scheme| uri[scheme.len()..].split_once('/'))

@@ -1,4 +1,4 @@
-//! Rules that cover nothing that is known: a misspelt `deny` protects nothing.
+//! Rules that match no known target: a misspelt `deny` protects nothing.
 
 use hashbrown::HashMap;
 
@@ -9,31 +9,31 @@ use crate::globs::Globs;
 use crate::name::{ServerName, fold};
 use crate::restriction::Restriction;
 
-/// The list that a rule stands in.
+/// The list that contains a rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RuleList {
     Allow,
     Deny,
 }
 
-/// A rule that covers no known tool, resource or prompt.
+/// A rule that matches no known tool, resource or prompt.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unmatched {
     /// The pattern that was probably meant.
     pub nearest: Option<String>,
-    /// Servers that could have what it names, because they were never listed.
+    /// Servers that may have a matching tool, because they were never listed.
     pub not_listed: Vec<ServerName>,
 }
 
 impl Catalog {
-    /// Whether every server is listed, so that a rule which covers nothing is a mistake.
+    /// Whether every server is listed, so that a rule without a match is an error.
     pub fn is_complete(&self) -> bool {
         let listed = |standing, has_listing| standing == Standing::Active && has_listing;
         self.reserved.is_empty()
             && self.shelves.values().all(|it| listed(it.standing, it.listing.is_some()))
     }
 
-    /// `None` if the pattern covers something that is known.
+    /// `None` if the pattern matches a known target.
     pub fn unmatched(&self, list: RuleList, pattern: &str) -> Option<Unmatched> {
         let patterns = [pattern.to_owned()];
         let (allow, deny) = (Globs::new(&patterns), Restriction::new(&patterns));
@@ -49,7 +49,7 @@ impl Catalog {
         Some(Unmatched { nearest, not_listed: self.not_listed_yet() })
     }
 
-    /// The pattern of `deny` because of which this pattern of `allow` allows nothing that is known.
+    /// The pattern of `deny`, if all known tools that this pattern of `allow` matches are denied.
     pub fn denied_throughout(&self, deny: &[String], allow: &str) -> Option<String> {
         if deny.iter().any(|denied| denied == allow) {
             return Some(allow.to_owned());
@@ -62,7 +62,7 @@ impl Catalog {
         denied.all(|other| other.is_some()).then(|| first.to_owned())
     }
 
-    /// Everything that a rule can cover.
+    /// All tools, prompts and resources that a rule can match.
     fn targets(&self) -> Vec<Resolved> {
         let mut targets: Vec<Resolved> = self.all_tools().map(|item| item.resolved()).collect();
         for (server, shelf) in self.shelves.iter().filter(|(_, shelf)| shelf.is_active()) {
@@ -74,7 +74,7 @@ impl Catalog {
         targets
     }
 
-    /// The pattern of a tool or of a server whose name is this but for a slip of the keys.
+    /// The pattern of the tool or server of which this is probably a misspelling.
     fn nearest_pattern(&self, pattern: &str, targets: &[Resolved]) -> Option<String> {
         let mut spelled: HashMap<String, String> = HashMap::new();
         for target in targets {

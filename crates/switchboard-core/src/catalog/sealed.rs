@@ -1,8 +1,8 @@
-//! Files of ours that are whole or nothing: a header line with a checksum, then the content.
+//! Format of our cache and pin files: a header line with a checksum, then the content.
 
 use sha2::{Digest, Sha256};
 
-/// A kind of file: its first two words.
+/// A kind of file, identified by its first two words.
 #[derive(Clone, Copy, Debug)]
 pub struct Seal {
     pub magic: &'static str,
@@ -10,7 +10,7 @@ pub struct Seal {
 }
 
 impl Seal {
-    /// The bytes of a file. Fields stand in the header and hold no blank.
+    /// The bytes of a file. The fields go into the header and contain no spaces.
     pub fn close(self, fields: &[&str], body: &[u8]) -> Vec<u8> {
         let Seal { magic, version } = self;
         let fields = fields.join(" ");
@@ -20,7 +20,7 @@ impl Seal {
         file
     }
 
-    /// The fields and the content of a file that is whole and of this kind.
+    /// The fields and the content of an undamaged file of this kind.
     pub fn open<const N: usize>(self, file: &[u8]) -> Option<([&str; N], &[u8])> {
         let end = file.iter().position(|byte| *byte == b'\n')?;
         let (header, rest) = file.split_at_checked(end)?;

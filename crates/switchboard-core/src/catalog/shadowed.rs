@@ -1,4 +1,4 @@
-//! Names that would be shown as the name of another tool or prompt, or as nothing.
+//! Names that without hidden characters equal another tool's or prompt's name, or are empty.
 
 use std::collections::HashSet;
 
@@ -7,10 +7,10 @@ use super::listing::Prompt;
 use crate::hidden::strip;
 use crate::render::words::{clean_line, visible};
 
-/// As much of a name as is told.
+/// The most bytes of a name in a reason.
 const NAME: usize = 100;
 
-/// Nothing is shown under the name of another; what was left out, each with the reason.
+/// Removes tools and prompts with shadowed names; returns the reason for each.
 pub(super) fn drop_shadowed(entries: &mut Vec<Entry>, prompts: &mut Vec<Prompt>) -> Vec<String> {
     let mut reasons = Vec::new();
     let mut tools = shadowed(entries.iter().map(|entry| entry.name.as_str())).into_iter();
@@ -28,8 +28,8 @@ pub(super) fn drop_shadowed(entries: &mut Vec<Entry>, prompts: &mut Vec<Prompt>)
     reasons
 }
 
-/// Which names are left out: without their hidden characters they are empty, or the name of another.
-/// A name that hides nothing is that of its tool, whatever comes before it in the list.
+/// Which names are shadowed: without their hidden characters they are empty, or the name of
+/// another. A name without hidden characters is never shadowed, wherever it is in the list.
 fn shadowed<'a>(names: impl Iterator<Item = &'a str> + Clone) -> Vec<bool> {
     let mut taken: HashSet<String> =
         names.clone().filter(|name| strip(name) == *name).map(str::to_owned).collect();
@@ -40,14 +40,14 @@ fn shadowed<'a>(names: impl Iterator<Item = &'a str> + Clone) -> Vec<bool> {
     names.map(is_shadowed).collect()
 }
 
-/// Why a tool or a prompt was left out; `kind` is what it is.
+/// Why a tool or prompt was skipped; `kind` is `tool` or `prompt`.
 fn reason(kind: &str, name: &str) -> String {
     let (own, seen) = (visible(name), strip(name));
     let (own, seen) = (clean_line(&own, NAME), clean_line(&seen, NAME));
     if seen.is_empty() {
         return format!("the {kind} `{own}` has a name of invisible characters");
     }
-    format!("the {kind} `{own}` would be shown as another, `{seen}`")
+    format!("the {kind} `{own}` would be shown as `{seen}`, the name of another {kind}")
 }
 
 #[cfg(test)]
@@ -64,9 +64,12 @@ mod tests {
         check(&["re\u{200b}ad", "write"], &[false, false]);
         check(&["re\u{200b}ad", "r\u{e0041}ead", "\u{200b}"], &[false, true, true]);
         check(&["a", "a", "b"], &[false, false, false]);
-        let told = reason("tool", "re\u{200b}ad");
-        assert_eq!(told, "the tool `re\\u{200b}ad` would be shown as another, `read`");
-        let told = reason("tool", "\u{200b}");
-        assert_eq!(told, "the tool `\\u{200b}` has a name of invisible characters");
+        let message = reason("tool", "re\u{200b}ad");
+        assert_eq!(
+            message,
+            "the tool `re\\u{200b}ad` would be shown as `read`, the name of another tool"
+        );
+        let message = reason("tool", "\u{200b}");
+        assert_eq!(message, "the tool `\\u{200b}` has a name of invisible characters");
     }
 }

@@ -1,4 +1,4 @@
-//! The bounded machine details of an answer, for `_meta["switchboard/details"]`.
+//! The machine-readable details of a reply, bounded, for `_meta["switchboard/details"]`.
 
 use super::json::{push_json_string, significant};
 use super::{Block, CallOutput};
@@ -7,7 +7,7 @@ use crate::nesting::shallow;
 /// Bytes that each part of the details may have.
 pub const MAX_PART_BYTES: usize = 16 << 10;
 
-/// What was asked.
+/// The call that the details describe.
 #[derive(Debug, Clone, Copy)]
 pub struct Asked<'d> {
     pub mode: &'d str,
@@ -15,7 +15,7 @@ pub struct Asked<'d> {
     pub tool: &'d str,
 }
 
-/// What went wrong before a server's result could be had.
+/// A failure without a result of the server.
 #[derive(Debug, Clone, Copy)]
 pub struct Fault<'d> {
     pub error_type: ErrorType,
@@ -26,7 +26,7 @@ pub struct Fault<'d> {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ErrorType {
-    /// The server said `isError`.
+    /// A result with `isError`.
     Tool,
     /// The arguments do not fit the schema.
     Validation,
@@ -44,7 +44,7 @@ impl ErrorType {
     }
 }
 
-/// Writes the details of an answer that came from a server, as compact JSON.
+/// Writes the details of a server's result, as compact JSON.
 pub fn of_output(json: &mut String, asked: &Asked<'_>, output: &CallOutput<'_>) {
     open(json, asked);
     json.push_str(",\"mcpResult\":");
@@ -88,7 +88,7 @@ fn push_field(json: &mut String, name: &str, value: &str) {
     push_json_string(json, value);
 }
 
-/// JSON of the server, or how long it is.
+/// JSON of the server, or its length if it is too long.
 fn push_bounded(json: &mut String, part: &str) {
     if part.len() <= MAX_PART_BYTES {
         json.push_str(&shallow(part));
@@ -116,7 +116,7 @@ fn push_data(json: &mut String, output: &CallOutput<'_>) {
     json.push('}');
 }
 
-/// Only objects and lists: a word or a number is a text that happens to be JSON.
+/// Whether a text is a JSON object or array. Other JSON values count as plain text.
 fn is_json(text: &str) -> bool {
     text.len() <= MAX_PART_BYTES
         && text.trim_start().starts_with(['{', '['])

@@ -1,4 +1,4 @@
-//! The shapes of results on the wire, with every value left raw.
+//! The fields of MCP results, with raw JSON values.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 
 use super::Span;
 
-/// Past this, the remaining blocks are shown as one piece of JSON: a block may be 2 bytes long.
+/// Blocks beyond this are shown as one piece of JSON: a block may be as short as 2 bytes.
 const MAX_BLOCKS: usize = 10_000;
 
 #[derive(Deserialize)]
@@ -62,7 +62,7 @@ pub(super) struct ResourceFields<'a> {
     pub(super) blob: Option<&'a RawValue>,
 }
 
-/// A JSON array, read up to a number of items; of the rest, only where it stands.
+/// A JSON array with its first items, and the first and last of the remaining ones.
 #[derive(Default)]
 pub(super) struct Items<'a> {
     pub(super) first: Vec<&'a RawValue>,

@@ -1,4 +1,4 @@
-//! Keeps the text of a result within a budget: head, tail, and an id under which the whole can be read.
+//! Caps the text of a result: head, tail, and the id of the stored result.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use super::lines::Lines;
 use super::{Block, CallOutput};
 use crate::render::words;
 
-/// How much text one answer may have.
+/// The size limits of the text of one reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     pub max_bytes: usize,
@@ -19,10 +19,10 @@ impl Limits {
     pub const DEFAULT: Limits = Limits { max_bytes: 51_200, max_lines: 2_000 };
     pub const OFF: Limits = Limits { max_bytes: usize::MAX, max_lines: usize::MAX };
 
-    /// Below this there is no room for the three lines that say what was left out.
+    /// The least workable limits: the three lines about omitted text need this much.
     pub const LEAST: Limits = Limits { max_bytes: 480, max_lines: 5 };
 
-    /// The default made smaller for a host that would cut it; what a user chose stays.
+    /// The default, reduced to the host's own limit. A limit that the user set stays.
     #[must_use]
     pub fn fitted(self, host_bytes: Option<usize>) -> Limits {
         match host_bytes {
@@ -52,14 +52,14 @@ impl Default for Limits {
     }
 }
 
-/// An output that is known to fit, or the plan to make it fit.
+/// An output within the limits, or one that must be capped.
 #[derive(Debug)]
 pub enum Guarded<'a> {
     Within(CallOutput<'a>),
     Over(Capped<'a>),
 }
 
-/// An output that is too long. The engine stores [`whole`](Capped::whole) under an id.
+/// An output over the limits. The engine stores [`whole`](Capped::whole) under an id.
 #[derive(Debug)]
 pub struct Capped<'a> {
     output: CallOutput<'a>,
@@ -67,21 +67,21 @@ pub struct Capped<'a> {
     limits: Limits,
 }
 
-/// All that can be read of an output later on.
+/// The stored form of an output.
 #[derive(Debug)]
 pub struct Whole {
-    /// As it would have been shown.
+    /// The text without a cap.
     pub text: String,
     json: Json,
 }
 
-/// What a filter works on.
+/// The JSON on which a filter runs.
 #[derive(Debug)]
 enum Json {
     None,
-    /// The text.
+    /// The same as the text.
     Text,
-    /// It says more than the text, or less.
+    /// Different from the text.
     Beside(String),
 }
 
@@ -96,7 +96,7 @@ impl Whole {
         Whole { text: text.into_owned(), json }
     }
 
-    /// A text of ours.
+    /// A text by Switchboard.
     pub fn of_text(text: String) -> Whole {
         Whole { text, json: Json::None }
     }
@@ -114,7 +114,7 @@ impl Whole {
         }
     }
 
-    /// The JSON, where it is not the text.
+    /// The JSON, if it differs from the text.
     pub fn json_beside(&self) -> Option<&str> {
         match &self.json {
             Json::None | Json::Text => None,
@@ -123,7 +123,8 @@ impl Whole {
     }
 }
 
-/// Limits below [`Limits::LEAST`] count as those. Images and sounds are bounded when mapped.
+/// Caps the output. Smaller limits than [`Limits::LEAST`] are raised. Images and audio are bounded
+/// when mapped.
 pub fn guard<'a>(output: CallOutput<'a>, limits: &Limits) -> Guarded<'a> {
     let limits = limits.workable();
     if surely_within(&output, &limits) {
@@ -166,7 +167,8 @@ impl<'a> Capped<'a> {
     }
 }
 
-/// Decides from the escaped text: no character is longer unescaped, and each `\n` has a backslash.
+/// Whether the output is within the limits, judged by the escaped text: unescaping only shortens
+/// it, and each escaped `\n` has a backslash.
 fn surely_within(output: &CallOutput<'_>, limits: &Limits) -> bool {
     let (mut bytes, mut lines) = (0, 0);
     for block in &output.blocks {
@@ -187,23 +189,23 @@ fn surely_within(output: &CallOutput<'_>, limits: &Limits) -> bool {
             return false;
         }
         let size = head.len() + body.len();
-        // A line break takes a byte: a short text is not worth counting.
+        // A line break takes a byte, so a short text need not be counted.
         let short = size <= limits.max_lines / 8;
         lines += 1 + if short { size } else { count(head, b'\n') + count(&body, newline) };
     }
     lines <= limits.max_lines
 }
 
-/// `whole` with its middle left out, and the line that says how to read it.
+/// `whole` without its middle, and a line about how to read the rest.
 fn shortened(whole: &str, limits: &Limits, id: &str, remedy: &str) -> String {
-    /// What the line in the middle may take.
+    /// The most bytes of the line in the middle.
     const MARKER_BYTES: usize = 110;
     let lines = Lines::of(whole, limits);
     let (count, size) = (words::plural(lines.count(), "line"), words::bytes(whole.len()));
-    // Hosts that cut an answer keep its beginning: the id stands there, too.
+    // Hosts that truncate a result keep its beginning, so the id is there, too.
     let top = format!("[result: {id} · {count} · {size}]");
     let foot = format!("[result: {id} · {count} · {size} · read more with {remedy}]");
-    // Three lines of ours, four line breaks.
+    // Our three lines and four line breaks.
     let ours = top.len() + foot.len() + MARKER_BYTES + 4;
     let bytes = limits.max_bytes.saturating_sub(ours);
     let line_breaks = limits.max_lines.saturating_sub(3);
@@ -227,7 +229,7 @@ fn shortened(whole: &str, limits: &Limits, id: &str, remedy: &str) -> String {
     format!("{top}\n{head}\n{left_out}\n{tail}\n{foot}")
 }
 
-/// The longest beginning in the budget; whole lines, unless that would waste half of it.
+/// The longest beginning within the limits; whole lines, unless that would waste half of it.
 fn head(text: &str, max_bytes: usize, max_lines: usize) -> &str {
     let (fits, rest) = text.split_at(text.floor_char_boundary(max_bytes));
     if let Some((end, _)) = fits.match_indices('\n').nth(max_lines.saturating_sub(1)) {
@@ -242,7 +244,7 @@ fn head(text: &str, max_bytes: usize, max_lines: usize) -> &str {
     }
 }
 
-/// The longest end in the budget; whole lines, unless that would waste half of it.
+/// The longest end within the limits; whole lines, unless that would waste half of it.
 fn tail(text: &str, max_bytes: usize, max_lines: usize) -> &str {
     let start = text.ceil_char_boundary(text.len().saturating_sub(max_bytes));
     let (before, fits) = text.split_at(start);
@@ -258,14 +260,14 @@ fn tail(text: &str, max_bytes: usize, max_lines: usize) -> &str {
     }
 }
 
-/// A line break at the end ends the last line and begins none.
+/// The number of lines; a trailing line break does not begin another line.
 pub(super) fn line_count(text: &str) -> usize {
     let open_end = !text.is_empty() && !text.ends_with('\n');
     count(text, b'\n') + usize::from(open_end)
 }
 
 fn count(text: &str, wanted: u8) -> usize {
-    // The compiler reads many bytes at a time when the sum fits in one; results have megabytes.
+    // Sums that fit into a byte are vectorized; results have megabytes.
     let count = |chunk: &[u8]| chunk.iter().map(|&byte| u8::from(byte == wanted)).sum::<u8>();
     text.as_bytes().chunks(usize::from(u8::MAX)).map(|chunk| usize::from(count(chunk))).sum()
 }

@@ -1,4 +1,4 @@
-//! JSON strings and white space on raw text, without a tree.
+//! JSON strings and white space in raw text, without parsing it into values.
 
 use std::borrow::Cow;
 use std::io;
@@ -11,7 +11,7 @@ pub fn is_json(text: &str) -> bool {
     values.peek().is_some() && values.all(|value| value.is_ok())
 }
 
-/// The content of a JSON string that stands between its quotes.
+/// The decoded content of a JSON string with its quotes.
 pub(super) fn unescaped(quoted: &str) -> Cow<'_, str> {
     let inner = between_quotes(quoted);
     if !inner.contains('\\') {
@@ -26,11 +26,11 @@ pub(super) fn between_quotes(quoted: &str) -> &str {
     quoted.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')).unwrap_or(quoted)
 }
 
-/// Decodes straight into `out`: serde_json would hold a second copy while it decodes, and refuses
-/// half a surrogate pair, which servers that cut their own output do send.
+/// Decodes directly into `out`. `serde_json` would need a second copy, and rejects an unpaired
+/// surrogate, which servers that truncate their output do send.
 pub(crate) fn push_unescaped(quoted: &str, out: &mut String) {
     let mut rest = between_quotes(quoted);
-    // Escapes only shrink. A long text is then moved once, not at each doubling.
+    // Unescaping only shortens, so one allocation is enough.
     out.reserve(rest.len());
     while let Some((plain, escaped)) = rest.split_once('\\') {
         out.push_str(plain);
@@ -54,7 +54,7 @@ pub(crate) fn push_unescaped(quoted: &str, out: &mut String) {
     out.push_str(rest);
 }
 
-/// The character behind `\u`, and what follows it. Half a surrogate pair becomes U+FFFD.
+/// The character of a `\u` escape, and the rest. An unpaired surrogate becomes U+FFFD.
 fn decode_unit(text: &str) -> (char, &str) {
     let unit = |text: &str| u32::from_str_radix(text.get(..4)?, 16).ok();
     let Some(first) = unit(text) else {
@@ -85,7 +85,7 @@ pub fn push_json_string(out: &mut String, text: &str) {
         }
     }
     out.reserve(text.len() + 2);
-    // Nearly every name and most texts hold nothing to escape.
+    // Nearly all names and most texts need no escapes.
     if !text.bytes().any(|byte| byte < b' ' || byte == b'"' || byte == b'\\') {
         out.push('"');
         out.push_str(text);

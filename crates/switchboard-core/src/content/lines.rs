@@ -1,13 +1,14 @@
-//! The lines by which a stored text is read on: one that is too long for that counts as several.
+//! Numbers the lines of a stored text; an overlong line counts as several.
 
 use std::ops::Range;
 
 use super::guard::Limits;
 
-/// Bytes of a line. JSON without line breaks has lines of megabytes, and each of them can be read.
+/// The most bytes of a line. JSON without line breaks has lines of megabytes, which must be
+/// readable.
 const LONGEST: usize = 2_000;
 
-/// The lines of a text, under limits that leave room for any one of them.
+/// The lines of a text, each short enough for the limits.
 #[derive(Clone, Copy)]
 pub(super) struct Lines<'t> {
     text: &'t str,
@@ -19,7 +20,7 @@ impl<'t> Lines<'t> {
         Lines { text, longest: LONGEST.min(limits.workable().max_bytes / 4) }
     }
 
-    /// Where each line stands, without its line break.
+    /// The range of each line, without its line break.
     pub(super) fn spans(self) -> impl Iterator<Item = Range<usize>> {
         let mut start = 0;
         self.text.split_terminator('\n').flat_map(move |line| {
@@ -33,12 +34,12 @@ impl<'t> Lines<'t> {
         self.spans().count()
     }
 
-    /// The line in which a byte stands.
+    /// The number of the line that contains a byte.
     pub(super) fn at(self, byte: usize) -> usize {
         self.spans().take_while(|line| line.start <= byte).count().saturating_sub(1)
     }
 
-    /// What counts as lines of a whole one.
+    /// Splits an overlong line into pieces that count as lines.
     pub(super) fn pieces(self, line: &'t str) -> impl Iterator<Item = Range<usize>> + 't {
         let mut next = Some(0);
         std::iter::from_fn(move || {

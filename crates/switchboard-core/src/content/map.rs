@@ -1,4 +1,4 @@
-//! Reads a server's result and decides what each block becomes.
+//! Maps the result of a server to blocks.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -12,11 +12,11 @@ use super::structured::{say_together, says};
 use super::{Block, MediaSpan, Span};
 use crate::render::words;
 
-/// Past these, images are counted, not shown: a host would refuse the whole answer.
+/// Images beyond these limits are counted, not shown: a host would reject the whole result.
 pub(super) const MAX_IMAGES: usize = 32;
 pub(super) const MAX_IMAGE_BYTES: usize = 10 << 20;
 
-/// Stands for a result that says nothing.
+/// Shown for an empty result.
 pub(super) const NOTHING: &str = "(empty result)";
 
 const MAX_URI_CHARS: usize = 1_024;
@@ -33,7 +33,7 @@ pub(super) struct Mapped {
 
 pub(super) fn call(raw: &str) -> Mapped {
     let fields = serde_json::from_str::<CallFields<'_, Items<'_>>>(raw).or_else(|_| {
-        // Read again with any JSON as `content`.
+        // Parse again with any JSON as `content`.
         serde_json::from_str::<CallFields<'_, &RawValue>>(raw).map(CallFields::with_odd_content)
     });
     let Ok(fields) = fields else {
@@ -57,13 +57,13 @@ pub(super) fn call(raw: &str) -> Mapped {
 
 pub(super) fn resource(raw: &str) -> Mapped {
     #[derive(Deserialize)]
-    struct Fields<'a> {
+    struct ResourceResult<'a> {
         #[serde(borrow)]
         contents: Items<'a>,
         #[serde(borrow, rename = "_meta")]
         meta: Option<&'a RawValue>,
     }
-    let Ok(fields) = serde_json::from_str::<Fields<'_>>(raw) else {
+    let Ok(fields) = serde_json::from_str::<ResourceResult<'_>>(raw) else {
         return unreadable(raw);
     };
     let mut mapper = Mapper::new(raw);
@@ -82,26 +82,26 @@ pub(super) fn resource(raw: &str) -> Mapped {
 
 pub(super) fn prompt(raw: &str) -> Mapped {
     #[derive(Deserialize)]
-    struct Fields<'a> {
+    struct PromptResult<'a> {
         #[serde(borrow)]
         messages: Items<'a>,
         #[serde(borrow, rename = "_meta")]
         meta: Option<&'a RawValue>,
     }
     #[derive(Deserialize)]
-    struct Message<'a> {
+    struct PromptMessage<'a> {
         #[serde(borrow)]
         role: Cow<'a, str>,
         #[serde(borrow)]
         content: &'a RawValue,
     }
-    let Ok(fields) = serde_json::from_str::<Fields<'_>>(raw) else {
+    let Ok(fields) = serde_json::from_str::<PromptResult<'_>>(raw) else {
         return unreadable(raw);
     };
     let mut mapper = Mapper::new(raw);
     let several = fields.messages.first.len() > 1;
     mapper.each(&fields.messages, |mapper, item| {
-        let Ok(message) = serde_json::from_str::<Message<'_>>(item.get()) else {
+        let Ok(message) = serde_json::from_str::<PromptMessage<'_>>(item.get()) else {
             mapper.blocks.push(Block::Json(Span::within(raw, item.get())));
             return;
         };
@@ -122,7 +122,7 @@ pub(super) fn omitted(uri: &str, mime: &str, reason: &dyn fmt::Display) -> Strin
     format!("[Resource: {uri}]\nBinary content omitted: {reason}\nMIME type: {mime}")
 }
 
-/// How the file of a blob of this type ends.
+/// The file extension for a MIME type.
 pub(super) fn extension(mime: &str) -> &'static str {
     let essence = mime.split(';').next().unwrap_or_default().trim();
     match essence.to_ascii_lowercase().as_str() {
@@ -149,7 +149,7 @@ pub(super) fn extension(mime: &str) -> &'static str {
     }
 }
 
-/// A result that is no object, or has a field twice, is shown whole.
+/// A malformed result, such as one that is no object or has a duplicate field, is shown as JSON.
 fn unreadable(raw: &str) -> Mapped {
     let all = Span { start: 0, end: raw.len() };
     let blocks = vec![Block::Json(all)];
@@ -190,7 +190,7 @@ impl<'r> Mapper<'r> {
         }
     }
 
-    /// `None` for a type that is unknown or lacks what makes it one.
+    /// `None` for an unknown type, or if a required field is missing.
     fn known(&self, fields: &BlockFields<'_>, json: Span) -> Option<Block> {
         match fields.kind.as_ref() {
             "text" => {
@@ -246,13 +246,13 @@ impl<'r> Mapper<'r> {
             self.image_bytes += data.len();
             self.blocks.push(Block::Image(image));
         } else {
-            // A model's API refuses the whole conversation over one such image.
+            // One such image makes the model's API reject the whole conversation.
             let note = format!("[Image content: {}]\nOmitted: not valid base64", image.mime);
             self.blocks.push(Block::Aside(note));
         }
     }
 
-    /// Shows `structuredContent` as text unless a text block says the same.
+    /// Shows `structuredContent` as text, unless the text blocks contain the same.
     fn structured(&mut self, json: &str) {
         let texts = self.blocks.iter().filter_map(|block| match block {
             Block::Text { text, .. } => Some(text.of(self.raw)),

@@ -1,4 +1,4 @@
-//! What a server answered: the blocks of a result, as they came or as text for a model.
+//! The result of a server: its blocks, unchanged or as text for a model.
 
 pub mod details;
 mod fields;
@@ -29,27 +29,28 @@ use crate::render::words::plural;
 /// Bytes that one stored blob may have.
 pub const MAX_BLOB_BYTES: usize = 10 << 20;
 
-/// Stands for the output of a filter that gave none.
+/// Shown for a filter without output.
 const NOTHING_SELECTED: &str = "(select gave nothing)";
 
 /// The result of a `tools/call`, `resources/read` or `prompts/get`, mapped to blocks.
 ///
-/// It keeps the server's JSON and points into it: a text or image block goes out with the bytes it
-/// came with, unknown fields included, and a small result is never parsed into a tree.
+/// It keeps the server's JSON and points into it: a text or image block is passed on unchanged,
+/// with unknown fields, and a small result is never parsed into values.
 #[derive(Debug, Clone)]
 pub struct CallOutput<'a> {
-    /// The whole result, without line breaks between its tokens: any part of it fits in a frame.
+    /// The whole result, without line breaks between its tokens, so that any part fits into a
+    /// frame.
     raw: Cow<'a, str>,
     blocks: Vec<Block>,
     structured: Option<Span>,
     content: Option<Span>,
     meta: Option<Span>,
     is_error: bool,
-    /// What a filter made of it.
+    /// The output of a filter.
     selected: Option<Box<str>>,
 }
 
-/// One block as a face sees it.
+/// One block, as faces get it.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Part<'o> {
     Text(Cow<'o, str>),
@@ -57,7 +58,7 @@ pub enum Part<'o> {
     Audio(Media<'o>),
 }
 
-/// An image or a sound.
+/// An image or audio.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Media<'o> {
     /// Cleaned and bounded.
@@ -66,10 +67,10 @@ pub struct Media<'o> {
     pub data: Cow<'o, str>,
 }
 
-/// How a host gets a kind of block that is no text.
+/// How a host gets an image or audio block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MediaForm {
-    /// As it is.
+    /// Unchanged.
     Native,
     /// As a note that names a private file.
     Stored,
@@ -78,7 +79,7 @@ pub enum MediaForm {
 /// How a host gets results.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ResultForm {
-    /// Bytes of text that reach the model whole; `None` where the host cuts nothing.
+    /// Bytes of text that reach the model uncut; `None` if the host cuts nothing.
     pub max_bytes: Option<usize>,
     pub images: MediaForm,
     pub audio: MediaForm,
@@ -96,14 +97,14 @@ impl Default for ResultForm {
     }
 }
 
-/// What becomes of the white space in a text that is JSON.
+/// The treatment of white space in text blocks that are JSON.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Spacing {
     Compact,
     AsWritten,
 }
 
-/// Something that belongs into a private file before the output is shown.
+/// A block that must be stored in a private file before the output is shown.
 #[derive(Debug)]
 pub struct Spill<'o> {
     /// Which block to [`settle`](CallOutput::settle).
@@ -114,7 +115,7 @@ pub struct Spill<'o> {
     data: Cow<'o, str>,
 }
 
-/// What became of a [`Spill`].
+/// The outcome of storing a [`Spill`].
 #[derive(Clone, Copy)]
 pub enum Settled<'p> {
     SavedTo(&'p str),
@@ -131,7 +132,7 @@ pub enum BlobError {
 }
 
 impl<'a> CallOutput<'a> {
-    /// Maps the result of `tools/call`, which is JSON of any shape: what is odd is shown as it is.
+    /// Maps the result of `tools/call`. Malformed parts are shown as JSON.
     pub fn of_call(raw: impl Into<Cow<'a, str>>) -> CallOutput<'a> {
         CallOutput::mapped(raw.into(), map::call)
     }
@@ -148,7 +149,7 @@ impl<'a> CallOutput<'a> {
 
     fn mapped(raw: Cow<'a, str>, map: fn(&str) -> map::Mapped) -> CallOutput<'a> {
         // JSON has line breaks only between tokens. A frame of stdio may have none at all.
-        // Without an early exit the compiler reads many bytes at a time.
+        // A fold without early exit is vectorized.
         let is_broken = |seen, byte| seen | (byte == b'\n') | (byte == b'\r');
         let raw = if raw.bytes().fold(false, is_broken) {
             Cow::Owned(raw.replace(['\n', '\r'], " "))
@@ -173,8 +174,8 @@ impl<'a> CallOutput<'a> {
         self.structured.map(|span| span.of(&self.raw))
     }
 
-    /// Takes the white space out of texts that are JSON. A resource is a document and stays as it
-    /// is, and so does what the server itself calls a text: the content of a file, to be edited.
+    /// Removes white space from texts that are JSON. A resource stays unchanged, and so does a
+    /// string in `structuredContent`: it may be the content of a file to be edited.
     pub fn compact(&mut self) {
         if self.is_text() {
             return;
@@ -182,27 +183,28 @@ impl<'a> CallOutput<'a> {
         for block in &mut self.blocks {
             let Block::Text { json: Some(_), text, compact, .. } = block else { continue };
             let quoted = text.of(&self.raw);
-            // Most texts are no JSON, and need not be decoded to see that.
+            // Most texts are not JSON, which shows without decoding.
             if between_quotes(quoted).starts_with(['{', '[', ' ', '\\']) {
                 *compact = compacted(&unescaped(quoted));
             }
         }
     }
 
-    /// Whether `structuredContent` is nothing but a text in an envelope.
+    /// Whether `structuredContent` is an object whose only field is a string.
     fn is_text(&self) -> bool {
         self.structured().and_then(structured::enclosed_text).is_some()
     }
 
-    /// What a filter works on: `structuredContent`, or else the text, if that is JSON. A text in an
-    /// envelope is shown without it, so the filter works on what is shown.
+    /// The JSON on which a filter runs: `structuredContent`, or else the text, if that is JSON. A
+    /// string in a single-field object is shown without the object, so the filter also runs on the
+    /// string.
     pub fn json(&self) -> Option<Cow<'_, str>> {
         let shown = if self.is_text() { self.text_json() } else { None };
         shown.or_else(|| self.structured().map(Cow::Borrowed)).or_else(|| self.text_json())
     }
 
     fn text_json(&self) -> Option<Cow<'_, str>> {
-        // Neither what we wrote nor what stands above an embedded resource is of the result.
+        // Our notes and the headings of embedded resources are not part of the result.
         let mut bodies = self.blocks.iter().filter_map(|block| block.body(&self.raw));
         let mut text = bodies.next()?;
         for body in bodies {
@@ -213,7 +215,7 @@ impl<'a> CallOutput<'a> {
         is_json(&text).then_some(text)
     }
 
-    /// The same result with what a filter gave in place of its texts.
+    /// The same result with the output of a filter in place of its texts.
     #[must_use]
     pub fn select(self, text: String) -> CallOutput<'a> {
         let shown = text.trim_end_matches('\n');
@@ -223,7 +225,7 @@ impl<'a> CallOutput<'a> {
         CallOutput { selected: Some(text.into()), ..output }
     }
 
-    /// What no filter works on: images, sounds, and what became of them and of blobs.
+    /// Only the blocks on which no filter runs: images, audio, blobs, and the notes in their place.
     #[must_use]
     pub fn without_text(mut self) -> CallOutput<'a> {
         self.blocks.retain(|block| match block {
@@ -233,13 +235,13 @@ impl<'a> CallOutput<'a> {
         self
     }
 
-    /// What a filter gave, whole.
+    /// The whole output of the filter.
     pub fn selected(&self) -> Option<&str> {
         self.selected.as_deref()
     }
 
-    /// How many hidden characters there are in it, for [`CallOutput::mark_hidden`]. A filter gives
-    /// text of its own: it decodes the escapes of JSON inside of a string, and can write any character.
+    /// How many hidden characters it contains, for [`CallOutput::mark_hidden`]. The output of a
+    /// filter is checked itself: the filter decodes JSON escapes, and can write any character.
     pub fn hidden_characters(&self) -> usize {
         let hidden = match &self.selected {
             Some(selected) => hidden::find(selected),
@@ -248,14 +250,14 @@ impl<'a> CallOutput<'a> {
         hidden.map_or(0, |hidden| hidden.in_data())
     }
 
-    /// Says that there are hidden characters. They stay: what a server gives is data.
+    /// Adds a note about hidden characters. They are not removed: a result is data.
     pub fn mark_hidden(&mut self, characters: usize) {
         if characters > 0 {
             self.note(format!("[{} in this result]", plural(characters, "hidden character")));
         }
     }
 
-    /// Adds a line of ours.
+    /// Adds a line by Switchboard.
     pub fn note(&mut self, line: String) {
         self.blocks.push(Block::Note(line));
     }
@@ -295,7 +297,7 @@ impl<'a> CallOutput<'a> {
         Cow::Owned(joined)
     }
 
-    /// What to write to files and [`settle`](CallOutput::settle), before [`guard::guard`].
+    /// The blocks to store in files and [`settle`](CallOutput::settle), before [`guard::guard`].
     pub fn spills(&self, form: &ResultForm) -> Vec<Spill<'_>> {
         let mut spills = Vec::new();
         for (index, block) in self.blocks.iter().enumerate() {
@@ -316,7 +318,7 @@ impl<'a> CallOutput<'a> {
         spills
     }
 
-    /// Replaces the block of a [`Spill`] by the note of what became of it.
+    /// Replaces the block of a [`Spill`] by a note about the outcome.
     pub fn settle(&mut self, block: usize, settled: Settled<'_>) {
         let Some(block) = self.blocks.get_mut(block) else {
             return;
@@ -353,7 +355,7 @@ impl<'a> CallOutput<'a> {
         out.push(']');
     }
 
-    /// Appends what is in that array, behind what is in it already.
+    /// Appends the elements of that array to an array that may have elements already.
     pub fn write_blocks(&self, out: &mut String) {
         for block in &self.blocks {
             if !out.ends_with('[') {
@@ -365,20 +367,19 @@ impl<'a> CallOutput<'a> {
 }
 
 impl CallOutput<'_> {
-    /// The same for an error: its text begins with `head`, and where there is none, `otherwise`
-    /// stands for it.
+    /// The same for an error: its text begins with `head`. Without a text, `otherwise` is used.
     pub fn write_error_content(&self, out: &mut String, head: &str, otherwise: &str) {
-        let speaks = |block: &&Block| {
+        let has_text = |block: &&Block| {
             let text = block.text(&self.raw);
             !block.is_media() && !text.trim().is_empty() && text != map::NOTHING
         };
-        let first = self.blocks.iter().find(speaks);
+        let first = self.blocks.iter().find(has_text);
         out.push('[');
         if first.is_none() {
             push_text_block(out, &format!("{head}{otherwise}"));
         }
         let mut headed = first.is_none();
-        for block in self.blocks.iter().filter(|block| block.is_media() || speaks(block)) {
+        for block in self.blocks.iter().filter(|block| block.is_media() || has_text(block)) {
             if !out.ends_with("[") {
                 out.push(',');
             }
@@ -409,7 +410,7 @@ impl Spill<'_> {
         if bytes.len() > MAX_BLOB_BYTES { Err(BlobError::TooLarge) } else { Ok(bytes) }
     }
 
-    /// All bytes. Line breaks and missing padding are forgiven; some encoders write them.
+    /// All bytes. Line breaks and missing padding, as from some encoders, are accepted.
     pub fn decode_whole(&self) -> Result<Vec<u8>, BlobError> {
         const FORGIVING: GeneralPurpose = GeneralPurpose::new(
             &STANDARD,
@@ -435,7 +436,7 @@ struct Span {
 }
 
 impl Span {
-    /// Where `part`, which was borrowed from `raw`, stands in it.
+    /// The range of `part` in `raw`, from which it is borrowed.
     fn within(raw: &str, part: &str) -> Span {
         let start = part.as_ptr().addr().wrapping_sub(raw.as_ptr().addr());
         Span { start, end: start.wrapping_add(part.len()) }
@@ -448,19 +449,19 @@ impl Span {
 
 #[derive(Debug, Clone)]
 enum Block {
-    /// A JSON string of the server, behind a `head` of ours.
+    /// A JSON string of the server, behind our `head`.
     Text {
-        /// The whole block, where it passes as it came.
+        /// The whole block, if it is passed on unchanged.
         json: Option<Span>,
         head: String,
         /// With its quotes and escapes.
         text: Span,
-        /// What is shown in its place: the same JSON in fewer bytes.
+        /// The same JSON in fewer bytes, shown instead.
         compact: Option<Box<str>>,
     },
-    /// Text of ours.
+    /// Text by Switchboard.
     Note(String),
-    /// The same, in place of something that is no text.
+    /// The same, in place of a block that is not text.
     Aside(String),
     /// JSON of the server, shown as text.
     Json(Span),
@@ -475,7 +476,7 @@ enum Block {
 
 #[derive(Debug, Clone)]
 struct MediaSpan {
-    /// The whole block, where it passes as it came.
+    /// The whole block, if it is passed on unchanged.
     json: Option<Span>,
     mime: String,
     /// With its quotes and escapes.
@@ -527,7 +528,7 @@ impl Block {
         }
     }
 
-    /// The words of the server alone.
+    /// The text of the server, without ours.
     fn body<'o>(&'o self, raw: &'o str) -> Option<Cow<'o, str>> {
         match self {
             Block::Text { compact: Some(compact), .. } => Some(Cow::Borrowed(compact)),
@@ -563,7 +564,7 @@ impl Block {
         match self {
             Block::Text { json: Some(json), compact: None, .. } => out.push_str(json.of(raw)),
             Block::Text { json: Some(json), text, compact: Some(compact), .. } => {
-                // Its other fields pass as they came.
+                // Its other fields are passed on unchanged.
                 out.push_str(Span { start: json.start, end: text.start }.of(raw));
                 push_json_string(out, compact);
                 out.push_str(Span { start: text.end, end: json.end }.of(raw));

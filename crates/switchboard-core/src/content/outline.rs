@@ -1,4 +1,4 @@
-//! What a filter can go on: the outermost shape of some JSON, in a few words.
+//! Describes the outermost shape of JSON in a few words, as a help for writing a filter.
 
 use std::collections::BTreeMap;
 
@@ -7,11 +7,11 @@ use serde::de::IgnoredAny;
 
 use crate::render::words::clean_line;
 
-/// Names of an object that are told, and characters of each.
+/// The most keys of an object that are listed, and the most characters of each.
 const MOST_NAMES: usize = 8;
 const LONGEST_NAME: usize = 40;
 
-/// `an object with: issues, total`, or `a list of 3`; of several values, the first one.
+/// Such as `an object with: issues, total`, or `a list of 3`. Of several values, the first one.
 pub fn outline(json: &str) -> Option<String> {
     let mut input = serde_json::Deserializer::from_str(json);
     Some(match json.trim_start().chars().next()? {

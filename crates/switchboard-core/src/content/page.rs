@@ -1,4 +1,4 @@
-//! Reads a stored text by lines: a page of it, or the lines that match a pattern.
+//! Pages of a stored text: a range of its lines, or the lines that match a pattern.
 
 use super::guard::Limits;
 use super::lines::Lines;
@@ -9,7 +9,7 @@ use crate::render::words;
 /// Which lines of a stored text to read.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Window {
-    /// How many lines of the text to pass over.
+    /// How many lines to skip.
     pub offset: usize,
     /// How many lines to show, at most.
     pub limit: Option<usize>,
@@ -19,12 +19,12 @@ pub struct Window {
 #[derive(Debug, PartialEq, Eq)]
 pub struct Page {
     pub body: String,
-    /// Which part it is, and how to go on.
+    /// Which part it is, and the next offset.
     pub foot: String,
     /// Lines of the text, or matches from the offset on.
     pub total: usize,
     pub shown: usize,
-    /// The offset of what comes next.
+    /// The offset of the next page.
     pub next: Option<usize>,
 }
 
@@ -35,7 +35,7 @@ impl Page {
     }
 }
 
-/// What the foot may take, with its line break.
+/// The most bytes of the foot, with its line break.
 const FOOT_BYTES: usize = 200;
 
 /// The lines of `text` in `window`, as many as `limits` allow.
@@ -51,7 +51,7 @@ pub fn page(text: &str, window: Window, limits: &Limits) -> Page {
         if shown == 0 {
             part = line.start..line.start;
         }
-        // From where the last line ended, so that its line break counts, if there is one.
+        // From the end of the last line, so that its line break counts, if there is one.
         if room.take(line.end - part.end) {
             part.end = line.end;
             shown += 1;
@@ -77,7 +77,7 @@ pub fn grep(text: &str, pattern: &Pattern, window: Window, limits: &Limits) -> P
     let (mut count, mut matches, mut shown, mut next) = (0, 0, 0, None);
     let mut body = String::new();
     for line in text.split_terminator('\n') {
-        // In the whole of it, since a match may lie across two pieces.
+        // Matched on the whole line, because a match may span two pieces.
         let mut found = pattern.match_from(line, 0);
         for piece in lines.pieces(line) {
             let index = count;
@@ -110,8 +110,8 @@ pub fn grep(text: &str, pattern: &Pattern, window: Window, limits: &Limits) -> P
     Page { foot: foot(&place, next, &body), body, total: matches, shown, next }
 }
 
-/// The hidden characters of a part are counted with it: what the whole result said of them may be out
-/// of sight by now.
+/// Counts the hidden characters of each part: the note of the whole result may no longer be
+/// visible.
 fn foot(place: &str, next: Option<usize>, body: &str) -> String {
     let next = next.map(|next| format!(" · next offset: {next}")).unwrap_or_default();
     let hidden = hidden::find(body).map(|hidden| hidden.in_data()).filter(|count| *count > 0);
@@ -120,7 +120,7 @@ fn foot(place: &str, next: Option<usize>, body: &str) -> String {
     format!("[{place}{next}{}]", hidden.unwrap_or_default())
 }
 
-/// The line, or what stands around the match in one that counts as several.
+/// The line, or for an overlong line the text around the match.
 fn excerpt(line: &str, found: usize, longest: usize) -> String {
     if line.len() <= longest {
         return line.to_owned();
@@ -132,7 +132,7 @@ fn excerpt(line: &str, found: usize, longest: usize) -> String {
     format!("{left}{}{right}", line.get(start..end).unwrap_or_default())
 }
 
-/// How much a page may still take.
+/// The room that is left on a page.
 struct Room {
     bytes: usize,
     lines: usize,
@@ -147,7 +147,7 @@ impl Room {
         }
     }
 
-    /// Whether there was room for one more line.
+    /// Takes room for one more line; false if there is none.
     fn take(&mut self, bytes: usize) -> bool {
         if self.lines == 0 || bytes > self.bytes {
             return false;
@@ -243,7 +243,7 @@ mod tests {
     #[test]
     fn grep_shows_what_surrounds_each_match_in_a_giant_line() {
         let gap = "é".repeat(8_500);
-        // One of them lies across two pieces.
+        // One of them spans two pieces.
         let text = format!("{gap}NEEDLE{}NEEDLE{gap}", "x".repeat(2_991));
         let pattern = Pattern::compile("NEEDLE", Case::Matters).unwrap();
         let found = grep(&text, &pattern, Window::default(), &Limits::DEFAULT);

@@ -1,4 +1,4 @@
-//! Decides whether a text block already tells what `structuredContent` holds.
+//! Decides whether text blocks already contain the data of `structuredContent`.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -9,24 +9,24 @@ use serde_json::value::RawValue;
 use super::json::{significant, unescaped};
 use crate::exact::{Numbers, is_kept};
 
-/// Two JSON texts that differ in more than white space are compared as values up to this size.
+/// The largest JSON texts that are compared as values.
 const MAX_COMPARED_BYTES: usize = 1 << 20;
 
-/// Whether a text block (with its quotes) already tells what `structuredContent` holds.
+/// Whether a text block (with its quotes) contains the data of `structuredContent`.
 pub(super) fn says(quoted: &str, json: &str) -> bool {
-    // Indentation and escapes make a text longer, but not without end.
+    // Indentation and escapes make a text longer only by a bounded factor.
     if quoted.len() > json.len() * 16 + 1_024 || json.len() > quoted.len() * 2 + 64 {
         return false;
     }
     let text = unescaped(quoted);
-    // A number or a word alone does not say what its name says.
+    // A bare number or boolean is not enough without its key.
     let inner =
         only(json).filter(|(name, value)| *name == "result" || value.starts_with(['"', '{', '[']));
-    tells(&text, json) || inner.is_some_and(|(_, value)| tells(&text, value))
+    is_same_json(&text, json) || inner.is_some_and(|(_, value)| is_same_json(&text, value))
 }
 
-/// Whether text blocks (with their quotes) say the items of a list, one each and in its order:
-/// frameworks give a list both ways.
+/// Whether text blocks (with their quotes) are the items of an array, one each and in order:
+/// frameworks send an array in both forms.
 pub(super) fn say_together(quoted: &[&str], json: &str) -> bool {
     let list = only(json).filter(|(name, _)| *name == "result").map_or(json, |(_, value)| value);
     if quoted.len() < 2 || !list.starts_with('[') {
@@ -34,22 +34,23 @@ pub(super) fn say_together(quoted: &[&str], json: &str) -> bool {
     }
     let Ok(items) = serde_json::from_str::<Vec<&RawValue>>(list) else { return false };
     let pairs = || quoted.iter().zip(&items);
-    items.len() == quoted.len() && pairs().all(|(text, item)| tells(&unescaped(text), item.get()))
+    items.len() == quoted.len()
+        && pairs().all(|(text, item)| is_same_json(&unescaped(text), item.get()))
 }
 
-/// The text that an object is the envelope of.
+/// The text of an object whose only field is a string.
 pub(super) fn enclosed_text(json: &str) -> Option<&str> {
     only(json).map(|(_, value)| value).filter(|value| value.starts_with('"'))
 }
 
-/// Name and value of the field of an object that has one only. Frameworks wrap whatever is no
-/// object as `{"result": …}`; servers give the same once as a block and once as a field.
+/// The key and value of an object with a single field. Frameworks wrap any non-object value as
+/// `{"result": …}`, and servers send the same value also as a text block.
 fn only(json: &str) -> Option<(Cow<'_, str>, &str)> {
     let Only { name, value } = serde_json::from_str(json).ok()?;
     Some((name, value.get()))
 }
 
-/// The field of an object that has no other.
+/// The only field of an object.
 struct Only<'a> {
     name: Cow<'a, str>,
     value: &'a RawValue,
@@ -81,7 +82,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for Only<'a> {
     }
 }
 
-fn tells(text: &str, json: &str) -> bool {
+fn is_same_json(text: &str, json: &str) -> bool {
     if json.starts_with('"') {
         return text == unescaped(json);
     }
@@ -91,13 +92,13 @@ fn tells(text: &str, json: &str) -> bool {
     {
         return true;
     }
-    // Same value in another spelling: order of keys, escapes.
+    // The same value with another order of keys or other escapes.
     let text = text.trim_start();
     let alike = text.starts_with(['{', '[']) && text.get(..1) == json.get(..1);
     if !alike || text.len().max(json.len()) > MAX_COMPARED_BYTES {
         return false;
     }
-    // Two numbers that are read as one are not the same.
+    // Numbers that `f64` cannot keep exactly could compare as equal by mistake.
     if !Numbers(text).chain(Numbers(json)).all(is_kept) {
         return false;
     }

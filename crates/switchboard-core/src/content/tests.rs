@@ -1,4 +1,4 @@
-//! What servers send, and what a host gets of it.
+//! Results of servers, and what a host gets of them.
 
 mod compact;
 

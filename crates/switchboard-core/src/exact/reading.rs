@@ -1,4 +1,4 @@
-//! Reads JSON into a value, and keeps what a value cannot hold.
+//! Parses JSON into a value, and keeps the spelling of floats.
 
 use std::fmt;
 
@@ -8,15 +8,15 @@ use serde_json::{Map, Number, Value};
 
 use super::{Floats, MOST_VALUES};
 
-/// Reads a value, and remembers what a value cannot hold.
+/// The parser state for one value.
 pub(super) struct Reading<'j> {
     numbers: Numbers<'j>,
-    /// Numbers that were read since the last float.
+    /// Integers since the last float.
     integers: usize,
     pub(super) floats: Floats,
-    /// A name that an object has twice.
+    /// The duplicate key, if an object has one.
     pub(super) twice: Option<String>,
-    /// Values that were begun.
+    /// How many values were begun.
     pub(super) values: usize,
 }
 
@@ -26,7 +26,7 @@ impl<'j> Reading<'j> {
         Reading { numbers, integers: 0, floats, twice: None, values: 0 }
     }
 
-    /// The first number that was not read, if that is why: no binary float comes near it.
+    /// The number at which parsing failed, if it is too large for `f64`.
     pub(super) fn out_of_range(mut self) -> Option<&'j str> {
         let next = self.numbers.nth(self.integers)?;
         next.parse().is_ok_and(f64::is_infinite).then_some(next)
@@ -104,7 +104,7 @@ impl<'de> Visitor<'de> for &mut Reading<'_> {
                 }
                 Entry::Occupied(taken) => {
                     self.twice = Some(taken.key().clone());
-                    return Err(de::Error::custom("a name stands there twice"));
+                    return Err(de::Error::custom("duplicate key"));
                 }
             }
         }
@@ -112,7 +112,7 @@ impl<'de> Visitor<'de> for &mut Reading<'_> {
     }
 }
 
-/// The numbers of a JSON text, in their order.
+/// The numbers of a JSON text, as written, in document order.
 pub(crate) struct Numbers<'j>(pub(crate) &'j str);
 
 impl<'j> Iterator for Numbers<'j> {
@@ -136,7 +136,7 @@ impl<'j> Iterator for Numbers<'j> {
     }
 }
 
-/// What follows the string whose first quote was just read.
+/// The text after a string; `text` begins behind its opening quote.
 fn after_string(mut text: &str) -> &str {
     loop {
         let Some(at) = text.find(['"', '\\']) else { return "" };
@@ -151,10 +151,10 @@ fn after_string(mut text: &str) -> &str {
     }
 }
 
-/// Decimal digits that a binary floating point number keeps.
+/// Decimal digits that an `f64` keeps.
 const EXACT_DIGITS: usize = 15;
 
-/// Whether a number means the same after it was parsed into a [`Value`].
+/// Whether a [`Value`] holds this number without loss.
 pub(crate) fn is_kept(number: &str) -> bool {
     let mantissa = number.split(['e', 'E']).next().unwrap_or_default();
     let digits = mantissa.chars().filter(char::is_ascii_digit).skip_while(|c| *c == '0').count();

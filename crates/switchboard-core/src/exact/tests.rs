@@ -1,4 +1,4 @@
-//! What is read is what is written.
+//! JSON is written as it was read.
 
 use proptest::prelude::*;
 use serde_json::json;
@@ -31,9 +31,9 @@ fn what_cannot_be_passed_on_is_said() {
     let check = |text: &str, expected: &str| {
         assert_eq!(Args::parse(text).unwrap_err().to_string(), expected, "{text}");
     };
-    check(r#"{"a": 1, "a": 1}"#, "`a` stands there twice");
-    check(r#"{"a": [{"b": 1, "\u0062": null}]}"#, "`b` stands there twice");
-    check("{\"\\u001b[31m\": 1, \"\\u001b[31m\": 2}", "`` stands there twice");
+    check(r#"{"a": 1, "a": 1}"#, "duplicate key `a`");
+    check(r#"{"a": [{"b": 1, "\u0062": null}]}"#, "duplicate key `b`");
+    check("{\"\\u001b[31m\": 1, \"\\u001b[31m\": 2}", "duplicate key ``");
     check(r#"{"a": 1e400}"#, "the number `1e400` is out of range");
     check(r#"{"1e500": [1, 1e300, 2, -1e400, 3]}"#, "the number `-1e400` is out of range");
     check(r#"{"a": [1, 2.5, x], "b": 3}"#, "not valid JSON (line 1, column 16)");
@@ -63,7 +63,7 @@ fn written(exact: &Exact) -> String {
     serde_json::to_string(exact).unwrap()
 }
 
-/// JSON without blanks, with numbers of any spelling that fits a double.
+/// JSON without whitespace, with numbers of any spelling that fits an `f64`.
 fn json_text() -> impl Strategy<Value = String> {
     let number = "-?(0|[1-9][0-9]{0,30})(\\.[0-9]{1,20})?([eE][+-]?[0-9]{1,2})?";
     let string = any::<String>().prop_map(|text| serde_json::to_string(&text).unwrap());
@@ -102,7 +102,7 @@ proptest! {
 #[test]
 fn number_of_values_is_bounded() {
     let list = |count: usize| format!(r#"{{"a":[{}]}}"#, vec!["[]"; count].join(","));
-    // The object and its list count, too.
+    // The object and its array count, too.
     assert!(Args::parse(&list(MOST_VALUES - 2)).is_ok());
     assert_eq!(Args::parse(&list(MOST_VALUES - 1)), Err(ReadError::TooMany));
     let text = serde_json::json!({ "a": "[],".repeat(MOST_VALUES) }).to_string();

@@ -1,4 +1,4 @@
-//! The rules one by one, then any sequence of inputs against what must always hold.
+//! Each rule alone, then random sequences of inputs against the invariants.
 
 use std::collections::HashMap;
 
@@ -24,7 +24,7 @@ fn seconds(count: u64) -> Duration {
     Duration::from_secs(count)
 }
 
-/// Feeds `(second, input)` and compares everything that came out.
+/// Feeds each `(second, input)` and compares all effects.
 fn check(machine: &mut Machine, inputs: &[(u64, Input)], expected: &[Effect]) {
     let seen: Vec<Effect> =
         inputs.iter().flat_map(|(at, input)| machine.on(seconds(*at), *input)).collect();
@@ -354,7 +354,7 @@ fn any_step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// What an observer outside can know; it follows the effects alone.
+/// Tracks the state by the effects alone, to check the invariants.
 #[derive(Default)]
 struct Observer {
     dialling: Option<Generation>,
@@ -395,7 +395,11 @@ impl Observer {
     fn answer(&mut self, waiter: Waiter) {
         let before = self.waiting.len();
         self.waiting.retain(|waiting| *waiting != waiter);
-        assert_eq!(self.waiting.len() + 1, before, "answered twice, or never asked");
+        assert_eq!(
+            self.waiting.len() + 1,
+            before,
+            "granted or refused twice, or without a request"
+        );
     }
 }
 
@@ -454,7 +458,7 @@ proptest! {
             };
             let forced = matches!(
                 input, Input::Disconnect | Input::Shutdown | Input::PingFailed { .. });
-            // Begin is sent once, before anything else happens.
+            // Begin is sent once, before any other input.
             if matches!(input, Input::Begin) && machine.generation > 0 { continue }
             for effect in machine.on(now, input) {
                 observer.see(effect, forced);

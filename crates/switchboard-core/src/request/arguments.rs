@@ -1,4 +1,4 @@
-//! The arguments of an `mcp` call, read straight from the message.
+//! The arguments of an `mcp` call, parsed directly from the message.
 
 use serde::de::{self, Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::Value;
@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 use super::table::PARAMETERS;
 use crate::exact::{Exact, ReadError, kind_of};
 
-/// What an `mcp` call was given, as it stands in the message. A handful of pairs need no map.
+/// The arguments of an `mcp` call, as in the message. A handful of pairs needs no map.
 #[derive(Clone, Debug)]
 pub enum Arguments {
     Given(Vec<(String, Exact)>),
@@ -17,11 +17,11 @@ pub enum Arguments {
     },
     /// The arguments of the tool cannot be passed on.
     Unread(ReadError),
-    /// More than are looked at.
+    /// Too many parameters.
     TooMany,
 }
 
-/// Parameters that are kept: those of `mcp`, and as many that may be meant for a tool.
+/// The most parameters that are kept: those of `mcp`, and some that may be meant for a tool.
 const MOST: usize = 64;
 
 impl Default for Arguments {
@@ -63,7 +63,7 @@ impl<'de> Visitor<'de> for ArgumentsVisitor {
         f.write_str("the arguments of `mcp`")
     }
 
-    /// A name that stands there twice is refused: nobody can tell which one was meant.
+    /// Rejects a duplicate parameter, which is ambiguous.
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Arguments, A::Error> {
         let mut given: Vec<(String, Exact)> = Vec::new();
         let mut unread = None;
@@ -80,7 +80,7 @@ impl<'de> Visitor<'de> for ArgumentsVisitor {
             let value = if is_ours && name != "args" {
                 Ok(map.next_value::<Value>()?.into())
             } else {
-                // This goes on to a server.
+                // This is passed on to a server.
                 Exact::parse(map.next_value::<&RawValue>()?.get())
             };
             match value {

@@ -1,4 +1,4 @@
-//! What can be asked of a session, and how `mcp({...})` says it.
+//! The requests to a session, and their form as arguments of `mcp`.
 
 mod arguments;
 mod parse;
@@ -12,16 +12,16 @@ pub use table::{Kind, PARAMETERS, Parameter, Place, card_parameters};
 
 use crate::exact::Args;
 
-/// Tools of a search page, unless asked otherwise.
+/// Tools on a search page by default.
 pub const DEFAULT_LIMIT: usize = 12;
 
-/// Tools of a page of a server's list, unless asked otherwise: most servers fit into one.
+/// Tools on a page of a server's list by default: most servers fit into one.
 pub const LIST_LIMIT: usize = 40;
 
-/// The largest page that can be asked for.
+/// The largest page that can be requested.
 pub const MAX_LIMIT: usize = 100;
 
-/// One question to a session. Faces make these; `Session::handle` answers them.
+/// One request to a session. Faces make these; `Session::handle` processes them.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Request {
     Status,
@@ -49,11 +49,11 @@ pub enum Request {
     Disconnect {
         server: String,
     },
-    /// Begin to sign in to a server; the user does the rest.
+    /// Start the sign-in to a server; the user completes it in the browser.
     SignIn {
         server: String,
     },
-    /// Finish with what the user brings from the browser.
+    /// Complete the sign-in with the redirect URL or code from the browser.
     CompleteSignIn {
         server: String,
         answer: String,
@@ -76,8 +76,8 @@ pub enum Request {
 }
 
 impl Request {
-    /// Whether it changes something of the user's without calling a tool; calls are judged by what
-    /// their tool declares.
+    /// Whether it changes state of the user without calling a tool; for calls, the annotations of
+    /// the tool decide.
     pub fn changes_state(&self) -> bool {
         match self {
             Request::SignIn { .. }
@@ -119,14 +119,14 @@ pub struct SearchRequest {
     /// Whether hits come with their signatures.
     pub signatures: Signatures,
     pub page: PageRequest,
-    /// What to call the tool with, if one is clearly meant and only reads.
+    /// Arguments with which the tool is called, if one clearly matches and is read-only.
     pub args: Option<Args>,
-    /// A jq filter on what the tool gives, if it is called.
+    /// A jq filter on the result of the tool, if it is called.
     pub select: Option<String>,
 }
 
 impl SearchRequest {
-    /// The first page of what these words find everywhere.
+    /// The first page of a search for these words on all servers.
     pub fn words(query: impl Into<String>) -> SearchRequest {
         SearchRequest {
             query: query.into(),
@@ -142,7 +142,7 @@ impl SearchRequest {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Matching {
-    /// Ranked, any word counts.
+    /// Ranked by the words that match.
     Words,
     /// A regular expression, unranked.
     Pattern,
@@ -160,34 +160,34 @@ pub struct CallRequest {
     pub server: Option<String>,
     pub args: Args,
     pub reading: Reading,
-    /// A jq filter: only what it gives is shown.
+    /// A jq filter: only its output is shown.
     pub select: Option<String>,
 }
 
 impl CallRequest {
-    /// The call of a tool by its name, which is meant as it stands.
+    /// The call of a tool by its exact name.
     pub fn new(tool: impl Into<String>, server: Option<String>, args: Args) -> CallRequest {
         CallRequest { tool: tool.into(), server, args, reading: Reading::Literal, select: None }
     }
 }
 
-/// How freely a call is read.
+/// How leniently a call is interpreted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Reading {
-    /// A person or a program wrote it, who mean what they say.
+    /// Written by a user or a program: taken literally.
     #[default]
     Literal,
-    /// A model wrote it: a name that no tool has may be that of the tool next to it.
+    /// Written by a model: an unknown tool name may be a misspelling of a similar one.
     Forgiving,
-    /// A model wrote it, with the arguments beside `tool` instead of inside `args`: each has to be
-    /// a parameter of the tool.
+    /// Written by a model, with the arguments beside `tool` instead of inside `args`: each has to
+    /// be a parameter of the tool.
     Beside,
 }
 
 /// Which part of a stored result to read; lines are counted from 0.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ResultView {
-    /// A jq filter: what it gives takes the place of the result.
+    /// A jq filter: its output replaces the result.
     pub select: Option<String>,
     pub offset: usize,
     pub limit: Option<usize>,

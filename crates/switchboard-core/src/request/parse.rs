@@ -1,4 +1,4 @@
-//! From the arguments of the `mcp` tool to a [`Request`], with errors that point.
+//! Parses the arguments of the `mcp` tool into a [`Request`].
 
 use serde_json::Value;
 
@@ -10,15 +10,15 @@ use super::{
 };
 use crate::exact::{Args, Exact, ReadError, kind_of};
 
-/// A request, and what was passed over to get to it.
+/// A request, and the parameters that were ignored.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Parsed {
     pub request: Request,
-    /// Parameters of lower modes that were given too.
+    /// Parameters of modes with lower precedence that were given too.
     pub ignored: Vec<&'static str>,
 }
 
-/// Why the arguments ask for nothing that can be answered.
+/// Why the arguments are not a valid request.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RequestError {
     #[error("the arguments of `mcp` must be a JSON object, not {found}")]
@@ -28,7 +28,7 @@ pub enum RequestError {
     /// The likely reason: a tool's own arguments beside `tool` instead of inside `args`.
     #[error("`{name}` is not a parameter of `mcp`; the arguments of `{tool}` go into `args`")]
     OutsideArgs { name: String, tool: String },
-    #[error("these are more parameters than `mcp` has; the arguments of a tool go into `args`")]
+    #[error("too many parameters for `mcp`; the arguments of a tool go into `args`")]
     TooMany,
     #[error("`{name}` must be {expected}, not {found}")]
     WrongType { name: &'static str, expected: &'static str, found: &'static str },
@@ -40,8 +40,8 @@ pub enum RequestError {
     ArgsSyntax { line: usize, column: usize },
     #[error("`args` holds the number `{number}`, which is out of range")]
     ArgsOutOfRange { number: String },
-    /// Nobody can tell which one was meant.
-    #[error("`args` holds an object with `{name}` twice")]
+    /// A duplicate key is ambiguous.
+    #[error("`args` contains the duplicate key `{name}`")]
     ArgsTwice { name: String },
     #[error("`args` holds more than 1,000,000 values")]
     ArgsTooMany,
@@ -51,7 +51,7 @@ pub enum RequestError {
     ArgsAlone,
     #[error("`{name}` needs `{needs}` beside it")]
     Alone { name: &'static str, needs: &'static str },
-    #[error("`{name}` is not an `action`: those are `auth-start` and `auth-complete`")]
+    #[error("unknown `action` `{name}`; use `auth-start` or `auth-complete`")]
     UnknownAction { name: String },
     #[error(
         "`auth-complete` needs `args` with the `redirectUrl` that the browser was sent to, or the `code` in it"
@@ -77,7 +77,7 @@ pub fn parse(arguments: Arguments) -> Result<Parsed, RequestError> {
     Ok(Parsed { request, ignored })
 }
 
-/// Reads a text that holds a tool's arguments; a blank one holds none.
+/// Parses the text of a tool's arguments; a blank text means none.
 pub fn parse_args(text: &str) -> Result<Args, RequestError> {
     if text.trim().is_empty() {
         return Ok(Args::default());
@@ -95,8 +95,8 @@ pub fn args_of(given: Exact) -> Result<Args, RequestError> {
     }
 }
 
-/// `arguments` is what the protocol calls `args`. Beside a `search` it can mean nothing else; beside
-/// a `tool` it may be a parameter of that tool.
+/// Accepts `arguments`, the term of the protocol, for `args` beside a `search`. Beside a `tool` it
+/// may be a parameter of that tool.
 fn with_args(mut given: Vec<(String, Exact)>) -> Vec<(String, Exact)> {
     let is_given =
         |name: &str| given.iter().any(|(it, value)| it == name && !value.value().is_null());
@@ -111,13 +111,13 @@ fn with_args(mut given: Vec<(String, Exact)>) -> Vec<(String, Exact)> {
     given
 }
 
-/// A text without a word: a blank that a model left.
+/// Whether it is a blank string, as models send for unused parameters.
 fn is_blank(given: &Exact) -> bool {
     given.value().as_str().is_some_and(|text| text.trim().is_empty())
 }
 
-/// What a user brought from a browser. Whatever a model calls it, there is one thing that it can be.
-fn brought(args: Exact) -> Result<Option<String>, RequestError> {
+/// The redirect URL or code from the browser. Models name the parameter differently.
+fn sign_in_answer(args: Exact) -> Result<Option<String>, RequestError> {
     if let Value::String(text) = args.value()
         && !text.trim_start().starts_with('{')
     {
@@ -138,7 +138,7 @@ fn unread(cause: ReadError) -> RequestError {
     }
 }
 
-/// The steps of a sign-in that can be asked for.
+/// The steps of a sign-in that a model can request.
 #[derive(Clone, Copy)]
 enum Step {
     Start,
@@ -154,15 +154,15 @@ impl Step {
     }
 }
 
-/// What was given; each parameter is taken out once.
+/// The given parameters; each is removed when it is used.
 struct Fields {
     given: Vec<(String, Exact)>,
-    /// What stands beside `tool` and is no parameter of `mcp`: the arguments of the tool, it seems.
+    /// Parameters beside `tool` that `mcp` does not have: probably the arguments of the tool.
     beside: Option<Args>,
 }
 
 impl Fields {
-    /// Refuses what is not a parameter, unless it can be meant for the tool.
+    /// Rejects unknown parameters, unless they can be meant for the tool.
     fn check(given: Vec<(String, Exact)>) -> Result<Fields, RequestError> {
         let given = with_args(given);
         let known = |name: &str| PARAMETERS.iter().find(|parameter| parameter.name == name);
@@ -173,7 +173,7 @@ impl Fields {
         };
         let tool = given.iter().find(|(name, value)| name == "tool" && !is_blank(value));
         let tool = tool.and_then(|(_, tool)| tool.value().as_str());
-        // Beside anything else nobody can tell what belongs to whom.
+        // Beside other parameters it is ambiguous which ones are meant for the tool.
         let alone = given.iter().all(|(name, value)| {
             matches!(name.as_str(), "tool" | "server" | "select")
                 || value.value().is_null()
@@ -189,7 +189,7 @@ impl Fields {
         Ok(Fields { given, beside: Some(beside) })
     }
 
-    /// Takes a parameter out. A `null` counts as not given: models fill in blanks.
+    /// Removes a parameter. `null` counts as not given: models send it for unused parameters.
     fn take(&mut self, name: &str) -> Option<Exact> {
         let index = self.given.iter().position(|(given, _)| given == name)?;
         let (_, value) = self.given.swap_remove(index);
@@ -200,7 +200,7 @@ impl Fields {
         self.given.iter().any(|(given, value)| given == name && !value.value().is_null())
     }
 
-    /// The highest mode that was asked for.
+    /// The requested mode with the highest precedence.
     fn mode(&mut self) -> Result<Request, RequestError> {
         if let Some(action) = self.text("action")? {
             return self.action(&action);
@@ -253,7 +253,7 @@ impl Fields {
             Step::Start => Ok(Request::SignIn { server }),
             Step::Complete => {
                 let args = self.take("args").ok_or(RequestError::NoAnswer)?;
-                let answer = brought(args)?.ok_or(RequestError::NoAnswer)?;
+                let answer = sign_in_answer(args)?.ok_or(RequestError::NoAnswer)?;
                 Ok(Request::CompleteSignIn { server, answer })
             }
         }
@@ -283,7 +283,7 @@ impl Fields {
         }))
     }
 
-    /// Parameters that only make sense beside another one.
+    /// Rejects parameters that require another one.
     fn nothing_alone(&self) -> Result<(), RequestError> {
         if self.has("args") {
             return Err(RequestError::ArgsAlone);
@@ -298,7 +298,7 @@ impl Fields {
         Ok(())
     }
 
-    /// `usual` is the size of a page as long as none is given.
+    /// `usual` is the default size of a page.
     fn page(&mut self, usual: usize) -> Result<PageRequest, RequestError> {
         Ok(PageRequest {
             offset: self.count("offset", 0, usize::MAX)?.unwrap_or(0),
@@ -306,7 +306,7 @@ impl Fields {
         })
     }
 
-    /// Modes that were given beside a higher one.
+    /// Modes that were given beside one with higher precedence.
     fn leftovers(&self) -> Vec<&'static str> {
         if self.given.is_empty() {
             return Vec::new();
@@ -322,7 +322,7 @@ impl Fields {
         match self.take(name).map(Exact::into_value) {
             None => Ok(None),
             Some(Value::String(text)) if text.trim().is_empty() => {
-                // An empty search is a mistake; other empty texts are blanks that a model left.
+                // An empty search is an error; models send other empty texts for unused parameters.
                 if name == "search" { Err(RequestError::Empty { name }) } else { Ok(None) }
             }
             Some(Value::String(text)) => Ok(Some(text)),
@@ -363,7 +363,7 @@ impl Fields {
     }
 }
 
-/// A whole number, also when it is written `5.0`.
+/// A whole number, also written as `5.0`.
 fn whole(number: &serde_json::Number) -> Option<usize> {
     if let Some(whole) = number.as_u64() {
         return usize::try_from(whole).ok();
@@ -372,7 +372,7 @@ fn whole(number: &serde_json::Number) -> Option<usize> {
     (0.0..=9e15).contains(&float).then_some(float as usize)
 }
 
-/// A name that is no parameter of `mcp`, nor of the tool that it stands beside.
+/// The error for a parameter that neither `mcp` nor the tool beside it has.
 pub fn unknown(name: &str, tool: Option<String>) -> RequestError {
     let nearest = match &tool {
         Some(_) => nearest(name),

@@ -1,4 +1,4 @@
-//! What a person types behind the command of a prompt: words for its arguments.
+//! Parses the words that a user types behind a prompt command into its arguments.
 
 use serde_json::{Map, Value};
 
@@ -6,18 +6,18 @@ use crate::catalog::Prompt;
 use crate::config::words;
 use crate::exact::Args;
 
-/// Why a line does not say what a prompt needs.
+/// Why a line does not give the arguments of a prompt.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LineError {
     #[error("the required argument `{0}` is missing")]
     Missing(String),
-    #[error("there is no argument left for `{0}`")]
+    #[error("unexpected extra argument `{0}`")]
     NoPlace(String),
     #[error("a quote is not closed")]
     OpenQuote,
 }
 
-/// `key=value` where the prompt has such an argument, every other word for the next one in its
+/// Takes `key=value` for a declared argument `key`, and every other word for the next argument in
 /// order.
 pub fn prompt_args(prompt: &Prompt, line: &str) -> Result<Args, LineError> {
     let words = words::split(line).map_err(|_| LineError::OpenQuote)?;
@@ -93,7 +93,7 @@ mod tests {
         check(both, r"big\ cats", r#"{"topic":"big cats"}"#);
         check(both, "style=short cats", r#"{"style":"short","topic":"cats"}"#);
         check(both, r#"topic="a = b""#, r#"{"topic":"a = b"}"#);
-        // What names no argument is a word like any other.
+        // `key=value` with an undeclared key is a positional word.
         check(both, "x=1", r#"{"topic":"x=1"}"#);
         check(both, "topic=", r#"{"topic":""}"#);
         check(&["[a]", "b"], "1 2", r#"{"a":"1","b":"2"}"#);
@@ -105,9 +105,9 @@ mod tests {
         let both = &["topic", "[style]"];
         check(both, "", "the required argument `topic` is missing");
         check(both, "style=short", "the required argument `topic` is missing");
-        check(both, "cats short more", "there is no argument left for `more`");
-        check(both, "topic=a short more", "there is no argument left for `more`");
+        check(both, "cats short more", "unexpected extra argument `more`");
+        check(both, "topic=a short more", "unexpected extra argument `more`");
         check(both, "\"cats", "a quote is not closed");
-        check(&[], "word", "there is no argument left for `word`");
+        check(&[], "word", "unexpected extra argument `word`");
     }
 }

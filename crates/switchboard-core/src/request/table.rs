@@ -1,6 +1,6 @@
 //! The parameters of the `mcp` tool: one table for parsing, for the card and for help.
 
-/// What a parameter holds.
+/// The type of a parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     Text,
@@ -9,11 +9,11 @@ pub enum Kind {
     Arguments,
 }
 
-/// Whether the tool's own schema names the parameter.
+/// Whether the input schema of `mcp` contains the parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
     Card,
-    /// Accepted, and explained by the status answer and by errors.
+    /// Accepted, but documented only in the status reply and in errors.
     OffCard,
 }
 
@@ -42,7 +42,7 @@ pub const PARAMETERS: &[Parameter] = &[
     row("select", Kind::Text, Place::OffCard, "jq filter on the JSON of a call or a stored result"),
     row("grep", Kind::Text, Place::OffCard, "regular expression over the lines of a stored result"),
     row("connect", Kind::Text, Place::OffCard, "connect a server, or refresh its tools"),
-    row("instructions", Kind::Text, Place::OffCard, "how a server says it wants to be used"),
+    row("instructions", Kind::Text, Place::OffCard, "usage instructions of a server"),
     row("regex", Kind::Flag, Place::OffCard, "take the search as a regular expression"),
     row("includeSchemas", Kind::Flag, Place::OffCard, "false leaves signatures out of a search"),
     row(
@@ -58,7 +58,7 @@ pub fn card_parameters() -> impl Iterator<Item = &'static Parameter> {
     PARAMETERS.iter().filter(|parameter| parameter.place == Place::Card)
 }
 
-/// The parameter whose name this is but for a slip of the keys.
+/// The parameter of which this is probably a misspelling.
 pub(super) fn nearest(name: &str) -> Option<&'static str> {
     let distance = |parameter: &Parameter| {
         strsim::damerau_levenshtein(&parameter.name.to_lowercase(), &name.to_lowercase())
@@ -71,7 +71,7 @@ pub(super) fn nearest(name: &str) -> Option<&'static str> {
         .map(|(_, name)| name)
 }
 
-/// The parameter that other tools call so.
+/// The parameter that has this name in other tools.
 pub(super) fn elsewhere(name: &str) -> Option<&'static str> {
     match name {
         "query" | "q" => Some("search"),

@@ -1,36 +1,36 @@
-//! The JSON types that a schema admits at its own place.
+//! The JSON types that a schema allows for its value.
 
 use serde_json::{Map, Value};
 
 use super::{object, refs};
 
-/// What a typed word may become, by the schema of the property that it is for.
+/// How a word from the command line is converted, by the schema of its property.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Word {
-    /// A string is admitted, so the word is one.
+    /// A string is allowed, so the word is one.
     Text,
-    /// Something, but no string.
+    /// Only other types are allowed, so the word is parsed as JSON.
     Json,
-    /// The schema says nothing.
+    /// The schema declares no type.
     Anything,
 }
 
-/// Whether several words for one property are a list.
+/// Whether several words for one property form an array.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum List {
     Refused,
-    /// Beside something else; each word may become this.
+    /// Besides other types; each word is converted like this.
     Admitted(Word),
-    /// Nothing but a list, or `null`.
+    /// Only an array or `null` is allowed.
     Required(Word),
 }
 
-/// What the schema of an object says of one of its properties.
+/// The conversion for a property of an object schema.
 pub fn word(schema: &Value, property: &str) -> Word {
     property_schema(schema, property).map_or(Word::Anything, |found| word_of(schema, found))
 }
 
-/// Whether one of its properties takes a list.
+/// Whether a property of an object schema takes an array.
 pub fn list(schema: &Value, property: &str) -> List {
     let Some(found) = property_schema(schema, property) else {
         return List::Admitted(Word::Anything);
@@ -60,7 +60,7 @@ fn word_of(root: &Value, schema: &Value) -> Word {
     }
 }
 
-/// The schema of the items of a list, also where the list is one of several choices.
+/// The schema of an array's items, also if the array is one of several alternatives.
 fn items<'s>(root: &'s Value, schema: &'s Value) -> Option<&'s Value> {
     let schema = refs::resolve(root, schema)?;
     if let Some(items) = schema.get("items").filter(|items| items.is_object()) {
@@ -71,14 +71,14 @@ fn items<'s>(root: &'s Value, schema: &'s Value) -> Option<&'s Value> {
     refs::resolve(root, branch)?.get("items").filter(|items| items.is_object())
 }
 
-/// The first name that is no declared property.
+/// The first name that is not a declared property.
 pub fn undeclared<'g>(schema: &Value, given: &'g Map<String, Value>) -> Option<&'g str> {
     let fields = object::fields(schema, schema);
     let is_declared = |name: &str| fields.iter().any(|field| field.name == name);
     given.keys().map(String::as_str).find(|name| !is_declared(name))
 }
 
-/// How far `allOf`, `anyOf` and `oneOf` are followed; beyond it every type counts as admitted.
+/// How deep `allOf`, `anyOf` and `oneOf` are followed; beyond it every type counts as allowed.
 const MAX_LEVELS: usize = 6;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

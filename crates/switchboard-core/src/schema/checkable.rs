@@ -1,4 +1,4 @@
-//! The part of a schema that can be checked here: closed, bounded, with linear patterns.
+//! The part of a schema that can be checked: self-contained, bounded, with linear-time patterns.
 
 use std::collections::HashSet;
 
@@ -11,15 +11,16 @@ use super::refs;
 /// Memory for one compiled pattern.
 pub(super) const MAX_PATTERN_BYTES: usize = 64 * 1024;
 
-/// Patterns of one schema that are compiled; the rest goes unchecked.
+/// The most patterns of one schema that are compiled; the rest is not checked.
 const MAX_PATTERNS: usize = 32;
 
-/// Leaving something out can leave another reference without its target; so often it is repaired.
+/// Removing a part can leave a reference without its target; the copy is repeated at most this
+/// often.
 const MAX_PASSES: usize = 4;
 
-/// A copy of `schema` without what cannot be checked: references out of the schema, patterns
-/// beyond the linear engine, prose, keywords nobody defined. The copy accepts whatever the
-/// original accepts.
+/// A copy of `schema` without the parts that cannot be checked: references to other documents,
+/// patterns that do not run in linear time, prose, unknown keywords. The copy accepts all values
+/// that the original accepts.
 pub(super) fn checkable(schema: &Value) -> Result<Value, SchemaError> {
     let mut dangling = HashSet::new();
     let mut mode = Mode::Exact;
@@ -45,8 +46,8 @@ pub(super) fn checkable(schema: &Value) -> Result<Value, SchemaError> {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Mode {
     Exact,
-    /// Something was left out, so its place accepts more than it should. Keywords that turn a
-    /// match into a refusal (`not`, `oneOf`, …) would now refuse valid values and go as well.
+    /// A part was removed, so the copy accepts more than the original. Keywords that turn a match
+    /// into a mismatch (`not`, `oneOf`, …) would now reject valid values and are removed as well.
     Lenient,
 }
 
@@ -139,7 +140,7 @@ impl Pass<'_> {
             reference.is_some_and(|it| refs::pointer(it).is_none() || self.dangling.contains(it));
         let dynamic =
             ["$dynamicRef", "$recursiveRef"].iter().any(|key| keywords.contains_key(*key));
-        // A nested identifier moves the base of every reference below it.
+        // A nested `$id` changes the base URI of every reference below it.
         let rebased = place == Place::Within
             && ["$id", "$schema"].iter().any(|key| keywords.contains_key(*key));
         unresolved || dynamic || rebased
@@ -160,8 +161,8 @@ impl Pass<'_> {
     }
 }
 
-/// Keywords that accept or refuse values, or that references lead into. `format` is not one of
-/// them: servers differ in what they take for an address or a date, so it is theirs to judge.
+/// Keywords that accept or reject values, or that contain targets of references. `format` is left
+/// to the servers, which differ in the addresses and dates that they accept.
 fn is_checked(key: &str) -> bool {
     matches!(
         key,
@@ -210,7 +211,7 @@ fn is_checked(key: &str) -> bool {
     )
 }
 
-/// Every string under a `$ref` key, in whatever place.
+/// Every string under a `$ref` key, at any depth.
 fn references(schema: &Value) -> impl Iterator<Item = &str> {
     let mut pending = vec![schema];
     let mut found = Vec::new();

@@ -1,13 +1,13 @@
-//! Whether the error of a tool is about the arguments that it got.
+//! Whether the error of a tool is about its arguments.
 
 use serde_json::Value;
 
 use super::object;
 
-/// As much of an error as is looked at: whoever complains does so at the beginning.
+/// Bytes of an error that are searched: argument errors are reported at the beginning.
 const LOOKED_AT: usize = 2 * 1024;
 
-/// What libraries that check arguments say of them.
+/// Phrases of libraries that validate arguments.
 const SAID_OF_ARGUMENTS: [&str; 14] = [
     "-32602",
     "bad argument",
@@ -25,7 +25,7 @@ const SAID_OF_ARGUMENTS: [&str; 14] = [
     "validation error",
 ];
 
-/// What is said of a parameter that is wrong.
+/// Words in an error about a single parameter.
 const SAID_OF_ONE: [&str; 9] = [
     "expected",
     "invalid",
@@ -38,8 +38,8 @@ const SAID_OF_ONE: [&str; 9] = [
     "unknown",
 ];
 
-/// Whether an error is likely a complaint about arguments: in the words of a check, or by naming a
-/// parameter and what is wrong with it.
+/// Whether an error is probably about arguments: it has a phrase of a validation library, or names
+/// a parameter together with a word such as `invalid`.
 pub fn complains(schema: &Value, error: &str) -> bool {
     let fields = object::fields(schema, schema);
     if fields.is_empty() {

@@ -1,4 +1,4 @@
-//! How large a schema may be, as written and with its references followed.
+//! Size limits of a schema, as written and with its references expanded.
 
 use std::collections::HashMap;
 
@@ -15,34 +15,34 @@ pub enum SchemaError {
     TooManyNodes { limit: usize },
     #[error("the schema is larger than {limit} bytes")]
     TooLarge { limit: usize },
-    /// Small as written, but checking it would never end: references multiply.
+    /// Small as written, but its references multiply, so that a check would not end.
     #[error("the references of the schema expand to more than {limit} nodes")]
     Expands { limit: usize },
-    /// Not hostile, merely wrong: a tool can be called without a check.
+    /// Invalid but harmless: the tool can be called without a check.
     #[error("the schema is not a valid JSON Schema")]
     Invalid,
 }
 
-/// What a schema may measure as it was sent.
+/// The limits of a schema as sent by the server.
 pub(super) const SCHEMA: Limits = Limits { depth: 64, nodes: 10_000, bytes: 256 * 1024 };
 
-/// What arguments may measure: deeper ones than a JSON parser accepts cannot have been sent.
+/// The limits of arguments; JSON parsers accept no deeper ones.
 pub(super) const ARGUMENTS: Limits = Limits { depth: 256, nodes: usize::MAX, bytes: usize::MAX };
 
-/// Nodes of a schema whose references are all followed; a cycle counts once.
+/// The most nodes of a schema with all references expanded; a cycle counts once.
 const MAX_EXPANDED_NODES: usize = 100_000;
 
-/// Levels of a schema whose references are all followed.
+/// The most levels of a schema with all references expanded.
 const MAX_EXPANDED_DEPTH: usize = 256;
 
-/// How often one value may be looked at while arguments are checked.
+/// How often one value may be visited while arguments are checked.
 const MAX_VISITS_OF_A_VALUE: usize = 4_096;
 
-/// Comparisons of a value with a node of the schema, up to which arguments are checked.
+/// The most comparisons of a value with a schema node for which arguments are checked.
 const MAX_COMPARISONS: usize = 20_000_000;
 
-/// The same, up to which all mismatches are collected: each comparison can give one of 500 bytes, and
-/// the validator makes them all before it gives the first one.
+/// The most comparisons for which all mismatches are collected: each can produce one of 500 bytes,
+/// and the validator creates all of them before it returns the first.
 const MAX_COLLECTED: usize = 200_000;
 
 #[derive(Clone, Copy)]
@@ -52,14 +52,14 @@ pub(super) struct Limits {
     pub(super) bytes: usize,
 }
 
-/// What a value measures.
+/// The size of a value.
 pub(super) struct Measured {
     nodes: usize,
     depth: usize,
 }
 
 impl Limits {
-    /// Walks without recursion, because the depth is what is in question.
+    /// Measures a value, without recursion because its depth is unknown.
     pub(super) fn admit(&self, value: &Value) -> Result<Measured, SchemaError> {
         let (mut nodes, mut bytes, mut deepest) = (1_usize, 0_usize, 0_usize);
         let mut pending = vec![(value, 1_usize)];
@@ -98,24 +98,24 @@ impl Limits {
     }
 }
 
-/// How large arguments may be for a schema.
+/// The cost of checking arguments against a schema.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Effort {
-    /// Arguments nested deeper pass unchecked: a recursive schema can make a check of them endless.
+    /// Arguments nested deeper are not checked: with a recursive schema, the check might not end.
     depth: usize,
-    /// Nodes of the schema with its references followed.
+    /// Nodes of the schema with its references expanded.
     nodes: usize,
-    /// How often a value is looked at for each level above it.
+    /// How often a value is visited for each level above it.
     loops: usize,
 }
 
 impl Effort {
-    /// Whether a check of these arguments ends soon.
+    /// Whether these arguments can be checked in bounded time.
     pub(super) fn admits(self, args: &Value) -> bool {
         self.within(args, MAX_COMPARISONS)
     }
 
-    /// Whether all that is wrong with them takes little memory.
+    /// Whether all mismatches can be collected in bounded memory.
     pub(super) fn collects(self, args: &Value) -> bool {
         self.within(args, MAX_COLLECTED)
     }
@@ -129,8 +129,8 @@ impl Effort {
     }
 }
 
-/// Refuses a schema of harmless size whose references multiply or form a very long chain; says
-/// how large arguments may be to be checked.
+/// Rejects a small schema whose references multiply or form a very long chain; returns the cost of
+/// checking arguments.
 ///
 /// The schema must be within [`SCHEMA`].
 pub(super) fn admit_expansion(root: &Value) -> Result<Effort, SchemaError> {
@@ -146,12 +146,12 @@ pub(super) fn admit_expansion(root: &Value) -> Result<Effort, SchemaError> {
     Ok(Effort { depth, nodes: extent.nodes, loops: extent.loops })
 }
 
-/// What following the references of a schema amounts to.
+/// The size of a schema with its references expanded.
 #[derive(Clone, Copy)]
 struct Extent {
     nodes: usize,
-    /// How often a cycle comes back to one and the same value: with two, a value that is nested
-    /// 30 deep would be checked 2^30 times.
+    /// How often a cycle returns to the same value: with two, a value nested 30 levels deep would
+    /// be checked 2^30 times.
     loops: usize,
 }
 
@@ -224,7 +224,7 @@ impl<'s> Expansion<'s> {
         match key {
             // Each property is a value of its own.
             "properties" => extent.loops = most_loops,
-            // Definitions count where they are referred to.
+            // Definitions count where they are referenced.
             "$defs" | "definitions" => extent.loops = 0,
             _ => {}
         }

@@ -1,7 +1,7 @@
-//! Which parameters a tool wants to see in headers as well (`x-mcp-header`), and what they say.
+//! Parameters that are also sent as HTTP headers (`x-mcp-header`), and the header values.
 //!
-//! The annotation is the server's word, so it is taken as the specification allows it or not at
-//! all: on primitive values that are reached by properties alone, under names that no two share.
+//! The annotation comes from the server, so it must be exactly as the specification allows: on
+//! primitive values that are reached through `properties` alone, with unique header names.
 
 use std::collections::HashSet;
 
@@ -9,30 +9,30 @@ use serde_json::{Map, Value};
 
 const ANNOTATION: &str = "x-mcp-header";
 
-/// A header named by a tool is no longer than this.
+/// The longest header name that a tool may declare.
 const LONGEST_NAME: usize = 128;
 
-/// What is wrong with the annotations of a tool, which cannot be called for it.
+/// Why the `x-mcp-header` annotations of a tool are invalid, so that it cannot be called.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MirrorError {
-    #[error("`x-mcp-header` is no name of a header")]
+    #[error("`x-mcp-header` is not a valid header name")]
     Name,
-    #[error("`x-mcp-header` stands on what is no string, integer or boolean")]
+    #[error("`x-mcp-header` requires a string, integer or boolean parameter")]
     Type,
-    #[error("`x-mcp-header` stands where no parameter is")]
-    Place,
+    #[error("`x-mcp-header` is allowed only on parameters")]
+    NotAParameter,
     #[error("two parameters have the same `x-mcp-header`")]
     Twice,
 }
 
-/// The headers that a call with these arguments has: names as the schema has them, and values.
+/// The headers of a call with these arguments: names from the schema, and values.
 pub fn mirrored(
     schema: &Value,
     args: &Map<String, Value>,
 ) -> Result<Vec<(String, String)>, MirrorError> {
     let mut found = Vec::new();
     if let Some(schema) = schema.as_object() {
-        look(schema, Some(args), Place::Root, &mut found)?;
+        collect_headers(schema, Some(args), Place::Root, &mut found)?;
     }
     let mut names = HashSet::new();
     if !found.iter().all(|(name, _)| names.insert(name.to_ascii_lowercase())) {
@@ -41,7 +41,7 @@ pub fn mirrored(
     Ok(found.into_iter().filter_map(|(name, value)| Some((name, value?))).collect())
 }
 
-/// Where a schema stands in the one of the tool.
+/// The position of a subschema in the schema of the tool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
     Root,
@@ -51,18 +51,18 @@ enum Place {
     Aside,
 }
 
-/// A name, and what the arguments have there.
+/// Header names, each with the value of its argument.
 type Found = Vec<(String, Option<String>)>;
 
-/// As deep as the schema, whose depth its parser bounds.
-fn look(
+/// Recursion is bounded by the depth of the schema, which the parser limits.
+fn collect_headers(
     schema: &Map<String, Value>,
     args: Option<&Map<String, Value>>,
     place: Place,
     found: &mut Found,
 ) -> Result<(), MirrorError> {
     if place != Place::Property && schema.contains_key(ANNOTATION) {
-        return Err(MirrorError::Place);
+        return Err(MirrorError::NotAParameter);
     }
     for (key, value) in schema {
         match key.as_str() {
@@ -74,31 +74,31 @@ fn look(
                         found.push((header(annotation, property)?, arg.and_then(text)));
                     }
                     let inner = arg.and_then(Value::as_object);
-                    look(property, inner, Place::Property, found)?;
+                    collect_headers(property, inner, Place::Property, found)?;
                 }
             }
             "properties" | "$defs" | "definitions" | "dependentSchemas" | "patternProperties" => {
                 for schema in value.as_object().into_iter().flat_map(Map::values) {
-                    look_aside(schema)?;
+                    reject_headers(schema)?;
                 }
             }
             // Values, not schemas.
             "default" | "const" | "enum" | "examples" => {}
-            _ => look_aside(value)?,
+            _ => reject_headers(value)?,
         }
     }
     Ok(())
 }
 
-fn look_aside(value: &Value) -> Result<(), MirrorError> {
+fn reject_headers(value: &Value) -> Result<(), MirrorError> {
     match value {
-        Value::Object(schema) => look(schema, None, Place::Aside, &mut Found::new()),
-        Value::Array(schemas) => schemas.iter().try_for_each(look_aside),
+        Value::Object(schema) => collect_headers(schema, None, Place::Aside, &mut Found::new()),
+        Value::Array(schemas) => schemas.iter().try_for_each(reject_headers),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => Ok(()),
     }
 }
 
-/// The name that an annotation gives to a property that can have one.
+/// The validated header name of an annotated property.
 fn header(annotation: &Value, property: &Map<String, Value>) -> Result<String, MirrorError> {
     let is_token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
     let name = annotation.as_str().ok_or(MirrorError::Name)?;
@@ -111,7 +111,7 @@ fn header(annotation: &Value, property: &Map<String, Value>) -> Result<String, M
     }
 }
 
-/// What a value is in a header; nothing for what is left out or cannot stand there.
+/// The header value of an argument; `None` for `null`, arrays and objects.
 fn text(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text.clone()),
@@ -177,10 +177,10 @@ mod tests {
         let twice = json!({ "a": named("MyField", "string"), "b": named("myfield", "string") });
         check(twice, json!({}), Err(MirrorError::Twice));
         let item = json!({ "a": { "type": "array", "items": named("Item", "string") } });
-        check(item, json!({}), Err(MirrorError::Place));
+        check(item, json!({}), Err(MirrorError::NotAParameter));
         let choice = json!({ "a": { "anyOf": [named("Choice", "string")] } });
-        check(choice, json!({}), Err(MirrorError::Place));
+        check(choice, json!({}), Err(MirrorError::NotAParameter));
         let root = json!({ "type": "object", "x-mcp-header": "Root" });
-        assert_eq!(mirrored(&root, &Map::new()), Err(MirrorError::Place));
+        assert_eq!(mirrored(&root, &Map::new()), Err(MirrorError::NotAParameter));
     }
 }

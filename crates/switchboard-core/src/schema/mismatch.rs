@@ -1,4 +1,4 @@
-//! What is wrong with arguments, one pointed clause each.
+//! Mismatches of arguments with the schema, one clause each.
 
 use std::fmt;
 
@@ -10,10 +10,10 @@ use serde_json::Value;
 use super::shape::{Detail, Shape};
 use super::{limits, object, text};
 
-/// Mismatches that one answer names; the rest shows when these are mended.
+/// The most mismatches in one error.
 const MAX_MISMATCHES: usize = 8;
 
-/// Alternatives within alternatives that are searched for the one that was meant.
+/// How deep nested alternatives are searched for the one that was meant.
 const MAX_ALTERNATIVES: usize = 8;
 
 const MAX_PATH_BYTES: usize = 160;
@@ -27,7 +27,7 @@ pub struct Mismatch {
     pub problem: Problem,
 }
 
-/// What is wrong at a place. Texts are bounded and fit to be shown.
+/// The kind of a mismatch. Texts are bounded and safe to display.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Problem {
     Missing,
@@ -65,7 +65,7 @@ impl Mismatch {
         Mismatch { path, problem: Problem::Unknown { nearest: None } }
     }
 
-    /// Arguments are too large to say where the mismatch is.
+    /// For arguments that are too large to locate the mismatch.
     pub(super) fn somewhere() -> Mismatch {
         Mismatch { path: String::new(), problem: Problem::Refused }
     }
@@ -76,7 +76,7 @@ impl Mismatch {
     }
 }
 
-/// The first few errors in our words; `schema` is what the errors' paths point into.
+/// The first few errors as mismatches; `schema` is the target of the errors' paths.
 pub(super) fn collect<'e>(
     schema: &Value,
     errors: impl Iterator<Item = ValidationError<'e>>,
@@ -168,7 +168,7 @@ impl<'s> Mismatches<'s> {
         }
     }
 
-    /// The type that the schema around the failed keyword describes.
+    /// The type described by the schema that contains the failed keyword.
     fn expected(&self, error: &ValidationError<'_>) -> String {
         let described =
             self.around(error).map(|at| Shape::new(self.schema, Detail::Short).describe(at));
@@ -195,7 +195,7 @@ impl<'s> Mismatches<'s> {
     }
 }
 
-/// The errors of the one alternative whose type fits: the others were not meant.
+/// The errors of the only alternative whose type matches: that one was meant.
 fn meant<'c>(
     error: &ValidationError<'_>,
     alternatives: &'c [Vec<ValidationError<'static>>],
@@ -294,12 +294,12 @@ impl fmt::Display for Problem {
             }
             Problem::NotAMultiple { of } => write!(f, "must be a multiple of {of}"),
             Problem::NoPatternMatch { pattern } => write!(f, "must match the pattern `{pattern}`"),
-            Problem::Duplicates => f.write_str("must not hold the same item twice"),
+            Problem::Duplicates => f.write_str("must not contain duplicate items"),
             Problem::TooDeep { limit } => {
                 write!(f, "must not be nested deeper than {limit} levels")
             }
             Problem::NoAlternative { expected } => write!(f, "must fit `{expected}`"),
-            Problem::Refused => f.write_str("has a value that the schema refuses"),
+            Problem::Refused => f.write_str("does not match the schema"),
         }
     }
 }

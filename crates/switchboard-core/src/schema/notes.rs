@@ -1,4 +1,4 @@
-//! What the parameters of a tool mean, as far as their names and types do not tell.
+//! Descriptions of parameters whose name and type are not enough.
 
 use serde_json::Value;
 
@@ -6,22 +6,22 @@ use super::object::{self, Field, Presence};
 use super::shape::{Detail, Shape};
 use super::{refs, text};
 
-/// Parameters of one tool that are spoken of.
+/// The most parameters of one tool that get a note.
 const MAX_NOTES: usize = 8;
 
-/// As much of a description as is looked at, in bytes.
+/// The most bytes of a description.
 const MAX_DESCRIPTION: usize = 1_000;
 
-/// What a parameter means, in its server's words.
+/// The server's description of a parameter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Note {
-    /// As a signature writes it.
+    /// The name as in the signature.
     pub parameter: String,
     pub text: String,
 }
 
-/// The parameters that cannot be filled in by name and type alone: those that are required, and
-/// those whose type says little.
+/// Notes on the parameters that need an explanation: required ones, and ones with an unspecific
+/// type.
 pub fn notes(input_schema: &Value) -> Vec<Note> {
     let fields = object::fields(input_schema, input_schema);
     let notes = fields.iter().filter(|field| matters(input_schema, field)).filter_map(|field| {
@@ -44,14 +44,14 @@ fn matters(root: &Value, field: &Field<'_>) -> bool {
     }
 }
 
-/// The description of a parameter, or of what it refers to.
+/// The description of a parameter, or of the schema that it references.
 fn description<'s>(root: &'s Value, schema: &'s Value) -> Option<&'s str> {
     let own = schema.get("description").and_then(Value::as_str);
     let behind = || refs::resolve(root, schema)?.get("description").and_then(Value::as_str);
     own.or_else(behind).map(str::trim).filter(|text| !text.is_empty())
 }
 
-/// Whether a description has no word that the name of its parameter does not have.
+/// Whether a description only repeats the name of its parameter.
 fn repeats(description: &str, name: &str) -> bool {
     let name = name.to_lowercase();
     let filler = ["the", "a", "an", "of", "for", "to", "this", "name", "value", "string"];

@@ -6,16 +6,16 @@ use serde_json::Value;
 
 use super::refs;
 
-/// Stands for the schema of a property that is required but not declared.
+/// The schema of a property that is required but not declared.
 static ANYTHING: Value = Value::Bool(true);
 
-/// Schemas that are merged into one object; a cycle of `allOf` ends here.
+/// The most schemas that are merged into one object; this also ends a cycle of `allOf`.
 const MAX_PARTS: usize = 16;
 
-/// Properties of one object that are looked at.
+/// The most properties of one object.
 const MAX_FIELDS: usize = 1_000;
 
-/// One property as an object schema declares it.
+/// One property of an object schema.
 #[derive(Clone, Copy)]
 pub(super) struct Field<'s> {
     pub(super) name: &'s str,
@@ -29,7 +29,8 @@ pub(super) enum Presence {
     Optional,
 }
 
-/// Required properties in declared order, then optional ones; the first declaration of a name wins.
+/// Required properties in declared order, then optional ones; the first declaration of a name is
+/// used.
 pub(super) fn fields<'s>(root: &'s Value, schema: &'s Value) -> Vec<Field<'s>> {
     let mut fields: Vec<Field<'s>> = Vec::new();
     let mut places: HashMap<&str, usize> = HashMap::new();
@@ -59,7 +60,7 @@ pub(super) fn fields<'s>(root: &'s Value, schema: &'s Value) -> Vec<Field<'s>> {
     fields
 }
 
-/// Whether [`fields`] would find any.
+/// Whether [`fields`] would return any.
 pub(super) fn has_fields(root: &Value, schema: &Value) -> bool {
     parts(root, schema).iter().any(|part| {
         part.get("properties").and_then(Value::as_object).is_some_and(|it| !it.is_empty())
@@ -67,13 +68,13 @@ pub(super) fn has_fields(root: &Value, schema: &Value) -> bool {
     })
 }
 
-/// The schema of properties without a declared name, where one says something.
+/// The schema in `additionalProperties`, if it is a non-empty object.
 pub(super) fn extra<'s>(root: &'s Value, schema: &'s Value) -> Option<&'s Value> {
     let extra = refs::resolve(root, schema)?.get("additionalProperties")?;
     extra.as_object().filter(|keywords| !keywords.is_empty()).map(|_| extra)
 }
 
-/// The schema itself and all that hold together with it at the same place.
+/// The schema itself and all schemas that apply together with it by `$ref` and `allOf`.
 fn parts<'s>(root: &'s Value, schema: &'s Value) -> Vec<&'s Value> {
     let mut parts = vec![schema];
     let mut next = 0;

@@ -1,4 +1,4 @@
-//! All parameters of a tool, one line each, with everything its schema says about them.
+//! All parameters of a tool, one line each, with everything that its schema declares.
 
 use serde_json::Value;
 
@@ -8,28 +8,28 @@ use super::{limits, refs, text};
 use crate::budget::weight;
 use crate::render::words::list;
 
-/// For `describe`: nothing of a sane tool is lost.
+/// For `describe`: large enough for all parameters of a usual tool.
 const FULL: Bounds = Bounds { whole: 18_000, description: 6_000, detail: Detail::Outline };
 
-/// For the answer to wrong arguments, which comes unasked.
+/// For the reply to invalid arguments.
 const TIGHT: Bounds = Bounds { whole: 3_000, description: 160, detail: Detail::Tight };
 
-/// Parameters that are named where they are left out.
+/// The most omitted parameters that are named.
 const MAX_NAMED: usize = 20;
 
-/// The weight of those names.
+/// The most weight of those names.
 const MAX_LEFT_OUT: usize = 600;
 
-/// Nesting that is shown.
+/// The most levels of nesting that are shown.
 const MAX_LEVELS: usize = 12;
 
-/// How far references, alternatives and list items are followed at one parameter.
+/// How deep references, alternatives and array items are followed at one parameter.
 const MAX_STEPS: usize = 16;
 
-/// Alternatives of one schema that are looked at.
+/// The most alternatives of one schema.
 const MAX_ALTERNATIVES: usize = 64;
 
-/// Schemas looked at for one text: references can name the same schema many times.
+/// The most schemas visited for one text: many references can point to the same schema.
 const MAX_VISITS: usize = 2_500;
 
 /// Every parameter of a tool, for `describe`; empty if it has none.
@@ -37,13 +37,13 @@ pub fn parameters(input_schema: &Value) -> String {
     outline(input_schema, FULL)
 }
 
-/// The parameters of a tool within a tight bound, for the answer to wrong arguments.
+/// The parameters of a tool within a tight bound, for the reply to invalid arguments.
 pub fn expected(input_schema: &Value) -> String {
     let outline = outline(input_schema, TIGHT);
     if outline.is_empty() { "(no parameters)".to_owned() } else { outline }
 }
 
-/// What a text may weigh.
+/// The limits of a text, in weight.
 #[derive(Clone, Copy)]
 struct Bounds {
     whole: usize,
@@ -77,28 +77,28 @@ struct Outline<'s> {
     shape: Shape<'s>,
     bounds: Bounds,
     text: String,
-    /// What `text` weighs.
+    /// The weight of `text`.
     weight: usize,
-    /// The parameters of the tool itself, and where in `text` each begins.
+    /// The top-level parameters, and where in `text` each begins.
     starts: Vec<(String, usize)>,
-    /// Objects whose properties are in the text, with the parameter they are under: a schema that
-    /// is referred to many times, or by itself, is shown once.
+    /// Objects whose properties are in the text, with their parameter: a schema that is referenced
+    /// many times, or by itself, is shown once.
     shown: Vec<(&'s Value, &'s str)>,
     visits_left: usize,
 }
 
-/// What a schema says beside the type, gathered over references, alternatives and list items.
+/// Limits, defaults and descriptions, gathered over references, alternatives and array items.
 #[derive(Default)]
 struct Notes<'s> {
     limits: Vec<String>,
     defaults: Vec<&'s Value>,
     descriptions: Vec<&'s str>,
-    /// Schemas behind references that were gathered: a cycle says nothing new.
+    /// Referenced schemas that were already gathered, so that a cycle ends.
     gathered: Vec<&'s Value>,
 }
 
 impl<'s> Outline<'s> {
-    /// What the schema as a whole says about itself.
+    /// Adds the description of the schema itself.
     fn about(&mut self, schema: &Value) {
         let about = text::prose(schema.get("description").and_then(Value::as_str).unwrap_or(""));
         if !about.is_empty() {
@@ -106,7 +106,7 @@ impl<'s> Outline<'s> {
         }
     }
 
-    /// The lines within the bound, and what is not among them.
+    /// The lines within the limit, and a line about the omitted ones.
     fn into_text(self) -> String {
         let Outline { mut text, starts, bounds, .. } = self;
         let mut room = bounds.whole;
@@ -138,7 +138,7 @@ impl<'s> Outline<'s> {
         self.weight > self.bounds.whole
     }
 
-    /// The properties of all objects that a parameter can hold.
+    /// Adds the properties of all objects that a parameter can be.
     fn nested(&mut self, objects: &[&'s Value], under: &'s str, level: usize) {
         for object in objects {
             if level > MAX_LEVELS || (self.is_full() && level > 0) {
@@ -153,7 +153,7 @@ impl<'s> Outline<'s> {
                 }
                 self.line(level, line.trim_end());
             }
-            // Comparing recurses, so only what is not nested too deep is compared.
+            // Comparing recurses, so only schemas of bounded depth are compared.
             let comparable = limits::SCHEMA.admit(object).is_ok();
             let same =
                 |known: &Value| std::ptr::eq(known, *object) || comparable && known == *object;
@@ -225,8 +225,8 @@ impl<'s> Outline<'s> {
         self.weight += level + weight(line) + 1;
     }
 
-    /// The objects with properties that a schema admits: behind references, in alternatives, as
-    /// list items and as values of a map.
+    /// The objects with properties that a schema allows: behind references, in alternatives, as
+    /// array items and as values of a map.
     fn objects(&mut self, schema: &'s Value) -> Vec<&'s Value> {
         let mut objects = Vec::new();
         let mut seen: Vec<&'s Value> = Vec::new();
@@ -276,7 +276,7 @@ impl<'s> Outline<'s> {
         }
         for part in parts(schema) {
             let resolved = refs::resolve(self.root, part).unwrap_or(part);
-            // Where several objects follow, each shows its own description.
+            // If several objects follow, each shows its own description.
             if objects.len() > 1 && objects.iter().any(|object| std::ptr::eq(*object, resolved)) {
                 let mut reference = part;
                 while let Some(target) = refs::target(self.root, reference) {
@@ -317,7 +317,7 @@ impl<'s> Notes<'s> {
     }
 }
 
-/// Schemas that say more about the same parameter.
+/// Subschemas of the same parameter.
 fn parts(schema: &Value) -> Vec<&Value> {
     let mut parts = Vec::new();
     for key in ["anyOf", "oneOf", "allOf", "prefixItems", "items", "additionalProperties"] {
@@ -330,12 +330,12 @@ fn parts(schema: &Value) -> Vec<&Value> {
     parts
 }
 
-/// Whether a limit is that of whole numbers in JavaScript, which generators write for any number.
+/// Whether a limit is the largest safe integer of JavaScript, which generators add to any number.
 fn is_every_integer(limit: &Value) -> bool {
     limit.as_i64().is_some_and(|limit| limit.unsigned_abs() == (1 << 53) - 1)
 }
 
-/// The limits that one schema sets, in few words.
+/// The limits of one schema, in few words.
 fn limits(schema: &Value) -> Vec<String> {
     let mut limits = Vec::new();
     let Value::Object(keywords) = schema else {

@@ -1,19 +1,19 @@
-//! References within one schema; nothing here leaves it.
+//! References within one schema; other documents are never loaded.
 
 use std::borrow::Cow;
 
 use serde_json::Value;
 
-/// References that are followed before a chain of them counts as a cycle.
+/// The longest chain of references; a longer one counts as a cycle.
 const MAX_HOPS: usize = 16;
 
-/// What the `$ref` of `schema` points at, when it is a JSON pointer into `root`.
+/// The target of the `$ref` of `schema`, if it is a JSON pointer into `root`.
 pub(super) fn target<'s>(root: &'s Value, schema: &Value) -> Option<&'s Value> {
     let reference = schema.get("$ref")?.as_str()?;
     root.pointer(&pointer(reference)?)
 }
 
-/// The schema behind a chain of references; none for a cycle or one that leads nowhere.
+/// The schema behind a chain of references; `None` for a cycle or a missing target.
 pub(super) fn resolve<'s>(root: &'s Value, schema: &'s Value) -> Option<&'s Value> {
     let mut schema = schema;
     for _ in 0..MAX_HOPS {

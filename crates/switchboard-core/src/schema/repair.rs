@@ -1,4 +1,4 @@
-//! Arguments that are wrong in a way that has one reading, put right.
+//! Repairs invalid arguments that have one possible reading.
 
 use serde_json::{Map, Value};
 
@@ -7,15 +7,15 @@ use super::object::{self, Field, Presence};
 use super::refs;
 use crate::exact::{Exact, Numbers, is_kept};
 
-/// Levels of arguments that are looked at.
+/// The most levels of arguments.
 const MAX_LEVELS: usize = 64;
 
-/// Places that are looked at; a schema can name the same place many times.
+/// The most values that are visited; a schema can lead to the same value many times.
 const MAX_PLACES: usize = 20_000;
 
-/// Changes only what `schema` refuses: JSON in a string, a whole number for a text, one value for a
-/// list, letter case of an option, letter case, `-` for `_` or `perPage` for `per_page` in a
-/// property name, and `null` for what can be left out.
+/// Changes only values that `schema` rejects: JSON in a string, a whole number instead of a string,
+/// one value instead of an array, letter case of an enum value, letter case, `-` for `_` or
+/// `perPage` for `per_page` in a property name, and `null` for an optional property.
 pub(super) fn repair(schema: &Value, args: &mut Value) {
     Repair { root: schema, places_left: MAX_PLACES }.place(schema, args, 0);
 }
@@ -69,7 +69,7 @@ impl<'s> Repair<'s> {
         }
     }
 
-    /// One value where a list of such values is wanted.
+    /// Wraps a single value if the schema requires an array of such values.
     fn wrap(&mut self, schema: &'s Value, value: &mut Value, level: usize) {
         let Some(items) = schema.get("items").filter(|items| items.is_object()) else {
             return;
@@ -89,7 +89,7 @@ impl<'s> Repair<'s> {
 
     fn object(&mut self, schema: &'s Value, properties: &mut Map<String, Value>, level: usize) {
         let fields = object::fields(self.root, schema);
-        // What is left out may stand in the way of a name, or come under one.
+        // A removed property may block a rename, or be the result of one.
         self.leave_out(&fields, properties);
         rename(schema, &fields, properties);
         self.leave_out(&fields, properties);
@@ -102,7 +102,7 @@ impl<'s> Repair<'s> {
         }
     }
 
-    /// Nothing in place of a value that need not be there.
+    /// Removes `null` from optional properties that do not allow it.
     fn leave_out(&self, fields: &[Field<'_>], properties: &mut Map<String, Value>) {
         properties.retain(|name, value| {
             let field = fields.iter().find(|field| value.is_null() && field.name == name);
@@ -125,7 +125,8 @@ impl<'s> Repair<'s> {
     }
 }
 
-/// JSON in a string, where the JSON is of a wanted type; the caller knows that a string is not.
+/// Replaces a string by the JSON in it, if that has an allowed type. The caller knows that a string
+/// is not allowed.
 fn unpack(types: Types, value: &mut Value) {
     let Value::String(text) = value else { return };
     if !Numbers(text).all(is_kept) {
@@ -138,7 +139,7 @@ fn unpack(types: Types, value: &mut Value) {
     }
 }
 
-/// A whole number where a text is wanted. How a fraction was written is not known here, and `1.10`
+/// Converts a whole number to a string. Not a fraction: its spelling is unknown here, and `1.10`
 /// may be a version.
 fn quote(value: &mut Value) {
     if let Value::Number(number) = value
@@ -148,7 +149,7 @@ fn quote(value: &mut Value) {
     }
 }
 
-/// An option in the wrong letter case.
+/// Corrects the letter case of an enum value.
 fn respell(root: &Value, schema: &Value, text: &mut String) {
     let mut options = Vec::new();
     if collect_options(root, schema, &mut options, 0).is_none() || options.contains(&text.as_str())
@@ -163,7 +164,7 @@ fn respell(root: &Value, schema: &Value, text: &mut String) {
     }
 }
 
-/// All strings that a schema admits; none where it does not list them.
+/// Collects all strings that a schema allows; `None` if it does not list them.
 fn collect_options<'s>(
     root: &'s Value,
     schema: &'s Value,
@@ -189,8 +190,8 @@ fn collect_options<'s>(
     }
 }
 
-/// Gives a property its declared name, where the name as sent is refused or the declared one is
-/// missed.
+/// Renames a property to its declared name, if the sent name is rejected or the declared one is
+/// required.
 fn rename(schema: &Value, fields: &[Field<'_>], properties: &mut Map<String, Value>) {
     let closed = schema.get("additionalProperties") == Some(&Value::Bool(false))
         && schema.get("patternProperties").is_none();
@@ -214,7 +215,7 @@ fn rename(schema: &Value, fields: &[Field<'_>], properties: &mut Map<String, Val
     }
 }
 
-/// The one property that a name can mean, in the closest spelling that any has.
+/// The only property that a name can mean, by the closest spelling that matches any.
 fn declared_as<'f, 's>(fields: &'f [Field<'s>], name: &str) -> Option<&'f Field<'s>> {
     let spellings: [fn(&str) -> String; 2] = [fold, squeeze];
     for spell in spellings {
@@ -233,7 +234,7 @@ fn fold(name: &str) -> String {
     name.to_lowercase().replace('-', "_")
 }
 
-/// `perPage` and `per_page` are one word.
+/// Makes `perPage` and `per_page` equal.
 fn squeeze(name: &str) -> String {
     name.to_lowercase().replace(['-', '_'], "")
 }

@@ -6,16 +6,16 @@ use super::object::{self, Field, Presence};
 use super::{refs, text};
 use crate::budget::weight;
 
-/// The weight of a signature in a search answer; longer ones are cut at a parameter.
+/// The most weight of a signature in a search reply; longer ones are cut at a parameter.
 const MAX_SIGNATURE: usize = 600;
 
-/// The weight of the type of a tool's structured result.
+/// The most weight of the type of a tool's structured result.
 const MAX_OUTPUT: usize = 240;
 
-/// Defaults longer than this are left to `describe`.
+/// Longer defaults are shown only by `describe`.
 const MAX_DEFAULT_BYTES: usize = 24;
 
-/// Levels of any kind that are followed.
+/// The most levels of nesting.
 const MAX_LEVELS: usize = 24;
 
 /// A tool as a call: `list_issues(owner: string, state?: "open"|"closed" = "open")`.
@@ -49,19 +49,19 @@ pub fn output_shape(schema: &Value) -> String {
     text::cut(Shape::new(schema, Detail::Short).describe(schema), MAX_OUTPUT)
 }
 
-/// How much of a type goes into its text.
+/// The level of detail of a type's text.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Detail {
     /// The first options of an enum, properties of nested objects.
     Short,
     /// More options; nested objects are named only, because their properties follow elsewhere.
     Tight,
-    /// All options, likewise.
+    /// All options; nested objects are named only.
     Outline,
 }
 
 impl Detail {
-    /// The weight of the options of one enum; how many are left out is said.
+    /// The most weight of the options of one enum; omitted ones are counted.
     fn options(self) -> usize {
         match self {
             Detail::Short => 120,
@@ -70,7 +70,7 @@ impl Detail {
         }
     }
 
-    /// Schemas looked at for one text: references can name the same schema many times.
+    /// The most schemas visited for one text: many references can point to the same schema.
     fn nodes(self) -> usize {
         match self {
             Detail::Short => 1_000,
@@ -89,7 +89,7 @@ impl Detail {
 pub(super) struct Shape<'s> {
     root: &'s Value,
     detail: Detail,
-    /// References being followed: meeting one again is a cycle.
+    /// References being followed, to detect a cycle.
     following: Vec<&'s Value>,
     nodes_left: usize,
     levels_left: usize,
@@ -156,7 +156,7 @@ impl<'s> Shape<'s> {
         {
             let types: Vec<String> =
                 alternatives.iter().map(|branch| self.describe(branch)).collect();
-            // Branches that only name required properties say nothing about the type.
+            // Branches that only list required properties have no type.
             if !types.is_empty() && types.iter().any(|text| text != "any") {
                 return self.union(types);
             }
@@ -207,7 +207,7 @@ impl<'s> Shape<'s> {
         joined(&texts)
     }
 
-    /// Types joined with `|`. What `any` admits anyway is left to the texts that keep everything.
+    /// Types joined with `|`; in a short text, a union with `any` is just `any`.
     fn union(&self, types: Vec<String>) -> String {
         if self.detail == Detail::Short && types.iter().any(|text| text == "any") {
             return "any".to_owned();

@@ -1,5 +1,5 @@
-//! The parameters of a tool that is shown under its own name: as the server wrote them, to the byte,
-//! except for what hosts cannot take.
+//! The input schema of a direct tool: exactly as the server wrote it, except for parts that hosts
+//! reject.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -10,16 +10,16 @@ use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-/// What takes any object.
+/// A schema that accepts any object.
 const EMPTY: &str = r#"{"type":"object","properties":{}}"#;
 
-/// Schemas within schemas that are looked into.
+/// How deep nested schemas are checked.
 const DEPTH: usize = 16;
 
 const TYPES: [&str; 7] = ["string", "number", "integer", "boolean", "array", "object", "null"];
 
-/// The schema of the parameters. A root that is none of an object becomes one that takes any; a
-/// property of a type that nobody knows takes anything.
+/// The schema of the parameters. A root that is no object schema is replaced by one that accepts
+/// any object; a property of an unknown type accepts anything.
 pub fn as_parameters(schema: &str) -> Cow<'_, str> {
     let Some(root) = members(schema) else { return Cow::Borrowed(EMPTY) };
     let mut edits = Edits::new();
@@ -52,20 +52,20 @@ pub fn as_parameters(schema: &str) -> Cow<'_, str> {
 
 type Edits = Vec<(Range<usize>, String)>;
 
-/// Looks at the schemas of properties and of the elements of arrays.
+/// Checks the schemas of properties and of array items.
 fn within(schema: &Members<'_>, whole: &str, depth: usize, edits: &mut Edits) {
     if depth == 0 {
         return;
     }
     for (_, property) in schema.get("properties").and_then(members).iter().flat_map(|all| &all.0) {
-        look(property, whole, depth, edits);
+        replace_unknown(property, whole, depth, edits);
     }
     if let Some(items) = schema.get("items").filter(|items| items.starts_with('{')) {
-        look(items, whole, depth, edits);
+        replace_unknown(items, whole, depth, edits);
     }
 }
 
-fn look(schema: &str, whole: &str, depth: usize, edits: &mut Edits) {
+fn replace_unknown(schema: &str, whole: &str, depth: usize, edits: &mut Edits) {
     let anything = match members(schema) {
         None if matches!(schema, "true" | "false") => return,
         None => "{}".to_owned(),
@@ -94,7 +94,7 @@ fn is_known(kind: &str) -> bool {
 struct Members<'a>(Vec<(Cow<'a, str>, &'a str)>);
 
 impl<'a> Members<'a> {
-    /// Of a name that is there twice the last one counts, as everywhere.
+    /// The value of a key; of duplicate keys the last one, as in most parsers.
     fn get(&self, name: &str) -> Option<&'a str> {
         self.0.iter().rev().find(|(key, _)| key == name).map(|(_, value)| *value)
     }
@@ -135,7 +135,7 @@ mod tests {
     fn check(schema: &str, expected: &str) {
         assert_eq!(as_parameters(schema), expected, "{schema}");
         let again = as_parameters(expected);
-        assert_eq!(again, expected, "what was mended stays as it is");
+        assert_eq!(again, expected, "a second pass changes nothing");
     }
 
     #[track_caller]

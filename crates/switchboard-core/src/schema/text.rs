@@ -1,4 +1,4 @@
-//! Text of servers made safe to show: on one line, without hidden characters, bounded.
+//! Makes text of servers safe to display: on one line, without hidden characters, bounded.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -9,13 +9,13 @@ use super::limits;
 pub(super) use crate::budget::cut;
 use crate::hidden::is_hidden;
 
-/// Longest name or enum value that is shown in full.
+/// The longest name or enum value that is shown in full.
 const MAX_WORD_BYTES: usize = 200;
 
-/// Largest structured default or constant that is shown.
+/// The largest structured default or constant that is shown.
 const LITERAL: limits::Limits = limits::Limits { depth: 16, nodes: 256, bytes: 4096 };
 
-/// Prose on one line: white space collapses to a space, hidden characters are dropped.
+/// Prose on one line: white space becomes a single space, hidden characters are removed.
 pub(super) fn prose(text: &str) -> String {
     let mut line = String::with_capacity(text.len());
     for word in text.split(|c: char| c.is_whitespace() || c.is_control()) {
@@ -28,7 +28,7 @@ pub(super) fn prose(text: &str) -> String {
     line
 }
 
-/// The name that a tool is called by: bare when it is plain, otherwise quoted.
+/// The name of a tool: bare if it is plain, otherwise quoted.
 pub(super) fn tool_name(text: &str) -> Cow<'_, str> {
     let plain = !text.is_empty()
         && text.len() <= MAX_WORD_BYTES
@@ -36,7 +36,7 @@ pub(super) fn tool_name(text: &str) -> Cow<'_, str> {
     if plain { Cow::Borrowed(text) } else { Cow::Owned(quoted(text)) }
 }
 
-/// A property name: bare when it is an identifier, otherwise quoted.
+/// A property name: bare if it is an identifier, otherwise quoted.
 pub(super) fn name(text: &str) -> Cow<'_, str> {
     let identifier = !text.is_empty()
         && text.len() <= MAX_WORD_BYTES
@@ -45,7 +45,7 @@ pub(super) fn name(text: &str) -> Cow<'_, str> {
     if identifier { Cow::Borrowed(text) } else { Cow::Owned(quoted(text)) }
 }
 
-/// A JSON value on one line; what is too large to show becomes `…`.
+/// A JSON value on one line; a value that is too large becomes `…`.
 pub(super) fn literal(value: &Value) -> String {
     match value {
         Value::String(text) => quoted(text),
@@ -54,7 +54,7 @@ pub(super) fn literal(value: &Value) -> String {
     }
 }
 
-/// A JSON string; a hidden character is escaped, so that a reader can still write it.
+/// A JSON string; hidden characters are escaped, so that a model can still send them.
 fn quoted(text: &str) -> String {
     let shown = text.get(..text.floor_char_boundary(MAX_WORD_BYTES)).unwrap_or_default();
     let mut quoted = escape_hidden(&Value::from(shown).to_string());

@@ -1,4 +1,4 @@
-//! Arguments of a call, checked against the tool's input schema.
+//! Checks the arguments of a call against the tool's input schema.
 
 use jsonschema::{Draft, PatternOptions};
 use serde_json::Value;
@@ -13,18 +13,18 @@ use crate::exact::{Args, Exact};
 /// A compiled input schema.
 #[derive(Debug)]
 pub struct Validator {
-    /// What was compiled: repair and messages look at it.
+    /// The compiled schema, for repairs and messages.
     schema: Value,
-    /// Larger arguments pass unchecked.
+    /// The limit above which arguments are not checked.
     effort: Effort,
-    /// None where the dialect is unknown, so that nothing can be said about arguments.
+    /// `None` for an unknown dialect, so that arguments cannot be checked.
     compiled: Option<jsonschema::Validator>,
 }
 
 impl Validator {
     /// Compiles a schema; its `$schema` decides the dialect, 2020-12 without one.
     ///
-    /// Never looks outside the schema: what another document defines is not checked.
+    /// Other documents are never loaded, so references to them are not checked.
     pub fn compile(input_schema: &Value) -> Result<Validator, SchemaError> {
         limits::SCHEMA.admit(input_schema)?;
         let Some(draft) = dialect(input_schema) else {
@@ -48,13 +48,13 @@ impl Validator {
         Ok(Validator { schema, effort, compiled: Some(compiled) })
     }
 
-    /// Whether anything can be said about arguments.
+    /// Whether arguments can be checked.
     pub fn checks(&self) -> bool {
         self.compiled.is_some()
     }
 
-    /// Returns valid arguments untouched; otherwise repairs what has only one reading and checks
-    /// the result. Nothing is repaired where a number would not survive that.
+    /// Returns valid arguments unchanged; otherwise repairs mistakes that have one possible reading
+    /// and checks the result. Nothing is repaired if a number would lose digits.
     pub fn check(&self, args: Args) -> Result<Args, Vec<Mismatch>> {
         let Some(compiled) = &self.compiled else {
             return Ok(args);
@@ -75,12 +75,12 @@ impl Validator {
                 return Err(mismatches);
             }
         }
-        // Repair changes what an object holds, not that the arguments are one.
+        // A repair changes the members of the object, never the object's type.
         Ok(args.try_into().unwrap_or_default())
     }
 
-    /// What is wrong with arguments: of large ones no more than the first mismatch, and not even that
-    /// where the validator would make all of them on its way.
+    /// The mismatches of arguments. Of large arguments only the first one, or none in detail if the
+    /// validator would create all of them to find it.
     fn mismatches(&self, compiled: &jsonschema::Validator, args: &Value) -> Vec<Mismatch> {
         if self.effort.collects(args) {
             return mismatch::collect(&self.schema, compiled.iter_errors(args));
@@ -94,7 +94,7 @@ impl Validator {
         }
     }
 
-    /// Where a parameter is missing, a name that an open schema admits is likely meant for it.
+    /// If a parameter is missing, an undeclared name is probably meant for it.
     fn in_place_of_a_missing_one(&self, args: &Value, found: &[Mismatch]) -> Option<Mismatch> {
         found.iter().find(|mismatch| mismatch.problem == Problem::Missing)?;
         let unknown = Mismatch::unknown(undeclared(&self.schema, args.as_object()?)?);
@@ -102,7 +102,7 @@ impl Validator {
     }
 }
 
-/// Whether a mismatch is told with those of all alternatives.
+/// Whether the validator collects the mismatches of all alternatives for one error.
 fn has_alternatives(schema: &Value) -> bool {
     let eager = ["anyOf", "oneOf", "propertyNames", "unevaluatedItems", "unevaluatedProperties"];
     match schema {
@@ -115,7 +115,7 @@ fn has_alternatives(schema: &Value) -> bool {
     }
 }
 
-/// The dialect that `$schema` names, if it is one that can be compiled.
+/// The dialect in `$schema`, if it is supported.
 fn dialect(schema: &Value) -> Option<Draft> {
     let Some(uri) = schema.get("$schema") else {
         return Some(Draft::Draft202012);

@@ -115,7 +115,7 @@ async fn a_number_that_nobody_can_read_is_named() {
 #[tokio::test]
 async fn a_name_that_stands_twice_in_arguments_is_refused_on_every_path() {
     let installed = installed();
-    let said = "bad_request: `args` holds an object with `b` twice";
+    let said = "bad_request: `args` contains the duplicate key `b`";
 
     let mut client = proxied(&installed).await;
     for args in [TWICE, &Value::from(TWICE).to_string()] {
@@ -130,13 +130,13 @@ async fn a_name_that_stands_twice_in_arguments_is_refused_on_every_path() {
         let answer = ask(&mut client, method, &call).await;
         assert_eq!(answer["error"]["code"], -32602, "{answer}");
         let message = answer["error"]["message"].as_str().unwrap();
-        assert!(message.contains("`b` stands there twice"), "{answer}");
+        assert!(message.contains("duplicate key `b`"), "{answer}");
     }
     client.end().await;
 
     let ran = installed.run(["call", "kit_say", "--args", TWICE]).await;
     assert_eq!(ran.code, Some(2), "{}", ran.stderr);
-    assert!(ran.stderr.contains("`args` holds an object with `b` twice"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("`args` contains the duplicate key `b`"), "{}", ran.stderr);
 }
 
 #[tokio::test]

@@ -251,7 +251,7 @@ async fn an_rmcp_server_works_behind_us() {
     - select: jq filter on the JSON of a call or a stored result
     - grep: regular expression over the lines of a stored result
     - connect: connect a server, or refresh its tools
-    - instructions: how a server says it wants to be used
+    - instructions: usage instructions of a server
     - regex: take the search as a regular expression
     - includeSchemas: false leaves signatures out of a search
     - action: `auth-start` or `auth-complete`, for the sign-in to `server`

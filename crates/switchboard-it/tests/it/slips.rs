@@ -19,7 +19,7 @@ async fn entry_with_a_mistake_is_named_as_such() {
     for words in [["connect", "g"], ["tools", "g"]] {
         let ran = installed.run(words).await;
         assert_eq!(ran.code, Some(2), "{}", ran.stderr);
-        let said = "error: the entry of `g` has a mistake, so it is not used\n\n\
+        let said = "error: the entry of `g` is invalid and is not used\n\n\
                     hint: see every mistake with `switchboard config check`\n";
         assert!(ran.stderr.ends_with(said), "{}", ran.stderr);
     }

@@ -104,7 +104,7 @@ async fn a_search_calls_nothing_where_that_could_be_wrong() {
     let pattern = json!({ "search": "weather", "regex": true, "args": { "city": "Oslo" } });
     refused("", pattern, "no tool fits far better than the others").await;
     let off = r#""searchCalls": false"#;
-    refused(off, forecast(json!({ "city": "Oslo" })), "searches call nothing here").await;
+    refused(off, forecast(json!({ "city": "Oslo" })), "calls by search are off").await;
 }
 
 /// Tools that match a search for paint equally well.
@@ -216,7 +216,7 @@ async fn what_is_blocked_by_its_pin_is_not_called() {
     let world = listed(World::with(config).script("garden", &changed).home(home)).await;
     let request = r#"{ "search": "weather forecast", "args": { "city": "Oslo" } }"#;
     let answer = world.ask(request).await;
-    let expected = "Not called: garden_lookup_weather is not what the user accepted. ";
+    let expected = "Not called: garden_lookup_weather does not match its pin. ";
     assert!(answer.starts_with(expected), "{answer}");
     assert!(world.fixture("garden").ledger().calls.is_empty());
 }

@@ -1,4 +1,4 @@
-//! What is shown beside `mcp`.
+//! Which direct tools are shown beside `mcp`.
 
 use std::collections::BTreeMap;
 
@@ -59,7 +59,7 @@ fn a_server_says_which_of_its_tools_are_shown_and_the_toolset_where_it_says_noth
     check(Some(DirectTools::None), DirectTools::All, &[]);
     check(Some(DirectTools::All), DirectTools::None, &["git_log", "git_push"]);
     check(Some(DirectTools::Search), DirectTools::All, &[]);
-    // By its own name, or by any that it could be shown with.
+    // By its original name, or by any name that it could be shown with.
     check(Some(some(&["push"])), DirectTools::None, &["git_push"]);
     check(Some(some(&["git_push"])), DirectTools::All, &["git_push"]);
     check(Some(some(&["pus", "p*"])), DirectTools::All, &[]);

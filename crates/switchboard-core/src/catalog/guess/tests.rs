@@ -1,4 +1,4 @@
-//! Names with a slip in them, and calls of tools that nobody named.
+//! Misspelt names, and calls of tools that the caller did not name exactly.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -41,7 +41,7 @@ fn a_slip_leads_to_the_one_tool_that_it_can_mean() {
     for name in ["github_ecko", "eco", "mcp__github_echoo"] {
         check(&one, name, Some("github_echo"));
     }
-    // Too far off, too short, another figure, and between two.
+    // Too many edits, too short, another digit, and ambiguous.
     for name in ["list_teams", "github_ad", "ad", "get_v2", "read_fil", "eho_", "", "gitlab_echo"] {
         check(&one, name, None);
     }

@@ -1,5 +1,5 @@
-//! The resources of a server: what the configuration leaves out, and the names that rules know them
-//! by.
+//! The resources of a server: which ones the configuration excludes, and the names by which rules
+//! match them.
 
 use std::collections::HashSet;
 
@@ -13,7 +13,7 @@ use super::{Filter, ListingPolicy};
 use crate::name::{ServerName, ToolName};
 use crate::nesting::plain;
 
-/// Escapes within escapes are taken apart so often.
+/// How often nested percent-encoding is decoded.
 const MOST_ESCAPES: usize = 4;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,7 +26,7 @@ pub struct Resource {
     pub raw: Box<str>,
 }
 
-/// Many resources at once: an address with places to fill in.
+/// A resource template: a URI with placeholders.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ResourceTemplate {
     pub uri_template: String,
@@ -35,7 +35,7 @@ pub struct ResourceTemplate {
     pub raw: Box<str>,
 }
 
-/// What `includeTools` and `excludeTools` keep from being read.
+/// Resources and templates that `includeTools` and `excludeTools` exclude.
 #[derive(Debug)]
 pub(super) struct LeftOut {
     server: ServerName,
@@ -44,10 +44,10 @@ pub(super) struct LeftOut {
     templates: Vec<ResourceTemplate>,
 }
 
-/// Resources and templates that may be read, and what is left out.
+/// Resources and templates that may be read, and those that are excluded.
 pub(super) type Admitted = (Vec<Resource>, Vec<ResourceTemplate>, LeftOut);
 
-/// Divides what a server listed.
+/// Splits the listed resources and templates by the filter.
 pub(super) fn admitted(
     server: &ServerName,
     policy: &ListingPolicy,
@@ -70,7 +70,7 @@ pub(super) fn admitted(
 }
 
 impl super::Listing {
-    /// Whether the configuration leaves this resource out, under whatever spelling of its address.
+    /// Whether the configuration excludes this resource, under any spelling of its URI.
     pub fn hides(&self, uri: &str) -> bool {
         let LeftOut { server, filter, resources, .. } = &self.left_out;
         if filter.admits_all() {
@@ -88,7 +88,7 @@ impl super::Listing {
         resources.iter().any(left_out) || !filter.includes(server, &names.own)
     }
 
-    /// The names by which rules know the resource at this address.
+    /// The names by which rules match the resource at this URI.
     pub(in super::super) fn names_of_resource(&self, uri: &str) -> ResourceNames {
         let left = &self.left_out;
         let resources = || self.resources.iter().chain(&left.resources);
@@ -118,8 +118,8 @@ impl super::Listing {
         ResourceNames { own, perhaps }
     }
 
-    /// Whether the address is one of this server's, under whatever spelling: listed, or within a
-    /// template that says at least the scheme.
+    /// Whether the URI belongs to this server, under any spelling: it is listed, or matches a
+    /// template with a literal scheme.
     pub(in super::super) fn claims(&self, address: &Address<'_>) -> bool {
         let mut templates = self.templates.iter().chain(&self.left_out.templates);
         let known = self.addresses.get_or_init(|| {
@@ -136,13 +136,13 @@ impl super::Listing {
     }
 }
 
-/// The names by which rules know a resource.
+/// The names by which rules match a resource.
 pub(in super::super) struct ResourceNames {
-    /// Those of the listed resource, of resources and templates with another spelling of the address,
-    /// and of the address itself.
+    /// Names of the listed resource, of resources and templates with another spelling of the URI,
+    /// and of the URI itself.
     own: Vec<ToolName>,
-    /// Those of all others, where the address is neither listed nor a plain one of a template: the
-    /// server may take it for any of them, so every restriction holds.
+    /// Names of all other resources, if the URI is neither listed nor a plain match of a template:
+    /// the server may resolve it to any of them, so every restriction applies.
     perhaps: Vec<ToolName>,
 }
 
@@ -152,7 +152,7 @@ impl ResourceNames {
     }
 }
 
-/// Whether the address has one reading only.
+/// Whether all servers interpret the URI in the same way.
 fn is_plain(uri: &str) -> bool {
     let Some((scheme, path)) = uri.split_once(':') else { return false };
     let path = path.strip_prefix("//").unwrap_or(path);
@@ -163,10 +163,10 @@ fn is_plain(uri: &str) -> bool {
     is_lower && !path.contains(odd) && !steps && !has_host
 }
 
-/// An address together with the spellings that it is compared by.
+/// A URI with the spellings by which it is compared.
 pub(in super::super) struct Address<'u> {
     uri: &'u str,
-    /// Without what stands behind `?` or `#`, and last the whole.
+    /// Without query and fragment, and last the whole URI.
     spellings: Vec<String>,
 }
 
@@ -184,7 +184,7 @@ impl Resource {
     pub(super) fn read(raw: &RawValue) -> Option<Resource> {
         #[derive(Deserialize)]
         #[serde(rename_all = "camelCase")]
-        struct Definition {
+        struct ResourceDefinition {
             uri: String,
             #[serde(default)]
             name: String,
@@ -194,7 +194,8 @@ impl Resource {
             mime_type: Option<String>,
         }
         let raw = plain(raw.get());
-        let Definition { uri, name, description, mime_type } = serde_json::from_str(&raw).ok()?;
+        let ResourceDefinition { uri, name, description, mime_type } =
+            serde_json::from_str(&raw).ok()?;
         Some(Resource { uri, name, description, mime_type, raw: raw.into() })
     }
 
@@ -215,28 +216,28 @@ impl ResourceTemplate {
     pub(super) fn read(raw: &RawValue) -> Option<ResourceTemplate> {
         #[derive(Deserialize)]
         #[serde(rename_all = "camelCase")]
-        struct Definition {
+        struct TemplateDefinition {
             uri_template: String,
             #[serde(default)]
             name: String,
         }
         let raw = plain(raw.get());
-        let Definition { uri_template, name } = serde_json::from_str(&raw).ok()?;
+        let TemplateDefinition { uri_template, name } = serde_json::from_str(&raw).ok()?;
         Some(ResourceTemplate { uri_template, name, raw: raw.into() })
     }
 
-    /// What the tools that read it would be called.
+    /// The names of the tools that would read it.
     fn names(&self) -> Vec<ToolName> {
         let named = (!self.name.is_empty()).then(|| reading(&self.name));
         named.into_iter().flatten().chain(reading(&self.uri_template)).collect()
     }
 
-    /// `{+uri}` says nothing about whose the address is.
+    /// Whether it has a literal scheme; `{+uri}` matches the URIs of any server.
     fn says_scheme(&self) -> bool {
         self.uri_template.split('{').next().is_some_and(|literal| literal.contains(':'))
     }
 
-    /// Whether `uri` can come of it, under whatever spelling.
+    /// Whether it matches `uri`, under any spelling.
     pub fn admits(&self, uri: &str) -> bool {
         self.fits(&Address::of(uri))
     }
@@ -248,7 +249,7 @@ impl ResourceTemplate {
     }
 }
 
-/// Whether what stands between the places of a template is in `uri`, in order.
+/// Whether `uri` contains the literal parts of a template, in order.
 fn fills(template: &str, uri: &str) -> bool {
     let mut literals = template.split('{');
     let Some(mut rest) = literals.next().and_then(|first| uri.strip_prefix(first)) else {
@@ -267,21 +268,21 @@ fn fills(template: &str, uri: &str) -> bool {
     }
 }
 
-/// The name of the tool that reads what is called `name`.
+/// The name of the tool that reads the resource `name`.
 fn reading(name: &str) -> Option<ToolName> {
     ToolName::new(&format!("read_{}", resource_slug(name))).ok()
 }
 
-/// The address as it is compared, with and without what stands behind `?` or `#`.
+/// The canonical URI, without and with query and fragment.
 fn spellings(uri: &str) -> Vec<String> {
     let whole = canonical(uri);
     let cut = uri.split(['?', '#']).next().map(canonical);
     cut.filter(|cut| *cut != whole).into_iter().chain([whole.clone()]).collect()
 }
 
-/// One spelling for all that a server may take for the same address: letter case, escapes, dots,
-/// several slashes, slashes of both kinds, characters that URL parsers drop, forms of one letter, and
-/// this machine as the host of a file.
+/// One spelling for all URIs that a server may treat as equal: letter case, percent-encoding, dots,
+/// repeated slashes, backslashes, characters that URL parsers drop, Unicode forms of a letter, and
+/// this machine as the hostname of a `file` URI.
 fn canonical(uri: &str) -> String {
     let mut text = plainer(uri);
     for _ in 0..MOST_ESCAPES {

@@ -1,4 +1,4 @@
-//! Which definitions of a server are taken, and which are left out.
+//! Which definitions of a server are used, and which are skipped.
 
 use super::*;
 

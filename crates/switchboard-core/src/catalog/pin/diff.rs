@@ -1,4 +1,4 @@
-//! The difference of two definitions, field by field: bounded, and harmless to show.
+//! The difference of two definitions, field by field: bounded, and safe to display.
 
 use serde_json::Value;
 
@@ -8,13 +8,13 @@ const MOST_CHANGES: usize = 40;
 const LONGEST_PATH: usize = 160;
 const LONGEST_VALUE: usize = 300;
 
-/// What is left standing before the first difference of two long texts.
+/// Characters that are kept before the first difference of two long texts.
 const CONTEXT: usize = 40;
 
-/// One field that differs. Texts were cut and cleaned.
+/// One field that differs. Its texts are cut and cleaned.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Change {
-    /// Such as `inputSchema.properties.path`; empty for the line that says how many are left out.
+    /// Such as `inputSchema.properties.path`; empty for the line that counts the omitted changes.
     pub field: String,
     pub old: Option<String>,
     pub new: Option<String>,
@@ -32,7 +32,7 @@ pub(super) fn changes(old: &Value, new: &Value) -> Vec<Change> {
     found
 }
 
-/// Parsing bounds how deep this goes.
+/// The parser bounds the depth.
 fn walk(found: &mut Vec<Change>, path: &str, old: Option<&Value>, new: Option<&Value>) {
     if old == new {
         return;
@@ -61,12 +61,12 @@ fn text(value: &Value) -> String {
     value.to_string()
 }
 
-/// How many characters both begin with.
+/// The length of the common beginning, in characters.
 fn equal_start(one: &str, other: &str) -> usize {
     one.chars().zip(other.chars()).take_while(|(a, b)| a == b).count()
 }
 
-/// The text from `skipped` on; a short start is not worth skipping.
+/// The text from `skipped` on; a short text is kept whole.
 fn shown(text: &str, skipped: usize) -> String {
     if text.chars().count() <= LONGEST_VALUE {
         return clean_line(text, LONGEST_VALUE).into_owned();

@@ -1,4 +1,4 @@
-//! Which changes count, and that a record is whole or nothing.
+//! Which changes are detected, and that a damaged pin file is rejected.
 
 use proptest::prelude::*;
 
@@ -148,7 +148,7 @@ proptest! {
         prop_assert!(Records::decode(&damaged, "abc").is_none());
     }
 
-    /// However a tool flips to and fro, it is the same exactly when it is what was accepted last.
+    /// A tool matches its pin exactly if it equals the definition that was accepted last.
     #[test]
     fn any_sequence_of_changes_and_acceptances_keeps_the_promise(
         steps in prop::collection::vec((0..4usize, any::<bool>()), 1..40),
@@ -202,7 +202,7 @@ fn tool_that_changed_is_not_accepted_by_a_client_with_other_capabilities() {
     assert_eq!(pin(&records, SAVE), Pin::Same);
     records.of_set_mut(ALL_CAPABILITIES).accept(&Entry::tool(&raw(&changed)).unwrap());
     assert_eq!(pin(&records, &changed), Pin::Same);
-    // Accepted for one set, it is known to a third.
+    // Accepted for one set, it is accepted for a third.
     records.take_first(1, &listing(&[&changed]));
     assert_eq!(pin_of(&changed, &records.baseline(1)), Pin::Same);
 }

@@ -80,11 +80,11 @@ fn arguments_of_a_prompt_are_those_that_it_declares() {
         original: None,
     };
     let check = |args: &str, expected: &str| {
-        let told = match prompt.check(&Args::parse(args).unwrap()) {
+        let outcome = match prompt.check(&Args::parse(args).unwrap()) {
             Ok(()) => "fits".to_owned(),
             Err(error) => error.to_string(),
         };
-        assert_eq!(told, expected, "{args}");
+        assert_eq!(outcome, expected, "{args}");
     };
     check(r#"{"who": "Ada"}"#, "fits");
     check(r#"{"who": "Ada", "tone": "warm"}"#, "fits");

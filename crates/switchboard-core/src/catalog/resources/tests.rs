@@ -9,7 +9,7 @@ use super::*;
 use crate::catalog::{ListingPolicy, RawListing, Shelf, Standing};
 use crate::config::values::ToolPrefix;
 
-/// Servers with the addresses that they list; one with a brace is a template.
+/// Servers with the URIs that they list; one with a brace is a template.
 fn catalog(servers: &[(&str, &[&str])]) -> Catalog {
     let shelf = |(server, addresses): &(&str, &[&str])| {
         let server = ServerName::new(server).unwrap();
@@ -59,7 +59,7 @@ fn resources_of_one_address_are_listed_and_read_apart() {
     assert_eq!(found(&catalog, of_b), "b/c file:///x");
     assert_eq!(found(&catalog, "switchboard://a/file:///x"), "a file:///x");
     assert_eq!(found(&catalog, "file:///only"), "a file:///only");
-    // One that bears the name of its server is read whether it has to or not.
+    // A server-qualified URI is accepted even if it need not be.
     assert_eq!(found(&catalog, "switchboard://a/file:///only"), "a file:///only");
     assert_eq!(found(&catalog, "file:///x"), format!("switchboard://a/file:///x {of_b}"));
     assert_eq!(found(&catalog, "mail://1"), "b/c mail://1");
@@ -90,7 +90,7 @@ fn address_within_the_template_of_a_server_goes_to_no_other_server() {
         let listed = addresses(&catalog.resource_definitions());
         assert_eq!(listed, [format!("switchboard://evil/{evil}")]);
     }
-    // A template that says nothing takes nothing away.
+    // A template without a literal scheme claims no URI of another server.
     let catalog = catalog(&[("a", &["note:1"]), ("greedy", &["{+uri}"])]);
     assert_eq!(found(&catalog, "note:1"), "a note:1");
     assert_eq!(found(&catalog, "other:1"), "greedy other:1");

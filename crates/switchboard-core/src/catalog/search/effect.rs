@@ -1,9 +1,9 @@
-//! Whether a tool reads, writes or destroys, and whether a query asks for that.
+//! Whether a tool reads, writes or destroys, and which of these a query requests.
 
 use super::tokens::{self, Form};
 use crate::catalog::Annotations;
 
-/// What a call of a tool does, by its annotations or else by its name.
+/// The effect of a tool, by its annotations or else by its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Effect {
     Reads,
@@ -28,7 +28,7 @@ impl Effect {
     }
 }
 
-/// The first word of a name that tells an effect decides.
+/// The effect of the first known verb in a name.
 fn by_name(name: &str) -> Effect {
     let mut effect = Effect::Unknown;
     tokens::split(name, |word, form| {
@@ -51,7 +51,7 @@ fn by_verb(word: &str) -> Effect {
     }
 }
 
-/// What a query asks to do.
+/// The effect that a query requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Intent {
     Look,
@@ -60,8 +60,8 @@ pub(super) enum Intent {
 }
 
 impl Intent {
-    /// The first word of a query that is not filler decides; a query that also names a
-    /// destructive verb is not one that only looks.
+    /// Decided by the first word of a query that is not filler. A query that also contains a
+    /// destructive verb does not count as reading only.
     pub(super) fn of(words: &[&str]) -> Intent {
         let mut rest = words;
         let first = loop {
@@ -82,7 +82,7 @@ impl Intent {
         }
     }
 
-    /// What is left of the score of a tool that does something else.
+    /// The factor for the score of a tool with this effect.
     pub(super) fn share(self, effect: Effect) -> f32 {
         match (self, effect) {
             (Intent::Look, Effect::Destroys) => DESTROYS_FOR_LOOK,
@@ -104,7 +104,7 @@ const FILLER: &[&str] = &[
     "should", "the", "to", "us", "want", "we", "would", "you",
 ];
 
-/// After `how`: the verb that follows is what is asked for.
+/// Words between `how` and the requested verb.
 const HOW_TO: &[&str] = &["can", "could", "do", "should", "to", "would"];
 
 const ASKING: &[&str] = &[

@@ -1,24 +1,24 @@
-//! What an unknown word of a query may have meant: a word it begins, or one it misspells.
+//! Corrections of an unknown query word: words that begin with it, or that it misspells.
 
 use std::collections::HashMap;
 
 use super::postings::{Outline, Postings};
 use super::query::QueryWord;
 
-/// A word of the listings that a word of the query stands for.
+/// A word of the listings that a word of the query may mean.
 #[derive(Debug)]
 pub(super) struct Meaning<'a> {
     pub(super) word: &'a str,
-    /// How much of an exact match this is worth.
+    /// The weight relative to an exact match.
     pub(super) weight: f32,
     /// The listings that have the word, and its number in each.
     pub(super) places: Vec<(usize, u32)>,
 }
 
-/// Whether a word can be a slip.
+/// Whether a word may be misspelt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Spelt {
-    /// It is a word of the language: one with other letters is another word.
+    /// It is a known word, so a similar one is another word.
     Right,
     Perhaps,
 }
@@ -28,10 +28,10 @@ const ONE_EDIT: f32 = 0.8;
 const TWO_EDITS: f32 = 0.5;
 const SHORTEST_BEGINNING: usize = 3;
 const MOST_MEANINGS: usize = 16;
-/// A server can list any number of words that begin alike.
+/// Bounds the work: a server can list any number of words with the same beginning.
 const MOST_CANDIDATES: usize = 4096;
 
-/// The likeliest meanings of a word that no listing has.
+/// The most likely meanings of a word that no listing contains.
 pub(super) fn meanings<'a>(
     listings: &[&'a Postings],
     word: &QueryWord,
@@ -58,7 +58,7 @@ pub(super) fn meanings<'a>(
         }
     }
     let mut found: Vec<Meaning<'_>> = found.into_values().collect();
-    // Ends with the word itself: which meanings are cut off must not depend on the map's order.
+    // The word itself breaks ties, so that the result does not depend on the map's order.
     found.sort_unstable_by(|one, other| {
         let by_weight = other.weight.total_cmp(&one.weight);
         let by_spread = other.places.len().cmp(&one.places.len());
@@ -68,7 +68,7 @@ pub(super) fn meanings<'a>(
     found
 }
 
-/// A word of a query, ready to be compared with many others.
+/// A word of a query, prepared for comparison with many others.
 struct Spelling<'a> {
     typed: &'a str,
     typed_outline: Outline,
@@ -96,7 +96,7 @@ impl<'a> Spelling<'a> {
         }
     }
 
-    /// Rules out nearly all words without reading them.
+    /// Excludes nearly all words without reading them.
     fn may_mean(&self, candidate: Outline) -> bool {
         self.stem_outline.fewest_edits(candidate) <= self.most_edits
             || self.may_begin && self.typed_outline.may_begin(candidate)
@@ -106,7 +106,7 @@ impl<'a> Spelling<'a> {
         if self.may_begin && candidate.starts_with(self.typed) {
             return Some(BEGINNING);
         }
-        // Two edits reach many words, and hardly anyone gets the first letter wrong.
+        // Two edits match many words, and the first letter is rarely wrong.
         let same_start = candidate.chars().next() == self.stem.chars().next();
         if self.most_edits == 0 || self.most_edits == 2 && !same_start {
             return None;

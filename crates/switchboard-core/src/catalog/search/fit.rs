@@ -1,37 +1,37 @@
-//! How well the best tool fits: what a search may promise, and when it should not.
+//! How well the best tool of a search matches the query.
 //!
-//! The bounds are set on judged queries: of the searches that are called clear, nine in ten have
+//! The bounds were tuned on labelled queries: of the searches classified as clear, nine in ten have
 //! the right tool first, even among five thousand.
 
 use super::Hit;
 
-/// How well the best tool fits a query.
+/// How well the best tool matches a query.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Fit {
-    /// It shares little with the query; probably no tool does what was asked for.
+    /// It shares little with the query; probably no tool does what was requested.
     Weak,
     Plausible,
-    /// It fits far better than every other.
+    /// It matches far better than every other tool.
     Clear,
 }
 
-/// What a hit has in common with a query.
+/// The overlap of a hit with a query.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Match {
-    /// Words of the query that it has, of so many.
+    /// How many words of the query it has, out of `of`.
     pub(super) words: u16,
     pub(super) of: u16,
-    /// How close it is in what it is about, if that is known of the query.
+    /// The similarity of the word vectors, if the query has one.
     pub(super) near: Option<f32>,
 }
 
-/// The score of a best tool that leaves no doubt, and how far the second stays behind it. It has
-/// every word, too, or another for it: what lists branches is not what renames one.
+/// The least score of a clear match, and its least lead over the second. A clear match also has
+/// every word or a synonym of it: a tool that lists branches does not rename one.
 const CLEAR_SCORE: f32 = 0.6;
 const CLEAR_LEAD: f32 = 0.2;
-/// A best tool that is less close than this, and lacks a word, is not what was meant.
+/// A best tool with less similarity that also lacks a word is a weak match.
 const WEAK_NEARNESS: f32 = 0.42;
-/// A hit with this share of the best score is as good.
+/// A hit with at least this share of the best score counts as equally good.
 const AS_GOOD: f32 = 0.8;
 
 pub(super) fn of(hits: &[Hit], best: Option<Match>) -> Fit {
@@ -51,7 +51,7 @@ pub(super) fn of(hits: &[Hit], best: Option<Match>) -> Fit {
     }
 }
 
-/// How many hits from the first on are about as good as it.
+/// How many hits at the top are about as good as the first.
 pub(super) fn good(hits: &[Hit]) -> usize {
     let least = hits.first().map_or(0.0, |best| best.score * AS_GOOD);
     hits.iter().take_while(|hit| hit.score >= least).count()

@@ -1,21 +1,21 @@
-//! Words that tools use for what people say in other words, by patterns of everyday phrases.
+//! Translates everyday phrases of queries into words that tools use, by patterns.
 //!
-//! The patterns stand in `hints.txt`, which says how they are written. The build script makes the
-//! two tables of them that are read here.
+//! The patterns are in `hints.txt`, which also describes their syntax. The build script compiles
+//! them into the two tables that are parsed here.
 
 use std::cmp::Ordering;
 use std::sync::LazyLock;
 
-/// A word of tools that a query hints at.
+/// A word that tools use, derived from a phrase of the query.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Hint {
     pub(super) word: &'static str,
-    /// A pattern of several parts is hardly ever there by chance.
+    /// The pattern has several parts, so it rarely matches by chance.
     pub(super) is_sure: bool,
 }
 
-/// The words of tools that a query hints at, each once. `words` are all words of the query,
-/// lower-case, as typed; `shapes` are those of its literals.
+/// The hints for a query, each word once. `words` are all words of the query, lower-case, as typed;
+/// `shapes` are those of its literals.
 pub(super) fn of(words: &[&str], shapes: &[&'static str]) -> Vec<Hint> {
     let mut counts = vec![0_u8; PATTERNS.parts];
     let mut count = |phrase: &str| {
@@ -39,7 +39,7 @@ pub(super) fn of(words: &[&str], shapes: &[&'static str]) -> Vec<Hint> {
     let mut hints: Vec<Hint> = Vec::new();
     let mut patterns: Vec<&Pattern> =
         PATTERNS.all.iter().filter(|pattern| pattern.holds(&counts)).collect();
-    // What is said at length counts first.
+    // Longer patterns first.
     patterns.sort_by_key(|pattern| std::cmp::Reverse(pattern.parts.len()));
     for pattern in patterns {
         let is_sure = pattern.parts.len() > 1;
@@ -52,7 +52,7 @@ pub(super) fn of(words: &[&str], shapes: &[&'static str]) -> Vec<Hint> {
     hints
 }
 
-/// Whether a word alone has a hint, so that it needs no other meaning.
+/// Whether a word alone has a hint, so that it needs no correction.
 pub(super) fn has(stem: &str) -> bool {
     let Some(mut parts) = parts_of(stem) else { return false };
     parts.any(|part| {
@@ -61,7 +61,7 @@ pub(super) fn has(stem: &str) -> bool {
     })
 }
 
-/// Whether a pattern has the word, so that its spelling is no slip.
+/// Whether a pattern contains the word, so that it is not misspelt.
 pub(super) fn knows(stem: &str) -> bool {
     parts_of(stem).is_some()
 }
@@ -70,14 +70,14 @@ const MOST_HINTS: usize = 12;
 /// Words of the longest phrase in the patterns.
 const LONGEST_PHRASE: usize = 4;
 
-/// A line for each phrase, in order: its stems, and the numbers of the parts that it stands for.
+/// A line for each phrase, sorted: its stems, and the numbers of the pattern parts that contain it.
 static PHRASES: &str = include_str!(concat!(env!("OUT_DIR"), "/hint_phrases.txt"));
 
-/// The parts of patterns that a phrase stands for.
+/// The parts of patterns that contain a phrase.
 fn parts_of(phrase: &str) -> Option<impl Iterator<Item = usize>> {
     let mut lines = PHRASES;
     loop {
-        // Where a character begins: some phrases are not ASCII.
+        // At a character boundary: some phrases are not ASCII.
         let middle = lines.floor_char_boundary(lines.len() / 2);
         let (before, after) = lines.split_at_checked(middle)?;
         let start = before.rfind('\n').map_or(0, |at| at + 1);
@@ -97,13 +97,13 @@ struct Patterns {
     parts: usize,
 }
 
-/// The words that are meant where all parts are said.
+/// The words that a query means if all parts match.
 struct Pattern {
     parts: Vec<Part>,
     meant: &'static str,
 }
 
-/// One of several phrases, so many times.
+/// A set of phrases, and how often one of them must occur.
 struct Part {
     number: usize,
     least: u8,

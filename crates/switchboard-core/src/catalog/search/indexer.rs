@@ -1,4 +1,4 @@
-//! Making indexes: the words of each tool are found, stemmed and counted by field.
+//! Builds the search index: extracts, stems and counts the words of each tool by field.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -16,12 +16,12 @@ use super::table::{self, Direction, Row, Sum};
 use super::tokens;
 use super::vocabulary::{Interned, Interner, Key, Vocabulary};
 
-/// More tools than this of one server are not searchable.
+/// The most tools of one server that are searchable.
 const MOST_DOCUMENTS: usize = 1 << 15;
-/// More bytes than this of one server are not read, but for names; 400 are usual for a tool.
+/// The most bytes of one server that are indexed, besides names; a typical tool has 400.
 const MOST_BYTES: usize = 2 << 20;
 
-/// So many tools take as long as it is worth starting a thread for.
+/// With fewer tools, starting a thread costs more than it saves.
 const TOOLS_PER_THREAD: usize = 500;
 const MOST_THREADS: usize = 4;
 
@@ -39,39 +39,39 @@ pub fn index_all<L: Sync>(listings: &[L], tools: usize, index: impl Fn(&L, &mut 
     let threads = if worthwhile > 1 { worthwhile.min(cores()) } else { 1 };
     thread::scope(|scope| {
         for _ in 1..threads {
-            // Where no thread can be had, this one does it all.
+            // If no thread can be started, this one does all the work.
             let _ = thread::Builder::new().spawn_scoped(scope, work);
         }
         work();
     });
 }
 
-/// Indexes listings one after the other, and keeps what it learns of their words: tools of all
-/// servers speak of the same things, and the stem of a word is dear.
+/// Indexes listings one after the other, and caches the stems of words: tools of all servers share
+/// many words, and stemming is expensive.
 pub struct Indexer {
     stemmer: Stemmer,
-    /// The stem of each word as it is written. Servers choose the words, so the hash is seeded.
+    /// The stem of each short word. Servers choose the words, so the hash is seeded.
     short: HashMap<u128, u32>,
     long: HashMap<Box<str>, u32>,
     stems: Interner,
     /// By stem.
     known: Vec<Stem>,
-    /// The listing at hand, counted from one.
+    /// The present listing, counted from one.
     listing: u32,
-    /// Its stems, by the numbers they have in it, and their entries.
+    /// Its stems by number, and their entries.
     words: Vec<u32>,
     found: Vec<(u32, Entry)>,
-    /// Bytes of it that are still read.
+    /// Bytes of it that may still be indexed.
     room: usize,
-    /// Its texts that were read already, and where their stems stand in `spoken`: tools of one
-    /// server have many parameters in common.
+    /// Its texts that were indexed already, with the ranges of their stems in `text_stems`: tools
+    /// of one server share many parameters.
     texts: HashMap<Box<str>, Range<usize>>,
-    spoken: Vec<u32>,
-    /// The stems that say what the document at hand is about.
+    text_stems: Vec<u32>,
+    /// The stems that go into the direction of the present document.
     telling: Vec<u32>,
 }
 
-/// What is known of a stem, and where it was last seen.
+/// The cached data of a stem, and where it occurred last.
 struct Stem {
     hash: u32,
     outline: Outline,
@@ -82,18 +82,18 @@ struct Stem {
     number: u32,
     /// Its last entry there.
     last: u32,
-    /// How much it tells of the document at hand.
+    /// Its weight in the direction of the present document.
     weight: f32,
 }
 
-/// A field of the document at hand, as far as it is read.
+/// The indexing state of one field of the present document.
 struct Reading {
     entry: Entry,
     words: u16,
-    /// Bytes that were read, and how many that may come to.
+    /// Bytes that were indexed, and the most that may be.
     bytes: usize,
     most: usize,
-    /// Words that still say what the document is about, and how much each of them counts.
+    /// How many more words go into the direction of the document, and the weight of each.
     telling: u8,
     weight: f32,
 }
@@ -127,7 +127,7 @@ impl Default for Indexer {
             found: Vec::new(),
             room: 0,
             texts: HashMap::new(),
-            spoken: Vec::new(),
+            text_stems: Vec::new(),
             telling: Vec::new(),
         }
     }
@@ -141,7 +141,7 @@ impl Indexer {
         self.words.clear();
         self.found.clear();
         self.texts.clear();
-        self.spoken.clear();
+        self.text_stems.clear();
         let documents = documents.into_iter().take(MOST_DOCUMENTS).enumerate();
         let indexed = documents.map(|(number, document)| self.add(number, &document)).collect();
 
@@ -186,17 +186,17 @@ impl Indexer {
         }
     }
 
-    /// Counts the words of `text`, as far as the field is read at all.
+    /// Counts the words of `text`, up to the limit of the field.
     fn read(&mut self, text: &str, field: &mut Reading) {
         let text = text.get(..text.floor_char_boundary(field.most - field.bytes));
         let text = text.unwrap_or_default();
         field.bytes += text.len();
         let stems = match self.texts.get(text) {
             Some(stems) => stems.clone(),
-            None => self.hear(text),
+            None => self.stem_text(text),
         };
-        let Indexer { known, listing, words, found, spoken, telling, .. } = self;
-        for &stem in spoken.get(stems).unwrap_or_default() {
+        let Indexer { known, listing, words, found, text_stems, telling, .. } = self;
+        for &stem in text_stems.get(stems).unwrap_or_default() {
             let Some(known) = known.get_mut(stem as usize) else { continue };
             field.words = field.words.saturating_add(1);
             if field.telling > 0 && known.row.is_some() {
@@ -219,19 +219,19 @@ impl Indexer {
         }
     }
 
-    /// Where the stems of a new text stand in `spoken`.
-    fn hear(&mut self, text: &str) -> Range<usize> {
-        let start = self.spoken.len();
+    /// Stems a new text; returns the range of its stems in `text_stems`.
+    fn stem_text(&mut self, text: &str) -> Range<usize> {
+        let start = self.text_stems.len();
         tokens::split(text, |word, _| {
             let stem = self.stem(word);
-            self.spoken.push(stem);
+            self.text_stems.push(stem);
         });
-        let stems = start..self.spoken.len();
+        let stems = start..self.text_stems.len();
         self.texts.insert(text.into(), stems.clone());
         stems
     }
 
-    /// What the document at hand is about; forgets its words.
+    /// The direction of the present document; clears its words.
     fn about(&mut self) -> Option<Direction> {
         let mut sum = Sum::ZERO;
         for stem in self.telling.drain(..) {
@@ -284,15 +284,15 @@ impl Stem {
     }
 }
 
-/// A word that is short enough, as most are, as a number: one that is quickly found.
+/// A word of at most 16 bytes as a number, which is faster to look up. Most words are that short.
 fn in_a_number(word: &str) -> Option<u128> {
     let mut bytes = [0; 16];
     bytes.get_mut(..word.len())?.copy_from_slice(word.as_bytes());
-    // Words have no zero bytes, so no two of them become the same number.
+    // Words contain no zero bytes, so the numbers are unique.
     Some(u128::from_le_bytes(bytes))
 }
 
-/// Whether a description says that its tool is deprecated, and not something that it works on.
+/// Whether a description marks the tool as deprecated, and not something that it works on.
 fn is_deprecated(description: &str) -> bool {
     const WORD: &str = "deprecated";
     let start = description.trim_start_matches(|c: char| !c.is_alphanumeric());

@@ -1,5 +1,5 @@
-//! What a query quotes instead of saying: addresses, paths, files, times. Each is told as a shape,
-//! such as `<url>`, and its letters do not count as words.
+//! Literals of a query: URLs, paths, files, times. Each becomes a shape, such as `<url>`, and its
+//! letters do not count as words.
 
 use super::tokens::{self, Form};
 
@@ -14,7 +14,7 @@ pub(super) struct Spoken {
     pub(super) shapes: Vec<&'static str>,
 }
 
-/// A query that has words besides its literals is about those.
+/// Separates words and literals. A query of literals alone is split into words.
 pub(super) fn take_out(query: &str) -> Spoken {
     let mut shapes = Vec::new();
     let mut text = String::with_capacity(query.len());
@@ -69,7 +69,7 @@ fn words(text: &str) -> Vec<String> {
     words
 }
 
-/// What stands between quotation marks is a value; an apostrophe inside a word quotes nothing.
+/// Replaces quoted text by its shape. An apostrophe inside a word is no quotation mark.
 fn without_quotes(query: &str, shapes: &mut Vec<&'static str>) -> String {
     let mut text = String::with_capacity(query.len());
     let mut rest = query;
@@ -155,7 +155,7 @@ fn of_ending(ending: &str) -> Option<&'static str> {
     }
 }
 
-/// A capital within a sentence, and small letters after it.
+/// Whether a word within a sentence is capitalized.
 fn is_name(token: &str) -> bool {
     let token = token.strip_suffix("'s").unwrap_or(token);
     let mut chars = token.chars();

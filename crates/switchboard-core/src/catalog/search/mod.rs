@@ -1,4 +1,4 @@
-//! Ranked search over tools: what a tool is found by, and in which order.
+//! Ranked search over tools.
 
 mod effect;
 mod expand;
@@ -26,24 +26,24 @@ pub use page::Page;
 pub use postings::Postings;
 pub use rank::{Hit, Ranking, rank};
 
-/// The form under which a lower-case word is indexed.
+/// The stem under which a lower-case word is indexed.
 pub fn stem(word: &str) -> String {
     stemming::stem(&stemming::stemmer(), word).into_owned()
 }
 
-/// One tool as search sees it.
+/// The searchable fields of one tool.
 #[derive(Debug, Clone, Copy)]
 pub struct Document<'a> {
     pub server: &'a str,
-    /// The tool's name as its server spells it.
+    /// The tool's original name.
     pub name: &'a str,
     pub title: Option<&'a str>,
     pub description: &'a str,
-    /// JSON text of the input schema; of what is none, what stands before the fault counts.
+    /// The input schema as JSON; of malformed JSON, the part before the error is indexed.
     pub input_schema: &'a str,
     /// The user's own `searchKeywords` for this tool.
     pub keywords: &'a [String],
-    /// What the tool declares of its effects.
+    /// The annotations of the tool.
     pub annotations: Annotations,
 }
 

@@ -1,4 +1,4 @@
-//! A window on a ranking.
+//! A page of a ranking.
 
 /// Some hits of a ranking, and where the next ones start.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -12,7 +12,7 @@ pub struct Page<'a, T> {
 }
 
 impl<'a, T> Page<'a, T> {
-    /// At most `limit` items from `offset` on; a limit of nothing would never end and means one.
+    /// At most `limit` items from `offset` on. A limit of zero means one, so that paging ends.
     pub fn of(ranking: &'a [T], offset: usize, limit: usize) -> Self {
         let total = ranking.len();
         let offset = offset.min(total);

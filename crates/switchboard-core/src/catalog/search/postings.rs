@@ -1,4 +1,4 @@
-//! The index of one server's listing: which word stands in which tool, in which field, how often.
+//! The index of one server's listing: how often each word occurs in each field of each tool.
 
 use super::effect::Effect;
 use super::table::{self, Direction};
@@ -9,9 +9,10 @@ use super::vocabulary::{Key, Vocabulary};
 #[derive(Debug, Default)]
 pub struct Postings {
     vocabulary: Vocabulary,
-    /// By word of the vocabulary: a search for similar words reads nothing else of most.
+    /// By word of the vocabulary; most words are excluded from a similarity search by their
+    /// outline.
     outlines: Vec<Outline>,
-    /// Where the entries of each word end; they start where those of the one before it end.
+    /// The end of each word's entries, which start at the end of the previous word's.
     ends: Vec<u32>,
     /// By word, then document.
     entries: Vec<Entry>,
@@ -48,7 +49,7 @@ impl Field {
         Field::Keywords,
     ];
 
-    /// So many bytes of the field are indexed.
+    /// The most bytes of the field that are indexed.
     pub(super) fn longest(self) -> usize {
         match self {
             Field::Name | Field::Title | Field::Server => 512,
@@ -57,9 +58,9 @@ impl Field {
         }
     }
 
-    /// How many words of the field say what the tool is about, and how much each of them counts.
-    /// The trainer reads as many; a title speaks like a first sentence. Keywords are there to be
-    /// found by the very word.
+    /// How many words of the field go into the direction of the tool, and the weight of each. The
+    /// trainer uses the same numbers; a title counts like a first sentence. Keywords match only
+    /// exactly.
     pub(super) fn about(self) -> (u8, f32) {
         match self {
             Field::Name => (16, table::field_weight(0)),
@@ -81,12 +82,12 @@ pub(super) struct Entry(u32);
 impl Entry {
     const HIGHEST_COUNT: u32 = 31;
 
-    /// The word once.
+    /// One occurrence of a word.
     pub(super) fn new(document: usize, field: Field) -> Self {
         Entry((document as u32) << 8 | (field as u32) << 5 | 1)
     }
 
-    /// Counts one more of the same field of the same document; false if `other` is of another.
+    /// Adds an occurrence; false if `other` belongs to another document or field.
     pub(super) fn absorb(&mut self, other: Entry) -> bool {
         let same = (self.0 ^ other.0) & !Self::HIGHEST_COUNT == 0;
         if same && self.0 & Self::HIGHEST_COUNT < Self::HIGHEST_COUNT {
@@ -108,21 +109,21 @@ impl Entry {
     }
 }
 
-/// What ranking needs to know of a document besides its words.
+/// The data of a document that ranking needs besides its words.
 #[derive(Debug)]
 pub(super) struct Indexed {
     /// Words per field.
     pub(super) lengths: [u16; Field::COUNT],
-    /// Its server says to use another one.
+    /// Its description marks it as deprecated.
     pub(super) is_deprecated: bool,
     pub(super) effect: Effect,
-    /// What it is about; `None` if the table knows none of its words.
+    /// Its word vector; `None` if the table has none of its words.
     pub(super) about: Option<Direction>,
     pub(super) server: Box<str>,
     pub(super) name: Box<str>,
 }
 
-/// How long a field is on average, as a sum that can be added up over listings.
+/// The total length of a field, from which averages over several listings are computed.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct FieldTotal {
     pub(super) words: u64,
@@ -130,7 +131,7 @@ pub(super) struct FieldTotal {
     pub(super) documents: u64,
 }
 
-/// Which characters a word has, folded to 26 bits, and below them how many, in 6.
+/// The set of a word's characters, folded to 26 bits, and below it the length in 6 bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Outline(u32);
 
@@ -152,8 +153,8 @@ impl Outline {
         self.0 & !other.0 & !Self::LENGTH == 0 && self.length() <= other.length()
     }
 
-    /// At least so many edits lie between words of these outlines: one edit makes a word longer
-    /// or shorter by one, and changes at most two members of the set.
+    /// A lower bound of the edit distance of words with these outlines: one edit changes the length
+    /// by at most one, and at most two members of the set.
     pub(super) fn fewest_edits(self, other: Outline) -> u32 {
         let changes = ((self.0 ^ other.0) & !Self::LENGTH).count_ones();
         changes.div_ceil(2).max(self.length().abs_diff(other.length()))
@@ -165,7 +166,7 @@ impl Outline {
 }
 
 impl Postings {
-    /// Of `found`, the words and their entries, with the documents in order.
+    /// Builds the index from `found`, the entries by word, with the documents in order.
     pub(super) fn new(
         vocabulary: Vocabulary,
         outlines: Vec<Outline>,
@@ -225,7 +226,7 @@ impl Postings {
     }
 }
 
-/// A counting sort: documents stay in order, since they were found in order.
+/// A counting sort by word; the order of documents is kept.
 fn by_word(words: usize, found: &[(u32, Entry)]) -> (Vec<u32>, Vec<Entry>) {
     let mut ends = vec![0_u32; words];
     for &(word, _) in found {

@@ -1,10 +1,10 @@
-//! What an input schema adds to a tool's searchable text.
+//! The searchable text of an input schema.
 
 use std::fmt;
 
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
-/// Reading a larger schema would cost more than its words are worth.
+/// Larger schemas are not indexed.
 const LARGEST_SCHEMA: usize = 256 * 1024;
 const DEEPEST: usize = 64;
 
@@ -17,21 +17,21 @@ pub(super) enum Piece<'a> {
     Text(&'a str),
 }
 
-/// Calls `emit` with each piece of text in a schema, in reading order; of what is not JSON, with
-/// what stands before the fault.
+/// Calls `emit` with each piece of text in a schema, in document order; of malformed JSON, with
+/// those before the error.
 ///
-/// The text is read as it goes by: most of a schema is of no interest, and building it up as a
-/// value took most of the time of an index.
+/// The schema is parsed as a stream: most of it is not text, and parsing it into a value took most
+/// of the indexing time.
 pub(super) fn walk(schema: &str, mut emit: impl FnMut(Piece<'_>)) {
     if schema.len() > LARGEST_SCHEMA {
         return;
     }
     let root = Node { place: Place::Schema, depth: 0, emit: &mut emit };
-    // A fault ends the walk, and that is all there is to do about it.
+    // A parse error just ends the walk.
     let _ = root.deserialize(&mut serde_json::Deserializer::from_str(schema));
 }
 
-/// A value of a schema that is about to be read.
+/// A value of a schema that is parsed next.
 struct Node<'e, E> {
     place: Place,
     depth: usize,
@@ -113,7 +113,7 @@ impl<'de, E: FnMut(Piece<'_>)> Visitor<'de> for Node<'_, E> {
     }
 }
 
-/// The key of a member of a node: what its value is, if that can hold text.
+/// The key of a member: the kind of its value, if that can contain text.
 struct Member<'n, 'e, E>(&'n mut Node<'e, E>);
 
 impl<'de, E: FnMut(Piece<'_>)> DeserializeSeed<'de> for Member<'_, '_, E> {
@@ -144,16 +144,16 @@ impl<E: FnMut(Piece<'_>)> Visitor<'_> for Member<'_, '_, E> {
     }
 }
 
-/// What a value is, by the keyword it stands under.
+/// The kind of a value, by its keyword.
 #[derive(Debug, Clone, Copy)]
 enum Place {
     /// A schema, or an array of schemas.
     Schema,
     /// Schemas by property name.
     Properties,
-    /// Schemas by a name that no caller types.
+    /// Schemas by a name that is not part of the arguments.
     Definitions,
-    /// A text, or an array of values some of which are texts.
+    /// A text, or an array of values that may contain texts.
     Text,
 }
 

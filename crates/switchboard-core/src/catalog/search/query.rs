@@ -1,4 +1,4 @@
-//! What a query asks for: distinct words, without those that say nothing.
+//! Parses a query into its distinct words without stop words.
 
 use super::stemming;
 use super::tokens::{self, Form};
@@ -46,7 +46,7 @@ pub(super) fn bounded(query: &str) -> &str {
     query.get(..end).unwrap_or_default()
 }
 
-/// A word that says nothing about what is wanted.
+/// Whether the word is too common to tell tools apart.
 pub(super) fn is_stop_word(typed: &str) -> bool {
     STOP_WORDS.contains(&typed)
 }

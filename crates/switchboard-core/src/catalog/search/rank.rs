@@ -1,4 +1,4 @@
-//! The order of tools for a query: BM25 over weighted fields, and what query and tool are about.
+//! Ranks tools for a query: BM25 over weighted fields, and the similarity of word vectors.
 
 use std::cmp::Ordering;
 use std::collections::VecDeque;
@@ -26,26 +26,26 @@ pub struct Hit {
     pub score: f32,
 }
 
-/// Tools in the order in which they fit a query.
+/// Tools in the order in which they match a query.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Ranking {
     /// Best first.
     pub hits: Vec<Hit>,
-    /// How well the best one fits.
+    /// How well the best one matches.
     pub fit: Fit,
-    /// How many hits from the first on fit about as well as it does.
+    /// How many hits at the top match about as well as the first.
     pub good: usize,
 }
 
-/// All tools that have a word of the query or are about the same, best first.
+/// All tools that have a word of the query or a similar word vector, best first.
 ///
-/// Ties go by server and name, so that the order of the listings does not matter.
+/// Ties are sorted by server and name, so that the order of the listings does not matter.
 pub fn rank(listings: &[&Postings], query: &str) -> Ranking {
     let mut scores = Scores::new(listings);
     let mut about = Sum::ZERO;
     let mut expansions = MOST_EXPANSIONS;
     let Spoken { text, words, shapes } = literals::take_out(query::bounded(query));
-    let spoken: Vec<&str> = words.iter().map(String::as_str).collect();
+    let query_words: Vec<&str> = words.iter().map(String::as_str).collect();
     let mut words: VecDeque<QueryWord> = query::parse(&text).into();
     while let Some(word) = words.pop_front() {
         let key = Key::new(&word.stem);
@@ -55,7 +55,7 @@ pub fn rank(listings: &[&Postings], query: &str) -> Ranking {
         let mut meanings = match known(listings, key, 1.0) {
             Some(itself) => vec![itself],
             None if word.form != Form::Part || expansions == 0 => Vec::new(),
-            // Another word for the same says more than a similar spelling.
+            // A synonym is better than a similar spelling.
             None if !others.is_empty() || hints::has(&word.stem) => Vec::new(),
             None => {
                 expansions -= 1;
@@ -66,7 +66,7 @@ pub fn rank(listings: &[&Postings], query: &str) -> Ranking {
                 };
                 let meanings = expand::meanings(listings, &word, spelling);
                 let is_likely = meanings.first().is_some_and(|best| best.weight >= LIKELY);
-                let run_together = if is_likely { None } else { apart(listings, &word) };
+                let run_together = if is_likely { None } else { split_compound(listings, &word) };
                 if let Some(parts) = run_together {
                     words.extend(parts);
                     continue;
@@ -74,7 +74,7 @@ pub fn rank(listings: &[&Postings], query: &str) -> Ranking {
                 meanings
             }
         };
-        hear(&mut about, key, &meanings);
+        add_to_direction(&mut about, key, &meanings);
         meanings.append(&mut others);
         if !meanings.is_empty() {
             scores.add(&meanings);
@@ -82,43 +82,44 @@ pub fn rank(listings: &[&Postings], query: &str) -> Ranking {
             scores.unknown += 1;
         }
     }
-    for hint in hints::of(&spoken, &shapes) {
+    for hint in hints::of(&query_words, &shapes) {
         scores.hint(listings, &mut about, hint);
     }
-    scores.into_ranking(about.direction().as_ref(), Intent::of(&spoken))
+    scores.into_ranking(about.direction().as_ref(), Intent::of(&query_words))
 }
 
-/// Looking for the meaning of an unknown word reads every vocabulary.
+/// Correcting an unknown word is expensive: it scans every vocabulary.
 const MOST_EXPANSIONS: usize = 8;
-/// A meaning that is worth as much is no chance hit.
+/// A meaning with at least this weight is not a match by chance.
 const LIKELY: f32 = 0.8;
-/// Letters of each of two words that somebody wrote as one.
+/// The shortest part when a word is split into two words written together.
 const SHORTEST_PART: usize = 3;
-/// What another word for the same is worth beside the word itself.
+/// The weight of a synonym relative to the word itself.
 const SYNONYM: f32 = 0.7;
-/// What a word is worth that the query only hints at, and in what the query is about.
+/// The weight of a hint in the word score, and in the direction of the query.
 const HINT: (f32, f32) = (0.6, 0.3);
-/// The same where several parts of the query hint at it.
+/// The same for a hint from several parts of the query.
 const SURE_HINT: (f32, f32) = (0.9, 0.5);
-/// So many meanings of an unknown word go into what a query is about.
+/// How many meanings of an unknown word go into the direction of a query.
 const HEARD_MEANINGS: usize = 4;
 
-/// How soon further occurrences of a word stop counting.
+/// How quickly further occurrences of a word stop counting (BM25 `k1`).
 const SATURATION: f32 = 1.5;
-/// What a tool with all words of the query gets on top, as a share of its score.
+/// The bonus for a tool with all words of the query, as a share of its score.
 const COVERAGE_BONUS: f32 = 0.25;
 
-/// The share of the score that comes from what query and tool are about; the words make the rest.
+/// The share of the score that comes from the similarity of word vectors; the rest is from words.
 const ABOUT: f32 = 0.7;
-/// What is left of the score of a tool that its server says not to use any more.
+/// The factor for the score of a deprecated tool.
 const DEPRECATED: f32 = 0.9;
-/// A tool without any word of the query is found if it is as close as this.
+/// A tool without any word of the query is found from this similarity on.
 const CLOSE: f32 = 0.45;
 
-/// How much a word counts in each field, and how far that depends on the field's length.
+/// The weight of a word in each field, and the length normalisation of the field.
 ///
-/// A keyword's weight keeps `weight / (SATURATION + weight)` above what any expansion is worth,
-/// and its length does not matter, so giving a tool a keyword never lowers its rank for it.
+/// A keyword's weight keeps `weight / (SATURATION + weight)` above the weight of any correction,
+/// and its length does not matter. So adding a keyword to a tool never lowers the tool's rank for
+/// it.
 const fn importance(field: Field) -> (f32, f32) {
     match field {
         Field::Name => (2.8, 0.5),
@@ -132,8 +133,8 @@ const fn importance(field: Field) -> (f32, f32) {
     }
 }
 
-/// Two words that were written as one, if some tool has either.
-fn apart(listings: &[&Postings], word: &QueryWord) -> Option<[QueryWord; 2]> {
+/// Splits two words written together, if both are known.
+fn split_compound(listings: &[&Postings], word: &QueryWord) -> Option<[QueryWord; 2]> {
     let typed = Some(&word.typed).filter(|typed| typed.is_ascii())?;
     let last = typed.len().checked_sub(SHORTEST_PART)?;
     let mut splits = (SHORTEST_PART..=last).filter_map(|at| typed.split_at_checked(at));
@@ -141,7 +142,7 @@ fn apart(listings: &[&Postings], word: &QueryWord) -> Option<[QueryWord; 2]> {
         let parts = [first, second].map(QueryWord::part);
         let is_known =
             |part: &QueryWord| listings.iter().any(|it| it.find(Key::new(&part.stem)).is_some());
-        // `forget` is not `for get`.
+        // `forget` must not become `for get`.
         let says_something = |part: &QueryWord| !query::is_stop_word(&part.typed);
         parts.iter().all(|part| says_something(part) && is_known(part)).then_some(parts)
     })
@@ -155,8 +156,8 @@ fn known<'a>(listings: &[&Postings], key: Key<'a>, weight: f32) -> Option<Meanin
     (!places.is_empty()).then_some(Meaning { word: key.word(), weight, places })
 }
 
-/// Adds a word to what the query is about: itself, or else what it may have meant.
-fn hear(about: &mut Sum, key: Key<'_>, meanings: &[Meaning<'_>]) {
+/// Adds the vector of a word to the direction of the query, or else the vectors of its meanings.
+fn add_to_direction(about: &mut Sum, key: Key<'_>, meanings: &[Meaning<'_>]) {
     if let Some(row) = table::find(key) {
         about.add(row, 1.0);
         return;
@@ -173,7 +174,7 @@ struct Scores<'a> {
     listings: Vec<(&'a Postings, Vec<Tally>)>,
     documents: usize,
     norms: [Norm; Field::COUNT],
-    /// Words of the query that some tool has, or another word for them.
+    /// Words of the query that some tool has, directly or as a synonym.
     words: u16,
     /// Words of the query that no tool has.
     unknown: u16,
@@ -181,20 +182,20 @@ struct Scores<'a> {
     turns: u16,
 }
 
-/// Whether a word stands in the query or is only hinted at.
+/// Whether a word is part of the query or only a hint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Counted {
     Word,
     Hint,
 }
 
-/// What a document has earned so far.
+/// The score of a document so far.
 #[derive(Debug, Clone, Copy, Default)]
 struct Tally {
     score: f32,
     /// Words of the query that the document has.
     matched: u16,
-    /// The last word that it earned something by, counted from one, and how much.
+    /// The last word that added to the score, counted from one, and how much it added.
     turn: u16,
     earned: f32,
     /// Words of the query that are keywords of the document, and the last of them.
@@ -235,13 +236,13 @@ impl<'a> Scores<'a> {
         }
     }
 
-    /// Adds one word of the query; a document earns what the best of its meanings is worth there.
+    /// Adds one word of the query; a document scores by the best of its meanings.
     fn add(&mut self, meanings: &[Meaning<'_>]) {
         self.words += 1;
         self.earn(meanings, Counted::Word);
     }
 
-    /// Adds a word that the query hints at: a document earns it, but has no word of the query by it.
+    /// Adds a hint: it counts for the score of a document, but not as a word of the query.
     fn hint(&mut self, listings: &[&Postings], about: &mut Sum, hint: Hint) {
         let stem = super::stem(hint.word);
         let (worth, near) = if hint.is_sure { SURE_HINT } else { HINT };
@@ -299,7 +300,7 @@ impl<'a> Scores<'a> {
         ((without as f32 + 0.5) / (having as f32 + 0.5)).ln_1p()
     }
 
-    /// Both parts of the score, each from 0 to 1, added up.
+    /// The ranking by the sum of both parts of the score, each from 0 to 1.
     fn into_ranking(self, about: Option<&Direction>, intent: Intent) -> Ranking {
         let bonus = COVERAGE_BONUS / f32::from(self.words.max(1));
         let by_words = |tally: &Tally| tally.score * (1.0 + bonus * f32::from(tally.matched));
@@ -310,10 +311,14 @@ impl<'a> Scores<'a> {
             let tools = postings.documents().iter().zip(tallies).enumerate();
             for (document, (indexed, tally)) in tools {
                 let of = self.words + self.unknown;
-                // With a keyword the user says what the tool is about.
-                let said = f32::from(tally.keywords) / f32::from(of.max(1));
+                // A keyword match counts as similarity: the user set it.
+                let keyword_share = f32::from(tally.keywords) / f32::from(of.max(1));
                 let near = about.map(|about| {
-                    indexed.about.as_ref().map_or(0.0, |it| it.likeness(about)).clamp(said, 1.0)
+                    indexed
+                        .about
+                        .as_ref()
+                        .map_or(0.0, |it| it.likeness(about))
+                        .clamp(keyword_share, 1.0)
                 });
                 if tally.score == 0.0 && near.is_none_or(|near| near < CLOSE) {
                     continue;
@@ -358,7 +363,7 @@ impl Tally {
     }
 }
 
-/// How often a word stands in a document, weighted by field and by how long the field is.
+/// How often a word occurs in a document, weighted by field and field length.
 fn frequency(
     norms: &[Norm; Field::COUNT],
     entries: &[Entry],

@@ -1,4 +1,4 @@
-//! The form under which a lower-case word is indexed. The build script uses it, too.
+//! Stems lower-case words for the index. The build script uses it, too.
 
 use std::borrow::Cow;
 

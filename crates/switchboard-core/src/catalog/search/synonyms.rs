@@ -1,11 +1,11 @@
-//! Words that people use for the same thing, where a search should not depend on the choice.
+//! Synonyms, so that a search does not depend on the choice of word.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use super::stemming;
 
-/// Other stems to look for beside a stem.
+/// The synonyms of a stem.
 pub(super) fn of(stem: &str) -> &'static [String] {
     BY_STEM.get(stem).map_or(&[], Vec::as_slice)
 }
@@ -26,7 +26,7 @@ static BY_STEM: LazyLock<HashMap<String, Vec<String>>> = LazyLock::new(|| {
     others
 });
 
-/// One way only: whoever types the long form means just that.
+/// In one direction only: the long form does not mean the abbreviation.
 const ABBREVIATIONS: &[(&str, &[&str])] =
     &[("pr", &["pull", "request"]), ("mr", &["merge", "request"]), ("vm", &["virtual", "machine"])];
 

@@ -1,6 +1,6 @@
-//! The compiled-in word vectors: texts about the same thing have sums that point the same way.
+//! The compiled-in word vectors: texts about the same topic have vector sums of similar direction.
 //!
-//! How the table is trained, and its form, stand in `tools/search-table`.
+//! `tools/search-table` describes the format of the table and trains it.
 
 use super::vocabulary::Key;
 
@@ -16,13 +16,13 @@ const COUNT: usize = header(8, 4);
 static FIELD_WEIGHTS: &[u8] = part(FIELDS_AT, FIELDS * 4);
 /// Sorted; the parts below are in the same order.
 static HASHES: &[u8] = part(FIELDS_AT + FIELDS * 4, COUNT * 4);
-/// Where each word ends in `TEXT`; it starts where the one before it ends.
+/// The end of each word in `TEXT`; it starts at the end of the previous one.
 static ENDS: &[u8] = part(FIELDS_AT + FIELDS * 4 + COUNT * 4, COUNT * 4);
 static SCALES: &[u8] = part(FIELDS_AT + FIELDS * 4 + COUNT * 8, COUNT * 4);
 static ROWS: &[u8] = part(FIELDS_AT + FIELDS * 4 + COUNT * 12, COUNT * DIMENSIONS);
 static TEXT: &[u8] = BYTES.split_at(FIELDS_AT + FIELDS * 4 + COUNT * (12 + DIMENSIONS)).1;
 
-// A table of another form does not compile.
+// A table of another format does not compile.
 const _: () = assert!(matches!(BYTES, [b'S', b'W', b'T', b'1', ..]));
 const _: () = assert!(header(4, 2) == DIMENSIONS && header(6, 2) == FIELDS);
 
@@ -30,7 +30,7 @@ const fn part(start: usize, length: usize) -> &'static [u8] {
     BYTES.split_at(start).1.split_at(length).0
 }
 
-/// A number of the header: read when this is compiled.
+/// A number of the header, read at compile time.
 const fn header(at: usize, bytes: usize) -> usize {
     let mut value = 0;
     let mut byte = bytes;
@@ -63,8 +63,8 @@ pub(super) fn find(key: Key<'_>) -> Option<Row> {
         .map(Row)
 }
 
-/// How much a word counts by where it stands in a tool, in the order of the trainer: name, server,
-/// first sentence, the rest of the description, names of properties.
+/// The weight of a word by its field, in the order of the trainer: name, server, first sentence,
+/// the rest of the description, names of properties.
 pub(super) fn field_weight(field: usize) -> f32 {
     f32::from_bits(u32_at(FIELD_WEIGHTS, field))
 }
@@ -90,7 +90,7 @@ impl Row {
     }
 }
 
-/// What the words of a text add up to.
+/// The sum of the word vectors of a text.
 #[derive(Debug, Clone)]
 pub(super) struct Sum([f32; DIMENSIONS]);
 
@@ -104,7 +104,7 @@ impl Sum {
         }
     }
 
-    /// The direction alone; none if nothing was added.
+    /// The direction of the sum; `None` if nothing was added.
     pub(super) fn direction(&self) -> Option<Direction> {
         let length = self.0.iter().map(|value| value * value).sum::<f32>().sqrt();
         let largest = self.0.iter().fold(0.0_f32, |largest, value| largest.max(value.abs()));
@@ -115,14 +115,14 @@ impl Sum {
         let scale = 127.0 / largest;
         for (step, value) in steps.iter_mut().zip(&self.0) {
             let scaled = value * scale;
-            // `round` is a call of a function for each number.
+            // `round` would be a function call for each number.
             *step = (scaled + 0.5_f32.copysign(scaled)) as i32 as i8;
         }
         Some(Direction { steps, step: largest / 127.0 / length })
     }
 }
 
-/// What a text is about: a vector of length one, in bytes.
+/// The topic of a text: a vector of length one, in bytes.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Direction {
     steps: [i8; DIMENSIONS],
@@ -130,7 +130,7 @@ pub(super) struct Direction {
 }
 
 impl Direction {
-    /// 1 for texts about the same, about 0 for texts that have nothing in common.
+    /// 1 for texts about the same topic, about 0 for unrelated ones.
     pub(super) fn likeness(&self, other: &Direction) -> f32 {
         let pairs = self.steps.iter().zip(&other.steps);
         let product: i32 = pairs.map(|(&one, &other)| i32::from(one) * i32::from(other)).sum();

@@ -1,4 +1,4 @@
-//! What is found, in which order, and what holds for any input.
+//! Which tools are found, in which order, and properties for any input.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -129,7 +129,7 @@ fn server_properties_and_keywords_are_searched() {
     check("land", &["github/merge_pull_request"]);
 }
 
-/// A tool that shares no word with a query, and none of its words has a synonym there.
+/// The tool shares neither a word nor a synonym with the query.
 #[test]
 fn a_tool_is_found_by_what_it_is_about() {
     let mut tools = tools();
@@ -266,7 +266,7 @@ fn a_query_that_looks_puts_destructive_tools_behind() {
     };
     assert_eq!(order(&tools, "look at the pages"), ["a/tally_pages", "a/reset_pages"]);
     assert_eq!(order(&tools, "reset the pages"), ["a/reset_pages", "a/tally_pages"]);
-    // What a tool declares counts more than its name.
+    // Annotations take precedence over the name.
     assert!(score(&declared(Some(true), None)) > score(&tools));
     assert_eq!(score(&declared(None, Some(true))), score(&tools));
 }
@@ -397,7 +397,7 @@ fn a_pattern_matches_names_texts_and_keywords() {
     assert_eq!(matched("^land$"), ["merge_pull_request"]);
 }
 
-/// Words that meet often, so that ties, prefixes and misspellings happen.
+/// Few similar words, so that ties, prefixes and misspellings occur.
 fn phrase() -> impl Strategy<Value = String> {
     let word = prop::sample::select(vec![
         "issue",

@@ -1,14 +1,14 @@
-//! What a word is: identifiers come apart, case goes away, endings go away.
+//! Splits text into lower-case words; identifiers are split into their parts.
 
-/// A longer run of letters is an encoded blob, not a word.
+/// Longer runs of letters are encoded data, not words.
 const LONGEST_WORD: usize = 64;
 
-/// How a word stood in the text.
+/// How a word occurred in the text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Form {
     /// A word of its own, or one part of an identifier such as `HTTPServer`.
     Part,
-    /// An identifier that also came apart into parts, so that both `GitHub` and `github` are found.
+    /// An identifier that was also split into parts, so that both `GitHub` and `github` are found.
     Whole,
     /// One character of a longer Chinese, Japanese or Korean phrase.
     Character,
@@ -54,7 +54,7 @@ fn kind(char: char) -> Kind {
     }
 }
 
-/// Nearly all text is ASCII, and each of its characters is looked at.
+/// A lookup table, because nearly all text is ASCII.
 static ASCII: [Kind; 128] = {
     let mut kinds = [Kind::Separator; 128];
     let mut char = 0;
@@ -90,14 +90,14 @@ fn kind_of_other(char: char) -> Kind {
     }
 }
 
-/// The characters that `text` begins with as far as they are of such a kind.
+/// The longest beginning of `text` whose characters belong.
 fn run_of(text: &str, belongs: impl Fn(Kind) -> bool) -> &str {
     let end = text.find(|char| !belongs(kind(char))).unwrap_or(text.len());
     text.get(..end).unwrap_or_default()
 }
 
-/// The word that `text` begins with if it stands alone and all in lower case but for its first
-/// letter: most words do, and do not have to be looked at for parts.
+/// The word at the beginning of `text`, if only its first letter may be upper case. Most words are
+/// like this and need not be split.
 fn plain_word(text: &str) -> Option<&str> {
     let mut bytes = text.bytes();
     bytes.next().filter(u8::is_ascii_alphabetic)?;
@@ -107,8 +107,8 @@ fn plain_word(text: &str) -> Option<&str> {
     text.get(..end).filter(|_| alone)
 }
 
-/// Such phrases have no spaces: each two neighbours count as a word, and each single character is
-/// there for queries of one character.
+/// Splits a phrase without spaces: each pair of neighbours is a word, and each character is there
+/// for queries of one character.
 fn bigrams(run: &str, emit: &mut impl FnMut(&str, Form)) {
     let starts = || run.char_indices().map(|(index, _)| index);
     let ends = |characters| starts().skip(characters).chain([run.len()]);
@@ -121,7 +121,7 @@ fn bigrams(run: &str, emit: &mut impl FnMut(&str, Form)) {
     }
 }
 
-/// Takes a run of letters and digits apart where the case or the kind of character changes.
+/// Splits a run of letters and digits where the case or the kind of character changes.
 fn parts(run: &str, lower: &mut String, emit: &mut impl FnMut(&str, Form)) {
     let mut start = 0;
     let mut chars = run.char_indices();

@@ -1,4 +1,4 @@
-//! Words as small numbers: one arena of text, and ways into it.
+//! Numbers the words of a listing: one arena of text, with lookup by word and by number.
 
 use std::hash::BuildHasher;
 
@@ -29,7 +29,7 @@ impl<'a> Key<'a> {
         Key { word, hash }
     }
 
-    /// A word whose hash is known already.
+    /// A word with its known hash.
     pub(super) fn hashed(word: &'a str, hash: u32) -> Self {
         Key { word, hash }
     }
@@ -74,11 +74,11 @@ impl Vocabulary {
     }
 }
 
-/// Text end to end.
+/// All words in one string, without separators.
 #[derive(Debug, Default)]
 struct Words {
     text: String,
-    /// Where each word ends in `text`; it starts where the one before it ends.
+    /// The end of each word in `text`; it starts at the end of the previous one.
     ends: Vec<u32>,
 }
 
@@ -96,12 +96,12 @@ impl Words {
     }
 }
 
-/// Words that get their numbers one by one.
+/// Assigns numbers to words one by one.
 #[derive(Debug, Default)]
 pub(super) struct Interner {
     words: Words,
     numbers: HashTable<u32>,
-    /// Servers choose the words, so the hash must not be one they can foresee.
+    /// Servers choose the words, so the hash must be unpredictable.
     hasher: DefaultHashBuilder,
 }
 

@@ -1,4 +1,4 @@
-//! Results that are JSON, in fewer bytes.
+//! Compaction of results that are JSON.
 
 use super::*;
 

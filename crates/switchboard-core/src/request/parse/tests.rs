@@ -1,4 +1,4 @@
-//! What requests are read from arguments, and what is said of those that are none.
+//! Requests parsed from arguments, and the errors for invalid ones.
 
 use proptest::prelude::*;
 use serde_json::json;
@@ -111,7 +111,7 @@ fn what_stands_beside_a_tool_is_taken_for_its_arguments() {
     assert_eq!(call.args.to_string(), r#"{"n":12345678901234567890123}"#);
 }
 
-/// What policy looks at, what a user is shown and what a server gets is one text.
+/// The rules check, the user sees and the server gets the same text.
 #[test]
 fn a_tools_arguments_keep_every_number_and_have_no_name_twice() {
     let check = |args: &str, expected: &str| {
@@ -130,8 +130,8 @@ fn a_tools_arguments_keep_every_number_and_have_no_name_twice() {
         r#"{ "n": [12345678901234567890123, 1e2, 1.10, -0, 0.1e-400, 7] }"#,
         r#"{"n":[12345678901234567890123,1e2,1.10,-0,0.1e-400,7]}"#,
     );
-    check(r#"{"a": 1, "b": 2, "a": 1}"#, "`args` holds an object with `a` twice");
-    check(r#"{"a": [{"b": 1, "\u0062": 2}]}"#, "`args` holds an object with `b` twice");
+    check(r#"{"a": 1, "b": 2, "a": 1}"#, "`args` contains the duplicate key `a`");
+    check(r#"{"a": [{"b": 1, "\u0062": 2}]}"#, "`args` contains the duplicate key `b`");
     check(r#"{"a": 1e400}"#, "`args` holds the number `1e400`, which is out of range");
 }
 
@@ -174,7 +174,7 @@ fn mistakes_are_pointed_at() {
     check(json!({"action": "auth-start"}), "`action` needs `server` beside it");
     check(
         json!({"action": "auth", "server": "a"}),
-        "`auth` is not an `action`: those are `auth-start` and `auth-complete`",
+        "unknown `action` `auth`; use `auth-start` or `auth-complete`",
     );
     let no_answer = "`auth-complete` needs `args` with the `redirectUrl` that the browser was \
                      sent to, or the `code` in it";

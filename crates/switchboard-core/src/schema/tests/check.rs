@@ -47,7 +47,7 @@ fn outcome(schema: &Value, args: Value) -> Result<Value, String> {
     )
 }
 
-/// The given fields beside the one that is required.
+/// Checks the given fields together with the required one.
 #[track_caller]
 fn check(args: Value, expected: Result<Value, &str>) {
     let with_repo = |fields: Value| {
@@ -219,7 +219,7 @@ fn a_format_is_left_to_the_server_in_every_dialect() {
         "$schema": "http://json-schema.org/draft-07/schema#",
         "properties": {"a": {"type": "string", "format": "email"}}
     });
-    assert_eq!(outcome(&schema, json!({"a": "nobody"})), Ok(json!({"a": "nobody"})));
+    assert_eq!(outcome(&schema, json!({"a": "no-at-sign"})), Ok(json!({"a": "no-at-sign"})));
 }
 
 #[test]
@@ -285,7 +285,7 @@ proptest! {
         let mut twice = once.clone();
         repair(&schema(), &mut twice);
         prop_assert_eq!(once, twice, "a repair leaves nothing to repair");
-        // Not through `compile`: what the library says about the schema as it was written.
+        // Judged by the library on the original schema, not through `compile`.
         let judge = jsonschema::validator_for(&schema()).unwrap();
         let valid = judge.is_valid(&Value::Object(args.clone()));
         match Validator::compile(&schema()).unwrap().check(args.clone().into()) {

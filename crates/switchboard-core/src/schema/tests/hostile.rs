@@ -1,11 +1,11 @@
-//! Schemas as a weapon: every text is bounded, every check ends, nothing panics.
+//! Hostile schemas: every text is bounded, every check ends, nothing panics.
 
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
 use crate::schema::{SchemaError, Validator, expected, output_shape, parameters, signature};
 
-/// All texts within their bounds, and the outcome of compiling.
+/// Checks that all texts are within their bounds, and the outcome of compiling.
 #[track_caller]
 fn check(schema: &Value, compiled: Result<(), SchemaError>) {
     assert_bounded(schema);
@@ -149,7 +149,7 @@ fn large_arguments_that_do_not_fit_are_refused_without_a_list_of_all_mismatches(
     let longer = (0..300).map(|n| json!({"type": "string", "minLength": n + 2}));
     let either = items(json!({"anyOf": longer.collect::<Vec<Value>>()}));
     assert!(texts(either.clone(), json!({"a": ["x"]}))[0].starts_with("`a[0]` must fit"));
-    let somewhere = "the object of arguments has a value that the schema refuses";
+    let somewhere = "the object of arguments does not match the schema";
     assert_eq!(texts(either.clone(), json!({"a": vec!["x"; 500]})), [somewhere]);
     let endless = Validator::compile(&either).unwrap();
     let args = json!({"a": vec!["x"; 100_000]}).as_object().unwrap().clone();

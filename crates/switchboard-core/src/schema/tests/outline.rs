@@ -1,4 +1,4 @@
-//! All parameters of a tool, line by line, and what the texts cost.
+//! The outline of a tool's parameters, and its token cost.
 
 use insta::assert_snapshot;
 use serde_json::{Value, json};

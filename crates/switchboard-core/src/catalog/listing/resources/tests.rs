@@ -1,4 +1,4 @@
-//! Resources that a filter leaves out, and the names of those that it does not.
+//! Resources that a filter excludes, and the names of the others.
 
 use super::super::{Listing, RawListing};
 use super::*;
@@ -29,7 +29,7 @@ fn listing(include: Option<&[&str]>, exclude: &[&str]) -> Listing {
     Listing::build(ServerName::new("files").unwrap(), &listed, &policy)
 }
 
-/// Spellings that a server may take for `file:///secret.txt`.
+/// Spellings that a server may treat as `file:///secret.txt`.
 const SECRETS: [&str; 26] = [
     "file:///secret.txt",
     "FILE:///secret.txt",
@@ -69,7 +69,7 @@ fn resource_left_out_is_not_read_by_another_spelling_of_its_address() {
         for uri in ["file:///notes.md", "file:///other.txt", "user://1/key"] {
             assert!(!listing.hides(uri), "{exclude} {uri}");
         }
-        // What no list has may be anything, and so may an odd spelling of what a template has.
+        // An unlisted URI, or an odd spelling of a template's, may be any resource.
         for uri in ["x:y", "file:///a/../x", "file:///a%20b", "user://1/key?x"] {
             assert!(listing.hides(uri), "{exclude} {uri}");
         }
