@@ -1,5 +1,5 @@
-//! Turns the patterns of `hints.txt` into tables that need no work when a process starts: one of all
-//! phrases by their stems, sorted, and one of the patterns.
+//! Compiles the patterns of `hints.txt` into tables that need no parsing at startup: all phrases by
+//! their stems, sorted, and the patterns.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::error::Error;
@@ -20,13 +20,16 @@ fn main() -> Result<(), Box<dyn Error>> {
     println!("cargo::rerun-if-changed=build.rs");
     let hints = fs::read_to_string(HINTS)?;
     let tables = Tables::of(&hints)?;
-    let out = out_dir().ok_or("Cargo names no OUT_DIR")?;
+    let out = out_dir().ok_or("Cargo does not set OUT_DIR")?;
     fs::write(out.join("hint_phrases.txt"), tables.phrases())?;
     fs::write(out.join("hint_patterns.txt"), tables.patterns)?;
     Ok(())
 }
 
-#[expect(clippy::disallowed_methods, reason = "a build script is told by Cargo where to write")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "Cargo passes the output directory in the environment"
+)]
 fn out_dir() -> Option<PathBuf> {
     env::var_os("OUT_DIR").map(PathBuf::from)
 }
@@ -35,9 +38,9 @@ struct Tables<'a> {
     stemmer: Stemmer,
     classes: HashMap<&'a str, &'a str>,
     numbers: HashMap<&'a str, usize>,
-    /// The numbers of the parts that a phrase stands for.
+    /// The numbers of the pattern parts that contain a phrase.
     parts: BTreeMap<String, BTreeSet<usize>>,
-    /// `LEAST:MOST:NUMBER … > WORDS`, a line each.
+    /// One line per pattern: `LEAST:MOST:NUMBER … > WORDS`.
     patterns: String,
 }
 
@@ -55,15 +58,15 @@ impl<'a> Tables<'a> {
                 (Some((class, phrases)), None) => {
                     tables.classes.insert(class, phrases);
                 }
-                (None, Some((said, meant))) => tables.enter_pattern(said, meant)?,
+                (None, Some((pattern, words))) => tables.enter_pattern(pattern, words)?,
                 _ => return Err(format!("{HINTS}: neither a class nor a pattern: {line}")),
             }
         }
         Ok(tables)
     }
 
-    fn enter_pattern(&mut self, said: &'a str, meant: &str) -> Result<(), String> {
-        for part in said.split(' ') {
+    fn enter_pattern(&mut self, pattern: &'a str, words: &str) -> Result<(), String> {
+        for part in pattern.split(' ') {
             let (least, most, part) = match part.split_at_checked(1) {
                 Some(("-", part)) => (0, 0, part),
                 Some(("2", part)) => (2, u8::MAX, part),
@@ -76,7 +79,7 @@ impl<'a> Tables<'a> {
             }
             let _ = write!(self.patterns, "{least}:{most}:{number} ");
         }
-        let _ = writeln!(self.patterns, "> {meant}");
+        let _ = writeln!(self.patterns, "> {words}");
         Ok(())
     }
 
@@ -101,7 +104,7 @@ impl<'a> Tables<'a> {
         Ok(())
     }
 
-    /// `PHRASE NUMBER …`, a line each.
+    /// One line per phrase: `PHRASE NUMBER …`.
     fn phrases(&self) -> String {
         let mut lines = String::new();
         for (phrase, numbers) in &self.parts {

@@ -1,6 +1,6 @@
-//! Connections by id: what is asked for with an id and an address, and what is told about them.
+//! Connections by id: parsing a request to connect to an address, and the values of the replies.
 //!
-//! The words of the errors are those that people who know this set of tools look for.
+//! The error texts are fixed: users of the granular toolset search for them.
 
 use std::time::Duration;
 
@@ -14,26 +14,26 @@ use crate::failure::{Code, Failure};
 use crate::name::{self, ServerName};
 use crate::reply::ToolLine;
 
-/// Connections that one session may have beside the configured ones.
+/// The maximum number of ad-hoc connections of a session.
 pub const MOST_AD_HOC: usize = 10;
 
-/// Whoever is asked about an address sees all of it.
+/// Bounded, because the whole address is shown to the user for approval.
 const LONGEST_ADDRESS: usize = 4_096;
 
 const SHORTEST_TIMEOUT: u64 = 1_000;
 const LONGEST_TIMEOUT: u64 = 300_000;
 
-/// A connection that somebody asks for.
+/// A requested connection.
 #[derive(Clone, Debug)]
 pub struct Wanted {
     pub id: ServerName,
-    /// As it was given.
+    /// As given in the request.
     pub address: String,
     pub definition: ServerEntry,
     pub transport: Transport,
 }
 
-/// What a connection is asked for with, unread.
+/// The unparsed parameters of a request to connect.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Order<'a> {
     pub id: &'a str,
@@ -43,7 +43,7 @@ pub struct Order<'a> {
     pub timeout: Option<u64>,
 }
 
-/// Why a connection did not come about.
+/// Why a connection was not made.
 #[derive(Debug, thiserror::Error)]
 pub enum ConnectError {
     #[error("id: must contain only alphanumeric characters, underscores and hyphens")]
@@ -68,7 +68,7 @@ pub enum ConnectError {
     TooMany,
     #[error("Connection timeout after {}ms", .0.as_millis())]
     TimedOut(Duration),
-    /// There is no way to the server: its program does not start, its address is none.
+    /// The program does not start, or the address is invalid.
     #[error("Failed to create transport")]
     NoTransport(#[source] Failure),
     #[error(transparent)]
@@ -95,7 +95,7 @@ impl ConnectError {
 }
 
 impl Wanted {
-    /// Reads an address as a configuration file would, except that nothing is ever filled in.
+    /// Parses an address as in a configuration file, except that variables are never expanded.
     pub fn read(order: Order<'_>) -> Result<Wanted, ConnectError> {
         let id = name::plain_id(order.id).ok_or(ConnectError::BadId)?;
         let within = SHORTEST_TIMEOUT..=LONGEST_TIMEOUT;
@@ -123,7 +123,7 @@ impl Wanted {
         let literal = match &transport {
             Transport::Http { url, .. } | Transport::WebSocket { url } => expand::is_literal(url),
             Transport::Stdio { .. } | Transport::Socket { .. } => false,
-            // Its words are taken as they stand.
+            // Its words are taken literally.
             Transport::CommandLine { .. } => true,
         };
         if !literal {
@@ -132,7 +132,7 @@ impl Wanted {
         Ok(Wanted { id, address: order.address.trim().to_owned(), definition, transport })
     }
 
-    /// Whether a configured server is the one that is asked for.
+    /// Whether a configured server is the requested one.
     pub fn is(&self, configured: &Transport) -> bool {
         match (&self.transport, configured) {
             (Transport::CommandLine { words }, Transport::Stdio { command, args }) => {
@@ -147,7 +147,7 @@ impl Wanted {
         }
     }
 
-    /// What would run, word by word; nothing for a server that is elsewhere.
+    /// The command line as words; `None` for a remote server.
     pub fn command(&self) -> Option<&[String]> {
         match &self.transport {
             Transport::CommandLine { words } => Some(words),
@@ -159,7 +159,7 @@ impl Wanted {
     }
 }
 
-/// A connection that came about.
+/// A successful connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Connected {
     pub id: ServerName,
@@ -170,7 +170,7 @@ pub struct Connected {
     pub resources: usize,
 }
 
-/// A connection that there is or could be.
+/// An open or possible connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConnectionLine {
     pub id: ServerName,
@@ -178,7 +178,7 @@ pub struct ConnectionLine {
     pub state: ConnectionState,
     /// `None` until the server has been listed once.
     pub tools: Option<usize>,
-    /// What the server calls itself: name and version.
+    /// The name and version that the server declares.
     pub implementation: Option<(String, String)>,
 }
 
@@ -221,19 +221,19 @@ pub struct Closed {
     pub address: String,
 }
 
-/// How it went with the configuration files and the servers that they turn on.
+/// The outcome of reloading the configuration files and connecting the servers that they enable.
 #[derive(Debug, Default)]
 pub struct Reloaded {
-    /// Set where the connections that there were have been closed first.
+    /// The number of connections that were closed first, if that was requested.
     pub closed: Option<usize>,
     /// The files that were read.
     pub files: Vec<String>,
-    /// What is wrong in them, with the place.
+    /// The problems in them, with positions.
     pub mistakes: Vec<String>,
     pub connected: Vec<ServerName>,
     /// Each with the reason.
     pub failed: Vec<(ServerName, Failure)>,
-    /// They wait for the user's trust.
+    /// Not trusted yet by the user.
     pub pending: Vec<ServerName>,
 }
 

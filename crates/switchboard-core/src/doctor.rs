@@ -1,7 +1,7 @@
-//! What would go wrong with the servers of a configuration: findings, each with its remedies.
+//! Findings about the servers of a configuration, each with its remedies.
 //!
-//! Whatever follows from the configuration alone is found here; what lies on disk is looked at by
-//! the engine, which reports it in the same words.
+//! This module checks the configuration alone; the engine checks the disk and reports with the same
+//! types.
 
 pub mod hidden_text;
 pub mod pi;
@@ -21,14 +21,14 @@ use crate::failure::{Code, Failure, Hint};
 use crate::name::{ServerName, look};
 use crate::render::words::list;
 
-/// How bad a finding is.
+/// The severity of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Level {
     /// Something does not work.
     Error,
-    /// Something does not work until the user acts, or is not as safe as it should be.
+    /// Something does not work until the user acts, or is less safe than it should be.
     Warning,
-    /// Good to know.
+    /// Information only.
     Note,
 }
 
@@ -42,15 +42,15 @@ impl Level {
     }
 }
 
-/// One thing that was found.
+/// One finding.
 #[derive(Clone, Debug)]
 pub struct Finding {
-    /// `None` for what concerns all servers.
+    /// `None` if it concerns all servers.
     pub server: Option<String>,
     pub fault: Fault,
 }
 
-/// Whether the log of a server has something in it, which may be why it could not be installed.
+/// Whether the log of a server has content, which may say why the installation failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Log {
     Empty,
@@ -66,7 +66,7 @@ pub enum Fault {
     CollidingNames { other: String },
     #[error("its tool `{tool}` has the prefix of `{other}`, so it is shown as `{shown}`")]
     ForeignPrefix { tool: String, shown: String, other: String },
-    /// Which of the two a name means is not to be seen.
+    /// Their tools cannot be told apart by name.
     #[error("it has tools of the same names as `{other}`, and neither shows a prefix: {}", list(.tools, 3))]
     SharedNames { other: String, tools: Vec<String> },
     #[error("the `{list}` rule `{pattern}` matches no known tool")]
@@ -87,14 +87,14 @@ pub enum Fault {
         host.title()
     )]
     NotPassedOn { host: Target, path: String, name: String },
-    /// It could only be written there as plain text.
+    /// That file could only contain the value as plain text.
     #[error(
         "{} starts Switchboard without the environment variable `{name}`, and `{path}` cannot name \
          one to pass on",
         host.title()
     )]
     NeverPassedOn { host: Target, path: String, name: String },
-    #[error("`{field}` cannot be filled in")]
+    #[error("`{field}` cannot be expanded")]
     BadValue {
         field: String,
         #[source]
@@ -108,29 +108,29 @@ pub enum Fault {
     HelperNotFound { field: String, command: String },
     #[error("`{launcher}` is not needed: `{program}` runs instead of it")]
     Launched { launcher: String, program: String },
-    #[error("`{launcher}` installs it, or says where it is, at the next start")]
+    #[error("`{launcher}` installs or locates it at the next start")]
     NotInstalled { launcher: String, log: Log },
-    #[error("`{launcher}` starts it and stays")]
+    #[error("`{launcher}` starts it and keeps running")]
     Attended { launcher: String },
     #[error("`{path}` cannot be run: it is not executable")]
     NotExecutable { path: String },
     #[error("there is no directory `{path}` to run in")]
     WorkingDirectory { path: String },
-    #[error("its cached listing is older than 7 days, and is used no more")]
+    #[error("its cached listing is older than 7 days and is no longer used")]
     ExpiredCache,
-    #[error("the file `{path}` with its tools does not read")]
+    #[error("cannot parse its listing file `{path}`")]
     DamagedCache { path: String },
-    #[error("the file `{path}` with what was accepted of its tools does not read")]
+    #[error("cannot parse its pin file `{path}`")]
     DamagedPins { path: String },
-    #[error("the approvals of project servers do not read: {cause}")]
+    #[error("cannot parse the approvals of project servers: {cause}")]
     DamagedTrust { path: String, cause: String },
-    #[error("others can look into `{path}` (mode {mode:o})")]
+    #[error("other users can access `{path}` (mode {mode:o})")]
     OpenDirectory { path: String, mode: u32 },
-    #[error("`{path}` is no directory")]
+    #[error("`{path}` is not a directory")]
     NoDirectory { path: String },
     #[error(transparent)]
     Pi(#[from] PiFault),
-    #[error("it was tried: {0}")]
+    #[error("connecting failed: {0}")]
     Unusable(Failure),
 }
 
@@ -139,12 +139,12 @@ impl Finding {
         Finding { server: Some(server.to_owned()), fault }
     }
 
-    /// Whether something should be done about it.
+    /// Whether the user should act.
     pub fn is_fault(&self) -> bool {
         self.fault.level() != Level::Note
     }
 
-    /// What to do, in order of usefulness.
+    /// The remedies, most useful first.
     pub fn hints(&self) -> Vec<Hint> {
         let server = self.server.as_deref().and_then(|name| ServerName::new(name).ok());
         let about = |hint: fn(ServerName) -> Hint| server.clone().map(hint).into_iter().collect();
@@ -213,7 +213,7 @@ impl Fault {
             | Fault::OpenDirectory { .. } => Level::Warning,
             Fault::Config(Diagnostic { level: diagnostic::Level::Note, .. })
             | Fault::Disabled
-            // It may be about a server of another project.
+            // The rule may be for a server of another project.
             | Fault::UnmatchedRule { nearest: None, .. }
             | Fault::NeverPassedOn { .. }
             | Fault::ExpiredCache
@@ -235,7 +235,7 @@ impl Fault {
         }
     }
 
-    /// How many things it is about, where its message names some of them.
+    /// The total number of items, if the message names only some of them.
     pub fn count(&self) -> Option<usize> {
         match self {
             Fault::HiddenText(places) => Some(places.count()),
@@ -246,7 +246,7 @@ impl Fault {
         }
     }
 
-    /// The stable spelling for machines.
+    /// The stable code for machines.
     pub fn code(&self) -> &'static str {
         match self {
             Fault::Config(diagnostic) => config_code(&diagnostic.kind),
@@ -315,8 +315,8 @@ fn config_code(kind: &DiagnosticKind) -> &'static str {
     }
 }
 
-/// What the configuration itself shows: its own mistakes, names, servers that wait or are off, and
-/// variables that are not set. Nothing of a pending server is filled in.
+/// The findings about the configuration alone: its errors, names, pending and disabled servers, and
+/// unset variables. Nothing of a pending server is expanded.
 pub fn examine(config: &Config, with: &Surroundings<'_>) -> Vec<Finding> {
     let mut findings: Vec<Finding> = config.diagnostics.iter().map(of_diagnostic).collect();
     findings.extend(names(config));
@@ -390,7 +390,7 @@ fn names(config: &Config) -> Vec<Finding> {
     findings
 }
 
-/// Each variable is named once, with the first field that needs it.
+/// Reports each variable once, with the first field that needs it.
 fn values(entry: &ServerEntry, with: &Surroundings<'_>) -> Vec<Fault> {
     let plain = [("command", &entry.command), ("cwd", &entry.cwd)];
     let plain = plain.into_iter().filter_map(|(field, value)| Some((field, value.as_ref()?)));
@@ -432,7 +432,7 @@ fn values(entry: &ServerEntry, with: &Surroundings<'_>) -> Vec<Fault> {
     faults
 }
 
-/// Programs that run other programs, and what brings them.
+/// Launchers, each with the product that contains it.
 const LAUNCHERS: [(&str, &str); 11] = [
     ("npx", "Node.js"),
     ("npm", "Node.js"),
@@ -447,11 +447,11 @@ const LAUNCHERS: [(&str, &str); 11] = [
     ("docker", "Docker"),
 ];
 
-/// What to do about a program that is not there. A command line in the place of a program is a slip
-/// that many make.
+/// The remedy for a program that was not found. A whole command line in `command` is a common
+/// mistake.
 pub fn check_command(command: &str) -> Hint {
     match command.trim().split_once(char::is_whitespace) {
-        // A path may have a blank in a directory.
+        // A directory in a path may contain a blank.
         Some((program, _)) if !program.contains(['/', '\\']) => {
             Hint::SplitCommand(program.to_owned())
         }
@@ -459,7 +459,7 @@ pub fn check_command(command: &str) -> Hint {
     }
 }
 
-/// A program that is not there: one that everybody knows, or perhaps a slip of the keys.
+/// A program that was not found: a known launcher, or perhaps a misspelt name.
 pub fn not_found(command: &str, on_path: impl Iterator<Item = String>) -> Fault {
     match LAUNCHERS.iter().find(|(launcher, _)| *launcher == command) {
         Some((_, product)) => Fault::LauncherMissing { command: command.to_owned(), product },

@@ -1,4 +1,4 @@
-//! Forms of servers: whether one asks for a secret, which no form should.
+//! Detects elicitation forms that ask for a secret, which forms must not do.
 
 mod form;
 mod spelling;
@@ -13,14 +13,14 @@ use crate::config::secrecy::TOKEN_PREFIXES;
 use crate::name::ServerName;
 use crate::render::words::{clean_block, clean_line};
 
-/// How much of a server's message is shown.
+/// The maximum length of a server's shown message.
 const SHOWN_MESSAGE: usize = 4_000;
 
-/// As much of a field as a mark names.
+/// The maximum length of a field's name in the warning.
 const FIELD: usize = 60;
 
-/// More beginnings of tokens, also as patterns write them, and of files with keys. A form that shows one
-/// asks for one.
+/// More prefixes of tokens and key files, also as written in regular expressions. A form that shows
+/// one asks for a secret.
 const TOKEN_STARTS: [&str; 13] = [
     "gh[",
     "xox[",
@@ -37,10 +37,9 @@ const TOKEN_STARTS: [&str; 13] = [
     "-----BEGIN ",
 ];
 
-/// The field in which a secret would be typed, or the words of the message that ask for one.
+/// The field that asks for a secret, or the text of the message that does.
 pub fn asks_for_secret(params: &Map<String, Value>) -> Option<String> {
-    // A page of the web is where secrets are asked for. A form does not become one by an address
-    // beside it.
+    // URL mode is the right way to ask for secrets. A `url` in a form does not make it URL mode.
     let text = |key: &str| params.get(key).and_then(Value::as_str).unwrap_or_default();
     if text("mode") != "form" && !text("url").is_empty() {
         return None;
@@ -54,12 +53,12 @@ pub fn asks_for_secret(params: &Map<String, Value>) -> Option<String> {
     walk.about.iter().any(|about| asks(about)).then(|| shown_name(name))
 }
 
-/// On one line and without the quotes of a name, so that none can end them and speak as we do.
+/// The name on one line and without quotes, so that it cannot close ours and imitate our text.
 fn shown_name(name: &str) -> String {
     clean_line(&name.replace(['`', '´', '‘', '’'], "'"), FIELD).into_owned()
 }
 
-/// Whether a text asks for something that is typed as text.
+/// Whether a text asks for a secret that is typed as text.
 fn asks(text: &str) -> bool {
     names_secret(text, Answer::Text) || shows_token(text)
 }
@@ -67,14 +66,14 @@ fn asks(text: &str) -> bool {
 fn shows_token(text: &str) -> bool {
     let starts = |start: &&str| {
         text.match_indices(*start).any(|(at, _)| {
-            // `task-x` has none.
+            // `task-x` does not contain the prefix `sk-`.
             !text[..at].ends_with(|c: char| c.is_alphanumeric())
         })
     };
     TOKEN_PREFIXES.iter().chain(&TOKEN_STARTS).any(starts) || shows_password_in_url(text)
 }
 
-/// `postgres://user:pass@host`.
+/// Such as `postgres://user:pass@host`.
 fn shows_password_in_url(text: &str) -> bool {
     text.split("://").skip(1).any(|rest| {
         let authority = rest.split(|c: char| c.is_whitespace() || c == '/').next().unwrap_or(rest);
@@ -82,8 +81,8 @@ fn shows_password_in_url(text: &str) -> bool {
     })
 }
 
-/// What a person reads before they answer: who asks, with a warning where the form asks for a secret.
-/// Nothing in it is more than text.
+/// The message for the user: the server's name, a warning if the form asks for a secret, and the
+/// server's message as plain text.
 pub fn signed_message(server: &ServerName, message: &str, secret: Option<&str>) -> String {
     let message = clean_block(message, SHOWN_MESSAGE);
     let server = clean_line(server.as_str(), 200);
@@ -96,8 +95,8 @@ pub fn signed_message(server: &ServerName, message: &str, secret: Option<&str>) 
     }
 }
 
-/// Whether an elicitation may lead to this address: over TLS, or on this machine, and without a name
-/// that hides the host.
+/// Whether a URL elicitation may use this URL: over TLS or on this machine, and without user info
+/// that disguises the host.
 pub fn is_web_page(url: &str) -> bool {
     let local = ["http://localhost", "http://127.0.0.1", "http://[::1]"];
     let rest = match url.strip_prefix("https://") {

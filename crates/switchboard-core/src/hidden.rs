@@ -1,7 +1,8 @@
-//! Hidden text: characters that a reader does not see and a model reads all the same.
+//! Hidden text: characters that are invisible to users but read by models.
 //!
-//! Server texts pass [`strip`] or [`strip_json`] where they come in, so that no face has to. What
-//! scripts and emoji need stays: a joiner between letters of Persian or Hindi, the selector behind ❤️.
+//! Server texts pass [`strip`] or [`strip_json`] when they are received, so that no face has to do
+//! it. Characters that scripts and emoji need stay: a joiner between letters of Persian or Hindi,
+//! or the variation selector of ❤️.
 
 mod characters;
 mod excess;
@@ -19,36 +20,37 @@ use crate::content::{push_json_string, push_unescaped};
 use crate::exact::Args;
 use crate::render::words::plural;
 
-/// In `_meta` of a result or a tool: how many hidden characters there are in it, or were.
+/// The key in `_meta` of a result or a tool for the number of hidden characters in it, removed or
+/// not.
 pub const MARK: &str = "switchboard/hiddenCharacters";
 
-/// Characters of what was hidden that are shown.
+/// The maximum number of hidden characters that are shown.
 const REVEALED: usize = 120;
 
-/// What was hidden in a text.
+/// The hidden characters of a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hidden {
     pub characters: usize,
-    /// How many of them are of private use, and stay.
+    /// The number of private-use characters, which stay.
     pub private: usize,
-    /// How many of them scripts need, and stay, though no text needs so many.
+    /// The number of characters that scripts need, which stay although they are suspiciously many.
     pub excess: usize,
-    /// As far as it can be read: bounded, plain ASCII.
+    /// A readable form: bounded, plain ASCII.
     pub text: Box<str>,
 }
 
 impl Hidden {
-    /// How many characters were left out.
+    /// The number of removed characters.
     pub fn left_out(&self) -> usize {
         self.characters - self.private - self.excess
     }
 
-    /// How many characters are hidden in data, where many blanks and joiners are ordinary.
+    /// The number of hidden characters in data, where many blanks and joiners are normal.
     pub fn in_data(&self) -> usize {
         self.characters - self.excess
     }
 
-    /// Whether some of it was left out.
+    /// Whether characters were removed.
     pub fn is_left_out(&self) -> bool {
         self.left_out() > 0
     }
@@ -60,9 +62,9 @@ impl fmt::Display for Hidden {
     }
 }
 
-/// The text without what is hidden in it.
+/// The text without its hidden characters.
 pub fn strip(text: &str) -> Cow<'_, str> {
-    // Nearly all texts are printable ASCII, in which nothing can hide.
+    // Nearly all texts are printable ASCII, which has no hidden characters.
     if is_plain(text) || hidden(text).next().is_none() {
         return Cow::Borrowed(text);
     }
@@ -76,7 +78,7 @@ pub fn strip(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// What is hidden in a text.
+/// The hidden characters of a text.
 pub fn find(text: &str) -> Option<Hidden> {
     if is_plain(text) {
         return None;
@@ -84,8 +86,8 @@ pub fn find(text: &str) -> Option<Hidden> {
     reveal(found(text).into_iter())
 }
 
-/// JSON without what is hidden in its strings, names of members included. Everything else stays as it
-/// is, to the byte.
+/// JSON without the hidden characters in its strings, including member names. All other bytes stay
+/// unchanged.
 pub fn strip_json(json: &str) -> Cow<'_, str> {
     if is_plain_json(json) {
         return Cow::Borrowed(json);
@@ -96,7 +98,7 @@ pub fn strip_json(json: &str) -> Cow<'_, str> {
         let Cow::Owned(stripped) = strip(&text) else { continue };
         out.push_str(&json[from..at]);
         match text {
-            // Its escapes stand for something else.
+            // Its escapes are all of other characters.
             Cow::Borrowed(_) => out.push_str(&format!("\"{stripped}\"")),
             Cow::Owned(_) => push_json_string(&mut out, &stripped),
         }
@@ -109,7 +111,7 @@ pub fn strip_json(json: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// What is hidden in the strings of JSON.
+/// The hidden characters in the strings of JSON.
 pub fn find_json(json: &str) -> Option<Hidden> {
     if is_plain_json(json) {
         return None;
@@ -117,19 +119,19 @@ pub fn find_json(json: &str) -> Option<Hidden> {
     reveal(strings(json).flat_map(|(_, _, text)| found(&text)))
 }
 
-/// The result of a request in which something is hidden, with a word about it in `_meta`; `None` if
-/// nothing is. The result itself is data and stays as it is.
+/// A result with the number of its hidden characters in `_meta`; `None` if there are none. The
+/// result itself is data and stays unchanged.
 pub fn marked_result(json: &str) -> Option<String> {
     let characters = find_json(json)?.in_data();
     if characters == 0 { None } else { with_mark(json, characters) }
 }
 
-/// An object with the number of hidden characters in its `_meta`; `None` if it is no object.
+/// Adds the number of hidden characters to `_meta` of an object; `None` if it is not an object.
 pub fn with_mark(json: &str, characters: usize) -> Option<String> {
     with_meta(json, MARK, Value::from(characters))
 }
 
-/// An object with this in its `_meta`; `None` if it is no object.
+/// Adds a member to `_meta` of an object; `None` if it is not an object.
 pub fn with_meta(json: &str, key: &str, value: Value) -> Option<String> {
     let mut object = Args::parse(json).ok()?;
     let mut meta = Args::default();
@@ -141,16 +143,15 @@ pub fn with_meta(json: &str, key: &str, value: Value) -> Option<String> {
     Some(object.to_string())
 }
 
-/// Whether a text has nothing but printable ASCII, line breaks and tabs.
+/// Whether a text has only printable ASCII, line breaks and tabs.
 fn is_plain(text: &str) -> bool {
     text.bytes().all(|byte| matches!(byte, b' '..=b'~' | b'\n' | b'\t'))
 }
 
-/// Whether nothing can be hidden in JSON: no character beyond printable ASCII is in it, written out
-/// or escaped.
+/// Whether JSON has only printable ASCII and no escapes of other characters, so that nothing can be
+/// hidden.
 fn is_plain_json(json: &str) -> bool {
-    /// Bytes that are looked at before the search may end: without an exit in between, the compiler
-    /// reads many at a time.
+    /// Bytes that are checked without an early exit, so that the compiler can vectorize the loop.
     const STEP: usize = 16 << 10;
     let bytes = json.as_bytes();
     let follows = |at: usize| bytes.get(at + 1..).unwrap_or_default();
@@ -163,15 +164,15 @@ fn is_plain_json(json: &str) -> bool {
     }) && bytes.last().is_none_or(|last| *last < 0x7f)
 }
 
-/// Whether JSON has an escape that may stand for a hidden character.
+/// Whether JSON has an escape that may be of a hidden character.
 fn escapes_hide(json: &str) -> bool {
     let bytes = json.as_bytes();
     memchr::memchr_iter(b'\\', bytes)
         .any(|at| matches!(bytes.get(at + 1), Some(b'u' | b'b' | b'f' | b'r')))
 }
 
-/// The string literals of JSON that are not plain: where they stand, how, and what they say. One
-/// without an escape that may hide something is given with its escapes.
+/// The string literals of JSON that are not plain: offset, literal and value. The value keeps its
+/// escapes if none of them may be of a hidden character.
 fn strings(json: &str) -> impl Iterator<Item = (usize, &str, Cow<'_, str>)> {
     let bytes = json.as_bytes();
     let mut at = 0;
@@ -194,7 +195,8 @@ fn strings(json: &str) -> impl Iterator<Item = (usize, &str, Cow<'_, str>)> {
             if !escapes_hide(literal) && !literal.contains(CSI) {
                 return Some((start, literal, Cow::Borrowed(&literal[1..literal.len() - 1])));
             }
-            // Not by serde_json, which refuses half a surrogate pair: it would hide all the rest.
+            // serde_json refuses a lone surrogate, which would leave the rest of the string
+            // unchecked.
             let mut text = String::new();
             push_unescaped(literal, &mut text);
             return Some((start, literal, Cow::Owned(text)));
@@ -202,33 +204,33 @@ fn strings(json: &str) -> impl Iterator<Item = (usize, &str, Cow<'_, str>)> {
     })
 }
 
-/// Why a character is told.
+/// The reason why a character is reported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Finding {
     LeftOut,
     Private,
     Excess,
-    /// Not told: its neighbours need it.
+    /// Not reported: its neighbours need it.
     Needed,
 }
 
-/// What is told of a text.
+/// The characters of a text that are reported.
 fn found(text: &str) -> Vec<(Finding, char)> {
     let (needed, mut found): (Vec<_>, Vec<_>) =
-        judged(text).partition(|(_, _, finding)| *finding == Finding::Needed);
+        classified(text).partition(|(_, _, finding)| *finding == Finding::Needed);
     let needed: Vec<(usize, char)> = needed.into_iter().map(|(at, c, _)| (at, c)).collect();
     let excess = excess(text, &needed).into_iter().map(|c| (Finding::Excess, c));
     found.drain(..).map(|(_, c, finding)| (finding, c)).chain(excess).collect()
 }
 
-/// The characters of a text that are hidden, and where they stand.
+/// The characters of a text that are removed, with their offsets.
 fn hidden(text: &str) -> impl Iterator<Item = (usize, char)> {
-    let left_out = judged(text).filter(|(_, _, finding)| *finding == Finding::LeftOut);
+    let left_out = classified(text).filter(|(_, _, finding)| *finding == Finding::LeftOut);
     left_out.map(|(at, c, _)| (at, c))
 }
 
-/// The same, with those that stay.
-fn judged(text: &str) -> impl Iterator<Item = (usize, char, Finding)> {
+/// The hidden characters of a text, each with its offset and whether it is removed or stays.
+fn classified(text: &str) -> impl Iterator<Item = (usize, char, Finding)> {
     let mut before = None;
     let mut chars = text.char_indices().peekable();
     let (mut sequence_end, mut flag_end) = (0, 0);
@@ -261,11 +263,11 @@ fn judged(text: &str) -> impl Iterator<Item = (usize, char, Finding)> {
     })
 }
 
-/// The control character that begins a sequence like `ESC [` does.
+/// The control character that begins a control sequence, like `ESC [`.
 const CSI: char = '\u{9b}';
 
-/// What follows a control sequence (`ESC [ 31 m`) with which a text begins: a terminal shows none of
-/// it. An escape character before anything else is hidden alone.
+/// The text after a control sequence (`ESC [ 31 m`) at its beginning, which terminals do not show.
+/// An escape character before any other text is hidden alone.
 pub(crate) fn after_sequence(text: &str) -> Option<&str> {
     const LONGEST: usize = 32;
     let body = text.strip_prefix("\u{1b}[").or_else(|| text.strip_prefix(CSI))?;
@@ -274,7 +276,8 @@ pub(crate) fn after_sequence(text: &str) -> Option<&str> {
     if is_final { body.get(end + 1..) } else { None }
 }
 
-/// The same for a control string (`ESC ] 0;title BEL`), which sets titles, links and the like.
+/// The text after a control string (`ESC ] 0;title BEL`) at its beginning, which sets a title or
+/// link.
 fn after_string(text: &str) -> Option<&str> {
     const LONGEST: usize = 1024;
     const ENDS: [&str; 3] = ["\u{7}", "\u{1b}\\", "\u{9c}"];
@@ -287,7 +290,7 @@ fn after_string(text: &str) -> Option<&str> {
     body.get(at + length..)
 }
 
-/// Tags and selectors as the bytes that they stand for, everything else by its number.
+/// Shows tags and selectors as the bytes that they encode, and other characters by code point.
 fn reveal(characters: impl Iterator<Item = (Finding, char)>) -> Option<Hidden> {
     let (mut count, mut private, mut excess, mut text) = (0, 0, 0, String::new());
     let mut room = REVEALED;
@@ -297,7 +300,7 @@ fn reveal(characters: impl Iterator<Item = (Finding, char)>) -> Option<Hidden> {
         excess += usize::from(finding == Finding::Excess);
         let code = u32::from(c);
         let byte = match code {
-            // Of a control sequence.
+            // Part of a control sequence.
             0x20..=0x7e => u8::try_from(code).ok(),
             0xe0020..=0xe007e => u8::try_from(code - 0xe0000).ok(),
             0xfe00..=0xfe0f => u8::try_from(code - 0xfe00).ok(),

@@ -1,39 +1,39 @@
-//! What a host tells its model of us before anything is asked: the `instructions` of the server.
+//! The `instructions` of our server, which a host shows its model before the first request.
 //!
-//! Of what servers say, only names of tools get in, and only plain ones: this text stands beside
+//! Of the servers' texts, only plain tool names are included, because this text is placed beside
 //! the user's own instructions.
 
 use crate::host_profile::HostProfile;
 use crate::render::words::{clean_line, plural};
 use crate::tokens;
 
-/// Bytes of all instructions: hosts cut more.
+/// The maximum length in bytes; hosts truncate longer instructions.
 pub const MAX_BYTES: usize = 2_000;
 
-/// Bytes of a description that the configuration gives.
+/// The maximum length of a description from the configuration, in bytes.
 const DESCRIPTION: usize = 60;
 
-/// Bytes of a name that is worth its tokens.
+/// The maximum length of a name in bytes; longer names are omitted to save tokens.
 const NAME: usize = 40;
 
-/// Beside the definition of `mcp`, which says how to use it.
+/// For hosts that show the definition of `mcp`, which explains its use.
 const BESIDE_CARD: &str = "`mcp` reaches all MCP servers.";
 
-/// Where the model has to load the tool before it sees its definition.
+/// For hosts whose model must load the tool before it sees its definition.
 const ALONE: &str = "The tool `mcp` reaches all MCP servers of this user: \
     mcp({search: \"words\"}) finds tools and says how to call them.";
 
-/// A server as the digest shows it.
+/// A server of the digest.
 #[derive(Debug)]
 pub struct DigestServer<'a> {
     pub name: &'a str,
-    /// What the user's configuration says of it.
+    /// The description from the user's configuration.
     pub description: Option<&'a str>,
     /// The names of its tools; `None` until it was listed.
     pub tools: Option<Vec<&'a str>>,
 }
 
-/// The text; with `servers` it ends with a digest of what they are about.
+/// The instructions; with `servers`, they end with a digest of the servers' tools.
 pub fn instructions(host: &HostProfile, servers: Option<&[DigestServer<'_>]>) -> String {
     let about = if host.shows_cards() { BESIDE_CARD } else { ALONE };
     let digest = servers.map(|servers| digest(servers, host.digest_tokens)).unwrap_or_default();
@@ -48,7 +48,7 @@ fn digest(servers: &[DigestServer<'_>], tokens: usize) -> String {
     if servers.is_empty() {
         return String::new();
     }
-    // Every server's name first; what is left is shared out among them, a word at a time.
+    // All server names first; the remaining tokens are shared among the servers, word by word.
     let mut shown = servers.len();
     let fits = |shown, words| fits(&written(&servers, shown, words), tokens);
     while shown > 1 && !fits(shown, 0) {
@@ -59,12 +59,13 @@ fn digest(servers: &[DigestServer<'_>], tokens: usize) -> String {
     written(&servers, shown, rounds.last().unwrap_or(0))
 }
 
-/// What is estimated is at most a fifth too low.
+/// Whether a text fits. The estimate is at most a fifth too low.
 fn fits(text: &str, tokens: usize) -> bool {
     text.len() < MAX_BYTES / 2 && tokens::about(text) <= tokens
 }
 
-/// The first `shown` servers, each with up to `words` of what there is to say about it.
+/// The first `shown` servers: with `words` = 0 their names only, with 1 also the description or the
+/// number of tools, and with each further one another tool name.
 fn written(servers: &[&DigestServer<'_>], shown: usize, words: usize) -> String {
     let mut items: Vec<String> =
         servers.iter().take(shown).map(|server| described(server, words)).collect();
@@ -94,7 +95,7 @@ fn described(server: &DigestServer<'_>, words: usize) -> String {
     format!("{} ({}{rest})", server.name, named.join(", "))
 }
 
-/// A name that can be nothing but a name.
+/// Whether a name is plain, so that it cannot be read as an instruction.
 fn is_plain(name: &str) -> bool {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
     (1..=NAME).contains(&name.len()) && name.chars().all(plain)
@@ -105,7 +106,7 @@ mod tests {
     use super::*;
     use crate::host_profile::{PROFILES, UNKNOWN};
 
-    /// What 120 tokens may be estimated to be.
+    /// The estimate that guarantees at most 120 tokens.
     const MOST: usize = 96;
 
     fn server<'a>(name: &'a str, tools: &[&'a str]) -> DigestServer<'a> {
@@ -150,7 +151,7 @@ mod tests {
         }
     }
 
-    /// Random letters are what costs most tokens for its length.
+    /// Random letters cost the most tokens for their length.
     #[test]
     fn digest_of_hostile_names_stays_within_its_budget() {
         let mut state = 7_u64;

@@ -1,5 +1,5 @@
-//! Command lines that install a package and then run it, such as `npx -y PACKAGE`: what they mean,
-//! so that the installed program can be run without them.
+//! Parses command lines that install a package and then run it, such as `npx -y PACKAGE`, so that
+//! the installed program can be run without the launcher.
 
 pub mod package;
 pub mod python;
@@ -7,7 +7,7 @@ pub mod question;
 
 use package::Package;
 
-/// The launchers, by whose cache they install into.
+/// The launchers, by the cache into which they install.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     Npm,
@@ -16,27 +16,27 @@ pub enum Kind {
     Uv,
 }
 
-/// A launcher's command line that can do without its launcher.
+/// A launcher's command line whose program can be run without the launcher.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Launch {
     pub kind: Kind,
     pub package: Package,
-    /// The program of the package, where the line names it apart from the package.
+    /// The program of the package, if the line names it separately.
     pub bin: Option<String>,
-    /// What is left for the program.
+    /// The arguments of the program.
     pub args: Vec<String>,
-    /// The words that make a launcher of the command: `exec` of `npm`.
+    /// The subcommand that makes the command a launcher: `exec` of `npm`.
     mode: &'static [&'static str],
 }
 
-/// How a launcher writes its command line.
+/// The syntax of a launcher's command line.
 struct Form {
     command: &'static str,
     mode: &'static [&'static str],
     kind: Kind,
-    /// Flags without a value that change nothing about what is run.
+    /// Flags without a value that do not affect which program runs.
     switches: &'static [&'static str],
-    /// Flags whose value is the package; what is run is then the first word.
+    /// Flags whose value is the package; the first word is then the program.
     package: &'static [&'static str],
     flags_end: FlagsEnd,
 }
@@ -60,18 +60,18 @@ const FORMS: [Form; 8] = [
     Form { command: "uv", mode: &["tool", "run"], kind: Kind::Uv, switches: &[], package: &["--from"], flags_end: FlagsEnd::AtFirstWord },
 ];
 
-/// Which launcher a command line starts, whatever its flags are.
+/// Which launcher a command line starts, regardless of its flags.
 pub fn kind_of(command: &str, args: &[String]) -> Option<Kind> {
     let program = program_of(command);
     let flags_aside = |form: &&Form| {
         let words = args.iter().take_while(|arg| *arg != "--").filter(|arg| !arg.starts_with('-'));
-        // The value of a flag may come in between.
+        // Values of flags may come in between.
         form.mode.iter().all(|mode| words.clone().any(|word| word == mode))
     };
     FORMS.iter().filter(|form| form.command == program).find(flags_aside).map(|form| form.kind)
 }
 
-/// What the line means; `None` if it is no launcher's, or has a flag that is not understood.
+/// Parses a command line; `None` if it starts no launcher or has an unknown flag.
 pub fn parse(command: &str, args: &[String]) -> Option<Launch> {
     let program = program_of(command);
     let (form, words) = FORMS.iter().filter(|form| form.command == program).find_map(|form| {
@@ -85,7 +85,7 @@ pub fn parse(command: &str, args: &[String]) -> Option<Launch> {
         None => (named.next()?, None),
     };
     let package = Package::parse(form.kind, &spec)?;
-    // An address does not say what its program is called.
+    // A URL does not give the name of its program.
     if bin.is_none() && package.name.is_empty() {
         return None;
     }
@@ -93,7 +93,7 @@ pub fn parse(command: &str, args: &[String]) -> Option<Launch> {
 }
 
 impl Form {
-    /// The package that a flag gives, and all words that are neither flags nor their values.
+    /// The package given by a flag, and all words that are neither flags nor their values.
     fn read(&self, words: &[String]) -> Option<(Option<String>, Vec<String>)> {
         let mut package = None;
         let mut named: Vec<String> = Vec::new();
@@ -117,7 +117,7 @@ impl Form {
                 Some((flag, value)) if flag.starts_with("--") => (flag, value.to_owned()),
                 Some(_) | None => (word.as_str(), words.next().cloned()?),
             };
-            // Several packages, and every other flag, are the launcher's own business.
+            // Only the launcher can handle several packages, and other flags.
             if !self.package.contains(&flag) || package.is_some() {
                 return None;
             }
@@ -127,8 +127,7 @@ impl Form {
     }
 }
 
-/// The name of the program. A file that is given from where it is started has none that tells
-/// anything: it is whatever lies there.
+/// The file name of the program; empty for a relative path, because any program may have that name.
 fn program_of(command: &str) -> &str {
     match command.rsplit_once('/') {
         Some((folder, name)) if folder.is_empty() || folder.starts_with('/') => name,
@@ -137,7 +136,7 @@ fn program_of(command: &str) -> &str {
     }
 }
 
-/// Whether it can stand for a file in a folder, and for nothing else.
+/// Whether a name is a plain file name, not a path or a flag.
 fn is_file_name(name: &str) -> bool {
     !name.is_empty() && !name.starts_with(['.', '-']) && !name.contains(['/', '\\', '\0'])
 }

@@ -1,7 +1,7 @@
 //! The vocabulary of Switchboard: every decision that is a function of values.
 //!
-//! Nothing here knows a runtime, a file, the clock or the environment; a face or the engine hands
-//! those in as values. Modules in reading order.
+//! Nothing here accesses a runtime, a file, the clock or the environment; a face or the engine
+//! passes those in as values. Modules are in reading order.
 
 pub mod name;
 pub mod hidden;

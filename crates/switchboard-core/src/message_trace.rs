@@ -1,4 +1,5 @@
-//! One line of a trace: a JSON-RPC message without secrets, bounded and harmless on a terminal.
+//! One line of the message trace: a JSON-RPC message with secrets masked, bounded and safe for a
+//! terminal.
 
 use std::borrow::Cow;
 use std::fmt::{self, Write as _};
@@ -6,10 +7,10 @@ use std::fmt::{self, Write as _};
 use crate::config::secrecy::{self, HIDDEN};
 use crate::render::words::{bytes, visible_json};
 
-/// Bytes of a message that a trace shows.
+/// The maximum number of bytes shown of a message.
 const MOST_BYTES: usize = 16 * 1024;
 
-/// Secrets of one connection that are remembered; tokens that are renewed come on top.
+/// The maximum number of secrets of one connection; refreshed tokens are added on top.
 const MOST_SECRETS: usize = 1_000;
 
 /// A shorter value, such as `1` or `info`, is masked only where it is a whole string.
@@ -18,7 +19,7 @@ const SHORTEST: usize = 6;
 /// The secrets that must not appear in a trace. It cannot be printed.
 #[derive(Default)]
 pub struct KnownSecrets {
-    /// As they stand inside a JSON string, the longest first: one may be a part of another.
+    /// Escaped as in a JSON string, the longest first, because one may be a part of another.
     escaped: Vec<String>,
 }
 
@@ -47,7 +48,7 @@ impl KnownSecrets {
         self.escaped.insert(at, escaped);
     }
 
-    /// The value of a header, and what stands behind a scheme such as `Bearer`.
+    /// Adds the value of a header, and the credential after a scheme such as `Bearer`.
     pub fn add_header(&mut self, value: &str) {
         self.add(value);
         if let Some((_, credential)) = value.trim().split_once(' ') {
@@ -55,7 +56,8 @@ impl KnownSecrets {
         }
     }
 
-    /// The variables of a program: those that its entry sets, and others with the name of a secret.
+    /// Adds a program's environment variables: those set by its entry, and others whose names
+    /// suggest a secret.
     pub fn add_variables<'a>(
         &mut self,
         variables: impl Iterator<Item = (&'a str, &'a str)>,
@@ -68,7 +70,7 @@ impl KnownSecrets {
         }
     }
 
-    /// The arguments of a program that may be secret.
+    /// Adds the arguments of a program that may be secret.
     pub fn add_arguments(&mut self, words: &[String]) {
         let shown = secrecy::arguments(words.iter().map(String::as_str));
         for (word, shown) in words.iter().zip(shown) {
@@ -80,7 +82,7 @@ impl KnownSecrets {
         }
     }
 
-    /// The parts of a URL that may be secret.
+    /// Adds the parts of a URL that may be secret.
     pub fn add_url(&mut self, url: &str) {
         let shown = secrecy::address(url);
         let parts = |text: &str| -> Vec<String> {
@@ -92,7 +94,7 @@ impl KnownSecrets {
         }
     }
 
-    /// One line for a message as it went over the wire.
+    /// The line for a message, given as bytes on the wire.
     pub fn trace_line(&self, message: &[u8]) -> String {
         let text = String::from_utf8_lossy(message);
         let masked = self.mask(text.trim());
@@ -119,7 +121,7 @@ impl KnownSecrets {
     }
 }
 
-/// The same text with one spelling of each escape, so that no spelling hides a secret.
+/// Normalizes JSON escapes, so that no spelling of an escape hides a secret.
 fn canonical(text: &str) -> Cow<'_, str> {
     if !text.contains('\\') {
         return Cow::Borrowed(text);
@@ -171,8 +173,8 @@ fn push_escaped(out: &mut String, c: char) {
     }
 }
 
-/// Masks strings whose key names a secret, and what may be secret in addresses. It reads tokens, not
-/// a tree, so that it works at any depth and on text that is no JSON.
+/// Masks strings whose key suggests a secret, and possible secrets in URLs. It scans tokens, not a
+/// tree, so that it works at any depth and on text that is not JSON.
 fn mask_by_name(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
@@ -193,7 +195,7 @@ fn mask_by_name(text: &str) -> String {
             (false, _) if is_address_with_secrets(content) => secrecy::address(content).into(),
             (true | false, _) => content.into(),
         };
-        // A progress token is a number of ours, and no secret.
+        // A progress token is our own number, not a secret.
         key_names_secret = is_key && content != "progressToken" && secrecy::names_a_secret(content);
         let _ = write!(out, "\"{shown}{closing}");
     }
@@ -201,7 +203,7 @@ fn mask_by_name(text: &str) -> String {
     out
 }
 
-/// Where the string ends that `text` begins in.
+/// The end of the string that contains the beginning of `text`.
 fn end_of_string(text: &str) -> usize {
     let mut escaped = false;
     for (at, byte) in text.bytes().enumerate() {

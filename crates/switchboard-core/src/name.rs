@@ -1,4 +1,4 @@
-//! Names of servers and tools: what they are, how they are shown, and when two spellings mean one.
+//! Names of servers and tools: validation, shown names with prefixes, and equivalent spellings.
 
 pub(crate) mod look;
 mod prefix;
@@ -15,17 +15,17 @@ use crate::render::words::is_unseen;
 pub(crate) use look::{is_look, look};
 pub use prefix::{NameTier, Owner, Prefixes};
 
-/// Longest name that hosts accept for a tool.
+/// The maximum length of a tool name that hosts accept.
 const SHOWN_LIMIT: usize = 64;
 
-/// Longest name of a server or a tool that is taken from outside.
+/// The maximum length of a server or tool name from outside.
 const NAME_LIMIT: usize = 256;
 
-/// The name of a server, as the configuration spells it.
+/// The name of a server, as spelled in the configuration.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ServerName(Arc<str>);
 
-/// The name of a tool, as its server spells it.
+/// The name of a tool, as spelled by its server.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ToolName(Arc<str>);
 
@@ -35,11 +35,11 @@ pub enum NameError {
     Empty,
     #[error("the name is longer than {NAME_LIMIT} bytes")]
     TooLong,
-    #[error("the name holds a control character")]
+    #[error("the name contains a control character")]
     Control,
     #[error("the name begins or ends with a blank")]
     Blank,
-    #[error("the name holds a character that cannot be seen")]
+    #[error("the name contains an invisible character")]
     Unseen,
 }
 
@@ -57,7 +57,8 @@ fn checked(name: &str) -> Result<Arc<str>, NameError> {
 }
 
 impl ServerName {
-    /// Unlike the name of a tool, this one is typed, and read by whoever is asked to trust it.
+    /// Unlike a tool's name, it must not contain invisible characters, because users type it and
+    /// read it before they trust the server.
     pub fn new(name: &str) -> Result<ServerName, NameError> {
         let checked = checked(name)?;
         if name.chars().any(is_unseen) {
@@ -74,7 +75,7 @@ impl ServerName {
     }
 }
 
-/// The id of a server in lists that allow nothing but plain letters, digits, `_` and `-`.
+/// The id of a server in formats that allow only ASCII letters, digits, `_` and `-`.
 pub fn plain_id(id: &str) -> Option<ServerName> {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
     ServerName::new(id).ok().filter(|_| id.chars().all(plain))
@@ -102,7 +103,7 @@ impl fmt::Display for ToolName {
     }
 }
 
-/// What a tool is everywhere inside: policy, cache and routes never go by a shown name.
+/// The internal identity of a tool: policy, cache and routing never use a shown name.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ToolId {
     pub server: ServerName,
@@ -110,7 +111,7 @@ pub struct ToolId {
 }
 
 impl ToolId {
-    /// Every name that the tool may be called by: its own, and with each kind of prefix.
+    /// All names by which the tool may be called: its own, and with each kind of prefix.
     pub fn spellings(&self) -> Vec<String> {
         let mut names: Vec<String> =
             ToolPrefix::ALL.iter().map(|mode| shown(self, *mode)).collect();
@@ -118,24 +119,24 @@ impl ToolId {
         names
     }
 
-    /// `server/tool`, which no prefix and no collision changes. The first slash ends the server, so
-    /// that a pattern for `a/*` says nothing about a server `a/b`.
+    /// `server/tool`, independent of prefixes and collisions. The first slash ends the server's
+    /// name, so that a pattern `a/*` does not match a server `a/b`.
     pub fn path(&self) -> String {
         format!("{}/{}", segment(&self.server), self.tool)
     }
 
-    /// Distinguishes tools whose shown names would be equal.
+    /// A suffix that distinguishes tools whose shown names would be equal.
     fn mark(&self, digits: usize) -> String {
         digest(self.server.as_str(), self.tool.as_str(), digits)
     }
 }
 
-/// The name of a server in front of a slash.
+/// The name of a server, escaped for use before a slash.
 pub(crate) fn segment(server: &ServerName) -> String {
     server.as_str().replace('%', "%25").replace('/', "%2F")
 }
 
-/// Depends on nothing but both names; the length keeps `a`, `bc` and `ab`, `c` apart.
+/// A digest of both names; the length distinguishes `a`, `bc` from `ab`, `c`.
 fn digest(server: &str, tool: &str, digits: usize) -> String {
     let mut hash = Sha256::new();
     hash.update((server.len() as u64).to_le_bytes());
@@ -175,7 +176,7 @@ pub(crate) fn short(name: &str) -> &str {
     }
 }
 
-/// The name with every character that a host may refuse replaced.
+/// The name, with all characters replaced that a host may refuse.
 fn plain(name: &str) -> String {
     let mut out = String::with_capacity(name.len());
     for c in name.chars() {
@@ -188,7 +189,7 @@ fn plain(name: &str) -> String {
     out
 }
 
-/// The shown name of one tool, before it is known whether another one has it too.
+/// The usual shown name of a tool, without regard to collisions.
 pub fn shown(id: &ToolId, mode: ToolPrefix) -> String {
     let prefix = mode.prefix(&id.server);
     let tool = plain(id.tool.as_str());
@@ -197,16 +198,16 @@ pub fn shown(id: &ToolId, mode: ToolPrefix) -> String {
     if full.len() <= SHOWN_LIMIT { full } else { marked(&full, id, 8) }
 }
 
-/// The name of a tool among all tools.
+/// The unique shown name of a tool.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ShownName {
     pub name: String,
-    /// The server whose prefix the tool's usual name bears, so that it has another one.
+    /// The other server whose prefix the usual name has, which is why it was replaced.
     pub claims: Option<ServerName>,
 }
 
-/// Shown names for a set of tools: no two are equal, none depends on the order of the set, and none
-/// bears the prefix of another server.
+/// Shown names for a set of tools. They are unique, independent of the order of the set, and none
+/// has the prefix of another server.
 pub fn shown_names(tools: &[(ToolId, ToolPrefix)], prefixes: &Prefixes) -> Vec<ShownName> {
     let mut settled: HashMap<(&ServerName, ToolPrefix), bool> = HashMap::new();
     let mut names = Vec::with_capacity(tools.len());
@@ -235,14 +236,14 @@ pub fn shown_names(tools: &[(ToolId, ToolPrefix)], prefixes: &Prefixes) -> Vec<S
     distinct.collect()
 }
 
-/// The usual name, unless it bears the prefix of another server.
+/// The usual name, unless it has the prefix of another server.
 fn permitted(id: &ToolId, mode: ToolPrefix, prefixes: &Prefixes, settled: bool) -> ShownName {
     let usual = shown(id, mode);
-    // A name that was cut may have lost its prefix.
+    // A truncated name may have lost its prefix.
     let bears_own = |name: &str| prefixes.owner(name) == Owner::Server(id.server.clone());
     let is_permitted = match mode {
         _ if settled && starts_with_prefix(&usual, &mode.prefix(&id.server)) => true,
-        // As its server spells it, the name may look like another's.
+        // In its original spelling, the name may look like one of another server.
         ToolPrefix::None => {
             prefixes.permits(&usual, &id.server)
                 && (id.tool.as_str().is_ascii() || prefixes.permits(id.tool.as_str(), &id.server))
@@ -274,12 +275,12 @@ fn under_unique_prefix(id: &ToolId) -> String {
 
 fn marked(name: &str, id: &ToolId, digits: usize) -> String {
     let room = SHOWN_LIMIT - digits - 1;
-    // `plain` leaves ASCII only, so any length is a character boundary.
+    // `plain` returns ASCII, so any length is a character boundary.
     let kept = name.get(..room).unwrap_or(name);
     format!("{kept}_{}", id.mark(digits))
 }
 
-/// The spelling that forgives letter case and `-` for `_`.
+/// Normalizes letter case, and `-` to `_`.
 pub fn fold(name: &str) -> String {
     plain(name).replace('-', "_").to_ascii_lowercase()
 }

@@ -1,21 +1,21 @@
-//! How deep JSON of servers may nest when it is passed on: many programs lose a message that nests
-//! deeper than they parse.
+//! Limits the nesting of JSON from servers before it is passed on: many clients drop a message that
+//! nests deeper than their parser allows.
 
 use std::borrow::Cow;
 
 use crate::content::push_json_string;
 use crate::hidden::{find_json, marked_result, strip_json, with_mark};
 
-/// Levels that a whole message of ours has at most.
+/// The maximum nesting of a whole message from us.
 pub const MOST_LEVELS: usize = 64;
 
-/// Levels of a part, which stands some levels deep in its message.
+/// The maximum nesting of a part, which is itself some levels deep in its message.
 const PART_LEVELS: usize = 56;
 
-/// Levels of a whole result: the message is one more, and a batch of messages another.
+/// The maximum nesting of a whole result; the message and a batch of messages add a level each.
 const RESULT_LEVELS: usize = MOST_LEVELS - 2;
 
-/// JSON of a server as it is passed on, but for results: without hidden text, and not too deep.
+/// JSON of a server, except results, as passed on: without hidden text, and not too deep.
 pub fn plain(json: &str) -> Cow<'_, str> {
     match strip_json(json) {
         Cow::Borrowed(json) => shallow(json),
@@ -23,7 +23,7 @@ pub fn plain(json: &str) -> Cow<'_, str> {
     }
 }
 
-/// The same for a whole result, with the number of hidden characters in its `_meta`.
+/// A whole result as passed on, with the number of removed hidden characters in its `_meta`.
 pub fn plain_result(json: &str) -> Cow<'_, str> {
     let Some(hidden) = find_json(json) else { return shallow(json) };
     let stripped = strip_json(json);
@@ -31,8 +31,8 @@ pub fn plain_result(json: &str) -> Cow<'_, str> {
     Cow::Owned(shallow(marked.as_deref().unwrap_or(&stripped)).into_owned())
 }
 
-/// The result of a request as it is passed on: data, which stays as it is but for what nests too deep,
-/// with a word about hidden text.
+/// The result of a request as passed on: data, which stays unchanged except for parts that nest too
+/// deep, with the number of its hidden characters in `_meta`.
 pub fn result(json: &str) -> Cow<'_, str> {
     match marked_result(json) {
         None => shallow(json),
@@ -40,8 +40,8 @@ pub fn result(json: &str) -> Cow<'_, str> {
     }
 }
 
-/// Makes text of what nests too deep in the result that was written to `out` from `start` on. Every
-/// answer passes here, whatever it is made of, so that none depends on its parts being shallow.
+/// Converts too deep parts of the result that begins at `start` in `out` to text. Every response
+/// passes here, so that none depends on its parts being shallow.
 pub fn confine(out: &mut String, start: usize) {
     let Some(result) = out.get(start..) else { return };
     if let Cow::Owned(shallow) = shallow_to(result, RESULT_LEVELS) {
@@ -50,7 +50,7 @@ pub fn confine(out: &mut String, start: usize) {
     }
 }
 
-/// The same JSON, in which what nests too deep is text.
+/// The JSON with too deep parts converted to text.
 pub fn shallow(json: &str) -> Cow<'_, str> {
     shallow_to(json, PART_LEVELS)
 }
@@ -83,13 +83,13 @@ fn shallow_to(json: &str, levels: usize) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// Whether JSON nests deeper than it may.
+/// Whether JSON nests deeper than a part may.
 pub fn is_deep(json: &str) -> bool {
     is_deeper(json, PART_LEVELS)
 }
 
 fn is_deeper(json: &str, levels: usize) -> bool {
-    // Whatever nests deeper has as many brackets, and most results have few: their text has none.
+    // Deeper nesting needs at least as many brackets, and most results have few.
     if json.len() <= 2 * levels
         || memchr::memchr2_iter(b'{', b'[', json.as_bytes()).nth(levels).is_none()
     {
@@ -105,7 +105,7 @@ fn is_deeper(json: &str, levels: usize) -> bool {
     })
 }
 
-/// The brackets of JSON outside of its strings, and where they stand.
+/// The brackets of JSON outside of strings, with their offsets.
 fn brackets(json: &str) -> impl Iterator<Item = (usize, u8)> {
     let bytes = json.as_bytes();
     let mut at = 0;
@@ -122,7 +122,7 @@ fn brackets(json: &str) -> impl Iterator<Item = (usize, u8)> {
     })
 }
 
-/// Where the string that began before `at` has ended.
+/// The end of the string that began before `at`.
 fn after_string(bytes: &[u8], mut at: usize) -> usize {
     while let Some(found) = bytes.get(at..).and_then(|rest| memchr::memchr2(b'"', b'\\', rest)) {
         at += found + 1;
@@ -164,7 +164,7 @@ mod tests {
                 assert!(depth(&read) <= PART_LEVELS, "{levels} {open}");
                 assert_eq!(passed == json, levels * per <= PART_LEVELS, "{levels} {open}");
                 if passed != json {
-                    // What was too deep is there, as text.
+                    // The too deep part exists as text.
                     let mut deepest = &read;
                     while !deepest.is_string() {
                         deepest = match deepest {

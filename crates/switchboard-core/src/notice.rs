@@ -1,4 +1,4 @@
-//! What handlers of notifications listen for, and how a burst becomes one line.
+//! Filters of notification handlers, and merging of bursts of notifications into one line.
 
 use std::collections::VecDeque;
 use std::fmt::Write as _;
@@ -9,13 +9,13 @@ use serde_json::Value;
 use crate::name::ServerName;
 use crate::render::words::clean_line;
 
-/// Different things that can wait to be told; more are only counted.
+/// The maximum number of different waiting notices; further ones are only counted.
 const MOST_WAITING: usize = 16;
 
-/// As much as is shown of what a server says.
+/// The maximum length of a server's shown text.
 const SHOWN: usize = 200;
 
-/// The line in an answer.
+/// The maximum length of the line in an answer.
 const LINE: usize = 600;
 
 /// A kind of notification.
@@ -54,7 +54,7 @@ impl Kind {
         }
     }
 
-    /// As a handler names it. Log lines have three names.
+    /// By the name that a handler uses. Log messages have three names.
     pub fn from_word(word: &str) -> Option<Kind> {
         match word.strip_prefix("notifications/").unwrap_or(word) {
             "logging" | "message" => Some(Kind::Log),
@@ -62,7 +62,7 @@ impl Kind {
         }
     }
 
-    /// As MCP names it.
+    /// By the MCP method.
     pub fn of_method(method: &str) -> Option<Kind> {
         match method.strip_prefix("notifications/")? {
             "message" => Some(Kind::Log),
@@ -71,7 +71,7 @@ impl Kind {
         }
     }
 
-    /// Whether it concerns all who use the server, not the one whose call it belongs to.
+    /// Whether it concerns all sessions that use the server, not just the one with the call.
     pub fn is_for_all(self) -> bool {
         match self {
             Kind::ToolsChanged | Kind::ResourcesChanged | Kind::PromptsChanged => true,
@@ -79,7 +79,7 @@ impl Kind {
         }
     }
 
-    /// What the parameters of a notification say, in a few harmless words.
+    /// A short, sanitized summary of a notification's parameters.
     pub fn words(self, params: Option<&str>) -> String {
         #[derive(Default, Deserialize)]
         #[serde(default)]
@@ -92,31 +92,31 @@ impl Kind {
             uri: String,
             reason: String,
         }
-        let said: Said = params.and_then(|p| serde_json::from_str(p).ok()).unwrap_or_default();
+        let params: Said = params.and_then(|p| serde_json::from_str(p).ok()).unwrap_or_default();
         let text = match self {
             Kind::ToolsChanged | Kind::ResourcesChanged | Kind::PromptsChanged => String::new(),
-            Kind::Log => match &said.data {
-                Value::String(text) => format!("[{}] {text}", said.level),
-                data => format!("[{}] {data}", said.level),
+            Kind::Log => match &params.data {
+                Value::String(text) => format!("[{}] {text}", params.level),
+                data => format!("[{}] {data}", params.level),
             },
-            Kind::Progress => match (said.progress, said.total) {
-                (Some(now), Some(total)) => format!("{now}/{total} {}", said.message),
-                (Some(now), None) => format!("{now} {}", said.message),
-                (None, _) => said.message,
+            Kind::Progress => match (params.progress, params.total) {
+                (Some(now), Some(total)) => format!("{now}/{total} {}", params.message),
+                (Some(now), None) => format!("{now} {}", params.message),
+                (None, _) => params.message,
             },
-            Kind::Cancelled => said.reason,
-            Kind::ResourceUpdated => said.uri,
+            Kind::Cancelled => params.reason,
+            Kind::ResourceUpdated => params.uri,
         };
         clean_line(&text, SHOWN).into_owned()
     }
 }
 
-/// What a handler listens for.
+/// The notifications that a handler receives.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Filter {
-    /// All servers, if none is named.
+    /// `None` means all servers.
     pub server: Option<ServerName>,
-    /// All kinds, if none is named.
+    /// Empty means all kinds.
     pub kinds: Vec<Kind>,
 }
 
@@ -137,14 +137,14 @@ impl std::fmt::Display for HandlerId {
     }
 }
 
-/// Something that a handler heard, once or often.
+/// A notification for a handler, received once or repeatedly.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Notice {
     pub handler: HandlerId,
     pub server: ServerName,
     pub kind: Kind,
     pub times: usize,
-    /// What was said the last time.
+    /// The summary of the last one.
     pub words: String,
 }
 
@@ -162,11 +162,11 @@ impl std::fmt::Display for Notice {
     }
 }
 
-/// What waits to be told: a burst of the same is one notice.
+/// Notices to be delivered; repeated notifications are merged into one.
 #[derive(Clone, Debug, Default)]
 pub struct Waiting {
     notices: VecDeque<Notice>,
-    /// How often there was no room.
+    /// The number of notices that were dropped.
     missed: usize,
 }
 
@@ -190,13 +190,13 @@ impl Waiting {
         self.notices.is_empty()
     }
 
-    /// Everything, in the order in which it was first heard.
+    /// All notices, in the order of their first occurrence.
     pub fn take(&mut self) -> Vec<Notice> {
         self.missed = 0;
         std::mem::take(&mut self.notices).into()
     }
 
-    /// Everything as one line, if there is anything.
+    /// All notices as one line, if there are any.
     pub fn take_line(&mut self) -> Option<String> {
         if self.is_empty() {
             return None;
@@ -221,7 +221,7 @@ mod tests {
         ServerName::new(name).unwrap()
     }
 
-    fn heard(handler: usize, from: &str, kind: Kind, params: &str) -> Notice {
+    fn notice_of(handler: usize, from: &str, kind: Kind, params: &str) -> Notice {
         let words = kind.words(Some(params));
         Notice { handler: HandlerId(handler), server: server(from), kind, times: 1, words }
     }
@@ -260,10 +260,10 @@ mod tests {
         for step in 1..=3 {
             let params =
                 format!("{{\"progress\":{step},\"total\":10,\"message\":\"at\\n{step}\"}}");
-            waiting.add(heard(1, "kit", Kind::Progress, &params));
+            waiting.add(notice_of(1, "kit", Kind::Progress, &params));
         }
-        waiting.add(heard(2, "kit", Kind::ToolsChanged, "{}"));
-        waiting.add(heard(
+        waiting.add(notice_of(2, "kit", Kind::ToolsChanged, "{}"));
+        waiting.add(notice_of(
             2,
             "kit",
             Kind::Log,
@@ -284,7 +284,7 @@ mod tests {
             let mut waiting = Waiting::default();
             for (kind, from, params) in said {
                 let kind = Kind::ALL[kind];
-                waiting.add(heard(1, &format!("s{from}"), kind, &params));
+                waiting.add(notice_of(1, &format!("s{from}"), kind, &params));
             }
             if let Some(line) = waiting.take_line() {
                 prop_assert!(line.chars().count() < LINE + 60);

@@ -1,18 +1,18 @@
-//! About how many tokens a text is to a model, without the dictionary that would tell exactly.
+//! Estimates the number of tokens of a text, without the large dictionary of an exact tokenizer.
 //!
-//! The text is split as `o200k` splits it before its dictionary is used. Most pieces of tool
-//! definitions are one token; for the others their kind and length say how many on average.
-//! The averages were taken over the definitions of 5,128 tools; what they are worth is measured by
-//! `cargo xtask bench tokens` and held by a test of this file.
+//! The text is split as `o200k` splits it before it applies its dictionary. Most pieces of tool
+//! definitions are one token; the others get an average by kind and length. The averages come from
+//! the definitions of 5,128 tools. `cargo xtask bench tokens` measures their accuracy, and a test
+//! in this file checks it.
 
 /// A thousandth of a token.
 type Milli = u64;
 const TOKEN: Milli = 1_000;
 
-/// Runs of punctuation that are one token although they are long: the joints of JSON.
+/// Long runs of punctuation, typical of JSON, that are one token.
 const JOINTS: [&str; 6] = ["\":{\"", "\":[\"", ".\",\"", "\"},{\"", "\":\"\",\"", "},{\""];
 
-/// About how many tokens `text` is.
+/// The estimated number of tokens of `text`.
 pub fn about(text: &str) -> usize {
     let mut rest = text;
     let mut sum: Milli = 0;
@@ -23,10 +23,10 @@ pub fn about(text: &str) -> usize {
     usize::try_from((sum + TOKEN / 2) / TOKEN).unwrap_or(usize::MAX)
 }
 
-/// What the splitter of `o200k` does not cut.
+/// A piece that the pre-tokenizer of `o200k` does not split further.
 #[derive(Debug, PartialEq, Eq)]
 enum Piece<'a> {
-    /// With the one sign before it, if there is one.
+    /// With at most one preceding punctuation character.
     Word(&'a str),
     /// At most three digits.
     Number(&'a str),
@@ -59,19 +59,19 @@ fn next_piece(text: &str) -> Option<Piece<'_>> {
     }
     let run = span(text, char::is_whitespace);
     let last = head(text, run).chars().next_back().map_or(0, char::len_utf8);
-    // The last space belongs to the word behind it.
+    // The last space belongs to the word after it.
     let kept = if run < text.len() && run > last { run - last } else { run };
     Some(Piece::Space(head(text, kept)))
 }
 
-/// Capitals and then small letters; another capital begins another word.
+/// Uppercase letters followed by lowercase ones; the next uppercase letter begins another word.
 fn word_length(text: &str) -> usize {
     let capitals = span(text, char::is_uppercase);
     let small = text.get(capitals..).unwrap_or_default();
     capitals + span(small, |c| c.is_alphabetic() && !c.is_uppercase())
 }
 
-/// How many bytes from the start on are of such characters.
+/// The length in bytes of the leading characters for which `belongs` is true.
 fn span(text: &str, belongs: impl Fn(char) -> bool) -> usize {
     text.find(|c| !belongs(c)).unwrap_or(text.len())
 }
@@ -108,7 +108,7 @@ fn punctuation_cost(text: &str) -> Milli {
     }
     match text.len() {
         0..=3 => TOKEN,
-        // Lines and boxes that somebody drew.
+        // Drawn lines and boxes.
         length if is_one_sign(text) => TOKEN + 20 * length as Milli,
         4..=5 => 2 * TOKEN,
         length => 3 * TOKEN + 300 * (length as Milli - 6),
@@ -121,7 +121,7 @@ fn is_one_sign(text: &str) -> bool {
     signs.all(|sign| Some(sign) == first)
 }
 
-/// One token, and so much for every letter above so many.
+/// One token, and a fraction for every letter above a limit.
 fn word_cost(text: &str) -> Milli {
     let lead = text.chars().next().filter(|c| !c.is_alphabetic());
     let word = text.get(lead.map_or(0, char::len_utf8)..).unwrap_or_default();
@@ -142,12 +142,12 @@ fn word_cost(text: &str) -> Milli {
         (Some(_), true, false) => (1, 217),
         (Some(_), false, false) => (2, 80),
     };
-    // Words that are longer than the longest common ones are strange ones.
+    // Very long words are rarely in the dictionary.
     let long = 250 * word.len().saturating_sub(12) as Milli;
     TOKEN + each * word.len().saturating_sub(free) as Milli + long
 }
 
-/// Writing systems differ in how much of them the dictionary has.
+/// The dictionary covers some scripts better than others.
 fn foreign_cost(word: &str) -> Milli {
     let each = |c: char| match c {
         '\0'..='\u{24f}' => 310,

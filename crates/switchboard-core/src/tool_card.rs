@@ -1,4 +1,5 @@
-//! The definitions of `mcp` and `mcp_write`: what every context pays for, so every token is counted.
+//! The definitions of `mcp` and `mcp_write`. They are part of every context, so every token
+//! matters.
 
 use serde_json::Value;
 
@@ -6,16 +7,16 @@ use crate::host_profile::{HostProfile, ToolMeta, UNKNOWN};
 use crate::request::Kind;
 use crate::request::{Parameter, card_parameters};
 
-/// The name of the tool; in a pair, of the one that only reads.
+/// The name of the tool; in a pair, of the read-only one.
 pub const NAME: &str = "mcp";
 
 /// The other tool of the pair.
 pub const WRITE_NAME: &str = "mcp_write";
 
-/// What a host shows its user in place of the name.
+/// The title that a host shows to users instead of the name.
 const TITLE: &str = "MCP servers";
 
-/// The everyday words are there for the tool searches of hosts: they find `mcp` by its description.
+/// Contains everyday words, because hosts' tool searches find `mcp` by its description.
 const DESCRIPTION: &str = "Find and call tools of all MCP servers: read a file, send a message, \
     sum two numbers, query data. \
     First mcp({search: \"create issue\"}), then mcp({tool: \"github_create_issue\", args}). \
@@ -30,26 +31,26 @@ const WRITE_TITLE: &str = "MCP servers: write";
 
 const WRITE_DESCRIPTION: &str = "Call any tool that mcp found.";
 
-/// The parameters mean what they mean in `mcp`, beside which this card always stands.
+/// Without descriptions: the parameters are the same as in `mcp`, which is always listed too.
 const WRITE_PROPERTIES: &str = "\"tool\":{\"type\":\"string\"},\"args\":{\"type\":\"object\"}";
 
-/// Which tools stand for all servers.
+/// The tools that give access to all servers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cards {
     /// `mcp` alone.
     One,
-    /// `mcp`, through which only tools are reached that declare themselves read-only, and
-    /// `mcp_write` for all others.
+    /// `mcp`, which calls only tools that declare themselves read-only, and `mcp_write` for all
+    /// others.
     Pair,
 }
 
-/// The definition of `mcp` alone, for a host of which nothing is known.
+/// The definition of `mcp` alone, for an unknown host.
 pub fn definition() -> String {
     definitions(Cards::One, &UNKNOWN).concat()
 }
 
-/// The definitions as JSON. The same in every session and after every restart, so that the host's
-/// prompt cache holds.
+/// The definitions as JSON. They are the same in every session and after every restart, so that the
+/// host's prompt cache stays valid.
 pub fn definitions(cards: Cards, host: &HostProfile) -> Vec<String> {
     let properties: Vec<String> = card_parameters().map(property).collect();
     let (properties, meta) = (properties.join(","), tool_meta(host));
@@ -83,7 +84,7 @@ fn card(
     )
 }
 
-/// The members of `_meta` that the host honours, as a further member of the definition.
+/// The `_meta` of the definition, with the members that the host supports.
 fn tool_meta(host: &HostProfile) -> String {
     let members: Vec<String> = host
         .tool_meta
@@ -109,7 +110,7 @@ fn property(parameter: &Parameter) -> String {
         Kind::Arguments => "object",
     };
     let about = match parameter.name {
-        // The example in the description of the tool says it.
+        // The example in the tool's description explains these.
         "tool" | "args" => String::new(),
         _ => format!(",\"description\":{}", quoted(parameter.about)),
     };
@@ -125,7 +126,7 @@ mod tests {
     use super::*;
     use crate::host_profile::PROFILES;
 
-    /// What a host may put into a model's context, in o200k tokens.
+    /// The maximum size of the definition, in o200k tokens.
     const BUDGET: usize = 200;
     const PAIR_BUDGET: usize = 260;
 
@@ -165,7 +166,7 @@ mod tests {
         assert!(!definition().contains("readOnlyHint"));
     }
 
-    /// Tool searches of hosts compare words, so the words have to be there.
+    /// Hosts' tool searches match words, so the description must contain them.
     #[test]
     fn everyday_queries_share_words_with_the_description() {
         for description in [DESCRIPTION, READ_DESCRIPTION] {

@@ -127,7 +127,7 @@ fn every_code_is_reported_with_its_remedies() {
     error: what was attempted (server_disabled)
       caused by: what stood in the way
 
-    hint: use it again with `switchboard enable files`
+    hint: enable it with `switchboard enable files`
     --
     error: what was attempted (trust_required)
       caused by: what stood in the way
@@ -138,7 +138,7 @@ fn every_code_is_reported_with_its_remedies() {
       caused by: what stood in the way
 
     hint: sign in with `switchboard auth files`
-    hint: give the entry of `files` a `bearerTokenEnv`, or `headers` that the server knows
+    hint: give the entry of `files` a `bearerTokenEnv`, or `headers` that the server accepts
     hint: give it its token with `switchboard token set files`
     hint: unlock the keyring, or set another `oauthCredentialStore`
     --
@@ -164,7 +164,7 @@ fn every_code_is_reported_with_its_remedies() {
     error: what was attempted (approval_denied)
       caused by: what stood in the way
 
-    hint: if it should run after all, lift the rule with `switchboard deny --remove 'files/read_?'`
+    hint: to allow the call, remove the rule with `switchboard deny --remove 'files/read_?'`
     --
     error: what was attempted (tool_changed)
       caused by: what stood in the way
@@ -188,15 +188,15 @@ fn every_code_is_reported_with_its_remedies() {
       caused by: what stood in the way
 
     hint: replace it with `--replace`
-    hint: turn it off with `switchboard disable files`
-    hint: use what other hosts have with `switchboard import`, or add a server with `switchboard add`
+    hint: disable it with `switchboard disable files`
+    hint: import servers of other hosts with `switchboard import`, or add a server with `switchboard add`
     hint: see the files that are read with `switchboard config path`
     --
     error: what was attempted (connect_failed)
       caused by: what stood in the way
 
     hint: check that `npx` is installed and can be run
-    hint: its last words:
+    hint: end of its standard error:
       no such module
         at main
     hint: read its log with `switchboard logs files`

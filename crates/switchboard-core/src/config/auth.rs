@@ -1,4 +1,4 @@
-//! How a server wants to be signed in to.
+//! The authentication settings of a server: `auth`, `oauth` and `requestHeadersCommand`.
 
 use std::fmt;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use super::fields::{
 use super::reader::{Read, Reader, Reported};
 use super::values::{Template, TemplateMap, choice};
 
-/// The `auth` of a server: a word, `false`, or an object whose `type` is the word.
+/// The `auth` of a server: a method name, `false`, or an object whose `type` is the method name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Auth {
     Off,
@@ -29,11 +29,11 @@ pub enum Auth {
         header: String,
         key: Credential,
     },
-    /// The server's `headers` are all there is.
+    /// Only the server's `headers` authenticate it.
     Custom,
 }
 
-/// A secret in the file, or the environment variable that has it.
+/// A secret in the file, or the environment variable that holds it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Credential {
     Inline(Template),
@@ -91,7 +91,7 @@ pub(super) fn auth(reader: &mut Reader<'_>, key: &str, value: &Value<'_>) -> Rea
             AuthWord::OAuth | AuthWord::OAuth2 => Ok(Auth::OAuth),
             AuthWord::Bearer => Ok(Auth::Bearer),
             AuthWord::Custom => Ok(Auth::Custom),
-            // These say nothing without their object.
+            // These methods need an object with their credentials.
             AuthWord::Basic => Err(missing(reader, value, key, "username")),
             AuthWord::ApiKey => Err(missing(reader, value, key, "key")),
         },
@@ -248,7 +248,7 @@ impl Canonical for OAuth {
             return "off".encode(canon);
         };
         "with".encode(canon);
-        // Taken apart by name: a new option that is not hashed does not compile.
+        // Destructured without `..`, so that a new option that is not hashed does not compile.
         let OAuthOptions {
             grant_type,
             client_id,
@@ -278,7 +278,7 @@ impl Canonical for OAuth {
     }
 }
 
-/// A program that makes the headers of each request.
+/// A program that prints the headers of each request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RequestHeadersCommand {
     pub command: Template,

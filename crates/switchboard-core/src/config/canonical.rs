@@ -1,7 +1,7 @@
-//! One byte encoding for a definition: equal bytes mean an equal definition, whatever the layout.
+//! A canonical byte encoding of a definition: equal bytes mean equal definitions in any layout.
 //!
-//! Every part carries its length, so that no two different definitions can run together into the
-//! same bytes.
+//! Every part is prefixed with its length, so that two different definitions never have the same
+//! bytes.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use sha2::{Digest, Sha256};
 
 pub(super) struct Canon {
     hash: Sha256,
-    /// Without the lengths.
+    /// The number of bytes hashed, without the length prefixes.
     bytes: usize,
 }
 
@@ -31,7 +31,7 @@ impl Canon {
         self.hash.update((count as u64).to_le_bytes());
     }
 
-    /// How much text went in.
+    /// The number of bytes hashed, without the length prefixes.
     pub(super) fn size(&self) -> usize {
         self.bytes
     }

@@ -1,11 +1,11 @@
-//! Names that lead to different servers in different files.
+//! Names that mean different servers in different files.
 
 use std::collections::BTreeMap;
 
 use super::layers::Origin;
 use super::parse::ParsedServer;
 
-/// A name and the places that disagree about it, in the order of the files.
+/// A name that several files define differently, with those definitions in the order of the files.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Conflict {
     pub server: String,
@@ -13,7 +13,7 @@ pub struct Conflict {
     pub places: Vec<Origin>,
 }
 
-/// In what the places of a conflict disagree.
+/// The part of the definitions that differs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Differs {
     Endpoint,
@@ -21,8 +21,8 @@ pub enum Differs {
     Arguments,
 }
 
-/// The names that at least two of the entries, in the order of their files, lead elsewhere with. An
-/// entry that only adds to another one disagrees with nobody.
+/// The names for which at least two entries, given in the order of their files, have different
+/// endpoints or arguments. An entry without an endpoint only adds to another one: no conflict.
 pub fn conflicts<'s>(servers: impl IntoIterator<Item = &'s ParsedServer>) -> Vec<Conflict> {
     let mut named: BTreeMap<&str, Vec<&ParsedServer>> = BTreeMap::new();
     for server in servers {

@@ -1,4 +1,4 @@
-//! What is wrong in a configuration file, and where.
+//! Problems in a configuration file, with their positions.
 
 use std::fmt;
 use std::sync::Arc;
@@ -6,16 +6,16 @@ use std::sync::Arc;
 use super::hosts::Host;
 use crate::name::NameError;
 
-/// The settings that decide what is called.
+/// The settings that decide which tools may be called.
 pub(super) const RULES: &[&str] = &["allow", "deny", "approve", "approveTools", "pins"];
 
 /// The schemes that a `url` can have.
 const SCHEMES: &str = "http://, https://, sse://, ws:// or wss://";
 
-/// What stands in the place of a key for the whole file.
+/// Used as the key for a problem of the whole file.
 pub(super) const ROOT: &str = "(root)";
 
-/// One problem of one file.
+/// A problem in a configuration file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Diagnostic {
     pub level: Level,
@@ -28,7 +28,7 @@ pub struct Diagnostic {
 }
 
 impl Diagnostic {
-    /// A file that is there but cannot be read.
+    /// A file that exists but cannot be read.
     pub fn unreadable(path: &str, reason: &str) -> Diagnostic {
         Diagnostic {
             level: Level::Error,
@@ -43,7 +43,7 @@ impl Diagnostic {
         self.level == Level::Error
     }
 
-    /// Whether it leaves open what the user allows and denies.
+    /// Whether the user's allow and deny rules are uncertain because of this problem.
     pub fn hides_rules(&self) -> bool {
         let key = match &self.kind {
             DiagnosticKind::WrongType { key, .. }
@@ -52,9 +52,9 @@ impl Diagnostic {
             | DiagnosticKind::OutOfRange { key, .. }
             | DiagnosticKind::GivenTwice { key }
             | DiagnosticKind::TooManyEntries { key, .. } => key,
-            // Among those that are not shown may be one about a rule.
+            // One of the problems beyond the limit may be about a rule.
             DiagnosticKind::TooManyProblems { .. } => return true,
-            // In the entry of a server it costs that server alone.
+            // In the entry of a server, only that server is refused.
             DiagnosticKind::MisspeltRule { rule, .. } => {
                 return rule == "mcpServers" || rule.starts_with("settings");
             }
@@ -81,7 +81,7 @@ impl fmt::Display for Diagnostic {
 pub enum Level {
     Error,
     Warning,
-    /// Good to know for who asks.
+    /// Shown only on request.
     Note,
 }
 
@@ -113,7 +113,7 @@ pub enum DiagnosticKind {
     WrongType { key: String, expected: &'static str, found: Found },
     #[error("`{key}` must be one of {}, found `{found}`", Choices(choices))]
     NotAChoice { key: String, choices: &'static [&'static str], found: String },
-    /// Without what was found, which may be a token in the wrong place.
+    /// Does not quote the value, which may be a misplaced token.
     #[error("`{key}` must be one of {}", Choices(choices))]
     NotAnAuth { key: String, choices: &'static [&'static str] },
     #[error("`{key}` must be {expected}")]
@@ -122,22 +122,22 @@ pub enum DiagnosticKind {
     MissingKey { key: String },
     #[error("unknown key `{key}`{}", Nearest(nearest))]
     UnknownKey { key: String, nearest: Option<&'static str> },
-    /// Another program that reads the file knows it.
+    /// A key of another program that reads the same file.
     #[error("`{key}` has no effect here")]
     NoEffect { key: String },
     #[error("`{key}` of server `{server}` has no effect beside `{endpoint}`")]
     Unused { server: String, key: &'static str, endpoint: &'static str },
-    #[error("`{key}` is given twice, the last one counts")]
+    #[error("`{key}` is given twice, the last one takes precedence")]
     DuplicateKey { key: String },
-    /// Neither of them is taken for what the user meant.
+    /// Neither value is used.
     #[error("`{key}` is given twice")]
     GivenTwice { key: String },
-    /// A rule that is not read must not go unnoticed.
+    /// An error, because a misspelt rule would otherwise be ignored.
     #[error("unknown key `{key}`, where `{rule}` may be meant")]
     MisspeltRule { key: String, rule: String },
     #[error("the file is empty; write `{{}}` to configure nothing")]
     Empty,
-    /// A repository must not decide how far it is trusted.
+    /// A repository must not extend its own trust.
     #[error("`{key}` is not allowed in a project file")]
     ForbiddenInProject { key: String },
     #[error("`{key}` cannot be the name of a server: {problem}")]
@@ -146,21 +146,21 @@ pub enum DiagnosticKind {
     BadId { key: String },
     #[error("{key}: duplicate id '{id}'")]
     DuplicateId { key: String, id: String },
-    /// A problem of a list of servers, in the words of that form.
+    /// A problem of `.pi/mcp-servers.json`, in the wording of that format.
     #[error("Invalid MCP config: {problem}")]
     InvalidMcpConfig { problem: Box<DiagnosticKind> },
-    #[error("`{key}` asks for `{variable}`, which only {} can fill in: this server is left out", host.title())]
+    #[error("`{key}` uses `{variable}`, which only {} can expand: this server is ignored", host.title())]
     OnlyInHost { key: String, variable: String, host: Host },
-    #[error("`{key}` is not read: this server starts without its variables")]
+    #[error("`{key}` is unsupported: this server starts without the variables of that file")]
     FileOfVariables { key: String },
     #[error("server `{server}` needs one of `command`, `url` and `socket`")]
     NoEndpoint { server: String },
-    /// A token for one package must not go to another one unseen.
+    /// A token for one package must not silently go to another one.
     #[error(
-        "server `{server}` takes its `{field}` from {path}:{line}, where it has other arguments: give it one of its own here"
+        "server `{server}` inherits its `{field}` from {path}:{line}, where it has other arguments: set `{field}` here too"
     )]
     LentToOtherArguments { server: String, field: &'static str, path: Arc<str>, line: u32 },
-    #[error("server `{server}` would be this gateway itself")]
+    #[error("server `{server}` starts this gateway itself")]
     Gateway { server: String },
     #[error("server `{server}` must have only one of `command`, `url` and `socket`")]
     SeveralEndpoints { server: String },
@@ -168,15 +168,15 @@ pub enum DiagnosticKind {
     InvalidProtocol { server: String },
     #[error("the `url` of server `{server}` is a command line with an open quote")]
     OpenQuote { server: String },
-    /// A question that nobody can answer is not asked.
+    /// The definition is too large for a user to review.
     #[error("server `{server}` cannot be approved: it has {what}")]
     TooMuchToApprove { server: String, what: &'static str },
-    #[error("the `type` of server `{server}` does not go with its `{endpoint}`")]
+    #[error("the `type` of server `{server}` does not match its `{endpoint}`")]
     TypeMismatch { server: String, endpoint: &'static str },
 }
 
 impl DiagnosticKind {
-    /// Whether nothing of the file counts.
+    /// Whether the whole file is ignored because of this problem.
     pub fn spoils_the_file(&self) -> bool {
         match self {
             DiagnosticKind::Syntax { .. }
@@ -191,7 +191,7 @@ impl DiagnosticKind {
     }
 }
 
-/// The JSON type that stood where another was expected.
+/// The JSON type that was found instead of the expected one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Found {
     String,

@@ -1,8 +1,7 @@
-//! Changes to the text of a JSONC file that leave every other byte as it was.
+//! Edits of a JSONC file that leave all other bytes unchanged.
 //!
-//! A change is worked out as a few splices over the syntax tree, so comments, order, indentation,
-//! line ends and keys that nobody knows survive by construction. A text that does not parse is
-//! refused.
+//! A change becomes a few splices, computed from the syntax tree, so comments, order, indentation,
+//! line ends and unknown keys survive by construction. A text that does not parse is refused.
 
 mod lines;
 mod print;
@@ -20,22 +19,22 @@ use self::splice::{Container, Splices};
 use super::reader::join;
 use super::syntax::{STRICT, lower_first};
 
-/// One change of a file.
+/// A change of one value in a file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Edit {
-    /// The keys from the root to what is changed.
+    /// The path from the root to the changed value.
     pub at: Vec<String>,
     pub change: Change,
 }
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum Change {
-    /// Puts a value there, and makes the objects on the way to it. An object that stands there
-    /// keeps the members that stay the same.
+    /// Sets the value and creates missing parent objects. In an existing object, members that do
+    /// not change keep their text.
     Set(Json),
-    /// Takes the key and its value away. Comments around it stay.
+    /// Removes the key and its value. Comments around it stay.
     Remove,
-    /// Adds a value to an array, unless it is in it.
+    /// Adds a value to an array that does not contain it.
     AddItem(Json),
     RemoveItem(Json),
 }
@@ -54,7 +53,7 @@ impl Edit {
     }
 }
 
-/// The text after all `edits`, in order. An edit of what is already so changes nothing.
+/// The text after all `edits`, in order. An edit that is already in effect changes nothing.
 pub fn apply(text: &str, edits: &[Edit]) -> Result<String, EditError> {
     let (mark, body) = match text.strip_prefix(BYTE_ORDER_MARK) {
         Some(body) => (BYTE_ORDER_MARK, body),
@@ -68,7 +67,7 @@ pub fn apply(text: &str, edits: &[Edit]) -> Result<String, EditError> {
     Ok(format!("{mark}{body}"))
 }
 
-/// What stands at a path; `None` if nothing does.
+/// The value at a path, if there is one.
 pub fn value_at(text: &str, at: &[&str]) -> Result<Option<Json>, EditError> {
     let document = Document::parse(text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(text))?;
     let mut found = document.root.as_ref();
@@ -85,7 +84,7 @@ const BYTE_ORDER_MARK: &str = "\u{feff}";
 
 struct Document<'t> {
     lines: Lines<'t>,
-    /// Comments among them.
+    /// Including comments.
     tokens: Vec<TokenAndRange<'t>>,
     root: Option<Value<'t>>,
 }
@@ -111,7 +110,7 @@ impl<'t> Document<'t> {
     }
 }
 
-/// The last property of that name, which is the one that counts.
+/// The last property of that name; of duplicate keys, the last takes precedence.
 fn property<'o, 't>(object: &'o Object<'t>, key: &str) -> Option<&'o ObjectProp<'t>> {
     object.properties.iter().rev().find(|property| property.name.as_str() == key)
 }
@@ -147,15 +146,15 @@ fn apply_one(text: &str, Edit { at, change }: &Edit) -> Result<String, EditError
     Ok(text.to_owned())
 }
 
-/// How an empty object opens up.
+/// How the first member of an empty object is laid out.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Opens {
     OnLines,
-    /// What holds it is written on one line.
+    /// Because the parent is written on one line.
     Inline,
 }
 
-/// Nothing, or comments, and the first value after them.
+/// Edits a text without a value, which is empty or has only comments.
 fn with_root(document: &Document<'_>, at: &[String], change: &Change) -> String {
     let text = document.lines.text;
     let Some(value) = added(at, change) else { return text.to_owned() };
@@ -164,7 +163,7 @@ fn with_root(document: &Document<'_>, at: &[String], change: &Change) -> String 
     format!("{text}{gap}{}{}", layout.on_lines(&value, ""), layout.newline)
 }
 
-/// What is to be put where there is nothing yet, with the objects of the keys that are missing.
+/// The value to insert where there is none, wrapped in an object for each missing key.
 fn added(missing: &[String], change: &Change) -> Option<Json> {
     let value = match change {
         Change::Set(value) => value.clone(),
@@ -229,7 +228,7 @@ fn apply_all(text: &str, edits: &[Edit]) -> Result<String, EditError> {
     edits.iter().try_fold(text.to_owned(), |text, edit| apply_one(&text, edit))
 }
 
-/// From one object to another, member by member; what is new comes before what goes, so that the
+/// The edits from one object to another, member by member. Additions precede removals, so that the
 /// object is never empty in between.
 fn member_edits(
     path: &[String],
@@ -265,7 +264,7 @@ fn wrong_type(path: &[String], expected: &'static str) -> EditError {
     EditError::WrongType { key, expected }
 }
 
-/// The parser bounds the depth, and of two members with one name the last one counts.
+/// The parser bounds the depth. Of duplicate keys, the last takes precedence.
 pub(super) fn json(value: &Value<'_>) -> Json {
     match value {
         Value::StringLit(literal) => Json::String(literal.value.to_string()),

@@ -1,6 +1,6 @@
-//! Variables, `~` and `!command` in a definition's values.
+//! Expands variables, `~` and `!command` in the values of a definition.
 //!
-//! One pass: what a variable holds is never expanded again.
+//! There is one pass: the value of a variable is never expanded again.
 
 use std::fmt;
 
@@ -9,20 +9,20 @@ use super::words;
 
 const MAX_EXPANDED_BYTES: usize = 64 * 1024;
 
-/// What templates are expanded with.
+/// The values that templates are expanded with.
 #[derive(Clone, Copy)]
 pub struct Surroundings<'a> {
     pub variable: &'a dyn Fn(&str) -> Option<String>,
     pub home: Option<&'a str>,
-    /// What `${workspaceFolder}` stands for.
+    /// The value of `${workspaceFolder}`.
     pub project: Option<&'a str>,
 }
 
-/// A value that may come from a program.
+/// An expanded value, or the command that prints it.
 #[derive(Clone, PartialEq, Eq)]
 pub enum Expanded {
     Text(String),
-    /// The words of a `!command`, at least one, to be run without a shell.
+    /// The arguments of a `!command`, at least one, to be run without a shell.
     Command(Vec<String>),
 }
 
@@ -35,18 +35,18 @@ impl fmt::Debug for Expanded {
     }
 }
 
-/// Names variables, never their values.
+/// Messages contain names of variables, never their values.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ExpandError {
     #[error("the environment variable `{name}` is not set")]
     MissingVariable { name: String },
-    #[error("the home directory is used, but it is not known")]
+    #[error("the home directory is used, but it is unknown")]
     NoHome,
     #[error("`${{workspaceFolder}}` is used outside of a project")]
     NoProject,
     #[error(
-        "`{name}` stands in the part of a URL that says where it leads, \
-         and only what follows the host may come from a variable"
+        "`{name}` is used in the scheme, user, host or port of a URL; \
+        variables are allowed only after the host"
     )]
     InOrigin { name: String },
     #[error("the expanded value is larger than {limit} bytes")]
@@ -57,13 +57,13 @@ pub enum ExpandError {
     EmptyCommand,
 }
 
-/// Expands a command, argument or path, where `!` means nothing.
+/// Expands a command, argument or path, where `!` has no special meaning.
 pub fn expand(template: &Template, with: &Surroundings<'_>) -> Result<String, ExpandError> {
     expand_text(template.source(), with)
 }
 
-/// Expands a URL. Where it leads stands in the file for all to see: scheme, user, host and port take
-/// no variable, so that none can send a request, and what it carries, elsewhere.
+/// Expands a URL. Scheme, user, host and port take no variable, so that no variable can redirect a
+/// request and its credentials.
 pub fn expand_url(template: &Template, with: &Surroundings<'_>) -> Result<String, ExpandError> {
     let source = template.source();
     let segments = segments(source);
@@ -84,8 +84,8 @@ pub fn expand_url(template: &Template, with: &Surroundings<'_>) -> Result<String
     }
 }
 
-/// Whether the host is named, and over, within `text`. Parsers of URLs skip white space and empty
-/// hosts and read a backslash as a slash, so none of these count as a host.
+/// Whether `text` contains the whole host of a URL. URL parsers skip white space and empty hosts
+/// and read a backslash as a slash, so none of these is accepted as a host.
 fn has_whole_origin(text: &str) -> bool {
     let Some((_, rest)) = text.split_once("://") else { return false };
     let Some(end) = rest.find(['/', '?', '#']) else { return false };
@@ -94,8 +94,8 @@ fn has_whole_origin(text: &str) -> bool {
     !authority.is_empty() && !authority.contains(odd)
 }
 
-/// Expands a value of `env` or `headers`, a token or a client secret: `!` begins a command, `!!`
-/// stands for `!`. A command is split first, so that a variable cannot add words to it.
+/// Expands a value of `env` or `headers`, a token or a client secret: `!` begins a command, `!!` is
+/// a literal `!`. A command is split first, so that a variable cannot add arguments to it.
 pub fn expand_value(template: &Template, with: &Surroundings<'_>) -> Result<Expanded, ExpandError> {
     let Some(line) = template.command_line() else {
         let source = template.source();
@@ -112,7 +112,7 @@ pub fn expand_value(template: &Template, with: &Surroundings<'_>) -> Result<Expa
     Ok(Expanded::Command(expanded))
 }
 
-/// The names of the variables that a template reads, in order.
+/// The names of the variables in a template, in order.
 pub fn variables_in(template: &Template) -> Vec<&str> {
     segments(template.source())
         .into_iter()
@@ -123,7 +123,7 @@ pub fn variables_in(template: &Template) -> Vec<&str> {
         .collect()
 }
 
-/// Whether nothing in a template is ever filled in.
+/// Whether a template contains nothing to expand.
 pub fn is_literal(template: &Template) -> bool {
     segments(template.source()).iter().all(|segment| matches!(segment, Segment::Text(_)))
 }
@@ -138,7 +138,7 @@ fn expand_text(text: &str, with: &Surroundings<'_>) -> Result<String, ExpandErro
     }
 }
 
-/// Appends the segments to `expanded`, each variable by its value.
+/// Appends the segments to `expanded`, with variables replaced by their values.
 fn fill_in(
     segments: &[Segment<'_>],
     mut expanded: String,
@@ -154,7 +154,7 @@ fn fill_in(
                 expanded.push_str(with.project.ok_or(ExpandError::NoProject)?);
             }
             Segment::Variable { name, default } => {
-                // As in a shell, `:-` also stands in for an empty variable.
+                // As in a shell, `:-` also replaces an empty variable.
                 let value =
                     (with.variable)(name).filter(|value| default.is_none() || !value.is_empty());
                 match (&value, default) {
@@ -185,7 +185,7 @@ enum Segment<'t> {
     Place(Place),
 }
 
-/// Directories that editors have a name for.
+/// Directories that editors provide as variables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
     Home,
@@ -209,7 +209,7 @@ impl Place {
     }
 }
 
-/// Anything that is not quite one of the forms is plain text.
+/// Splits a template; malformed variables are plain text.
 fn segments(text: &str) -> Vec<Segment<'_>> {
     let mut segments = Vec::new();
     let mut plain = text;

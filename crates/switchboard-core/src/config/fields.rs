@@ -1,4 +1,4 @@
-//! One reader for each type that a field can have.
+//! One reader for each field type.
 
 use std::time::Duration;
 
@@ -12,12 +12,12 @@ use super::values::{
 };
 use crate::pattern::is_glob;
 
-/// Filling in a value looks ahead from each variable, so that its length counts twice.
+/// Expansion scans ahead from each variable, so its time is quadratic in the length.
 const MAX_TEMPLATE_BYTES: usize = 32 * 1024;
 
-/// Numbers above this lose digits in JSON.
+/// JSON numbers above this lose precision.
 const MAX_WHOLE: f64 = 9_007_199_254_740_992.0;
-// Times that a clock can always be moved by.
+// Upper bounds that never overflow when added to an `Instant`.
 const MAX_MILLISECONDS: f64 = 86_400_000.0;
 const MAX_IDLE_MINUTES: f64 = 525_600.0;
 
@@ -42,10 +42,10 @@ pub(super) fn template(reader: &mut Reader<'_>, key: &str, value: &Value<'_>) ->
     Ok(Template::new(text))
 }
 
-/// A token: read like any text, never shown like one.
+/// A token: parsed like any text, but never shown.
 pub(super) use self::template as secret;
 
-/// A command, URL or path: one that is empty is a slip, not a wish.
+/// A command, URL or path. An empty one is an error.
 pub(super) fn endpoint(reader: &mut Reader<'_>, key: &str, value: &Value<'_>) -> Read<Template> {
     let text = string(reader, key, value)?;
     if text.trim().is_empty() {
@@ -54,10 +54,10 @@ pub(super) fn endpoint(reader: &mut Reader<'_>, key: &str, value: &Value<'_>) ->
     Ok(Template::new(text))
 }
 
-/// Read like any endpoint, shown without what people put into its query.
+/// Parsed like any endpoint, shown without its query.
 pub(super) use self::endpoint as url;
 
-/// The name of an account: short, and the same to every reader.
+/// The name of an account: short, and without lookalike characters.
 pub(super) fn account(reader: &mut Reader<'_>, key: &str, value: &Value<'_>) -> Read<String> {
     let name = string(reader, key, value)?;
     let plain = |c: char| c.is_ascii_alphanumeric() || "._@+-".contains(c);
@@ -129,7 +129,7 @@ pub(super) fn variable_names(
     })
 }
 
-/// Globs over names of tools. One that is malformed would match nothing without a word.
+/// Globs over tool names. A malformed one is an error, because it would silently match nothing.
 pub(super) fn patterns(reader: &mut Reader<'_>, key: &str, value: &Value<'_>) -> Read<Vec<String>> {
     list(reader, key, value, |reader, key, value| {
         let pattern = string(reader, key, value)?;
@@ -206,7 +206,7 @@ fn number(reader: &mut Reader<'_>, key: &str, value: &Value<'_>) -> Read<f64> {
     }
 }
 
-/// Zero would turn a limit into a refusal of everything.
+/// A limit. Zero is an error, because it would refuse everything.
 pub(super) fn count(reader: &mut Reader<'_>, key: &str, value: &Value<'_>) -> Read<usize> {
     let number = number(reader, key, value)?;
     if number < 1.0 || number.fract() != 0.0 {
@@ -238,7 +238,7 @@ pub(super) fn milliseconds(
     Ok(Duration::from_millis(number as u64))
 }
 
-/// Hosts count in seconds, and in parts of them.
+/// Hosts give times in seconds, with fractions.
 pub(super) fn seconds(reader: &mut Reader<'_>, key: &str, value: &Value<'_>) -> Read<Duration> {
     let number = number(reader, key, value)?;
     if !(0.001..=MAX_MILLISECONDS / 1_000.0).contains(&number) {

@@ -1,27 +1,27 @@
-//! As whom a server is used: a hash of every value that its entry reads, so that two credentials
-//! never share a cached list.
+//! The identity under which a server is used: a hash of all values that its entry reads, so that
+//! two credentials never share a cached listing.
 
 use super::canonical::{Canon, Canonical};
 use super::secrecy::names_a_secret;
 use super::server::ServerEntry;
 use super::trust::{definition_hash, reach};
 
-/// As whom a server is used, as far as its entry and the environment say it.
+/// The identity of a server, as far as its entry and the environment determine it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Identity {
     pub hash: [u8; 32],
     pub certainty: Certainty,
 }
 
-/// Whether two equal hashes are two uses of one credential.
+/// Whether equal hashes imply the same credential.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Certainty {
     Known,
-    /// A program gives the credential, or it can be any variable of the environment.
+    /// A program prints the credential, or it can be in any environment variable.
     Unknown,
 }
 
-/// What an entry is expanded with.
+/// The values that an entry is expanded with.
 pub struct Values<'a> {
     pub variable: &'a dyn Fn(&str) -> Option<String>,
     /// The whole environment, which a server with `inheritEnv` gets.
@@ -34,7 +34,7 @@ pub fn identity(definition: &ServerEntry, values: &Values<'_>) -> Identity {
     let mut canon = Canon::new("switchboard identity 1");
     values.of_project.encode(&mut canon);
     definition_hash(definition).to_string().encode(&mut canon);
-    // Of these the definition hash has the names alone.
+    // The definition hash covers only the names of these.
     definition.env.encode(&mut canon);
     definition.headers.encode(&mut canon);
     definition.auth.encode(&mut canon);
@@ -146,7 +146,7 @@ mod tests {
     }
 
     proptest! {
-        /// No two credentials are one identity, wherever they stand and however they look.
+        /// Different credentials are different identities, in every field and every format.
         #[test]
         fn equal_identities_have_equal_values(
             entry in 0..ENTRIES.len(), one in "[ -~]{0,12}", other in "[ -~]{0,12}",

@@ -1,5 +1,5 @@
-//! Keys that an older program for Pi reads in the files that we share with it, and that do nothing
-//! here: nobody misspelled them.
+//! Keys of an older program for Pi in the files that we share with it. They have no effect here and
+//! are not reported as misspelt.
 
 pub(super) const ROOT: &[&str] = &["claudePlugins"];
 

@@ -1,6 +1,6 @@
-//! Our own entry in a host's file, and that host's other servers switched off beside it.
+//! Adds our entry to a host's file, and disables the host's other servers.
 //!
-//! Texts come in and go out; every byte that need not change stays.
+//! Works on texts; every byte that need not change stays.
 
 pub mod form;
 mod grants;
@@ -20,14 +20,14 @@ use super::layers::{Source, Tier};
 use super::server::is_gateway;
 use super::syntax::{self, HOST_FILE_BYTES, Syntax};
 
-/// What our entry is called in every host.
+/// The name of our entry in every host.
 pub const NAME: &str = "switchboard";
 
-/// A host that can be given our entry, or our package.
+/// A host into which our entry, or our package, can be installed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Target {
     Host(Host),
-    /// It has a package of ours, and its servers stand in a file of our own form.
+    /// Has our package; its servers are in a file of our own format.
     Pi,
 }
 
@@ -36,17 +36,17 @@ pub enum Target {
 pub enum Presence {
     Absent,
     Installed,
-    /// Another server has our name.
+    /// Another server has the name `switchboard`.
     NameTaken,
 }
 
-/// What our entry is made of.
+/// The values in our entry.
 #[derive(Clone, Copy, Debug)]
 pub struct Setup<'a> {
     pub command: &'a str,
-    /// The environment variables that servers need.
+    /// The environment variables that the servers need.
     pub variables: &'a [String],
-    /// The host's version, as far as it is known.
+    /// The host's version, if it is known.
     pub version: Option<[u32; 2]>,
 }
 
@@ -57,14 +57,14 @@ pub struct Put {
     pub added: Vec<Added>,
 }
 
-/// Something that was written besides the command, and why.
+/// A change besides the command, with its reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Added {
     Key {
         key: String,
         why: &'static str,
     },
-    /// Environment variables that the host hands on.
+    /// Environment variables that the host passes on.
     Variables(Vec<String>),
 }
 
@@ -88,7 +88,7 @@ impl Target {
         }
     }
 
-    /// Its name as its makers write it.
+    /// The official spelling of its name.
     pub fn title(self) -> &'static str {
         self.host().map_or("Pi", Host::title)
     }
@@ -101,7 +101,7 @@ impl Target {
         self.host().map_or(const { &Form::USUAL }, Host::form)
     }
 
-    /// The key of the file under which its servers stand.
+    /// The key of the file that holds its servers.
     pub(super) fn holder(self) -> &'static str {
         self.form().holder
     }
@@ -112,22 +112,22 @@ impl Target {
         settings.iter().copied().chain([self.holder()]).collect()
     }
 
-    /// Whether it starts servers without the variables that its file does not name.
+    /// Whether it passes only the environment variables that its file names to servers.
     pub fn filters_variables(self) -> bool {
         self.form().passing != Passing::Everything
     }
 
-    /// Whether its file can name variables to hand on.
+    /// Whether its file can name environment variables to pass on.
     pub fn can_name_variables(self) -> bool {
         matches!(self.form().passing, Passing::Listed(_) | Passing::Named { .. })
     }
 
-    /// Whether a variable that it hands on is empty, or a reference, where it is not set.
+    /// Whether an unset variable is passed on as an empty string or as a literal reference.
     pub fn fills_in_variables(self) -> bool {
         matches!(self.form().passing, Passing::Named { .. })
     }
 
-    /// Whether it has a second file that says something about us.
+    /// Whether it has a second file, its settings, that needs changes for us.
     pub fn has_settings(self) -> bool {
         !self.form().settings.is_empty()
     }
@@ -166,7 +166,7 @@ pub fn presence(target: Target, text: &str) -> Result<Presence, EditError> {
     })
 }
 
-/// The text with our entry in it. One that is there stays, and gets what it lacks.
+/// Adds our entry to the text. An existing entry stays, and gets missing keys.
 pub fn put_in(target: Target, text: &str, setup: &Setup<'_>) -> Result<Put, EditError> {
     let root = root(target, text)?;
     let servers = servers_in(target, &root)?;
@@ -191,7 +191,7 @@ pub fn put_in(target: Target, text: &str, setup: &Setup<'_>) -> Result<Put, Edit
     Ok(Put { text: target.apply(text, &edits)?, added })
 }
 
-/// What an entry of ours lacks: a later version knows more than the one that wrote it.
+/// Adds keys that an entry of an older version lacks.
 fn renew(
     target: Target,
     (name, entry): (&str, &Json),
@@ -237,7 +237,7 @@ fn renew(
     }
 }
 
-/// The text without our entry and what belongs to it, if the entry is there.
+/// Removes our entry and its related settings, if the entry exists.
 pub fn take_out(target: Target, text: &str) -> Result<String, EditError> {
     match presence(target, text)? {
         Presence::Installed => take_back(target, text, ""),
@@ -245,8 +245,8 @@ pub fn take_out(target: Target, text: &str) -> Result<String, EditError> {
     }
 }
 
-/// The text without what an installation wrote that is known to have taken place: our entry, and
-/// what lets our tools be used, as far as it was not there `before`.
+/// Undoes a recorded installation: removes our entry, and the permissions for our tools that were
+/// not in the text `before`.
 pub fn take_back(target: Target, text: &str, before: &str) -> Result<String, EditError> {
     let root = root(target, text)?;
     let servers = servers_in(target, &root)?;
@@ -257,7 +257,7 @@ pub fn take_back(target: Target, text: &str, before: &str) -> Result<String, Edi
     target.apply(text, &edits)
 }
 
-/// The host's settings with what lets our tools be used.
+/// Adds the permissions for our tools to the host's settings.
 pub fn grant(target: Target, settings: &str) -> Result<Put, EditError> {
     let root = root(target, settings)?;
     let additions = grants::additions(&root, target.form().settings, None);
@@ -266,13 +266,13 @@ pub fn grant(target: Target, settings: &str) -> Result<Put, EditError> {
     Ok(Put { text: target.apply(settings, &edits)?, added })
 }
 
-/// The same without what was not there `before`.
+/// Removes the permissions for our tools, except those that were in the text `before`.
 pub fn revoke(target: Target, settings: &str, before: &str) -> Result<String, EditError> {
     let (now, before) = (root(target, settings)?, root(target, before)?);
     target.apply(settings, &grants::removals(&now, &before, target.form().settings))
 }
 
-/// The variables of a list that our entry in a host does not hand on, if it is there.
+/// The variables of a list that our entry, if it exists, does not pass on.
 pub fn withheld(
     target: Target,
     text: &str,
@@ -285,11 +285,11 @@ pub fn withheld(
     Ok(withheld.filter(|_| target.filters_variables()).cloned().collect())
 }
 
-/// The variables that every host hands on.
+/// The environment variables that every host passes on.
 pub const ALWAYS_PASSED_ON: [&str; 7] =
     ["HOME", "LANG", "LOGNAME", "PATH", "SHELL", "TERM", "USER"];
 
-/// The variables that an entry names, beside those that every host hands on.
+/// The environment variables that an entry names, besides those that every host passes on.
 fn passed_on(target: Target, entry: &Json) -> Vec<&str> {
     let names = match target.form().passing {
         Passing::Listed(key) => Some(key),
@@ -307,7 +307,7 @@ impl Added {
     }
 }
 
-/// The text with these servers switched off.
+/// Disables these servers.
 pub fn switch_off(target: Target, text: &str, names: &[String]) -> Result<String, EditError> {
     let edit = |name: &String| match target.form().off {
         Off::Flag(key, value) => Edit::new([target.holder(), name, key], Change::Set(value.into())),
@@ -316,8 +316,8 @@ pub fn switch_off(target: Target, text: &str, names: &[String]) -> Result<String
     target.apply(text, &names.iter().map(edit).collect::<Vec<_>>())
 }
 
-/// The text with these servers as they were in `before`: switched on, or put back. What somebody
-/// wrote in their place, or took away, stays so.
+/// Restores these servers from `before`: enables them, or adds them again. Changes that were made
+/// to them since stay.
 pub fn switch_back(
     target: Target,
     text: &str,
@@ -343,7 +343,7 @@ pub fn switch_back(
     target.apply(text, &edits)
 }
 
-/// The entries of the file as they stand there.
+/// The entries of the file as written.
 fn servers(target: Target, text: &str) -> Result<Map<String, Json>, EditError> {
     servers_in(target, &root(target, text)?)
 }
@@ -385,7 +385,7 @@ fn root(target: Target, text: &str) -> Result<Json, EditError> {
     }
 }
 
-/// Whether an entry starts this gateway, in any form of a command that hosts have.
+/// Whether an entry starts this gateway, in any host's format of a command.
 fn is_ours(entry: &Json) -> bool {
     let (command, args) = command_line(entry);
     is_gateway(command, args.into_iter())

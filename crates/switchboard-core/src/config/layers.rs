@@ -1,4 +1,4 @@
-//! Files laid over one another: who wins, what is inherited, and what waits for trust.
+//! Merges configuration files: precedence, inheritance, and servers that are pending.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -13,10 +13,10 @@ use super::transport::Transport;
 use super::trust::{FileHash, TrustHash, too_much, trust_hash};
 use crate::name::look::folded;
 
-/// Lays the files over one another, later ones on top; within a tier the order is the caller's,
-/// and projects always lie over user files. A project's entry counts only once the user approved
-/// the whole definition that would run. Files of other hosts lie below all of ours in their tier,
-/// and of two that have a name the first one counts.
+/// Merges the files. Later ones take precedence; within a tier the order is the caller's, and
+/// project files always take precedence over user files. A project's entry is used only once the
+/// user approved the whole definition that would run. Files of other hosts are below all of ours in
+/// their tier; if two of them define a name, the first one is used.
 pub fn merge(layers: &[Layer], approvals: &Approvals<'_>) -> Config {
     let mut settings = SettingsEntry::default();
     let (mut diagnostics, mut refused) = (Vec::new(), BTreeMap::new());
@@ -47,12 +47,12 @@ pub fn merge(layers: &[Layer], approvals: &Approvals<'_>) -> Config {
             }
         }
     }
-    // What a refused entry of the user's would have forbidden is not known.
+    // A refused entry of the user may have had restrictions, which are now unknown.
     let users = layers.iter().filter(|layer| layer.source.tier == Tier::User);
     let ours = users.filter(|layer| layer.file.host.is_none());
     for (name, problem) in ours.flat_map(|layer| &layer.file.refused) {
         drafts.remove(name);
-        // Where the name itself is the mistake, the entry may be about one that looks like it.
+        // If the name itself is invalid, the entry may be meant for a server with a similar name.
         if matches!(problem.kind, DiagnosticKind::BadName { .. }) {
             drop_lookalikes(&mut drafts, name, problem, &mut refused);
         }
@@ -64,7 +64,7 @@ pub fn merge(layers: &[Layer], approvals: &Approvals<'_>) -> Config {
     }
     let mut config = Config { diagnostics, refused, ..Config::default() };
     for (name, draft) in drafts {
-        config.settle(name, draft, approvals);
+        config.choose_version(name, draft, approvals);
     }
     config.settings_origins = settings.origins.clone();
     config.settings = settings.resolve();
@@ -75,8 +75,8 @@ pub fn merge(layers: &[Layer], approvals: &Approvals<'_>) -> Config {
     config
 }
 
-/// Drops the servers whose names differ from `name` in case, separators or characters that are not
-/// seen.
+/// Drops the servers whose names differ from `name` only in case, separators or invisible
+/// characters.
 fn drop_lookalikes(
     drafts: &mut BTreeMap<String, Draft>,
     name: &str,
@@ -92,7 +92,7 @@ fn drop_lookalikes(
 }
 
 impl Config {
-    /// Keeps names that no server has for the entries that would have had them.
+    /// Reserves the names of refused entries, unless a server has them.
     pub fn reserve<'n>(&mut self, names: impl Iterator<Item = &'n str>, tier: Tier) {
         for name in names {
             let pending = self.pending.iter().any(|pending| pending.name == name);
@@ -105,7 +105,7 @@ impl Config {
     }
 }
 
-/// One file in its place.
+/// One file with its source.
 #[derive(Clone, Debug)]
 pub struct Layer {
     pub source: Source,
@@ -130,12 +130,11 @@ pub enum Tier {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum SetBy {
     Anyone,
-    /// In a project file it would let a repository decide how far it is trusted, or widen its own
-    /// limits.
+    /// In a project file it would let a repository extend its own trust or its own limits.
     User,
 }
 
-/// Where a value comes from.
+/// The position of a value in a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Origin {
     pub path: Arc<str>,
@@ -150,7 +149,7 @@ impl fmt::Display for Origin {
     }
 }
 
-/// What the user approved so far, and what is needed to tell.
+/// The user's approvals so far, and the values that are needed to check them.
 #[derive(Clone, Copy)]
 pub struct Approvals<'a> {
     /// The absolute path of the project.
@@ -159,7 +158,7 @@ pub struct Approvals<'a> {
     /// [`super::trust::words_in`].
     pub file_hashes: &'a dyn Fn(&ServerEntry) -> Vec<FileHash>,
     pub is_approved: &'a dyn Fn(&TrustHash) -> bool,
-    /// Whether the user approved some definition under this name in this project before.
+    /// Whether the user approved any definition of this name in this project before.
     pub was_approved: &'a dyn Fn(&str) -> bool,
 }
 
@@ -170,14 +169,13 @@ pub struct Config {
     /// Shown, but never started, connected, resolved or expanded.
     pub pending: Vec<PendingServer>,
     pub settings: Settings,
-    /// Where each setting that a file names comes from, by key.
+    /// The origin of each setting that a file sets, by key.
     pub settings_origins: BTreeMap<&'static str, Origin>,
-    /// A place in a file of the user's because of which it is not known what they deny.
+    /// The position of a problem in a user file that makes the deny rules uncertain.
     pub unread_rules: Option<Origin>,
-    /// By name, why an entry does not count; another file may have a sound one.
+    /// The reason why an entry was refused, by name; another file may have a valid one.
     pub refused: BTreeMap<String, Diagnostic>,
-    /// Names of entries that cannot be used, and in whose file they stand. No other server is called
-    /// by them.
+    /// Names of unusable entries, with the tier of their file. No other server gets these names.
     pub reserved: BTreeMap<String, Tier>,
     pub diagnostics: Vec<Diagnostic>,
 }
@@ -200,16 +198,16 @@ pub enum Trust {
 #[derive(Clone, Debug, PartialEq)]
 pub struct PendingServer {
     pub name: String,
-    /// What would run: the user's entry of that name, if any, with the project's fields on top.
+    /// The merged definition: the user's entry of that name, if any, under the project's fields.
     pub definition: ServerEntry,
     pub transport: Transport,
     pub hash: TrustHash,
     pub cause: PendingCause,
-    /// The last project file that says where it is, or else the first one that names it.
+    /// The last project file that gives its endpoint, or else the first one that names it.
     pub origin: Origin,
 }
 
-/// Why a server waits for the user.
+/// The reason why a server is pending.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PendingCause {
     New,
@@ -226,7 +224,7 @@ impl fmt::Display for PendingCause {
     }
 }
 
-/// A server while the layers are stacked.
+/// A server while the layers are merged.
 #[derive(Default)]
 struct Draft {
     user: Option<Stacked>,
@@ -236,9 +234,9 @@ struct Draft {
 #[derive(Clone)]
 struct Stacked {
     entry: ServerEntry,
-    /// Where the topmost file with an endpoint names it, or else the first file.
+    /// In the topmost file that gives an endpoint, or else in the first file.
     origin: Origin,
-    /// Whether a file of another host names it; each name is imported once.
+    /// Whether a file of another host defines it; each name is imported once.
     import: Import,
 }
 
@@ -250,7 +248,7 @@ enum Import {
 }
 
 impl Draft {
-    /// What is wrong with an entry of the user's that restricts a server which no file defines.
+    /// The problem of a user's entry that restricts a server which no file defines.
     fn orphan(&self, name: &str) -> Option<Diagnostic> {
         let Stacked { entry, origin, .. } = self.user.as_ref()?;
         let defined = entry.endpoints().iter().any(Option::is_some) || self.project.is_some();
@@ -262,9 +260,9 @@ impl Draft {
         Some(Diagnostic { level: Level::Error, path: Some(path), line, column, kind })
     }
 
-    /// Lays an entry of ours over what is there.
+    /// Merges an entry of ours over the current one.
     fn stack(&mut self, server: &ParsedServer, tier: Tier) -> Option<Diagnostic> {
-        let of_tier = self.face(tier).take();
+        let of_tier = self.version_mut(tier).take();
         let says_where = server.entry.endpoints().iter().any(Option::is_some);
         let below = of_tier.as_ref().filter(|_| !says_where).map(|below| below.origin.clone());
         let origin = below.unwrap_or_else(|| server.origin.clone());
@@ -272,28 +270,28 @@ impl Draft {
             Tier::User => of_tier,
             Tier::Project => of_tier.or_else(|| self.user.clone()),
         };
-        // What was only imported says nothing about a server of ours that is elsewhere.
+        // An imported entry does not apply to our entry of another endpoint.
         let base = base
             .filter(|below| below.import != Import::Only || server.entry.fits_over(&below.entry));
         let mut entry = base.map(|below| below.entry).unwrap_or_default();
-        let lent = lent(&entry, server);
+        let warning = warn_of_inherited_field(&entry, server);
         entry.overlay(&server.entry);
         if tier == Tier::Project {
             entry.keep_restrictions(self.user.as_ref().map(|users| &users.entry));
         }
-        *self.face(tier) = Some(Stacked { entry, origin, import: Import::None });
-        lent
+        *self.version_mut(tier) = Some(Stacked { entry, origin, import: Import::None });
+        warning
     }
 
-    /// Lays an entry of another host below what is there, if it is the same server and nobody was
-    /// imported under that name before. A project's file adds nothing to a server of the user's.
+    /// Merges an entry of another host below the current one, if it is the same server and nothing
+    /// was imported under that name before. A project's file adds nothing to a server of the user.
     fn import(&mut self, server: &ParsedServer, tier: Tier) -> Option<Diagnostic> {
         if tier == Tier::Project && self.user.is_some() {
             return None;
         }
-        let face = self.face(tier);
-        let Some(ours) = face.take() else {
-            *face = Some(Stacked {
+        let version = self.version_mut(tier);
+        let Some(ours) = version.take() else {
+            *version = Some(Stacked {
                 entry: server.entry.clone(),
                 origin: server.origin.clone(),
                 import: Import::Only,
@@ -301,24 +299,24 @@ impl Draft {
             return None;
         };
         if ours.import != Import::None || !ours.entry.fits_over(&server.entry) {
-            *face = Some(ours);
+            *version = Some(ours);
             return None;
         }
         let Stacked { entry, origin, .. } = ours;
         let ours = ParsedServer { name: server.name.clone(), entry, origin };
         let mut entry = server.entry.clone();
         if ours.entry.endpoints().iter().any(Option::is_some) {
-            // Whether a host uses its server says nothing about ours: a moved one is off there.
+            // A host's `disabled` does not apply: servers that were moved here are disabled there.
             (entry.disabled, entry.enabled) = (None, None);
             entry.origins.retain(|key, _| !["disabled", "enabled"].contains(key));
         }
-        let lent = lent(&entry, &ours);
+        let warning = warn_of_inherited_field(&entry, &ours);
         entry.overlay(&ours.entry);
-        *face = Some(Stacked { entry, import: Import::Below, origin: ours.origin });
-        lent
+        *version = Some(Stacked { entry, import: Import::Below, origin: ours.origin });
+        warning
     }
 
-    fn face(&mut self, tier: Tier) -> &mut Option<Stacked> {
+    fn version_mut(&mut self, tier: Tier) -> &mut Option<Stacked> {
         match tier {
             Tier::User => &mut self.user,
             Tier::Project => &mut self.project,
@@ -326,8 +324,8 @@ impl Draft {
     }
 }
 
-/// Says that `upper` takes over what was meant for another command line.
-fn lent(lower: &ServerEntry, upper: &ParsedServer) -> Option<Diagnostic> {
+/// Warns that `upper` inherits a field that was set for another command line.
+fn warn_of_inherited_field(lower: &ServerEntry, upper: &ParsedServer) -> Option<Diagnostic> {
     let field = lower.lends_to_other_arguments(&upper.entry)?;
     let from = lower.origins.get(field)?;
     let Origin { path, line, column } = upper.origin.clone();
@@ -337,8 +335,8 @@ fn lent(lower: &ServerEntry, upper: &ParsedServer) -> Option<Diagnostic> {
 }
 
 impl Config {
-    /// Decides which of a server's two faces counts.
-    fn settle(&mut self, name: String, draft: Draft, approvals: &Approvals<'_>) {
+    /// Decides whether the project's or the user's version of a server is used.
+    fn choose_version(&mut self, name: String, draft: Draft, approvals: &Approvals<'_>) {
         if let Some(Stacked { entry: definition, origin, import }) = draft.project
             && let Some(transport) = self.transport(&name, &definition, &origin)
             && self.can_be_asked_about(&name, &definition, &origin)
@@ -375,7 +373,7 @@ impl Config {
             Ok(transport) => return Some(transport),
             Err(kind) => kind,
         };
-        // What only turns a server off is nothing where that server is not.
+        // An entry that only disables a server has no effect if that server is not defined.
         let mut keys = definition.origins.keys().peekable();
         if keys.peek().is_some() && keys.all(|key| *key == "disabled") {
             return None;
@@ -386,7 +384,7 @@ impl Config {
         None
     }
 
-    /// Warns of keys that do not go with the endpoint. Files of other hosts are not ours to correct.
+    /// Warns of keys that have no effect with the endpoint, except in files of other hosts.
     fn warn_of_unused(&mut self, name: &str, definition: &ServerEntry, import: Import) {
         if import != Import::None {
             return;

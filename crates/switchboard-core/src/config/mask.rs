@@ -1,4 +1,4 @@
-//! The text of a configuration file without the secrets that stand in it, for showing a change.
+//! Masks the secrets in the text of a configuration file, for showing a diff.
 
 use jsonc_parser::ast::{Object, Value};
 use jsonc_parser::common::Ranged;
@@ -8,15 +8,15 @@ use super::layers::{Source, Tier};
 use super::secrecy::{self, HIDDEN};
 use super::syntax::{self, Syntax};
 
-/// `text` with `…` for what may be secret: values of variables, headers and credentials, and what
-/// stands in arguments, addresses and comments. Names, and values that only lead to a secret, such
-/// as `${TOKEN}`, stay. It has the same lines. `None` if it does not parse.
+/// `text` with `…` in place of possible secrets: values of variables, headers and credentials, and
+/// secrets in arguments, URLs and comments. Names and references such as `${TOKEN}` stay. The lines
+/// are the same. `None` if it does not parse.
 pub fn masked(text: &str) -> Option<String> {
     mask(text, Syntax::Jsonc, |root, mask| mask.value(root, Within::Open))
 }
 
-/// The same for the file of a host, of which nothing but the servers, and what Pi loads, is ours to
-/// show.
+/// The masked text of a host's file, of which only the servers, and the packages that Pi loads, are
+/// shown.
 pub fn masked_of_host(text: &str, target: Target) -> Option<String> {
     let open = target.shown();
     mask(text, target.syntax(), |root, mask| {
@@ -38,7 +38,7 @@ fn mask(text: &str, syntax: Syntax, find: impl FnOnce(&Value<'_>, &mut Mask)) ->
     if !problems.is_empty() {
         return None;
     }
-    // A table of TOML may go on after another one.
+    // A TOML table may continue after another one.
     mask.strings.sort_unstable();
     let mut out = String::with_capacity(body.len());
     let mut done = 0;
@@ -58,7 +58,7 @@ fn mask(text: &str, syntax: Syntax, find: impl FnOnce(&Value<'_>, &mut Mask)) ->
     Some(out)
 }
 
-/// What stands between strings: of comments only prose.
+/// Appends the text between strings; comments only if they are prose.
 fn push_between(out: &mut String, mut text: &str, syntax: Syntax) {
     let openings: &[(&str, &str)] = match syntax {
         Syntax::Jsonc => &[("//", "\n"), ("/*", "*/")],
@@ -81,7 +81,7 @@ fn push_between(out: &mut String, mut text: &str, syntax: Syntax) {
             out.push_str(HIDDEN);
             out.extend(comment.matches('\n'));
         }
-        // So that a `*/` does not open the next one.
+        // Skipped, so that `*/` does not open the next comment.
         let closing = if after.starts_with(close) { close } else { "" };
         out.push_str(closing);
         text = after.get(closing.len()..).unwrap_or_default();
@@ -89,22 +89,22 @@ fn push_between(out: &mut String, mut text: &str, syntax: Syntax) {
     out.push_str(text);
 }
 
-/// Every string of a text with what is shown of it, if that is not all.
+/// The byte range of every string of a text, with its masked form if it is masked.
 #[derive(Default)]
 struct Mask {
     strings: Vec<(usize, usize, Option<String>)>,
 }
 
-/// What we write into a host's file beside the servers.
+/// The values that we write into a host's file besides the servers.
 const OURS: [&str; 3] = [NAME, "mcp__switchboard", "always"];
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Within {
     Open,
     Secrets,
-    /// A program that gives secrets.
+    /// A program that prints secrets.
     Program,
-    /// What is none of our business.
+    /// A part of the file that does not concern us.
     Foreign,
 }
 
@@ -137,7 +137,7 @@ impl Mask {
                 let others = array.elements.iter().filter(|e| !matches!(e, Value::StringLit(_)));
                 others.for_each(|element| self.value(element, within));
             }
-            // Its arguments.
+            // The arguments of such a program.
             Value::Array(array) if within == Within::Program => {
                 for element in &array.elements {
                     match element {
@@ -160,7 +160,7 @@ impl Mask {
     fn object(&mut self, object: &Object<'_>, within: Within) {
         for property in &object.properties {
             let name = property.name.as_str();
-            // Any word can be the name of a server.
+            // A key with an object may be the name of a server.
             let is_secret =
                 !matches!(property.value, Value::Object(_)) && secrecy::is_secret_at(name);
             let inner = match within {

@@ -1,7 +1,7 @@
-//! Keys of a user's file that may hold rules in a place where none are read.
+//! Detects unknown keys of a user's file that may be misspelt or misplaced rules.
 //!
-//! Such a file leaves open what its author denies, so a slip in a key must not pass as a warning.
-//! Values count as well as names: `"mcp": { "files": { "excludeTools": [] } }` has no misspelt key.
+//! The rules of such a file are uncertain, so a misspelt key is an error, not a warning. Values are
+//! checked as well as names: `"mcp": { "files": { "excludeTools": [] } }` has no misspelt key.
 
 use jsonc_parser::ast::{Object, Value};
 
@@ -9,11 +9,11 @@ use super::diagnostic::RULES;
 use super::server::ServerEntry;
 use crate::name::look::folded;
 
-/// The fields of a server that keep tools back.
+/// The fields of a server that restrict its tools.
 const SERVER_RULES: &[&str] =
     &["approveTools", "includeTools", "excludeTools", "disabled", "enabled", "deny", "approve"];
 
-/// Words of other programs for the rules of a whole file, each with ours, without separators.
+/// Names that other programs use for rules of a whole file, each with ours, without separators.
 const FILE_WORDS: &[(&str, &str)] = &[
     ("denied", "deny"),
     ("denylist", "deny"),
@@ -51,7 +51,7 @@ const FILE_WORDS: &[(&str, &str)] = &[
     ("rules", "deny"),
 ];
 
-/// Words that are too common for the root of a file that other programs use, too.
+/// Names that are too common to be checked in the root of a file that other programs share.
 const NARROW_WORDS: &[(&str, &str)] = &[
     ("exclude", "deny"),
     ("excluded", "deny"),
@@ -64,7 +64,7 @@ const NARROW_WORDS: &[(&str, &str)] = &[
     ("toolfilter", "deny"),
 ];
 
-/// What marks an object as one with rules.
+/// Keys that mark an object as one with rules.
 const RULE_KEYS: &[&str] = &[
     "deny",
     "allow",
@@ -82,13 +82,13 @@ const RULE_KEYS: &[&str] = &[
 
 const ENDPOINTS: &[&str] = &["command", "url", "socket", "httpUrl", "serverUrl"];
 
-/// A rule that lies deeper than this is not looked for.
+/// The depth to which rules are searched.
 const DEEPEST: usize = 6;
 
-/// The longest word that is compared.
+/// The longest name that is compared.
 const LONGEST: usize = 64;
 
-/// What an unknown key of the root may be meant for.
+/// The rule key that an unknown key of the root may stand for.
 pub(super) fn in_root(name: &str, value: &Value<'_>) -> Option<String> {
     let word = plain(name);
     if is_near(&word, "mcpservers") || looks_like_servers(value) {
@@ -102,18 +102,18 @@ pub(super) fn in_root(name: &str, value: &Value<'_>) -> Option<String> {
     rule.or_else(|| names_a_rule(value, DEEPEST).then(|| "settings".to_owned()))
 }
 
-/// The rule that an unknown setting may be meant for, by its name alone.
+/// The rule that an unknown setting may stand for, by its name alone.
 pub(super) fn setting_by_name(name: &str) -> Option<String> {
     near(RULES, &plain(name)).map(|rule| format!("settings.{rule}"))
 }
 
-/// What an unknown key of the root may be meant for, by its name alone.
+/// The rule key that an unknown key of the root may stand for, by its name alone.
 pub(super) fn root_by_name(name: &str) -> Option<String> {
     let rule = RULES.iter().find(|rule| **rule == name).map(|rule| format!("settings.{rule}"));
     rule.or_else(|| is_near(&plain(name), "settings").then(|| "settings".to_owned()))
 }
 
-/// What an unknown key of `settings` may be meant for.
+/// The rule key that an unknown key of `settings` may stand for.
 pub(super) fn in_settings(name: &str, value: &Value<'_>) -> Option<String> {
     let word = plain(name);
     if is_near(&word, "mcpservers") || looks_like_servers(value) {
@@ -129,7 +129,7 @@ pub(super) fn in_settings(name: &str, value: &Value<'_>) -> Option<String> {
     rules.then(|| "settings".to_owned())
 }
 
-/// What an entry of `mcpServers` may be meant for, if it is no server.
+/// The rule key that an entry of `mcpServers` may stand for, if it is not a server.
 pub(super) fn among_servers(name: &str, value: &Value<'_>) -> Option<String> {
     let fields = value.as_object();
     if fields.is_some_and(has_endpoint) {
@@ -137,7 +137,7 @@ pub(super) fn among_servers(name: &str, value: &Value<'_>) -> Option<String> {
     }
     let word = plain(name);
     let known = |key: &str| key == "timeout" || ServerEntry::KEYS.contains(&key);
-    // A server of such a name may be defined in another file, and changed here.
+    // A server of that name may be defined in another file and only changed here.
     let changes_a_server =
         fields.is_some_and(|fields| keys(fields).all(|key| known(key) && !RULES.contains(&key)));
     let nested = fields.is_some_and(|fields| {
@@ -157,17 +157,17 @@ pub(super) fn among_servers(name: &str, value: &Value<'_>) -> Option<String> {
     Some(format!("settings.{rule}"))
 }
 
-/// The field of a server that an unknown one may be meant for, by its name alone.
+/// The field that an unknown field of a server may stand for, by its name alone.
 pub(super) fn field_by_name(name: &str) -> Option<&'static str> {
     match near(SERVER_RULES, &plain(name)) {
-        // The words of the whole file.
+        // Names of rules for the whole file.
         Some("deny") => Some("excludeTools"),
         Some("approve") => Some("approveTools"),
         rule => rule,
     }
 }
 
-/// The same, with the words of other programs and the value.
+/// The field that an unknown field may stand for, also by names of other programs and by its value.
 pub(super) fn field(name: &str, value: &Value<'_>) -> Option<&'static str> {
     let word = plain(name);
     let of_file = match near(RULES, &word) {
@@ -183,19 +183,19 @@ pub(super) fn field(name: &str, value: &Value<'_>) -> Option<&'static str> {
     }
 }
 
-/// As Copilot writes it into every entry.
+/// Whether the value is `["*"]`, which Copilot writes into every entry.
 fn names_every_tool(value: &Value<'_>) -> bool {
     let Value::Array(tools) = value else { return false };
     tools.elements.iter().any(|tool| matches!(tool, Value::StringLit(name) if name.value == "*"))
 }
 
-/// Without letter case, separators, unseen characters and letters that look alike.
+/// Normalizes a name: letter case, separators, invisible characters and lookalike letters.
 fn plain(name: &str) -> String {
     let start: String = name.chars().take(LONGEST + 1).collect();
     folded(&start).replace('_', "")
 }
 
-/// Whether `word` is `known` but for a slip of the keys or two.
+/// Whether `word` is `known` with one or two typing errors.
 fn is_near(word: &str, known: &str) -> bool {
     let slips = match known.len() {
         0..8 => 1,
@@ -208,7 +208,7 @@ fn near(rules: &[&'static str], word: &str) -> Option<&'static str> {
     rules.iter().copied().find(|rule| is_near(word, &rule.to_lowercase()))
 }
 
-/// Short words have too many neighbours.
+/// Short names are compared exactly, because too many words are similar.
 fn rule_of(tables: &[&[(&str, &'static str)]], word: &str) -> Option<&'static str> {
     let fits = |known: &str| word == known || known.len() > 6 && is_near(word, known);
     let mut words = tables.iter().copied().flatten();

@@ -1,8 +1,8 @@
-//! What configuration files say, merged into one set of servers and settings.
+//! Parses configuration files and merges them into one set of servers and settings.
 //!
-//! Texts come in as strings: [`parse::parse`] reads one file of ours, [`pi_servers::parse`] one of
-//! Pi's lists, [`hosts::parse`] one of another host; [`layers::merge`] lays files over one another,
-//! [`expand`] resolves what a merged definition leaves open. Nothing here reads a file.
+//! The input is text: [`parse::parse`] reads one file of ours, [`pi_servers::parse`] one of Pi's
+//! lists, [`hosts::parse`] one of another host; [`layers::merge`] merges the files, and [`expand`]
+//! expands the variables of a merged definition. This module does no IO.
 
 pub mod auth;
 pub mod conflicts;

@@ -1,4 +1,4 @@
-//! One configuration file of ours, from text to entries and diagnostics.
+//! Parses one configuration file of ours into entries and diagnostics.
 
 use jsonc_parser::ast::Value;
 
@@ -16,7 +16,7 @@ use crate::name::ServerName;
 
 const MAX_SERVERS: usize = 1_000;
 
-/// Reads JSONC. A file with a syntax error, or without any content, comes out empty.
+/// Reads JSONC. A file with a syntax error, or without content, has no entries.
 pub fn parse(text: &str, source: &Source) -> ParsedFile {
     let mut file = ParsedFile::default();
     let mut is_empty = true;
@@ -25,7 +25,7 @@ pub fn parse(text: &str, source: &Source) -> ParsedFile {
         file.read_root(reader, root);
     };
     let mut diagnostics = syntax::read((text, Syntax::Jsonc), source, OWN_FILE_BYTES, read);
-    // A program that was killed, or an editor at work, leaves such a file.
+    // An interrupted write leaves such a file.
     if is_empty && diagnostics.is_empty() && source.tier == Tier::User {
         let mut reader = Reader::new(text, source);
         reader.error(0, DiagnosticKind::Empty);
@@ -35,19 +35,19 @@ pub fn parse(text: &str, source: &Source) -> ParsedFile {
     file
 }
 
-/// What one file says.
+/// The content of one file.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ParsedFile {
-    /// In the order of the file, each name once.
+    /// In the order of the file, with unique names.
     pub servers: Vec<ParsedServer>,
     pub settings: SettingsEntry,
-    /// The hosts whose files are to be read, too.
+    /// The hosts whose files are imported.
     pub imports: Vec<Host>,
     /// The host whose file this is; `None` for one of ours.
     pub host: Option<Host>,
-    /// The servers that were left out, by name, and why.
+    /// The entries that were refused, by name, with the reason.
     pub refused: Vec<(String, Diagnostic)>,
-    /// The names of all that were left out, those of a host's file included.
+    /// The names of all entries that were ignored, including those of a host's file.
     pub left_out: Vec<String>,
     pub diagnostics: Vec<Diagnostic>,
 }
@@ -56,19 +56,19 @@ pub struct ParsedFile {
 pub struct ParsedServer {
     pub name: String,
     pub entry: ServerEntry,
-    /// Where its name stands.
+    /// The position of its name.
     pub origin: Origin,
 }
 
 impl ParsedFile {
-    /// The names of all servers in it, those that cannot be used included.
+    /// The names of all servers in it, including those that cannot be used.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         let usable = self.servers.iter().map(|server| server.name.as_str());
         let refused = self.refused.iter().map(|(name, _)| name.as_str());
         usable.chain(refused).chain(self.left_out.iter().map(String::as_str))
     }
 
-    /// Whether it says what is denied, asked about, left out or off.
+    /// Whether it denies, filters or disables anything, or requires approval.
     pub fn has_rules(&self) -> bool {
         self.settings.has_rules() || self.servers.iter().any(|server| server.entry.restricts())
     }
@@ -78,7 +78,7 @@ impl ParsedFile {
             return;
         };
         for member in members {
-            // A key of the wrong type is reported where it is read; the others still count.
+            // A key of the wrong type is reported where it is read; the others are still used.
             match member.name {
                 "mcpServers" | "mcp-servers" => self.read_servers(reader, &member),
                 "settings" => self.read_settings(reader, &member),
@@ -92,7 +92,7 @@ impl ParsedFile {
                 name if is_project(reader) && claims_trust(name) => forbid(reader, &member),
                 name if ignored::ROOT.contains(&name) => reader.ignored_key(&member),
                 name => {
-                    // A project has no say in what is denied.
+                    // A project file has no rules.
                     let meant = match is_project(reader) {
                         true => misplaced::root_by_name(name),
                         false => misplaced::in_root(name, member.value),
@@ -122,7 +122,7 @@ impl ParsedFile {
                 continue;
             }
             let before = reader.problems();
-            // Both spellings of the root key may stand in one file.
+            // One file may have both spellings of the root key.
             let again = self.servers.iter().any(|server| server.name == member.name);
             if again {
                 let key = member.key.clone();
@@ -197,7 +197,7 @@ pub(super) const ROOT_KEYS: &[&str] = &[
     "description",
 ];
 
-/// Whether one more server may be read from under `key`; if not, that was said.
+/// Whether the limit allows one more server under `key`; if not, reports it.
 pub(super) fn has_room(
     read: &[ParsedServer],
     reader: &mut Reader<'_>,
@@ -211,8 +211,8 @@ pub(super) fn has_room(
     !full
 }
 
-/// `None` drops the server: something in it is wrong, and the rest might mean something else; or it
-/// is our own entry, which a host has in a file that we read, too.
+/// `None` drops the server: it has an error, which makes its other fields unreliable, or it is our
+/// own entry in a file that a host shares with us.
 fn read_server(reader: &mut Reader<'_>, server: &Member<'_>) -> Option<ParsedServer> {
     if let Err(problem) = ServerName::new(server.name) {
         let key = server.key.clone();
@@ -221,7 +221,7 @@ fn read_server(reader: &mut Reader<'_>, server: &Member<'_>) -> Option<ParsedSer
     }
     let members = reader.members(&server.key, server.value).ok()?;
     let Fields { mut entry, enabled, sound } = read_fields(reader, members, &[]);
-    // Whichever of the two says off is heard.
+    // Of `enabled` and `disabled`, the one that disables takes precedence.
     if let Some((enabled, origin)) = enabled
         && entry.disabled != Some(true)
     {
@@ -236,13 +236,13 @@ fn read_server(reader: &mut Reader<'_>, server: &Member<'_>) -> Option<ParsedSer
 /// The fields of one entry.
 pub(super) struct Fields {
     pub(super) entry: ServerEntry,
-    /// What it means depends on the form of the file.
+    /// Its meaning depends on the format of the file.
     pub(super) enabled: Option<(bool, Origin)>,
     /// Whether every field was read and none was forbidden.
     pub(super) sound: bool,
 }
 
-/// Reads the fields that all forms of our files share; `besides` are keys that the caller reads.
+/// Reads the fields that all formats of our files share; `besides` are keys that the caller reads.
 pub(super) fn read_fields(
     reader: &mut Reader<'_>,
     members: Vec<Member<'_>>,
@@ -294,7 +294,7 @@ fn misplaced_field(reader: &Reader<'_>, member: &Member<'_>) -> Option<&'static 
     }
 }
 
-/// Several ways to one server are no way.
+/// Reports an entry with more than one endpoint.
 pub(super) fn check_endpoints(
     reader: &mut Reader<'_>,
     server: &Member<'_>,
@@ -317,7 +317,7 @@ pub(super) fn forbid(reader: &mut Reader<'_>, member: &Member<'_>) {
     reader.error(member.offset, DiagnosticKind::ForbiddenInProject { key });
 }
 
-/// Whether a server's field would let a project decide how far it is trusted.
+/// Whether a server's field would let a project extend its own trust.
 fn is_the_users_field(name: &str) -> bool {
     let known = ServerEntry::KEYS.contains(&name);
     ServerEntry::is_the_users(name) || (!known && claims_trust(name))
@@ -328,8 +328,8 @@ fn is_the_users_setting(name: &str) -> bool {
     SettingsEntry::is_the_users(name) || (!known && claims_trust(name))
 }
 
-/// Keys that other programs read as a grant. We know none of them, but a file that has one means
-/// to be trusted.
+/// Whether other programs read the key as a grant. We support none of them, but a project file that
+/// has one claims to be trusted.
 pub(super) fn claims_trust(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     let claims =

@@ -1,5 +1,5 @@
-//! The form of `.pi/mcp-servers.json`: a list of servers, each with an id, that start only if they
-//! say so.
+//! Parses `.pi/mcp-servers.json`: a list of servers, each with an id, that start only with
+//! `enabled`.
 
 use jsonc_parser::ast::Value;
 use jsonc_parser::common::Ranged;
@@ -16,7 +16,7 @@ use super::syntax::{self, OWN_FILE_BYTES, Syntax};
 use super::values::Lifecycle;
 use crate::name::plain_id;
 
-/// Reads the list. Its problems begin with the words that people who know the form look for.
+/// Reads the list. Its diagnostics begin with the texts that users of this format know.
 pub fn parse(text: &str, source: &Source) -> ParsedFile {
     let mut file = ParsedFile::default();
     let read = |reader: &mut Reader<'_>, root: &Value<'_>| read_root(&mut file, reader, root);

@@ -1,4 +1,4 @@
-//! Typed readers over the syntax tree of a file; each problem is reported where it stands.
+//! Typed readers over the syntax tree of a file; each problem is reported with its position.
 
 use std::collections::HashMap;
 
@@ -24,20 +24,20 @@ pub(super) struct Reader<'t> {
     text: &'t str,
     source: &'t Source,
     line_starts: Vec<usize>,
-    /// How many characters precede every stride, so that a position in one huge line is cheap.
+    /// The number of characters before every stride, so that a column in a huge line is cheap.
     char_counts: Vec<usize>,
     diagnostics: Vec<Diagnostic>,
 }
 
-/// One key of an object.
+/// A member of an object.
 pub(super) struct Member<'v> {
     pub(super) name: &'v str,
     /// The clipped path of this key, for messages.
     pub(super) key: String,
-    /// Where the name stands, as a byte offset.
+    /// The byte offset of the name.
     pub(super) offset: usize,
     pub(super) value: &'v Value<'v>,
-    /// It is given twice, where only one can be meant.
+    /// Whether it is a duplicate of a key that must be unique.
     pub(super) twice: bool,
 }
 
@@ -57,7 +57,7 @@ impl<'t> Reader<'t> {
         self.diagnostics
     }
 
-    /// How many problems there are so far.
+    /// The number of problems so far.
     pub(super) fn problems(&self) -> usize {
         self.diagnostics.len()
     }
@@ -94,13 +94,13 @@ impl<'t> Reader<'t> {
         self.report(Level::Warning, offset, kind);
     }
 
-    /// Says of a key of another program that it does nothing here.
+    /// Notes that a key of another program has no effect here.
     pub(super) fn ignored_key(&mut self, member: &Member<'_>) {
         let kind = DiagnosticKind::NoEffect { key: member.key.clone() };
         self.report(Level::Note, member.offset, kind);
     }
 
-    /// Warns of a key that nobody reads, with the nearest one that somebody does.
+    /// Warns of an unknown key, and suggests the nearest known one.
     pub(super) fn unknown_key(&mut self, member: &Member<'_>, known: &[&'static str]) {
         if self.diagnostics.len() > MAX_PROBLEMS {
             return;
@@ -117,7 +117,7 @@ impl<'t> Reader<'t> {
         self.warn(member.offset, DiagnosticKind::UnknownKey { key, nearest });
     }
 
-    /// The members of an object, each name once: the last one counts.
+    /// The members of an object. Of duplicate names, the last takes precedence.
     pub(super) fn members<'v>(&mut self, key: &str, value: &'v Value<'v>) -> Read<Vec<Member<'v>>> {
         let Value::Object(object) = value else {
             return Err(self.wrong_type(key, value, "an object"));
@@ -187,7 +187,7 @@ impl<'t> Reader<'t> {
     }
 
     fn report(&mut self, level: Level, offset: usize, kind: DiagnosticKind) {
-        // The last one is an error, so that nothing can hide behind a heap of warnings.
+        // The last one is an error, so that many warnings cannot hide an error.
         let (level, kind) = match self.diagnostics.len() {
             0..MAX_PROBLEMS => (level, kind),
             MAX_PROBLEMS => (Level::Error, DiagnosticKind::TooManyProblems { limit: MAX_PROBLEMS }),
@@ -218,7 +218,7 @@ fn shown(key: &str) -> String {
     if key.is_empty() { ROOT.to_owned() } else { key.to_owned() }
 }
 
-/// Whether a key decides what runs or is called, so that a second one leaves that open.
+/// Whether a key decides what runs or is called, so that a duplicate is ambiguous.
 fn is_single(parent: &str, name: &str) -> bool {
     let servers = ["mcpServers", "mcp-servers"];
     match parent {

@@ -1,6 +1,6 @@
-//! The JSON Schemas of our files, from the tables that read them.
+//! The JSON Schemas of our files, generated from the tables that parse them.
 //!
-//! There is a function for each reader of `fields.rs`, under the same name; the tables call both.
+//! Each reader of `fields.rs` has a function of the same name here; the tables call both.
 
 use serde_json::{Map, Value, json};
 
@@ -65,7 +65,7 @@ fn object(properties: Map<String, Value>) -> Value {
     json!({ "type": "object", "properties": properties, "additionalProperties": false })
 }
 
-/// A row of a table: choices have their words, everything else its reader's schema.
+/// The schema of a table row: an enum for choices, and otherwise the function of its reader.
 macro_rules! row_schema {
     (choice, $kind:ty) => {
         $crate::config::schema::words(<$kind>::WORDS)

@@ -1,37 +1,37 @@
-//! What in a configuration may be secret, and what is shown of it.
+//! Decides which parts of a configuration may be secret, and masks them.
 
 use super::expand::{Surroundings, expand};
 use super::values::Template;
 
-/// What stands for a value that may be secret.
+/// Replaces a possible secret.
 pub(crate) const HIDDEN: &str = "…";
 
-/// Objects whose values are as often secrets as not, whatever their names.
+/// Objects whose values are often secrets, whatever their keys.
 const HOLDERS: &[&str] = &["env", "environment", "headers", "http_headers", "authorizationParams"];
 
-/// Whether what stands below a key of a file is a secret.
+/// Whether the values below a key are secrets.
 pub(super) fn holds_secrets(key: &str) -> bool {
     HOLDERS.contains(&key)
 }
 
-/// Whether a string at a key of a file is one. Names of variables are none.
+/// Whether the string value of a key is a secret. Names of environment variables are not.
 pub(super) fn is_secret_at(key: &str) -> bool {
     let folded = key.to_ascii_lowercase();
     let names_a_variable = folded.ends_with("env") || folded.ends_with("env_var");
     names_a_secret(key) && !names_a_variable
 }
 
-/// A value that may be a token: what it is made of may be shown if that is variables alone.
+/// Masks a value that may be a token, unless it consists of variables only.
 pub(super) fn value(text: &str) -> String {
-    // The program says where the secret is.
+    // The program shows where the secret comes from.
     if let Some(command) = text.strip_prefix('!').filter(|rest| !rest.starts_with('!')) {
         return format!("!{}", program(command));
     }
     variables(text)
 }
 
-/// The program of a command line that gives a secret, without its arguments: `-c "echo SECRET"` is
-/// one, too.
+/// The program of a command line that prints a secret, without its arguments, which may contain the
+/// secret: `-c "echo SECRET"`.
 pub(super) fn program(line: &str) -> String {
     let line = line.trim();
     let (program, arguments) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
@@ -39,7 +39,7 @@ pub(super) fn program(line: &str) -> String {
     if arguments.is_empty() { program.to_owned() } else { format!("{program} {HIDDEN}") }
 }
 
-/// A text that is made of variables alone, or nothing of it.
+/// The text if it consists of variables only, and otherwise a mask.
 pub(super) fn variables(text: &str) -> String {
     if is_made_of_variables(text) { text.to_owned() } else { HIDDEN.to_owned() }
 }
@@ -52,23 +52,23 @@ fn is_made_of_variables(text: &str) -> bool {
     literal != text && words.all(|word| word.is_empty() || is_scheme(word))
 }
 
-/// Says how a secret is used, and nothing about it.
+/// Whether a word is an authentication or URL scheme.
 fn is_scheme(word: &str) -> bool {
     let schemes = ["bearer", "basic", "token", "http", "https"];
     schemes.iter().any(|scheme| word.eq_ignore_ascii_case(scheme))
 }
 
-/// An address without what people hide in it, or a command line as its arguments.
+/// Masks the secrets of a URL or a command line.
 pub(super) fn line(text: &str) -> String {
     command_line(text.split(' '))
 }
 
-/// A command line without what may be secret in its arguments.
+/// Masks possible secrets in the arguments of a command line.
 pub fn command_line<'w>(words: impl Iterator<Item = &'w str>) -> String {
     arguments(words).collect::<Vec<_>>().join(" ")
 }
 
-/// How tokens and API keys of well-known services begin.
+/// Prefixes of the tokens and API keys of well-known services.
 pub(crate) const TOKEN_PREFIXES: [&str; 17] = [
     "ghp_",
     "gho_",
@@ -89,8 +89,8 @@ pub(crate) const TOKEN_PREFIXES: [&str; 17] = [
     "eyJ",
 ];
 
-/// Arguments are shown, but not what follows a word such as `--token` or `Authorization:`, nor what
-/// looks like a token.
+/// The arguments, with values masked that follow a word such as `--token` or `Authorization:`, or
+/// look like a token.
 pub(crate) fn arguments<'w>(words: impl Iterator<Item = &'w str>) -> impl Iterator<Item = String> {
     let mut after_a_name = false;
     words.map(move |word| {
@@ -104,7 +104,7 @@ pub(crate) fn arguments<'w>(words: impl Iterator<Item = &'w str>) -> impl Iterat
     })
 }
 
-/// One word: an address, or the value after a name that says what it is.
+/// Masks one argument: a URL, or the value of `NAME=VALUE` if the name suggests a secret.
 fn argument(word: &str) -> String {
     let head = word.split_once("://").map_or(word, |(scheme, _)| scheme);
     let mut from = 0;
@@ -128,8 +128,7 @@ fn is_token(word: &str) -> bool {
     TOKEN_PREFIXES.iter().chain(&["sk-"]).any(begins) && !word.contains('/')
 }
 
-/// Without literals before the host, in the query and behind `#`, and without parts of the path that
-/// may be a key.
+/// Masks literals in a URL: user and password, query, fragment, and path segments that may be keys.
 pub fn address(text: &str) -> String {
     let (text, fragment) = text.split_once('#').map_or((text, ""), |(text, _)| (text, "#…"));
     let (before, query) = text.split_once('?').unwrap_or((text, ""));
@@ -155,11 +154,11 @@ pub fn address(text: &str) -> String {
 
 const WORD_ENDS: [char; 3] = ['-', '_', '.'];
 
-/// Segments behind which a key stands.
+/// Path segments that precede a key.
 const SECRETS: [&str; 8] =
     ["token", "tokens", "key", "keys", "secret", "secrets", "apikey", "password"];
 
-/// Segments that are plain words, versions or variables; keys are often given as one of the others.
+/// Shows path segments that are plain words, versions or variables; others may be keys.
 fn path(path: &str) -> String {
     let mut after_a_name = false;
     let shown = path.split('/').map(|segment| {
@@ -170,7 +169,7 @@ fn path(path: &str) -> String {
     shown.collect::<Vec<_>>().join("/")
 }
 
-/// Words of one case without digits, and numbers of years and versions.
+/// Whether a segment consists of words in one case without digits, and of years and versions.
 fn is_plain(segment: &str) -> bool {
     const LONGEST_WORD: usize = 16;
     const LONGEST_NUMBER: usize = 4;
@@ -187,7 +186,7 @@ fn is_plain(segment: &str) -> bool {
     words.clone().count() <= MOST_WORDS && words.all(|word| is_number(word) || is_word(word))
 }
 
-/// Whether a comment is prose. Anything else may be an entry that somebody keeps for later.
+/// Whether a comment is prose. Otherwise it may be an entry that is commented out.
 pub(super) fn is_prose(comment: &str) -> bool {
     let bare = |word: &str| {
         let word = word.trim_matches(|c: char| !c.is_alphanumeric());

@@ -1,4 +1,4 @@
-//! A server's entry: the table of its fields, and how one entry lies over another.
+//! A server's entry: the table of its fields, and how entries are merged.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -26,30 +26,30 @@ use super::values::{
 };
 use crate::globs::Globs;
 
-/// What happens to a lower layer's field when an upper one changes `command`, `url` or `socket`.
+/// Whether a field is inherited when an upper layer changes `command`, `url` or `socket`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Inherits {
-    /// It stays.
+    /// It is always inherited.
     Always,
-    /// It stays unless the new endpoint is of another kind.
+    /// It is inherited unless the new endpoint is of another kind.
     SameKind,
-    /// It goes: it was given to that endpoint alone.
+    /// It is not inherited: it was set for the old endpoint only.
     SameEndpoint,
 }
 
-/// One row a field: Rust name, type, key in the file, who may set it, inheritance, reader. The
-/// struct, the known keys, the merge, the trust hash, the schema and what is shown all come from
+/// One row per field: Rust name, type, key in the file, who may set it, inheritance, reader. The
+/// struct, the known keys, the merge, the trust hash, the schema and `config show` all come from
 /// this table, so none can miss a field.
 macro_rules! server_fields {
     ($(
         $(#[$doc:meta])*
         $field:ident: $kind:ty = $key:literal, $set_by:ident, $inherits:ident, $read:ident;
     )*) => {
-        /// What one file, or all of them together, say of a server. Unexpanded.
+        /// The fields of a server in one file, or merged from all files. Unexpanded.
         #[derive(Clone, Debug, Default, PartialEq)]
         pub struct ServerEntry {
             $($(#[$doc])* pub $field: Option<$kind>,)*
-            /// Where each field that is set comes from, by key.
+            /// The origin of each field that is set, by key.
             pub origins: BTreeMap<&'static str, Origin>,
         }
 
@@ -93,7 +93,7 @@ macro_rules! server_fields {
                 }
             }
 
-            /// What JSON Schema says of each field, by key.
+            /// The JSON Schema of each field, by key.
             pub(super) fn schema() -> Map<String, Json> {
                 Map::from_iter([$(($key.to_owned(), row_schema!($read, $kind))),*])
             }
@@ -107,7 +107,7 @@ macro_rules! server_fields {
                 shown
             }
 
-            /// What is set and was given to the endpoint alone.
+            /// The fields that are set and apply to this endpoint only.
             fn given_to_the_endpoint(&self) -> impl Iterator<Item = &'static str> {
                 let given = [$((
                     $key, self.$field.is_some() && Inherits::$inherits == Inherits::SameEndpoint
@@ -159,7 +159,7 @@ server_fields! {
     bearer_token: Template = "bearerToken", Anyone, SameEndpoint, secret;
     bearer_token_env: String = "bearerTokenEnv", Anyone, SameEndpoint, string;
     bearer_token_store: bool = "bearerTokenStore", Anyone, SameEndpoint, boolean;
-    /// Two entries with the same `url` and other accounts have tokens of their own.
+    /// Entries with the same `url` and different accounts have separate tokens.
     account: String = "account", User, SameEndpoint, account;
     oauth: OAuth = "oauth", Anyone, SameEndpoint, oauth;
     request_headers_command: RequestHeadersCommand
@@ -168,7 +168,7 @@ server_fields! {
     lifecycle: Lifecycle = "lifecycle", Anyone, Always, choice;
     idle_timeout: IdleTimeout = "idleTimeout", Anyone, Always, idle_timeout;
     request_timeout: Duration = "requestTimeoutMs", Anyone, Always, milliseconds;
-    /// The key `timeout` is the same field.
+    /// `timeout` is an alias.
     start_timeout: Duration = "startTimeoutMs", Anyone, Always, start_timeout;
     protocol_version: ProtocolVersion = "protocolVersion", Anyone, Always, choice;
     /// Missing means true.
@@ -179,21 +179,21 @@ server_fields! {
     exclude_tools: Vec<String> = "excludeTools", Anyone, Always, patterns;
     search_keywords: Vec<(String, Vec<String>)> = "searchKeywords", Anyone, Always, keywords;
     approve_tools: ToolRule = "approveTools", User, Always, tool_rule;
-    /// Whether it may ask for the directories that its client works on. Missing means true.
+    /// Whether roots requests of the server are answered. Missing means true.
     roots: bool = "roots", Anyone, Always, boolean;
-    /// The tools that run unasked; only user files may say so.
+    /// The tools that run without approval; allowed only in user files.
     auto_approve: ToolRule = "autoApprove", User, SameEndpoint, tool_rule;
     debug: bool = "debug", Anyone, Always, boolean;
     trace: bool = "trace", Anyone, Always, boolean;
-    /// The key `enabled` is its opposite, but for the next field.
+    /// The key `enabled` is its opposite, except for the next field.
     disabled: bool = "disabled", Anyone, Always, boolean;
-    /// In a list of servers only: false means that it connects when it is named, not before.
+    /// Only in `.pi/mcp-servers.json`: false means that it connects only on explicit request.
     enabled: bool = "enabled", Anyone, Always, boolean;
     name: String = "name", Anyone, Always, string;
     description: String = "description", Anyone, Always, string;
 }
 
-/// Programs that start whatever their arguments name.
+/// Programs that start another program, which their arguments name.
 const LAUNCHERS: &[&str] = &[
     "bun", "bunx", "cmd", "deno", "docker", "env", "java", "node", "npm", "npx", "pipx", "pnpm",
     "podman", "ruby", "sh", "bash", "uv", "uvx", "yarn",
@@ -205,14 +205,14 @@ fn is_launcher(command: &str) -> bool {
     LAUNCHERS.contains(&program) || program.starts_with("python")
 }
 
-/// Whether a command line starts this gateway as a server, under whatever path.
+/// Whether a command line starts this gateway as a server, from any path.
 pub(super) fn is_gateway<'a>(command: &str, mut args: impl Iterator<Item = &'a str>) -> bool {
     let program = command.rsplit(['/', '\\']).next().unwrap_or_default();
     matches!(program, "switchboard" | "switchboard.exe") && args.any(|arg| arg == "serve")
 }
 
 impl ServerEntry {
-    /// Whether this is ourselves: a gateway that starts itself would never end.
+    /// Whether the entry starts this gateway, which would recurse without end.
     pub(super) fn is_gateway(&self) -> bool {
         let command = self.command.as_ref().map(Template::source).unwrap_or_default();
         is_gateway(command, self.args.iter().flatten().map(Template::source))
@@ -222,8 +222,8 @@ impl ServerEntry {
         self.disabled == Some(true)
     }
 
-    /// The variables that its program gets besides the usual ones: those that the settings pass on,
-    /// as far as they are set, those that the settings give to all, and last its own.
+    /// The environment variables that its program gets besides the default ones: those that the
+    /// settings pass on, if they are set; those that the settings define; and finally its own.
     pub fn env_with(&self, settings: &Settings, is_set: impl Fn(&str) -> bool) -> TemplateMap {
         let passed = settings.pass_env.iter().filter(|name| is_set(name));
         let passed = passed.map(|name| (name.clone(), Template::new(format!("${{{name}}}"))));
@@ -237,7 +237,7 @@ impl ServerEntry {
         TemplateMap(all)
     }
 
-    /// Whether it says which tools are left out or asked about, or that the server is off.
+    /// Whether it filters tools, requires approval or disables the server.
     pub(super) fn restricts(&self) -> bool {
         self.approve_tools.is_some()
             || self.include_tools.is_some()
@@ -245,8 +245,7 @@ impl ServerEntry {
             || self.is_disabled()
     }
 
-    /// What a sign-in is made with. `None` if the server is shown a token of its entry, or if the
-    /// entry says that there is no sign-in.
+    /// The OAuth options of a sign-in. `None` if the entry has a token, or disables OAuth.
     pub fn sign_in(&self) -> Option<OAuthOptions> {
         let mut headers = self.headers.iter().flat_map(TemplateMap::names);
         let has_header = headers.any(|name| name.eq_ignore_ascii_case("authorization"));
@@ -267,12 +266,12 @@ impl ServerEntry {
         }
     }
 
-    /// The ways to the server; at most one is set in an entry of one file.
+    /// `command`, `url` and `socket`; at most one is set in an entry of one file.
     pub fn endpoints(&self) -> [Option<&Template>; 3] {
         [self.command.as_ref(), self.url.as_ref(), self.socket.as_ref()]
     }
 
-    /// Keys that have no effect with the endpoint that there is, each with that endpoint.
+    /// The keys that have no effect with this entry's endpoint, each with the endpoint's key.
     pub(super) fn unused(&self) -> Vec<(&'static str, &'static str)> {
         let has_env = self.env.as_ref().is_some_and(|env| env.iter().next().is_some());
         let of_programs = [
@@ -285,7 +284,7 @@ impl ServerEntry {
             ("bearerToken", self.bearer_token.is_some()),
             ("bearerTokenEnv", self.bearer_token_env.is_some()),
         ];
-        // A `url` may be a command line, which has variables and a directory.
+        // A `url` may be a command line, for which `env` and `cwd` have an effect.
         let url = self.url.as_ref().filter(|url| is_address(url.source().trim()));
         let (keys, endpoint): (&[(&'static str, bool)], _) = match (&self.command, url) {
             (Some(_), _) => (&of_urls, "command"),
@@ -295,14 +294,14 @@ impl ServerEntry {
         keys.iter().filter(|(_, is_set)| *is_set).map(|(key, _)| (*key, endpoint)).collect()
     }
 
-    /// Whether nothing here leads elsewhere than `lower`: the endpoint is the same or not given.
+    /// Whether the endpoint is the one of `lower`, or is not given.
     pub(super) fn fits_over(&self, lower: &Self) -> bool {
         let mine = self.endpoints();
         mine == [None; 3] || mine == lower.endpoints()
     }
 
-    /// The first of the fields that `upper` takes over from here although its launcher starts
-    /// something else.
+    /// The first of the fields that `upper` inherits from here although its launcher starts another
+    /// program.
     pub(super) fn lends_to_other_arguments(&self, upper: &Self) -> Option<&'static str> {
         let command = self.command.as_ref()?;
         let differs = self.args.is_some() && upper.args.is_some() && self.args != upper.args;
@@ -312,8 +311,8 @@ impl ServerEntry {
         self.given_to_the_endpoint().find(|key| !upper.has(key))
     }
 
-    /// Lays `upper` over this entry, field by field. An upper entry that changes the endpoint gets
-    /// nothing that was meant for the old one.
+    /// Merges `upper` over this entry, field by field. An upper entry that changes the endpoint
+    /// inherits nothing that was set for the old one.
     pub(super) fn overlay(&mut self, upper: &Self) {
         let endpoints = upper.endpoints();
         if endpoints.iter().any(|endpoint| endpoint.is_some()) {
@@ -321,7 +320,7 @@ impl ServerEntry {
             let same_kind = mine.iter().zip(endpoints).all(|(a, b)| a.is_some() == b.is_some());
             if mine != endpoints {
                 self.clear(Inherits::SameEndpoint);
-                // Not to be asked about was granted to the old endpoint, too.
+                // `approveTools: false` was granted to the old endpoint only, too.
                 if self.approve_tools == Some(ToolRule::None) {
                     self.approve_tools = None;
                     self.origins.remove("approveTools");
@@ -334,9 +333,8 @@ impl ServerEntry {
         self.copy_from(upper);
     }
 
-    /// Takes back what a project lifted of the restrictions in the user's own entry. Only that the
-    /// server is off can be lifted, and the user is asked about it: `disabled` is false then, and
-    /// otherwise true or not set.
+    /// Restores the restrictions of the user's own entry that a project lifted. Only `disabled` can
+    /// be lifted, with the user's approval: it is false then, and otherwise true or not set.
     pub(super) fn keep_restrictions(&mut self, users: Option<&ServerEntry>) {
         let is_off = users.is_some_and(ServerEntry::is_disabled);
         if self.disabled == Some(false) && !is_off {
@@ -359,7 +357,7 @@ impl ServerEntry {
     }
 }
 
-/// Patterns for what both lists name: of two wildcards that only overlap, nothing.
+/// The patterns that match only names in both lists. Two wildcards that only overlap give none.
 fn in_both(users: &[String], projects: &[String]) -> Vec<String> {
     let literal = |pattern: &&String| !pattern.contains(['*', '?', '[', '{']);
     let within = |all: &[String], pattern: &String| {

@@ -20,14 +20,14 @@ use super::values::{
     ToolRule, Toolset,
 };
 
-/// One row a setting: Rust name, type, key in the file, who may set it, reader, default.
+/// One row per setting: Rust name, type, key in the file, who may set it, reader, default.
 macro_rules! settings {
     ($($field:ident: $kind:ty = $key:literal, $set_by:ident, $read:ident, $default:expr;)*) => {
-        /// What holds for all servers.
+        /// The settings, which apply to all servers.
         #[derive(Clone, Debug, PartialEq)]
         pub struct Settings {
             $(pub $field: $kind,)*
-            /// `toolPrefix` without what a project's file says: what the user allows goes by it.
+            /// `toolPrefix` from user files only; the user's allow rules use it.
             pub own_tool_prefix: ToolPrefix,
         }
 
@@ -44,18 +44,18 @@ macro_rules! settings {
             }
         }
 
-        /// The settings that files name, and where.
+        /// The settings that files set, with their origins.
         #[derive(Clone, Debug, Default, PartialEq)]
         pub struct SettingsEntry {
             $(pub $field: Option<$kind>,)*
-            /// Where each setting comes from, by key.
+            /// The origin of each setting, by key.
             pub origins: BTreeMap<&'static str, Origin>,
         }
 
         impl SettingsEntry {
             pub const KEYS: &'static [&'static str] = &[$($key),*];
 
-            /// What JSON Schema says of each setting, by key.
+            /// The JSON Schema of each setting, by key.
             pub(super) fn schema() -> Map<String, Json> {
                 Map::from_iter([$(($key.to_owned(), row_schema!($read, $kind))),*])
             }
@@ -96,7 +96,7 @@ macro_rules! settings {
                 self.origins.extend(upper.origins.iter().map(|(key, at)| (*key, at.clone())));
             }
 
-            /// Every setting, with the default where no file names it.
+            /// Every setting, with the default where no file sets it.
             pub(super) fn resolve(self) -> Settings {
                 let own_tool_prefix = self.tool_prefix.unwrap_or_default();
                 Settings { $($field: self.$field.unwrap_or_else(|| $default),)* own_tool_prefix }
@@ -159,8 +159,8 @@ impl Settings {
     }
 }
 
-/// What a project's file sets holds for the user's own servers too, before anyone trusted it: it
-/// must leave them the time to work.
+/// The minimum for times in a project file. They apply to the user's own servers too, even before
+/// the project is trusted, and must not make them unusable.
 const LEAST_TIME: Duration = Duration::from_secs(1);
 
 impl SettingsEntry {
@@ -174,7 +174,7 @@ impl SettingsEntry {
         times.into_iter().flatten().any(|time| time < LEAST_TIME)
     }
 
-    /// Whether it says what is denied or asked about.
+    /// Whether it has deny rules or approval rules.
     pub fn has_rules(&self) -> bool {
         self.deny.is_some()
             || self.approve.is_some()
@@ -182,8 +182,8 @@ impl SettingsEntry {
             || self.pins.is_some()
     }
 
-    /// Lays `upper` over these settings. `allow` and `deny` add up over all files: a second file
-    /// must not undo a denial of the first.
+    /// Merges `upper` over these settings. `allow` and `deny` accumulate over all files: a second
+    /// file must not undo a denial of the first.
     pub(super) fn overlay(&mut self, upper: &Self) {
         let lower = [self.allow.take(), self.deny.take()];
         self.copy_from(upper);

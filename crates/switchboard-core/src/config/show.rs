@@ -1,6 +1,6 @@
-//! A configuration as JSON for people and programs: every value with its origin, and no secret.
+//! Renders a configuration as JSON: every value with its origin, and secrets masked.
 //!
-//! There is a function for each reader of `fields.rs`, under the same name; the tables call both.
+//! Each reader of `fields.rs` has a function of the same name here; the tables call both.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -15,8 +15,8 @@ use super::values::{
     CollapsedLines, DirectTools, IdleTimeout, OutputGuard, Template, TemplateMap, ToolRule,
 };
 
-/// `{servers: {NAME: {field: value, …, origin, trust}}, settings}`. A definition that waits for
-/// approval is marked by its `trust`; beside a server of the user's it stands under `pending`.
+/// `{servers: {NAME: {field: value, …, origin, trust}}, settings}`. A pending definition is marked
+/// by its `trust`; next to a server of the user it is under the key `pending`.
 pub fn config(config: &Config) -> Value {
     let mut servers = Map::new();
     for (name, server) in &config.servers {
@@ -68,7 +68,7 @@ pub(super) fn template(template: &Template) -> Value {
     template.source().into()
 }
 
-/// A program is sometimes written as a command line.
+/// Masked like a URL, because a command is sometimes written as a whole command line.
 pub(super) fn endpoint(endpoint: &Template) -> Value {
     url(endpoint)
 }
@@ -185,7 +185,7 @@ pub(super) fn oauth(oauth: &OAuth) -> Value {
     let OAuth::With(options) = oauth else {
         return false.into();
     };
-    // Taken apart by name: a new option that is not shown does not compile.
+    // Destructured without `..`, so that a new option that is not shown does not compile.
     let OAuthOptions {
         grant_type,
         client_id,

@@ -1,4 +1,4 @@
-//! What people paste: the servers of a snippet in any host's form, as entries of ours.
+//! Converts a pasted snippet in any host's format to entries of ours.
 
 use serde_json::{Map, Value as Json};
 
@@ -8,19 +8,19 @@ use super::layers::{Source, Tier};
 use super::parse::{self, ParsedServer};
 use super::server::ServerEntry;
 
-/// The keys under which hosts keep their servers.
+/// The keys that hold the servers in hosts' files.
 const HOLDERS: &[&str] =
     &["mcpServers", "mcp-servers", "servers", "context_servers", "mcp_servers", "mcp"];
 
-/// One of these makes an object the entry of a server.
+/// An object with one of these keys is a server's entry.
 const ENDPOINTS: &[&str] = &["command", "url", "httpUrl", "serverUrl", "socket"];
 
-/// What a snippet asks for.
+/// The content of a snippet.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Snippet {
     /// By name, in the order of the snippet.
     pub servers: Vec<(String, Map<String, Json>)>,
-    /// Keys that mean nothing here, or something else.
+    /// Ignored keys: unsupported here, or with another meaning.
     pub left_out: Vec<String>,
 }
 
@@ -39,7 +39,7 @@ pub enum SnippetError {
 /// Reads a snippet; `name` names its only server, or renames it.
 pub fn read(text: &str, name: Option<&str>) -> Result<Snippet, SnippetError> {
     let text = text.trim();
-    // A member cut out of a file.
+    // A member that was copied out of an object.
     let wrapped = if text.starts_with('"') { format!("{{{text}}}") } else { text.to_owned() };
     let root = match value_at(&wrapped, &[]).map_err(SnippetError::Syntax)? {
         Some(Json::Object(root)) => root,
@@ -71,7 +71,7 @@ pub fn read(text: &str, name: Option<&str>) -> Result<Snippet, SnippetError> {
     Ok(snippet)
 }
 
-/// What an entry means to us, or why it cannot stand in a file of that tier.
+/// The entry as parsed, or the reason why a file of that tier cannot have it.
 pub fn check(
     name: &str,
     entry: &Map<String, Json>,
@@ -103,7 +103,7 @@ fn holder(root: &Map<String, Json>) -> &Map<String, Json> {
 fn is_entry(object: &Map<String, Json>) -> bool {
     ENDPOINTS.iter().any(|key| match object.get(*key) {
         Some(Json::String(_) | Json::Array(_)) => true,
-        // An old form of Zed.
+        // An old format of Zed.
         Some(Json::Object(command)) => *key == "command" && command.contains_key("path"),
         _ => false,
     })
@@ -129,7 +129,7 @@ impl Snippet {
                 ("environment", value) => insert_unless_empty(&mut ours, "env", value),
                 ("args" | "env" | "headers", value) => insert_unless_empty(&mut ours, &key, value),
                 ("httpUrl" | "serverUrl", value) => insert_unless_empty(&mut ours, "url", value),
-                // What the endpoint says anyway, or who said it.
+                // Implied by the endpoint, or by the origin of the entry.
                 ("type", Json::String(kind)) if kind == "local" || kind == "remote" => {}
                 ("source", _) => {}
                 ("type", Json::String(kind)) if is_streamable(&kind) => {
@@ -140,7 +140,7 @@ impl Snippet {
                         ours.insert("disabled".to_owned(), true.into());
                     }
                 }
-                // A grant is given by the user, not by what was pasted.
+                // A pasted snippet must not grant approval.
                 (known, value) if ServerEntry::KEYS.contains(&known) && known != "autoApprove" => {
                     ours.insert(key, value);
                 }

@@ -1,4 +1,4 @@
-//! From text to a syntax tree: JSON with comments, or TOML brought into the same shape.
+//! Parses a text into a syntax tree: JSON with comments, or TOML converted to the same tree.
 
 use std::borrow::Cow;
 
@@ -14,9 +14,9 @@ use super::diagnostic::{Diagnostic, DiagnosticKind};
 use super::layers::Source;
 use super::reader::Reader;
 
-/// Our own files are small, and so is what a repository may bring.
+/// Limit for our own files and for files in a repository.
 pub(super) const OWN_FILE_BYTES: usize = 1024 * 1024;
-/// Hosts keep a user's history and the like beside the servers.
+/// Limit for a host's user file, which may also contain the user's history.
 pub(super) const HOST_FILE_BYTES: usize = 16 * 1024 * 1024;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,8 +26,8 @@ pub(super) enum Syntax {
     Toml,
 }
 
-/// Hands the root of a text to `read`, if it has one. What is wrong with the text, and what `read`
-/// reports, comes back.
+/// Calls `read` with the root of a text, if it has one. Returns the syntax error and the problems
+/// that `read` reports.
 pub(super) fn read(
     (text, syntax): (&str, Syntax),
     source: &Source,
@@ -41,7 +41,7 @@ pub(super) fn read(
         return reader.into_diagnostics();
     }
     let problem = match syntax {
-        // The parser takes them within strings, where a crash may have left them.
+        // The parser accepts them within strings, where a crash may have left them.
         Syntax::Jsonc if let Some(at) = control_character(text) => {
             Some((at, "control characters are not allowed".to_owned()))
         }
@@ -73,7 +73,7 @@ fn control_character(text: &str) -> Option<usize> {
     text.bytes().position(|byte| byte < b' ' && !white(&byte))
 }
 
-/// JSON with comments and trailing commas, and nothing else that a parser may be lenient about.
+/// JSON with comments and trailing commas, but no other leniency of the parser.
 pub(super) const STRICT: ParseOptions = ParseOptions {
     allow_comments: true,
     allow_trailing_commas: true,
@@ -87,7 +87,7 @@ pub(super) const STRICT: ParseOptions = ParseOptions {
     allow_extended_string_escapes: false,
 };
 
-/// Where it goes wrong, and how.
+/// The byte offset and the message of a syntax error.
 type Problem = (usize, String);
 
 fn tables(text: &str) -> Result<Spanned<DeTable<'_>>, Problem> {
@@ -116,7 +116,7 @@ fn tree<'v>(text: &'v str, value: &'v Spanned<DeValue<'_>>) -> Value<'v> {
     let number = |value: &'v str| Value::NumberLit(NumberLit { range: range(span.clone()), value });
     match value.get_ref() {
         DeValue::String(string) => Value::StringLit(literal(string, span)),
-        // Anything but a decimal number stays as written, and is refused where one is needed.
+        // A number that is not decimal stays as written, and is refused where a number is expected.
         DeValue::Integer(integer) if integer.radix() == 10 => number(integer.as_str()),
         DeValue::Integer(_) => number(written),
         DeValue::Float(float) => number(float.as_str()),

@@ -1,4 +1,4 @@
-//! Files in, what they amount to out.
+//! Tests of parsing, merging, importing and hashing configuration files.
 
 use std::time::Duration;
 
@@ -161,13 +161,13 @@ fn a_url_may_take_the_forms_of_other_transports() {
     );
     check(
         r#"{"command": "x", "type": "http"}"#,
-        Err("the `type` of server `s` does not go with its `command`"),
+        Err("the `type` of server `s` does not match its `command`"),
     );
     check(r#"{"env": {}}"#, Err("server `s` needs one of `command`, `url` and `socket`"));
     check(r#"{"socket": "/s"}"#, Ok(Transport::Socket { path: Template::new("/s") }));
 }
 
-/// Files named `f0`, `f1` … of these tiers; `approved` decides on hashes.
+/// Merges files named `f0`, `f1` … of these tiers; `approved` decides on trust hashes.
 fn merged(files: &[(Tier, &str)], approved: &dyn Fn(&TrustHash) -> bool) -> Config {
     let layer = |(index, (tier, text)): (usize, &(Tier, &str))| {
         let source = source(&format!("f{index}"), *tier);

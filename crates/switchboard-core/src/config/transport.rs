@@ -1,4 +1,4 @@
-//! Which transport a merged entry asks for.
+//! Derives the transport from a merged entry.
 
 use super::diagnostic::DiagnosticKind;
 use super::reader::join;
@@ -32,14 +32,14 @@ pub enum Transport {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HttpMode {
-    /// Streamable HTTP first, the older event stream if the server does not know it.
+    /// Streamable HTTP first, then HTTP+SSE if the server does not support it.
     Negotiated,
     Streamable,
     Sse,
 }
 
 impl Transport {
-    /// The word for it that a `type` would have.
+    /// Its name as a value of `type`.
     pub fn kind(&self) -> &'static str {
         match self {
             Transport::Stdio { .. } | Transport::CommandLine { .. } => "stdio",
@@ -50,7 +50,7 @@ impl Transport {
         }
     }
 
-    /// Its name for people.
+    /// Its name for display.
     pub fn title(&self) -> &'static str {
         match self {
             Transport::Stdio { .. } | Transport::CommandLine { .. } => "stdio",
@@ -61,7 +61,7 @@ impl Transport {
         }
     }
 
-    /// The address or the command line, unexpanded and without what may be secret.
+    /// The URL or the command line, unexpanded and with possible secrets masked.
     pub fn shown(&self) -> String {
         let words = |words: &mut dyn Iterator<Item = &str>| {
             secrecy::arguments(words).collect::<Vec<_>>().join(" ")
@@ -80,7 +80,7 @@ impl Transport {
 }
 
 impl ServerEntry {
-    /// `server` is the name for the message.
+    /// `server` is the name in the message.
     pub fn transport(&self, server: &str) -> Result<Transport, DiagnosticKind> {
         let server = &join("", server);
         let named = |endpoint| DiagnosticKind::TypeMismatch { server: server.to_owned(), endpoint };
@@ -117,11 +117,11 @@ fn from_url(
         Some(_) => {
             return Err(DiagnosticKind::InvalidProtocol { server: server.to_owned() });
         }
-        // A variable in front hides the scheme. A URL is the reading that starts no program.
+        // A leading variable hides the scheme. It is read as a URL, which starts no program.
         None if text.starts_with('$') || text.starts_with("{env:") => TransportType::Http,
         None => TransportType::Stdio,
     };
-    // What reads as an address must not be a program that happens to lie there.
+    // A URL must not be run as a program of that path.
     if explicit == Some(TransportType::Stdio) && is_address(text) {
         return Err(DiagnosticKind::TypeMismatch { server: server.to_owned(), endpoint: "url" });
     }
@@ -135,12 +135,12 @@ fn from_url(
     Ok(Transport::Http { url, mode })
 }
 
-/// Whether someone who typed this meant an address rather than a program.
+/// Whether the text is a URL rather than a program.
 pub fn is_address(text: &str) -> bool {
     scheme(text).is_some()
 }
 
-/// What stands before `://`, if it can be a scheme.
+/// The text before `://`, if it is a valid scheme.
 fn scheme(text: &str) -> Option<&str> {
     let (scheme, _) = text.split_once("://")?;
     let valid = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.');
@@ -148,7 +148,7 @@ fn scheme(text: &str) -> Option<&str> {
         .then_some(scheme)
 }
 
-/// `sse://` and `http+sse://` are spoken over http, `https+sse://` over https.
+/// `sse://` and `http+sse://` become http, `https+sse://` becomes https.
 fn plain_http(text: &str) -> Template {
     let Some((scheme, rest)) = text.split_once("://") else {
         return Template::new(text);

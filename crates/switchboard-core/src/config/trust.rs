@@ -1,4 +1,4 @@
-//! Hashes of a definition: one that decides trust, one that names its cached listing.
+//! Two hashes of a definition: the trust hash, and the hash that identifies its cached listing.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -18,9 +18,9 @@ const MOST_NAMES: usize = 200;
 /// The path of a file, after every symbolic link, and the SHA-256 of its content.
 pub type FileHash = (String, [u8; 32]);
 
-/// Changes with every byte that could change what runs: the unexpanded definition, its name, the
-/// project, and the files of the project that it runs. Comments and layout do not count, nor does
-/// that it is turned off: then nothing runs. That it is on although the user turned it off counts.
+/// Covers every byte that could change what runs: the unexpanded definition, its name, the project,
+/// and the files of the project that it runs. Comments, layout and `disabled` are not covered, but
+/// enabling a server that the user disabled is.
 pub fn trust_hash(
     name: &str,
     definition: &ServerEntry,
@@ -40,7 +40,7 @@ pub fn trust_hash(
     TrustHash(canon.finish())
 }
 
-/// What a person cannot be asked to look through.
+/// Why a definition is too large for a user to review, if it is.
 pub(super) fn too_much(definition: &ServerEntry) -> Option<&'static str> {
     let maps = [&definition.env, &definition.headers].into_iter().flatten();
     if maps.map(|map| map.names().count()).any(|count| count > MOST_NAMES) {
@@ -51,7 +51,8 @@ pub(super) fn too_much(definition: &ServerEntry) -> Option<&'static str> {
     (canon.size() > LARGEST_DEFINITION).then_some("more than 16 KiB of text")
 }
 
-/// Covers what decides a server's listing, and no secret value: of `env` and `headers` the names.
+/// Covers the fields that decide a server's listing, but no secrets: of `env` and `headers` only
+/// the names.
 pub fn definition_hash(definition: &ServerEntry) -> DefinitionHash {
     let mut canon = Canon::new("switchboard definition 1");
     definition.command.encode(&mut canon);
@@ -107,8 +108,8 @@ fn hex(bytes: &[u8; 32], f: &mut fmt::Formatter<'_>) -> fmt::Result {
     bytes.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
 }
 
-/// The words of a definition that may name a file it runs, unexpanded and as written: relative
-/// ones are relative to the server's working directory.
+/// The words of a definition that may name a file it runs, unexpanded and as written. Relative
+/// paths are relative to the server's working directory.
 pub fn words_in(definition: &ServerEntry) -> Vec<String> {
     let mut words: Vec<String> = match definition.transport("") {
         Ok(Transport::Stdio { command, args }) => {
@@ -125,18 +126,18 @@ pub fn words_in(definition: &ServerEntry) -> Vec<String> {
     for value in command_values(definition) {
         words.extend(words::split(value).into_iter().flatten());
     }
-    // Loaders take files from variables: `NODE_OPTIONS`, `LD_PRELOAD`, `BASH_ENV` and many more.
+    // Some variables name files to load: `NODE_OPTIONS`, `LD_PRELOAD`, `BASH_ENV` and many more.
     let env = definition.env.iter().flat_map(TemplateMap::iter).map(|(_, value)| value);
     let texts = env.filter(|value| value.command_line().is_none());
     words.extend(texts.map(|value| value.source().to_owned()));
     words
 }
 
-/// Whether one of the words is code, as in `python -c`, `node --eval=…` or `sh -lc`. Other programs
-/// have such flags, too, for plain words.
+/// Whether one of the words is code, as in `python -c`, `node --eval=…` or `sh -lc`. It may be a
+/// false positive: other programs use the same flags for other purposes.
 pub fn runs_code(definition: &ServerEntry) -> bool {
     const LONG: [&str; 6] = ["--eval", "--print", "--command", "--exec", "eval", "-Command"];
-    // Letters that stand together, as in `bash -lic`.
+    // Combined short flags, as in `bash -lic`.
     let short = |flag: &str| {
         let letters = flag.strip_prefix('-').unwrap_or_default();
         !letters.is_empty()
@@ -156,7 +157,7 @@ pub fn runs_code(definition: &ServerEntry) -> bool {
         let value = word.split_once('=').filter(|(flag, _)| is_flag(flag));
         value.is_some_and(|(_, code)| is_code(code))
     };
-    // In the same word, as in `python -Bc'import server'`.
+    // Code in the same word as its flag, as in `python -Bc'import server'`.
     let attached = |word: &String| {
         let letters = word.strip_prefix('-').unwrap_or_default();
         let mut letters = letters.chars().take_while(char::is_ascii_alphabetic);
@@ -170,7 +171,7 @@ pub fn runs_code(definition: &ServerEntry) -> bool {
 pub struct Programs {
     /// The server itself, if it is a program.
     pub server: Option<String>,
-    /// Those behind `!`.
+    /// The programs of `!command` values.
     pub asked: Vec<String>,
 }
 
@@ -197,8 +198,8 @@ pub fn paths_in<'w>(words: impl Iterator<Item = &'w str>) -> Vec<String> {
     paths
 }
 
-/// Where one word may name a file: `run.js`, `--config=run.js`, `-frun.awk`, `RC=./rc.sh`, `@args`,
-/// `-javaagent:run.jar`, or within a command line, a list or code of its own.
+/// The parts of a word that may name a file: `run.js`, `--config=run.js`, `-frun.awk`,
+/// `RC=./rc.sh`, `@args`, `-javaagent:run.jar`, or parts of a command line, a list or code in it.
 fn places_in(word: &str) -> impl Iterator<Item = &str> {
     let whole = (!word.starts_with('-')).then_some(word);
     let value = word.split_once('=').map(|(_, value)| value);
@@ -209,7 +210,7 @@ fn places_in(word: &str) -> impl Iterator<Item = &str> {
     let parts = word.split(separates).filter(|part| part.len() < word.len());
     let ends = move |c: char| separates(c) || "'\"`()[]{}<>|&@!*\\".contains(c);
     let inner = word.split(ends).filter(|part| part.len() < word.len());
-    // One that has blanks may stand in a list.
+    // Items of a list may contain blanks.
     let listed = [',', ':', ';'].into_iter().flat_map(|c| word.split(c));
     let listed = listed.filter(|part| part.len() < word.len());
     // `file:` URLs keep their colons, within quotes too.
@@ -218,12 +219,13 @@ fn places_in(word: &str) -> impl Iterator<Item = &str> {
     named.chain(parts).chain(inner).chain(quoted).chain(listed)
 }
 
-/// What a definition reads and runs besides its own command, for whoever is asked to trust it.
+/// The variables that a definition reads and the commands that it runs besides its own, for the
+/// user who is asked to trust it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Reach {
     /// The names of environment variables, each once.
     pub variables: Vec<String>,
-    /// The command lines behind `!`, as written.
+    /// The command lines of `!command` values, as written.
     pub commands: Vec<String>,
 }
 
@@ -248,7 +250,7 @@ pub fn reach(definition: &ServerEntry) -> Reach {
     Reach { variables, commands: command_values(definition).map(str::to_owned).collect() }
 }
 
-/// Everything that is expanded when the server is used.
+/// All templates that are expanded when the server is used.
 fn templates(definition: &ServerEntry) -> impl Iterator<Item = &Template> {
     // A URL that is a command line is taken literally.
     let literal = matches!(definition.transport(""), Ok(Transport::CommandLine { .. }));
@@ -299,7 +301,7 @@ fn oauth(definition: &ServerEntry) -> Option<&OAuthOptions> {
     }
 }
 
-/// What OAuth expands besides its secret.
+/// The templates of OAuth, except its secret.
 fn oauth_templates(definition: &ServerEntry) -> impl Iterator<Item = &Template> {
     oauth(definition).into_iter().flat_map(|options| {
         let single = [

@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::canonical::{Canon, Canonical};
 use super::words;
 
-/// Unexpanded text that may hold a secret or lead to one: its content is never printed by accident.
+/// Unexpanded text that may contain a secret or refer to one; `Debug` does not print its content.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Template(String);
 
@@ -129,7 +129,7 @@ choice! {
 }
 
 choice! {
-    /// Where tokens are kept.
+    /// Where tokens are stored.
     #[derive(Default)]
     pub enum CredentialStore {
         /// In the keyring of the system if it has one, else in a file.
@@ -158,7 +158,7 @@ choice! {
 }
 
 choice! {
-    /// What stands before a tool's name when it is shown.
+    /// The prefix of a tool's shown name.
     #[derive(Default)]
     pub enum ToolPrefix {
         /// `github-mcp_create_issue`
@@ -174,7 +174,7 @@ choice! {
 }
 
 choice! {
-    /// Which era of the protocol is spoken to a server.
+    /// Which era of the protocol is used with a server.
     pub enum ProtocolVersion {
         Legacy = "legacy",
         Auto = "auto",
@@ -183,11 +183,11 @@ choice! {
 }
 
 choice! {
-    /// Which tools need a yes before they run.
+    /// Which tools require approval.
     pub enum ApprovePolicy {
-        /// Those that declare `destructiveHint: true`.
+        /// Tools that declare `destructiveHint: true`.
         Destructive = "destructive",
-        /// Those that do not declare `readOnlyHint: true`.
+        /// Tools that do not declare `readOnlyHint: true`.
         Writes = "writes",
         All = "all",
         None = "none",
@@ -195,7 +195,7 @@ choice! {
 }
 
 choice! {
-    /// Whether hosts are told that there are resources.
+    /// Whether the resources capability is declared to hosts.
     pub enum Advertise {
         Auto = "auto",
         On = "on",
@@ -204,7 +204,7 @@ choice! {
 }
 
 choice! {
-    /// Which tools a host is shown.
+    /// Which tools a host sees.
     pub enum Toolset {
         Auto = "auto",
         Proxy = "proxy",
@@ -215,7 +215,7 @@ choice! {
 }
 
 choice! {
-    /// What happens to a tool whose definition changed since it was first listed.
+    /// How a tool is treated whose definition changed since it was pinned.
     pub enum Pins {
         Off = "off",
         Warn = "warn",
@@ -241,7 +241,7 @@ choice! {
 }
 
 choice! {
-    /// How Pi shows what a tool gave.
+    /// How Pi shows the result of a tool.
     pub enum ResultRendering {
         Compact = "compact",
         Boxed = "boxed",
@@ -279,12 +279,12 @@ pub enum DirectTools {
     None,
     All,
     Named(Vec<String>),
-    /// Those that a search found.
+    /// The tools that a search found.
     Search,
 }
 
 impl DirectTools {
-    /// What a list such as `github,files/read` says of a server: all of its tools, some or none.
+    /// The tools of a server that a list such as `github,files/read` names: all, some or none.
     pub fn listed(list: &str, server: &str) -> DirectTools {
         let mut names = Vec::new();
         for item in list.split(',').map(str::trim) {

@@ -1,4 +1,4 @@
-//! A command line as words: quotes and backslash, no shell.
+//! Splits a command line into words: quotes and backslash, no shell.
 
 /// Single quotes keep everything; within double quotes a backslash escapes `"` and `\`; outside
 /// quotes it escapes any character.

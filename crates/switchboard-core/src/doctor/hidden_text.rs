@@ -1,17 +1,17 @@
-//! Where a server hid something: a few places by name, and all of them by number.
+//! Reports hidden text of a server: the total number of places, and the names of a few.
 
 use std::fmt;
 
 use crate::hidden::Hidden;
 use crate::render::words::{clean_line, list, plural};
 
-/// As many places of one server are named.
+/// The maximum number of places that are named.
 const NAMED: usize = 3;
 
-/// As much of an address is shown.
+/// The maximum length of a shown resource URI.
 const NAME: usize = 100;
 
-/// What has hidden text.
+/// The part of a server that has hidden text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum PlaceKind {
     Instructions,
@@ -20,15 +20,15 @@ pub enum PlaceKind {
     Resource,
 }
 
-/// All places of one server, those with most hidden characters first: a harmless one, an emoji say,
-/// does not push others out of sight.
+/// All places of one server, those with most hidden characters first, so that harmless ones (such
+/// as an emoji) do not displace others.
 #[derive(Clone, Debug)]
 pub struct HiddenPlaces {
     places: Vec<(PlaceKind, String, Hidden)>,
 }
 
 impl HiddenPlaces {
-    /// Each place with the name that it is shown by; `None` if there is none.
+    /// Each place has its shown name; `None` if there is no place.
     pub fn of(
         places: impl IntoIterator<Item = (PlaceKind, String, Hidden)>,
     ) -> Option<HiddenPlaces> {
@@ -72,7 +72,7 @@ impl fmt::Display for HiddenPlaces {
         let outcome = match left_out {
             0 if has_excess => "these characters stay, as scripts need them",
             0 => "characters of private use stay",
-            _ => "models do not get it",
+            _ => "models do not see it",
         };
         write!(f, "hidden text in {}: {}; {outcome}", self.kinds(), list(&named, NAMED))
     }
@@ -95,7 +95,7 @@ mod tests {
             all.to_string(),
             "hidden text in its instructions, 1 prompt and 30 tools: `evil` (4 characters) in the \
              prompt `p`, `AB` (2 characters) in its instructions, `<U+200B>` (1 character) in the \
-             definition of `t0` and 29 more; models do not get it"
+             definition of `t0` and 29 more; models do not see it"
         );
         assert!(HiddenPlaces::of([]).is_none());
         let icons = HiddenPlaces::of([place(PlaceKind::Tool, "t", "\u{f8ff}")]).unwrap();

@@ -1,4 +1,4 @@
-//! What there is to say about Pi: which of its files are read, and whether our package is in it.
+//! Findings about Pi: which of its files are read, and whether our package is installed.
 
 use super::Level;
 use crate::config::edit::EditError;
@@ -12,12 +12,12 @@ use crate::render::words::{list, plural};
 pub enum PiFault {
     #[error("`{path}` of Pi is read: {}{}", plural(*servers, "server"), Imported(imports))]
     FileRead { path: String, servers: usize, imports: Vec<Host> },
-    /// Pi's older programs for MCP passed everything on.
+    /// Older MCP programs for Pi passed on the whole environment.
     #[error(
-        "{} of `{path}` {} nothing of your environment but what `env` names, and a few variables \
-         such as `PATH`; `inheritEnv: true` in an entry passes all of it",
+        "{} of `{path}` {} only the environment variables in `env`, and a few such as `PATH`; \
+        `inheritEnv: true` in an entry passes on all variables",
         plural(*servers, "server"),
-        if *servers == 1 { "sees" } else { "see" }
+        if *servers == 1 { "gets" } else { "get" }
     )]
     NarrowEnvironment { path: String, servers: usize },
     #[error("`{path}` of Pi cannot be used")]
@@ -26,18 +26,18 @@ pub enum PiFault {
         #[source]
         cause: EditError,
     },
-    /// Only one of two packages can have a command.
-    #[error("`{path}` of Pi has `{RIVAL}` beside `{PACKAGE}`: both are after the command `/mcp`")]
+    /// Two packages cannot register the same command.
+    #[error("`{path}` of Pi has `{RIVAL}` beside `{PACKAGE}`: both register the command `/mcp`")]
     Both { path: String },
-    #[error("`{path}` of Pi has `{RIVAL}`, and not `{PACKAGE}`")]
+    #[error("`{path}` of Pi has `{RIVAL}`, but not `{PACKAGE}`")]
     OnlyOther { path: String },
-    #[error("`{path}` of Pi leaves its built-in MCP on beside `{PACKAGE}`")]
+    #[error("`{path}` of Pi leaves the built-in MCP enabled beside `{PACKAGE}`")]
     BuiltInOn { path: String },
-    #[error("`{path}` of Pi has `{PACKAGE}` at `{directory}`, where it is not")]
+    #[error("`{path}` of Pi names `{directory}` for `{PACKAGE}`, which is not there")]
     NoPackage { path: String, directory: String },
-    #[error("`{PACKAGE}` in Pi starts `{program}`, which is no program")]
+    #[error("`{PACKAGE}` in Pi starts `{program}`, which is not a program")]
     NoProgram { program: String },
-    #[error("it was signed in to by an older program for Pi, whose tokens are taken over")]
+    #[error("it uses the sign-in tokens of an older program for Pi")]
     OlderTokens,
 }
 

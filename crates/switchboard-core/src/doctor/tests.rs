@@ -1,4 +1,4 @@
-//! What a configuration shows by itself.
+//! Findings about a configuration alone.
 
 use super::*;
 use crate::config::layers::{Approvals, Layer, Source, Tier, merge};
@@ -66,7 +66,7 @@ fn every_mistake_is_named_with_its_server_and_no_value_is_shown() {
     note disabled off: the entry disables it
     error missing_variable unset: `args` needs the environment variable `GONE`, which is not set
     error missing_variable unset: `env.KEY` needs the environment variable `ALSO_GONE`, which is not set
-    error bad_value unset: `env.BAD` cannot be filled in
+    error bad_value unset: `env.BAD` cannot be expanded
     error missing_variable unset: `bearerTokenEnv` needs the environment variable `NO_TOKEN`, which is not set
     "#);
 }

@@ -1,20 +1,20 @@
-//! The schema of a form: its fields, and every text that says what a field takes.
+//! Walks the schema of a form: its fields, and every text that describes a field.
 //!
-//! Clients show more of a schema than the specification allows in a form, and each shows other parts
-//! of it. So the whole schema is walked, and each string in it counts, keys and values.
+//! Clients show more of a schema than the specification allows in a form, and each client shows
+//! other parts. So the whole schema is walked, and every string in it is checked, keys included.
 
 use serde_json::{Map, Value};
 
 use super::vocabulary::{Answer, chooses_method, names_secret};
 use super::{asks, shows_token};
 
-/// Schemas and texts of a form that are looked at. A larger form is marked unseen.
+/// The maximum number of schemas and texts that are checked. A larger form is marked unchecked.
 pub(super) const NODES: usize = 10_000;
 
-/// The same for schemas within schemas.
+/// The maximum nesting of schemas.
 pub(super) const DEPTH: usize = 40;
 
-/// Keywords whose members are names of fields, each with its schema.
+/// Keywords whose members are schemas by field name.
 const NAMED: [&str; 6] =
     ["properties", "patternProperties", "$defs", "definitions", "dependentSchemas", "dependencies"];
 
@@ -38,22 +38,22 @@ const NESTED: [&str; 14] = [
 
 #[derive(Clone, Copy)]
 enum FieldKind {
-    /// A person types into it.
+    /// The user types a value.
     Typed(Answer),
     /// A choice of two or more.
     Choice,
-    /// Its fields are typed or chosen, it is not.
+    /// An object, whose fields have kinds of their own.
     Container,
-    /// Nothing can be typed: yes or no, or null.
+    /// A boolean or null: nothing is typed.
     Switch,
 }
 
-/// What was seen of a form so far.
+/// The state of a walk through a form.
 pub(super) struct Walk<'a> {
     nodes: usize,
-    /// The first field that is typed.
+    /// The first field into which the user types.
     pub(super) typed: Option<&'a str>,
-    /// Texts about more than one field. They count if one of the fields is typed.
+    /// Texts about more than one field. They are checked if the user types into one of the fields.
     pub(super) about: Vec<&'a str>,
 }
 
@@ -104,7 +104,7 @@ impl<'a> Walk<'a> {
                 (key, Value::Object(fields), _) if NAMED.contains(&key) => {
                     fields.iter().find_map(|(name, field)| self.field(name, field, depth + 1))
                 }
-                // Fields that have a schema are judged by it.
+                // Fields with a schema are checked by their schema.
                 ("required", Value::Array(names), _) => {
                     let fields = object.get("properties");
                     let is_known = |name: &&str| fields.is_some_and(|f| f.get(name).is_some());
@@ -162,7 +162,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// One word is no secret in a choice between ways to sign in, as in `password or token`.
+    /// A single word is harmless in a choice of sign-in methods, as in `password or token`.
     fn choices(
         &mut self,
         name: &'a str,
@@ -189,7 +189,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Whether no more of the form is looked at.
+    /// Whether a limit is reached, so that the rest of the form is not checked.
     fn is_spent(&mut self, depth: usize) -> bool {
         let left = self.nodes.checked_sub(1);
         self.nodes = left.unwrap_or_default();
@@ -201,7 +201,7 @@ fn kind_of(object: &Map<String, Value>) -> FieldKind {
     let types = types_of(object);
     let are = |kinds: &[&str]| !types.is_empty() && types.iter().all(|t| kinds.contains(t));
     let has = |keys: &[&str]| keys.iter().any(|key| object.contains_key(*key));
-    // A choice of one is a label.
+    // A choice with one option is a label.
     let offers = |key: &str| object.get(key).and_then(Value::as_array).filter(|l| l.len() > 1);
     let is_constant = |branch: &Value| {
         branch.get("const").is_some()

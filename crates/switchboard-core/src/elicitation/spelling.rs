@@ -1,4 +1,4 @@
-//! One spelling for all encodings of a text: entities, compatibility characters and marks.
+//! Normalizes the encodings of a text: entities, compatibility characters and marks.
 
 use std::borrow::Cow;
 use std::sync::LazyLock;
@@ -11,7 +11,7 @@ use crate::hidden::strip;
 use crate::name::is_look;
 use crate::name::look::folded;
 
-/// Entities of HTML, percent encoding, and escapes of JSON and other languages.
+/// HTML entities, percent encoding, and escapes of JSON and other languages.
 static ENCODED: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(
         r"(?i)&#x(?<h>[0-9a-f]{1,6});?|&#(?<d>[0-9]{1,7});?|%(?<p>[2-7][0-9a-f])|\\u\{(?<b>[0-9a-f]{1,6})\}|\\u(?<u>[0-9a-f]{4})|\\x(?<x>[0-9a-f]{2})|&(?<n>shy|zwn?j|nbsp|lrm|rlm);",
@@ -22,11 +22,11 @@ static ENCODED: LazyLock<Regex> = LazyLock::new(|| {
 static TAG: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r"<[^<>]{0,200}>").expect("the pattern is constant"));
 
-/// The ways in which a text may be read.
+/// All readings of a text that are checked.
 pub(super) fn readings(text: &str) -> Vec<String> {
     let plain = normalized(text);
     let mut readings = Vec::new();
-    // A capital may look like another letter than its small one: `Ν` and `ν`.
+    // An uppercase letter may resemble another letter than its lowercase: `Ν` and `ν`.
     if plain.chars().any(is_capital_look) {
         let seen = |c: char| match is_capital_look(c) {
             true => folded(c.encode_utf8(&mut [0; 4])),
@@ -46,8 +46,8 @@ fn is_capital_look(c: char) -> bool {
     !c.is_ascii() && c.is_uppercase() && is_look(c)
 }
 
-/// Without encodings, hidden characters, compatibility forms (`ﾊﾟｽ`, `ｐ`), accents, harakat and
-/// niqqud. Marks that make another letter stay: those of kana and of Indic scripts.
+/// Removes encodings, hidden characters, compatibility forms (`ﾊﾟｽ`, `ｐ`), accents, harakat and
+/// niqqud. Marks that make another letter stay, as in kana and Indic scripts.
 pub(super) fn normalized(text: &str) -> String {
     let decoded = ENCODED.replace_all(text, |found: &Captures<'_>| {
         let code = |name: &str, radix| u32::from_str_radix(found.name(name)?.as_str(), radix).ok();

@@ -1,28 +1,28 @@
-//! Which words ask for a secret, and which only look like it.
+//! The words that ask for a secret, and phrases that only seem to.
 
 use std::sync::LazyLock;
 
 use super::spelling::readings;
 use super::words::{Word, squashed, words_of, words_of_plain};
 
-/// A name or a title of so many words is a label, in which single words count.
+/// A name or title of at most this many words is a label, in which a single word is enough.
 const LABEL_WORDS: usize = 5;
 
-/// A longer text with one of these asks for something, and single words count as well.
+/// A longer text with one of these words asks for something, so a single word is enough too.
 const ASKING: &str =
     "your enter paste type provide give send submit input insert share supply tell fill";
 
-/// Words of labels that are about something else.
+/// Words that show that a label is not about a secret.
 const NO_SECRETS: &str = "page next continuation cursor max min length count budget";
 
-/// Words of the name or title of a field that chooses a way to sign in, or a kind of something.
+/// Words in the name or title of a field that chooses a sign-in method or a type.
 const METHODS: &str = "method methods kind kinds type types mode auth authentication scheme grant \
     strategy via how way category";
 
-/// What people mistype; other words are too short or have neighbours that mean something else.
+/// Words that are also found misspelt; others are too short or too similar to harmless words.
 const MISTYPED: &str = "password";
 
-/// What a field takes.
+/// The type of value that a field takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Answer {
     Text,
@@ -31,24 +31,24 @@ pub(super) enum Answer {
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum LookedFor {
-    /// Anywhere, separators left out.
+    /// Anywhere in the text, ignoring separators.
     Part,
-    /// As a whole word of a label or of a text that asks for something.
+    /// As a whole word of a label, or of a text that asks for something.
     Word,
-    /// The same, of numbers too.
+    /// As a whole word, also for numeric fields.
     Number,
     /// As a whole word of any text.
     Text,
-    /// As these words in a row, or as one word.
+    /// As consecutive words, or joined into one word.
     Phrase,
-    /// As a whole word with digits for letters: plain, it is no secret.
+    /// As a whole word with digits for letters; the plain word is harmless.
     Disguised,
 }
 
 struct Vocabulary {
-    /// What is looked for, how it looks as one word, and its words.
+    /// How to match, the text as one word, and its words.
     secrets: Vec<(LookedFor, String, Vec<String>)>,
-    /// Phrases with such a word that ask for no secret.
+    /// Phrases that contain such a word but ask for no secret.
     benign: Vec<Vec<String>>,
     asking: Vec<String>,
     no_secrets: Vec<String>,
@@ -86,7 +86,7 @@ pub(super) fn names_secret(text: &str, answer: Answer) -> bool {
     readings(text).iter().any(|reading| reading_names_secret(&words_of_plain(reading), answer))
 }
 
-/// Whether a name or a title is that of a choice between ways to sign in.
+/// Whether a name or title belongs to a choice of sign-in methods.
 pub(super) fn chooses_method(text: &str) -> bool {
     words_of(text).iter().any(|word| VOCABULARY.methods.contains(&word.look))
 }
@@ -105,7 +105,7 @@ fn reading_names_secret(words: &[Word], answer: Answer) -> bool {
 fn part_names_secret(words: &[Word], is_label: bool, answer: Answer) -> bool {
     let whole = squashed(words);
     let has = |secret: &str| {
-        // A letter before it may stand alone, too: `a P I N`.
+        // A single letter may precede it: `a P I N`.
         words
             .iter()
             .any(|word| word.look == secret || word.is_spelled && word.look.contains(secret))
@@ -126,8 +126,8 @@ fn part_names_secret(words: &[Word], is_label: bool, answer: Answer) -> bool {
     words.iter().any(is_mistyped) || VOCABULARY.secrets.iter().any(is_in)
 }
 
-/// What is left between the phrases that ask for no secret: those alone are passed over, so that one
-/// of them does not excuse what else is asked.
+/// The text between benign phrases. Only the phrases themselves are skipped, so that one of them
+/// does not excuse other words.
 fn without_benign(words: &[Word]) -> Vec<&[Word]> {
     let (mut parts, mut start, mut at) = (Vec::new(), 0, 0);
     while at < words.len() {

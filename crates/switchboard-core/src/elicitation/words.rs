@@ -1,18 +1,18 @@
-//! The words of a name or a text as they look, however they are spelled.
+//! Splits a name or a text into words, normalized by their looks.
 
 use super::spelling::normalized;
 use crate::name::look::folded;
 use crate::name::{is_look, look};
 
-/// One word, folded: `apiKey`, `API-Key`, `api key` and `@pi k3y` have the same words, with accents
-/// or without.
+/// One normalized word: `apiKey`, `API-Key`, `api key` and `@pi k3y` give the same words, with or
+/// without accents.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Word {
-    /// In small letters without accents; digits are the letters that they stand for.
+    /// In lowercase without accents, with digits replaced by the letters that they imitate.
     folded: String,
-    /// As it looks.
+    /// With lookalike letters unified too.
     pub(super) look: String,
-    /// Whether digits or signs stand for letters in it.
+    /// Whether digits or symbols imitate letters in it.
     pub(super) is_disguised: bool,
     /// Whether it was written letter by letter, as in `P.I.N.`.
     pub(super) is_spelled: bool,
@@ -26,8 +26,8 @@ impl Word {
     }
 }
 
-/// Words without what is between them. Their looks cannot be put together: that of a letter depends
-/// on where in a word it stands.
+/// Joins the words without separators. Their `look`s cannot be concatenated, because the look of a
+/// letter depends on its neighbours.
 pub(super) fn squashed(words: &[Word]) -> String {
     look(&words.iter().map(|word| word.folded.as_str()).collect::<String>())
 }
@@ -37,13 +37,14 @@ pub(super) fn words_of(text: &str) -> Vec<Word> {
     words_of_plain(&normalized(text))
 }
 
-/// The same of a normalized text.
+/// The words of a normalized text.
 pub(super) fn words_of_plain(text: &str) -> Vec<Word> {
     let mut words = vec![String::new()];
     let mut small_before = false;
     for c in text.chars() {
         let starts = c.is_uppercase() && small_before;
-        // A number does not end before a capital (`2FA`), a word with a digit does (`oauth2Token`).
+        // An uppercase letter continues a number (`2FA`), but ends a word with a digit
+        // (`oauth2Token`).
         let in_word = words.last().is_some_and(|word| word.contains(char::is_alphabetic));
         small_before = c.is_lowercase() || (c.is_ascii_digit() && in_word);
         if starts || !is_letter(c) {
@@ -66,8 +67,8 @@ pub(super) fn words_of_plain(text: &str) -> Vec<Word> {
     spelled_out(&words)
 }
 
-/// Signs of Indic and other Asian scripts are neither letters nor separators, and letters in a square
-/// or a circle are symbols. Some hyphens look like ASCII, too, and separate.
+/// Whether a character belongs to a word. Unicode counts vowel signs of Indic and other scripts,
+/// and letters in squares or circles, not as letters. Hyphens that look like ASCII separate words.
 fn is_letter(c: char) -> bool {
     let looks_like_letter = |c: char| {
         is_look(c)
@@ -78,7 +79,7 @@ fn is_letter(c: char) -> bool {
         || (!c.is_ascii() && !c.is_whitespace() && looks_like_letter(c))
 }
 
-/// Letters that stand alone are one word: `P I N`, `c.v.v`.
+/// Joins runs of single letters into one word: `P I N`, `c.v.v`.
 fn spelled_out(words: &[String]) -> Vec<Word> {
     let is_single = |word: &String| word.chars().nth(1).is_none();
     let runs = words.chunk_by(|word, next| is_single(word) && is_single(next));
@@ -89,8 +90,8 @@ fn spelled_out(words: &[String]) -> Vec<Word> {
     .collect()
 }
 
-/// One letter for those that a reader takes for each other, or that keyboards lack; digits and signs
-/// are the letters that they stand for. Accents are gone already.
+/// Unifies letters that readers confuse or keyboards lack, and replaces digits and symbols by the
+/// letters that they imitate. Accents were removed before.
 fn plain_letter(c: char) -> char {
     match c {
         '4' | '@' => 'a',

@@ -1,21 +1,20 @@
 //! Which characters are hidden: invisible ones, and those that change how other text is displayed.
 
-/// Whether a character takes no room, turns the order of the text around it, or is obeyed by a
-/// terminal.
+/// Whether a character is invisible, reorders the text around it, or controls a terminal.
 pub fn is_hidden(c: char) -> bool {
     is_control(c) || is_invisible(c) || is_bidi(c)
 }
 
-/// Private use: each font shows something else, most of them a box. Such characters are marked and
-/// not left out, because icon fonts use them in honest texts and a reader sees that something is
-/// there; but a model may have been taught a meaning that no reader knows.
+/// Private use: the glyph depends on the font and is mostly a box. Such characters are marked but
+/// not removed, because icon fonts use them legitimately and users see that something is there. A
+/// model may have learned a meaning that users do not know.
 pub(crate) fn is_private(c: char) -> bool {
     matches!(c,
         '\u{e000}'..='\u{f8ff}' | '\u{f0000}'..='\u{ffffd}' | '\u{100000}'..='\u{10fffd}')
 }
 
-/// C0, DEL and C1: they move the cursor, erase, or hide what follows. Line breaks and tabs are text.
-/// The separators of lines and paragraphs break lines for some programs and are nothing to others.
+/// C0, DEL and C1: they move the cursor, erase, or hide text. Line breaks and tabs are text. Some
+/// programs break lines at U+2028 and U+2029, others ignore them.
 fn is_control(c: char) -> bool {
     c.is_control() && !matches!(c, '\n' | '\t') || matches!(c, '\u{2028}' | '\u{2029}')
 }
@@ -26,9 +25,9 @@ pub(crate) fn is_bidi(c: char) -> bool {
         '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-/// Default-ignorable code points of Unicode, the format category (Cf), noncharacters, and fillers
-/// that look like nothing. Planes 4 to 13 have no characters at all, and what is left of plane 14 is
-/// reserved for more of the same. Other unassigned code points are shown as a box.
+/// Default-ignorable code points of Unicode, the format category (Cf), noncharacters, and invisible
+/// fillers. Planes 4 to 13 are unassigned, and the rest of plane 14 is reserved for similar
+/// characters. Other unassigned code points are shown as a box.
 pub(crate) fn is_invisible(c: char) -> bool {
     matches!(c,
         '\u{ad}' | '\u{34f}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}'
@@ -41,7 +40,7 @@ pub(crate) fn is_invisible(c: char) -> bool {
         || is_noncharacter(c)
 }
 
-/// Signs of the format category that enclose or precede the digits of their script.
+/// Format characters (Cf) that enclose or precede the digits of their script.
 fn is_number_sign(c: char) -> bool {
     matches!(
         c,
@@ -61,11 +60,11 @@ fn is_noncharacter(c: char) -> bool {
     matches!(c, '\u{fdd0}'..='\u{fdef}') || u32::from(c) & 0xfffe == 0xfffe
 }
 
-/// Whether the character is part of how its neighbours are written. One that is left out is no
-/// neighbour, so that none of a row of them is.
+/// Whether the neighbours of a character need it. A removed character is not a neighbour, so that
+/// none of several in a row is needed.
 pub(super) fn is_needed(before: Option<char>, c: char, after: Option<char>) -> bool {
     match c {
-        // The line break of many files.
+        // The line break of Windows.
         '\r' => return after == Some('\n'),
         _ if is_number_sign(c) => {
             let of_script = |c: char| is_right_to_left(c) || matches!(c, '\u{11080}'..='\u{110cc}');
@@ -76,7 +75,7 @@ pub(super) fn is_needed(before: Option<char>, c: char, after: Option<char>) -> b
     let Some(before) = before else { return false };
     match c {
         '\u{fe0e}' | '\u{fe0f}' if is_keycap(before) => after == Some('\u{20e3}'),
-        // Text or picture, as in ☀︎ and ☀️.
+        // Text or emoji presentation, as in ☀︎ and ☀️.
         '\u{fe0e}' | '\u{fe0f}' => is_emoji(before),
         '\u{200d}' if is_emoji(before) || before == '\u{fe0f}' => after.is_some_and(is_emoji),
         '\u{200c}' | '\u{200d}' => joins(before) && after.is_some_and(joins),
@@ -88,8 +87,8 @@ pub(super) fn is_needed(before: Option<char>, c: char, after: Option<char>) -> b
     }
 }
 
-/// How long the flag is with which a text begins, in bytes; 0 if it begins with none. The flags of
-/// England, Scotland and Wales are the only valid ones that are written in tags.
+/// The length of a tag flag at the beginning of a text, in bytes; 0 if there is none. England,
+/// Scotland and Wales have the only valid flags that are written in tags.
 pub(super) fn flag_length(text: &str) -> usize {
     let Some(tags) = text.strip_prefix('\u{1f3f4}') else { return 0 };
     let tags_of = |name: &str| {
@@ -101,12 +100,12 @@ pub(super) fn flag_length(text: &str) -> usize {
     flag.map_or(0, |flag| text.len() - tags.len() + flag.len())
 }
 
-/// What keycaps are made of: 1️⃣.
+/// Characters of keycaps such as 1️⃣.
 fn is_keycap(c: char) -> bool {
     matches!(c, '0'..='9' | '#' | '*')
 }
 
-/// Pictures, and signs that can be shown as one.
+/// Emoji, and symbols with an emoji presentation.
 pub(super) fn is_emoji(c: char) -> bool {
     matches!(c,
         '©' | '®' | '\u{203c}' | '\u{2049}' | '\u{2122}' | '\u{2139}' | '\u{2194}'..='\u{21aa}'
@@ -115,7 +114,7 @@ pub(super) fn is_emoji(c: char) -> bool {
         | '\u{1f000}'..='\u{1faff}')
 }
 
-/// Letters of scripts in which a joiner changes how a word is written.
+/// Letters of scripts in which a joiner changes the shape of a word.
 fn joins(c: char) -> bool {
     let is_virama = matches!(
         c,
@@ -133,7 +132,7 @@ fn joins(c: char) -> bool {
     );
     let is_of_script =
         matches!(c, '\u{600}'..='\u{1cff}' | '\u{a840}'..='\u{abff}' | '\u{10a00}'..='\u{11fff}');
-    // The Hangul fillers are letters to Unicode, and hidden: a joiner before one would stay alone.
+    // The Hangul fillers are letters in Unicode, but are removed: a joiner before one would remain.
     is_virama || is_of_script && c.is_alphabetic() && !is_hidden(c)
 }
 

@@ -1,24 +1,25 @@
-//! Characters that scripts need, in numbers that no text needs: each can stand for a bit.
+//! Finds too many of the characters that scripts need: each of them can encode a bit.
 
 use hashbrown::HashMap;
 
 use super::characters::{is_emoji, is_hidden, is_private};
 
-/// Needed characters that are too many in [`WINDOW`] visible ones. Texts of Persian, Hindi, Hebrew
-/// and Sinhala have a quarter of that at most.
+/// The number of needed characters that is too many within [`WINDOW`] visible ones. Texts in
+/// Persian, Hindi, Hebrew and Sinhala have a quarter of that at most.
 const MANY: usize = 17;
 
-/// Counted from the first to the last of [`MANY`], so that a long text around them hides nothing.
+/// Measured from the first to the last of [`MANY`], so that a long text around them does not dilute
+/// their density.
 const WINDOW: usize = 4 * MANY;
 
-/// Blanks other than the space that may stand in a row: some texts are indented with them.
+/// The maximum run of blanks other than the space, which some texts use for indentation.
 const BLANKS: usize = 8;
 
-/// The same for line breaks of Windows.
+/// The maximum run of Windows line breaks.
 const BREAKS: usize = 32;
 
-/// Needed characters of a text that are too many, and blanks in long rows. `needed` are the hidden
-/// characters that stay.
+/// The needed characters of a text if there are too many, and blanks in long runs. `needed` are the
+/// hidden characters that stay.
 pub(super) fn excess(text: &str, needed: &[(usize, char)]) -> Vec<char> {
     let mut excess = Vec::new();
     if needed.len() >= MANY {
@@ -36,10 +37,10 @@ pub(super) fn excess(text: &str, needed: &[(usize, char)]) -> Vec<char> {
     excess
 }
 
-/// Those that can stand for a bit, with the number of visible characters before each.
+/// The characters that can encode a bit, each with the number of visible characters before it.
 ///
-/// A joiner between emoji shows: it makes one picture of two. A selector stands for a bit if the same
-/// emoji has another one or none elsewhere, a carriage return if other lines end without.
+/// A joiner between emoji is visible: it makes one emoji of two. A selector can encode a bit if the
+/// same emoji has another selector or none elsewhere; a carriage return, if other lines lack it.
 fn counted(text: &str, needed: &[(usize, char)]) -> Vec<(usize, char)> {
     let mut needed = needed.iter().map(|(at, _)| *at).peekable();
     let selectors = selectors(text);
@@ -67,7 +68,7 @@ struct Selectors {
     is_mixed: bool,
 }
 
-/// What follows each emoji of a text.
+/// The selectors that follow each emoji of a text.
 fn selectors(text: &str) -> HashMap<char, Selectors> {
     let mut all: HashMap<char, Selectors> = HashMap::new();
     let mut chars = text.chars().peekable();
@@ -96,7 +97,7 @@ fn is_blank(c: char) -> bool {
     )
 }
 
-/// Such characters in a row, with nothing but those that are passed over between them.
+/// Runs of characters for which `is` is true; characters for which `passes` is true are skipped.
 fn runs(text: &str, is: fn(char) -> bool, passes: fn(char) -> bool) -> Vec<Vec<char>> {
     let mut runs = vec![Vec::new()];
     for c in text.chars() {

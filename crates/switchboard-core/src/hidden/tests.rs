@@ -1,4 +1,4 @@
-//! Hidden characters are found and left out; text that scripts and emoji need stays.
+//! Hidden characters are found and removed; characters that scripts and emoji need stay.
 
 use proptest::prelude::*;
 
@@ -7,7 +7,7 @@ use super::*;
 /// Characters that begin a control sequence or a control string.
 const STARTS: [char; 7] = ['\u{1b}', '\u{90}', '\u{98}', '\u{9b}', '\u{9d}', '\u{9e}', '\u{9f}'];
 
-/// Texts made of what decides about its neighbours: letters that join, signs, emoji, controls.
+/// Texts of characters that affect their neighbours: joining letters, signs, emoji, controls.
 fn pieces() -> impl Strategy<Value = String> {
     let needing =
         "\r\n\u{200c}\u{200d}\u{200e}\u{61c}\u{fe0e}\u{fe0f}\u{180b}\u{600}\u{6dd}\u{110bd}";
@@ -17,12 +17,12 @@ fn pieces() -> impl Strategy<Value = String> {
     prop::collection::vec(prop::sample::select(all), 0..12).prop_map(String::from_iter)
 }
 
-/// A text in tags.
+/// A text in tag characters.
 fn tags(text: &str) -> String {
     text.bytes().filter_map(|byte| char::from_u32(0xe0000 + u32::from(byte))).collect()
 }
 
-/// Bytes behind an emoji, as selectors.
+/// Bytes encoded as variation selectors.
 fn selectors(text: &str) -> String {
     let of = |byte: u8| match byte {
         0..16 => char::from_u32(0xfe00 + u32::from(byte)),
@@ -196,7 +196,7 @@ fn hidden_characters_are_counted_in_what_a_filter_gave() {
         crate::content::CallOutput::of_call(serde_json::json!({ "content": [block] }).to_string())
     };
     let count = |output: &crate::content::CallOutput<'_>| output.hidden_characters();
-    // Escaped twice: the text of the result has escapes, and no hidden characters.
+    // Escaped twice: the text of the result has escapes, but no hidden characters.
     let escaped = of_text(r#"{"a":"b\udb40\udc41\udb40\udc42\udb40\udc43"}"#);
     assert_eq!(count(&escaped), 0);
     let mut selected = escaped.select("b\u{e0041}\u{e0042}\u{e0043}\n".to_owned());
@@ -270,6 +270,6 @@ fn control_strings_are_hidden_whole() {
     check("a\u{1b}]8;;https://h\u{1b}\\link\u{1b}]8;;\u{1b}\\b", "alinkb");
     check("a\u{1b}Pq#0\u{1b}\\b", "ab");
     check("a\u{9d}0;title\u{9c}b", "ab");
-    // Without an end, a terminal may show the rest; the escape character goes alone.
+    // Without a terminator, the rest may be visible, so only the escape character is removed.
     check("a\u{1b}]0;b", "a]0;b");
 }

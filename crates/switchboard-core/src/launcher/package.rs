@@ -1,16 +1,16 @@
-//! A package as a launcher is given it, and what its manifest says to run.
+//! The package argument of a launcher, and the program that its manifest names.
 
 use serde_json::Value;
 use sha2::{Digest, Sha512};
 
 use super::{Kind, Launch, is_file_name};
 
-/// A package and which version of it is wanted.
+/// A package and its requested version.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Package {
-    /// As it is written.
+    /// As written in the command line.
     pub spec: String,
-    /// Empty if the package is an address.
+    /// Empty if the package is a URL.
     pub name: String,
     pub version: Version,
 }
@@ -18,14 +18,14 @@ pub struct Package {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Version {
     Exact(String),
-    /// Any that was installed for these words: the launcher itself goes on with it.
+    /// Any version installed for this spec: the launcher itself would use it too.
     Installed,
-    /// What is meant changes with time, as with `latest`.
+    /// A version that changes with time, such as `latest`.
     Moving,
 }
 
 impl Package {
-    /// `None` for what is no package of a registry: a directory, a file, a repository's short name.
+    /// `None` if it is not a registry package but a directory, a file or a repository shorthand.
     pub(super) fn parse(kind: Kind, spec: &str) -> Option<Package> {
         let (name, version) = match kind {
             Kind::Npm | Kind::Bun | Kind::Pnpm => of_node(kind, spec)?,
@@ -39,14 +39,14 @@ impl Package {
         self.name.rsplit('/').next().unwrap_or_default()
     }
 
-    /// The folder that npm installs it into, below `_npx` of its cache.
+    /// The directory below `_npx` in npm's cache into which npm installs it.
     pub fn npx_folder(&self) -> String {
         let digest = Sha512::digest(self.spec.as_bytes());
         digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect()
     }
 
-    /// Whether a program that is installed for everybody is run under this name instead: npm looks
-    /// for it by the word that it is given.
+    /// Whether npm would run a globally installed program of this name instead, which it looks up
+    /// by the spec.
     pub fn may_be_global(&self) -> bool {
         self.spec == self.short_name()
     }
@@ -93,13 +93,13 @@ fn of_python(spec: &str) -> Option<(&str, Version)> {
     Some((name, version))
 }
 
-/// Whether it can be a name, and no path.
+/// Whether it is a name and not a path.
 fn is_plain(name: &str) -> bool {
     let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '~');
     is_file_name(name) && name.chars().all(allowed)
 }
 
-/// Three numbers, and whatever follows them.
+/// Whether it is an exact version: three numbers with any suffix.
 fn is_exact(version: &str) -> bool {
     let mut parts = version.splitn(3, '.');
     let mut number = || parts.next().is_some_and(is_number);
@@ -121,8 +121,8 @@ fn is_range(version: &str) -> bool {
         .starts_with(|c: char| c.is_ascii_digit() || matches!(c, '^' | '~' | '<' | '>' | '=' | '*'))
 }
 
-/// The program of an installed package, from its `package.json`: the path of a file below the
-/// package. `None` if it is another version, or cannot be told.
+/// The program of an installed package, from its `package.json`, as a path below the package.
+/// `None` if the version differs or the program is ambiguous.
 pub fn script_of(launch: &Launch, manifest: &str) -> Option<String> {
     let manifest: Value = serde_json::from_str(manifest).ok()?;
     if let Version::Exact(wanted) = &launch.package.version
@@ -144,7 +144,7 @@ pub fn script_of(launch: &Launch, manifest: &str) -> Option<String> {
     if let Some(bin) = &launch.bin {
         return named(bin);
     }
-    // Several names of one file are one program.
+    // Several names for one file are one program.
     let (_, first) = programs.first()?;
     if programs.iter().all(|(_, path)| path == first) {
         return Some((*first).to_owned());
@@ -152,8 +152,8 @@ pub fn script_of(launch: &Launch, manifest: &str) -> Option<String> {
     named(short)
 }
 
-/// Whether `node` has to run a file, by its name and its first bytes. What names another
-/// interpreter, or one with flags, is run as a program.
+/// Whether `node` must run a file, by its name and its first bytes. A file with another
+/// interpreter, or with interpreter flags, is run as a program.
 pub fn runs_under_node(file: &str, head: &[u8]) -> bool {
     let Some(line) = head.strip_prefix(b"#!") else {
         return [".js", ".mjs", ".cjs"].iter().any(|ending| file.ends_with(ending));
@@ -170,8 +170,7 @@ pub fn runs_under_node(file: &str, head: &[u8]) -> bool {
     }
 }
 
-/// The name of the program that the first line of a script has run it, such as `bun` of
-/// `#!/usr/bin/env -S bun run`.
+/// The interpreter in the shebang line of a script, such as `bun` in `#!/usr/bin/env -S bun run`.
 pub fn interpreter(head: &[u8]) -> Option<String> {
     let line = head.strip_prefix(b"#!")?.split(|byte| *byte == b'\n').next()?;
     let line = String::from_utf8_lossy(line);

@@ -1,9 +1,9 @@
-//! Whether Python looks for modules in the directory that it is started in.
+//! Whether Python imports modules from its working directory.
 
 use super::program_of;
 
-/// Whether the line runs a module or a text (`python -m NAME`, `-c TEXT`), which are looked for
-/// where it is started, before anything that is installed.
+/// Whether the line runs `python -m NAME` or `-c TEXT`, which import modules from the working
+/// directory before installed ones.
 pub fn imports_from_its_directory(command: &str, args: &[String]) -> bool {
     let version = program_of(command).strip_prefix("python");
     if !version.is_some_and(|version| version.chars().all(|c| c.is_ascii_digit() || c == '.')) {
@@ -18,7 +18,7 @@ pub fn imports_from_its_directory(command: &str, args: &[String]) -> bool {
         if arg.starts_with("--") {
             continue;
         }
-        // A script: Python looks beside it.
+        // A script: Python imports from the script's directory.
         let Some(letters) = arg.strip_prefix('-').filter(|letters| !letters.is_empty()) else {
             return false;
         };

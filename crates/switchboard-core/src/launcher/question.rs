@@ -1,17 +1,17 @@
-//! How a launcher is asked, once, where it installs a package: it runs a line of ours instead of the
-//! package's program.
+//! Finds out once where a launcher installs a package: the launcher runs a line of our code instead
+//! of the package's program.
 
 use super::{Kind, Launch};
 
-/// What the answer begins with, so that nothing else that is printed passes for it.
+/// The prefix of the answer, which distinguishes it from other output.
 const ANSWER: &str = "switchboard: ";
 
-/// Node shows the folders of programs, of which the package's comes first.
+/// Prints `PATH`, in which the package's directory comes first.
 const NODE: &str = "process.stdout.write('\\nswitchboard: '+process.env.PATH+'\\n')";
 const PYTHON: &str = "import sys; print('\\nswitchboard: '+sys.prefix)";
 
 impl Launch {
-    /// The arguments with which the launcher installs the package and answers.
+    /// The arguments with which the launcher installs the package and prints the answer.
     pub fn question(&self) -> Vec<String> {
         let spec = self.package.spec.as_str();
         let package = format!("--package={spec}");
@@ -24,8 +24,8 @@ impl Launch {
         self.mode.iter().chain(words).map(|word| (*word).to_owned()).collect()
     }
 
-    /// Where the package lies, from what the launcher printed: the folder that has `node_modules`,
-    /// or the environment of Python.
+    /// The location of the package in the output of the launcher: the directory that contains
+    /// `node_modules`, or the Python environment.
     pub fn root_in<'a>(&self, printed: &'a str) -> Option<&'a str> {
         let answer = printed.lines().rev().find_map(|line| line.strip_prefix(ANSWER))?;
         let root = match self.kind {

@@ -1,4 +1,4 @@
-//! What each launcher's line means, and that no line can do harm.
+//! Parsing of each launcher's command lines, and safety for any line.
 
 use proptest::prelude::*;
 
@@ -11,11 +11,11 @@ fn read(line: &str) -> Option<Launch> {
     parse(&command, &words.collect::<Vec<_>>())
 }
 
-/// One line a case: what was parsed, in words.
+/// The parse result of each line.
 fn shown(lines: &[&str]) -> String {
     let show = |line: &&str| {
         let meaning = match read(line) {
-            None => "runs as it stands".to_owned(),
+            None => "runs unchanged".to_owned(),
             Some(Launch { kind, package, bin, args, .. }) => format!(
                 "{kind:?} {} {:?} bin={} args={args:?}",
                 package.name,
@@ -195,7 +195,7 @@ fn the_first_line_of_a_script_names_what_runs_it() {
 
 #[test]
 fn a_package_lies_where_npm_puts_it() {
-    // As seen in a cache that npm 11 made.
+    // Observed in a cache of npm 11.
     let launch = read("npx -y @modelcontextprotocol/server-everything").unwrap();
     assert_eq!(launch.package.npx_folder(), "5b2dd62b9d0bddd4");
 }
@@ -256,8 +256,8 @@ proptest! {
         let _python = python::imports_from_its_directory(&command, &args);
         if let Some(launch) = parse(&command, &args) {
             prop_assert!(kind_of(&command, &args) == Some(launch.kind));
-            // What the program gets are words of the line in their order, and the last ones
-            // unless the launcher's own flags may stand among them.
+            // The program's arguments are words of the line in order, and the last ones unless
+            // launcher flags may come between them.
             let mut given = args.iter();
             prop_assert!(launch.args.iter().all(|word| given.any(|given| given == word)));
             prop_assert!(command == "npm" || args.ends_with(&launch.args));

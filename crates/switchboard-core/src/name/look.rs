@@ -1,4 +1,4 @@
-//! What a name looks like: one key for all names that a reader would take for each other.
+//! Keys for the looks of names: names that readers would confuse have the same key.
 
 use std::sync::LazyLock;
 
@@ -6,8 +6,8 @@ use hashbrown::HashMap;
 
 use crate::render::words::is_unseen;
 
-/// A library has the whole table of Unicode, for 400 KB of program and memory. Names of servers are
-/// mostly ASCII, so the characters that look like it are enough, and are read when one occurs.
+/// The full Unicode table in a library costs 400 KB of program and memory. Names of servers are
+/// mostly ASCII, so the lookalikes of ASCII suffice; they are loaded on first use.
 static LOOKS: LazyLock<HashMap<char, &'static str>> = LazyLock::new(|| {
     let rows = include_str!("confusables.txt").lines().filter(|line| !line.starts_with('#'));
     let rows = rows.filter_map(|row| row.split_once(' '));
@@ -16,15 +16,15 @@ static LOOKS: LazyLock<HashMap<char, &'static str>> = LazyLock::new(|| {
         .collect()
 });
 
-/// `2010-2013`, or a single code.
+/// `2010-2013`, or a single code point.
 fn range(codes: &str) -> impl Iterator<Item = char> + use<> {
     let (first, last) = codes.split_once('-').unwrap_or((codes, codes));
     let code = |hex: &str| u32::from_str_radix(hex, 16).unwrap_or_default();
     (code(first)..=code(last)).filter_map(char::from_u32)
 }
 
-/// Equal for names that differ only in letter case, in separators and their number, in characters
-/// that are not seen, or in letters of other scripts that look like ASCII ones. Unlike [`look`], one
+/// Equal for names that differ only in letter case, in separators and their number, in invisible
+/// characters, or in letters of other scripts that look like ASCII ones. Unlike [`look`], one
 /// letter stays one letter, so that patterns can be folded like names.
 pub(crate) fn folded(name: &str) -> String {
     let mut out = String::with_capacity(name.len());
@@ -41,16 +41,15 @@ fn push_folded(out: &mut String, c: char) {
         out.extend((!c.is_ascii_control()).then(|| c.to_ascii_lowercase()));
     } else if !is_unseen(c) && !is_unseen_dot(out, c) {
         match LOOKS.get(&c) {
-            // Into the same text: a separator counts by what stands before it.
+            // Into the same text, because separators depend on the text before them.
             Some(ascii) => ascii.chars().for_each(|c| push_folded(out, c)),
             None => out.extend(c.to_lowercase()),
         }
     }
 }
 
-/// The name with each letter in one case, whichever it was written in: a capital may look like another
-/// letter than the small one does, so that [`folded`] and [`look`] give each of them a key of its own.
-/// `None` if that changes nothing.
+/// The name in one letter case; `None` if it is unchanged. An uppercase letter may look like
+/// another letter than its lowercase, so [`folded`] and [`look`] give them different keys.
 pub(crate) fn in_one_case(name: &str) -> Option<String> {
     if name.is_ascii() {
         return None;
@@ -59,9 +58,9 @@ pub(crate) fn in_one_case(name: &str) -> Option<String> {
     (same != name).then_some(same)
 }
 
-/// The small letter, unless only the capital looks like ASCII.
+/// The lowercase letter, unless only the uppercase one looks like ASCII.
 fn one_case(c: char) -> char {
-    // By way of the capital, which several small letters may have.
+    // By way of the uppercase letter, which several lowercase letters may share.
     let capital = only(c.to_uppercase()).unwrap_or(c);
     let small = only(capital.to_lowercase()).unwrap_or(capital);
     match only(small.to_uppercase()) {
@@ -74,7 +73,7 @@ fn only(mut letters: impl Iterator<Item = char>) -> Option<char> {
     letters.next().filter(|_| letters.next().is_none())
 }
 
-/// A dot above a letter that has one; [`look`] writes `l` for `i`.
+/// Whether this is a combining dot above a letter with a dot; [`look`] writes `l` for `i`.
 fn is_unseen_dot(before: &str, c: char) -> bool {
     c == '\u{307}' && before.ends_with(['i', 'j', 'l'])
 }
@@ -88,8 +87,8 @@ pub(crate) fn is_look(c: char) -> bool {
     LOOKS.contains_key(&c)
 }
 
-/// Equal for names that differ only in letter case, in separators (`-`, `_`, `/`, `.`, `:`, blanks and
-/// several of them), in characters that are not seen, or in characters that look alike.
+/// Equal for names that differ only in letter case, in separators (runs of `-`, `_`, `/`, `.`, `:`
+/// and blanks), in invisible characters, or in characters that look alike.
 pub(crate) fn look(name: &str) -> String {
     let mut out = String::with_capacity(name.len() + 8);
     for c in name.chars() {
@@ -116,7 +115,7 @@ fn push_ascii(out: &mut String, c: char) {
     }
 }
 
-/// One for several, and none at the beginning.
+/// Collapses runs of separators, and omits leading ones.
 fn push_separator(out: &mut String) {
     if !out.is_empty() && !out.ends_with('_') {
         out.push('_');
@@ -124,7 +123,7 @@ fn push_separator(out: &mut String) {
 }
 
 fn push_other(out: &mut String, c: char) {
-    // The capital of a letter may look like another letter than the letter itself.
+    // An uppercase letter may look like another letter than its lowercase.
     if let Some(ascii) = LOOKS.get(&c) {
         return ascii.chars().for_each(|c| push_ascii(out, c));
     }
@@ -138,7 +137,7 @@ fn push_other(out: &mut String, c: char) {
     }
 }
 
-/// As shown names have it.
+/// Writes the code point as in shown names.
 fn push_code(out: &mut String, c: char) {
     for c in format!("_{:x}_", u32::from(c)).chars() {
         push_ascii(out, c);

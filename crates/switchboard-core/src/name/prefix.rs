@@ -1,4 +1,5 @@
-//! Whose prefix a name bears: no tool is shown, found or called under the prefix of another server.
+//! Decides which server's prefix a name has: no tool is shown, found or called under the prefix of
+//! another server.
 
 use hashbrown::HashMap;
 
@@ -6,7 +7,7 @@ use super::look::{in_one_case, look};
 use super::{ServerName, fold, plain, short};
 use crate::config::values::ToolPrefix;
 
-/// The prefixes of all configured servers, whether they may be used or not.
+/// The prefixes of all configured servers, including those that may not be used.
 #[derive(Clone, Debug, Default)]
 pub struct Prefixes {
     user: Bearers,
@@ -15,7 +16,7 @@ pub struct Prefixes {
 
 #[derive(Clone, Debug, Default)]
 struct Bearers {
-    /// By what the prefix looks like.
+    /// By the look of the prefix.
     by_look: HashMap<String, Vec<Bearer>>,
     longest: usize,
 }
@@ -23,9 +24,9 @@ struct Bearers {
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Bearer {
     server: ServerName,
-    /// As shown names have it.
+    /// As in shown names.
     prefix: String,
-    /// The name of a server weighs more than the short form of another one.
+    /// The full name of a server takes precedence over the short form of another one.
     weight: Weight,
 }
 
@@ -35,7 +36,7 @@ enum Weight {
     Short,
 }
 
-/// Whose file a server stands in. A project takes no name away from a server of the user's.
+/// The tier of the file that defines a server. Prefixes of user servers take precedence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NameTier {
     User,
@@ -45,10 +46,10 @@ pub enum NameTier {
 /// The server that a name belongs to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Owner {
-    /// It bears no prefix.
+    /// The name has no server's prefix.
     None,
     Server(ServerName),
-    /// It bears a prefix of several servers, and is spelt like none of them.
+    /// The prefix matches several servers, and the spelling none of them exactly.
     Contested(Vec<ServerName>),
 }
 
@@ -63,7 +64,7 @@ impl Prefixes {
             let own = server.as_str();
             for mode in [ToolPrefix::Server, ToolPrefix::Short, ToolPrefix::Mcp] {
                 let (prefix, weight) = (mode.prefix(server), Weight::of(mode));
-                // Typed as the configuration has it, the name may hold what hosts refuse.
+                // Typed as in the configuration, the name may contain characters that hosts refuse.
                 let typed = |own: &str| match mode {
                     ToolPrefix::Mcp => look(&format!("mcp__{own}")),
                     ToolPrefix::Short => look(short(own)),
@@ -83,15 +84,15 @@ impl Prefixes {
         prefixes
     }
 
-    /// Whose prefix the name bears. `git_hub_x` is a name of `git_hub` rather than of `git`, unless
-    /// only the latter is the user's.
+    /// The server whose prefix the name has. `git_hub_x` belongs to `git_hub` rather than to `git`,
+    /// unless only the latter is a server of the user.
     pub fn owner(&self, name: &str) -> Owner {
         let looks = [Some(look(name)), in_one_case(name).map(|name| look(&name))];
         let bearers = self.user.of_any(&looks).or_else(|| self.project.of_any(&looks));
         bearers.map_or(Owner::None, |bearers| decide(bearers, name))
     }
 
-    /// Whether the name is free, or bears the prefix of this server.
+    /// Whether the name has no prefix, or the prefix of this server.
     pub fn permits(&self, name: &str, server: &ServerName) -> bool {
         match self.owner(name) {
             Owner::None => true,
@@ -100,7 +101,7 @@ impl Prefixes {
         }
     }
 
-    /// Whether every name with this prefix of the server is its own.
+    /// Whether all names with this prefix belong to this server.
     pub(super) fn is_settled(&self, server: &ServerName, mode: ToolPrefix) -> bool {
         let prefix = mode.prefix(server);
         if prefix.is_empty() {
@@ -135,12 +136,12 @@ impl Bearers {
         }
     }
 
-    /// The same for a name that looks in several ways.
+    /// The servers with the longest matching prefix, for a name with several looks.
     fn of_any(&self, looks: &[Option<String>]) -> Option<&Vec<Bearer>> {
         looks.iter().flatten().find_map(|look| self.of(look))
     }
 
-    /// The servers with the longest prefix of the name.
+    /// The servers with the longest matching prefix.
     fn of(&self, look: &str) -> Option<&Vec<Bearer>> {
         let ends = look.match_indices('_').map(|(at, _)| at);
         let ends: Vec<usize> = ends.take_while(|at| *at <= self.longest).collect();
@@ -157,7 +158,7 @@ impl Weight {
     }
 }
 
-/// The closest spelling decides: as it is shown, then folded, then by its look.
+/// The closest match takes precedence: exact, then folded, then by look.
 fn decide(bearers: &[Bearer], name: &str) -> Owner {
     let (shown, folded) = (plain(name), fold(name));
     let exact = |bearer: &&Bearer| {
@@ -167,7 +168,7 @@ fn decide(bearers: &[Bearer], name: &str) -> Owner {
         folded.strip_prefix(&fold(&bearer.prefix)).is_some_and(|rest| rest.starts_with('_'))
     };
     let mut found: Vec<&Bearer> = bearers.iter().filter(exact).collect();
-    // `a__x` is a name of `a_` rather than of `a`.
+    // `a__x` belongs to `a_` rather than to `a`.
     let longest = found.iter().map(|bearer| bearer.prefix.len()).max();
     found.retain(|bearer| Some(bearer.prefix.len()) == longest);
     if found.is_empty() {
@@ -194,13 +195,13 @@ fn decide(bearers: &[Bearer], name: &str) -> Owner {
     }
 }
 
-/// A prefix that no other server has, for tools whose usual name would bear another's.
+/// A unique prefix of a server, for tools whose usual name would have the prefix of another one.
 pub(super) fn unique(server: &ServerName) -> String {
-    /// With a digest behind it, this leaves room for a tool's name.
+    /// With a digest, this leaves room for a tool's name.
     const HEAD: usize = 32;
     let name = plain(server.as_str());
     let head = name.get(..HEAD).unwrap_or(&name);
-    // The digest comes first, so that the name of no other server does. Hosts want a letter there.
+    // The digest comes first, so that no other prefix matches. Hosts require a leading letter.
     format!("s{}_{head}", super::digest(server.as_str(), "", 8))
 }
 

@@ -1,4 +1,4 @@
-//! What a reader should know of a tool before it is called: marks behind its name, and sentences.
+//! Warnings about tools, prompts and instructions: marks after a name, and sentences.
 
 use super::words::clean_line;
 use crate::catalog::Resolved;
@@ -7,19 +7,19 @@ use crate::hidden::Hidden;
 use crate::name::ServerName;
 use crate::reply::ToolLine;
 
-/// The mark of a definition in which something was hidden.
+/// The mark of a definition from which hidden text was removed.
 const HIDDEN_TEXT: &str = "hidden text";
 
-/// Characters of a server's name in a mark.
+/// The maximum length of a server's name in a mark.
 const NAME: usize = 40;
 
 /// The mark of a definition that has characters of private use.
 const PRIVATE_USE: &str = "private-use characters";
 
-/// The mark of a definition with many characters that are not seen, and stay.
+/// The mark of a definition with many invisible characters, which stay.
 const EXCESS: &str = "many invisible characters";
 
-/// The mark of what was hidden in a definition.
+/// The mark for the hidden characters of a definition.
 pub fn of_hidden(hidden: &Hidden) -> &'static str {
     match hidden.is_left_out() {
         true => HIDDEN_TEXT,
@@ -38,7 +38,7 @@ fn marks(
     pin.mark().map(str::to_owned).into_iter().chain(claims).chain(hidden)
 }
 
-/// What a reader should know of a definition: of a tool or a prompt.
+/// The warnings about the definition of a tool or a prompt.
 pub(crate) fn sentences(
     pin: Pin,
     claims: Option<&ServerName>,
@@ -46,9 +46,9 @@ pub(crate) fn sentences(
 ) -> Vec<String> {
     let of_pin = match pin {
         Pin::Same => None,
-        Pin::Changed => Some("its definition changed since it was accepted"),
+        Pin::Changed => Some("its definition changed since it was pinned"),
         Pin::New => Some("it is new since its server was first listed"),
-        Pin::Unknown => Some("what it was when it was accepted cannot be read"),
+        Pin::Unknown => Some("its pin cannot be read"),
     };
     let claims = claims.map(|server| {
         format!("its own name has the prefix of `{}`", clean_line(server.as_str(), NAME))
@@ -62,31 +62,31 @@ pub(crate) fn sentences(
 }
 
 impl ToolLine {
-    /// What stands behind its name in a list.
+    /// The marks after its name in a list.
     pub fn marks(&self) -> impl Iterator<Item = String> {
         marks(self.pin, self.claims.as_ref(), self.hidden.as_ref())
     }
 
-    /// The same in sentences, without a capital or a full stop.
+    /// The warnings as sentences, without initial capital and full stop.
     pub fn cautions(&self) -> Vec<String> {
         sentences(self.pin, self.claims.as_ref(), self.hidden.as_ref())
     }
 }
 
 impl Resolved {
-    /// What the user should know before approving it.
+    /// The warnings for a user who approves it.
     pub fn cautions(&self) -> Vec<String> {
         sentences(self.pin, self.claims.as_deref(), self.entry.hidden.as_deref())
     }
 }
 
-/// What a reader should know of the instructions of a server.
+/// The warnings about the instructions of a server.
 pub fn of_instructions(pin: Pin, hidden: Option<&Hidden>) -> Vec<String> {
     let of_pin = match pin {
         Pin::Same => None,
-        Pin::Changed => Some("these instructions changed since they were accepted"),
+        Pin::Changed => Some("these instructions changed since they were pinned"),
         Pin::New => Some("these instructions are new since the server was first listed"),
-        Pin::Unknown => Some("what the instructions were when they were accepted cannot be read"),
+        Pin::Unknown => Some("the pin of these instructions cannot be read"),
     };
     let hidden = hidden.map(|hidden| match hidden.is_left_out() {
         true => "hidden text was left out",
@@ -96,7 +96,7 @@ pub fn of_instructions(pin: Pin, hidden: Option<&Hidden>) -> Vec<String> {
     of_pin.into_iter().chain(hidden).map(str::to_owned).collect()
 }
 
-/// The marks as they follow a name: ` (changed) (not of github)`.
+/// The marks as shown after a name: ` (changed) (not of github)`.
 pub(super) fn behind_name(marks: impl Iterator<Item = String>) -> String {
     marks.map(|mark| format!(" ({mark})")).collect()
 }

@@ -1,5 +1,5 @@
-//! The definition of a server as a person reads it who has to decide whether it may run: every value
-//! as it is written, and last what it comes to.
+//! The definition of a pending server, shown to the user for approval: every value as written, and
+//! finally the resulting command or URL.
 
 use std::fmt::Write;
 
@@ -10,18 +10,18 @@ use crate::config::transport::Transport;
 use crate::config::trust::reach;
 use crate::config::values::{Template, TemplateMap};
 
-/// What would run, for the eyes of one who decides.
+/// The definition of a pending server, as shown for approval.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Definition {
-    /// On one line, harmless.
+    /// On one line, sanitized.
     pub name: String,
-    /// The file that it stands in, with line and column.
+    /// Its file, with line and column.
     place: String,
     cause: PendingCause,
     fields: Vec<(String, String)>,
 }
 
-/// What can have a colour.
+/// A part that can be coloured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
     Name,
@@ -30,8 +30,9 @@ pub enum Part {
 }
 
 impl Definition {
-    /// `of_project` tells which files are the project's own: what they say is shown to the letter.
-    /// `covered` are the files that the approval holds for, `not_covered` what it cannot follow.
+    /// `of_project` tells which files are the project's own: their values are shown verbatim.
+    /// `covered` are the files that the approval covers, `not_covered` describes what it cannot
+    /// cover.
     pub fn of(
         pending: &PendingServer,
         of_project: &dyn Fn(&str) -> bool,
@@ -87,7 +88,7 @@ impl Definition {
         }
     }
 
-    /// The whole text, each part as `paint` gives it back.
+    /// The whole text, with each part passed through `paint`.
     pub fn text(&self, paint: impl Fn(Part, &str) -> String) -> String {
         let name = paint(Part::Name, &spelled_out(&self.name));
         let mut out = format!("{name} from {}\n", self.place);
@@ -101,8 +102,9 @@ impl Definition {
     }
 }
 
-/// Every field that is set. What decides what runs and who is spoken to comes first and to the letter;
-/// the rest, and what the user's own files add, may be secret and is shown as `config show` does.
+/// All fields that are set. The fields that decide what runs or is connected come first and are
+/// shown verbatim. Other fields, and those from the user's own files, may be secret and are shown
+/// as by `config show`.
 fn fields(entry: &ServerEntry, of_project: &dyn Fn(&str) -> bool) -> Vec<(String, String)> {
     let text = |template: &Template| quoted(template.source());
     let map = |map: &TemplateMap| {
@@ -131,12 +133,12 @@ fn fields(entry: &ServerEntry, of_project: &dyn Fn(&str) -> bool) -> Vec<(String
     fields
 }
 
-/// In quotes, with what a terminal would hide or obey as Rust's own escapes.
+/// In quotes, with invisible and control characters as Rust escapes.
 fn quoted(text: &str) -> String {
     visible(&format!("{text:?}"))
 }
 
-/// Followed by its code points where letters of one script can pass for those of another.
+/// A text that is not ASCII is followed by its code points, to reveal lookalike letters.
 pub fn spelled_out(text: &str) -> String {
     if text.is_ascii() {
         return text.to_owned();

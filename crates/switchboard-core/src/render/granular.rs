@@ -1,5 +1,5 @@
-//! Answers of the tools that do one step each (`mcp_connect`, `mcp_list_tools` …), line for line as
-//! those who know them expect.
+//! Answers of the granular toolset (`mcp_connect`, `mcp_list_tools` …), in fixed texts on which its
+//! users rely.
 
 use std::fmt::Write;
 
@@ -22,17 +22,17 @@ const NAME: usize = 100;
 const DESCRIPTION: usize = 240;
 const ABOUT_HIT: usize = 140;
 
-/// A new connection names as many tools; of more, only the first of them.
+/// A new connection with at most this many tools names them all; otherwise the first few.
 const NAMES: usize = 5;
 const FIRST_NAMES: usize = 4;
 
-/// Rows of one list, and of all lists of an answer.
+/// The maximum number of rows of one list, and of all lists of an answer.
 const ROWS: usize = 200;
 
-/// Hits that are shown with their parameters.
+/// The number of hits that are shown with their parameters.
 const FULL_HITS: usize = 3;
 
-/// A connection that came about.
+/// A successful connection.
 pub fn connected(new: &Connected) -> String {
     let names: Vec<_> = new.tools.iter().map(|name| clean_line(name, NAME)).collect();
     let all = names.len() <= NAMES;
@@ -49,7 +49,7 @@ pub fn connected(new: &Connected) -> String {
     out
 }
 
-/// A connection that did not.
+/// A failed connection.
 pub fn connect_error(error: &ConnectError) -> String {
     match error {
         ConnectError::Failed(failure) => format!("Connection failed: {}", cause(failure)),
@@ -64,7 +64,7 @@ pub fn closed(closed: &Closed) -> String {
     format!("Disconnected from '{}' ({})", closed.id, clean_line(&closed.address, ADDRESS))
 }
 
-/// Those that are up or on their way first, then those that can be used all the same.
+/// Open, connecting and failed connections first, then idle ones, which can be used too.
 pub fn connections(lines: &[ConnectionLine]) -> String {
     let (idle, active): (Vec<_>, Vec<_>) =
         lines.iter().partition(|line| line.state == ConnectionState::Disconnected);
@@ -152,7 +152,7 @@ pub fn resources(from: &ResourcesFrom) -> String {
     out
 }
 
-/// What a search found, by the names that `mcp_call_tool` takes.
+/// Search results, with the names that `mcp_call_tool` takes.
 pub fn found(page: &SearchPage) -> String {
     if page.hits.is_empty() {
         return format!("No tool matches \"{}\"", clean_line(&page.query, NAME));
@@ -180,7 +180,7 @@ pub fn found(page: &SearchPage) -> String {
     out
 }
 
-/// What became of the configuration files; a mistake in one of them is an error.
+/// The outcome of a reload; a problem in a configuration file is an error.
 pub fn reloaded(reloaded: &Reloaded) -> Result<String, String> {
     let mut lines = Vec::new();
     if let Some(count) = reloaded.closed {
@@ -221,15 +221,15 @@ pub fn registered(handler: HandlerId, filter: &Filter) -> String {
     )
 }
 
-/// What was asked, for messages that say what is not there.
+/// The requested names, for messages about unknown ones.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Asked<'a> {
     pub connection: &'a str,
     pub tool: &'a str,
 }
 
-/// What is not there is said in the words that people look for. Remedies would only repeat it, or
-/// name tools as they are not named here.
+/// Unknown connections and tools have fixed texts, without remedies: those would only repeat the
+/// text, or use names that this toolset does not have.
 pub fn failure(failure: &Failure, asked: Asked<'_>) -> String {
     match failure.code {
         Code::UnknownServer => {
@@ -253,7 +253,7 @@ fn cause(failure: &Failure) -> String {
     out
 }
 
-/// A remedy in the words of these tools.
+/// A remedy in terms of these tools.
 fn hint_line(hint: &Hint) -> String {
     match hint {
         Hint::Search(words) => {
@@ -261,7 +261,7 @@ fn hint_line(hint: &Hint) -> String {
         }
         Hint::ListServers => "See the connections: mcp_list_connections()".to_owned(),
         Hint::ListTools(server) => format!("See its tools: mcp_list_tools(id=\"{server}\")"),
-        Hint::Connect(_) => "See how it stands: mcp_list_connections()".to_owned(),
+        Hint::Connect(_) => "See its state: mcp_list_connections()".to_owned(),
         Hint::NotListedYet(servers) => {
             let names: Vec<&str> = servers.iter().map(|server| server.as_str()).collect();
             let count = plural(servers.len(), "server");

@@ -80,7 +80,7 @@ pub fn reply(reply: &Reply) -> Value {
     }
 }
 
-/// The JSON of a page of tools, each with all that `describe` tells of it.
+/// The JSON of a page of tools, each with the fields of `describe`.
 pub fn described_tools(page: &ToolPage, catalog: &Catalog) -> Value {
     let items = catalog.shelves().flat_map(|(server, _)| catalog.tools_of(server));
     let items: BTreeMap<&str, Item<'_>> = items.map(|item| (&**item.shown, item)).collect();
@@ -127,7 +127,7 @@ pub fn status(overview: &Overview) -> Value {
     })
 }
 
-/// The same with what the tools cost. A server whose tools are not known has no cost, not none.
+/// The JSON of a status with token costs. For a server with unknown tools, the cost is absent.
 pub fn status_with_tokens(overview: &Overview, account: &Account) -> Value {
     let mut value = status(overview);
     let lines = value.get_mut("servers").and_then(Value::as_array_mut);
@@ -298,7 +298,7 @@ fn names(servers: &[crate::name::ServerName]) -> Vec<&str> {
     servers.iter().map(|server| server.as_str()).collect()
 }
 
-/// JSON text as a value; what does not parse is left out.
+/// JSON text as a value; null if it does not parse.
 fn parsed(json: Option<&str>) -> Value {
     json.and_then(|json| serde_json::from_str(json).ok()).unwrap_or_default()
 }

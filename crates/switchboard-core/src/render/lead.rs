@@ -1,12 +1,12 @@
-//! The first sentences of a description: what a tool does, without what is said elsewhere.
+//! Extracts the first sentences of a description, which say what a tool does.
 
 use super::words::clean_line;
 use crate::budget::{cut, weight};
 
-/// As much of a description as is looked at, in bytes.
+/// The maximum number of bytes of a description that are examined.
 const LOOKED_AT: usize = 2_000;
 
-/// Lines after which a description speaks of parameters and results, which signatures show.
+/// Headings after which a description is about parameters and results, which signatures show.
 const SECTIONS: &[&str] = &[
     "args:",
     "arguments:",
@@ -20,7 +20,7 @@ const SECTIONS: &[&str] = &[
     "@param",
 ];
 
-/// The sentences from the first on that fit into `max`; a first one that is too long is cut.
+/// The leading sentences that fit into `max`; a first sentence that is too long is truncated.
 pub(crate) fn lead(description: &str, max: usize) -> String {
     let looked_at = description.get(..description.floor_char_boundary(LOOKED_AT));
     let text = opening(looked_at.unwrap_or_default());
@@ -37,7 +37,7 @@ pub(crate) fn lead(description: &str, max: usize) -> String {
     cut(sentences.to_owned(), max)
 }
 
-/// The first paragraph, on one line: headings, and lists and sections that follow, are left out.
+/// The first paragraph on one line, without headings, lists and later sections.
 fn opening(description: &str) -> String {
     let mut text = String::new();
     for line in description.lines().map(str::trim) {
@@ -60,7 +60,7 @@ fn opening(description: &str) -> String {
     text
 }
 
-/// Where each sentence ends, the last one with the text.
+/// The end of each sentence; the last one ends with the text.
 fn ends(text: &str) -> impl Iterator<Item = usize> {
     let inner = text.char_indices().filter_map(|(at, c)| {
         let end = at + c.len_utf8();
@@ -76,7 +76,7 @@ fn ends(text: &str) -> impl Iterator<Item = usize> {
     inner.chain(Some(text.len()))
 }
 
-/// Whether a full stop after this belongs to a word, as in `e.g.`.
+/// Whether a full stop after this text is part of an abbreviation, as in `e.g.`.
 fn is_abbreviation(before: &str) -> bool {
     let word = before.rsplit([' ', '(']).next().unwrap_or_default().to_lowercase();
     word.contains('.')

@@ -1,4 +1,4 @@
-//! How answers are worded: for a model, for machines, for people, and the words that all use.
+//! Renders answers for models, machines and users, with shared text functions.
 
 pub mod caution;
 pub mod definition;

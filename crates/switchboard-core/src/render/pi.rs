@@ -1,4 +1,4 @@
-//! Answers for the person at Pi: plain text, remedies as the commands of the extension.
+//! Answers for the user of Pi: plain text, with remedies as commands of the extension.
 
 pub mod prompts;
 
@@ -21,12 +21,12 @@ const LINE: usize = 120;
 const DESCRIPTION: usize = 300;
 const MESSAGE: usize = 1_000;
 const NAME: usize = 100;
-/// Servers that a status shows.
+/// The maximum number of servers that a status shows.
 const SERVERS: usize = 100;
-/// Hits that are shown with signature and description; the others get a line.
+/// The number of hits that are shown with signature and description; others get one line.
 const FULL_HITS: usize = 3;
 
-/// Commands as the extension has them.
+/// Commands in the syntax of the extension.
 #[derive(Clone, Copy, Debug)]
 pub struct Pi;
 
@@ -34,7 +34,7 @@ impl Speech for Pi {
     fn command(&self, words: &str) -> String {
         match words.split_once(' ') {
             Some(("auth", server)) => format!("`/mcp-auth {server}`"),
-            // Nobody types a secret into a conversation.
+            // A secret must not be typed into a conversation.
             Some(("token", _)) => self.shell(&format!("switchboard {words}")),
             Some(_) | None => format!("`/mcp {words}`"),
         }
@@ -45,11 +45,11 @@ impl Speech for Pi {
     }
 
     fn say_yes(&self) -> String {
-        "this session of Pi cannot ask you; use one with its interface".to_owned()
+        "this session of Pi is not interactive; use an interactive one".to_owned()
     }
 }
 
-/// What went wrong, and a line for each remedy.
+/// The failure, and a line for each remedy.
 pub fn failure(failure: &Failure) -> String {
     let mut out = failure_line(failure);
     for hint in &failure.hints {
@@ -64,7 +64,7 @@ fn failure_line(failure: &Failure) -> String {
     causes.join(": ")
 }
 
-/// How it goes with all servers: a header, and a line for each.
+/// The status of all servers: a header, and a line for each.
 pub fn status(overview: &Overview) -> String {
     let mut out = status_header(overview);
     for server in overview.servers.iter().take(SERVERS) {
@@ -82,7 +82,7 @@ pub fn status(overview: &Overview) -> String {
     out
 }
 
-/// What the footer says, if it is to say anything.
+/// The text of the footer, if it is enabled.
 pub fn footer(overview: &Overview, settings: &Settings) -> Option<String> {
     let count = |status| overview.servers.iter().filter(|line| line.status == status).count();
     let (connected, usable) = (overview.connected, usable(overview));
@@ -95,8 +95,8 @@ pub fn footer(overview: &Overview, settings: &Settings) -> Option<String> {
             let mut states = format!("{connected} connected");
             for (number, state) in [
                 (count(ServerStatus::Failed), "failed"),
-                (count(ServerStatus::NeedsAuth), "to sign in to"),
-                (count(ServerStatus::Pending), "to trust"),
+                (count(ServerStatus::NeedsAuth), "needs sign-in"),
+                (count(ServerStatus::Pending), "pending"),
                 (count(ServerStatus::Disabled), "disabled"),
             ] {
                 if number > 0 {
@@ -108,20 +108,20 @@ pub fn footer(overview: &Overview, settings: &Settings) -> Option<String> {
     }
 }
 
-/// What is said once when a session starts, if anything is.
+/// The notice at the start of a session, if there is one.
 pub fn greeting(overview: &Overview, settings: &Settings) -> Option<String> {
     let wanted = settings.startup_notice && !overview.servers.is_empty();
     let servers = plural(usable(overview), "server");
     wanted.then(|| format!("MCP: {servers}, {}", plural(overview.tools, "tool")))
 }
 
-/// The servers that are on.
+/// The number of servers that are not disabled.
 fn usable(overview: &Overview) -> usize {
     let is_on = |line: &&ServerLine| line.status != ServerStatus::Disabled;
     overview.servers.iter().filter(is_on).count()
 }
 
-/// The servers that wait for the user.
+/// The servers that are pending.
 pub fn pending(overview: &Overview) -> Vec<&str> {
     let pending = overview.servers.iter().filter(|line| line.status == ServerStatus::Pending);
     pending.map(|line| line.name.as_str()).collect()
@@ -162,7 +162,7 @@ pub fn tools(page: &ToolPage) -> String {
     trimmed(out)
 }
 
-/// What a search found, best first.
+/// Search results, best first.
 pub fn found(page: &SearchPage) -> String {
     let mut out = String::new();
     if page.hits.is_empty() {
@@ -196,7 +196,7 @@ fn in_full(hit: &SearchHit) -> String {
     row
 }
 
-/// How it went with one server that was to be connected.
+/// The outcome of connecting one server.
 pub fn connected(server: &ServerName, outcome: Result<usize, &Failure>) -> String {
     match outcome {
         Ok(tools) => {
@@ -214,8 +214,8 @@ pub fn disconnected(server: &ServerName) -> String {
     format!("{} {}: disconnected", ServerStatus::NotConnected.glyph(), shown(server))
 }
 
-/// How it went with the servers that are turned on at the start: which are connected, and why
-/// others are not.
+/// The outcome of connecting servers at the start: the connected ones, and the failures of the
+/// others.
 pub fn auto_connected(
     outcomes: &[(ServerName, Result<(), Failure>)],
 ) -> (Option<String>, Vec<String>) {
@@ -226,13 +226,13 @@ pub fn auto_connected(
     (connected, failed.map(failure_line).collect())
 }
 
-/// After the user approved a server.
+/// The confirmation that a server is trusted.
 pub fn trusted(server: &str) -> String {
     let name = clean_line(server, NAME);
     format!("`{name}` is trusted, as long as its definition stays the same")
 }
 
-/// Where no server can be connected.
+/// The text if there is no server to connect.
 pub fn nothing_to_connect() -> &'static str {
     "No server is enabled and trusted."
 }

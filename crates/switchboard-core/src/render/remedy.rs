@@ -1,4 +1,4 @@
-//! Remedies as a person reads them, in the commands of the face that they use.
+//! Remedies for users, with the commands of their face.
 
 use super::words::{clean_block, clean_line, duration, list, plural};
 use crate::failure::Hint;
@@ -7,13 +7,13 @@ use crate::name::ServerName;
 const MESSAGE: usize = 2_000;
 const NAMES: usize = 8;
 
-/// How a face writes down what a person can type.
+/// How a face writes the commands that a user can type.
 pub trait Speech {
-    /// A command of this program, by its words: `connect github`.
+    /// A command of this program, such as `connect github`.
     fn command(&self, words: &str) -> String;
-    /// A line for a shell.
+    /// A shell command line.
     fn shell(&self, line: &str) -> String;
-    /// What to do where nobody can be asked.
+    /// The remedy if the user cannot be asked.
     fn say_yes(&self) -> String;
 }
 
@@ -42,22 +42,24 @@ pub fn wording(hint: &Hint, speech: &dyn Speech) -> String {
         Hint::SignInAt(link) => format!("sign in at {link}, then try again"),
         Hint::VisitFirst(link) => format!("nothing was done; open {link}, then call it again"),
         Hint::GiveToken(server) => format!(
-            "give the entry of `{server}` a `bearerTokenEnv`, or `headers` that the server knows"
+            "give the entry of `{server}` a `bearerTokenEnv`, or `headers` that the server accepts"
         ),
         Hint::SetToken(server) => {
             format!("give it its token with {}", on("token set", server.as_str()))
         }
         Hint::Unlock => "unlock the keyring, or set another `oauthCredentialStore`".to_owned(),
-        Hint::Enable(server) => format!("use it again with {}", on("enable", server.as_str())),
-        Hint::Disable(server) => format!("turn it off with {}", on("disable", server.as_str())),
+        Hint::Enable(server) => format!("enable it with {}", on("enable", server.as_str())),
+        Hint::Disable(server) => format!("disable it with {}", on("disable", server.as_str())),
         Hint::Configure => format!(
-            "use what other hosts have with {}, or add a server with {}",
+            "import servers of other hosts with {}, or add a server with {}",
             command("import"),
             command("add")
         ),
         Hint::Replace => "replace it with `--replace`".to_owned(),
         Hint::RetryAfter(wait) => format!("wait for {}", duration(*wait)),
-        Hint::Stderr(lines) => format!("its last words:\n{}", indented(&lines.join("\n"))),
+        Hint::Stderr(lines) => {
+            format!("end of its standard error:\n{}", indented(&lines.join("\n")))
+        }
         Hint::ReadLog(server) => format!("read its log with {}", on("logs", server.as_str())),
         Hint::Setting(name) => format!("raise the setting `{name}`"),
         Hint::AskUser => speech.say_yes(),
@@ -69,7 +71,7 @@ pub fn wording(hint: &Hint, speech: &dyn Speech) -> String {
         }
         Hint::LiftDenial(pattern) => {
             let lift = on("deny --remove", pattern);
-            format!("if it should run after all, lift the rule with {lift}")
+            format!("to allow the call, remove the rule with {lift}")
         }
         Hint::ReadResult(id) => format!("its result is kept under `{id}`"),
         Hint::CallAgain => {
@@ -80,7 +82,7 @@ pub fn wording(hint: &Hint, speech: &dyn Speech) -> String {
             format!("check that `{}` is installed and can be run", clean_line(program, 200))
         }
         Hint::SplitCommand(program) => format!(
-            "leave `{}` alone in `command`, and put the arguments into `args`",
+            "keep only `{}` in `command`, and move the arguments to `args`",
             clean_line(program, 200)
         ),
         Hint::MakeExecutable(path) => {
@@ -99,19 +101,19 @@ pub fn wording(hint: &Hint, speech: &dyn Speech) -> String {
         Hint::Edit { path, line } => {
             format!("correct line {line} of `{}`", clean_line(path, MESSAGE))
         }
-        Hint::CheckConfig => format!("see every mistake with {}", command("config check")),
+        Hint::CheckConfig => format!("list all errors with {}", command("config check")),
         Hint::Correct(field) => format!("correct `{}` of its entry", clean_line(field, 200)),
         Hint::Rename => "give it another name".to_owned(),
         Hint::MoveAway(path) => format!("move `{}` away", clean_line(path, MESSAGE)),
         Hint::MakePrivate(path) => {
             let chmod = speech.shell(&format!("chmod 700 {}", word(path)));
-            format!("keep others out with {chmod}")
+            format!("make it private with {chmod}")
         }
         Hint::CheckOutcome => "it may have taken effect: check before you call it again".to_owned(),
     }
 }
 
-/// Variables that a server does not see, and how one is passed on.
+/// Environment variables that a server does not get, and how to pass one on.
 fn pass_on(names: &[String]) -> String {
     let quoted: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
     let example = names.first().map(|name| format!("`\"{name}\": \"${{{name}}}\"`"));
@@ -122,7 +124,7 @@ fn pass_on(names: &[String]) -> String {
     )
 }
 
-/// Servers whose tools nobody knows yet, and how to learn them.
+/// Servers that are not listed yet, and how to list them.
 pub fn not_listed(servers: &[ServerName], speech: &dyn Speech) -> String {
     let names: Vec<&str> = servers.iter().map(ServerName::as_str).collect();
     let first = servers.first().map(|first| word(first.as_str())).unwrap_or_default();
@@ -134,18 +136,18 @@ pub fn not_listed(servers: &[ServerName], speech: &dyn Speech) -> String {
     )
 }
 
-/// Servers of the project that nobody approved yet, and how to look at them.
+/// Pending servers of the project, and how to review them.
 pub fn pending(servers: &[ServerName], speech: &dyn Speech) -> String {
     let names: Vec<&str> = servers.iter().map(ServerName::as_str).collect();
     format!(
-        "{} pending: {} ({} shows what they want to run)",
+        "{} pending: {} ({} shows what they run)",
         plural(servers.len(), "server"),
         clean_line(&list(&names, NAMES), MESSAGE),
         speech.command("trust"),
     )
 }
 
-/// `a`, `b` or `c`; more than a few are cut.
+/// `a`, `b` or `c`; a long list is truncated.
 fn alternatives(names: &[String]) -> String {
     let quoted: Vec<String> =
         names.iter().take(NAMES).map(|name| format!("`{}`", clean_line(name, 100))).collect();
@@ -161,7 +163,7 @@ fn indented(block: &str) -> String {
     block.lines().map(|line| format!("  {line}")).collect::<Vec<_>>().join("\n")
 }
 
-/// Text as one word of a shell; a word that was cut would mean something else.
+/// Text quoted as one shell word, never truncated, because a part would have another meaning.
 pub(super) fn word(text: &str) -> String {
     let text = clean_line(text, MESSAGE);
     let plain = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | '/' | ':');

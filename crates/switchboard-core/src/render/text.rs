@@ -23,24 +23,24 @@ use crate::tool_card::WRITE_NAME;
 const LINE: usize = 80;
 const DESCRIPTION: usize = 240;
 const NAMES: usize = 8;
-/// Places in configuration files that a status shows.
+/// The maximum number of problems in configuration files that a status shows.
 const PLACES: usize = 10;
-/// As much of a name that is not a plain word as is shown.
+/// The maximum length of a name that is not a plain word.
 const ODD_NAME: usize = 40;
 
-/// What a server's own words about itself weigh.
+/// The maximum weight of a server's own text.
 const LONGEST_PROSE: usize = 16_000;
 
-/// What the causes of a failure weigh.
+/// The maximum weight of the causes of a failure.
 const CAUSES: usize = 3_000;
 
-/// What one remedy weighs.
+/// The maximum weight of one remedy.
 const REMEDY: usize = 4_000;
 
-/// Kept free for a line that says how much is not shown.
+/// Reserved for a line that gives the number of omitted lines.
 const MORE: usize = 64;
 
-/// The text of a reply. An output has content blocks of its own and is not text.
+/// The text of a reply. An output is not rendered here, because it has its own content blocks.
 pub fn reply(reply: &Reply) -> String {
     let mut out = String::new();
     match reply {
@@ -53,9 +53,9 @@ pub fn reply(reply: &Reply) -> String {
         Reply::SignInBegun { server, link } => {
             let _ = write!(
                 out,
-                "Ask the user to sign in to `{server}` at this address:\n\n{link}\n\nIt is waited for \
-                 on this machine, for 10 minutes; then use the server again. If the browser runs on \
-                 another machine, ask for the address that it was sent to at the end, and: mcp({{ \
+                "Ask the user to sign in to `{server}` at this address:\n\n{link}\n\nThis machine \
+                 waits 10 minutes for it; then use the server again. If the browser runs on another \
+                 machine, ask for the URL that it is redirected to at the end, and: mcp({{ \
                  action: \"auth-complete\", server: \"{server}\", args: {{ redirectUrl: \"…\" }} }})"
             );
         }
@@ -83,7 +83,7 @@ pub fn reply(reply: &Reply) -> String {
                 let _ = write!(out, "\n{line}");
             }
         }
-        // Its last line says which part it is and how to go on.
+        // Its last line gives the shown range and how to continue.
         Reply::Stored { page, .. } => out.push_str(&page.text()),
         Reply::Resources(resources) => {
             let lines = resources.iter().map(|(server, resource)| {
@@ -106,7 +106,7 @@ pub fn reply(reply: &Reply) -> String {
     out
 }
 
-/// The first line of a status: how many servers are connected, of those that may be.
+/// The first line of a status: the number of connected servers, and of all that are enabled.
 pub fn status_header(overview: &Overview) -> String {
     let is_disabled = |server: &&ServerLine| matches!(server.status, ServerStatus::Disabled);
     let disabled = overview.servers.iter().filter(is_disabled).count();
@@ -144,8 +144,8 @@ fn status(out: &mut String, overview: &Overview) {
     out.push_str(&rest);
 }
 
-/// As many lines as there is room for, and how many there are beside them; says how many were
-/// written.
+/// Writes as many lines as fit, and the number of omitted ones. Returns the number of written
+/// lines.
 fn fill(
     out: &mut String,
     budget: Budget,
@@ -166,17 +166,18 @@ fn fill(
     shown
 }
 
-/// A file that does not read, as a line.
+/// The line for a file that cannot be parsed.
 pub fn stale_line(place: &str) -> String {
-    format!("⚠ {} does not read: its last good version holds", clean_line(place, DESCRIPTION))
+    format!("⚠ cannot parse {}: last good version in use", clean_line(place, DESCRIPTION))
 }
 
-/// A mistake in a file that reads, as a line. What exactly is wrong is the file's own words.
+/// The line for an error in a file that can be parsed, without details, because these contain text
+/// of the file.
 pub fn mistake_line(place: &str) -> String {
-    format!("⚠ {} is wrong: what stands there does not count", clean_line(place, DESCRIPTION))
+    format!("⚠ {} is invalid and ignored", clean_line(place, DESCRIPTION))
 }
 
-/// One server as a line: glyph, name, and in brackets what matters.
+/// One server as a line: glyph, name, and facts in brackets.
 pub fn server_line(server: &ServerLine) -> String {
     let tools = server.tools.map(|count| plural(count, "tool"));
     let state = match (server.status, &server.failure) {
@@ -224,7 +225,8 @@ fn drift(drift: DriftCount) -> Option<String> {
     Some(words.collect::<Vec<_>>().join(", ")).filter(|words| !words.is_empty())
 }
 
-/// Behind the name of a tool: ` (changed)` on a pin mismatch, ` (mcp_write)` if `mcp` cannot call it.
+/// Marks after the name of a tool: ` (changed)` on a pin mismatch, ` (mcp_write)` if `mcp` cannot
+/// call it.
 fn marks(tool: &ToolLine) -> String {
     let by = match tool.reached_by {
         ReachedBy::SameTool => None,
@@ -273,7 +275,7 @@ fn tools(out: &mut String, page: &ToolPage) {
     out.push_str(&rest);
 }
 
-/// Tools that a list leaves out because of the user's rules.
+/// The number of tools that a list omits because of the user's rules.
 pub fn denied_line(count: usize) -> String {
     format!("{} denied by rules", plural(count, "tool"))
 }
@@ -285,12 +287,12 @@ fn tool_line(tool: &ToolLine) -> String {
     }
 }
 
-/// What the tool takes, for the line below its complaint.
+/// The expected parameters, for the line below a tool's error.
 pub fn expected_line(output: &Output) -> Option<String> {
     output.expected.as_ref().map(|expected| hint_line(&Hint::Expected(expected.clone())))
 }
 
-/// What was called instead of what was named, for the line above its answer.
+/// The tool that was called instead of the named one, for the line above its answer.
 pub fn guessed_line(Guessed { shown, by }: &Guessed) -> String {
     match by {
         Clue::Search => format!("[called {shown}, which the search clearly means]"),
@@ -298,8 +300,8 @@ pub fn guessed_line(Guessed { shown, by }: &Guessed) -> String {
     }
 }
 
-/// A name that anybody may have chosen: one that is no plain word is quoted and cut, so that it
-/// does not read as something that we say.
+/// The name of a server. A name that is not a plain word is quoted and truncated, so that it cannot
+/// be mistaken for our text.
 fn server_name(name: &ServerName) -> String {
     let name = name.as_str();
     let plain = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.');
@@ -329,7 +331,7 @@ fn not_listed(out: &mut String, servers: &[ServerName]) {
     );
 }
 
-/// The text of a failure: what went wrong, why, and what to do about it.
+/// The text of a failure: error, causes and remedies.
 pub fn failure(failure: &Failure) -> String {
     let mut out = String::new();
     let chain = failure.chain();
@@ -341,7 +343,7 @@ pub fn failure(failure: &Failure) -> String {
     cut(out, budget::FAILURE.bytes)
 }
 
-/// A remedy in the words of the `mcp` tool.
+/// A remedy in terms of the `mcp` tool.
 #[expect(clippy::too_many_lines, reason = "a table, with a line for each remedy")]
 pub fn hint_line(hint: &Hint) -> String {
     match hint {
@@ -384,7 +386,7 @@ pub fn hint_line(hint: &Hint) -> String {
         Hint::Configure => "Ask the user to configure a server".to_owned(),
         Hint::Replace => "Ask the user whether to replace it".to_owned(),
         Hint::RetryAfter(wait) => format!("Try again in {}", duration(*wait)),
-        Hint::Stderr(lines) => format!("Its last words:\n  {}", lines.join("\n  ")),
+        Hint::Stderr(lines) => format!("Its stderr:\n  {}", lines.join("\n  ")),
         Hint::ReadLog(server) => format!("The log of `{server}` may say more"),
         Hint::Setting(name) => format!("The user can raise the setting `{name}`"),
         Hint::AskUser => "Ask the user; this host cannot ask for you".to_owned(),
@@ -421,7 +423,7 @@ pub fn hint_line(hint: &Hint) -> String {
             format!("Check that `{}` is installed and can be run", clean_line(command, LINE))
         }
         Hint::SplitCommand(program) => format!(
-            "Ask the user to leave `{}` alone in `command` and to put the arguments into `args`",
+            "Ask the user to keep only `{}` in `command` and to move the arguments to `args`",
             clean_line(program, LINE)
         ),
         Hint::MakeExecutable(path) => {
@@ -446,7 +448,7 @@ pub fn hint_line(hint: &Hint) -> String {
         Hint::Rename => "Ask the user to give it another name".to_owned(),
         Hint::MoveAway(path) => format!("Ask the user to move {} away", clean_line(path, LINE * 2)),
         Hint::MakePrivate(path) => {
-            format!("Ask the user to keep others out of {}", clean_line(path, LINE * 2))
+            format!("Ask the user to make {} private", clean_line(path, LINE * 2))
         }
         Hint::CheckOutcome => "It may have taken effect: check before you call it again".to_owned(),
     }

@@ -1,4 +1,4 @@
-//! Words that every rendered answer shares: counts, lists, sizes, and hostile text made harmless.
+//! Text functions for all rendered answers: counts, lists, sizes, and sanitizing of foreign text.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -79,17 +79,18 @@ pub fn duration(took: Duration) -> String {
     }
 }
 
-/// When something was, as [`duration`] says it.
+/// The age of an event, in the format of [`duration`].
 pub fn ago(since: Duration) -> String {
     if since.is_zero() { "just now".to_owned() } else { format!("{} ago", duration(since)) }
 }
 
-/// Foreign text as one harmless line of at most `max` characters, for a terminal, a log or metadata.
+/// Foreign text sanitized to one line of at most `max` characters, for terminals, logs and
+/// metadata.
 ///
-/// Runs of white space become one space, colours and invisible characters go, and what could move
-/// the cursor or reorder the line is shown as an escape.
+/// Runs of white space become one space, colours and invisible characters are removed, and
+/// characters that could move the cursor or reorder the line are shown as escapes.
 pub fn clean_line(text: &str, max: usize) -> Cow<'_, str> {
-    // Only printable ASCII is judged by bytes; it is nearly all that servers send.
+    // Fast path for printable ASCII, which is nearly all that servers send.
     let plain = text.len() <= max
         && text.bytes().all(|byte| (0x20..0x7f).contains(&byte))
         && !text.contains("  ")
@@ -129,7 +130,7 @@ pub fn clean_line(text: &str, max: usize) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// Foreign text with its lines and tabs, otherwise as harmless as [`clean_line`], in `max_bytes`.
+/// Foreign text sanitized like [`clean_line`], but with its lines and tabs, in `max_bytes`.
 pub fn clean_block(text: &str, max_bytes: usize) -> Cow<'_, str> {
     let plain = text.len() <= max_bytes
         && text.bytes().all(|byte| matches!(byte, b'\n' | b'\t' | 0x20..0x7f));
@@ -158,14 +159,14 @@ pub fn clean_block(text: &str, max_bytes: usize) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// Foreign text for someone who has to see each character of it: what a terminal would obey, hide or
-/// show as a blank is an escape. Quotes and backslashes stay as they are.
+/// Foreign text with every character visible: control characters, invisible ones and unusual blanks
+/// are escaped. Quotes and backslashes stay unchanged.
 pub fn visible(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
         match c {
             '"' | '\'' | '\\' => out.push(c),
-            // `\0` is as plain as its number.
+            // `escape_debug` writes this one as `\0`, which is clear.
             c if is_unseen(c) && c != '\0' => out.extend(c.escape_unicode()),
             c => out.extend(c.escape_debug()),
         }
@@ -173,11 +174,11 @@ pub fn visible(text: &str) -> String {
     out
 }
 
-/// JSON for someone who approves it: hidden characters, private use and unusual blanks are escapes.
+/// JSON for approval: hidden characters, private use and unusual blanks are escaped.
 ///
 /// Different JSON gives different text, because a backslash inside a JSON string is always doubled.
-/// Line breaks stay: outside of its strings, they are layout. Combining marks stay too, because
-/// `visible` makes arguments in Hindi or Thai illegible.
+/// Line breaks stay: they are layout, outside of strings. Combining marks stay too, because
+/// escaping them would make Hindi or Thai illegible.
 pub fn visible_json(json: &str) -> Cow<'_, str> {
     let is_escaped = |c: char| c != '\n' && (is_unseen(c) || is_private(c));
     if !json.contains(is_escaped) {
@@ -194,12 +195,12 @@ pub fn visible_json(json: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// Whether a character looks like nothing, or like a blank that it is not.
+/// Whether a character is invisible, or looks like a space.
 pub(crate) fn is_unseen(c: char) -> bool {
     is_hidden(c) || (c.is_whitespace() && c != ' ')
 }
 
-/// One character of foreign text, judged.
+/// How one character of foreign text is shown.
 #[derive(Clone, Copy)]
 enum Atom {
     /// `\n` or `\r\n`.
@@ -209,7 +210,7 @@ enum Atom {
 }
 
 impl Atom {
-    /// Returns how many characters were written.
+    /// Returns the number of characters that were written.
     fn push_to(self, out: &mut String) -> usize {
         match self {
             Atom::Newline => {
@@ -290,7 +291,7 @@ mod tests {
         check(duration(Duration::from_secs(200_000)), "2d");
     }
 
-    /// Threat T20: what a server may put into a name, a description or an error.
+    /// Threat T20: special characters that a server may put into a name, a description or an error.
     #[test]
     fn smuggled_characters_are_gone_or_visible() {
         let check = |text: &str, line: &str, block: &str| {
@@ -344,7 +345,7 @@ mod tests {
                 serde_json::to_string_pretty(&serde_json::json!({ &text: [&text] })).unwrap();
             let shown = visible_json(&json);
             assert!(!shown.contains(is_hidden), "{shown}");
-            // JSON itself escapes those below, as `\u001b` and `\b`.
+            // JSON itself escapes lower ones, as `\u001b` and `\b`.
             let escapes = some.iter().filter(|c| **c >= '\u{7f}').map(|c| c.escape_unicode());
             let escapes: String = escapes.flatten().collect();
             assert_eq!(shown.matches(&escapes).count(), 2, "{shown}");
@@ -365,7 +366,7 @@ mod tests {
         assert_eq!(clean_block("éééé", 6), "é…");
     }
 
-    /// Text of hidden characters, and of what an escape of one is written with.
+    /// Text of hidden characters, and of the characters in escapes of them.
     fn tricky_text() -> impl Strategy<Value = String> {
         let hidden = any::<char>().prop_filter("hidden", |c| is_hidden(*c));
         let common = prop::sample::select(vec!['\u{200b}', '\u{2060}', '\u{3164}', '\u{e0041}']);

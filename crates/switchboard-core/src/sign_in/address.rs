@@ -1,23 +1,24 @@
-//! Where requests on behalf of a server may go, whatever the documents of others say.
+//! The addresses to which requests on behalf of a server may go, whatever foreign documents name.
 
-// Addresses, without the sockets of `std`.
+// `core::net`, because `std::net` would bring sockets into this crate.
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use url::{Host, Url};
 
-/// What an address is for.
+/// The class of an IP address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Class {
     Public,
     Loopback,
-    /// Networks of homes, companies and providers.
+    /// Private networks, also of providers (RFC 1918, RFC 6598, unique local addresses).
     Private,
-    /// Nothing that a document may send us to: links, metadata services, groups, tunnels, examples,
-    /// and what nobody has been given yet.
+    /// Never a permitted target: link-local, cloud metadata services, multicast, tunnels,
+    /// documentation and unassigned ranges.
     Reserved,
 }
 
-/// The class of an address; one that stands for an address of version 4 has the class of that one.
+/// The class of an address; an IPv6 address that embeds an IPv4 address has the class of the
+/// latter.
 pub fn class_of(address: IpAddr) -> Class {
     match address {
         IpAddr::V4(address) => class_of_v4(address),
@@ -25,14 +26,14 @@ pub fn class_of(address: IpAddr) -> Class {
     }
 }
 
-/// The registry of special addresses (RFC 6890), and metadata services that lie outside of it.
+/// The registry of special-purpose addresses (RFC 6890), and metadata services outside of it.
 fn class_of_v4(address: Ipv4Addr) -> Class {
     match address.octets() {
         // The metadata services of Alibaba Cloud and Azure.
         [100, 100, 100, 200] | [168, 63, 129, 16] => Class::Reserved,
         [127, ..] => Class::Loopback,
         [10, ..] | [100, 64..=127, ..] | [172, 16..=31, ..] | [192, 168, ..] => Class::Private,
-        // This host, links, assignments of the IETF, examples, relays, benchmarks.
+        // "This host", link-local, IETF assignments, documentation, 6to4 relays, benchmarking.
         [0, ..]
         | [169, 254, ..]
         | [192, 0, 0 | 2, _]
@@ -40,17 +41,17 @@ fn class_of_v4(address: Ipv4Addr) -> Class {
         | [198, 18 | 19, ..]
         | [198, 51, 100, _]
         | [203, 0, 113, _] => Class::Reserved,
-        // Groups, the future, everybody.
+        // Multicast, reserved for future use, broadcast.
         [224..=255, ..] => Class::Reserved,
         _ => Class::Public,
     }
 }
 
-/// Only `2000::/3` has been given out; Teredo and its neighbours in `2001::/23` are taken out of it.
+/// Only `2000::/3` is assigned; Teredo and the other ranges in `2001::/23` are excluded.
 fn class_of_v6(address: Ipv6Addr) -> Class {
     match address.segments() {
         [0, 0, 0, 0, 0, 0, 0, 1] => Class::Loopback,
-        // Compatible (RFC 4291), mapped, NAT64 (RFC 6052), 6to4 (RFC 3056).
+        // IPv4-compatible (RFC 4291), IPv4-mapped, NAT64 (RFC 6052), 6to4 (RFC 3056).
         [0, 0, 0, 0, 0, 0 | 0xffff, high, low]
         | [0x64, 0xff9b, 0, 0, 0, 0, high, low]
         | [0x2002, high, low, ..] => {
@@ -67,15 +68,16 @@ fn class_of_v6(address: Ipv6Addr) -> Class {
     }
 }
 
-/// Where requests on behalf of one server may go.
+/// The addresses to which requests on behalf of one server may go.
 ///
-/// Loopback is within reach if the server's URL names it, private addresses if the URL has one, or
-/// for hosts that the user wrote, whose names may lead into their own network.
+/// Loopback is permitted if the server's URL names it. Private addresses are permitted if the URL
+/// has one, and for hosts that the user configured, whose names may resolve to the user's own
+/// network.
 #[derive(Clone, Debug)]
 pub struct Reach {
-    /// What can be said of the server's URL without looking its name up.
+    /// The class of the server's URL, without resolving its name.
     server: Class,
-    /// The hosts that the user wrote.
+    /// The hosts that the user configured.
     hosts: Vec<String>,
 }
 
@@ -91,20 +93,20 @@ impl Reach {
         Reach { server: class, hosts: Vec::new() }.and(server)
     }
 
-    /// The same with the host of an address that the user's own file names. It adds no loopback.
+    /// Adds the host of a URL in the user's own file. This does not permit loopback.
     #[must_use]
     pub fn and(mut self, named_by_the_user: &Url) -> Reach {
         self.hosts.extend(named_by_the_user.host_str().map(plain));
         self
     }
 
-    /// Whether this is one of the addresses that requests to `host` may go to. A name that stands for
-    /// one that is not must not be used at all: whoever gives good and bad ones means the bad.
+    /// Whether requests to `host` may go to this address. A name that resolves to any address that
+    /// is not permitted must not be used at all: mixed good and bad addresses indicate an attack.
     pub fn admits(&self, host: &str, address: IpAddr) -> bool {
         let host = plain(host);
         match class_of(address) {
             Class::Loopback => self.has_loopback(),
-            // RFC 6761, 6.3: such names are this machine, whoever answers for them.
+            // RFC 6761, 6.3: such names always mean this machine, regardless of DNS.
             Class::Public => !is_local(&host),
             Class::Private => {
                 !is_local(&host) && (self.server == Class::Private || self.hosts.contains(&host))
@@ -113,8 +115,8 @@ impl Reach {
         }
     }
 
-    /// Whether what the URL shows of its host is within reach. What a name stands for is seen only
-    /// when it is looked up.
+    /// Whether the literal host of a URL is permitted. The addresses of a name are checked only
+    /// when it is resolved.
     pub(super) fn admits_host(&self, host: &Host<&str>) -> bool {
         match host {
             Host::Ipv4(address) => self.admits(&host.to_string(), (*address).into()),
@@ -123,13 +125,13 @@ impl Reach {
         }
     }
 
-    /// Whether the server is on this machine, by its URL.
+    /// Whether the server's URL is on this machine.
     pub fn has_loopback(&self) -> bool {
         self.server == Class::Loopback
     }
 }
 
-/// Whether a host is this machine, by what its URL shows.
+/// Whether the literal host of a URL is this machine.
 pub(super) fn is_loopback(host: &Host<&str>) -> bool {
     match host {
         Host::Ipv4(address) => class_of((*address).into()) == Class::Loopback,
@@ -143,7 +145,7 @@ fn is_local(name: &str) -> bool {
     name == "localhost" || name.ends_with(".localhost")
 }
 
-/// The one spelling of a host.
+/// The canonical spelling of a host.
 fn plain(host: &str) -> String {
     let host =
         Host::parse(host).map_or_else(|_| host.to_ascii_lowercase(), |host| host.to_string());

@@ -1,4 +1,4 @@
-//! Judges what an authority sends the browser back with: whose answer it is, and what it says.
+//! Validates the OAuth callback: state, issuer, and code or error.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -8,29 +8,29 @@ use zeroize::Zeroizing;
 
 use crate::render::words::clean_line;
 
-/// What is longer is no answer; long codes are a few kilobytes.
+/// The maximum length of a callback; long codes are a few kilobytes.
 const LONGEST: usize = 16 * 1024;
 
-/// As much of a refusal as is shown.
+/// The maximum lengths of a shown error and its description.
 const LONGEST_ERROR: usize = 60;
 const LONGEST_DESCRIPTION: usize = 300;
 
-/// What an authorization was begun with, to judge what comes back.
+/// The values of an authorization request that its callback must match.
 pub struct Expected<'a> {
     pub state: &'a str,
     pub issuer: &'a str,
-    /// Whether the authority says of itself that it names itself in each answer (RFC 9207).
+    /// Whether the authorization server's metadata promises `iss` in each callback (RFC 9207).
     pub issuer_promised: bool,
 }
 
 impl fmt::Debug for Expected<'_> {
-    /// Whoever knows the state can answer in place of the authority.
+    /// Omits the state, with which a callback could be forged.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Expected").field("issuer", &self.issuer).finish_non_exhaustive()
     }
 }
 
-/// What is exchanged for a token, once. Shown to nobody, and wiped when it is no longer needed.
+/// An authorization code. It is never shown, and wiped from memory after use.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Code(Zeroizing<String>);
 
@@ -47,31 +47,31 @@ impl fmt::Debug for Code {
     }
 }
 
-/// Why what came back is no code.
+/// Why a callback has no valid code.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CallbackError {
-    /// It belongs to another sign-in, or to none: this one goes on.
-    #[error("this is not the answer to the sign-in that was begun")]
+    /// It belongs to another sign-in, or to none: this sign-in continues.
+    #[error("the callback does not match the sign-in in progress")]
     Stray,
-    #[error("the answer does not say which authority it is from, and this one promised to say it")]
+    #[error("the callback has no `iss`, which this authorization server always sends")]
     IssuerMissing,
-    /// Nothing else that it says is believed, nor shown.
-    #[error("the answer is from another authority than the one that was asked")]
+    /// Nothing else in it is used or shown.
+    #[error("the callback is from another authorization server")]
     IssuerOther,
-    #[error("the answer says `{parameter}` more than once")]
+    #[error("the callback contains `{parameter}` more than once")]
     Repeated { parameter: &'static str },
-    #[error("the authority refused: `{error}`{}", in_words(description.as_deref()))]
+    #[error("the authorization server refused: `{error}`{}", in_words(description.as_deref()))]
     Denied { error: String, description: Option<String> },
-    #[error("the answer has no code")]
+    #[error("the callback has no code")]
     NoCode,
-    /// Only of what was pasted.
-    #[error("a code alone does not say whom it is from: the whole address is needed")]
+    /// Only for pasted text.
+    #[error("a code alone does not show its issuer: paste the whole URL")]
     CodeAlone,
 }
 
 impl CallbackError {
-    /// Whether the right answer may still come, if it was a person who brought this one. Nothing of
-    /// it was used, so whatever was wrong with it harms nobody; a refusal is an answer, too.
+    /// Whether the right callback may still come, if this one was pasted by the user. Nothing of it
+    /// was used, so an error in it does no harm; but a refusal is final.
     pub fn leaves_it_open(&self) -> bool {
         match self {
             CallbackError::Denied { .. } => false,
@@ -89,20 +89,19 @@ fn in_words(description: Option<&str>) -> Cow<'static, str> {
     description.map_or(Cow::Borrowed(""), |text| format!(" ({text})").into())
 }
 
-/// The code in the query of a redirect.
+/// The code in the query of a callback.
 ///
-/// First it has to be the answer to what was asked (`state`), then to be from whom it was asked
-/// (RFC 9207); only then does it count what it says.
+/// The state must match first, then the issuer (RFC 9207); only then are the other parameters used.
 pub fn of_query(query: &str, expected: &Expected<'_>) -> Result<Code, CallbackError> {
     if query.len() > LONGEST {
         return Err(CallbackError::Stray);
     }
-    // Two states are as good as none.
+    // A repeated state is invalid.
     if only(query, "state").ok().flatten().as_deref() != Some(expected.state) {
         return Err(CallbackError::Stray);
     }
     match only(query, "iss")? {
-        // As it is written: two spellings of an address are two authorities.
+        // Compared as text: two spellings of a URL are two issuers.
         Some(issuer) if issuer != expected.issuer => return Err(CallbackError::IssuerOther),
         None if expected.issuer_promised => return Err(CallbackError::IssuerMissing),
         Some(_) | None => {}
@@ -120,11 +119,11 @@ pub fn of_query(query: &str, expected: &Expected<'_>) -> Result<Code, CallbackEr
     code.map(|code| Code(Zeroizing::new(code.into_owned()))).ok_or(CallbackError::NoCode)
 }
 
-/// The code in what a person pasted: the address that the browser was sent to, its query, or the
-/// code alone.
+/// The code in pasted text: the URL to which the browser was redirected, its query, or the code
+/// alone.
 ///
-/// A code alone says neither what it answers nor who gave it: the person vouches for the first, and
-/// nobody for the second, so an authority that names itself has to be pasted with its whole answer.
+/// A code alone has neither state nor issuer. The user who pastes it replaces the state check, but
+/// not the issuer check, so if the authorization server sends `iss`, the whole URL is required.
 pub fn of_pasted(text: &str, expected: &Expected<'_>) -> Result<Code, CallbackError> {
     let text = text.trim();
     let after_path = text.split_once('?').map_or(text, |(_, query)| query);
@@ -135,7 +134,7 @@ pub fn of_pasted(text: &str, expected: &Expected<'_>) -> Result<Code, CallbackEr
     if says(&["code", "error"]) {
         return of_query(query, expected);
     }
-    // Such as the address that was to be opened.
+    // Such as the authorization URL.
     if says(&["state", "iss"]) {
         return Err(CallbackError::NoCode);
     }
@@ -149,7 +148,7 @@ pub fn of_pasted(text: &str, expected: &Expected<'_>) -> Result<Code, CallbackEr
     }
 }
 
-/// The value of a parameter that may stand there once (RFC 6749, section 3.1).
+/// The value of a parameter that must not be repeated (RFC 6749, section 3.1).
 fn only<'q>(
     query: &'q str,
     parameter: &'static str,

@@ -1,29 +1,29 @@
-//! What a server says when it refuses a request: the `WWW-Authenticate` headers of its answer.
+//! Parses the `WWW-Authenticate` headers of a response with status 401 or 403.
 
 use super::scope;
 
-/// No server needs more to say what it wants.
+/// The maximum length of a header.
 const LONGEST: usize = 8 * 1024;
 
-/// What a server wants to be shown.
+/// The challenge of a server for a bearer token.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Challenge {
-    /// Where the server says that it describes itself.
+    /// The URL of the protected resource metadata.
     pub resource_metadata: Option<String>,
-    /// What a token would have to allow.
+    /// The scopes that a token needs.
     pub scopes: Vec<String>,
     pub error: Option<String>,
 }
 
 impl Challenge {
-    /// The token is good for other things, but not for this one.
+    /// Whether the token is valid but has insufficient scope.
     pub fn wants_more_scope(&self) -> bool {
         self.error.as_deref() == Some("insufficient_scope")
     }
 }
 
-/// The challenge for bearer tokens among all headers: the first that says where to look, or else
-/// the first. What makes no sense ends its header, and is no reason to fail.
+/// The bearer challenge among all headers: the first with `resource_metadata`, or else the first. A
+/// syntax error ends the parsing of its header without an error.
 pub fn bearer<'a>(headers: impl IntoIterator<Item = &'a str>) -> Challenge {
     let all: Vec<Challenge> = headers
         .into_iter()
@@ -39,7 +39,7 @@ pub fn bearer<'a>(headers: impl IntoIterator<Item = &'a str>) -> Challenge {
 fn of(parameters: Vec<(&str, String)>) -> Challenge {
     let mut challenge = Challenge::default();
     for (name, value) in parameters {
-        // The first one counts: a second one is somebody's addition.
+        // The first value is used: a second one may have been injected.
         match name.to_ascii_lowercase().as_str() {
             "resource_metadata" if challenge.resource_metadata.is_none() => {
                 challenge.resource_metadata = Some(value);
@@ -55,7 +55,7 @@ fn of(parameters: Vec<(&str, String)>) -> Challenge {
 /// A scheme and its parameters.
 type Scheme<'a> = (&'a str, Vec<(&'a str, String)>);
 
-/// The challenges of one header. Commas stand between challenges and between the parameters of one,
+/// The challenges of one header. Commas separate both challenges and the parameters of a challenge,
 /// so a word is a scheme unless `=` and a value follow it.
 fn challenges(header: &str) -> Vec<Scheme<'_>> {
     let mut found: Vec<Scheme<'_>> = Vec::new();
@@ -73,12 +73,12 @@ fn challenges(header: &str) -> Vec<Scheme<'_>> {
                 parameters.push((word, value));
                 after
             }
-            // The word is of the kind that a scheme other than ours puts in place of parameters.
+            // A token68 value, which other schemes use instead of parameters.
             (Some(Value::None), Some(_)) => match after.find(',') {
                 Some(comma) => after.get(comma..).unwrap_or_default(),
                 None => return found,
             },
-            // A parameter of no scheme, or a quotation without end.
+            // A parameter without a scheme, or an unclosed quote.
             (Some(Value::Is(..) | Value::None), None) | (Some(Value::Broken), _) => return found,
         };
     }
@@ -89,14 +89,14 @@ fn word(text: &str) -> Option<(&str, &str)> {
     (end > 0).then(|| text.split_at(end))
 }
 
-/// `/` is for the words that some schemes have in place of parameters.
+/// `/` is for token68 values, which some schemes use instead of parameters.
 fn is_token(c: char) -> bool {
     c.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~/".contains(c)
 }
 
 enum Value<'a> {
     Is(String, &'a str),
-    /// Nothing is there.
+    /// There is no value.
     None,
     Broken,
 }

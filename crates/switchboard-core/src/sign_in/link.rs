@@ -1,4 +1,5 @@
-//! Which addresses of others may be opened in a browser, and which may be sent requests.
+//! Validates URLs from servers and authorization servers, before a browser opens them or requests
+//! are sent to them.
 
 use std::fmt;
 
@@ -7,13 +8,13 @@ use url::Url;
 use super::address::{Reach, is_loopback};
 use crate::render::words::{clean_line, visible};
 
-/// The longest address that is taken.
+/// The maximum length of a URL.
 pub const LONGEST: usize = 8 * 1024;
 
-/// How much of a foreign text a message shows.
+/// The maximum length of foreign text in a message.
 const SHOWN: usize = 100;
 
-/// An address that may be opened in a browser.
+/// A URL that may be opened in a browser.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Link(String);
 
@@ -33,7 +34,7 @@ impl fmt::Display for Link {
     }
 }
 
-/// An address that an authority names for requests of ours.
+/// An endpoint of an authorization server.
 pub fn endpoint(text: &str, reach: &Reach) -> Result<Url, BadLink> {
     let url = parse(text, reach)?;
     if url.fragment().is_some() {
@@ -42,43 +43,43 @@ pub fn endpoint(text: &str, reach: &Reach) -> Result<Url, BadLink> {
     Ok(url)
 }
 
-/// What is wrong with an address of others. The text is bounded, and harmless in a terminal.
+/// Why a URL is refused. The text is bounded and safe for a terminal.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadLink {
-    #[error("the address is longer than {} KiB", LONGEST / 1024)]
+    #[error("the URL is longer than {} KiB", LONGEST / 1024)]
     TooLong,
-    /// As it is shown.
-    #[error("the address has a `{character}`, which has no place in one")]
+    /// Escaped for display.
+    #[error("the URL contains `{character}`, which is not allowed")]
     Character { character: String },
-    #[error("`{text}` is not an address")]
+    #[error("`{text}` is not a valid URL")]
     NotAnAddress { text: String },
-    #[error("`{scheme}:` is not a way to sign in, only `https:` is")]
+    #[error("`{scheme}:` URLs are not allowed for sign-in, only `https:`")]
     Scheme { scheme: String },
-    #[error("`{host}` would be spoken to without encryption")]
+    #[error("the connection to `{host}` would not be encrypted")]
     Unencrypted { host: String },
-    #[error("the address holds a user name or a password for `{host}`")]
+    #[error("the URL contains a user name or a password for `{host}`")]
     UserInfo { host: String },
     #[error("`{host}` is an internal or reserved address")]
     Internal { host: String },
-    #[error("the address has a fragment")]
+    #[error("the URL has a fragment")]
     Fragment,
 }
 
-/// What others wrote has to be an address as it stands: a reader that mends it, such as ours, and one
-/// that does not, such as a browser, would see two.
+/// Parses a foreign URL, which must be valid without repair: otherwise our parser and the browser
+/// could read different URLs.
 fn parse(text: &str, reach: &Reach) -> Result<Url, BadLink> {
     bounded(text)?;
     let not_an_address = || BadLink::NotAnAddress { text: shown(text) };
     let url = Url::parse(text).map_err(|_| not_an_address())?;
     admissible(&url, reach)?;
-    harmless(text)?;
-    // What was escaped in a host is not any more.
-    harmless(url.as_str())?;
+    refuse_shell_characters(text)?;
+    // Parsing decodes escapes in the host.
+    refuse_shell_characters(url.as_str())?;
     is_as_written(text, &url).then_some(url).ok_or_else(not_an_address)
 }
 
-/// Whether the host stands where a host stands, in the spelling in which it was read; addresses of
-/// version 6 have many.
+/// Whether the text contains the host in its parsed spelling. IPv6 addresses have many spellings
+/// and are exempt.
 fn is_as_written(text: &str, url: &Url) -> bool {
     let authority = text.split_once("://").map(|(_, rest)| rest).unwrap_or_default();
     let authority = authority.split(['/', '?', '#']).next().unwrap_or_default();
@@ -89,7 +90,7 @@ fn is_as_written(text: &str, url: &Url) -> bool {
     url.host_str().is_some_and(|read| read.eq_ignore_ascii_case(host))
 }
 
-/// What holds for every address that we open or send something to, wherever it comes from.
+/// The checks for every URL that we open or send requests to, regardless of its origin.
 pub fn admissible(url: &Url, reach: &Reach) -> Result<(), BadLink> {
     let host = match (url.scheme(), url.host()) {
         ("http" | "https", Some(host)) => host,
@@ -109,8 +110,8 @@ pub fn admissible(url: &Url, reach: &Reach) -> Result<(), BadLink> {
     Ok(())
 }
 
-/// Not too long, and only of the characters that RFC 3986 has: no blank, quote, backslash or control
-/// character, nothing beyond ASCII.
+/// Checks the length, and that only characters of RFC 3986 are used: no blank, quote, backslash,
+/// control or non-ASCII character.
 fn bounded(text: &str) -> Result<(), BadLink> {
     if text.len() > LONGEST {
         return Err(BadLink::TooLong);
@@ -118,8 +119,8 @@ fn bounded(text: &str) -> Result<(), BadLink> {
     only_of(text, |c| c.is_ascii_alphanumeric() || "-._~:/?#[]@!$&'()*+,;=%".contains(c))
 }
 
-/// Without what RFC 3986 has and a shell reads more into. No authority needs it.
-fn harmless(text: &str) -> Result<(), BadLink> {
+/// Refuses characters of RFC 3986 that are special in a shell. No authorization server needs them.
+fn refuse_shell_characters(text: &str) -> Result<(), BadLink> {
     only_of(text, |c| !"!$'();".contains(c))
 }
 

@@ -1,5 +1,5 @@
-//! What servers and authorities publish about themselves (RFC 9728, RFC 8414, OpenID Connect
-//! Discovery), as far as a sign-in needs it, and where they publish it.
+//! Locates and parses the metadata of servers and authorization servers (RFC 9728, RFC 8414, OpenID
+//! Connect Discovery).
 
 use serde_json::{Map, Value};
 use url::Url;
@@ -9,29 +9,29 @@ use super::link::{self, BadLink};
 use super::scope;
 use crate::render::words::clean_line;
 
-/// No document has a use for more.
+/// The maximum nesting of a document.
 const DEEPEST: usize = 16;
 
-/// As much of a foreign text as a message has.
+/// The maximum length of foreign text in a message.
 const SHOWN: usize = 100;
 
-/// Authorities of one server that are looked at.
+/// The maximum number of authorization servers of one server that are used.
 const MOST_AUTHORITIES: usize = 4;
 
-/// What a server publishes: for what tokens are, and who gives them.
+/// Protected resource metadata: the audience of tokens, and their issuers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Resource {
-    /// As it is written, for requests name it byte for byte.
+    /// As written, because requests must repeat it byte for byte.
     pub resource: String,
-    /// The issuers, as they are written.
+    /// The issuers of the authorization servers, as written.
     pub authorities: Vec<String>,
     pub scopes: Vec<String>,
 }
 
-/// What an authority publishes. All addresses have been checked.
+/// Authorization server metadata. All URLs have been checked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Authority {
-    /// As it is written, for answers name it byte for byte.
+    /// As written, because callbacks repeat it byte for byte.
     pub issuer: String,
     pub authorization: Option<Url>,
     pub token: Url,
@@ -39,23 +39,23 @@ pub struct Authority {
     pub device: Option<Url>,
     pub revocation: Option<Url>,
     pub scopes: Vec<String>,
-    /// How clients say who they are; `None` if nothing is said about it.
+    /// The client authentication methods; `None` if they are not published.
     pub methods: Option<Vec<String>>,
-    /// Whether a client may be known by the address of a document about it.
+    /// Whether client ID metadata documents are supported.
     pub client_documents: bool,
-    /// Whether each answer says which authority gave it (RFC 9207).
+    /// Whether each callback has `iss` (RFC 9207).
     pub issuer_promised: bool,
     pub proof: Proof,
 }
 
-/// Whether an intercepted code is of use to nobody (PKCE with S256).
+/// Whether PKCE with S256 is supported, which makes an intercepted code useless.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Proof {
     Offered,
     NotOffered,
 }
 
-/// Why a document is of no use. What others wrote is bounded here, and harmless in a terminal.
+/// Why a document is refused. Foreign text in it is bounded and safe for a terminal.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadDocument {
     #[error("it is not a JSON object")]
@@ -64,11 +64,11 @@ pub enum BadDocument {
     TooDeep,
     #[error("it has no `{0}`")]
     Missing(&'static str),
-    #[error("its `{0}` is not of the type that it must have")]
+    #[error("its `{0}` has the wrong type")]
     WrongType(&'static str),
-    #[error("it is about `{found}`, which is not this server")]
+    #[error("its `resource` is `{found}`, which is not this server")]
     OtherResource { found: String },
-    #[error("it is of `{found}`, not of `{expected}`")]
+    #[error("its `issuer` is `{found}`, expected `{expected}`")]
     OtherIssuer { found: String, expected: String },
     #[error("its `{field}` cannot be used")]
     Link {
@@ -78,18 +78,18 @@ pub enum BadDocument {
     },
 }
 
-/// Whose document it has to be.
+/// The issuer that a document must have.
 #[derive(Clone, Copy, Debug)]
 pub enum Issuer<'a> {
-    /// Of this one, which led to the document.
+    /// This issuer, from which the document's URL was derived.
     Is(&'a str),
-    /// The user named the document, or said that the issuer is not to be checked: it is taken from
-    /// there, or else is this one.
+    /// Not checked, because the user configured the document's URL or disabled the check: the
+    /// issuer in the document, or else this one.
     Assumed(&'a str),
 }
 
 impl Resource {
-    /// Where the server may describe itself, the likeliest place first.
+    /// The possible URLs of the document, the likeliest first.
     pub fn locations(server: &Url) -> Vec<Url> {
         let path = server.path().trim_end_matches('/');
         let mut locations =
@@ -101,7 +101,7 @@ impl Resource {
         locations
     }
 
-    /// Reads what was found; it has to be about this server.
+    /// Parses the document, which must be for this server.
     pub fn read(body: &[u8], server: &Url) -> Result<Resource, BadDocument> {
         let document = Document::read(body)?;
         let resource = document.text("resource")?.ok_or(BadDocument::Missing("resource"))?;
@@ -120,7 +120,7 @@ impl Resource {
     }
 }
 
-/// Whether a resource is the server, or the part of its site that the server lies in.
+/// Whether a resource is the server's URL or a parent path on the same origin.
 fn covers(resource: &Url, server: &Url) -> bool {
     let within = |whole: &str, part: &str| {
         let rest = part.strip_prefix(whole.trim_end_matches('/'));
@@ -131,7 +131,7 @@ fn covers(resource: &Url, server: &Url) -> bool {
 }
 
 impl Authority {
-    /// Where an issuer may describe itself, in the order of the specification.
+    /// The possible URLs of the document, in the order of the specification.
     pub fn locations(issuer: &Url) -> Vec<Url> {
         let path = issuer.path().trim_end_matches('/');
         let mut paths = vec![
@@ -144,7 +144,7 @@ impl Authority {
         paths.iter().map(|path| at(issuer, path)).collect()
     }
 
-    /// What servers of revision 2025-03-26 have where nothing is published.
+    /// The default endpoints of servers of revision 2025-03-26 that publish no metadata.
     pub fn assumed(server: &Url) -> Authority {
         Authority {
             issuer: server.origin().ascii_serialization(),
@@ -161,7 +161,7 @@ impl Authority {
         }
     }
 
-    /// Reads what was found; no address in it leads where it must not.
+    /// Parses the document and checks the addresses of all URLs in it.
     pub fn read(body: &[u8], issuer: Issuer<'_>, reach: &Reach) -> Result<Authority, BadDocument> {
         let document = Document::read(body)?;
         let issuer = document.issuer(issuer)?;
@@ -187,7 +187,7 @@ impl Authority {
     }
 }
 
-/// The same site with another path.
+/// The same origin with another path.
 fn at(site: &Url, path: &str) -> Url {
     let mut url = site.clone();
     url.set_query(None);
@@ -196,7 +196,7 @@ fn at(site: &Url, path: &str) -> Url {
     url
 }
 
-/// A document of others.
+/// A foreign JSON document.
 struct Document(Map<String, Value>);
 
 impl Document {
@@ -210,7 +210,7 @@ impl Document {
         }
     }
 
-    /// Authorities write `null` for what they do not have.
+    /// Treats `null` as missing, because authorization servers write it for missing fields.
     fn field(&self, name: &'static str) -> Option<&Value> {
         self.0.get(name).filter(|value| !value.is_null())
     }
@@ -242,7 +242,7 @@ impl Document {
         }
     }
 
-    /// Where requests of ours go, or the user's browser; neither has a fragment (RFC 6749, 3.1 and 3.2).
+    /// The URL of an endpoint, which must not have a fragment (RFC 6749, 3.1 and 3.2).
     fn address(&self, field: &'static str, reach: &Reach) -> Result<Option<Url>, BadDocument> {
         let Some(text) = self.text(field)? else { return Ok(None) };
         link::endpoint(&text, reach).map(Some).map_err(|cause| BadDocument::Link { field, cause })
@@ -262,15 +262,14 @@ impl Document {
     }
 }
 
-/// The same text. Nothing is put in order but the slash that makes a path of none, which some write.
+/// Compares issuers as text. Only a trailing slash as the whole path is ignored, which some add.
 fn is_same(one: &str, other: &str) -> bool {
     let bare = |issuer: &str| issuer.strip_suffix('/').unwrap_or(issuer).to_owned();
     let is_root = |issuer: &str| Url::parse(issuer).is_ok_and(|url| url.path() == "/");
     one == other || (is_root(one) && bare(one) == bare(other))
 }
 
-/// Whether brackets lie in each other more deeply than they may. Looks at bytes, before anything is
-/// built from them.
+/// Whether brackets nest too deep. Scans bytes, before the document is parsed.
 fn is_deep(body: &[u8]) -> bool {
     let (mut depth, mut in_text, mut escaped) = (0_usize, false, false);
     for byte in body {

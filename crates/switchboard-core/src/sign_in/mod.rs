@@ -1,7 +1,8 @@
-//! Signing in to servers at a URL: what servers and authorities say is judged here, as values.
+//! OAuth sign-in to servers at a URL: validates the documents and responses of servers and
+//! authorization servers, as values.
 //!
-//! In reading order: where requests may go, what a server wants, who guards it, what is asked for,
-//! where the answer arrives and what it says, and how long what is given lasts.
+//! In reading order: permitted addresses, URLs from others, the server's challenge, metadata,
+//! scopes, the redirect URI, the callback, and token lifetimes.
 
 pub mod address;
 pub mod link;

@@ -1,41 +1,41 @@
-//! Where an authority is told to send the browser back to: a listener of ours, or a page elsewhere.
+//! The redirect URI: a loopback listener of ours, or a page elsewhere.
 
 use url::Url;
 
 use crate::render::words::clean_line;
 
-/// Stands for a port that is chosen when the listener is bound.
+/// Placeholder for a port that is chosen when the listener is bound.
 const PLACEHOLDER: &str = "{port}";
 
 const HOSTS: [&str; 2] = ["127.0.0.1", "localhost"];
 
-/// Where the answer of an authority arrives.
+/// The destination of the callback.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Return {
-    /// At a listener on this machine.
+    /// A listener on this machine.
     Here(Redirect),
-    /// At this page, whose address the user pastes.
+    /// This page, whose URL the user pastes.
     Elsewhere(String),
 }
 
-/// The address of a listener on 127.0.0.1 that is not bound yet.
+/// The redirect URI of a listener on 127.0.0.1 that is not bound yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Redirect {
     host: &'static str,
     port: Option<u16>,
-    /// Path and query as they were written: an authority compares addresses as text.
+    /// Path and query as written, because authorization servers compare redirect URIs as text.
     rest: String,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadRedirect {
-    #[error("`{text}` is not an address that a browser can be sent back to")]
+    #[error("`{text}` is not a valid redirect URI")]
     NotAnAddress { text: String },
-    #[error("`{text}` names no port: write one, or `{PLACEHOLDER}` for any")]
+    #[error("`{text}` has no port: add one, or `{PLACEHOLDER}` for any")]
     NoPort { text: String },
-    #[error("`{text}` is not encrypted, so it has to be on `127.0.0.1` or `localhost`")]
+    #[error("`{text}` is not encrypted, so its host must be `127.0.0.1` or `localhost`")]
     Insecure { text: String },
-    #[error("`{text}` is written in another way by a browser: as `{written}`")]
+    #[error("`{text}` is not normalized: write `{written}`")]
     NotCanonical { text: String, written: String },
 }
 
@@ -47,12 +47,12 @@ impl Default for Redirect {
 }
 
 impl Redirect {
-    /// The port that has to be bound; `None` if any will do.
+    /// The port to bind; `None` for any.
     pub fn port(&self) -> Option<u16> {
         self.port
     }
 
-    /// The path that a browser asks for.
+    /// The path of the browser's request.
     pub fn path(&self) -> &str {
         match self.rest.split('?').next() {
             None | Some("") => "/",
@@ -60,14 +60,14 @@ impl Redirect {
         }
     }
 
-    /// The address once `port` is bound, to the letter as it was configured.
+    /// The redirect URI with the bound `port`, otherwise exactly as configured.
     pub fn uri(&self, port: u16) -> String {
         format!("http://{}:{port}{}", self.host, self.rest)
     }
 }
 
 impl Return {
-    /// Reads what a configuration says.
+    /// Parses the configured redirect URI.
     pub fn of(text: &str) -> Result<Return, BadRedirect> {
         let shown = || clean_line(text, 200).into_owned();
         let Some(after_scheme) = text.strip_prefix("http://") else {
@@ -86,7 +86,7 @@ impl Return {
             }
         };
         let redirect = Redirect { host, port, rest: rest.to_owned() };
-        // Some port that is not the one of the scheme, which a browser leaves out.
+        // A port other than the scheme's default, which browsers omit.
         let plain = redirect.uri(1);
         let url = Url::parse(&plain)
             .ok()
@@ -115,7 +115,7 @@ mod tests {
 
     use super::*;
 
-    /// What an address comes to: port, path, and the address with port 4000.
+    /// The parsed redirect URI: port, path, and the URI with port 4000.
     fn outcome(text: &str) -> String {
         match Return::of(text) {
             Ok(Return::Here(redirect)) => {
@@ -140,7 +140,7 @@ mod tests {
         check("https://localhost:3118/cb", "elsewhere https://localhost:3118/cb");
 
         let no_port = |text: &str| {
-            check(text, &format!("`{text}` names no port: write one, or `{{port}}` for any"));
+            check(text, &format!("`{text}` has no port: add one, or `{{port}}` for any"));
         };
         no_port("http://127.0.0.1/callback");
         no_port("http://127.0.0.1:/callback");
@@ -151,7 +151,7 @@ mod tests {
         no_port("http://127.0.0.1:3000@evil.example/cb");
 
         let insecure = |text: &str| {
-            let rule = "is not encrypted, so it has to be on `127.0.0.1` or `localhost`";
+            let rule = "is not encrypted, so its host must be `127.0.0.1` or `localhost`";
             check(text, &format!("`{text}` {rule}"));
         };
         insecure("http://example.com:3000/cb");
@@ -162,7 +162,7 @@ mod tests {
         insecure("http://localhost.evil.example:3000/cb");
 
         let not_an_address = |text: &str| {
-            check(text, &format!("`{text}` is not an address that a browser can be sent back to"));
+            check(text, &format!("`{text}` is not a valid redirect URI"));
         };
         not_an_address("http://localhost:3000/cb#x");
         not_an_address("cursor://callback");
@@ -173,8 +173,8 @@ mod tests {
 
         check(
             "http://localhost:3000/a/../b",
-            "`http://localhost:3000/a/../b` is written in another way by a browser: \
-             as `http://localhost:3000/b`",
+            "`http://localhost:3000/a/../b` is not normalized: \
+             write `http://localhost:3000/b`",
         );
     }
 

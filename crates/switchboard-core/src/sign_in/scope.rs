@@ -1,18 +1,18 @@
-//! What a token shall allow: which scopes are asked for.
+//! Selects the scopes to request at a sign-in.
 
-/// More are no request but an attack.
+/// Limits against hostile servers.
 const MOST: usize = 64;
 const LONGEST: usize = 256;
 
-/// Lets an authority give tokens that can be renewed while the user is away.
+/// Requests refresh tokens, which work while the user is absent.
 pub const OFFLINE: &str = "offline_access";
 
-/// The scopes of a text, each once; what can be none is left out.
+/// The distinct valid scopes of a text.
 pub fn read(text: &str) -> Vec<String> {
     of(text.split_ascii_whitespace())
 }
 
-/// The same for scopes that stand by themselves.
+/// The distinct valid scopes among separate words.
 pub fn of<'a>(words: impl IntoIterator<Item = &'a str>) -> Vec<String> {
     let mut scopes: Vec<String> = Vec::new();
     for word in words {
@@ -25,27 +25,27 @@ pub fn of<'a>(words: impl IntoIterator<Item = &'a str>) -> Vec<String> {
     scopes
 }
 
-/// Both, in order, each once.
+/// The distinct scopes of both lists, in order.
 pub fn union(first: &[String], second: &[String]) -> Vec<String> {
     of(first.iter().chain(second).map(String::as_str))
 }
 
-/// Who has a say in what is asked for.
+/// The sources of the requested scopes.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Wishes<'a> {
-    /// What the user's configuration says; it decides alone.
+    /// From the user's configuration; takes precedence over all others.
     pub configured: Option<&'a str>,
-    /// What the refused request would have needed.
+    /// From the challenge to the refused request.
     pub challenged: &'a [String],
-    /// What the server says that it knows.
+    /// From the server's metadata.
     pub described: &'a [String],
-    /// What was granted before, or asked for since by refusals.
+    /// Granted before, or required by challenges since.
     pub held: &'a [String],
-    /// What the authority says that it knows.
+    /// From the authorization server's metadata.
     pub authority: &'a [String],
 }
 
-/// What is asked for at a sign-in: nothing, if nobody says what.
+/// The scopes to request; empty if no source names any.
 pub fn wanted(wishes: Wishes<'_>) -> Vec<String> {
     let Wishes { configured, challenged, described, held, authority } = wishes;
     let asked = match configured {
@@ -54,7 +54,7 @@ pub fn wanted(wishes: Wishes<'_>) -> Vec<String> {
         None => of(challenged.iter().map(String::as_str)),
     };
     let mut wanted = union(held, &asked);
-    // Alone it would ask for nothing but that.
+    // Not alone: then the token would have this scope only.
     if configured.is_none() && !wanted.is_empty() && authority.iter().any(|scope| scope == OFFLINE)
     {
         wanted = union(&wanted, &[OFFLINE.to_owned()]);

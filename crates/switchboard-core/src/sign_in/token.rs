@@ -1,31 +1,32 @@
-//! How long a token is good for, and when another one is due.
+//! The lifetime of an access token, and when to refresh it.
 
 use std::time::Duration;
 
 use serde_json::Value;
 
-/// Nobody means more than that.
+/// Longer lifetimes are reduced to this.
 const LONGEST: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 
-/// A token is renewed this long before its end, or when a fifth of its life is left.
+/// A token is refreshed this long before it expires, or when a fifth of its lifetime is left.
 const AHEAD: Duration = Duration::from_secs(60);
 const SHARE: u32 = 5;
 
-/// A token that has just come is used, whatever was said about it: else one that is given without
-/// any life would be renewed for each request.
+/// A new token is used at least this long: otherwise one with lifetime zero would be refreshed for
+/// each request.
 const GRACE: Duration = Duration::from_secs(10);
 
-/// What `expires_in` says.
+/// The lifetime in `expires_in`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lifetime {
-    /// Used until it is refused.
+    /// The token is used until it is refused.
     Unknown,
-    /// Zero is an end, too.
+    /// May be zero.
     For(Duration),
 }
 
 impl Lifetime {
-    /// Reads what authorities write: numbers, also as text, also negative or without end.
+    /// Accepts all forms that authorization servers send: numbers, numeric strings, negative or
+    /// infinite values.
     pub fn read(expires_in: Option<&Value>) -> Lifetime {
         let seconds = match expires_in {
             Some(Value::Number(number)) => number.as_f64(),
@@ -50,17 +51,17 @@ impl Lifetime {
     }
 }
 
-/// Whether a token is to be used.
+/// Whether a token can be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Condition {
     Fresh,
-    /// It is still good, and another one is due.
+    /// Still valid, but due for a refresh.
     Ageing,
     Spent,
 }
 
-/// The condition of a token of this age; where a clock was set, nobody knows the age, and the
-/// server will tell.
+/// The condition of a token of this age. If the age is unknown because the clock was changed, the
+/// server decides.
 pub fn condition(lifetime: Lifetime, age: Option<Duration>) -> Condition {
     let (Lifetime::For(lifetime), Some(age)) = (lifetime, age) else { return Condition::Fresh };
     if age < GRACE {

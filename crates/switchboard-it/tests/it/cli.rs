@@ -254,7 +254,7 @@ async fn a_file_that_does_not_read_is_named_with_its_place_and_the_rest_goes_on(
     error: [HOME]/switchboard/mcp.json:3:13: unexpected close bracket
     error: no tool is named `demo_add`
 
-    hint: see every mistake with `switchboard config check`
+    hint: list all errors with `switchboard config check`
     "#);
 }
 
@@ -335,7 +335,7 @@ async fn a_server_of_the_project_is_not_started_before_it_is_trusted() {
     }
     for command in ["search reverse", "tools"] {
         let ran = installed.run(command.split(' ')).await;
-        let told = "1 server pending: theirs (`switchboard trust` shows what they want to run)";
+        let told = "1 server pending: theirs (`switchboard trust` shows what they run)";
         assert!(ran.stderr.contains(told), "{}", ran.stderr);
         let ran = installed.run(command.split(' ').chain(["--json"])).await;
         let answer: serde_json::Value = serde_json::from_str(&ran.stdout).unwrap();
@@ -387,7 +387,7 @@ async fn an_error_of_the_tool_and_one_of_the_server_are_told_apart() {
     --- stderr
     error: the server went away before it answered (exit code 70)
 
-    hint: its last words:
+    hint: end of its standard error:
       panic: out of ideas
       at fixture.rs:1
     hint: read its log with `switchboard logs demo`

@@ -352,7 +352,7 @@ async fn another_programs_file_stays_as_it_is() {
     --- stderr
     error: `shared` stands in `[HOME]/.config/mcp/mcp.json`, which belongs to another program
 
-    hint: turn it off with `switchboard disable shared`
+    hint: disable it with `switchboard disable shared`
     "#);
     desk.run(&["disable", "shared"]).await;
     insta::assert_snapshot!(desk.text(), @r#"

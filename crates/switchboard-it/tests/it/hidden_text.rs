@@ -390,7 +390,7 @@ async fn doctor_and_pins_tell_what_was_hidden() {
     let message = hidden[0]["message"].as_str().unwrap();
     let start = "hidden text in its instructions, 1 prompt, 2 tools and 2 resources: `obeyobey";
     assert!(message.starts_with(start), "{message}");
-    assert!(message.ends_with(" and 3 more; models do not get it"), "{message}");
+    assert!(message.ends_with(" and 3 more; models do not see it"), "{message}");
     let pins = installed.run(["pins"]).await;
     assert!(pins.stdout.contains("kit_odd (hidden text)\n  "), "{pins:?}");
     assert!(pins.stdout.contains("hidden: `obeyobey"), "{pins:?}");

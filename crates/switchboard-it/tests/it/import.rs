@@ -88,7 +88,7 @@ async fn the_names_of_hosts_are_written_once_and_their_servers_are_there() {
     let (code, _, stderr) = hosts.run(&["import", "--yes"]).await;
     assert_eq!(code, Some(0), "{stderr}");
     insta::assert_snapshot!(stderr, @r#"
-    warning: [HOME]/.config/Code/User/mcp.json:11:35: `servers.perplexity.env` asks for `${input:perplexity-key}`, which only VS Code can fill in: this server is left out
+    warning: [HOME]/.config/Code/User/mcp.json:11:35: `servers.perplexity.env` uses `${input:perplexity-key}`, which only VS Code can expand: this server is ignored
     [HOME]/switchboard/mcp.json
     @@ -1,4 +1,4 @@
      // Mine.
@@ -159,7 +159,7 @@ async fn a_launcher_that_starts_another_package_is_a_conflict() {
     insta::assert_snapshot!(ran.transcript(installed.home()), @r"
     exit 0
     --- stdout
-    warning: [HOME]/switchboard/mcp.json:1:19: server `notes` takes its `env` from [HOME]/.cursor/mcp.json:2, where it has other arguments: give it one of its own here
+    warning: [HOME]/switchboard/mcp.json:1:19: server `notes` inherits its `env` from [HOME]/.cursor/mcp.json:2, where it has other arguments: set `env` here too
     --- stderr
     checked 2 files with 1 server: 1 problem
     ");

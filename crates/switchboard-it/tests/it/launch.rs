@@ -265,7 +265,7 @@ async fn an_installation_that_fails_says_so_with_the_launchers_last_words() {
       caused by: `npx` did not install the server, after [TIME]
       caused by: it failed (exit code 1)
 
-    hint: its last words:
+    hint: end of its standard error:
       npm error 404 no such package
     hint: read its log with `switchboard logs it`
     ");
@@ -341,13 +341,13 @@ async fn the_doctor_says_what_becomes_of_a_launcher() {
         ran.stdout.replace(&*user.installed.home().to_string_lossy(), "~")
     };
     insta::assert_snapshot!(examine().await, @"
-    note: it: `npx` installs it, or says where it is, at the next start
+    note: it: `npx` installs or locates it at the next start
       hint: connect it with `switchboard connect it`
     ");
     install(&user);
     insta::assert_snapshot!(examine().await, @"note: it: `npx` is not needed: `~/.npm/_npx/fb7daafb37d21221/node_modules/server/dist/cli.js` runs instead of it");
     user.configure(&json!({ "command": "npx", "args": ["--quiet", "server"] }));
-    insta::assert_snapshot!(examine().await, @"note: it: `npx` starts it and stays");
+    insta::assert_snapshot!(examine().await, @"note: it: `npx` starts it and keeps running");
     assert_eq!(user.ledger(), "", "nothing was started");
 }
 

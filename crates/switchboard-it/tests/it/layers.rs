@@ -23,7 +23,7 @@ async fn nine_hosts_and_our_own_files_make_one_configuration() {
     assert_eq!(code, Some(0), "{stderr}");
     insta::assert_snapshot!("nine_hosts", stdout);
     insta::assert_snapshot!(stderr, @r#"
-    warning: [HOME]/.config/Code/User/mcp.json:11:35: `servers.perplexity.env` asks for `${input:perplexity-key}`, which only VS Code can fill in: this server is left out
+    warning: [HOME]/.config/Code/User/mcp.json:11:35: `servers.perplexity.env` uses `${input:perplexity-key}`, which only VS Code can expand: this server is ignored
     error: [HOME]/project/.switchboard/mcp.json:1:87: `mcpServers.greedy.inheritEnv` is not allowed in a project file
     error: [HOME]/project/.switchboard/mcp.json:1:143: `settings.approve` is not allowed in a project file
     "#);
@@ -138,7 +138,7 @@ async fn check_looks_at_every_file_and_a_forbidden_key_is_wrong_usage() {
     let (code, stdout, stderr) = fixture.run(&["config", "check"]).await;
     assert_eq!(code, Some(2));
     insta::assert_snapshot!(format!("{stdout}{stderr}"), @r#"
-    warning: [HOME]/.config/Code/User/mcp.json:11:35: `servers.perplexity.env` asks for `${input:perplexity-key}`, which only VS Code can fill in: this server is left out
+    warning: [HOME]/.config/Code/User/mcp.json:11:35: `servers.perplexity.env` uses `${input:perplexity-key}`, which only VS Code can expand: this server is ignored
     error: [HOME]/project/.switchboard/mcp.json:1:87: `mcpServers.greedy.inheritEnv` is not allowed in a project file
     error: [HOME]/project/.switchboard/mcp.json:1:143: `settings.approve` is not allowed in a project file
     checked 23 files with 36 servers: 3 problems

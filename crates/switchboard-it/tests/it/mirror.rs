@@ -198,7 +198,7 @@ async fn changed_definitions_are_marked_or_blocked_by_pins() {
             assert!(called.to_string().contains("tool_blocked"), "{called}");
         } else {
             let instructions = hello["instructions"].as_str().unwrap();
-            assert_eq!(instructions, "(these instructions changed since they were accepted)\nEVIL");
+            assert_eq!(instructions, "(these instructions changed since they were pinned)\nEVIL");
             assert_eq!(tools["result"]["tools"][0]["_meta"]["switchboard/pin"], "changed");
             assert_eq!(prompts["result"]["prompts"][0]["_meta"]["switchboard/pin"], "changed");
         }

@@ -207,7 +207,7 @@ async fn what_the_user_asks_is_answered_in_words_with_the_commands_of_pi() {
 
     tools {"server":"off"}
         -32603 the server `off` is disabled
-        hint: use it again with `/mcp enable off`
+        hint: enable it with `/mcp enable off`
 
     tools {"server":"note"}
         -32602 no server is named `note`
@@ -239,7 +239,7 @@ async fn what_the_user_asks_is_answered_in_words_with_the_commands_of_pi() {
 
     connect {"server":"off"}
         -32603 the server `off` is disabled
-        hint: use it again with `/mcp enable off`
+        hint: enable it with `/mcp enable off`
 
     connect {"server":"notes","again":"yes"}
         -32602 `params` is invalid: invalid type: string "yes", expected a boolean at line 1 column 31

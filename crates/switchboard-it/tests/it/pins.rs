@@ -531,7 +531,7 @@ async fn prompts_and_instructions_that_changed_are_marked_and_may_be_blocked() {
                 (false, outcome) => {
                     let marked = instructions_changed && pins != "off";
                     let text = outcome.as_ref().unwrap();
-                    assert_eq!(text.contains("changed since they were accepted"), marked, "{text}");
+                    assert_eq!(text.contains("changed since they were pinned"), marked, "{text}");
                 }
             }
             let expected = if prompt_changed && blocks { Err(Code::ToolBlocked) } else { Ok(()) };
@@ -539,7 +539,7 @@ async fn prompts_and_instructions_that_changed_are_marked_and_may_be_blocked() {
             let mut client = world.client(json!({})).await;
             let listed = client.ask("prompts/list", json!({})).await.to_string();
             let marked = prompt_changed && pins != "off";
-            assert_eq!(listed.contains("changed since it was accepted"), marked, "{listed}");
+            assert_eq!(listed.contains("changed since it was pinned"), marked, "{listed}");
             let accepted = world.gateway.accept_pins("demo", &[]).await.unwrap();
             let changed = usize::from(instructions_changed) + usize::from(prompt_changed);
             assert_eq!(accepted.drifts.len(), if pins == "off" { 0 } else { changed });

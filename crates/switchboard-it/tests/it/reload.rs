@@ -183,7 +183,7 @@ async fn what_is_saved_in_a_file_is_applied() {
 async fn a_file_that_does_not_read_keeps_its_last_good_version_and_holds_up_no_other() {
     let followed = Followed::start(&user(ONE));
     followed.write("switchboard/mcp.json", "{ \"mcpServers\":\n {");
-    let stale = "⚠ [HOME]/switchboard/mcp.json:2:2 does not read: its last good version holds";
+    let stale = "⚠ cannot parse [HOME]/switchboard/mcp.json:2:2: last good version in use";
     assert_eq!(followed.next().await, ["○ one (not connected)", stale]);
     followed.write(".mcp.json", r#"{ "mcpServers": { "theirs": { "command": "z" } } }"#);
     let pending = "⚠ theirs (pending: the user has to trust it)";
@@ -197,7 +197,7 @@ async fn what_does_not_count_in_a_file_that_reads_is_said() {
     let followed = Followed::start(&user(ONE));
     let broken = user(&format!("{ONE},\n \"bad\": {{ \"command\": 5 }}"));
     followed.write("switchboard/mcp.json", &broken);
-    let wrong = "⚠ [HOME]/switchboard/mcp.json:2:22 is wrong: what stands there does not count";
+    let wrong = "⚠ [HOME]/switchboard/mcp.json:2:22 is invalid and ignored";
     assert_eq!(followed.next().await, ["○ one (not connected)", wrong]);
     followed.write("switchboard/mcp.json", &user(&format!("{ONE}, {TWO}")));
     assert_eq!(followed.next().await, ["○ one (not connected)", "○ two (not connected)"]);
@@ -258,9 +258,9 @@ async fn serve_applies_what_is_saved_without_a_restart() {
     assert_eq!(client.mcp(json!({ "tool": "b_pid" })).await, pids[1].to_string());
     assert_eq!(client.ask("tools/list", json!({})).await["result"], card);
     save(&format!(r#""b": {}, "c": {}, "d": {{ "command": 5 }}"#, server(""), server("")));
-    status_with(&mut client, "is wrong: what stands there does not count").await;
+    status_with(&mut client, "is invalid and ignored").await;
     installed.write("switchboard/mcp.json", "{ half");
-    let status = status_with(&mut client, "last good version holds").await;
+    let status = status_with(&mut client, "last good version in use").await;
     assert!(status.contains(" b (") && status.contains(" c ("), "{status}");
     let ended = client.end().await;
     assert_eq!(ended.code, Some(0));

@@ -83,7 +83,7 @@ async fn nothing_is_run_for_a_question_that_connects_nothing() {
 async fn a_url_that_cannot_be_filled_in_fails_before_any_request() {
     for (url, expected) in [
         ("https://example.invalid/${NOT_THERE}", "the environment variable `NOT_THERE` is not set"),
-        ("https://${HOME}/", "`HOME` stands in the part of a URL that says where it leads"),
+        ("https://${HOME}/", "`HOME` is used in the scheme, user, host or port of a URL"),
     ] {
         let config = format!(r#"{{ "mcpServers": {{ "s": {{ "url": {url:?} }} }} }}"#);
         let ran = Installed::with(PROGRAMS, &config).run(["connect", "s"]).await;

@@ -183,7 +183,7 @@ async fn without_a_terminal_nothing_is_asked() {
     --- stderr
     error: `setup` is interactive and needs a terminal
 
-    hint: use what other hosts have with `switchboard import`, or add a server with `switchboard add`
+    hint: import servers of other hosts with `switchboard import`, or add a server with `switchboard add`
     ");
     let ran = machine.installed.run(["connect"]).await;
     insta::assert_snapshot!(ran.transcript(machine.installed.home()), @r"

@@ -191,9 +191,9 @@ async fn what_is_pasted_by_mistake_ends_nothing_and_the_right_address_does() {
     --- stderr
     To sign in to `tracker`, open this address:
     If the browser ends at a page that does not load, paste its address here
-    warning: the answer has no code (still waiting)
-    warning: a code alone does not say whom it is from: the whole address is needed (still waiting)
-    warning: this is not the answer to the sign-in that was begun (still waiting)
+    warning: the callback has no code (still waiting)
+    warning: a code alone does not show its issuer: paste the whole URL (still waiting)
+    warning: the callback does not match the sign-in in progress (still waiting)
     Signed in to tracker at [ISSUER]
       token   valid for 59m, refreshed automatically
       kept    in a file in `[HOME]/switchboard/state/tokens`, unencrypted; only you can read it
@@ -230,7 +230,7 @@ async fn whoever_is_refused_at_the_authority_is_not_signed_in() {
     To sign in to `tracker`, open this address:
     error: cannot sign in to the server `tracker`
       caused by: what came back ends the sign-in
-      caused by: the authority refused: `access_denied`
+      caused by: the authorization server refused: `access_denied`
 
     hint: sign in with `switchboard auth tracker`
     ");

@@ -90,7 +90,7 @@ async fn a_model_begins_a_sign_in_and_brings_the_answer() {
     assert_eq!(host.begin().await, url, "the pending sign-in was not reused");
     let back = redirect_of(&url).await.unwrap();
     let stray = host.complete(json!({ "redirectUrl": back.replace("state=", "state=x") })).await;
-    assert!(stray.contains("this is not the answer to the sign-in that was begun"), "{stray}");
+    assert!(stray.contains("the callback does not match the sign-in in progress"), "{stray}");
     let done = host.complete(json!({ "redirectUrl": back })).await;
     assert_eq!(done, "Signed in to `tracker`, for: read");
     assert_eq!(host.echo().await, "hello");

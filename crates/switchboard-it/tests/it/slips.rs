@@ -20,7 +20,7 @@ async fn entry_with_a_mistake_is_named_as_such() {
         let ran = installed.run(words).await;
         assert_eq!(ran.code, Some(2), "{}", ran.stderr);
         let said = "error: the entry of `g` is invalid and is not used\n\n\
-                    hint: see every mistake with `switchboard config check`\n";
+                    hint: list all errors with `switchboard config check`\n";
         assert!(ran.stderr.ends_with(said), "{}", ran.stderr);
     }
     let doctor = installed.run(["doctor", "g"]).await;
@@ -51,7 +51,7 @@ async fn keys_that_do_not_go_with_the_endpoint_warn() {
 #[tokio::test]
 async fn command_line_as_a_command_is_to_be_split() {
     let installed = installed(json!({ "mcpServers": { "n": { "command": "npx -y pkg" } } }));
-    let hint = "hint: leave `npx` alone in `command`, and put the arguments into `args`";
+    let hint = "hint: keep only `npx` in `command`, and move the arguments to `args`";
     let doctor = installed.run(["doctor"]).await;
     assert!(doctor.stdout.contains(hint), "{}", doctor.stdout);
     let connect = installed.run(["connect", "n"]).await;

@@ -1,8 +1,8 @@
-//! Where lines begin and end around a byte of a text.
+//! Line boundaries around a byte offset of a text.
 
 use std::ops::Range;
 
-/// A text whose offsets come from its own syntax tree.
+/// A text; all offsets come from its own syntax tree.
 #[derive(Clone, Copy)]
 pub(super) struct Lines<'t> {
     pub(super) text: &'t str,
@@ -17,36 +17,36 @@ impl<'t> Lines<'t> {
         self.slice(0..at).rfind('\n').map_or(0, |newline| newline + 1)
     }
 
-    /// The blanks with which the line of `at` begins.
+    /// The indentation of the line that contains `at`.
     pub(super) fn indent(self, at: usize) -> &'t str {
         let line = self.slice(self.start_of_line(at)..self.text.len());
         let blanks = line.len() - line.trim_start_matches(BLANKS).len();
         line.get(..blanks).unwrap_or_default()
     }
 
-    /// The same, if nothing else stands before `at` in its line.
+    /// The indentation before `at`, if only blanks precede it in its line.
     pub(super) fn own_line_indent(self, at: usize) -> Option<&'t str> {
         let before = self.slice(self.start_of_line(at)..at);
         before.trim_start_matches(BLANKS).is_empty().then_some(before)
     }
 
-    /// The first byte at or after `at` that is no blank.
+    /// The first non-blank byte at or after `at`.
     pub(super) fn skip_blanks(self, at: usize) -> usize {
         let rest = self.slice(at..self.text.len());
         at + rest.len() - rest.trim_start_matches(BLANKS).len()
     }
 
-    /// The byte after the last one before `at` that is no blank.
+    /// The byte after the last non-blank byte before `at`.
     pub(super) fn back_over_blanks(self, at: usize) -> usize {
         self.slice(0..at).trim_end_matches(BLANKS).len()
     }
 
-    /// The same for blanks and ends of lines.
+    /// The byte after the last one before `at` that is neither a blank nor a line end.
     pub(super) fn back_over_whitespace(self, at: usize) -> usize {
         self.slice(0..at).trim_end_matches(WHITESPACE).len()
     }
 
-    /// The lines of `range` with their ends, if nothing else stands on them.
+    /// `range` extended to whole lines with their ends, if these lines hold nothing else.
     pub(super) fn whole_lines(self, range: Range<usize>) -> Option<Range<usize>> {
         self.own_line_indent(range.start)?;
         let end = self.skip_blanks(range.end);
@@ -55,7 +55,7 @@ impl<'t> Lines<'t> {
         Some(self.start_of_line(range.start)..end + newline.len())
     }
 
-    /// Where something new can stand before `close`: after everything else and its line.
+    /// The offset at which to insert before `close`: after all other content and its line.
     pub(super) fn end_of_content(self, open: usize, close: usize) -> usize {
         let end = open + self.slice(open..close).trim_end_matches(WHITESPACE).len();
         let line_end = self.skip_blanks(end);

@@ -1,4 +1,4 @@
-//! New values in the manner of the text that they are put into.
+//! Prints new values in the style of the surrounding text.
 
 use serde_json::Value as Json;
 
@@ -9,8 +9,8 @@ pub(super) struct Layout<'t> {
 }
 
 impl Layout<'_> {
-    /// A member of each object on its own line, below a line that is indented by `indent`. An array
-    /// of plain values stays on one line.
+    /// Prints each object member on its own line, below a line that is indented by `indent`. An
+    /// array of scalars stays on one line.
     pub(super) fn on_lines(&self, value: &Json, indent: &str) -> String {
         let inner = format!("{indent}{}", self.unit);
         let (open, rows, close) = match value {

@@ -1,4 +1,4 @@
-//! Where a member goes into an object or an array, and what goes with it when it leaves.
+//! Inserting members into objects and arrays, and removing them with their commas and blank lines.
 
 use std::ops::Range;
 
@@ -29,7 +29,7 @@ impl Splices {
     }
 
     pub(super) fn apply(mut self, text: &str) -> String {
-        // Stable: what is put at one place stands in the order in which it was put.
+        // Stable: insertions at the same offset keep their order.
         self.0.sort_by_key(|(range, _)| range.start);
         let mut out = String::with_capacity(text.len());
         let mut done = 0;
@@ -47,9 +47,9 @@ impl Splices {
 pub(super) struct Container<'d> {
     lines: Lines<'d>,
     tokens: &'d [TokenAndRange<'d>],
-    /// After the opening bracket.
+    /// The offset after the opening bracket.
     open: usize,
-    /// The closing bracket.
+    /// The offset of the closing bracket.
     close: usize,
     children: Vec<Range<usize>>,
     kind: Kind,
@@ -83,7 +83,7 @@ impl<'d> Container<'d> {
         Self { lines, tokens, open, close, children, kind }
     }
 
-    /// Puts a member at the end, in the manner of the one before it.
+    /// Appends a member in the style of the one before it.
     pub(super) fn insert(
         &self,
         layout: &Layout<'_>,
@@ -153,7 +153,7 @@ impl<'d> Container<'d> {
         }
     }
 
-    /// Takes away every child that `leaves`. Comments stay, and so does each line that has one.
+    /// Removes every child for which `leaves` is true. Comments stay, with their lines.
     pub(super) fn remove(&self, leaves: impl Fn(usize) -> bool) -> Splices {
         let mut splices = Splices::default();
         let staying: Vec<usize> = (0..self.children.len()).filter(|at| !leaves(*at)).collect();
@@ -170,7 +170,7 @@ impl<'d> Container<'d> {
         for (index, child) in self.children.iter().enumerate() {
             let comma = self.comma_after(index);
             if !leaves(index) {
-                // What is now the last one has a comma if the last one had one.
+                // The new last child has a trailing comma only if the old one had it.
                 if last_to_stay == Some(index)
                     && index + 1 < self.children.len()
                     && !ends_with_comma
@@ -191,7 +191,7 @@ impl<'d> Container<'d> {
         splices
     }
 
-    /// The range of a child with the blanks that would be left over.
+    /// The range of a child with the adjacent blanks that would be left over.
     fn with_blanks(&self, index: usize, range: Range<usize>) -> Range<usize> {
         if let Some(lines) = self.lines.whole_lines(range.clone()) {
             return lines;
@@ -215,7 +215,7 @@ impl<'d> Container<'d> {
         between.filter(|token| token.token == Token::Comma).map(Ranged::start).next()
     }
 
-    /// Whether the token before `at` is a comment that needs the end of its line.
+    /// Whether the token before `at` is a line comment.
     fn is_line_comment_before(&self, at: usize) -> bool {
         let next = self.tokens.partition_point(|token| token.start() < at);
         let last = next.checked_sub(1).and_then(|last| self.tokens.get(last));

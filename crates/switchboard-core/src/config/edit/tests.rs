@@ -1,4 +1,4 @@
-//! Edits of real-looking files by example, and of any file by property.
+//! Edits of realistic files by example, and of generated files by property.
 
 mod properties;
 
@@ -30,7 +30,7 @@ fn with(at: &[&str], change: Change) -> Edit {
     Edit { at: at.iter().map(|key| (*key).to_owned()).collect(), change }
 }
 
-/// The lines that an edit takes away and puts in, and the proof that nothing else changed.
+/// The lines that an edit removes and adds; asserts that nothing else changed.
 fn diff(before: &str, edits: &[Edit]) -> String {
     let after = apply(before, edits).unwrap();
     let (old, new): (Vec<&str>, Vec<&str>) = (lines(before), lines(&after));

@@ -1,4 +1,4 @@
-//! Every form of a template, and what each expands to.
+//! Every form of a template, with its expansion.
 
 use proptest::prelude::*;
 
@@ -52,7 +52,7 @@ fn a_leading_tilde_is_the_home_directory() {
 #[test]
 fn editors_names_of_places_are_understood() {
     check("${workspaceFolder}/run.js --in=${userHome}/x", Ok("/p/run.js --in=/h/u/x"));
-    // Only the exact form: everything else is a variable of that name.
+    // Only the exact form is special: this is an environment variable of that name.
     check("${env:workspaceFolder}", Err("the environment variable `workspaceFolder` is not set"));
     let nowhere = Surroundings { project: None, ..WITH };
     let expanded = expand(&Template::new("${workspaceFolder}"), &nowhere);
@@ -70,8 +70,8 @@ fn a_url_takes_variables_after_its_host_only() {
     check("http://u@h/~/${X:-~}", Ok("http://u@h/~/~"));
     check("http://h/${NEST}", Ok("http://h/${A} ~ !x $env:A {env:A}"));
     check("http://h/${X}", Err("the environment variable `X` is not set"));
-    let in_origin = "`A` stands in the part of a URL that says where it leads, \
-                     and only what follows the host may come from a variable";
+    let in_origin = "`A` is used in the scheme, user, host or port of a URL; \
+    variables are allowed only after the host";
     for text in [
         "${A}",
         "${A}://h/",
@@ -82,7 +82,7 @@ fn a_url_takes_variables_after_its_host_only() {
         "https://u:${A}@h/",
         "https://{env:A}/",
         "https://$env:A/",
-        // Parsers of URLs skip empty hosts and take a backslash for a slash.
+        // URL parsers skip empty hosts and read a backslash as a slash.
         "https:///${A}",
         "https://\\/${A}",
         "https://\t/${A}",
@@ -134,7 +134,7 @@ proptest! {
             let with = Surroundings { variable: &variable, home: None, project: None };
             expand_url(&Template::new(format!("{origin}${{V}}")), &with)
         };
-        // What precedes the path is the same whatever the variable holds.
+        // The authority is the same for every value of the variable.
         let place = |url: &str| url.splitn(3, '/').nth(2).map(|rest| {
             rest.split(['/', '?', '#', '\\']).next().unwrap_or_default().to_owned()
         });

@@ -1,4 +1,4 @@
-//! Claude Code: the user's servers, those of one directory, and the ones switched off there.
+//! Claude Code: the user's servers, those of one directory, and those disabled there.
 
 use jsonc_parser::ast::Value;
 
@@ -28,7 +28,7 @@ pub(super) const ROW: Row = Row {
     },
 };
 
-/// `projects` has a section for each directory, which is nearer than the top level.
+/// `projects` has a section for each directory, which takes precedence over the top level.
 fn read(file: &mut HostFile<'_, '_>, root: &Value<'_>) {
     let project = file.project;
     let section = root

@@ -1,4 +1,4 @@
-//! Cline: `mcpServers`, with what to run under `transport`, or beside it in older files.
+//! Cline: `mcpServers`, with the endpoint under `transport`, or beside it in older files.
 
 use jsonc_parser::ast::Value;
 

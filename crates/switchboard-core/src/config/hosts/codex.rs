@@ -1,4 +1,4 @@
-//! Codex: tables `mcp_servers.NAME` of TOML, with keys of their own.
+//! Codex: TOML tables `mcp_servers.NAME`, with keys of their own.
 
 use jsonc_parser::ast::Value;
 
@@ -8,8 +8,8 @@ use super::{HostFile, Row};
 use crate::config::install::form::{Extra, Form, Grant, Needs, Off, Passing, Word};
 use crate::config::syntax::Syntax;
 
-/// In code mode, Codex shows a model the tools of these servers alone. Before 0.142 the table is a
-/// parse error of the whole file.
+/// In code mode, Codex shows the model only the tools of these servers. Before 0.142, this table
+/// made the whole file a parse error.
 const DIRECT_NAMESPACE: Grant = Grant {
     needs: Needs::Version([0, 142]),
     ..Grant::item(

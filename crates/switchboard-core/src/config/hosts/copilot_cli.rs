@@ -1,4 +1,4 @@
-//! Copilot CLI: `mcpServers`, each with the tools that it may use.
+//! Copilot CLI: `mcpServers`, each with a list of allowed tools.
 
 use jsonc_parser::ast::Value;
 
@@ -17,7 +17,7 @@ pub(super) const ROW: Row = Row {
         then: &[Extra {
             key: "tools",
             value: Word::Texts(&["*"]),
-            why: "Copilot CLI uses no tool of a server that it is not told to use",
+            why: "Copilot CLI uses only the tools that this key lists",
         }],
         ..Form::USUAL
     },

@@ -1,4 +1,4 @@
-//! Crush: `mcp`, where a shell fills in the values.
+//! Crush: `mcp`, whose values a shell expands.
 
 use jsonc_parser::ast::Value;
 

@@ -1,4 +1,4 @@
-//! One entry of a host while it is read: what its keys mean to us.
+//! Converts one entry of a host's file: maps its keys to our fields.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -16,27 +16,27 @@ use crate::config::reader::{MAX_ENTRIES, Member, Read, Reader};
 use crate::config::server::ServerEntry;
 use crate::config::values::{Template, TemplateMap, TransportType};
 
-/// What a key of a host's entry means.
+/// The meaning of a key in a host's entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Meaning {
-    /// Our field of that name, read as ours is.
+    /// Our field of that name, parsed like ours.
     Field(&'static str),
-    /// Texts by name, where a host may write numbers, too.
+    /// A map of strings, where some hosts also write numbers.
     Env,
     Headers,
-    /// A command alone, with its arguments in a list, or as an object with a `path`.
+    /// A command: a string, a list with its arguments, or an object with a `path`.
     Program,
-    /// The `type` in one of its many spellings.
+    /// The `type` in any spelling.
     Transport,
     /// A URL that implies a transport, unless a `type` is given.
     UrlOf(TransportType),
     /// `false` means disabled.
     Enabled,
-    /// Names of variables of ours that the server gets under the same name.
+    /// Names of our environment variables that are passed on to the server.
     PassedOn,
-    /// Headers whose values are in variables.
+    /// Headers whose values are in environment variables.
     HeadersFromVariables,
-    /// The variable that has the bearer token.
+    /// The environment variable that holds the bearer token.
     BearerVariable,
     StartSeconds,
     StartMilliseconds,
@@ -44,13 +44,13 @@ pub(super) enum Meaning {
     RequestMilliseconds,
     /// An object with the usual keys.
     Nested,
-    /// A file of variables, which we do not read.
+    /// A file of environment variables, which is unsupported.
     FileOfVariables,
-    /// For the host alone.
+    /// Has a meaning for the host only; ignored.
     Nothing,
 }
 
-/// What most hosts write.
+/// The keys of most hosts.
 pub(super) fn usual(key: &str) -> Meaning {
     match key {
         "command" => Meaning::Program,
@@ -67,17 +67,17 @@ pub(super) fn usual(key: &str) -> Meaning {
     }
 }
 
-/// What our own field takes; a host has other limits.
+/// The range of our own field; a host's value is clamped to it.
 const START: std::ops::RangeInclusive<Duration> = Duration::from_secs(1)..=Duration::from_secs(300);
 
 pub(super) struct Draft {
     entry: ServerEntry,
-    /// A `type` was given, and not only implied.
+    /// Whether a `type` was given explicitly.
     typed: bool,
 }
 
 impl Draft {
-    /// Reads what means something to us; `None` if that is wrong or only the host can fill it in.
+    /// Reads the supported keys; `None` if one is invalid or only the host can expand it.
     pub(super) fn read(
         file: &mut HostFile<'_, '_>,
         server: &Member<'_>,
@@ -89,7 +89,7 @@ impl Draft {
         let mut sound = true;
         for member in file.reader.members(&server.key, server.value).ok()? {
             let meaning = meaning(member.name);
-            // Some hosts write what is not set as null.
+            // Some hosts write unset keys as null.
             if meaning == Meaning::Nothing || matches!(member.value, Value::NullKeyword(_)) {
                 continue;
             }
@@ -100,7 +100,7 @@ impl Draft {
         sound.then_some(draft)
     }
 
-    /// `None` if it is no server that we could reach, or if it is ourselves.
+    /// `None` if the entry has no endpoint, or starts this gateway.
     pub(super) fn finish(self) -> Option<ServerEntry> {
         let entry = self.entry;
         let [command, url, _] = entry.endpoints();
@@ -117,7 +117,7 @@ impl Draft {
             Meaning::Program => self.program(reader, member)?,
             Meaning::Transport => {
                 self.entry.transport_type = transport(&string(reader, key, value)?);
-                // What a URL implied before is said here.
+                // An explicit `type` replaces the one that a URL implied.
                 self.entry.origins.remove("type");
                 self.typed = true;
             }
@@ -158,7 +158,7 @@ impl Draft {
         Ok(())
     }
 
-    /// Whatever was set and has no origin yet comes from here.
+    /// Records `at` as the origin of each field that was set and has none yet.
     fn note_origins(&mut self, means: Meaning, at: &Origin) {
         let keys: &[&'static str] = match means {
             Meaning::Field(_) | Meaning::Nested | Meaning::FileOfVariables | Meaning::Nothing => {
@@ -213,7 +213,7 @@ impl Draft {
     }
 
     fn url(&mut self, url: Template, implied: TransportType) {
-        // The newer of two transports is meant.
+        // Of two transports, the newer one takes precedence.
         if self.entry.url.is_some() && implied == TransportType::Sse {
             return;
         }
@@ -232,14 +232,14 @@ impl Draft {
     }
 }
 
-/// Adds pairs whose names are not there yet.
+/// Adds the pairs whose names are not in the map yet.
 fn add(map: &mut Option<TemplateMap>, pairs: Vec<(String, Template)>) {
     let map = map.get_or_insert_default();
     let mut known: HashSet<String> = map.names().map(str::to_owned).collect();
     map.0.extend(pairs.into_iter().filter(|(name, _)| known.insert(name.clone())));
 }
 
-/// Texts by name. Numbers and booleans are taken as written, null as not set.
+/// A map of strings. Numbers and booleans are taken as written, null as unset.
 fn texts(reader: &mut Reader<'_>, key: &str, value: &Value<'_>) -> Read<Vec<(String, Template)>> {
     let mut pairs = Vec::new();
     for member in reader.members(key, value)? {
@@ -273,7 +273,7 @@ fn passed_on(
         let named = element.as_object().and_then(|object| object.get("name"));
         let name = named.map_or(element, |property| &property.value);
         let name = string(reader, &format!("{key}[{index}]"), name)?;
-        // One that is not set is missed where it is needed.
+        // If the variable is not set, expansion reports it.
         let value = Template::new(format!("${{{name}}}"));
         pairs.push((name, value));
     }
@@ -289,7 +289,7 @@ fn transport(word: &str) -> Option<TransportType> {
         "streamablehttp" => Some(TransportType::StreamableHttp),
         "sse" => Some(TransportType::Sse),
         "ws" | "websocket" => Some(TransportType::WebSocket),
-        // Such as `remote`: the URL says the rest.
+        // Such as `remote`: the URL decides.
         _ => None,
     }
 }

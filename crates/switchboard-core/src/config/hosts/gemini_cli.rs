@@ -1,4 +1,4 @@
-//! Gemini CLI: `mcpServers`, where the key of the URL says the transport, and two lists of names.
+//! Gemini CLI: `mcpServers`, where the URL's key implies the transport, and two lists of names.
 
 use jsonc_parser::ast::Value;
 
@@ -9,7 +9,7 @@ use crate::config::install::form::{Extra, Form, Grant, Needs, Passing, Word};
 use crate::config::syntax::Syntax;
 use crate::config::values::TransportType;
 
-/// Only the servers that it names are used, if it is there.
+/// If this list exists, only the servers in it are used.
 pub(super) const ALLOWED: Grant = Grant {
     needs: Needs::Present,
     ..Grant::item(&["mcp", "allowed"], "switchboard", "only servers in this list are started")

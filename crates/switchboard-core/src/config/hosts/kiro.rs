@@ -1,4 +1,4 @@
-//! Kiro: `mcpServers`, with tools that are switched off.
+//! Kiro: `mcpServers`, with lists of disabled tools.
 
 use jsonc_parser::ast::Value;
 

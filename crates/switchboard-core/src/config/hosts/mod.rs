@@ -1,7 +1,7 @@
-//! Files of other hosts, read into the same entries as ours.
+//! Configuration files of other hosts, parsed into the same entries as ours.
 //!
-//! Each host has a module that knows where its servers stand and what its keys mean; what only the
-//! host itself needs is passed over without a word.
+//! Each host has a module that knows where its servers are and what its keys mean. Keys that only
+//! the host needs are ignored without a diagnostic.
 
 mod amp;
 mod claude_code;
@@ -42,7 +42,7 @@ use draft::{Draft, Meaning};
 use variables::Dialect;
 
 choice! {
-    /// A program whose configuration can be read, too.
+    /// A host whose configuration can be imported.
     pub enum Host {
         ClaudeCode = "claude-code",
         ClaudeDesktop = "claude-desktop",
@@ -85,7 +85,7 @@ impl Host {
         Host::Roo,
     ];
 
-    /// Its name as its makers write it.
+    /// The official spelling of its name.
     pub fn title(self) -> &'static str {
         self.row().title
     }
@@ -121,7 +121,7 @@ impl Host {
     }
 }
 
-/// What there is to know of a host's file.
+/// The properties of a host's file.
 struct Row {
     title: &'static str,
     syntax: Syntax,
@@ -129,8 +129,8 @@ struct Row {
     install: Form,
 }
 
-/// Reads one file of a host, as it holds in the directory `project`. Our own entry in it is passed
-/// over: a gateway that starts itself would never end.
+/// Reads one file of a host, as it applies in the directory `project`. Our own entry in it is
+/// ignored: a gateway that starts itself would recurse without end.
 pub fn parse(host: Host, text: &str, source: &Source, project: &str) -> ParsedFile {
     let limit = match source.tier {
         Tier::User => HOST_FILE_BYTES,
@@ -146,10 +146,10 @@ pub fn parse(host: Host, text: &str, source: &Source, project: &str) -> ParsedFi
     ParsedFile { servers, left_out, host: Some(host), diagnostics, ..ParsedFile::default() }
 }
 
-/// A host's file while it is read.
+/// The state of parsing one host's file.
 struct HostFile<'r, 't> {
     host: Host,
-    /// The absolute path of the directory that we work in.
+    /// The absolute path of the project directory.
     project: &'r str,
     reader: &'r mut Reader<'t>,
     servers: Vec<ParsedServer>,
@@ -157,7 +157,7 @@ struct HostFile<'r, 't> {
 }
 
 impl HostFile<'_, '_> {
-    /// Reads the servers under `key` of `root`, if it is there. A name that was read before stays.
+    /// Reads the servers under `key` of `root`, if it exists. Of duplicate names, the first stays.
     fn servers(
         &mut self,
         root: &Value<'_>,
@@ -178,7 +178,7 @@ impl HostFile<'_, '_> {
         }
     }
 
-    /// The same for an array of objects, each with a `name`.
+    /// Reads the servers of an array of objects, each with a `name`.
     fn listed(
         &mut self,
         root: &Value<'_>,
@@ -204,7 +204,7 @@ impl HostFile<'_, '_> {
         }
     }
 
-    /// Reads one server; false if there is no room for more.
+    /// Reads one server; false if the limit is reached.
     fn server(
         &mut self,
         (key, member): (&'static str, &Member<'_>),
@@ -234,7 +234,7 @@ impl HostFile<'_, '_> {
         true
     }
 
-    /// Marks the servers that are off as disabled, because of what stands at `origin`.
+    /// Disables the servers for which `is_off` is true, and records `origin` as the reason.
     fn disable(&mut self, origin: &Origin, is_off: impl Fn(&str) -> bool) {
         for server in self.servers.iter_mut().filter(|server| is_off(&server.name)) {
             if !server.entry.is_disabled() {
@@ -245,7 +245,7 @@ impl HostFile<'_, '_> {
     }
 }
 
-/// The texts of an array under `key`, and where it stands; anything else is not there.
+/// The strings of an array under `key`, and its offset; `None` if there is no array.
 fn names<'v>(object: &'v Value<'_>, key: &str) -> Option<(usize, HashSet<&'v str>)> {
     let property = object.as_object()?.get(key)?;
     let elements = property.value.as_array()?.elements.iter();

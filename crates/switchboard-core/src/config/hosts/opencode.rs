@@ -1,4 +1,4 @@
-//! OpenCode: `mcp`, with the command line as one list.
+//! OpenCode: `mcp`, with command and arguments in one list.
 
 use jsonc_parser::ast::Value;
 

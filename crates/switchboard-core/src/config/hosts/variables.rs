@@ -1,4 +1,4 @@
-//! Variables as a host writes them: what is brought into our form, and what only it can fill in.
+//! Variables in a host's syntax: translated into ours, or reported if only the host expands them.
 
 use jsonc_parser::ast::Value;
 
@@ -8,7 +8,7 @@ use crate::config::reader::{Member, Reader, join};
 use crate::config::server::ServerEntry;
 use crate::config::values::{Template, TemplateMap};
 
-/// How a host's variables differ from ours.
+/// The variable syntax of a host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Dialect {
     Ours,
@@ -16,7 +16,7 @@ pub(super) enum Dialect {
     Editor,
     /// `$VAR` beside `${VAR}`.
     Dollar,
-    /// The same, and `$(command)`.
+    /// `$VAR`, `${VAR}` and `$(command)`.
     Shell,
     /// `{file:path}` beside `{env:VAR}`.
     Braces,
@@ -30,7 +30,7 @@ pub(super) struct Variables<'p> {
 }
 
 impl Variables<'_> {
-    /// Whether nothing in the value needs the host; otherwise that was said.
+    /// Whether the value can be expanded without the host; if not, reports it.
     pub(super) fn check(&self, reader: &mut Reader<'_>, member: &Member<'_>) -> bool {
         let Some((offset, variable)) = self.needs_host(member.value) else {
             return true;
@@ -40,8 +40,8 @@ impl Variables<'_> {
         false
     }
 
-    /// The first such variable of a value, and where it stands. A value nests two levels at most
-    /// where we read it.
+    /// The first variable that only the host can expand, with its offset. The values that we read
+    /// nest at most two levels.
     fn needs_host<'v>(&self, value: &'v Value<'_>) -> Option<(usize, &'v str)> {
         match value {
             Value::StringLit(text) => {
@@ -68,7 +68,7 @@ impl Variables<'_> {
         rest.get(..end)
     }
 
-    /// Brings every template of an entry into our form.
+    /// Translates all templates of an entry into our syntax.
     pub(super) fn translate(&self, entry: &mut ServerEntry) {
         if matches!(self.dialect, Dialect::Ours | Dialect::Braces) {
             return;
@@ -86,7 +86,7 @@ impl Variables<'_> {
         if matches!(self.dialect, Dialect::Dollar | Dialect::Shell) {
             return with_braces(text);
         }
-        // A path that looks like a variable would be taken for one.
+        // A path that looks like a variable would be expanded.
         let folder = Some(self.project).filter(|path| !path.contains(['$', '{', '}']));
         let mut text = text.replace("${userHome}", "${HOME}");
         text = text.replace("${pathSeparator}", "/").replace("${/}", "/");

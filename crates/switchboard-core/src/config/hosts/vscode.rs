@@ -1,4 +1,4 @@
-//! VS Code: `servers`, whose `inputs` only the editor can ask for.
+//! VS Code: `servers`, whose `inputs` only the editor can prompt for.
 
 use jsonc_parser::ast::Value;
 
@@ -15,7 +15,7 @@ pub(super) const ROW: Row = Row {
     install: Form { holder: "servers", first: &[("type", Word::Text("stdio"))], ..Form::USUAL },
 };
 
-/// `mcpServers` is what other hosts write, and people copy it.
+/// `mcpServers` is the key of other hosts, which users copy.
 fn read(file: &mut HostFile<'_, '_>, root: &Value<'_>) {
     file.servers(root, "servers", Dialect::Editor, usual);
     file.servers(root, "mcpServers", Dialect::Editor, usual);

@@ -1,4 +1,4 @@
-//! Zed: `context_servers` among all other settings; those of an extension have no command of ours.
+//! Zed: `context_servers` in its settings; servers of extensions have no command and are ignored.
 
 use jsonc_parser::ast::Value;
 

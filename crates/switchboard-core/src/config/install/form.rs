@@ -1,28 +1,28 @@
-//! How a host's file takes our entry: where it stands, what is in it, and what lets it be used.
+//! The format of our entry in each host's file: its place, its keys, and the permissions it needs.
 
 use serde_json::{Map, Value as Json};
 
-/// What differs between hosts.
+/// The differences between the hosts' files.
 #[derive(Debug)]
 pub(in crate::config) struct Form {
-    /// The key of the file under which its servers stand.
+    /// The key of the file that holds its servers.
     pub(in crate::config) holder: &'static str,
     pub(in crate::config) listing: Listing,
     pub(in crate::config) off: Off,
-    /// What our entry begins with.
+    /// The keys before the command of our entry.
     pub(in crate::config) first: &'static [(&'static str, Word)],
     pub(in crate::config) launch: Launch,
-    /// What it has besides. An entry that is there already gets what it lacks of it.
+    /// The keys after it. An existing entry gets the missing ones.
     pub(in crate::config) then: &'static [Extra],
     pub(in crate::config) passing: Passing,
-    /// What else the file says about us.
+    /// The permissions for our tools in the same file.
     pub(in crate::config) grants: &'static [Grant],
-    /// The same for the host's second file, its settings.
+    /// The permissions for our tools in the host's settings file.
     pub(in crate::config) settings: &'static [Grant],
 }
 
 impl Form {
-    /// What most hosts take.
+    /// The format of most hosts.
     pub(in crate::config) const USUAL: Form = Form {
         holder: "mcpServers",
         listing: Listing::ByName,
@@ -35,7 +35,7 @@ impl Form {
         settings: &[],
     };
 
-    /// Our entry in the host's form.
+    /// Our entry in the host's format.
     pub(super) fn entry(&self, command: &str, args: &[&str], variables: &[String]) -> Json {
         let words = |words: &[(&str, Word)]| -> Vec<(String, Json)> {
             words.iter().map(|(key, word)| ((*key).to_owned(), word.json())).collect()
@@ -79,7 +79,7 @@ impl Form {
     }
 }
 
-/// How a file keeps its servers.
+/// How a file lists its servers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::config) enum Listing {
     /// Under their names.
@@ -88,43 +88,43 @@ pub(in crate::config) enum Listing {
     Array,
 }
 
-/// How a host is told not to start a server.
+/// How a server is disabled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::config) enum Off {
     /// By a key of its entry.
     Flag(&'static str, bool),
-    /// It knows no such key in this file: the entry is taken out.
+    /// This file has no such key: the entry is removed.
     TakenOut,
 }
 
-/// How an entry says what to run.
+/// How an entry writes its command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::config) enum Launch {
     CommandAndArgs,
-    /// `command` has the arguments, too.
+    /// `command` is a list that includes the arguments.
     OneList,
     /// Inside an object under this key, with a `type`.
     Nested(&'static str),
 }
 
-/// Which environment variables a host hands to the servers that it starts.
+/// Which environment variables a host passes to the servers that it starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::config) enum Passing {
     Everything,
-    /// A few, and those whose names stand under this key.
+    /// A few defaults, and those listed by name under this key.
     Listed(&'static str),
-    /// A few, and those under this key, whose values are references such as `$NAME`.
+    /// A few defaults, and those under this key, whose values are references such as `$NAME`.
     Named {
         key: &'static str,
         opening: &'static str,
         closing: &'static str,
     },
-    /// A few, and what its file has as plain text, where a secret does not belong.
+    /// A few defaults, and literal values in its file, which must not hold secrets.
     Literals,
 }
 
 impl Passing {
-    /// What stands for the value of a variable.
+    /// The reference to a variable, as a value.
     pub(super) fn value(self, name: &str) -> Option<String> {
         match self {
             Passing::Named { opening, closing, .. } => Some(format!("{opening}{name}{closing}")),
@@ -133,7 +133,7 @@ impl Passing {
     }
 }
 
-/// A value of ours.
+/// A value of a key that we write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::config) enum Word {
     True,
@@ -151,7 +151,7 @@ impl Word {
     }
 }
 
-/// A key of our entry, and what it is good for.
+/// A key of our entry, with its reason.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::config) struct Extra {
     pub(in crate::config) key: &'static str,
@@ -159,7 +159,7 @@ pub(in crate::config) struct Extra {
     pub(in crate::config) why: &'static str,
 }
 
-/// Something in a host's file, outside our entry, that lets our tools be used.
+/// A permission for our tools in a host's file, outside our entry.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::config) struct Grant {
     pub(in crate::config) at: &'static [&'static str],
@@ -172,7 +172,7 @@ pub(in crate::config) struct Grant {
 pub(in crate::config) enum Granted {
     /// An item of an array.
     Item(&'static str),
-    /// A value, unless there is one.
+    /// A value, unless the key is already set.
     Value(Word),
 }
 
@@ -180,9 +180,9 @@ pub(in crate::config) enum Granted {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::config) enum Needs {
     Nothing,
-    /// What it adds to is there.
+    /// The array to which it is added exists.
     Present,
-    /// The host is known to be of this version or a later one.
+    /// The host's version is known, and is this one or later.
     Version([u32; 2]),
 }
 

@@ -1,11 +1,12 @@
-//! What a host's file says about us outside our entry: put in, and taken back.
+//! Adds and removes the permissions for our tools in a host's file, outside our entry.
 
 use serde_json::Value as Json;
 
 use super::form::{Grant, Granted, Needs};
 use crate::config::edit::{Change, Edit};
 
-/// What puts the grants that apply into a file; none that is there, or has no room.
+/// The edits that add the applicable grants to a file, except those that exist already or collide
+/// with another value.
 pub(super) fn additions(
     root: &Json,
     grants: &'static [Grant],
@@ -24,8 +25,8 @@ pub(super) fn additions(
     grants.map(|grant| (grant, edit(grant.at, change(grant)))).collect()
 }
 
-/// What takes grants out of a file that stand in it and did not `before`, with what was made for
-/// them.
+/// The edits that remove the grants that were not in the file `before`, with the objects that were
+/// created for them.
 pub(super) fn removals(root: &Json, before: &Json, grants: &'static [Grant]) -> Vec<Edit> {
     let ours = grants.iter().filter(|grant| is_there(root, grant) && !is_there(before, grant));
     ours.map(|grant| {
@@ -43,7 +44,7 @@ pub(super) fn removals(root: &Json, before: &Json, grants: &'static [Grant]) -> 
     .collect()
 }
 
-/// Whether nothing is in the way of a grant that is not there.
+/// Whether a missing grant can be added without replacing another value.
 fn has_room(root: &Json, grant: &Grant) -> bool {
     let above = (1..grant.at.len()).filter_map(|length| grant.at.get(..length));
     let mut above = above.filter_map(|path| lookup(root, path));
@@ -63,7 +64,7 @@ fn is_there(root: &Json, grant: &Grant) -> bool {
     }
 }
 
-/// Whether a value holds a grant and nothing else.
+/// Whether a value contains only this grant.
 fn only_ours(value: &Json, below: &[&str], grant: &Grant) -> bool {
     match (value, below.split_first(), grant.what) {
         (Json::Object(object), Some((key, below)), _) => {

@@ -1,4 +1,4 @@
-//! A host's other servers in our own form, for a file of ours.
+//! Converts a host's other servers to our format, to move them into one of our files.
 
 use serde_json::{Map, Value as Json};
 
@@ -14,15 +14,15 @@ use crate::config::values::{Template, TemplateMap};
 #[derive(Clone, Debug, PartialEq)]
 pub struct Other {
     pub name: String,
-    /// `None` if only the host can start it, or if we would start something else.
+    /// `None` if only the host can start it, or if it cannot be converted exactly.
     pub ours: Option<Map<String, Json>>,
 }
 
-/// No directory: what a host says of one project does not hold for all, and a variable that names
-/// it stays a variable.
+/// Used as the project directory: settings of one project are not applied to all, and the variable
+/// stays a variable.
 const NO_PROJECT: &str = "${workspaceFolder}";
 
-/// All servers of the file but our own.
+/// All servers of the file except our own.
 pub fn others(target: Target, text: &str) -> Result<Vec<Other>, EditError> {
     let source = Source { path: "".into(), tier: Tier::User };
     let read = target.host().map(|host| hosts::parse(host, text, &source, NO_PROJECT).servers);
@@ -41,7 +41,7 @@ pub fn others(target: Target, text: &str) -> Result<Vec<Other>, EditError> {
         .collect())
 }
 
-/// Whether two entries of our form mean the same server.
+/// Whether two entries in our format define the same server.
 pub fn same(name: &str, one: &Map<String, Json>, other: &Map<String, Json>) -> bool {
     means(name, one).is_some_and(|one| means(name, other) == Some(one))
 }
@@ -50,7 +50,7 @@ fn means(name: &str, entry: &Map<String, Json>) -> Option<ServerEntry> {
     snippet::check(name, entry, Tier::User).ok()
 }
 
-/// The entry as we write it, if that reads as what it was.
+/// The entry in our format, if parsing it gives the same entry again.
 fn faithful(name: &str, entry: &ServerEntry) -> Option<Map<String, Json>> {
     let mut entry = entry.clone();
     entry.origins.clear();

@@ -1,22 +1,21 @@
-//! What Pi's settings declare: our package put in and Pi's own MCP switched off, and both taken
-//! back.
+//! Edits of Pi's settings: adds our package and disables Pi's built-in MCP, and undoes both.
 
 use serde_json::Value as Json;
 
 use crate::config::edit::{self, Change, Edit, EditError};
 
-/// What our package is called, on npm and in its own `package.json`.
+/// The name of our package, on npm and in its `package.json`.
 pub const PACKAGE: &str = "pi-switchboard";
-/// A package that registers the same commands, which only one can have.
+/// A package that registers the same commands and therefore conflicts with ours.
 pub const RIVAL: &str = "pi-mcp-adapter";
 
 pub(super) const PACKAGES: &str = "packages";
 pub(super) const EXTENSIONS: &str = "extensions";
-/// Switches Pi's own MCP off, and on.
+/// The items that disable and enable Pi's built-in MCP.
 const OFF: &str = "-builtin:mcp";
 const ON: &str = "+builtin:mcp";
 
-/// What lies where a package's path leads.
+/// The package at a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Found {
     Ours,
@@ -25,25 +24,25 @@ pub enum Found {
     Nothing,
 }
 
-/// What a text is read with: where our package is put, and a look at paths as they are written.
+/// The directory of our package, and a function that looks up the package at a path.
 #[derive(Clone, Copy)]
 pub struct Surroundings<'a> {
     pub directory: &'a str,
     pub look: &'a dyn Fn(&str) -> Found,
 }
 
-/// What the settings declare about us.
+/// The declarations in the settings that concern us.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Declared {
-    /// The sources of our package, as they are written.
+    /// The sources of our package, as written.
     pub ours: Vec<String>,
-    /// Paths to our package that lead nowhere.
+    /// Paths to our package that do not exist.
     pub lost: Vec<String>,
     pub rivals: Vec<String>,
     pub built_in: BuiltIn,
 }
 
-/// Pi's own MCP.
+/// Whether Pi's built-in MCP is enabled.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum BuiltIn {
     #[default]
@@ -55,9 +54,9 @@ pub enum BuiltIn {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Put {
     pub text: String,
-    /// The packages that were taken out because they are after the same commands.
+    /// The packages that were removed because they register the same commands.
     pub displaced: Vec<String>,
-    /// Whether it is the package in our directory that Pi loads.
+    /// Whether Pi loads the package in our directory.
     pub in_our_directory: bool,
 }
 
@@ -75,7 +74,7 @@ pub fn declared(text: &str, with: Surroundings<'_>) -> Result<Declared, EditErro
     Ok(declared)
 }
 
-/// The text with our package in it, unless it has one, and with Pi's own MCP off.
+/// Adds our package, unless it is declared already, and disables Pi's built-in MCP.
 pub fn put_in(text: &str, with: Surroundings<'_>) -> Result<Put, EditError> {
     let before = declared(text, with)?;
     let mut edits = Vec::new();
@@ -106,7 +105,7 @@ pub fn put_in(text: &str, with: Surroundings<'_>) -> Result<Put, EditError> {
     Ok(Put { text, displaced: before.rivals, in_our_directory })
 }
 
-/// The text without our package and with Pi's own MCP on, whoever wrote them.
+/// Removes our package and enables Pi's built-in MCP, whether we or the user wrote them.
 pub fn take_out(text: &str, with: Surroundings<'_>) -> Result<String, EditError> {
     let ours = |item: &Json| match source(item).map(|source| kind(source, with)) {
         Some(Kind::Ours | Kind::Lost) => true,
@@ -121,7 +120,7 @@ pub fn take_out(text: &str, with: Surroundings<'_>) -> Result<String, EditError>
     edit::apply(text, &edits)
 }
 
-/// The text without what was done to `before`. What somebody else changed since stays so.
+/// Undoes our changes to `before`. Other changes that were made since stay.
 pub fn take_back(text: &str, before: &str, with: Surroundings<'_>) -> Result<String, EditError> {
     let after = put_in(before, with)?.text;
     let mut edits = Vec::new();
@@ -135,7 +134,7 @@ pub fn take_back(text: &str, before: &str, with: Surroundings<'_>) -> Result<Str
         let take_away = |item: &&Json| Edit::new([key], Change::RemoveItem((*item).clone()));
         edits.extend(missing.iter().map(put_back));
         edits.extend(added.iter().map(take_away));
-        // A list that we made goes with what was in it.
+        // A list that we created is removed with its items.
         let empty = missing.is_empty() && added.len() == now.len();
         if empty && edit::value_at(before, &[key])?.is_none() {
             edits.push(Edit::new([key], Change::Remove));
@@ -146,7 +145,7 @@ pub fn take_back(text: &str, before: &str, with: Surroundings<'_>) -> Result<Str
 
 enum Kind {
     Ours,
-    /// A path that names our package and leads nowhere.
+    /// A path that names our package and does not exist.
     Lost,
     Rival,
     Other,
@@ -166,19 +165,19 @@ fn kind(source: &str, with: Surroundings<'_>) -> Kind {
     }
 }
 
-/// What a source calls its package: the end of it, without a version.
+/// The package name in a source: its last part, without the version.
 fn name(source: &str) -> &str {
     let end = source.trim().trim_end_matches('/').rsplit(['/', ':']).next().unwrap_or_default();
     let name = end.split(['@', '#']).next().unwrap_or_default();
     name.strip_suffix(".git").unwrap_or(name)
 }
 
-/// A package is its source, or an object that has it.
+/// A package is a string, its source, or an object with a `source`.
 fn source(item: &Json) -> Option<&str> {
     item.as_str().or_else(|| item.get("source")?.as_str())
 }
 
-/// As Pi reads it: `-` counts more than `+`, and `+` more than a pattern after `!`.
+/// As Pi reads it: `-` takes precedence over `+`, and `+` over a pattern after `!`.
 fn built_in(text: &str) -> Result<BuiltIn, EditError> {
     let items = list(text, EXTENSIONS)?;
     let has = |word: &str| items.iter().any(|item| item == word);
@@ -186,7 +185,7 @@ fn built_in(text: &str) -> Result<BuiltIn, EditError> {
     Ok(if has(OFF) || (excluded && !has(ON)) { BuiltIn::Off } else { BuiltIn::On })
 }
 
-/// The items of a list; none if there is no such list.
+/// The items of a list; empty if the key is not set.
 fn list(text: &str, key: &str) -> Result<Vec<Json>, EditError> {
     let wrong = |key: &str, expected| EditError::WrongType { key: key.to_owned(), expected };
     match edit::value_at(text, &[])? {

@@ -1,4 +1,4 @@
-//! Every host's form: what is put in is found by the host's own reader, and comes out again.
+//! For every host: the installed entry is found by the host's parser, and can be removed again.
 
 use proptest::prelude::*;
 
@@ -31,7 +31,7 @@ fn targets() -> impl Iterator<Item = Target> {
     Target::all()
 }
 
-/// Our entry with a command and no more.
+/// Adds our entry with a command only.
 fn put_in(target: Target, text: &str, command: &str) -> Result<String, EditError> {
     let setup = Setup { command, variables: &[], version: None };
     super::put_in(target, text, &setup).map(|put| put.text)
@@ -49,7 +49,7 @@ fn sample(target: Target) -> String {
     }
 }
 
-/// The servers that the host would start, by its own reader, and whether ours is among them.
+/// The servers that the host would start, by its own parser, and whether ours is among them.
 fn active(target: Target, text: &str) -> (Vec<String>, Presence) {
     let source = Source { path: "".into(), tier: Tier::User };
     let file = match target.host() {

@@ -1,4 +1,4 @@
-//! The same edits on TOML, where comments and order survive, too.
+//! Edits of TOML files that keep comments and order.
 
 use serde_json::Value as Json;
 use toml_edit::{Array, ArrayOfTables, DocumentMut, Item, Table, TableLike, Value};
@@ -6,11 +6,11 @@ use toml_edit::{Array, ArrayOfTables, DocumentMut, Item, Table, TableLike, Value
 use crate::config::edit::{Change, Edit, EditError};
 use crate::config::syntax::lower_first;
 
-/// The text after all `edits`, in order. What stands under the key `listed` is an array of tables,
-/// each with a `name`.
+/// The text after all `edits`, in order. The value of the key `listed` is an array of tables, each
+/// with a `name`.
 pub(super) fn apply(text: &str, edits: &[Edit], listed: Option<&str>) -> Result<String, EditError> {
     let mut document: DocumentMut = text.parse().map_err(|error| syntax(text, &error))?;
-    // What is not changed is not printed anew.
+    // Without edits, the text is not reprinted.
     if edits.is_empty() {
         return Ok(text.to_owned());
     }
@@ -92,7 +92,7 @@ fn change_listed(
     Ok(())
 }
 
-/// The table at a path; tables on the way are made where something is to be put there.
+/// The table at a path; missing parent tables are created if a value is to be set.
 fn find<'t>(
     root: &'t mut dyn TableLike,
     path: &[String],
@@ -105,7 +105,7 @@ fn find<'t>(
                 return Ok(None);
             }
             let mut made = Table::new();
-            // Its header would say nothing.
+            // Its header would be empty.
             made.set_implicit(true);
             table.insert(key, Item::Table(made));
         }
@@ -119,7 +119,7 @@ fn find<'t>(
 fn set(table: &mut dyn TableLike, key: &str, value: &Json) {
     let Json::Object(members) = value else {
         if let Some(mut value) = plain(value) {
-            // The comment after it, and the blanks before.
+            // Keeps the comment after it, and the blanks before.
             if let Some(present) = table.get(key).and_then(Item::as_value) {
                 *value.decor_mut() = present.decor().clone();
             }
@@ -134,7 +134,7 @@ fn set(table: &mut dyn TableLike, key: &str, value: &Json) {
     table.insert(key, Item::Table(made));
 }
 
-/// TOML has no null, and tables within an entry are not ours to write.
+/// Converts a JSON value. TOML has no null, and we write no tables within an entry.
 fn plain(value: &Json) -> Option<Value> {
     match value {
         Json::Bool(value) => Some((*value).into()),

@@ -1,4 +1,4 @@
-//! One file: what is read, what is reported and where.
+//! Parsing one file: values, diagnostics and their positions.
 
 use super::*;
 
@@ -123,18 +123,18 @@ f:2:84: warning: unknown key `settings.idletimeout`, did you mean `idleTimeout`?
 f:2:1: error: `mcpServers.a.command` is given twice
 f:1:23: warning: unknown key `mcpServers.a.comand`, did you mean `command`?
 f:1:38: warning: unknown key `mcpServers.a.zzz`
-f:2:35: warning: `mcpServers.a.env.A` is given twice, the last one counts",
+f:2:35: warning: `mcpServers.a.env.A` is given twice, the last one takes precedence",
     );
 }
 
-/// Whether a file of the user's leaves its rules open, and the servers that it drops.
+/// Whether the rules of a user file are uncertain, and the servers that are refused.
 fn spoilt(text: &str) -> (bool, Vec<String>) {
     let file = parse(text, &source("f", USER));
     let hides = file.diagnostics.iter().any(|found| found.is_error() && found.hides_rules());
     (hides, file.refused.into_iter().map(|(name, _)| name).collect())
 }
 
-/// Every way to write `word` with one letter missing, doubled, swapped or in another case, and with
+/// All spellings of `word` with one letter missing, doubled, swapped or in another case, and with
 /// separators.
 fn slips(word: &str) -> Vec<String> {
     let mut slips = vec![word.to_uppercase(), word.to_lowercase()];
@@ -340,7 +340,7 @@ fn a_name_that_no_server_can_have_is_an_error() {
         r#"{"mcpServers": {" ": {"command": "x"}, "a\u0007": {"command": "x"}}}"#,
         "
 f:1:17: error: `mcpServers. ` cannot be the name of a server: the name is empty
-f:1:40: error: `mcpServers.a\u{fffd}` cannot be the name of a server: the name holds a control character",
+f:1:40: error: `mcpServers.a\u{fffd}` cannot be the name of a server: the name contains a control character",
     );
 }
 

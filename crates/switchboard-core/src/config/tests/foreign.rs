@@ -1,4 +1,4 @@
-//! Files of other hosts: what each key means, what is left out, and that nothing panics.
+//! Files of other hosts: the meaning of each key, ignored servers, and no panics.
 
 use super::*;
 
@@ -77,7 +77,7 @@ fn cursor_has_the_variables_of_an_editor() {
     b
       url:4 "https://example.com/mcp"
       disabled:4 true
-    f:3:56: warning: `mcpServers.a.envFile` is not read: this server starts without its variables
+    f:3:56: warning: `mcpServers.a.envFile` is unsupported: this server starts without the variables of that file
     "#);
 }
 
@@ -100,7 +100,7 @@ fn vs_code_asks_for_inputs_and_we_cannot() {
     old
       url:8 "https://example.com/sse"
       type:8 "sse"
-    f:6:9: warning: `servers.asks.env` asks for `${input:key}`, which only VS Code can fill in: this server is left out
+    f:6:9: warning: `servers.asks.env` uses `${input:key}`, which only VS Code can expand: this server is ignored
     "#);
 }
 
@@ -192,7 +192,7 @@ fn opencode_has_the_command_line_in_one_list() {
       headers:3 {"K":"{env:K}"}
       oauth:4 {"grantType":"authorization_code","clientId":"id","scope":"read"}
       disabled:3 true
-    f:5:81: warning: `mcp.file.headers` asks for `{file:~/.key}`, which only OpenCode can fill in: this server is left out
+    f:5:81: warning: `mcp.file.headers` uses `{file:~/.key}`, which only OpenCode can expand: this server is ignored
     "#);
 }
 
@@ -450,7 +450,7 @@ fn crush_fills_in_commands_and_we_cannot() {
       env:2 {"T":"${TOKEN}"}
       type:2 "stdio"
       requestTimeoutMs:2 60000
-    f:3:86: warning: `mcp.docs.headers` asks for `$(echo a)`, which only Crush can fill in: this server is left out
+    f:3:86: warning: `mcp.docs.headers` uses `$(echo a)`, which only Crush can expand: this server is ignored
     "#);
 }
 

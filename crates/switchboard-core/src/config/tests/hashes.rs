@@ -1,4 +1,4 @@
-//! What a hash covers and what it does not.
+//! The parts of a definition that the trust hash and the cache hash cover.
 
 use super::*;
 

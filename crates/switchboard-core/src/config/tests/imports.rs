@@ -1,8 +1,8 @@
-//! Files of other hosts below ours: what counts, what is filled in, what is left out.
+//! Imported files of other hosts: precedence, merging, and ignored entries.
 
 use super::*;
 
-/// A file named by its place: ours or a host's, with one server `s`.
+/// A file at the given path, ours or a host's, with one server `s`.
 fn layer((place, tier, host, server): (&str, Tier, Option<Host>, &str)) -> Layer {
     let text = format!(r#"{{"mcpServers": {{"s": {server}}}}}"#);
     let source = source(place, tier);
@@ -53,7 +53,7 @@ fn it_fills_in_what_our_entry_of_the_same_endpoint_leaves_open() {
     let ours = r#"{"command": "x", "args": ["b"]}"#;
     let expected = "usable: args=o command=o env=c";
     check(&[("c", USER, CURSOR, IMPORTED), ("o", USER, OURS, ours)], false, expected);
-    // Whichever way round the files come.
+    // The order of the files does not matter.
     check(&[("o", USER, OURS, ours), ("c", USER, CURSOR, IMPORTED)], false, expected);
     let off = r#"{"disabled": true}"#;
     check(
@@ -70,7 +70,7 @@ fn server_that_its_host_turned_off_turns_off_none_of_ours() {
     check(&[("c", USER, CLINE, off)], false, "usable: command=c disabled=c");
     let ours = r#"{"command": "x"}"#;
     check(&[("c", USER, CLINE, off), ("o", USER, OURS, ours)], false, "usable: command=o");
-    // Without an endpoint, ours only adds to the entry of the host.
+    // Without an endpoint, our entry only adds to the host's entry.
     let more = r#"{"args": ["b"]}"#;
     let expected = "usable: args=o command=c disabled=c";
     check(&[("c", USER, CLINE, off), ("o", USER, OURS, more)], false, expected);
@@ -80,8 +80,8 @@ fn server_that_its_host_turned_off_turns_off_none_of_ours() {
 fn what_a_launcher_gets_for_another_package_is_said() {
     let theirs = r#"{"command": "npx", "args": ["-y", "a"], "env": {"T": "1"}}"#;
     let ours = r#"{"command": "npx", "args": ["-y", "b"]}"#;
-    let said = "usable: args=o command=o env=c\no:1:17: warning: server `s` takes its `env` from \
-        c:1, where it has other arguments: give it one of its own here";
+    let said = "usable: args=o command=o env=c\no:1:17: warning: server `s` inherits its `env` from \
+        c:1, where it has other arguments: set `env` here too";
     check(&[("c", USER, CURSOR, theirs), ("o", USER, OURS, ours)], false, said);
     check(&[("o", USER, OURS, ours), ("c", USER, CURSOR, theirs)], false, said);
     let args = r#"{"args": ["-y", "b"]}"#;
@@ -134,7 +134,7 @@ fn the_first_host_that_has_a_name_wins_as_a_whole() {
         false,
         "usable: command=z cwd=z",
     );
-    // One host fills our entry in, not two.
+    // Only one host's entry is merged into ours.
     let same = r#"{"command": "x", "cwd": "/"}"#;
     check(
         &[
@@ -157,7 +157,7 @@ fn a_projects_host_file_adds_nothing_to_a_server_of_the_users() {
             &format!("usable: command={place}"),
         );
     }
-    // But it does to a server of the project's, which waits for approval as a whole.
+    // But it adds to a server of the project, which is pending as a whole.
     check(
         &[("p", PROJECT, CURSOR, IMPORTED), ("o", PROJECT, OURS, user)],
         false,
@@ -197,7 +197,7 @@ proptest! {
         };
         let definition = &merge(&layers, &approvals).servers["s"].definition;
         for (index, (key, _)) in FIELDS.iter().enumerate() {
-            // A server with an endpoint of ours is on unless we say otherwise.
+            // A server that our file gives an endpoint is enabled unless our file disables it.
             let lent = theirs[index] && !(*key == "disabled" && ours[4]);
             let expected = if ours[index] { Some("o") } else { lent.then_some("c") };
             prop_assert_eq!(definition.origins.get(key).map(|at| &*at.path), expected);

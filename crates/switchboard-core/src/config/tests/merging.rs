@@ -1,9 +1,9 @@
-//! Layers: who wins, what is inherited, what waits for trust.
+//! Merging layers: precedence, inheritance, and pending servers.
 
 use super::*;
 use crate::render::definition::Definition;
 
-/// `approval` is what the user says to everything that is pending.
+/// `approval` is the user's answer for every pending server.
 fn check(files: &[(Tier, &str)], approval: bool, expected: &str) {
     let wrapped: Vec<(Tier, String)> = files
         .iter()
@@ -68,7 +68,7 @@ fn a_changed_endpoint_inherits_nothing_that_was_given_to_the_old_one() {
         false,
         "user: approveTools=f0 includeTools=f0 socket=f1",
     );
-    // An entry without an endpoint was meant for none that a repository names.
+    // A user entry without an endpoint is not merged into an endpoint that a repository names.
     check(
         &[(USER, r#"{"env": {"A": "1"}}"#), (PROJECT, r#"{"command": "a"}"#)],
         true,
@@ -94,9 +94,9 @@ fn a_projects_entry_is_pending_and_the_users_stands_until_it_is_approved() {
     );
     check(&[(USER, user), (PROJECT, theirs)], true, "approved: args=f1 command=f0 env=f0");
     check(&[(PROJECT, user)], false, "pending: command=f0 env=f0");
-    // Two files of a project make one question.
+    // Two files of a project make one pending definition.
     check(&[(PROJECT, user), (PROJECT, theirs)], false, "pending: args=f1 command=f0 env=f0");
-    // Order of tiers does not depend on the caller.
+    // The precedence of tiers does not depend on the caller's order.
     check(&[(PROJECT, theirs), (USER, user)], true, "approved: args=f0 command=f1 env=f1");
 }
 
@@ -118,7 +118,7 @@ fn a_server_without_an_endpoint_is_dropped() {
         &[(USER, r#"{"command": "x"}"#), (PROJECT, r#"{"type": "sse"}"#)],
         true,
         "user: command=f0
-f0:1:23: error: the `type` of server `s` does not go with its `command`",
+f0:1:23: error: the `type` of server `s` does not match its `command`",
     );
 }
 
@@ -179,7 +179,7 @@ fn what_nobody_can_look_through_cannot_be_approved() {
     check(&[(USER, &env(201))], false, "user: command=f0 env=f0");
 }
 
-/// Every way in which an entry of the user's can be wrong and hold rules.
+/// All kinds of invalid entries of the user that may contain rules.
 #[test]
 fn wrong_entry_of_the_user_drops_the_server_of_every_file() {
     let defined = r#"{"mcpServers": {"s": {"command": "x"}, "other": {"command": "x"}}}"#;
@@ -347,7 +347,7 @@ fn project_turns_on_what_the_user_turned_off_only_after_a_question_that_says_so(
     let says = "turns on     this server, which your own configuration turns off";
     assert!(question(&turns_on).contains(says), "{}", question(&turns_on));
     assert!(!question(&quiet).contains("turns on"));
-    // Off and on again within the project is no question.
+    // Disabling and enabling within the project needs no approval.
     let on = r#"{"command": "x"}"#;
     let says_off = r#"{"debug": true, "disabled": true}"#;
     let hashes = [r#"{"debug": true}"#, says_off, says_on].map(|entry| approved(on, entry).hash);

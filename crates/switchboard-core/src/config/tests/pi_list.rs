@@ -1,4 +1,4 @@
-//! `.pi/mcp-servers.json`: its defaults, and its validation in its own words.
+//! `.pi/mcp-servers.json`: its defaults, and its diagnostics in its own wording.
 
 use super::*;
 

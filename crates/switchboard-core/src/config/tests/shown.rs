@@ -1,4 +1,4 @@
-//! What is shown of a configuration, and what a schema says of one.
+//! `config show` and the JSON Schemas of the configuration.
 
 use serde_json::json;
 

@@ -1,4 +1,4 @@
-//! Each answer as it stands, and hostile text within it.
+//! The exact text of each answer, also with hostile content.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Prompts of servers as commands of Pi: what each is called, how it is used, and what it says.
+//! Prompts of servers as commands of Pi: names, usage and results.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -12,10 +12,10 @@ use crate::request::LineError;
 const DESCRIPTION: usize = 200;
 const USAGE: usize = 200;
 const WORD: usize = 60;
-/// A command that is longer is typed by nobody.
+/// Longer commands are omitted.
 const LONGEST_COMMAND: usize = 128;
 const MOST_COMMANDS: usize = 500;
-/// What goes to a model in place of a command, in bytes.
+/// The maximum length in bytes of the text that replaces a command.
 const LONGEST_TEXT: usize = 256 * 1024;
 
 /// A prompt as a command.
@@ -30,8 +30,8 @@ pub struct PromptCommand<'a> {
     pub usage: String,
 }
 
-/// The commands for these prompts. Of two that have a name, the first one counts; one whose own
-/// name cannot be shown as it is has none.
+/// The commands for these prompts. Of two with the same name, the first is used. A prompt whose
+/// name cannot be shown unchanged has no command.
 pub fn commands(prompts: &[(ServerName, Prompt)]) -> Vec<PromptCommand<'_>> {
     let mut taken = BTreeSet::new();
     let commands = prompts.iter().filter_map(|(server, prompt)| {
@@ -67,7 +67,7 @@ fn usage(prompt: &Prompt) -> String {
     clean_line(&arguments.join(" "), USAGE).into_owned()
 }
 
-/// A line for each.
+/// One line for each command.
 pub fn list(commands: &[PromptCommand<'_>]) -> String {
     if commands.is_empty() {
         return "No prompts.".to_owned();
@@ -82,7 +82,7 @@ pub fn list(commands: &[PromptCommand<'_>]) -> String {
     commands.iter().map(line).collect::<Vec<_>>().join("\n")
 }
 
-/// What is wrong with what was typed behind the command.
+/// The error about the arguments that were typed after the command.
 pub fn line_error(error: &LineError, server: &ServerName, prompt: &Prompt) -> String {
     let problem = match error {
         LineError::Missing(name) => {
@@ -95,7 +95,7 @@ pub fn line_error(error: &LineError, server: &ServerName, prompt: &Prompt) -> St
     format!("{problem}\nUsage: /{command} {}", usage(prompt)).trim_end().to_owned()
 }
 
-/// The messages of a prompt as one text; what is no text is named.
+/// The messages of a prompt as one text; other content is named.
 pub fn said(output: &CallOutput<'_>) -> String {
     let part = |part: Part<'_>| match part {
         Part::Text(text) => text.into_owned(),

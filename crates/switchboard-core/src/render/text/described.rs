@@ -1,4 +1,4 @@
-//! One tool with everything that a call needs to know, each thing said once.
+//! Renders one tool with all details for a call, without repetition.
 
 use std::fmt::Write;
 
@@ -10,10 +10,10 @@ use crate::render::words::{clean_block, clean_line};
 use crate::reply::{Description, ReachedBy};
 use crate::tool_card::WRITE_NAME;
 
-/// What a server's own words about a tool weigh.
+/// The maximum weight of a server's text about a tool.
 const PROSE: usize = 12_000;
 
-/// What a tool declares about itself, as far as it is shown.
+/// The maximum length of a tool's shown declarations.
 const DECLARED: usize = 240;
 
 pub(super) fn described(description: &Description) -> String {
@@ -52,7 +52,7 @@ pub(super) fn described(description: &Description) -> String {
     out
 }
 
-/// Server, title and annotations, as far as the name of the tool does not tell.
+/// Server, title and annotations, unless the tool's name already shows them.
 fn facts(description: &Description) -> Vec<String> {
     let line = &description.line;
     let mut facts = Vec::new();
@@ -82,31 +82,30 @@ fn facts(description: &Description) -> Vec<String> {
     facts
 }
 
-/// The hints of the protocol that are true of the tool; those about changes mean nothing where there
-/// are none.
+/// The tool's annotations that are true. For a read-only tool, hints about changes have no meaning.
 fn hints(declared: &Map<String, Value>) -> Vec<String> {
     let hint = |name: &str| declared.get(name).and_then(Value::as_bool);
     let read_only = hint("readOnlyHint") == Some(true);
     let is_said = |name: &str| hint(name) == Some(true);
     let words = [
         read_only.then_some("read-only"),
-        // Beside `read-only` it is a contradiction, which nobody should miss.
+        // Also shown beside `read-only`, to reveal the contradiction.
         is_said("destructiveHint").then_some("destructive"),
         (is_said("idempotentHint") && !read_only).then_some("idempotent"),
     ];
     words.into_iter().flatten().map(str::to_owned).collect()
 }
 
-/// A description with its lines, without blanks that say nothing.
+/// A description with its line breaks, without redundant blanks.
 fn prose(description: &str) -> String {
     let text = clean_block(description.trim(), PROSE);
     let indent = |line: &str| line.len() - line.trim_start().len();
     let lines = || text.lines().map(str::trim_end);
-    // The first line of a docstring stands at the margin, whatever the others do.
+    // The first line of a docstring is not indented, unlike the others.
     let margin = lines().skip(1).filter(|line| !line.is_empty()).map(indent).min().unwrap_or(0);
     let mut out = String::with_capacity(text.len());
     for (index, line) in lines().enumerate() {
-        // A margin can end inside a blank that is wider than others.
+        // The margin may end inside a multi-byte blank.
         let line = if index == 0 { line } else { line.get(margin..).unwrap_or(line.trim_start()) };
         if line.is_empty() && out.ends_with("\n\n") {
             continue;

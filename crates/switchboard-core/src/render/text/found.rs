@@ -1,4 +1,4 @@
-//! What a search found: the first hits ready to be called, the rest a line each, within a budget.
+//! Renders search results within a budget: the first hits in full, the others as one line each.
 
 use std::fmt::Write;
 
@@ -12,27 +12,27 @@ use crate::render::words::{clean_line, list, plural};
 use crate::reply::{SearchHit, SearchPage, Unavailable};
 use crate::request::DEFAULT_LIMIT;
 
-/// Hits that are shown with all that a call needs, if they fit about as well as the best.
+/// The maximum number of hits that are shown in full, if their scores are near the best.
 const FULL_HITS: usize = 3;
 
-/// Hits that are shown although they fit worse than the best; a search can be wrong about that.
+/// The minimum number of hits that are shown even with low scores, because scores can be wrong.
 const FEWEST_HITS: usize = 5;
 
-/// What the description and the parameters of a hit weigh: of the first one, and of others.
+/// The maximum weight of the description and parameters of the first hit, and of other hits.
 const FIRST: Words = Words { description: 240, notes: 360 };
 const OTHER: Words = Words { description: 140, notes: 160 };
 
-/// What is said of one parameter.
+/// The maximum length of the description of one parameter.
 const NOTE: usize = 100;
 
-/// Why nothing was called.
+/// The maximum length of the reason why no tool was called.
 const REASON: usize = 400;
 
-/// How many failed servers are named, and how much is said of each.
+/// The maximum number of failed servers that are named, and the maximum length of each reason.
 const MOST_FAILED: usize = 3;
 const FAILURE: usize = 120;
 
-/// Kept free for the line that says where the next page begins.
+/// Reserved for the line about the next page.
 const NEXT: usize = 64;
 
 struct Words {
@@ -40,7 +40,7 @@ struct Words {
     notes: usize,
 }
 
-/// Hardly a tool is described in any other language than English.
+/// The text for no hits. It suggests English words, because nearly all descriptions are in English.
 fn nothing(query: &str) -> String {
     let foreign = query.chars().any(|c| !c.is_ascii() && c.is_alphabetic());
     let advice = if foreign { " Try English words." } else { "" };
@@ -72,7 +72,7 @@ pub(super) fn found(page: &SearchPage) -> String {
         let whole = (index < full).then(|| in_full(hit, if index == 0 { FIRST } else { OTHER }));
         let line = || format!("- {}\n", tool_line(&hit.line));
         let text = whole.into_iter().chain([line()]).find(|text| room.take(text));
-        // Whatever else there is to say, the first one has its line: the next page begins after it.
+        // The first hit is always shown, so that the next page makes progress.
         let Some(text) = text.or_else(|| (index == 0).then(line)) else { break };
         out.push_str(&text);
         shown += 1;
@@ -84,19 +84,19 @@ pub(super) fn found(page: &SearchPage) -> String {
     out + &rest
 }
 
-/// Why nothing was called, and how to call what was probably meant.
+/// The reason why no tool was called, and how to call the likely one.
 fn not_called(why: &NotCalled) -> String {
     let tool = why.tool().map_or("tool".to_owned(), |shown| format!("tool: \"{shown}\""));
     let why = cut(why.to_string(), REASON);
     format!("Not called: {why}. To call: mcp({{ {tool}, args }})\n")
 }
 
-/// What a page of a search may hold.
+/// The budget of a page of search results.
 pub(in crate::render) fn budget_of(page: &SearchPage) -> Budget {
     if page.hits.len() > DEFAULT_LIMIT { budget::LONG_SEARCH } else { budget::SEARCH }
 }
 
-/// How many hits are shown as far as the ranking goes; who asks for more gets all of them.
+/// The number of hits that are good enough to be shown; all if the caller requested more.
 fn worth_a_line(page: &SearchPage) -> usize {
     let asked_for_more = page.offset > 0 || page.hits.len() > DEFAULT_LIMIT;
     if asked_for_more { page.hits.len() } else { page.good.max(FEWEST_HITS) }
@@ -110,7 +110,7 @@ fn full_hits(page: &SearchPage) -> usize {
     }
 }
 
-/// Signature, what it does, and what its parameters mean.
+/// Signature, description and parameters of a hit.
 fn in_full(hit: &SearchHit, words: Words) -> String {
     let mut out = format!("{}{}\n", hit.signature, marks(&hit.line));
     let about = lead(&hit.line.description, words.description);
@@ -127,7 +127,7 @@ fn in_full(hit: &SearchHit, words: Words) -> String {
     out
 }
 
-/// Servers that are not there yet, or failed a moment ago and why.
+/// Servers that are still starting, or failed a moment ago, with the reason.
 fn unavailable(out: &mut String, servers: &[(ServerName, Unavailable)]) {
     let (mut starting, mut failed) = (Vec::new(), Vec::new());
     for (server, why) in servers {
@@ -148,7 +148,7 @@ fn unavailable(out: &mut String, servers: &[(ServerName, Unavailable)]) {
     }
 }
 
-/// What the search could not look at.
+/// The tools and servers that the search could not cover.
 fn unseen(out: &mut String, page: &SearchPage) {
     if page.denied > 0 {
         let _ = writeln!(out, "{} denied by rules", plural(page.denied, "matching tool"));

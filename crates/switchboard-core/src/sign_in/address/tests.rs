@@ -13,7 +13,7 @@ fn reach(server: &str) -> Reach {
 #[test]
 fn every_range_has_its_class_from_its_first_to_its_last_address_and_no_further() {
     use Class::{Loopback, Private, Public, Reserved};
-    // First and last of a range, and what lies before and behind.
+    // First and last address of a range, and the classes before and after it.
     let ranges = [
         ("0.0.0.0", "0.255.255.255", Reserved, Reserved, Public),
         ("10.0.0.0", "10.255.255.255", Private, Public, Public),
@@ -103,7 +103,7 @@ fn addresses_of_version_6_have_the_class_of_their_range_or_of_what_they_stand_fo
 fn what_is_within_reach_follows_from_the_url_that_the_user_wrote() {
     let (public, loopback, private, reserved) =
         ("9.9.9.9", "127.0.0.1", "10.1.1.1", "169.254.169.254");
-    // The server, and of each address whether its own host and another one may have it.
+    // The server's URL, an address, and whether the server's host and another host may have it.
     let cases = [
         ("https://mcp.example/mcp", private, [true, false]),
         ("https://mcp.example/mcp", loopback, [false, false]),
@@ -123,7 +123,7 @@ fn what_is_within_reach_follows_from_the_url_that_the_user_wrote() {
         ("http://LOCALHOST./mcp", loopback, [true, true]),
         ("http://mcp.localhost/mcp", loopback, [true, true]),
         ("http://ⓛocalhost/mcp", loopback, [true, true]),
-        // Such a name is this machine and nothing else.
+        // Such a name means only this machine.
         ("http://localhost/mcp", public, [false, true]),
         ("http://localhost/mcp", private, [false, false]),
         ("https://localhost.example/mcp", loopback, [false, false]),
@@ -132,7 +132,7 @@ fn what_is_within_reach_follows_from_the_url_that_the_user_wrote() {
         ("https://100.64.0.1/mcp", private, [true, true]),
         ("https://10.0.0.1/mcp", loopback, [false, false]),
         ("https://10.0.0.1/mcp", reserved, [false, false]),
-        // What is never within reach does not become so by being configured.
+        // Reserved addresses are not permitted even if they are configured.
         ("http://169.254.169.254/mcp", reserved, [false, false]),
         ("http://169.254.169.254/mcp", loopback, [false, false]),
         ("http://169.254.169.254/mcp", private, [true, false]),

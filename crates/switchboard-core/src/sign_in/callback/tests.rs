@@ -1,4 +1,4 @@
-//! What comes back from an authority, and what is made of it.
+//! Validation of callbacks.
 
 use proptest::prelude::*;
 
@@ -7,7 +7,7 @@ use super::*;
 const STATE: &str = "Zm9v-state_1";
 const ISSUER: &str = "https://as.example";
 
-/// An authority that does not promise to name itself.
+/// An authorization server that does not promise to send `iss`.
 fn silent() -> Expected<'static> {
     Expected { state: STATE, issuer: ISSUER, issuer_promised: false }
 }
@@ -16,7 +16,7 @@ fn promised() -> Expected<'static> {
     Expected { issuer_promised: true, ..silent() }
 }
 
-/// The code, or the kind of error with what it shows.
+/// The code, or the error with its fields.
 fn outcome(judged: Result<Code, CallbackError>) -> String {
     match judged {
         Ok(code) => format!("code {}", code.reveal()),
@@ -53,7 +53,7 @@ fn an_answer_counts_only_if_its_state_is_ours() {
     check(&format!("state={STATE}&code={}", "c".repeat(LONGEST)), "Stray");
 }
 
-/// RFC 9207, section 2.4: what the authority promised, and what its answer says.
+/// RFC 9207, section 2.4: `iss` in the metadata's promise and in the callback.
 #[test]
 fn an_answer_counts_only_if_it_is_from_whom_it_was_asked() {
     let check = |iss: &str, when_silent: &str, when_promised: &str| {
@@ -63,7 +63,7 @@ fn an_answer_counts_only_if_it_is_from_whom_it_was_asked() {
     };
     check("", "code c", "IssuerMissing");
     check("&iss=https%3A%2F%2Fas.example", "code c", "code c");
-    // No spelling of it is the same.
+    // Other spellings are other issuers.
     for other in [
         "",
         "https://as.example/",
@@ -95,15 +95,15 @@ fn a_refusal_is_told_in_one_harmless_line() {
         let query = format!("state={STATE}&{query}");
         assert_eq!(of_query(&query, &silent()).unwrap_err().to_string(), expected);
     };
-    check("error=access_denied", "the authority refused: `access_denied`");
+    check("error=access_denied", "the authorization server refused: `access_denied`");
     check(
         "error=access_denied&error_description=You+said%0Ano&code=c",
-        "the authority refused: `access_denied` (You said no)",
+        "the authorization server refused: `access_denied` (You said no)",
     );
-    check("error=e&error_description=%20", "the authority refused: `e`");
+    check("error=e&error_description=%20", "the authorization server refused: `e`");
     check(
         "error=%1B%5D0%3Bx%07&error_description=%E2%80%AEtxt",
-        "the authority refused: `\\u{1b}]0;x\\u{7}` (\\u{202e}txt)",
+        "the authorization server refused: `\\u{1b}]0;x\\u{7}` (\\u{202e}txt)",
     );
     let long = format!("error={0}&error_description={0}", "x".repeat(5_000));
     let CallbackError::Denied { error, description } =
@@ -127,7 +127,7 @@ fn what_is_said_twice_or_not_at_all_is_no_code() {
         &of("error=a&error_description=a&error_description=a"),
         r#"Repeated { parameter: "error_description" }"#,
     );
-    // What we do not read may say what it likes.
+    // Unused parameters may be repeated.
     check(&of("code=c&scope=a&scope=b&session_state=x"), "code c");
 }
 
@@ -146,7 +146,7 @@ fn a_person_may_paste_the_address_its_query_or_a_code() {
     check("code=c", "Stray", "Stray");
     check("iss=https://as.example", "NoCode", "NoCode");
     check("http://127.0.0.1:4000/callback?error=access_denied", "Stray", "Stray");
-    // The address that was to be opened is not the one that comes back.
+    // The authorization URL is not a callback.
     let begun = format!("https://as.example/authorize?response_type=code&state={STATE}");
     check(&begun, "NoCode", "NoCode");
     check("https://as.example/", "NoCode", "NoCode");
@@ -164,7 +164,7 @@ fn what_may_not_be_known_is_not_printed() {
     insta::assert_snapshot!(format!("{:?}", silent()), @r#"Expected { issuer: "https://as.example", .. }"#);
 }
 
-/// Queries that are nearly right.
+/// Queries that are nearly valid.
 fn queries() -> impl Strategy<Value = String> {
     let name = prop_oneof!["state", "code", "iss", "error", "error_description", "[a-z%]{0,6}"];
     let value = prop_oneof![

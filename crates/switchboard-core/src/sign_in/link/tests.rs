@@ -6,7 +6,7 @@ fn reach(server: &str) -> Reach {
     Reach::of(&Url::parse(server).unwrap())
 }
 
-/// What is said of each text, one a line.
+/// The result for each text, one per line.
 fn said(texts: &[&str], server: &str) -> String {
     let reach = reach(server);
     let lines = texts.iter().map(|text| {
@@ -55,38 +55,38 @@ fn what_is_no_web_address_is_not_opened() {
         "https://exa%00mple/",
         "https://xn--a/",
     ], "https://mcp.example/mcp"), @r#"
-     → `` is not an address
-      → the address has a ` `, which has no place in one
-    -flag → `-flag` is not an address
-    --new-window=https://auth.example/ → `--new-window=https://auth.example/` is not an address
-    auth.example/authorize → `auth.example/authorize` is not an address
-    //auth.example/authorize → `//auth.example/authorize` is not an address
-    /authorize → `/authorize` is not an address
-    http: → `http:` is not an address
-    https:// → `https://` is not an address
-    https://?x → `https://?x` is not an address
-    javascript:alert(1) → `javascript:` is not a way to sign in, only `https:` is
-    JaVaScRiPt:alert(1)//https://auth.example → `javascript:` is not a way to sign in, only `https:` is
-    data:text/html,hello → `data:` is not a way to sign in, only `https:` is
-    file:///etc/passwd → `file:` is not a way to sign in, only `https:` is
-    file://auth.example/share → `file:` is not a way to sign in, only `https:` is
-    vbscript:msgbox → `vbscript:` is not a way to sign in, only `https:` is
-    ftp://auth.example/ → `ftp:` is not a way to sign in, only `https:` is
-    ws://auth.example/ → `ws:` is not a way to sign in, only `https:` is
-    ssh://auth.example/ → `ssh:` is not a way to sign in, only `https:` is
-    mailto:me@auth.example → `mailto:` is not a way to sign in, only `https:` is
-    ms-settings:privacy → `ms-settings:` is not a way to sign in, only `https:` is
-    x-apple.systempreferences: → `x-apple.systempreferences:` is not a way to sign in, only `https:` is
-    view-source:https://auth.example/ → `view-source:` is not a way to sign in, only `https:` is
-    blob:https://auth.example/1 → `blob:` is not a way to sign in, only `https:` is
-    about:blank → `about:` is not a way to sign in, only `https:` is
-    httpss://auth.example/ → `httpss:` is not a way to sign in, only `https:` is
-    https://auth.example:99999/ → `https://auth.example:99999/` is not an address
-    https://[::1/ → `https://[::1/` is not an address
-    https://[fe80::1%25eth0]/ → `https://[fe80::1%25eth0]/` is not an address
-    https://a..b:x/ → `https://a..b:x/` is not an address
-    https://exa%00mple/ → `https://exa%00mple/` is not an address
-    https://xn--a/ → `https://xn--a/` is not an address
+     → `` is not a valid URL
+      → the URL contains ` `, which is not allowed
+    -flag → `-flag` is not a valid URL
+    --new-window=https://auth.example/ → `--new-window=https://auth.example/` is not a valid URL
+    auth.example/authorize → `auth.example/authorize` is not a valid URL
+    //auth.example/authorize → `//auth.example/authorize` is not a valid URL
+    /authorize → `/authorize` is not a valid URL
+    http: → `http:` is not a valid URL
+    https:// → `https://` is not a valid URL
+    https://?x → `https://?x` is not a valid URL
+    javascript:alert(1) → `javascript:` URLs are not allowed for sign-in, only `https:`
+    JaVaScRiPt:alert(1)//https://auth.example → `javascript:` URLs are not allowed for sign-in, only `https:`
+    data:text/html,hello → `data:` URLs are not allowed for sign-in, only `https:`
+    file:///etc/passwd → `file:` URLs are not allowed for sign-in, only `https:`
+    file://auth.example/share → `file:` URLs are not allowed for sign-in, only `https:`
+    vbscript:msgbox → `vbscript:` URLs are not allowed for sign-in, only `https:`
+    ftp://auth.example/ → `ftp:` URLs are not allowed for sign-in, only `https:`
+    ws://auth.example/ → `ws:` URLs are not allowed for sign-in, only `https:`
+    ssh://auth.example/ → `ssh:` URLs are not allowed for sign-in, only `https:`
+    mailto:me@auth.example → `mailto:` URLs are not allowed for sign-in, only `https:`
+    ms-settings:privacy → `ms-settings:` URLs are not allowed for sign-in, only `https:`
+    x-apple.systempreferences: → `x-apple.systempreferences:` URLs are not allowed for sign-in, only `https:`
+    view-source:https://auth.example/ → `view-source:` URLs are not allowed for sign-in, only `https:`
+    blob:https://auth.example/1 → `blob:` URLs are not allowed for sign-in, only `https:`
+    about:blank → `about:` URLs are not allowed for sign-in, only `https:`
+    httpss://auth.example/ → `httpss:` URLs are not allowed for sign-in, only `https:`
+    https://auth.example:99999/ → `https://auth.example:99999/` is not a valid URL
+    https://[::1/ → `https://[::1/` is not a valid URL
+    https://[fe80::1%25eth0]/ → `https://[fe80::1%25eth0]/` is not a valid URL
+    https://a..b:x/ → `https://a..b:x/` is not a valid URL
+    https://exa%00mple/ → `https://exa%00mple/` is not a valid URL
+    https://xn--a/ → `https://xn--a/` is not a valid URL
     "#);
 }
 
@@ -104,16 +104,16 @@ fn what_a_reader_would_have_to_mend_is_not_opened() {
         "https://9.9.9.011/",
         "https://0x9.9.9.9/",
     ], "https://mcp.example/mcp"), @r#"
-    HTTPS:as.example → `HTTPS:as.example` is not an address
-    https:as.example/authorize → `https:as.example/authorize` is not an address
-    https:/as.example → `https:/as.example` is not an address
-    https:///as.example → `https:///as.example` is not an address
-    https:////as.example → `https:////as.example` is not an address
-    https://%61s.example/ → `https://%61s.example/` is not an address
-    https://%24%28calc%29.example/ → the address has a `$`, which has no place in one
-    https://151587081/ → `https://151587081/` is not an address
-    https://9.9.9.011/ → `https://9.9.9.011/` is not an address
-    https://0x9.9.9.9/ → `https://0x9.9.9.9/` is not an address
+    HTTPS:as.example → `HTTPS:as.example` is not a valid URL
+    https:as.example/authorize → `https:as.example/authorize` is not a valid URL
+    https:/as.example → `https:/as.example` is not a valid URL
+    https:///as.example → `https:///as.example` is not a valid URL
+    https:////as.example → `https:////as.example` is not a valid URL
+    https://%61s.example/ → `https://%61s.example/` is not a valid URL
+    https://%24%28calc%29.example/ → the URL contains `$`, which is not allowed
+    https://151587081/ → `https://151587081/` is not a valid URL
+    https://9.9.9.011/ → `https://9.9.9.011/` is not a valid URL
+    https://0x9.9.9.9/ → `https://0x9.9.9.9/` is not a valid URL
     "#);
 }
 
@@ -156,41 +156,41 @@ fn what_only_a_shell_or_a_terminal_has_a_use_for_is_not_opened() {
         "https://bücher.example/",
         "https://１２７.0.0.1/",
     ], "https://mcp.example/mcp"), @r#"
-    http://user$(calc)r:pass@auth.example/ → the address holds a user name or a password for `auth.example`
-    https://user$(calc)r:pass@auth.example/ → the address holds a user name or a password for `auth.example`
-    https://user@auth.example/ → the address holds a user name or a password for `auth.example`
-    https://:secret@auth.example/ → the address holds a user name or a password for `auth.example`
-    https://auth.example%40evil.example@10.0.0.1/ → the address holds a user name or a password for `10.0.0.1`
-    https://auth.example/"&calc&" → the address has a `"`, which has no place in one
-    https://auth.example/?a="&calc&" → the address has a `"`, which has no place in one
-    https://auth.example/a b → the address has a ` `, which has no place in one
-     https://auth.example/ → the address has a ` `, which has no place in one
-    https://auth.example/\u{a} → the address has a `\u{a}`, which has no place in one
-    https://auth.example/\u{d}\u{a}Host: evil → the address has a `\u{d}`, which has no place in one
-    java\u{9}script:alert(1) → the address has a `\u{9}`, which has no place in one
-    https://auth.example/\0 → the address has a `\0`, which has no place in one
-    https://auth.example/\u{1b}[2J → the address has a `\u{1b}`, which has no place in one
-    https://auth.example/\u{7f} → the address has a `\u{7f}`, which has no place in one
-    https://auth.example/\u{202e} → the address has a `\u{202e}`, which has no place in one
-    https://auth.example\@evil.example/ → the address has a `\`, which has no place in one
-    https:\\auth.example\ → the address has a `\`, which has no place in one
-    https://auth.example/?a=\ → the address has a `\`, which has no place in one
-    https://auth.example/`id` → the address has a ```, which has no place in one
-    https://auth.example/?a=`id` → the address has a ```, which has no place in one
-    https://auth.example/?a=|calc → the address has a `|`, which has no place in one
-    https://auth.example/?a=^calc → the address has a `^`, which has no place in one
-    https://auth.example/?a={1,2} → the address has a `{`, which has no place in one
-    https://auth.example/$(calc) → the address has a `$`, which has no place in one
-    https://auth.example/$IFS → the address has a `$`, which has no place in one
-    https://auth.example/?a=(calc) → the address has a `(`, which has no place in one
-    https://auth.example/?a=1) → the address has a `)`, which has no place in one
-    https://auth.example/;calc → the address has a `;`, which has no place in one
-    https://auth.example/?a='calc' → the address has a `'`, which has no place in one
-    https://auth.example/#!calc → the address has a `!`, which has no place in one
-    https://a$(calc).example/ → the address has a `$`, which has no place in one
-    https://auth.example/<script> → the address has a `<`, which has no place in one
-    https://bücher.example/ → the address has a `ü`, which has no place in one
-    https://１２７.0.0.1/ → the address has a `１`, which has no place in one
+    http://user$(calc)r:pass@auth.example/ → the URL contains a user name or a password for `auth.example`
+    https://user$(calc)r:pass@auth.example/ → the URL contains a user name or a password for `auth.example`
+    https://user@auth.example/ → the URL contains a user name or a password for `auth.example`
+    https://:secret@auth.example/ → the URL contains a user name or a password for `auth.example`
+    https://auth.example%40evil.example@10.0.0.1/ → the URL contains a user name or a password for `10.0.0.1`
+    https://auth.example/"&calc&" → the URL contains `"`, which is not allowed
+    https://auth.example/?a="&calc&" → the URL contains `"`, which is not allowed
+    https://auth.example/a b → the URL contains ` `, which is not allowed
+     https://auth.example/ → the URL contains ` `, which is not allowed
+    https://auth.example/\u{a} → the URL contains `\u{a}`, which is not allowed
+    https://auth.example/\u{d}\u{a}Host: evil → the URL contains `\u{d}`, which is not allowed
+    java\u{9}script:alert(1) → the URL contains `\u{9}`, which is not allowed
+    https://auth.example/\0 → the URL contains `\0`, which is not allowed
+    https://auth.example/\u{1b}[2J → the URL contains `\u{1b}`, which is not allowed
+    https://auth.example/\u{7f} → the URL contains `\u{7f}`, which is not allowed
+    https://auth.example/\u{202e} → the URL contains `\u{202e}`, which is not allowed
+    https://auth.example\@evil.example/ → the URL contains `\`, which is not allowed
+    https:\\auth.example\ → the URL contains `\`, which is not allowed
+    https://auth.example/?a=\ → the URL contains `\`, which is not allowed
+    https://auth.example/`id` → the URL contains ```, which is not allowed
+    https://auth.example/?a=`id` → the URL contains ```, which is not allowed
+    https://auth.example/?a=|calc → the URL contains `|`, which is not allowed
+    https://auth.example/?a=^calc → the URL contains `^`, which is not allowed
+    https://auth.example/?a={1,2} → the URL contains `{`, which is not allowed
+    https://auth.example/$(calc) → the URL contains `$`, which is not allowed
+    https://auth.example/$IFS → the URL contains `$`, which is not allowed
+    https://auth.example/?a=(calc) → the URL contains `(`, which is not allowed
+    https://auth.example/?a=1) → the URL contains `)`, which is not allowed
+    https://auth.example/;calc → the URL contains `;`, which is not allowed
+    https://auth.example/?a='calc' → the URL contains `'`, which is not allowed
+    https://auth.example/#!calc → the URL contains `!`, which is not allowed
+    https://a$(calc).example/ → the URL contains `$`, which is not allowed
+    https://auth.example/<script> → the URL contains `<`, which is not allowed
+    https://bücher.example/ → the URL contains `ü`, which is not allowed
+    https://１２７.0.0.1/ → the URL contains `１`, which is not allowed
     "#);
 }
 
@@ -270,8 +270,8 @@ fn internal_addresses_are_not_opened_in_any_spelling() {
     https://224.0.0.1/ → `224.0.0.1` is an internal or reserved address
     https://255.255.255.255/ → `255.255.255.255` is an internal or reserved address
     https://203.0.113.1/ → `203.0.113.1` is an internal or reserved address
-    http://auth.example/ → `auth.example` would be spoken to without encryption
-    http://9.9.9.9/ → `9.9.9.9` would be spoken to without encryption
+    http://auth.example/ → the connection to `auth.example` would not be encrypted
+    http://9.9.9.9/ → the connection to `9.9.9.9` would not be encrypted
     "#);
 }
 
@@ -308,7 +308,7 @@ fn good_addresses_are_opened_as_they_are() {
     http://[::1]:8080/authorize → opens http://[::1]:8080/authorize
     https://localhost/ → opens https://localhost/
     https://auth.example/ → opens https://auth.example/
-    http://auth.example/ → `auth.example` would be spoken to without encryption
+    http://auth.example/ → the connection to `auth.example` would not be encrypted
     http://10.0.0.1/ → `10.0.0.1` is an internal or reserved address
     https://10.0.0.1/ → `10.0.0.1` is an internal or reserved address
     https://169.254.169.254/ → `169.254.169.254` is an internal or reserved address

@@ -1,4 +1,4 @@
-//! Documents as they are published by the honest, the sloppy and the hostile.
+//! Valid, sloppy and hostile metadata documents.
 
 use serde_json::json;
 
@@ -18,7 +18,7 @@ fn texts(urls: &[Url]) -> Vec<&str> {
     urls.iter().map(Url::as_str).collect()
 }
 
-/// What every authority has, with some fields changed.
+/// Minimal valid metadata, with some fields changed.
 fn authority(changes: Value) -> Result<Authority, BadDocument> {
     let mut document = json!({
         "issuer": ISSUER,
@@ -107,9 +107,10 @@ fn a_resource_says_who_guards_it() {
     assert_eq!(read.resource, "https://mcp.example.com/mcp");
     assert_eq!(read.authorities, [ISSUER, "b"]);
     assert_eq!(read.scopes, ["read"]);
-    let nobody = json!({ "resource": "https://mcp.example.com/mcp", "authorization_servers": [] });
+    let no_issuers =
+        json!({ "resource": "https://mcp.example.com/mcp", "authorization_servers": [] });
     let missing = BadDocument::Missing("authorization_servers");
-    assert_eq!(resource("https://mcp.example.com/mcp", &nobody), Err(missing));
+    assert_eq!(resource("https://mcp.example.com/mcp", &no_issuers), Err(missing));
 }
 
 #[test]

@@ -122,7 +122,7 @@ async fn rules_of_the_user_hold_for_ad_hoc_servers() {
     --- stderr
     error: `echo` is denied by the rule `*_echo`
 
-    hint: if it should run after all, lift the rule with `switchboard deny --remove '*_echo'`
+    hint: to allow the call, remove the rule with `switchboard deny --remove '*_echo'`
     "#);
     insta::assert_snapshot!(told("call delete_everything").await, @r#"
     exit 4

@@ -79,7 +79,7 @@ async fn what_serve_has_to_say_comes_as_notices() {
     installed.write("switchboard/mcp.json", "{ \"mcpServers\": { \"x\": { \"command\": 7 } } }");
     let (client, third) = said(client).await;
     let text = third["text"].as_str().unwrap();
-    assert!(text.ends_with("is wrong: what stands there does not count"), "{text}");
+    assert!(text.ends_with("is invalid and ignored"), "{text}");
     let ended = client.end().await;
     assert!(!ended.stderr.contains("Auto-connected"), "{}", ended.stderr);
     // The same with `notifyOnStartupConnect` turned off.

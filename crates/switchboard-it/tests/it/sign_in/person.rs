@@ -76,7 +76,7 @@ async fn a_person_over_ssh_pastes_what_their_browser_shows() {
     let back = redirect_of(&address(&screen)).await.unwrap();
     assert!(!shown.modes().local_modes.contains(LocalModes::ECHO));
     shown.types("what is this\n");
-    shown.until("warning: the answer has no code (still waiting)").await;
+    shown.until("warning: the callback has no code (still waiting)").await;
     // Longer than the maximum line of a terminal in canonical mode.
     let long = format!("{back}&more={}", "x".repeat(5_000));
     shown.types(&long);

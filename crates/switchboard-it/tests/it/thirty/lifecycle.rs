@@ -289,7 +289,7 @@ async fn b29_a_server_that_does_not_start_says_why_in_its_own_last_words() {
         >>> { "connect": "loud" }
         [error]
         connect_failed: cannot use the server `loud`: cannot connect: the server ended while it was starting (exit code 3)
-        Its last words:
+        Its stderr:
           one
           two
           three

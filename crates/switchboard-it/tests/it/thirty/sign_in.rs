@@ -159,11 +159,8 @@ async fn b18_a_sign_in_is_completed_by_hand_with_the_address_that_the_browser_en
     let back = redirect_of(&url).await.unwrap();
     let code = back.split(['?', '&']).find_map(|part| part.strip_prefix("code=")).unwrap();
     for (wrong, why) in [
-        (
-            json!({ "redirectUrl": back.replace("state=", "state=x") }),
-            "not the answer to the sign-in",
-        ),
-        (json!({ "code": code }), "a code alone does not say whom it is from"),
+        (json!({ "redirectUrl": back.replace("state=", "state=x") }), "does not match the sign-in"),
+        (json!({ "code": code }), "a code alone does not show its issuer"),
         (json!({ "redirectUrl": url }), "has no code"),
         (json!({}), "redirectUrl"),
     ] {
@@ -177,7 +174,7 @@ async fn b18_a_sign_in_is_completed_by_hand_with_the_address_that_the_browser_en
     let mut host = Desk::with(Setup { iss: Iss::Wrong, ..Setup::default() }, json!({})).await;
     let back = redirect_of(&host.begin().await).await.unwrap();
     let refused = host.complete(json!({ "redirectUrl": back })).await;
-    assert!(refused.contains("from another authority than the one that was asked"), "{refused}");
+    assert!(refused.contains("from another authorization server"), "{refused}");
     assert_eq!(host.authority.ledger().now().count(Endpoint::Token), 0);
 }
 

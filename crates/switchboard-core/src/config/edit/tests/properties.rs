@@ -1,5 +1,5 @@
-//! Whatever a file looks like: the result parses, says what was asked for and nothing else, keeps
-//! every comment, and an addition that is taken back leaves the bytes that were there.
+//! Properties of edits of any file: the result parses, contains the requested change and no other,
+//! keeps all comments, and removing an addition restores the original bytes.
 
 use jsonc_parser::tokens::Token;
 use proptest::prelude::*;
@@ -7,7 +7,7 @@ use serde_json::{Value as Json, json};
 
 use super::super::{Change, Document, Edit, apply, value_at};
 
-/// A value with the blanks and comments around it, as a person may have written it.
+/// An object with blanks and comments around it, as in a hand-written file.
 fn document() -> impl Strategy<Value = String> {
     let newline = prop_oneof![Just("\n"), Just("\r\n")];
     let mark = prop_oneof![4 => Just(""), 1 => Just("\u{feff}")];
@@ -82,7 +82,7 @@ fn edit() -> impl Strategy<Value = Edit> {
     (path, change).prop_map(|(at, change)| Edit { at, change })
 }
 
-/// The same change of plain data; `None` where it cannot be made.
+/// The same change applied to parsed data; `None` if it is impossible.
 fn expected(data: &Json, at: &[String], change: &Change) -> Option<Json> {
     let Some((key, rest)) = at.split_first() else {
         return match (change, data) {
@@ -157,7 +157,7 @@ proptest! {
         after in filler(),
         value in prop_oneof![Just(json!("x")), Just(json!({ "command": "x", "env": { "A": "b" } }))],
     ) {
-        // Blanks inside an empty object do not come back.
+        // Blanks inside an empty object are not restored.
         prop_assume!(value_at(&holder, &[]).unwrap() != Some(json!({})));
         let text = format!("{{ \"first\": 1,{before}\"holder\": {holder}{after}}}");
         let mut edit = Edit::new(["holder", "new"], Change::Set(value));

@@ -1,4 +1,4 @@
-//! Settings as people have them, with our package and without it again.
+//! Installing into realistic Pi settings, and uninstalling again.
 
 use proptest::prelude::*;
 
@@ -6,7 +6,7 @@ use super::*;
 
 const DIRECTORY: &str = "/data/pi-switchboard";
 
-/// There is a checkout of ours, and one of somebody's.
+/// There is one checkout of our package, and one of another package.
 fn look(path: &str) -> Found {
     match path {
         "../checkout" => Found::Ours,
