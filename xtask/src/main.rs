@@ -12,6 +12,7 @@ mod packages;
 mod pi;
 mod printer;
 mod real_hosts;
+mod sample;
 mod search_run;
 mod soak;
 mod test;
@@ -19,7 +20,7 @@ mod tidy;
 
 use std::process::ExitCode;
 
-const USAGE: &str = "usage: cargo xtask test [--quick] | tidy | docs [--check] | npm | real-hosts
+const USAGE: &str = "usage: cargo xtask test [--quick] | tidy | sample SEED | docs [--check] | npm | real-hosts
        cargo xtask deny [--advisories] | msrv
        cargo xtask bench [SECTION…] | bench ranking|tokens [FOLDER…] | soak [--long] | pi [--long] [NAME…]
        cargo xtask hosts [--all] [HOST…] [SCENARIO…]
@@ -34,6 +35,7 @@ fn main() -> ExitCode {
         ["test"] => test::run(test::Depth::Full),
         ["test", "--quick"] => test::run(test::Depth::Quick),
         ["tidy"] => tidy::run(),
+        ["sample", seed] => sample_texts(seed),
         ["bench", sections @ ..] => bench::run(sections),
         ["docs"] => docs::run(docs::Mode::Write),
         ["docs", "--check"] => docs::run(docs::Mode::Check),
@@ -58,6 +60,20 @@ fn main() -> ExitCode {
         _ => {
             printer::complain(USAGE);
             ExitCode::from(2)
+        }
+    }
+}
+
+fn sample_texts(seed: &str) -> ExitCode {
+    let Ok(seed) = seed.parse() else {
+        printer::complain("error: SEED must be a whole number");
+        return ExitCode::from(2);
+    };
+    match sample::run(seed) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(cause) => {
+            printer::report(&cause);
+            ExitCode::FAILURE
         }
     }
 }

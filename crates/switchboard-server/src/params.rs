@@ -50,7 +50,7 @@ pub(crate) fn agreed_revision(params: Option<&Raw>) -> Revision {
 pub(crate) fn read<'a, T: Deserialize<'a>>(params: Option<&'a Raw>) -> Result<T, RpcError> {
     let missing = || RpcError::new(INVALID_PARAMS, "`params` is missing");
     params.ok_or_else(missing)?.parse().map_err(|error: serde_json::Error| {
-        RpcError::new(INVALID_PARAMS, format!("`params` is invalid: {error}"))
+        RpcError::new(INVALID_PARAMS, format!("cannot parse `params`: {error}"))
     })
 }
 

@@ -1,12 +1,15 @@
 //! `cargo xtask tidy`: the project's rules that no compiler checks, each a function with a test.
 
 mod manifest;
+mod map;
 mod names;
 mod prose;
 mod purity;
 mod safety;
 mod source;
+mod test_names;
 mod text;
+mod words;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -16,6 +19,7 @@ use std::process::ExitCode;
 use crate::command::{command, root};
 use crate::printer::{complain, say};
 use source::Source;
+pub(crate) use test_names::tests_of;
 
 /// Every rule, with the name under which its findings appear.
 const RULES: &[(&str, Rule)] = &[
@@ -34,7 +38,10 @@ const RULES: &[(&str, Rule)] = &[
     ("core-dependency", manifest::core_dependency),
     ("dependency-direction", manifest::dependency_direction),
     ("safety-row", safety::safety_row),
-    ("safety-test", safety::safety_test),
+    ("named-test", safety::named_test),
+    ("mapped-module", map::mapped_module),
+    ("plain-words", words::plain_words),
+    ("test-name-length", words::test_name_length),
 ];
 
 /// Looks at one file; the tree tells what else there is.
@@ -102,10 +109,10 @@ impl fmt::Display for Finding {
 }
 
 /// A text file of the repository.
-struct File {
+pub(crate) struct File {
     /// Relative to the root, with forward slashes.
-    path: String,
-    text: String,
+    pub(crate) path: String,
+    pub(crate) text: String,
     /// What is code and what is comment; `None` unless this is our Rust.
     rust: Option<Source>,
 }
@@ -123,7 +130,7 @@ impl File {
     }
 
     /// The lines of comment, without the code between them.
-    fn comment_lines(&self) -> impl Iterator<Item = (usize, &str)> {
+    pub(crate) fn comment_lines(&self) -> impl Iterator<Item = (usize, &str)> {
         numbered(self.rust.as_ref().map_or("", |rust| &rust.comments))
     }
 }
@@ -143,15 +150,15 @@ fn has_word(line: &str, needle: &str) -> bool {
 }
 
 /// All that git tracks or would track.
-struct Tree {
-    files: Vec<File>,
+pub(crate) struct Tree {
+    pub(crate) files: Vec<File>,
     /// Also holds what is not text, and the folders.
     paths: BTreeSet<String>,
     by_path: BTreeMap<String, usize>,
 }
 
 impl Tree {
-    fn read() -> io::Result<Self> {
+    pub(crate) fn read() -> io::Result<Self> {
         let listed = command("git")
             .args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"])
             .output()?;
@@ -173,7 +180,7 @@ impl Tree {
     }
 
     /// A tree of these files; one without text is binary.
-    fn new<'a>(found: impl IntoIterator<Item = (&'a str, Option<String>)>) -> Self {
+    pub(crate) fn new<'a>(found: impl IntoIterator<Item = (&'a str, Option<String>)>) -> Self {
         let mut tree = Self { files: Vec::new(), paths: BTreeSet::new(), by_path: BTreeMap::new() };
         for (path, text) in found {
             let folders = path.match_indices('/').map(|(at, _)| path[..at].to_owned());

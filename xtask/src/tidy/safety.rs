@@ -1,10 +1,15 @@
-//! Rules about the page of threats and faults: each has one row, and the tests that it names exist.
+//! Rules about the pages of threats, faults and invariants: each threat and fault has one row, and the
+//! tests that the pages name exist.
 
 use std::collections::BTreeSet;
 
+use super::test_names::tests_of;
 use super::{File, Finding, Tree, numbered};
 
 const PAGE: &str = "docs/safety.md";
+
+/// The pages whose last column names tests.
+const PAGES_WITH_TESTS: &[&str] = &[PAGE, "docs/invariants.md"];
 
 /// The rows of the page: a letter, and how many there are.
 const ROWS: &[(char, u32)] = &[('T', 28), ('F', 35)];
@@ -36,20 +41,26 @@ pub(super) fn safety_row(file: &File, _: &Tree) -> Vec<Finding> {
     findings
 }
 
-/// Every test that the page names is one test of the repository.
-pub(super) fn safety_test(file: &File, tree: &Tree) -> Vec<Finding> {
-    if file.path != PAGE {
+/// A test that a page names is exactly one test of the repository, and a test file exists.
+pub(super) fn named_test(file: &File, tree: &Tree) -> Vec<Finding> {
+    if !PAGES_WITH_TESTS.contains(&file.path.as_str()) {
         return Vec::new();
     }
-    let known: Vec<String> = tree.files.iter().flat_map(tests_of).collect();
+    let known: Vec<_> = tree.files.iter().flat_map(tests_of).collect();
     let mut findings = Vec::new();
     for Row { line, tests, .. } in rows(&file.text) {
         for name in names_in(tests) {
-            let is_meant = |path: &&String| {
-                let rest = path.strip_suffix(name);
+            if name.ends_with(".rs") {
+                if !tree.paths.contains(&format!("crates/switchboard-it/{name}")) {
+                    findings.push(Finding::error(line, format!("no file of tests is `{name}`")));
+                }
+                continue;
+            }
+            let named = known.iter().filter(|test| {
+                let rest = test.path.strip_suffix(name);
                 rest.is_some_and(|rest| rest.is_empty() || rest.ends_with("::"))
-            };
-            match known.iter().filter(is_meant).count() {
+            });
+            match named.count() {
                 1 => {}
                 0 => findings.push(Finding::error(line, format!("no test is named `{name}`"))),
                 count => {
@@ -75,7 +86,7 @@ fn rows(text: &str) -> impl Iterator<Item = Row<'_>> {
         let cells: Vec<&str> = row.strip_prefix('|')?.strip_suffix('|')?.split('|').collect();
         let [name, _promise, tests] = cells[..] else { return None };
         let (name, tests) = (name.trim(), tests.trim());
-        let heads = name == "row" || name.starts_with('-');
+        let heads = ["row", "invariant"].contains(&name) || name.starts_with('-');
         (!heads).then_some(Row { line, name, tests })
     })
 }
@@ -84,75 +95,6 @@ fn rows(text: &str) -> impl Iterator<Item = Row<'_>> {
 fn names_in(cell: &str) -> Vec<&str> {
     let reason = cell.starts_with(NOT_THERE);
     cell.split('`').skip(1).step_by(2).filter(|_| !reason).collect()
-}
-
-/// The paths of the tests of a file, without the crate, as a test runner shows them.
-fn tests_of(file: &File) -> Vec<String> {
-    let Some(module) = module_of(&file.path) else { return Vec::new() };
-    let mut tests = Vec::new();
-    let mut inner: Vec<(usize, &str)> = Vec::new();
-    let mut marked = false;
-    for (_, line) in file.code_lines() {
-        let code = line.trim_start();
-        let indent = line.len() - code.len();
-        match Item::of(code) {
-            Item::Mark => marked = true,
-            Item::Attribute => {}
-            Item::Module(name) => inner.push((indent, name)),
-            Item::Function(name) if std::mem::take(&mut marked) => {
-                let inner = inner.iter().map(|(_, name)| *name);
-                let path: Vec<&str> = module.iter().copied().chain(inner).chain([name]).collect();
-                tests.push(path.join("::"));
-            }
-            Item::Function(_) | Item::Other => marked = false,
-            Item::End => inner.retain(|(opened, _)| *opened != indent),
-        }
-    }
-    tests
-}
-
-/// The modules that a file stands for: those of a library, or of tests in one binary.
-fn module_of(path: &str) -> Option<Vec<&str>> {
-    let path = path.strip_prefix("crates/")?.strip_suffix(".rs")?;
-    let (_, within) = path.split_once('/')?;
-    let within = within.strip_prefix("src/").or_else(|| within.strip_prefix("tests/it/"))?;
-    let roots = ["lib", "main", "mod"];
-    Some(within.split('/').filter(|part| !roots.contains(part)).collect())
-}
-
-/// What a line of code begins.
-enum Item<'a> {
-    /// The attribute that makes a test of a function.
-    Mark,
-    Attribute,
-    Module(&'a str),
-    Function(&'a str),
-    /// The end of what began at this indentation.
-    End,
-    Other,
-}
-
-impl<'a> Item<'a> {
-    fn of(code: &'a str) -> Item<'a> {
-        let name = |rest: &'a str| {
-            let end = rest.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(rest.len());
-            &rest[..end]
-        };
-        if code.starts_with("#[test]") || code.starts_with("#[tokio::test") {
-            return Item::Mark;
-        }
-        if code.is_empty() || code.starts_with("#[") {
-            return Item::Attribute;
-        }
-        if code.starts_with('}') {
-            return Item::End;
-        }
-        if let Some(rest) = code.strip_prefix("mod ").filter(|_| code.ends_with('{')) {
-            return Item::Module(name(rest));
-        }
-        let function = code.strip_prefix("async ").unwrap_or(code).strip_prefix("fn ");
-        function.map_or(Item::Other, |rest| Item::Function(name(rest)))
-    }
 }
 
 #[cfg(test)]
@@ -186,7 +128,7 @@ mod tests {
 
     #[test]
     fn a_named_test_exists_once() {
-        let rule = "safety-test";
+        let rule = "named-test";
         let core = "#[test]\nfn a() {}\nfn helper() {}\nmod tests {\n    #[tokio::test(x)]\n    \
                     async fn both() {\n    }\n}\nproptest! {\n    #[test]\n    fn any() {}\n}\n";
         let it = "#[tokio::test]\n#[cfg(unix)]\nasync fn both() {}\n// #[test]\n// fn gone() {}\n";
@@ -204,5 +146,9 @@ mod tests {
         check("`name::both`", &[6]);
         check("`th`", &[6]);
         check("not there: `nothing` exists", &[]);
+        check("`tests/it/calls.rs`", &[]);
+        check("`tests/it/gone.rs`", &[6]);
+        let invariants = "| invariant | by | tests |\n|---|---|---|\n| A | `b` | `a`, `gone` |\n";
+        check_in(&around, rule, "docs/invariants.md", invariants, &[3]);
     }
 }

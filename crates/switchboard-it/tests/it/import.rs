@@ -173,7 +173,7 @@ async fn without_a_yes_nothing_is_written() {
     assert!(dry.2.contains("\n+  \"imports\": [\"zed\", \"claude-code\""), "{}", dry.2);
     let (code, stdout, stderr) = hosts.run(&["import"]).await;
     assert_eq!((code, stdout), (Some(4), dry.1), "the same as in the dry run");
-    assert!(stderr.ends_with("beforehand with `--yes`\n"), "{stderr}");
+    assert!(stderr.ends_with("or in advance with `--yes`\n"), "{stderr}");
     let (code, stdout, _) = hosts.run(&["import", "--json"]).await;
     assert_eq!(code, Some(4));
     assert!(stdout.contains("\"approval_required\""), "{stdout}");

@@ -61,7 +61,7 @@ async fn a_setup_imports_and_adds_what_was_agreed_to() {
         "Use the servers of Cursor? [y/N]",
         "+  \"imports\": [\"cursor\"]",
         "`words` works: 1 tool",
-        "Put Switchboard into Cursor? [y/N]",
+        "Add Switchboard to Cursor? [y/N]",
         "Switchboard is installed in Cursor",
         "Next: ",
     ] {

@@ -123,7 +123,7 @@ async fn whatever_a_client_sends_is_answered_and_nothing_stops() {
     {"jsonrpc":"2.0","id":16,"method":"tools/call","params":{"name":"demo_add"}}
       16 {"code":-32602,"message":"unknown tool `demo_add`"}
     {"jsonrpc":"2.0","id":17,"method":"tools/call","params":[1]}
-      17 {"code":-32602,"message":"`params` does not read: invalid type: integer `1`, expected a string at line 1 column 2"}
+      17 {"code":-32602,"message":"cannot parse `params`: invalid type: integer `1`, expected a string at line 1 column 2"}
     {"jsonrpc":"2.0","id":18,"method":"prompts/get","params":{"name":"nothing"}}
       18 {"code":-32602,"message":"unknown_prompt: no connected server has the prompt `nothing`"}
     {"jsonrpc":"2.0","id":19,"method":"resources/read","params":{"uri":"file:///no"}}

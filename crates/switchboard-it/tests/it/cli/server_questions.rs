@@ -43,7 +43,7 @@ async fn form_of_a_server_is_asked_on_the_terminal() {
     for part in [
         "The server `kit` asks: Which one?",
         "size\n  1 Small\n  2 Large\n  [number of the choice]:",
-        "this one is required",
+        "this field is required",
         "not one of the choices",
         "count [integer; Enter = 1]:",
         "not an integer",
@@ -74,7 +74,7 @@ async fn page_is_shown_and_never_opened_unasked() {
     assert!(screen.contains("The server asks you to open: https://example.com/pay"), "{screen}");
     assert!(screen.contains(r#"{"action":"accept"}"#), "{screen}");
     let screen = call(&installed, "kit_lure", "y\n").await;
-    assert!(screen.contains("may lead to `https`"), "{screen}");
+    assert!(screen.contains("must be `https` or lead to this machine"), "{screen}");
     assert!(!screen.contains("The server asks you to open"), "{screen}");
 }
 

@@ -99,6 +99,6 @@ async fn what_is_typed_fills_a_prompt_in() {
         hint: see the servers with `/mcp status`
 
     {"server":"wri ter","prompt":"re.view"}
-        -32602 `params` does not read: missing field `line` at line 1 column 39
+        -32602 cannot parse `params`: missing field `line` at line 1 column 39
     "#);
 }

@@ -56,7 +56,7 @@ async fn a_browser_is_opened_at_the_address_that_is_shown() {
     insta::assert_snapshot!(user.neutral(&left(&ended.screen)), @r"
     To sign in to `tracker`, open this address:
     [ISSUER]/authorize?…
-    It is opened in your browser
+    Opened it in your browser
     If the browser ends at a page that does not load, paste its address here
     Signed in to tracker at [ISSUER]
       token   valid for 59m, refreshed automatically
@@ -72,7 +72,7 @@ async fn a_person_over_ssh_pastes_what_their_browser_shows() {
     let mut command = user.command("auth tracker");
     let mut shown = Watched::start(command.env("DISPLAY", ":0").env("SSH_CONNECTION", "a b c d"));
     let screen = shown.until(WAITING).await;
-    assert!(screen.contains("No browser is opened: this is a session over SSH"), "{screen}");
+    assert!(screen.contains("The browser was not opened: this is a session over SSH"), "{screen}");
     let back = redirect_of(&address(&screen)).await.unwrap();
     assert!(!shown.modes().local_modes.contains(LocalModes::ECHO));
     shown.types("what is this\n");
@@ -142,7 +142,7 @@ async fn a_call_signs_in_by_itself_where_the_user_wants_it() {
     insta::assert_snapshot!(user.neutral(&left(&ended.screen)), @r"
     To sign in to `tracker`, open this address:
     [ISSUER]/authorize?…
-    It is opened in your browser
+    Opened it in your browser
     If the browser ends at a page that does not load, paste its address here
     Signed in to tracker at [ISSUER]
       token   valid for 59m, refreshed automatically
