@@ -1,0 +1,111 @@
+//! Rules about wording: terms that STYLE.md excludes, and the length of test names.
+
+use super::test_names::tests_of;
+use super::{File, Finding, Tree, has_word, numbered};
+
+/// Words that name no party, and what to write instead.
+const INDEFINITE: &[&str] = &["whoever", "nobody", "somebody", "anybody", "everybody"];
+
+/// Phrases with a term of the field, which is the second item.
+const PHRASES: &[(&str, &str)] = &[
+    ("does not read:", "cannot be parsed"),
+    ("means nothing here", "has no effect"),
+    ("that counts", "takes precedence"),
+    ("who is asking", "authentication"),
+];
+
+/// Pages that quote excluded words.
+const QUOTING: &[&str] = &["docs/glossary.md", "STYLE.md"];
+
+/// The number of words that a test name may have.
+const MOST_WORDS: usize = 12;
+
+/// Tests with longer names. Shorten a name and remove its line; add none.
+const LONG_NAMES: &str = include_str!("long_test_names.txt");
+
+/// Text for readers names the party, and uses the term of the field.
+pub(super) fn plain_words(file: &File, _: &Tree) -> Vec<Finding> {
+    let code = file.path.starts_with("crates/") && file.path.contains("/src/");
+    let page = file.path.ends_with(".md") && !QUOTING.contains(&file.path.as_str());
+    if !page && !(code && file.path.ends_with(".rs")) {
+        return Vec::new();
+    }
+    let mut findings = Vec::new();
+    for (number, line) in numbered(&file.text) {
+        let lower = line.to_lowercase();
+        for word in INDEFINITE.iter().filter(|word| has_word(&lower, word)) {
+            let message = format!("`{word}`: name the party, such as the user or the client");
+            findings.push(Finding::error(number, message));
+        }
+        for (phrase, term) in PHRASES.iter().filter(|(phrase, _)| lower.contains(phrase)) {
+            findings.push(Finding::error(number, format!("`{phrase}`: write `{term}`")));
+        }
+    }
+    findings
+}
+
+/// A test name has at most twelve words, or is one of the known long names.
+pub(super) fn test_name_length(file: &File, _: &Tree) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    let mut unused: Vec<&str> = known_long_names(&file.path).collect();
+    for test in tests_of(file) {
+        let words = test.name.split('_').count();
+        if words <= MOST_WORDS {
+            continue;
+        }
+        let before = unused.len();
+        unused.retain(|known| *known != test.name);
+        if unused.len() == before {
+            let message = format!(
+                "`{}` has {words} words, more than {MOST_WORDS}: state condition and expectation",
+                test.name
+            );
+            findings.push(Finding::error(test.line, message));
+        }
+    }
+    findings.extend(unused.iter().map(|name| {
+        Finding::error(1, format!("`{name}` is not a long test name: remove it from the list"))
+    }));
+    findings
+}
+
+/// The listed names of a file; a line is `PATH NAME`.
+fn known_long_names(path: &str) -> impl Iterator<Item = &'static str> {
+    LONG_NAMES
+        .lines()
+        .filter_map(|line| line.split_once(' '))
+        .filter(move |(listed, _)| *listed == path)
+        .map(|(_, name)| name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{LONG_NAMES, MOST_WORDS};
+    use crate::tidy::tests::{CORE_FILE, TEST_FILE, check};
+
+    #[test]
+    fn indefinite_persons_and_paraphrases_are_reported() {
+        let rule = "plain-words";
+        check(rule, CORE_FILE, "//! Names.\n// Nobody asks.\nlet s = \"whoever\";\n", &[2, 3]);
+        check(rule, CORE_FILE, "fn nobody_asks() {}\n// The deny rule takes precedence.\n", &[]);
+        check(rule, "docs/a.md", "`x` means nothing here\nand that counts\n", &[1, 2]);
+        check(rule, "docs/glossary.md", "| user | nobody |\n", &[]);
+        check(rule, TEST_FILE, "// Nobody.\n", &[]);
+    }
+
+    #[test]
+    fn long_test_name_is_reported() {
+        let rule = "test-name-length";
+        let name = |words: usize| vec!["a"; words].join("_");
+        let test = |words: usize| format!("#[test]\nfn {}() {{}}\n", name(words));
+        check(rule, TEST_FILE, &test(MOST_WORDS), &[]);
+        check(rule, TEST_FILE, &test(MOST_WORDS + 1), &[2]);
+        check(rule, CORE_FILE, &format!("fn {}() {{}}\n", name(20)), &[]);
+    }
+
+    #[test]
+    fn list_of_long_names_is_sorted_and_has_two_columns() {
+        let lines: Vec<&str> = LONG_NAMES.lines().collect();
+        assert!(lines.is_sorted() && lines.iter().all(|line| line.split(' ').count() == 2));
+    }
+}
