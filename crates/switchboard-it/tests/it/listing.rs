@@ -9,7 +9,7 @@ use switchboard_it::harness::{Home, World, pass};
 use tokio::time::Instant;
 
 #[tokio::test(start_paused = true)]
-async fn a_list_that_changes_is_read_anew_while_the_server_runs() {
+async fn changed_tool_list_is_read_again_at_once() {
     let world = World::of("demo", "everything").start();
     world.call("demo_echo", json!({ "text": "hi" })).await.unwrap();
     let mut catalog = world.gateway.watch();
