@@ -21,7 +21,7 @@ fn canned(answer: &str) -> String {
 }
 
 #[tokio::test]
-async fn what_an_address_is_stands_in_the_failure() {
+async fn connection_failure_explains_what_the_url_returned() {
     let answers = [
         "status = 401\nheaders = { WWW-Authenticate = 'Bearer' }",
         "status = 403",
@@ -85,7 +85,7 @@ async fn what_an_address_is_stands_in_the_failure() {
 }
 
 #[tokio::test]
-async fn answers_with_another_id_before_ours_are_passed_over() {
+async fn answers_with_foreign_ids_are_skipped() {
     for form in ["json", "events"] {
         for id in ["other", "next", "string", "float", "null", "missing"] {
             let script = format!("[[tools]]\nname = 'echo'\n[faults]\nwrong_ids = '{id}'\n");
