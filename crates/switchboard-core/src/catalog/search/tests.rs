@@ -105,7 +105,7 @@ fn check(query: &str, expected: &[&str]) {
 }
 
 #[test]
-fn words_are_ored_and_the_name_weighs_more_than_the_description() {
+fn search_matches_any_word_and_prefers_names() {
     check(
         "issue",
         &["github/create_issue", "github/list_issues", "files/write_file", "trains/get-tickets"],
@@ -114,7 +114,7 @@ fn words_are_ored_and_the_name_weighs_more_than_the_description() {
 }
 
 #[test]
-fn endings_case_and_identifier_style_do_not_matter() {
+fn search_ignores_endings_case_and_identifier_style() {
     check("Merging Pulled REQUESTS", &["github/merge_pull_request"]);
     check("mergePullRequest", &["github/merge_pull_request"]);
     check("http", &["notes/HTTPServerRestart"]);
@@ -122,7 +122,7 @@ fn endings_case_and_identifier_style_do_not_matter() {
 }
 
 #[test]
-fn server_properties_and_keywords_are_searched() {
+fn search_covers_server_names_properties_and_keywords() {
     check("trains", &["trains/get-tickets"]);
     check("encoding", &["files/read_file"]);
     check("charsets latin1", &["files/read_file"]);
@@ -131,7 +131,7 @@ fn server_properties_and_keywords_are_searched() {
 
 /// The tool shares neither a word nor a synonym with the query.
 #[test]
-fn a_tool_is_found_by_what_it_is_about() {
+fn search_finds_tools_by_topic_without_shared_words() {
     let mut tools = tools();
     tools.push(tool("airbnb/search", "Apartments for a holiday stay."));
     tools.push(tool("cloud/quota", "Limits of cores in a region."));
@@ -140,7 +140,7 @@ fn a_tool_is_found_by_what_it_is_about() {
 }
 
 #[test]
-fn a_misspelt_word_is_about_the_word_that_was_meant() {
+fn misspelt_query_word_matches_the_intended_topic() {
     let tools = [
         tool("a/one", "Pictures of animals."),
         tool("a/two", "Timetable of trains and railway stations."),
@@ -151,7 +151,7 @@ fn a_misspelt_word_is_about_the_word_that_was_meant() {
 }
 
 #[test]
-fn words_for_the_same_thing_stand_for_each_other_but_are_worth_less() {
+fn synonyms_match_with_lower_weight() {
     let tools = [
         tool("a/remove_folder", ""),
         tool("a/delete_folder", ""),
@@ -165,7 +165,7 @@ fn words_for_the_same_thing_stand_for_each_other_but_are_worth_less() {
 }
 
 #[test]
-fn a_ranking_says_how_well_its_best_tool_fits() {
+fn ranking_reports_the_fit_of_its_best_tool() {
     let judged = |query: &str| {
         let postings = indexed(&listings(&tools()));
         let ranking = rank(&postings.iter().collect::<Vec<_>>(), query);

@@ -126,7 +126,7 @@ async fn b05_changed_url_inherits_no_credentials() {
 }
 
 #[tokio::test]
-async fn b22_what_is_left_out_is_nowhere_and_a_disabled_server_is_seen_and_does_nothing() {
+async fn b22_filtered_tools_are_hidden_and_disabled_server_is_inert() {
     let installed = Installed::bare(PROGRAMS);
     installed.write(
         "tools.toml",
