@@ -168,7 +168,7 @@ mod tests {
 
     /// Hosts' tool searches match words, so the description must contain them.
     #[test]
-    fn everyday_queries_share_words_with_the_description() {
+    fn description_contains_words_of_everyday_queries() {
         for description in [DESCRIPTION, READ_DESCRIPTION] {
             for word in ["read", "file", "send", "message", "sum", "two", "numbers", "issue"] {
                 assert!(description.contains(word), "{word}");
