@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn record_that_others_could_have_written_is_ignored() {
+    fn record_writable_by_others_is_ignored() {
         let folder = tempfile::tempdir().unwrap();
         let name = file_name(namespace(), Identity { start: own().start + 1, ..own() });
         let text = format!("{}\n", boot_id().unwrap());
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn record_goes_with_its_server() {
+    fn record_is_removed_with_its_server() {
         let folder = tempfile::tempdir().unwrap();
         let records = folder.path().join("running");
         let record = Record::begin(&records).unwrap();

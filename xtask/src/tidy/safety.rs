@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn a_named_test_exists_once() {
+    fn documented_test_must_exist_once() {
         let rule = "safety-test";
         let core = "#[test]\nfn a() {}\nfn helper() {}\nmod tests {\n    #[tokio::test(x)]\n    \
                     async fn both() {\n    }\n}\nproptest! {\n    #[test]\n    fn any() {}\n}\n";

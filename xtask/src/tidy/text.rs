@@ -89,7 +89,7 @@ mod tests {
     use crate::tidy::{File, Level, Tree};
 
     #[test]
-    fn a_rust_file_opens_with_a_sentence() {
+    fn rust_file_must_open_with_a_sentence() {
         let rule = "opening-sentence";
         check(rule, CORE_FILE, "//! Names.\n", &[]);
         check(rule, CORE_FILE, "use std::fmt;\n//! Names.\n", &[1]);
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_file_is_warned_about_and_a_very_long_one_refused() {
+    fn long_file_is_warned_about_and_then_refused() {
         let levels = |lines: usize| {
             let file = File::new(CORE_FILE, &"x\n".repeat(lines));
             let findings = file_length(&file, &Tree::new([]));
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_end_where_their_text_ends() {
+    fn trailing_white_space_is_refused() {
         let rule = "whitespace";
         check(rule, "README.md", "one\ntwo \n\nfour\t\n", &[2, 4]);
         check(rule, "README.md", "a\tb\n", &[]);
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_of_one_machine_is_refused_in_any_file() {
+    fn machine_path_is_refused_in_any_file() {
         let rule = "machine-path";
         for folder in ["home", "root", "work", "Users"] {
             check(rule, "docs/a.md", &format!("ok\nrun \"/{folder}/ada/tool\"\n"), &[2]);

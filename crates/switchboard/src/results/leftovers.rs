@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn directories_of_sessions_that_are_gone_are_removed() {
+    fn directories_of_ended_sessions_are_removed() {
         let home = tempfile::tempdir().unwrap();
         let gone = directory(home.path(), &format!("{GONE}-a"));
         let held = directory(home.path(), &format!("{GONE}-c"));

@@ -20,7 +20,7 @@ fn head(host: &str) -> Parts {
 }
 
 #[test]
-fn a_host_is_ours_by_loopback_name_or_bound_address_and_by_port() {
+fn host_header_must_be_loopback_or_bound_with_port() {
     let check = |bound: &str, host: &str, ours: bool| {
         let (_home, guard) = guard(bound);
         assert_eq!(guard.admit(&head(host)).is_ok(), ours, "{host} at {bound}");
@@ -47,7 +47,7 @@ fn a_host_is_ours_by_loopback_name_or_bound_address_and_by_port() {
 }
 
 #[test]
-fn an_accept_header_is_read_as_ranges() {
+fn accept_header_is_parsed_as_ranges() {
     let check = |accept: &str, expected: Result<Form, Refusal>| {
         let mut headers = HeaderMap::new();
         headers.insert(CONTENT_TYPE, "application/json".parse().unwrap());

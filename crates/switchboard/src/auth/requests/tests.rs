@@ -124,7 +124,7 @@ fn check<T>(what: &str, refused: Result<T, TokenError>) {
 }
 
 #[tokio::test]
-async fn refusal_that_repeats_a_request_is_quoted_without_its_secrets() {
+async fn echoed_request_is_quoted_without_its_secrets() {
     let echo = Echo::start("invalid_grant").await;
     let (net, url) = (echo.net().await, &echo.url);
     let device_code: Device = serde_json::from_value(json!({
@@ -174,7 +174,7 @@ fn secrets_are_removed_in_every_spelling() {
 }
 
 #[tokio::test]
-async fn authority_that_wants_to_be_asked_without_a_pause_is_asked_once_a_second() {
+async fn device_flow_polls_at_most_once_a_second() {
     let echo = Echo::start("authorization_pending").await;
     let device: Device = serde_json::from_value(json!({
         "device_code": DEVICE, "user_code": "ABC", "verification_uri": echo.url, "expires_in": 1,

@@ -49,7 +49,7 @@ async fn kept(vault: &Vault) -> Option<String> {
 }
 
 #[tokio::test]
-async fn what_is_kept_is_found_by_its_server_and_kind_until_it_is_forgotten() {
+async fn stored_secret_is_found_until_it_is_removed() {
     let home = Home::new();
     let vault = home.plain();
     assert_eq!(vault.all().await.unwrap(), []);
@@ -68,7 +68,7 @@ async fn what_is_kept_is_found_by_its_server_and_kind_until_it_is_forgotten() {
 }
 
 #[tokio::test]
-async fn another_account_takes_the_place_of_the_first_whose_secret_goes() {
+async fn new_account_replaces_the_old_and_its_secret() {
     let home = Home::new();
     let vault = home.plain();
     keep(&vault, ACCOUNT, "old").await.unwrap();
@@ -79,7 +79,7 @@ async fn another_account_takes_the_place_of_the_first_whose_secret_goes() {
 }
 
 #[tokio::test]
-async fn scopes_that_a_server_asks_for_are_remembered_with_what_was_granted() {
+async fn requested_scopes_are_remembered_with_the_grant() {
     let home = Home::new();
     let vault = home.plain();
     vault.want(&holder(SERVER), vec!["early".to_owned()]).await.unwrap();
@@ -93,7 +93,7 @@ async fn scopes_that_a_server_asks_for_are_remembered_with_what_was_granted() {
 }
 
 #[tokio::test]
-async fn a_secret_goes_where_the_user_wants_it_or_nowhere() {
+async fn secret_is_stored_only_where_configured() {
     use CredentialStore::{Auto, EncryptedFile, File, Keyring};
     let key = (KEY_VARIABLE, KEY);
     let cases = [
@@ -126,7 +126,7 @@ async fn a_secret_goes_where_the_user_wants_it_or_nowhere() {
 }
 
 #[tokio::test]
-async fn an_index_that_does_not_read_is_refused_and_kept() {
+async fn damaged_token_index_is_refused_and_kept() {
     let home = Home::new();
     let vault = home.plain();
     let entry = keep(&vault, ACCOUNT, "token").await.unwrap();
@@ -143,7 +143,7 @@ async fn an_index_that_does_not_read_is_refused_and_kept() {
 }
 
 #[tokio::test]
-async fn a_keyring_that_is_not_there_is_not_waited_for() {
+async fn absent_keyring_is_not_waited_for() {
     let home = Home::new();
     let nowhere = format!("unix:path={}", home.path("no-bus").display());
     let runtime = home.path("run");
@@ -164,7 +164,7 @@ async fn a_keyring_that_is_not_there_is_not_waited_for() {
 
 #[cfg(not(target_os = "macos"))]
 #[tokio::test(start_paused = true)]
-async fn a_keyring_that_never_answers_is_waited_for_once() {
+async fn silent_keyring_is_waited_for_once() {
     let home = Home::new();
     let socket = home.path("bus");
     let _never_answers = std::os::unix::net::UnixListener::bind(&socket).unwrap();
@@ -185,7 +185,7 @@ async fn a_keyring_that_never_answers_is_waited_for_once() {
 }
 
 #[tokio::test]
-async fn one_holds_an_account_and_the_others_wait() {
+async fn account_lock_is_exclusive() {
     let home = Home::new();
     let (one, other) = (home.plain(), home.plain());
     let held = one.lock(ACCOUNT, DISK).await.unwrap();
@@ -200,7 +200,7 @@ async fn one_holds_an_account_and_the_others_wait() {
 }
 
 #[tokio::test]
-async fn whoever_no_longer_waits_for_an_account_holds_nothing() {
+async fn abandoned_lock_wait_holds_nothing() {
     let home = Home::new();
     let vault = home.plain();
     let held = vault.lock(ACCOUNT, DISK).await.unwrap();

@@ -101,7 +101,7 @@ impl Machine {
 }
 
 #[test]
-fn what_npm_installed_for_a_spec_runs_under_node() {
+fn installed_npm_package_runs_under_node() {
     let machine = Machine::new();
     for spec in ["@s/server", "server@1.2.3", "server@1.2.4", "server@^1", "server@latest"] {
         let name = if spec.starts_with('@') { "@s/server" } else { "server" };
@@ -122,7 +122,7 @@ fn what_npm_installed_for_a_spec_runs_under_node() {
 }
 
 #[test]
-fn the_settings_of_the_user_say_where_npm_installs() {
+fn user_npmrc_decides_the_npm_cache_directory() {
     let machine = Machine::new();
     machine.write(".npmrc", "cache=~/elsewhere\n");
     let folder = machine.npx("@s/server").replace(".npm/", "elsewhere/");
@@ -132,7 +132,7 @@ fn the_settings_of_the_user_say_where_npm_installs() {
 }
 
 #[test]
-fn a_package_that_leads_elsewhere_or_is_broken_is_not_run() {
+fn package_with_an_outside_or_invalid_program_is_not_run() {
     let machine = Machine::new();
     let package = format!("{}/node_modules/@s/a", machine.npx("@s/a"));
     machine.write(&format!("{package}/cli.js"), "");
@@ -153,7 +153,7 @@ fn a_package_that_leads_elsewhere_or_is_broken_is_not_run() {
 }
 
 #[test]
-fn what_npm_would_find_elsewhere_is_left_to_it() {
+fn package_that_npm_finds_elsewhere_is_left_to_npm() {
     let machine = Machine::new();
     machine.package(&machine.npx("server"), "server", "1.0.0");
     let direct = format!("~/bin/node ~/{}/node_modules/server/cli.js", machine.npx("server"));
@@ -168,7 +168,7 @@ fn what_npm_would_find_elsewhere_is_left_to_it() {
 }
 
 #[test]
-fn where_a_launcher_said_that_a_package_lies_is_known_for_a_day() {
+fn resolved_package_location_is_cached_for_a_day() {
     let machine = Machine::new();
     machine.program("uv/bin/serve");
     let launching = machine.launching(Ground::Foreign);
@@ -201,7 +201,7 @@ fn where_a_launcher_said_that_a_package_lies_is_known_for_a_day() {
 }
 
 #[test]
-fn what_others_could_have_written_is_not_known() {
+fn location_cache_writable_by_others_is_ignored() {
     let machine = Machine::new();
     machine.program("uv/bin/serve");
     let program = machine.line("uvx serve");
@@ -216,7 +216,7 @@ fn what_others_could_have_written_is_not_known() {
 }
 
 #[test]
-fn a_launcher_that_runs_as_it_stands_and_is_not_the_projects_runs_elsewhere() {
+fn unresolved_user_launcher_runs_in_a_neutral_directory() {
     let machine = Machine::new();
     let check = |line: &str, ground: Ground, expected: &str| {
         let program = machine.line(line);
@@ -232,7 +232,7 @@ fn a_launcher_that_runs_as_it_stands_and_is_not_the_projects_runs_elsewhere() {
 }
 
 #[test]
-fn what_is_run_by_something_that_looks_around_runs_elsewhere() {
+fn program_that_reads_its_directory_runs_in_neutral_one() {
     let machine = Machine::new();
     machine.package(&machine.npx("server"), "server", "1.0.0");
     let package = format!("{}/node_modules/server", machine.npx("server"));
@@ -266,7 +266,7 @@ fn what_is_run_by_something_that_looks_around_runs_elsewhere() {
 }
 
 #[test]
-fn python_does_not_look_for_modules_in_a_foreign_project() {
+fn python_does_not_import_from_a_foreign_project() {
     let machine = Machine::new();
     let check = |line: &str, ground: Ground, expected: Option<&str>| {
         let program = machine.launching(ground).without_the_project(machine.line(line));

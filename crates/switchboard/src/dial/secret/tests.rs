@@ -111,7 +111,7 @@ async fn check(act: Act, expected: Result<&str, &str>) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_a_program_writes_is_the_secret_unless_something_is_wrong() {
+async fn secret_is_the_program_output_unless_invalid() {
     let writes = |text: &str, code| Act::Writes(text.as_bytes().to_vec(), code);
     check(writes("s3cret\n", 0), Ok("s3cret")).await;
     check(writes(" two\nlines \r\n\n", 0), Ok(" two\nlines ")).await;
@@ -126,7 +126,7 @@ async fn what_a_program_writes_is_the_secret_unless_something_is_wrong() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_program_that_hangs_is_ended_after_ten_seconds() {
+async fn hanging_secret_program_is_killed_after_ten_seconds() {
     let began = tokio::time::Instant::now();
     check(Act::Hangs, Err("it was not done within 10 s")).await;
     assert_eq!(began.elapsed(), Duration::from_secs(10));

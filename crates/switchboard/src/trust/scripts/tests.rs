@@ -40,7 +40,7 @@ fn covered(files: &[&str], path: &str, json: &Value) -> Vec<String> {
 }
 
 #[test]
-fn a_program_of_the_project_counts_wherever_the_server_would_find_it() {
+fn project_program_is_covered_wherever_path_finds_it() {
     let check = |path: &str, json: Value, expected: &[&str]| {
         assert_eq!(covered(&["bin/srv", "sub/bin/srv"], path, &json), expected, "{path} {json}");
     };
@@ -64,7 +64,7 @@ fn a_program_of_the_project_counts_wherever_the_server_would_find_it() {
 }
 
 #[test]
-fn a_file_that_a_loader_is_given_by_a_variable_counts() {
+fn file_loaded_through_a_variable_is_covered() {
     for (value, counts) in [
         ("x.js", true),
         ("--require ./x.js", true),
@@ -83,7 +83,7 @@ fn a_file_that_a_loader_is_given_by_a_variable_counts() {
 }
 
 #[test]
-fn a_file_is_read_once_for_all_definitions_and_all_files_have_one_limit() {
+fn file_is_hashed_once_under_a_shared_limit() {
     let (_folder, root) = project(&["a", "b"]);
     let environment = Environment::made_of([("PATH", "/bin")], &root);
     let scripts = Scripts { left: Cell::new(6), ..Scripts::default() };
@@ -99,7 +99,7 @@ fn a_file_is_read_once_for_all_definitions_and_all_files_have_one_limit() {
 }
 
 #[test]
-fn each_look_at_large_files_comes_to_the_same() {
+fn repeated_coverage_of_large_files_is_identical() {
     let (_folder, root) = project(&["a.py", "b.py", "c.py"]);
     for file in ["a.py", "b.py", "c.py"] {
         fs::write(root.join(file), vec![b'#'; 20 * 1024 * 1024]).unwrap();
@@ -116,7 +116,7 @@ fn each_look_at_large_files_comes_to_the_same() {
 }
 
 #[test]
-fn what_an_interpreter_takes_for_a_name_counts() {
+fn file_an_interpreter_finds_by_name_is_covered() {
     let files = [
         "server.js",
         "pre.js",
@@ -146,7 +146,7 @@ fn what_an_interpreter_takes_for_a_name_counts() {
 }
 
 #[test]
-fn the_main_file_of_a_package_counts() {
+fn main_file_of_a_package_is_covered() {
     let (_folder, root) = project(&["lib/start.js"]);
     fs::write(root.join("lib/package.json"), r#"{ "main": "start" }"#).unwrap();
     let environment = Environment::made_of([("PATH", "/bin")], &root);
