@@ -68,7 +68,7 @@ fn server_cost_estimate_is_within_a_few_per_cent() {
 }
 
 #[test]
-fn task_costs_a_tenth_of_direct_listing() {
+fn task_costs_a_tenth_of_listing_180_tools() {
     let data = Data::read(&[]).unwrap();
     let worlds = Worlds::new(&data).unwrap();
     let (mut ours, mut direct, mut adapter) = ((0, 0), 0, 0);

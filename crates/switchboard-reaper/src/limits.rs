@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn seccomp_filter_refuses_foreign_limits_and_the_mark() {
+    fn seccomp_filter_refuses_limits_of_others_and_the_mark() {
         let mark = u64::from(libc::RLIMIT_RTTIME);
         let files = u64::from(libc::RLIMIT_NOFILE);
         let new = 0x7f00_0000_1000;

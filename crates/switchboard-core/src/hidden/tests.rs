@@ -127,7 +127,7 @@ fn one_bit_per_letter(letter: &str, zero: &str, one: &str) -> String {
 }
 
 #[test]
-fn excessive_joiners_and_marks_are_reported_but_stay() {
+fn excess_of_allowed_invisible_characters_is_marked() {
     let long = "שלום ".repeat(2_000);
     let mut unmarked = Vec::new();
     for text in [

@@ -220,7 +220,7 @@ fn server_that_answers_between_crashes_is_always_redialed() {
 }
 
 #[test]
-fn crash_before_any_answer_starts_the_backoff() {
+fn second_crash_without_an_answer_starts_the_backoff() {
     let mut machine = lazy();
     for generation in 1..=2 {
         machine.on(seconds(0), call(generation));
@@ -244,7 +244,7 @@ fn forgotten_session_with_answered_calls_is_always_redialed() {
 }
 
 #[test]
-fn session_forgotten_before_any_answer_starts_the_backoff() {
+fn second_forgotten_session_without_an_answer_starts_the_backoff() {
     let mut machine = lazy();
     for generation in 1..=2 {
         machine.on(seconds(0), call(generation));

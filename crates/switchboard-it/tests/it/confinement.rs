@@ -51,7 +51,7 @@ fn lines(installed: &Installed, file: &str) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn confined_server_cannot_signal_its_keepers() {
+async fn confined_server_can_signal_only_its_children() {
     if !switchboard::reaper::can_confine() {
         return;
     }

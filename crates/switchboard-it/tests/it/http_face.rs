@@ -262,7 +262,7 @@ async fn clients_with_equal_request_ids_get_their_own_answers() {
 }
 
 #[tokio::test]
-async fn slow_connections_do_not_block_new_clients() {
+async fn slow_request_heads_do_not_block_new_clients() {
     let served = Served::everything().await;
     let mut established = served.connect().await;
     let mut crowd = Vec::new();
@@ -287,7 +287,7 @@ async fn is_healthy(served: &Served) -> bool {
 }
 
 #[tokio::test]
-async fn full_listening_streams_do_not_block_requests() {
+async fn listening_streams_at_the_limit_do_not_block_requests() {
     let served = Served::everything().await;
     let mut listening = Vec::new();
     for _ in 0..128 {
@@ -306,7 +306,7 @@ async fn full_listening_streams_do_not_block_requests() {
 }
 
 #[tokio::test]
-async fn request_limit_answers_busy_until_calls_finish() {
+async fn requests_above_the_limit_get_503_until_calls_finish() {
     let served = Served::everything().await;
     let mut waiting = JoinSet::new();
     let mut clients = Vec::new();

@@ -132,7 +132,7 @@ async fn server_that_changed_its_era_is_detected_again() {
 }
 
 #[tokio::test]
-async fn stateless_server_is_shared_again_between_sessions() {
+async fn server_that_becomes_stateless_is_shared_between_sessions_again() {
     let legacy = include_str!("../../scripts/everything.toml");
     let modern = legacy.replace("[server]\n", "[server]\nera = 'modern'\n");
     let mut home = Home::new();

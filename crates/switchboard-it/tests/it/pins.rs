@@ -224,7 +224,7 @@ impl Host for Slow {
 }
 
 #[tokio::test(start_paused = true)]
-async fn definition_that_changes_during_approval_is_not_called() {
+async fn pin_file_damaged_during_approval_stops_the_call() {
     let config = |more: &str| {
         format!(
             r#"{{ "settings": {{ "pins": "block", "approve": "all" }}, "mcpServers": {{

@@ -225,7 +225,7 @@ async fn tokens_of_an_older_installation_are_copied_once() {
 }
 
 #[tokio::test]
-async fn entry_can_disable_or_break_its_sign_in() {
+async fn disabled_or_incomplete_oauth_entry_refuses_sign_in() {
     for oauth in [json!(false), json!({ "clientSecret": "alone" })] {
         let mut host = Served::with(Setup::default(), oauth.clone(), json!({})).await;
         let begun = host.client.mcp(json!({ "action": "auth-start", "server": "tracker" })).await;

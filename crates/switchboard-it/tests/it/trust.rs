@@ -184,7 +184,7 @@ async fn same_definition_in_another_project_is_pending() {
 }
 
 #[tokio::test]
-async fn script_that_changes_while_running_is_not_restarted() {
+async fn changed_script_is_not_started_by_a_running_gateway() {
     let project = Project::new();
     project.write(TOUCHES, "");
     let (_, _, pending) = project.open();

@@ -313,7 +313,7 @@ async fn sent_messages_carry_their_exchange() {
 }
 
 #[tokio::test]
-async fn request_is_answered_only_by_its_claimant() {
+async fn request_is_answered_once_by_the_first_claim() {
     #[derive(Debug, Default)]
     struct Once(std::sync::atomic::AtomicBool);
     impl Claim for Once {

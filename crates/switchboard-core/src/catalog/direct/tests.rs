@@ -99,7 +99,7 @@ fn direct_names_never_shadow_ours_or_other_servers() {
 }
 
 #[test]
-fn mcp_prefix_is_reserved_for_no_server() {
+fn mcp_double_underscore_prefix_is_not_reserved() {
     let list = list(vec![shelf("git", &named(&["log"]), ToolPrefix::Mcp)], &DirectTools::All);
     assert_eq!(names(&list), ["mcp__git_log"]);
 }

@@ -64,7 +64,7 @@ fn lines(text: &str) -> Vec<&str> {
 }
 
 #[test]
-fn new_server_is_added_below_others_and_comments() {
+fn new_server_is_added_below_the_existing_ones() {
     let entry = json!({ "command": "npx", "args": ["-y", "pkg"], "env": { "TOKEN": "${TOKEN}" } });
     insta::assert_snapshot!(diff(COMMENTED, &[set(&["mcpServers", "new"], entry)]), @r#"
     -        "files": { "command": "files" } // local

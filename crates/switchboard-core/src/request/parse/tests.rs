@@ -136,7 +136,7 @@ fn tool_arguments_keep_numbers_and_refuse_duplicate_names() {
 }
 
 #[test]
-fn conflicting_modes_use_the_first_and_report_the_other() {
+fn conflicting_modes_use_the_higher_and_report_the_other() {
     check(
         json!({"search": "x", "tool": "t"}),
         r#"Call(CallRequest { tool: "t", server: None, args: {}, reading: Forgiving, select: None }), ignored ["search"]"#,

@@ -179,7 +179,7 @@ fn commit() -> Value {
 }
 
 #[test]
-fn outline_costs_a_fraction_of_the_schema_tokens() {
+fn signature_and_outline_cost_a_fraction_of_tokens() {
     let tokens = |text: &str| bpe_openai::o200k_base().count(text) as f64;
     let description = "Works on the files and issues that the signed-in user can read.";
     let (mut lines, mut described) = (Vec::new(), Vec::new());

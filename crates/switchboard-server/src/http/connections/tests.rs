@@ -14,7 +14,7 @@ async fn after(connections: &Connections, time: Duration) {
 }
 
 #[tokio::test]
-async fn longest_waiting_unauthenticated_connection_makes_room() {
+async fn oldest_unauthenticated_or_idle_connection_makes_room() {
     let connections = Connections::default();
     let mut slots: Vec<Seat> = (0..MOST).map(|_| connections.slot()).collect();
     slots[0].authenticated();

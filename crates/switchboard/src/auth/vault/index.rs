@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn replaced_index_line_orphans_the_old_secret() {
+    fn replaced_index_line_orphans_an_unshared_secret() {
         use Kind::{Bearer, Grant};
         use Place::{EncryptedFile, File, Keyring};
         let cases: [(&[Entry], usize, &[Orphan]); 7] = [

@@ -53,8 +53,8 @@ fn device_flow_shows_no_unsafe_verification_page() {
 }
 
 #[test]
-fn token_response_of_another_issuer_is_rejected() {
-    unseen(module_path!(), "token_response_of_another_issuer_is_rejected", || async {
+fn callback_of_another_issuer_or_malformed_token_is_rejected() {
+    unseen(module_path!(), "callback_of_another_issuer_or_malformed_token_is_rejected", || async {
         let tokens = |manner: Value| json!({ "token-answers": [manner] });
         let rows = [
             ("another issuer", json!({ "iss": "wrong" })),

@@ -264,7 +264,7 @@ fn relative_path_out_of_the_repository_is_covered() {
 }
 
 #[test]
-fn user_programs_stay_uncovered_behind_an_extended_path() {
+fn user_programs_are_not_covered_when_path_is_extended() {
     let (_folder, root) = project(&["home/bin/node", "home/bin/x.js", "pkg/x.js"]);
     let path = format!("{}:/bin", root.join("home/bin").display());
     let environment = Environment::made_of([("PATH", path.as_str())], root.join("pkg"));
