@@ -259,11 +259,11 @@ mod tests {
         const REAPER: i32 = 20;
         let rows = [
             row(20, 1, 20, 20),
-            // A keeper, its server and a daemon of that.
+            // A keeper, its server and a daemon of the server.
             row(21, 20, 20, 20),
             row(22, 21, 22, 22),
             row(23, 21, 23, 23),
-            // What is left of another one, with its own reaper in between.
+            // Leftovers of another gateway, with a reaper of their own.
             row(30, 1, 30, 30),
             row(31, 30, 31, 31),
             // An unrelated process.
@@ -287,14 +287,14 @@ mod tests {
             row(90, 60, 90, 90), // A helper with a session of its own.
             row(50, 10, 10, 1),
             row(10, 1, 10, 1),
-            row(60, 1, 10, 1), // Its parent is gone; the group tells.
-            row(70, 1, 70, 1), // Somebody else.
+            row(60, 1, 10, 1), // Its parent has ended; the process group identifies it.
+            row(70, 1, 70, 1), // An unrelated process.
         ];
         let mut members = pids(&tree(&rows, Identity { pid: 10, start: 100 }));
         assert_eq!(members.first(), Some(&10));
         members.sort_unstable();
         assert_eq!(members, [10, 50, 60, 90]);
-        // The number was given to another process since.
+        // The process id has been reused since.
         assert_eq!(tree(&rows, Identity { pid: 10, start: 99 }), []);
     }
 
@@ -310,7 +310,7 @@ mod tests {
         ];
         let spared: HashSet<Pid> = Pid::from_raw(6).into_iter().collect();
         assert_eq!(pids(&below(&rows, 1, &spared)), [2, 9, 3, 4]);
-        // Half of it was read before a number was given anew.
+        // The table was read while a process id was reused.
         let circle = [row(2, 3, 2, 1), row(3, 2, 2, 1)];
         assert_eq!(pids(&below(&circle, 3, &HashSet::new())), [2, 3]);
     }

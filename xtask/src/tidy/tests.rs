@@ -1,8 +1,8 @@
-//! How a rule is tested: show it text that breaks it, and text that is close but keeps it.
+//! Tests a rule with text that violates it, and with similar text that does not.
 
 use super::*;
 
-/// Compares the lines that the rule called `name` objects to in a file of that path and text.
+/// Compares the lines that the rule `name` reports in a file with this path and text.
 #[track_caller]
 pub(super) fn check(name: &str, path: &str, text: &str, expected: &[usize]) {
     check_in(&[], name, path, text, expected);

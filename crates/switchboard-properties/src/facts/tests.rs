@@ -1,4 +1,4 @@
-//! Whatever a schema says about its parameters is in the text of describe.
+//! Every fact of a schema about its parameters is in the text of `describe`.
 
 use std::cell::Cell;
 
@@ -12,7 +12,7 @@ use crate::facts::lost;
 /// Below this, nothing is cut.
 const SMALL: usize = 12_000;
 
-/// A schema without its words, which are made so that none comes twice.
+/// A schema without its texts; they are generated so that each is unique.
 #[derive(Clone, Debug)]
 enum Node {
     Plain(&'static str),

@@ -1,4 +1,4 @@
-//! Servers of either era, of both and of neither, slow and quick, as tables of what they answer.
+//! The handshake with servers of one era, both or neither, slow or fast, as tables of responses.
 
 use std::collections::HashMap;
 
@@ -19,12 +19,12 @@ const UNKNOWN: &str = r#""error":{"code":-32601,"message":"Method not found"}"#;
 const PINNED: &str =
     r#""error":{"code":-32022,"message":"serving 2026-07-28","data":{"supported":["2026-07-28"]}}"#;
 
-/// What a server does about a request.
+/// The reaction of a server to a request.
 #[derive(Clone, Copy)]
 enum Does {
     Answers(&'static str),
     Ignores,
-    /// It is gone.
+    /// It exits.
     Leaves,
 }
 use Does::{Answers, Ignores, Leaves};
@@ -37,7 +37,7 @@ impl Handler for Quiet {
     fn malformed(&mut self, _: &envelope::Malformed, _: &Peer) {}
 }
 
-/// Acts a server that reads nothing for `sleeps`, and what it was sent.
+/// Runs a server that reads nothing for `sleeps`; returns the received methods.
 async fn act(
     far: pipe::End,
     does: HashMap<&'static str, Vec<Does>>,
@@ -70,7 +70,7 @@ async fn act(
     heard
 }
 
-/// How the greeting went, and what the server was sent.
+/// The outcome of the handshake, and the methods that the server received.
 async fn greeted(
     greeting: Greeting,
     does: &[(&'static str, &[Does])],
@@ -140,7 +140,7 @@ async fn era_is_detected_from_the_first_answer() {
     check("is newer", probe, &[(d, &[Answers(newer)])], 0, (unknown, d)).await;
 }
 
-/// PROTOCOL.md 2.5: a late answer to one opening was taken for one to the other.
+/// PROTOCOL.md 2.5: a late response to one first request was taken for that of the other.
 #[tokio::test(start_paused = true)]
 async fn late_answers_do_not_confuse_era_detection() {
     let (d, i, done) = ("server/discover", "initialize", "notifications/initialized");

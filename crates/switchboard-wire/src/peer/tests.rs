@@ -1,4 +1,4 @@
-//! Two peers over a pipe: answers, cancellation, progress, deadlines, ends.
+//! Two peers over a pipe: responses, cancellation, progress, deadlines, disconnects.
 
 use std::sync::mpsc as std_mpsc;
 
@@ -52,7 +52,7 @@ impl Handler for Recorder {
     }
 }
 
-/// A peer whose other side is a [`Recorder`], and what that one heard.
+/// A peer whose other side is a [`Recorder`], and the messages that it recorded.
 fn connected() -> (Peer, std_mpsc::Receiver<String>) {
     let (near, far) = pipe::pair();
     let (heard, hearing) = std_mpsc::channel();
@@ -126,7 +126,7 @@ async fn timed_out_request_is_cancelled_at_the_peer() {
     let (peer, heard) = connected();
     let late = peer.request("hold", "{}".to_owned(), within(5)).await.unwrap_err();
     assert_eq!(late.to_string(), "no answer within 5000 ms");
-    // The next answer proves that what was sent before it has arrived.
+    // This response proves that all earlier messages have arrived.
     peer.request("echo", "{}".to_owned(), within(5)).await.unwrap();
     let heard: Vec<_> = heard.try_iter().collect();
     assert_eq!(
@@ -224,7 +224,7 @@ async fn dropped_reader_fails_waiting_requests() {
     assert!(peer.is_closed());
 }
 
-/// A peer with a small limit, what its handler heard, and the far end as raw bytes.
+/// A peer with a small limit, the messages of its handler, and the far end as raw bytes.
 fn with_raw_far_end() -> (Peer, std_mpsc::Receiver<String>, pipe::End) {
     let (near, far) = pipe::pair();
     let limits = Limits { max_frame_bytes: 1_000, write_deadline: None };
@@ -359,7 +359,7 @@ async fn request_failed_by_its_transport_fails_alone() {
     assert!(!peer.is_closed());
 }
 
-/// Writes down what it is told.
+/// Records every observation.
 #[derive(Debug)]
 struct Scribe(std_mpsc::Sender<String>);
 

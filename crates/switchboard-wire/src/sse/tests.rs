@@ -1,4 +1,4 @@
-//! Streams in all sorts of pieces, against the rules of the standard.
+//! Streams in chunks of any size, against the rules of the standard.
 
 use proptest::prelude::*;
 
@@ -6,7 +6,7 @@ use super::*;
 
 const LIMIT: usize = 64;
 
-/// Everything that a stream says, one line a thing, when it comes in pieces of `size` bytes.
+/// The events of a stream that arrives in chunks of `size` bytes, one per line.
 fn read(stream: &[u8], size: usize) -> Vec<String> {
     let mut parser = Parser::new(LIMIT);
     let mut seen = Vec::new();
@@ -102,7 +102,7 @@ fn overlong_event_id_clears_the_last_id() {
 fn oracle(stream: &str) -> Vec<String> {
     let text = stream.strip_prefix('\u{feff}').unwrap_or(stream);
     let text = text.replace("\r\n", "\n").replace('\r', "\n");
-    // What follows the last line end is no line.
+    // Text after the last line end is no line.
     let Some((lines, _)) = text.rsplit_once('\n') else { return Vec::new() };
     let (mut name, mut id, mut from) = (String::new(), String::new(), String::new());
     let (mut data, mut retry, mut seen) = (None::<String>, None::<u64>, Vec::new());

@@ -154,7 +154,7 @@ mod tests {
     use crate::env::Environment;
 
     const URL: &str = "https://a.example/mcp";
-    /// Of the name `a`.
+    /// The directory for the server name `a`.
     const HASHED: &str = "sha256-ca978112ca1bbdcafac231b39a23dc4da786eff8147c4e72b9807785afee48bb";
     const WHOLE: &str = r#"{
         "tokens": { "accessToken": "at", "refreshToken": "rt", "expiresAt": 1750000000.5,

@@ -125,7 +125,7 @@ mod tests {
             let refused = set(text, server, key, Some(value.clone()));
             assert!(refused.starts_with("refused: "), "{key} {value}: {refused}");
         }
-        // What was wrong before does not keep anyone from mending something else.
+        // An existing mistake does not prevent another edit.
         let broken = r#"{ "mcpServers": { "a": { "command": 5 } } }"#;
         assert!(set(broken, None, "maxTools", Some(json!(5))).contains("maxTools"));
     }

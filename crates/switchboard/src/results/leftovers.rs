@@ -57,7 +57,7 @@ mod tests {
 
     use super::*;
 
-    /// A number that no process has.
+    /// A process id that does not exist.
     const GONE: u32 = i32::MAX as u32;
 
     fn directory(all: &Path, name: &str) -> PathBuf {

@@ -1,4 +1,4 @@
-//! What a change keeps of a file: links, access, and every update that was finished.
+//! An update keeps links, the file mode, and every finished update.
 
 use std::os::unix::fs::symlink;
 
@@ -33,7 +33,7 @@ fn link_is_kept_and_its_target_is_edited() {
     let (link, target) = (home.path().join("link"), home.path().join("dotfiles/mcp.json"));
     symlink("dotfiles/mcp.json", &link).unwrap();
     let locks = home.path().join("locks");
-    // Even to a file that is not there yet.
+    // The target need not exist yet.
     for expected in ["one\n", "one\none\n"] {
         let file = SharedFile::elsewhere(&link, &locks, Privacy::Usual).unwrap();
         append(&file, "one");

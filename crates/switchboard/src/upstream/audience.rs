@@ -389,7 +389,7 @@ mod tests {
             let other = voice(2);
             let mut waits = pin!(own.turn(&other));
             assert!(futures_util::poll!(waits.as_mut()).is_pending());
-            // Once the first is asked something, the second can go, and what is asked is its own.
+            // Once the first gets a request, the second can go, and further requests are its own.
             own.asked(&[1]);
             let turn = waits.await;
             let second = own.join(2, voice(2), turn);
@@ -412,7 +412,7 @@ mod tests {
         assert_eq!(session_for(&shared, None), None);
         tokio::time::advance(HAUNTING).await;
         assert_eq!(session_for(&shared, None), Some(2));
-        // The same one may be asked at once.
+        // The same session may get a request at once.
         let own = Audience::of(Some(listener(7)), Telling::Nothing);
         drop(own.join(1, listener(7), None));
         let _again = own.join(2, listener(7), None);

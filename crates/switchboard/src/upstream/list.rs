@@ -269,10 +269,10 @@ mod tests {
 
     use super::*;
 
-    /// Answers every page after a while, and there is always one more.
+    /// Answers each page after a delay, and always names a next page.
     struct Dripping {
         pages: u64,
-        /// A tool of each page.
+        /// The tool on each page.
         tool: String,
     }
 

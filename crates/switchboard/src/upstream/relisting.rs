@@ -116,7 +116,7 @@ pub(super) async fn sleep_until(at: Option<Instant>) {
 mod tests {
     use super::*;
 
-    /// How many walks a server gets that tells of a change every millisecond for so long.
+    /// The number of listings if a server reports a change every millisecond for this long.
     fn walks(time: Duration) -> u32 {
         let mut relisting = Relisting::default();
         let start = Instant::now();

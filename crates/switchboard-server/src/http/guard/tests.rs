@@ -36,7 +36,7 @@ fn host_header_must_be_loopback_or_bound_with_port() {
     check("127.0.0.1:9000", "192.0.2.7:9000", false);
     check("192.0.2.7:9000", "192.0.2.7:9000", true);
     check("192.0.2.7:9000", "192.0.2.8:9000", false);
-    // A listener on all addresses does not know its own; names could be rebound to it.
+    // On all addresses any IP is accepted, but no hostname, because of DNS rebinding.
     check("0.0.0.0:9000", "192.0.2.8:9000", true);
     check("[::]:9000", "[2001:db8::1]:9000", true);
     check("0.0.0.0:9000", "192.0.2.8.nip.io:9000", false);

@@ -1,4 +1,4 @@
-//! Who comes to the listener, what they are shown, and what is made of it.
+//! Requests to the callback listener: the page that each gets, and its effect.
 
 use switchboard_core::sign_in::callback::{Expected, of_query};
 use switchboard_core::sign_in::redirect::Return;
@@ -19,7 +19,7 @@ async fn bound() -> Callback {
     Callback::bind(&Redirect::default()).await.unwrap()
 }
 
-/// A whole answer, up to the end of the connection.
+/// A whole response, up to the end of the connection.
 async fn tell(port: u16, request: &str) -> String {
     let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).await.unwrap();
     stream.write_all(request.as_bytes()).await.unwrap();
@@ -36,7 +36,7 @@ fn status(answer: &str) -> u16 {
     answer.split(' ').nth(1).unwrap().parse().unwrap()
 }
 
-/// Waits while `visit` lasts, after which nothing may have come of it.
+/// Waits for the callback during `visit`, which must have no effect.
 async fn waiting<T>(callback: &mut Callback, visit: impl Future<Output = T>) -> T {
     tokio::select! {
         outcome = callback.wait(judge) => panic!("nobody brought an answer: {outcome:?}"),
@@ -54,7 +54,7 @@ async fn callback_page_reveals_neither_code_nor_state() {
     let waits = async {
         let outcome = callback.wait(judge).await;
         assert!(matches!(callback.phase, Phase::Over(_)), "nobody else can bring one");
-        // Whoever has the code goes away at once.
+        // A caller with the code stops listening at once.
         drop(callback);
         outcome
     };
@@ -134,7 +134,7 @@ async fn invalid_callback_requests_leave_the_wait_unchanged() {
     visit(&format!("GET http://evil.example:{port}{GOOD}"), &here, 403).await;
     visit("no request at all, and evil", &here, 400).await;
 
-    // Whoever does not stop talking may find the line cut, and no answer.
+    // An endless request may be cut off without a response.
     let endless = format!("GET {GOOD} HTTP/1.1\r\n{here}\r\nX: {}", "x".repeat(4 * HEAD_BYTES));
     let visit = async {
         let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).await.unwrap();

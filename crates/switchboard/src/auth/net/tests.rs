@@ -20,7 +20,7 @@ use crate::dial::names::Names;
 use crate::dial::spawn::Promise;
 use crate::env::Environment;
 
-/// What names stand for, look-up by look-up; the last answer stays.
+/// The addresses of each hostname, one set per lookup; the last one repeats.
 #[derive(Default)]
 struct Book(Mutex<BTreeMap<String, Vec<Vec<IpAddr>>>>);
 
@@ -132,7 +132,7 @@ async fn same_origin_redirects_are_followed_three_times() {
         assert_eq!(net.get(&stub.at("/3")).await.unwrap().body, b"{}", "{status}");
         let endless = net.get(&stub.at("/4")).await.unwrap_err();
         assert!(matches!(endless, NetError::EndlessRedirects), "{status}: {endless}");
-        // What is posted goes no further.
+        // A POST is not redirected.
         let posted = stub.asked().len();
         let answer = net.post(&stub.at("/1"), HeaderMap::new(), Vec::new()).await.unwrap();
         assert_eq!((answer.status, stub.asked().len()), (status, posted + 1));
@@ -212,7 +212,7 @@ async fn oauth_response_size_is_bounded() {
 
 #[tokio::test]
 async fn compressed_response_is_not_decompressed() {
-    // A thousand blanks, by gzip.
+    // A thousand blanks, compressed by gzip.
     const PACKED: &[u8] =
         b"\x1f\x8b\x08\0\0\0\0\0\x02\x03SP\x18\x05\xa3`\x14\x0cw\0\0\x19\xda\x98\xd2\xe8\x03\0\0";
     let stub = Stub::start(|_| {

@@ -31,7 +31,7 @@ struct Echo {
 }
 
 impl Echo {
-    /// `error` is what every request is refused with.
+    /// Every request is refused with `error`.
     async fn start(error: &'static str) -> Echo {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
         let port = listener.local_addr().unwrap().port();
@@ -116,7 +116,7 @@ fn check<T>(what: &str, refused: Result<T, TokenError>) {
     let Err(error) = refused else { panic!("{what}: must be refused") };
     let told = format!("{error} {error:?}");
     assert!(told.contains("[removed]"), "{what}: {told}");
-    // Every secret has this word in it, and the two encodings of the client's are of their own.
+    // Every secret contains this word; the two encodings of the client secret are listed, too.
     for secret in ["secret", "Y2xpZW50Ok", "Q0xJRU5U"] {
         let told = told.replace("client_secret", "");
         assert!(!told.contains(secret), "{what}: {told}");

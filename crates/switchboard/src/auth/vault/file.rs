@@ -202,7 +202,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let at = |key| files(directory.path(), key);
         let secret = Secret::new("canary");
-        // Key at writing, form, what is read without a key, with it, and with another one.
+        // The key at writing, the form, and the results of reading with no key, this key and another.
         let cases = [
             ("", Form::Plain, ["canary", "canary", "canary"]),
             (KEY, Form::Encrypted, ["NoKey", "canary", "OtherKey"]),
@@ -224,7 +224,7 @@ mod tests {
     fn invalid_token_key_is_refused_without_plaintext_fallback() {
         let directory = tempfile::tempdir().unwrap();
         let unpadded = KEY.trim_end_matches('=');
-        // The last character has bits that stand for nothing.
+        // The last base64 character has unused bits that are set.
         let sloppy = KEY.replace("8=", "9=");
         for key in ["secret", unpadded, &sloppy, &format!("{KEY} "), "AAAA"] {
             let files = files(directory.path(), key);

@@ -224,7 +224,7 @@ mod tests {
         use Kind::{Bearer, Grant};
         use Place::{EncryptedFile, File, Keyring};
         let cases: [(&[Entry], usize, &[Orphan]); 7] = [
-            // Two accounts at one address.
+            // Two accounts at one URL.
             (&[line("x#work", Grant, 'a', File), line("x#home", Grant, 'b', File)], 2, &[]),
             (&[line("x", Grant, 'a', File), line("x#home", Grant, 'b', File)], 2, &[]),
             // The same again.
@@ -243,7 +243,7 @@ mod tests {
                 1,
                 &[orphan('a', Keyring)],
             ),
-            // An account that another server uses, too.
+            // An account that another server uses as well.
             (
                 &[
                     line("x", Grant, 'a', File),

@@ -1,4 +1,4 @@
-//! The vault in homes of its own, with and without a keyring.
+//! The vault in temporary homes, with and without a keyring.
 
 use std::fs;
 
@@ -22,7 +22,7 @@ impl Home {
         self.directory.path().join(below)
     }
 
-    /// The vault of a process with these variables.
+    /// The vault of a process with these environment variables.
     fn vault(&self, store: CredentialStore, variables: [(&str, &str); 2]) -> Vault {
         let home = self.directory.path().to_str().unwrap();
         let [one, other] = variables;
@@ -59,7 +59,7 @@ async fn stored_secret_is_found_until_it_is_removed() {
     assert_eq!(vault.find(&holder(SERVER), Kind::Bearer).await.unwrap(), None);
     assert_eq!(vault.find(&holder("https://a.example/"), Kind::Grant).await.unwrap(), None);
     keep(&vault, ACCOUNT, "second").await.unwrap();
-    // Another process reads the same.
+    // Another process reads the same secret.
     assert_eq!(kept(&home.plain()).await.as_deref(), Some("second"));
     vault.forget(&entry).await.unwrap();
     assert_eq!(vault.all().await.unwrap(), []);
@@ -86,7 +86,7 @@ async fn requested_scopes_are_remembered_with_the_grant() {
     assert_eq!(vault.all().await.unwrap(), []);
     keep(&vault, ACCOUNT, "token").await.unwrap();
     vault.want(&holder(SERVER), vec!["write".to_owned()]).await.unwrap();
-    // What was only refreshed is as narrow as before.
+    // A refreshed token has the same scopes as before.
     assert_eq!(keep(&vault, ACCOUNT, "refreshed").await.unwrap().wanted, ["write"]);
     vault.want(&holder(SERVER), Vec::new()).await.unwrap();
     assert_eq!(vault.all().await.unwrap()[0].wanted, [""; 0]);
@@ -192,7 +192,7 @@ async fn account_lock_is_exclusive() {
     let impatient = other.lock(ACCOUNT, Duration::from_millis(50)).await.unwrap_err();
     assert!(matches!(impatient, VaultError::Held { .. }), "{impatient:?}");
     other.lock(OTHER, DISK).await.unwrap();
-    // Whoever holds it can write.
+    // The holder of the lock can write.
     keep(&one, ACCOUNT, "token").await.unwrap();
     let waiting = tokio::spawn(async move { other.lock(ACCOUNT, DISK).await.map(drop) });
     drop(held);

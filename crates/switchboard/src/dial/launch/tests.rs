@@ -1,4 +1,4 @@
-//! Which program a launcher's line comes to, over made-up caches.
+//! The program to which a launcher's command line resolves, with fake caches.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -7,7 +7,7 @@ use std::os::unix::fs::PermissionsExt;
 use super::*;
 use crate::dial::spawn::Confinement;
 
-/// A home with programs, a project in it, and what a launcher installed.
+/// A home with programs, a project, and installed packages.
 struct Machine {
     home: tempfile::TempDir,
 }
@@ -76,7 +76,7 @@ impl Machine {
         }
     }
 
-    /// What would run, without what differs from run to run.
+    /// The command that would run, without the parts that differ between runs.
     fn outlook(&self, line: &str, ground: Ground) -> String {
         let root = self.home.path().canonicalize().unwrap().display().to_string();
         let shown = |program: &Program| {
@@ -113,9 +113,9 @@ fn installed_npm_package_runs_under_node() {
     machine.check("npx -y @s/server a -b", &direct("@s/server", "@s/server", " a -b"));
     machine.check("npx server@1.2.3", &direct("server@1.2.3", "server", ""));
     machine.check("npm exec -- server@^1 --x", &direct("server@^1", "server", " --x"));
-    // Another version lies there.
+    // Another version is installed there.
     machine.check("npx server@1.2.4", "asks");
-    // What it is today only npm can tell.
+    // Only npm knows the current version.
     machine.check("npx server@latest", "asks");
     machine.check("npx server@next", "asks");
     machine.check("npx --registry x @s/server", "as it stands");
@@ -158,11 +158,11 @@ fn package_that_npm_finds_elsewhere_is_left_to_npm() {
     machine.package(&machine.npx("server"), "server", "1.0.0");
     let direct = format!("~/bin/node ~/{}/node_modules/server/cli.js", machine.npx("server"));
     machine.check("npx server", &direct);
-    // The project's own: only where it may have a say.
+    // A package of the project applies only to servers of the project.
     machine.package("project", "server", "0.0.1");
     machine.check("npx server", &direct);
     assert_eq!(machine.outlook("npx server", Ground::Own), "as it stands");
-    // A program that is installed for all lies beside npm.
+    // A globally installed program is beside npm.
     machine.program("bin/server");
     machine.check("npx server", "as it stands");
 }
@@ -188,7 +188,7 @@ fn resolved_package_location_is_cached_for_a_day() {
     machine.check("uvx serve a", "asks");
     keep("uvx serve a", 0);
     machine.check("uvx serve a", "~/uv/bin/serve a");
-    // The arguments of the program are none of the launcher's business.
+    // The arguments of the program do not affect the lookup.
     machine.check("uvx serve b c", "~/uv/bin/serve b c");
     machine.check("uvx serve@latest", "asks");
     assert_eq!(machine.outlook("uvx serve a", Ground::Own), "asks");
@@ -227,7 +227,7 @@ fn unresolved_user_launcher_runs_in_a_neutral_directory() {
     check("npx --registry x server", Ground::Foreign, "ours/neutral");
     check("npx --registry x server", Ground::Own, "project");
     check("bunx --bun server", Ground::Foreign, "ours/neutral");
-    // The `uvx` of a version manager of Python looks for a `.python-version`.
+    // The `uvx` of a Python version manager reads `.python-version`.
     check("uvx --python 3.12 server", Ground::Foreign, "ours/neutral");
 }
 
@@ -244,7 +244,7 @@ fn program_that_reads_its_directory_runs_in_neutral_one() {
         assert_eq!(launching.unswayed(found).program.cwd, machine.at(expected));
     };
     check(Ground::Foreign, "project");
-    // A link to the program of a version manager, and a folder of its scripts.
+    // A link to the shim of a version manager, and its directory of shims.
     fs::remove_file(machine.at("bin/node")).unwrap();
     machine.program("manager/volta-shim");
     std::os::unix::fs::symlink(machine.at("manager/volta-shim"), machine.at("bin/node")).unwrap();
@@ -253,7 +253,7 @@ fn program_that_reads_its_directory_runs_in_neutral_one() {
     fs::remove_file(machine.at("bin/node")).unwrap();
     machine.program("shims/node");
     check(Ground::Foreign, "ours/neutral");
-    // A script that has another interpreter, and a program that has none.
+    // A script with another interpreter, and a binary.
     machine.write(&format!("{package}/package.json"), r#"{"version": "1.0.0", "bin": "tool"}"#);
     machine.program(&format!("{package}/tool"));
     check(Ground::Foreign, "ours/neutral");

@@ -1,4 +1,4 @@
-//! A program that gives a secret, played by pipes that the test holds.
+//! A program that prints a secret, simulated by pipes of the test.
 
 use std::collections::BTreeMap;
 use std::os::unix::process::ExitStatusExt;
@@ -11,7 +11,7 @@ use tokio::io::{AsyncWriteExt, DuplexStream};
 use super::*;
 use crate::dial::spawn::{Confinement, Process, Promise, Started};
 
-/// What the program does.
+/// The behaviour of the program.
 #[derive(Clone)]
 enum Act {
     Writes(Vec<u8>, i32),
@@ -74,7 +74,7 @@ impl Stage {
             }
             Act::Writes(bytes, code) => {
                 tokio::spawn(async move {
-                    // More than the pipe holds: a reader that ignores it would be stuck.
+                    // More than the pipe holds, so a program whose output is not read would hang.
                     err.write_all(&[b'e'; 1_000]).await.unwrap();
                     out.write_all(&bytes).await.ok();
                 });

@@ -1,4 +1,4 @@
-//! What a filter can say, and what it cannot reach.
+//! What a filter can express, and what it cannot access.
 
 use super::*;
 
@@ -62,7 +62,7 @@ fn common_jq_functions_are_available() {
     gives(r#"try error("no") catch ."#, "null", "no\n");
 }
 
-/// Names of jq that read something else than the input, write, or end the process.
+/// Functions of jq that read other input, write, or end the process.
 const FORBIDDEN: &[&str] = &[
     "env",
     "$ENV",

@@ -1,4 +1,4 @@
-//! Which files count, and how often they are read.
+//! Which files an approval covers, and how often they are read.
 
 use serde_json::{Value, json};
 use switchboard_core::config::layers::Tier;
@@ -18,7 +18,7 @@ fn entry(json: &Value) -> ServerEntry {
     snippet::check("s", json.as_object().unwrap(), Tier::User).unwrap()
 }
 
-/// A project with these files, all alike.
+/// A project with these files, all with the same content.
 fn project(files: &[&str]) -> (TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path().canonicalize().unwrap();
@@ -51,9 +51,9 @@ fn project_program_is_covered_wherever_path_finds_it() {
     check("/bin", own("${PATH}:bin"), &["bin/srv", "bin/"]);
     check("/bin", own("${workspaceFolder}/sub/bin"), &["sub/bin/srv", "sub/bin/"]);
     check("bin", own("/usr/bin"), &[]);
-    // Only a start tells, and is refused.
+    // Known only at the start, which is then refused.
     check("/bin", own("${ELSE}/bin"), &[]);
-    // A word may be where others count from.
+    // A word may be a base directory of other paths.
     check("/bin", own("!echo bin"), &["bin/srv", "bin/"]);
     let below = json!({ "command": "srv", "cwd": "sub", "env": { "PATH": "bin" } });
     check("/bin", below, &["sub/bin/srv", "sub/bin/"]);
@@ -92,7 +92,7 @@ fn file_is_hashed_once_under_a_shared_limit() {
     let alone = coverage(&entry(&json!({ "command": "./a" })), &environment).files;
     assert_eq!(first, alone);
     assert_eq!(hash(json!({ "command": "bash", "args": ["a"] })), first, "not read again");
-    // There is no room for the second one, so that no approval ever matches it.
+    // The second file exceeds the limit, so no approval matches it.
     let second = hash(json!({ "command": "sh", "args": ["b"] }));
     assert_ne!(second[0].1, first[0].1, "the content is the same");
     assert_eq!(hash(json!({ "command": "sh", "args": ["./b"] })), second, "decided once a load");

@@ -1,4 +1,4 @@
-//! Values that lead to the project only when they are filled in.
+//! Values that refer to the project only after expansion.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -10,7 +10,7 @@ use switchboard_reaper::Confinement;
 
 use super::*;
 
-/// Starts the definition, approved, with this environment.
+/// Starts the approved definition with this environment.
 fn check(json: &Value, args: &[&str], env: &[(&str, &str)], expected: Result<(), BrokenSeal>) {
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path().canonicalize().unwrap();
@@ -54,7 +54,7 @@ fn project_directory_behind_a_variable_is_refused() {
     check(&set("PATH", "./lib:${PATH}"), &[], &[("PATH", "./lib:/bin")], Ok(()));
     check(&set("PATH", "${X}"), &[], &[("PATH", "lib:/bin")], hidden);
     check(&set("ANYTHING", "${X}"), &[], &[("ANYTHING", "ROOT/lib")], hidden);
-    // The project itself, and a plain value that a directory has for a name.
+    // The project itself, and a plain value that equals the name of a directory.
     check(&set("ANYTHING", "${X}"), &[], &[("ANYTHING", "ROOT")], Ok(()));
     check(&set("ANYTHING", "${X}"), &[], &[("ANYTHING", "lib")], Ok(()));
     let args = json!({ "command": "python3", "args": ["${X}"] });

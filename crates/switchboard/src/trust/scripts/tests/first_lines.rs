@@ -1,4 +1,4 @@
-//! First lines of scripts, as the kernel reads them.
+//! Shebang lines of scripts, as the kernel reads them.
 
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
@@ -32,7 +32,7 @@ fn class() -> Vec<(Vec<u8>, Vec<u8>)> {
         plain("/bin/sh ./with blank", "with blank"),
         plain("/bin/sh ./with blank\r", "with blank\r"),
         long(100),
-        // More than the kernel reads: the name ends where its buffer does.
+        // Longer than the buffer of the kernel, which truncates the name.
         (format!("/bin/sh ./{}", "c".repeat(300)).into_bytes(), vec![b'c'; 243]),
     ]
 }

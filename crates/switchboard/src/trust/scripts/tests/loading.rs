@@ -1,8 +1,8 @@
-//! Files that programs find by a module, a package, a class or a name of their own.
+//! Files that programs find by a module, package, class or default name.
 
 use super::*;
 
-/// The files of a project, with their text, that a definition covers, and what it names.
+/// The files of a project that a definition covers, and the names of what it leaves uncovered.
 fn look(files: &[(&str, &str)], json: &Value) -> (Vec<String>, Vec<String>) {
     let (_folder, root) = project(&[".git/HEAD"]);
     for (name, text) in files {

@@ -1,10 +1,10 @@
-//! What runs from a repository is covered or named, and a change of it is noticed.
+//! Code that runs from a repository is covered or named, and its changes are detected.
 
 use std::fs;
 
 use super::*;
 
-/// A repository whose server is defined in `pkg`, and what an approval there covers.
+/// A repository with a server definition in `pkg`, and the coverage of its approval.
 struct Repository {
     _folder: TempDir,
     root: PathBuf,
@@ -157,7 +157,7 @@ fn class() -> Vec<(Value, &'static str)> {
     ]
 }
 
-/// The same for words that lead to a file in other ways than by its path.
+/// The same for words that refer to a file without its path.
 fn indirect() -> Vec<(Value, &'static str)> {
     let set = |name: &str, value: &str| json!({ "command": "true", "env": { name: value } });
     vec![
@@ -209,7 +209,7 @@ fn indirect() -> Vec<(Value, &'static str)> {
     ]
 }
 
-/// Definitions, and a file that each of them would run as soon as it is there.
+/// Definitions, and a file that each of them would run as soon as it exists.
 fn added() -> Vec<(Value, &'static str)> {
     let set = |name: &str, value: &str| json!({ "command": "true", "env": { name: value } });
     vec![
@@ -274,7 +274,7 @@ fn user_programs_are_not_covered_when_path_is_extended() {
     assert_eq!(files, [root.join("pkg/x.js")]);
 }
 
-/// A directory of the project with so many files.
+/// A project with a directory of this many files.
 fn crowded(count: usize) -> (TempDir, PathBuf, Environment) {
     let (folder, root) = project(&["lib/last"]);
     for number in 1..count {
@@ -373,7 +373,7 @@ fn changed_byte_of_a_running_file_changes_the_approval() {
         let mut text = fs::read(&file).unwrap();
         text[0] ^= 1;
         changed(&file, &text);
-        // What is said to be covered is: a change of any of these files is seen.
+        // A change of any file that is listed as covered is detected.
         for file in before.files.iter().flat_map(|(named, _)| files_below(Path::new(named))) {
             changed(&file, b"else");
         }

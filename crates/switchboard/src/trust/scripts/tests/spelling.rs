@@ -1,4 +1,4 @@
-//! Any spelling of a path leads to the same file.
+//! Every spelling of a path refers to the same file.
 
 use std::fs;
 
