@@ -125,7 +125,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn trace_file_is_private_and_never_a_link_or_pipe() {
+    fn trace_file_is_private_and_regular() {
         let home = tempfile::tempdir().unwrap();
         let path = home.path().join("trace");
         fs::write(&path, "before\n").unwrap();

@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn both_cards_of_a_pair_cost_at_most_260_tokens() {
+    fn cards_of_a_pair_cost_at_most_260_tokens() {
         let tokens = tokens(&definitions(Cards::Pair, &UNKNOWN));
         assert!(tokens <= PAIR_BUDGET, "{tokens} tokens");
     }
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn only_mcp_of_a_pair_claims_to_be_read_only() {
+    fn only_mcp_of_a_pair_claims_read_only() {
         let cards = definitions(Cards::Pair, HostProfile::named("claude-code"));
         insta::assert_snapshot!(cards.join("\n"));
         assert!(!definition().contains("readOnlyHint"));

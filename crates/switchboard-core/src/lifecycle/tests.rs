@@ -137,7 +137,7 @@ fn explicit_connect_does_not_wait_for_backoff() {
 }
 
 #[test]
-fn sign_in_required_is_retried_by_calls_and_slowly_otherwise() {
+fn missing_sign_in_is_retried_by_calls_and_slowly() {
     let mut machine = Machine::new(Policy { lifecycle: Lifecycle::KeepAlive, idle: None });
     machine.on(seconds(0), Input::Begin);
     machine.on(seconds(0), Input::DialFailed { generation: 1, jitter: 1.0 });

@@ -125,7 +125,7 @@ async fn large_running_requests_stop_further_reading() {
 
 /// The size of the first responses is unknown.
 #[tokio::test(start_paused = true)]
-async fn burst_of_calls_is_throttled_until_answer_sizes_are_known() {
+async fn call_burst_is_throttled_until_answer_sizes_are_known() {
     for (earlier, idle) in [(0, 0), (3, 0), (100, 200)] {
         let world = world();
         world.ask(r#"{ "connect": "kit" }"#).await;

@@ -255,7 +255,7 @@ async fn definitions_with_hidden_text_are_marked_everywhere() {
 }
 
 #[tokio::test]
-async fn tool_with_hidden_name_text_is_called_by_shown_name() {
+async fn tool_with_hidden_name_text_answers_to_shown_name() {
     for h in ["\u{e0041}", "\u{200b}", "\u{202e}"] {
         let world = world(h);
         world.ask(r#"{ "connect": "kit" }"#).await;

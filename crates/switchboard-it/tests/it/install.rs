@@ -194,7 +194,7 @@ fn keys(text: &str, holder: &str) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn servers_moved_from_claude_code_are_restored_byte_for_byte() {
+async fn servers_moved_from_claude_code_are_restored_exactly() {
     let machine = Machine::with_hosts("// mine\n{\n  \"imports\": [\"claude-code\"],\n}\n");
     let before = machine.files();
     let said = machine.done("install claude-code --move --yes").await;
@@ -239,7 +239,7 @@ async fn moved_server_disabled_here_stays_disabled() {
 }
 
 #[tokio::test]
-async fn every_host_file_is_restored_byte_for_byte() {
+async fn every_host_file_is_restored_exactly() {
     for (host, file) in FILES {
         for flags in ["--yes", "--move --yes"] {
             let machine = Machine::with_hosts("{}\n");

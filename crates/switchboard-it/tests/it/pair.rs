@@ -160,7 +160,7 @@ async fn toolset_proxy_shows_one_tool_to_every_host() {
 
 /// The host may have let the tool run because it was listed as read-only.
 #[tokio::test(start_paused = true)]
-async fn direct_tool_shown_as_read_only_is_refused_after_change() {
+async fn changed_direct_tool_shown_as_read_only_is_refused() {
     let look = |hints: &str| format!("[[tools]]\nname = 'look'\nannotations = {{ {hints} }}\n");
     let config = r#"{ "mcpServers": { "kit": { "command": "fixture-server", "args": ["kit"],
         "directTools": true } } }"#;

@@ -54,7 +54,7 @@ behaviour = { kind = 'crash', code = 70, stderr = ['panic: out of ideas', 'at li
 ";
 
 #[tokio::test]
-async fn crash_fails_its_call_and_next_call_restarts_the_server() {
+async fn crashed_server_is_restarted_by_the_next_call() {
     let installed = Installed::with_fixture(PROGRAMS, "demo", FLAKY);
     let mut client = installed.connect(json!({})).await;
     let mut fastest = Duration::MAX;
@@ -285,7 +285,7 @@ async fn check_huge_line(arguments: Value) {
 }
 
 #[tokio::test]
-async fn line_of_200_mib_fails_its_call_in_bounded_memory() {
+async fn huge_line_fails_its_call_in_bounded_memory() {
     check_huge_line(json!({ "tool": "demo_huge_line", "args": { "bytes": 200 * MIB } })).await;
 }
 

@@ -191,7 +191,7 @@ async fn abandoned_remote_call_is_cancelled_and_connection_kept() {
 }
 
 #[tokio::test]
-async fn socket_server_is_called_and_redialed_after_its_stream_ends() {
+async fn socket_server_is_redialed_after_its_stream_ends() {
     let home = Home::new();
     let listener = UnixListener::bind(home.path().join("server.sock")).unwrap();
     let config = r#"{ "mcpServers": { "far": { "socket": "server.sock" }, "gone": { "socket": "~/gone" } } }"#;

@@ -82,7 +82,7 @@ async fn asked(client: &mut Client, offer: &Offer) -> (Option<String>, Value) {
 }
 
 #[tokio::test]
-async fn form_with_a_secret_is_flagged_with_its_server_name() {
+async fn form_with_a_secret_names_its_server_first() {
     for era in ["legacy", "modern"] {
         for offer in [Offer::Proxy, Offer::Mirror("kit".to_owned())] {
             for form in SECRETS {

@@ -125,7 +125,7 @@ async fn approved_server_starts_and_is_pending_after_a_change() {
 }
 
 #[tokio::test]
-async fn script_in_the_working_directory_is_part_of_the_approval() {
+async fn script_in_the_working_directory_needs_approval() {
     let project = Project::new();
     let below = project.folder.join("below");
     fs::create_dir(&below).unwrap();

@@ -207,7 +207,7 @@ async fn tool_changed_on_connect_is_not_called_by_search() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn tool_blocked_by_its_pin_is_not_called_by_search() {
+async fn search_does_not_call_a_pin_blocked_tool() {
     let home = Home::new();
     listed(garden("").home(home.clone())).await.shut_down().await;
     let changed = GARDEN.replacen("rain and sunshine", "rain and sunshine, and more", 1);

@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn self_waking_future_is_polled_a_bounded_number_of_times() {
+    fn self_waking_future_gets_a_bounded_number_of_polls() {
         check(0, (true, 0));
         check(1, (true, 0));
         check(MAX_POLLS - 1, (true, 0));

@@ -60,7 +60,7 @@ fn misspelt_name_resolves_to_the_only_near_tool() {
 }
 
 #[test]
-fn unnamed_tool_is_called_only_if_it_reads_or_adds() {
+fn unnamed_call_runs_only_reading_or_adding_tools() {
     let check_with = |access: Access, tool: Value, args: &str, expected: Result<&str, &str>| {
         let mut tool = tool;
         tool["name"] = json!("t");

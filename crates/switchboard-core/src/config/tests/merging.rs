@@ -101,7 +101,7 @@ fn pending_project_entry_leaves_the_user_entry_active() {
 }
 
 #[test]
-fn entry_with_forbidden_key_is_ignored_for_the_user_entry() {
+fn entry_with_forbidden_key_leaves_the_user_entry() {
     let error = "f1:1:39: error: `mcpServers.s.inheritEnv` is not allowed in a project file";
     check(
         &[(USER, r#"{"command": "x"}"#), (PROJECT, r#"{"command": "y", "inheritEnv": true}"#)],

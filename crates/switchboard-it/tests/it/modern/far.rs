@@ -45,7 +45,7 @@ async fn stateless_http_headers_repeat_the_message_without_session() {
 }
 
 #[tokio::test]
-async fn x_mcp_header_parameters_become_headers_or_hide_the_tool()
+async fn x_mcp_header_parameters_become_headers()
  {
     let property = |annotation: &str| {
         format!(

@@ -26,7 +26,7 @@ const FILES: [&str; 8] = [
 const OF_THE_USER: usize = 5;
 
 #[tokio::test]
-async fn b04_later_files_override_fields_and_broken_ones_are_skipped() {
+async fn b04_later_files_override_fields_and_broken_ones_skip() {
     let installed = Installed::bare(PROGRAMS);
     // The lowest file has the command, comments and trailing commas; the others set one field.
     let args = json!(["everything"]);
@@ -126,7 +126,7 @@ async fn b05_changed_url_inherits_no_credentials() {
 }
 
 #[tokio::test]
-async fn b22_filtered_tools_are_hidden_and_disabled_server_is_inert() {
+async fn b22_filtered_tools_and_disabled_servers_are_unusable() {
     let installed = Installed::bare(PROGRAMS);
     installed.write(
         "tools.toml",

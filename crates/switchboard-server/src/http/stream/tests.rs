@@ -69,7 +69,7 @@ async fn silent_stream_sends_keep_alive_comments() {
 }
 
 #[test]
-fn slow_reader_loses_its_stream_but_one_large_event_fits() {
+fn slow_reader_loses_its_stream_above_the_limit() {
     let megabyte = |number| event(number, vec![b'x'; 1024 * 1024]);
     let (feed, mut tap) = queue(&Unsent::default());
     let taken = (1..100).take_while(|number| feed.put(megabyte(*number)).is_ok()).count();

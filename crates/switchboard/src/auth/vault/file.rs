@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn token_file_accessible_to_others_is_neither_used_nor_overwritten() {
+    fn exposed_token_file_is_neither_used_nor_overwritten() {
         let directory = tempfile::tempdir().unwrap();
         let files = files(directory.path(), "");
         let path = files.path_of(ACCOUNT);

@@ -132,7 +132,7 @@ fn user_npmrc_decides_the_npm_cache_directory() {
 }
 
 #[test]
-fn package_with_an_outside_or_invalid_program_is_not_run() {
+fn package_with_outside_or_invalid_program_is_not_run() {
     let machine = Machine::new();
     let package = format!("{}/node_modules/@s/a", machine.npx("@s/a"));
     machine.write(&format!("{package}/cli.js"), "");
