@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn prefix_belongs_to_its_server_in_any_script_case() {
+    fn prefix_belongs_to_its_server_in_any_letter_case() {
         for server in ["файлы", "ФАЙЛЫ", "νησί", "ΝΗΣΊ", "büro", "ქართული", "հայերեն", "нυкт"]
         {
             for name in [server.to_lowercase(), server.to_uppercase()] {

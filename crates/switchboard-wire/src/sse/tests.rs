@@ -54,7 +54,7 @@ fn event_has_name_id_and_data_lines() {
 }
 
 #[test]
-fn byte_order_mark_precedes_the_first_event() {
+fn leading_byte_order_mark_is_ignored() {
     check("\u{feff}data: a\n\n\u{feff}data: b\n\n", &["=a"]);
 }
 

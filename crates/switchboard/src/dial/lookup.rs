@@ -34,7 +34,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bare_command_is_searched_on_path_only() {
+    fn command_without_slash_is_searched_on_path() {
         let check = |command: &str, path: &str, expected: &[&str]| {
             let expected: Vec<PathBuf> = expected.iter().map(PathBuf::from).collect();
             assert_eq!(candidates(command, path, Path::new("/p")), expected, "{command} {path}");

@@ -26,7 +26,7 @@ const FILES: [&str; 8] = [
 const OF_THE_USER: usize = 5;
 
 #[tokio::test]
-async fn b04_later_files_override_fields_and_broken_ones_skip() {
+async fn b04_later_files_override_fields_and_malformed_are_skipped() {
     let installed = Installed::bare(PROGRAMS);
     // The lowest file has the command, comments and trailing commas; the others set one field.
     let args = json!(["everything"]);
