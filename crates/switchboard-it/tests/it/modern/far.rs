@@ -45,8 +45,7 @@ async fn stateless_http_headers_repeat_the_message_without_session() {
 }
 
 #[tokio::test]
-async fn x_mcp_header_parameters_become_headers()
- {
+async fn x_mcp_header_parameters_become_headers() {
     let property = |annotation: &str| {
         format!(
             "{{ type = 'object', properties = {{ region = {{ type = 'string', x-mcp-header = '{annotation}' }}, query = {{ type = 'string' }} }} }}"
