@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn listed_check_excuses_no_other() {
+    fn baseline_check_excuses_only_itself() {
         check(&["ping:empty"], &["empty"], &[known("ping:empty")]);
         check(&["ping:empty"], &["empty", "late"], &[known("ping:empty"), failed("late")]);
         check(&["ping:empty"], &["late"], &[stale("ping:empty"), failed("late")]);

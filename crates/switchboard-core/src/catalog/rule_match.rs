@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn rule_that_covers_something_is_matched() {
+    fn rule_that_matches_a_tool_is_not_reported() {
         let catalog = catalog();
         for pattern in ["files/write_file", "files/*", "files_write_file", "files/review"] {
             assert_eq!(catalog.unmatched(RuleList::Allow, pattern), None, "{pattern}");

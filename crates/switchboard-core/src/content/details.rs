@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn small_results_are_carried_whole() {
+    fn details_carry_small_results_whole() {
         assert_snapshot!(
             of(r#"{"content":[{"type":"text","text":"hi \"you\""}]}"#),
             @r#"{"mode":"call","server":"git\"hub","tool":"t","mcpResult":{"content":[{"type":"text","text":"hi \"you\""}]},"data":{"raw":"hi \"you\""}}"#

@@ -90,7 +90,7 @@ mod blocks {
     }
 
     #[test]
-    fn odd_results_are_shown_not_refused() {
+    fn malformed_results_are_shown_not_refused() {
         let check = |raw: &str, text: &str| assert_eq!(CallOutput::of_call(raw).text(), text);
         check("{}", "(empty result)");
         check(r#"{"content":[]}"#, "(empty result)");

@@ -157,7 +157,7 @@ fn secrets_are_searched_in_all_texts_of_a_form() {
 }
 
 #[test]
-fn benign_phrase_excuses_nothing_beside_it() {
+fn benign_phrase_does_not_hide_another_secret_word() {
     for title in ["Password (see password policy)", "GPIO pin and PIN", "Random seed, your token"] {
         assert!(field("v", json!({ "type": "string", "title": title })).is_some(), "{title}");
     }

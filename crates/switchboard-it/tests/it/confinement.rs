@@ -112,7 +112,7 @@ async fn stopped_keeper_and_reaper_still_end_their_server() {
 }
 
 #[tokio::test]
-async fn stopped_keeper_obeys_a_gateway_that_goes_on() {
+async fn stopped_keeper_still_ends_its_server_on_request() {
     let grove = Grove::new(PROGRAMS, 2, Helper::Daemon, Temper::Stubborn);
     let mut client = grove.reach(Moment::TreeUp).await;
     let first = grove.having(Role::Server);

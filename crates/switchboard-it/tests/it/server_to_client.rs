@@ -239,7 +239,7 @@ async fn subscription_holds_its_own_connection_until_it_ends() {
 }
 
 #[tokio::test]
-async fn client_that_listed_prompts_or_resources_hears_of_changes() {
+async fn client_that_listed_prompts_or_resources_gets_change_notifications() {
     let installed = everything();
     let mut client = installed.connect(json!({})).await;
     assert_eq!(client.ask("prompts/list", json!({})).await["result"], json!({ "prompts": [] }));

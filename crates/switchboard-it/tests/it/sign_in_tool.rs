@@ -169,7 +169,7 @@ async fn client_credentials_grant_needs_no_user() {
 }
 
 #[tokio::test]
-async fn registration_is_reused_at_the_same_authority_only() {
+async fn registration_is_reused_only_at_its_authorization_server() {
     let mut host = Served::new(Setup::default()).await;
     for _ in 0..2 {
         let url = host.begin().await;

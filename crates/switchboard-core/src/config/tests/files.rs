@@ -156,7 +156,7 @@ fn slips(word: &str) -> Vec<String> {
 }
 
 #[test]
-fn misspelt_root_or_settings_key_hides_rules() {
+fn misspelt_root_or_settings_key_makes_rules_uncertain() {
     for slip in slips("mcpServers") {
         let text = format!(r#"{{"{slip}": {{"s": {{"excludeTools": ["ex"]}}}}}}"#);
         assert_eq!(spoilt(&text), (true, vec![]), "{text}");
@@ -177,7 +177,7 @@ fn misspelt_root_or_settings_key_hides_rules() {
 }
 
 #[test]
-fn rules_in_a_wrong_place_hide_rules() {
+fn misplaced_rules_make_all_rules_uncertain() {
     let deny = r#"{"deny": ["s/del"]}"#;
     let entries = [
         r#"{"s": {"excludeTools": ["ex"]}}"#,
@@ -257,7 +257,7 @@ fn foreign_rule_keys_in_an_entry_drop_the_server() {
 }
 
 #[test]
-fn keys_without_rules_hide_none() {
+fn unrelated_unknown_keys_keep_rules_certain() {
     for text in [
         r#"{"$schema": "x", "version": "1", "inputs": [{"id": "a", "password": true}]}"#,
         r#"{"inputs": {}, "servers": {}, "theme": "dark", "telemetry": {"enabled": false}}"#,

@@ -68,7 +68,7 @@ async fn recovers(world: &World, authority: &Authority) {
 }
 
 #[tokio::test]
-async fn failing_authority_costs_no_token_and_no_sign_in() {
+async fn failing_authorization_server_costs_no_token() {
     let manners = [
         Manner::Status(500),
         Manner::Status(503),
@@ -107,7 +107,7 @@ async fn failing_authority_costs_no_token_and_no_sign_in() {
 }
 
 #[tokio::test]
-async fn unreachable_authority_costs_no_token_and_no_sign_in() {
+async fn unreachable_authorization_server_costs_no_token() {
     for server in [Server::Connected, Server::NotYet] {
         let mut authority = Authority::start(Setup::default()).await;
         let world = world(&authority).await;
@@ -120,7 +120,7 @@ async fn unreachable_authority_costs_no_token_and_no_sign_in() {
 }
 
 #[tokio::test]
-async fn silent_authority_costs_no_token_and_no_sign_in() {
+async fn silent_authorization_server_costs_no_token() {
     for server in [Server::Connected, Server::NotYet] {
         let authority = Authority::start(Setup::default()).await;
         let world = world(&authority).await;
@@ -227,7 +227,7 @@ async fn zero_lifetime_token_is_refreshed_once_per_later_call() {
 }
 
 #[tokio::test]
-async fn new_authority_gets_no_credentials_of_the_old_one() {
+async fn new_authorization_server_gets_no_old_credentials() {
     let authority = Authority::start(Setup::default()).await;
     let world = world(&authority).await;
     assert_eq!(echo(&world, "before").await.unwrap(), "before");
@@ -253,7 +253,7 @@ async fn new_authority_gets_no_credentials_of_the_old_one() {
 }
 
 #[tokio::test]
-async fn configured_client_secret_goes_only_to_its_authority() {
+async fn configured_client_secret_goes_only_to_its_authorization_server() {
     let client = KnownClient {
         id: "ours".to_owned(),
         secret: Some("shared".to_owned()),

@@ -157,8 +157,8 @@ fn resource_metadata_about_another_server_is_rejected() {
 }
 
 #[test]
-fn malformed_or_foreign_authority_metadata_is_rejected() {
-    let test = "malformed_or_foreign_authority_metadata_is_rejected";
+fn malformed_or_foreign_authorization_server_metadata_is_rejected() {
+    let test = "malformed_or_foreign_authorization_server_metadata_is_rejected";
     unseen(module_path!(), test, || async {
         let only = |manner: Value| json!({ "metadata": { "manner": manner } });
         let zipped = json!([["content-type", "application/json"], ["content-encoding", "gzip"]]);
