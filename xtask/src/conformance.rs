@@ -222,7 +222,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn without_a_subject_the_gateway_is_tested_both_ways() {
+    fn conformance_without_subject_tests_server_and_client() {
         let [server, client, stdio, direct] =
             [Subject::Server, Subject::Client, Subject::Stdio, Subject::Direct];
         let (old, new) = (Revision::V2025_11_25, Revision::V2026_07_28);

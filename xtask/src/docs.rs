@@ -151,7 +151,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_page_can_be_made_and_ends_with_a_line() {
+    fn every_generated_page_ends_with_a_newline() {
         for (name, page) in PAGES {
             let text = page().unwrap();
             assert!(text.starts_with("# ") && text.ends_with('\n'), "{name}");
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_without_a_row_and_a_row_without_a_key_are_named() {
+    fn documentation_rows_and_keys_must_match() {
         let check = |rows: &[&'static str], keys: &[&'static str], expected: &str| {
             let seen = covers("t.rs", rows, keys).err().map(|error| error.to_string());
             assert_eq!(seen.unwrap_or_default(), expected);
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn a_difference_is_summed_up() {
+    fn page_difference_is_summarized() {
         let check = |found: &str, wanted: &str, expected: Option<&str>| {
             assert_eq!(difference(found, wanted).as_deref(), expected);
         };

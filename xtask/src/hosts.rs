@@ -206,19 +206,19 @@ mod tests {
     }
 
     #[test]
-    fn without_names_the_main_hosts_run_in_the_main_scenarios() {
+    fn hosts_without_names_runs_the_main_ones() {
         check("", &MAIN_HOSTS, &MAIN_SCENARIOS);
     }
 
     #[test]
-    fn names_choose_hosts_and_scenarios() {
+    fn host_and_scenario_names_select_what_runs() {
         check("codex cline", &["codex", "cline"], &MAIN_SCENARIOS);
         check("tokens copilot-cli", &["copilot-cli"], &["tokens"]);
         check("exit", &MAIN_HOSTS, &["exit"]);
     }
 
     #[test]
-    fn all_adds_the_other_hosts_and_scenarios() {
+    fn all_option_adds_other_hosts_and_scenarios() {
         let hosts = HOSTS.map(|host| host.name);
         let scenarios = [&MAIN_SCENARIOS[..], &MORE_SCENARIOS[..]].concat();
         check("--all", &hosts, &scenarios);
@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn each_package_has_its_pins_and_each_scenario_its_tests() {
+    fn each_host_package_has_pins_and_scenario_a_test() {
         for Package { name, registry } in [COMMON].into_iter().chain(HOSTS) {
             let pins = match registry {
                 Registry::Npm => "package-lock.json",

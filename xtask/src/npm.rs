@@ -69,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_extension_wants_the_programs_of_its_own_version_which_is_that_of_the_workspace() {
+    fn extension_requires_programs_of_the_workspace_version() {
         let extension = fs::read(root().join(EXTENSION).join("package.json")).unwrap();
         let extension: Value = serde_json::from_slice(&extension).unwrap();
         let workspace: toml::Table =

@@ -96,7 +96,11 @@ fn error_texts(tree: &Tree) -> Vec<Text> {
     for file in tree.files.iter().filter(|file| is_production(&file.path)) {
         for (index, line) in file.text.lines().enumerate() {
             if let Some((_, message)) = line.split_once("#[error(\"") {
-                texts.push(text(file, index + 1, message.trim_end_matches(")]").trim_end_matches('"')));
+                texts.push(text(
+                    file,
+                    index + 1,
+                    message.trim_end_matches(")]").trim_end_matches('"'),
+                ));
             }
         }
     }

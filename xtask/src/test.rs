@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_run_ends_with_the_doctests_of_the_engine_and_the_pages() {
+    fn full_run_ends_with_doctests_and_pages() {
         check(
             Depth::Full,
             &["switchboard", "switchboard-core"],
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn a_quick_run_tests_the_crates_below_the_faces_that_exist() {
+    fn quick_run_tests_the_crates_below_the_faces() {
         check(
             Depth::Quick,
             &["switchboard-core", "switchboard-cli", "switchboard"],
@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn without_nextest_cargo_runs_the_tests() {
+    fn cargo_runs_the_tests_without_nextest() {
         check(
             Depth::Full,
             &["switchboard-core"],
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn the_table_ends_with_the_total() {
+    fn timing_table_ends_with_the_total() {
         let timings = [("fmt", Duration::from_millis(400)), ("clippy", Duration::from_secs(12))];
         let expected = "
 step        seconds

@@ -109,7 +109,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_change_is_shown_with_its_surroundings_and_without_secrets() {
+    fn diff_shows_context_and_masks_secrets() {
         let before = "{\n  \"mcpServers\": {\n    \"a\": { \"command\": \"a\", \"env\": { \"T\": \"s3cret\" } }\n  }\n}\n";
         let after = "{\n  \"mcpServers\": {\n    \"a\": { \"command\": \"a\", \"env\": { \"T\": \"0ther\" } }\n  }\n}\n";
         let path = "config/mcp.json".into();
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn changes_far_apart_are_hunks_of_their_own() {
+    fn distant_changes_get_separate_hunks() {
         let lines = |changed: &[usize]| -> String {
             let line =
                 |n: usize| format!("{}{n}\n", if changed.contains(&n) { "new " } else { "" });

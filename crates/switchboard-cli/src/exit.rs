@@ -88,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_failure_has_its_exit_code() {
+    fn every_failure_code_has_an_exit_code() {
         let codes: Vec<String> =
             Code::ALL.iter().map(|code| format!("{} {code}", Exit::from(*code).number())).collect();
         insta::assert_snapshot!(codes.join("\n"), @r"

@@ -30,7 +30,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_file_that_pi_loads_is_in_the_program() {
+    fn every_file_of_the_pi_extension_is_embedded() {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../extensions/pi");
         let names = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name());
         let names = names.map(|name| name.into_string().unwrap());

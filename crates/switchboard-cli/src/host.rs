@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_clear_word_is_a_yes() {
+    fn only_exact_words_approve_a_call() {
         let check = |typed: &str, expected| assert_eq!(answer_of(typed), expected, "{typed:?}");
         check("y", Answer::Once);
         check("T", Answer::Tool);

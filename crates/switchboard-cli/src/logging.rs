@@ -125,7 +125,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn trace_file_is_private_and_no_link_or_pipe() {
+    fn trace_file_is_private_and_regular() {
         let home = tempfile::tempdir().unwrap();
         let path = home.path().join("trace");
         fs::write(&path, "before\n").unwrap();
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn full_trace_file_says_so_once_and_grows_no_more() {
+    fn full_trace_file_stops_growing_with_one_note() {
         let home = tempfile::tempdir().unwrap();
         let path = home.path().join("trace");
         File::create(&path).unwrap().set_len(MOST_BYTES - 1).unwrap();

@@ -235,7 +235,7 @@ mod tests {
     use crate::args::Cli;
 
     #[test]
-    fn usage_error_prints_no_escape_sequence_of_an_argument() {
+    fn usage_error_prints_no_escape_sequence() {
         let check = |line: &[&str], expected: &str| {
             let args: Vec<OsString> =
                 ["switchboard"].iter().chain(line).map(|word| OsString::from(*word)).collect();

@@ -89,14 +89,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_not_ascii_weighs_double() {
+    fn non_ascii_characters_weigh_double() {
         assert_eq!(weight("plain"), 5);
         assert_eq!(weight("é"), 4);
         assert_eq!(weight("語"), 6);
     }
 
     #[test]
-    fn a_cut_text_ends_at_a_character_within_its_weight() {
+    fn cut_text_ends_at_a_character_within_its_weight() {
         assert_eq!(cut("short".to_owned(), 5), "short");
         assert_eq!(cut("a longer text".to_owned(), 12), "a long…");
         assert_eq!(cut("語語語語".to_owned(), 20), "語語…");
@@ -105,7 +105,7 @@ mod tests {
 
     /// The worst case found: characters that are part of no word of the tokenizer.
     #[test]
-    fn no_script_costs_more_tokens_than_four_fifths_of_its_weight() {
+    fn token_count_stays_below_four_fifths_of_weight() {
         let mut state = 0x2545_f491_4f6c_dd1d_u64;
         let mut random = move |below: u32| {
             state ^= state << 13;

@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_is_read_as_in_a_configuration_file() {
+    fn connection_url_is_parsed_as_in_a_file() {
         let check = |address: &str, transport: Option<&str>, expected: &str| {
             assert_eq!(read("x", address, transport, None), expected, "{address}");
         };
@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn no_variable_of_the_environment_leaks_into_an_address() {
+    fn connection_url_expands_no_variables() {
         for address in ["http://x/${SECRET}", "http://x/$env:SECRET", "http://x/{env:A}"] {
             let read = read("x", address, None, None);
             assert_eq!(read, "BadRequest: url: variables are not filled in here", "{address}");
@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn ids_and_timeouts_are_bounded() {
+    fn connection_ids_and_timeouts_are_bounded() {
         let bad_id =
             "BadRequest: id: must contain only alphanumeric characters, underscores and hyphens";
         for id in ["", "a b", "a/b", "größe", &"x".repeat(257)] {
@@ -297,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn a_configured_server_is_recognised_by_what_would_run_or_where_it_is() {
+    fn configured_server_is_recognized_by_its_endpoint() {
         let configured = |entry: ServerEntry| entry.transport("x").unwrap();
         let program = configured(ServerEntry {
             command: Some(Template::new("npx")),

@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pattern_fits_any_of_the_names() {
+    fn glob_matches_any_of_the_names() {
         check("demo/*", &["demo_add", "demo/add"], true);
         check("demo/*", &["demos/add"], false);
         check("*_delete_?", &["demo_delete_x"], true);
@@ -90,14 +90,14 @@ mod tests {
     }
 
     #[test]
-    fn a_pattern_that_is_no_glob_is_taken_literally() {
+    fn malformed_glob_is_matched_literally() {
         check("demo/[", &["demo/["], true);
         check("demo/[", &["demo/x"], false);
     }
 
     proptest! {
         #[test]
-        fn a_literal_pattern_fits_itself(name in "[ -~]{1,40}") {
+        fn literal_pattern_matches_itself(name in "[ -~]{1,40}") {
             let pattern = literal(&name);
             prop_assert!(is_glob(&pattern), "{pattern}");
             prop_assert!(Globs::new(&[pattern]).is_match(&[&name]));

@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn every_row_can_be_named_and_has_evidence() {
+    fn every_profile_is_found_by_name_and_has_evidence() {
         for profile in PROFILES {
             assert_eq!(HostProfile::named(profile.name), profile);
             assert!(!profile.evidence.is_empty());

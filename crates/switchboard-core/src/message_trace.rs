@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn values_with_the_name_of_a_secret_are_masked() {
+    fn values_under_secret_names_are_masked() {
         let check = |message: &str, expected: &str| {
             let line = KnownSecrets::default().trace_line(message.as_bytes());
             assert_eq!(line, expected, "{message}");
@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn long_messages_are_cut_and_control_characters_are_escaped() {
+    fn long_messages_are_cut_and_control_characters_escaped() {
         let long = format!("{{\"a\":\"{}\"}}", "x".repeat(100_000));
         let line = KnownSecrets::default().trace_line(long.as_bytes());
         assert!(line.len() < MOST_BYTES + 100, "{}", line.len());
@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn secrets_are_found_in_variables_arguments_headers_and_addresses() {
+    fn secrets_are_collected_from_variables_arguments_headers_and_urls() {
         let mut known = KnownSecrets::default();
         let variables =
             [("MODE", "silent-mode"), ("HOME", "plain-text"), ("MY_TOKEN", "inherited")];

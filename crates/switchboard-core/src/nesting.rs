@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn deep_json_is_text_and_the_rest_stays_to_the_byte() {
+    fn deeply_nested_json_becomes_text_and_the_rest_stays() {
         for (open, close) in [("[", "]"), ("{\"a\":", "}"), ("[ { \"]\\\\\\\"\" : ", " } ]")] {
             let per = open.matches(['[', '{']).count();
             for levels in [1, 20, 28, 55, 56, 57, 60, 100, 120] {
@@ -164,7 +164,7 @@ mod tests {
                 assert!(depth(&read) <= PART_LEVELS, "{levels} {open}");
                 assert_eq!(passed == json, levels * per <= PART_LEVELS, "{levels} {open}");
                 if passed != json {
-                    // The too deep part exists as text.
+                    // The part beyond the limit is present as text.
                     let mut deepest = &read;
                     while !deepest.is_string() {
                         deepest = match deepest {
@@ -183,14 +183,14 @@ mod tests {
     }
 
     #[test]
-    fn parser_that_stops_at_64_levels_reads_whole_messages() {
+    fn parser_limited_to_64_levels_reads_whole_messages() {
         let part = shallow(&nested(400, "{\"a\":", "}")).into_owned();
         let message = format!("{{\"result\":{{\"tools\":[{{\"inputSchema\":{part}}}]}}}}");
         assert!(depth(&serde_json::from_str(&message).unwrap()) <= MOST_LEVELS);
     }
 
     #[test]
-    fn result_without_hidden_text_says_how_much_was_left_out() {
+    fn stripped_result_reports_the_hidden_character_count() {
         let json = r#"{"prompts":[{"name":"a\u200bb\u001b"}],"_meta":{"k":1.50}}"#;
         let expected =
             r#"{"prompts":[{"name":"ab"}],"_meta":{"k":1.50,"switchboard/hiddenCharacters":2}}"#;
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn written_result_is_confined_wherever_it_nests() {
+    fn written_result_never_exceeds_the_nesting_limit() {
         for levels in [1, 55, 59, 60, 61, 100, 5_000] {
             let deep = nested(levels, "{\"a\":", "}");
             for result in [
@@ -224,13 +224,13 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_text_panics(text in "[\\[\\]{}\"\\\\a1,: é]{0,300}") {
+        fn flattening_arbitrary_text_never_panics(text in "[\\[\\]{}\"\\\\a1,: é]{0,300}") {
             shallow(&text);
             plain(&text);
         }
 
         #[test]
-        fn json_within_the_limit_stays_to_the_byte(levels in 0..57_usize, text in ".{0,20}") {
+        fn json_within_the_nesting_limit_is_unchanged(levels in 0..57_usize, text in ".{0,20}") {
             let inner = Value::from(text.as_str()).to_string();
             let json = format!("{}{inner}{}", "[".repeat(levels), "]".repeat(levels));
             prop_assert_eq!(&*shallow(&json), &json);

@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn topics_have_the_names_that_handlers_and_mcp_use() {
+    fn notification_topics_match_their_mcp_names() {
         for (word, expected) in [
             ("tools/list_changed", Some(Kind::ToolsChanged)),
             ("logging/setLevel", Some(Kind::Log)),
@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn a_filter_covers_what_it_names_and_everything_where_it_names_nothing() {
+    fn empty_notification_filter_covers_everything() {
         let kit = Filter { server: Some(server("kit")), kinds: vec![Kind::Log] };
         assert!(kit.covers(&server("kit"), Kind::Log));
         assert!(!kit.covers(&server("kit"), Kind::Progress));
@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn a_burst_is_one_line() {
+    fn repeated_notifications_become_one_line() {
         let mut waiting = Waiting::default();
         assert_eq!(waiting.take_line(), None);
         for step in 1..=3 {
@@ -278,7 +278,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn whatever_servers_say_the_line_is_short_and_harmless(
+        fn notification_line_is_short_and_free_of_controls(
             said in proptest::collection::vec((0..7usize, 0..40usize, "\\PC{0,30}|.{0,30}"), 0..30),
         ) {
             let mut waiting = Waiting::default();

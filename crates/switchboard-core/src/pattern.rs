@@ -93,7 +93,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn patterns_are_bounded_in_length_and_in_size() {
+    fn patterns_are_bounded_in_length_and_size() {
         assert!(Pattern::compile(&"é".repeat(256), Case::Matters).is_ok());
         let long = Pattern::compile(&"é".repeat(257), Case::Matters);
         assert!(matches!(long, Err(PatternError::TooLong)));
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn case_matters_only_if_asked() {
+    fn case_matters_only_if_requested() {
         assert!(!Pattern::compile("abc", Case::Matters).unwrap().is_match("ABC"));
         assert!(Pattern::compile("abc", Case::Ignored).unwrap().is_match("ABC"));
     }

@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn any_case_of_any_script_restricts() {
+    fn case_folding_of_any_script_restricts() {
         for word in ["файлы", "запись", "δημος", "νησί", "удалить", "ქართული", "հայերեն", "büro"]
         {
             let (small, capital) = (word.to_lowercase(), word.to_uppercase());
@@ -362,7 +362,7 @@ mod tests {
     }
 
     #[test]
-    fn name_as_it_was_written_is_restricted_though_no_tool_has_it() {
+    fn written_name_is_restricted_without_a_matching_tool() {
         let server = ServerName::new("s-mcp").unwrap();
         let restriction = Restriction::new(&["s-mcp/delete_repo".to_owned()]);
         for name in [
@@ -413,7 +413,7 @@ mod tests {
     proptest! {
         /// A rule restricts a tool by any name that a call finds it by.
         #[test]
-        fn any_case_and_separator_restricts(
+        fn rule_in_any_case_and_separator_restricts(
             server in "[a-z]{1,6}([-_. ][a-z]{1,4})?",
             tool in "[a-zA-Z]{1,8}([-_. ][a-zA-Z]{1,6}){0,2}",
             seed in any::<u64>(),

@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn text_is_split_as_the_tokenizer_splits_it() {
+    fn text_is_split_like_the_tokenizer() {
         for text in [
             r#"{"name":"get_currentTime","inputSchema":{"type":"object"}}"#,
             "HTTPServer userID IDs v1234.5 — a/b\\nnext  two   spaces ",
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn the_card_costs_what_is_estimated_within_three_per_cent() {
+    fn estimated_card_cost_is_within_three_per_cent() {
         let card = tool_card::definition();
         let exact = bpe_openai::o200k_base().count(&card) as f64;
         let about = about(&card) as f64;
@@ -199,7 +199,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_text_ends_in_an_estimate_and_none_is_dearer_than_its_bytes(text in ".*") {
+        fn token_estimate_is_bounded_by_the_byte_count(text in ".*") {
             prop_assert_eq!(pieces(&text).concat(), &*text);
             prop_assert!(about(&text) <= text.len() + 1);
         }

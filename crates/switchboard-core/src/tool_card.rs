@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn both_cards_of_a_pair_cost_at_most_260_tokens() {
+    fn cards_of_a_pair_cost_at_most_260_tokens() {
         let tokens = tokens(&definitions(Cards::Pair, &UNKNOWN));
         assert!(tokens <= PAIR_BUDGET, "{tokens} tokens");
     }
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn only_mcp_of_a_pair_claims_to_be_read_only() {
+    fn only_mcp_of_a_pair_claims_read_only() {
         let cards = definitions(Cards::Pair, HostProfile::named("claude-code"));
         insta::assert_snapshot!(cards.join("\n"));
         assert!(!definition().contains("readOnlyHint"));
@@ -168,7 +168,7 @@ mod tests {
 
     /// Hosts' tool searches match words, so the description must contain them.
     #[test]
-    fn everyday_queries_share_words_with_the_description() {
+    fn description_contains_words_of_everyday_queries() {
         for description in [DESCRIPTION, READ_DESCRIPTION] {
             for word in ["read", "file", "send", "message", "sum", "two", "numbers", "issue"] {
                 assert!(description.contains(word), "{word}");

@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn only_our_own_name_becomes_the_gateways() {
+    fn host_header_is_rewritten_only_for_the_relay_itself() {
         for (sent, arrives) in [
             ("Host: 127.0.0.1:1000", "Host: 127.0.0.1:2000"),
             ("host: 127.0.0.1:1000", "host: 127.0.0.1:2000"),
@@ -127,18 +127,18 @@ mod tests {
     }
 
     #[test]
-    fn a_token_that_the_client_has_is_left_alone() {
+    fn client_authorization_header_is_kept() {
         check("authorization: Bearer wrong", "authorization: Bearer wrong\r\nConnection: close");
     }
 
     #[test]
-    fn a_connection_carries_one_request() {
+    fn relayed_connection_carries_one_request() {
         let expected = "Connection: close\r\nAuthorization: Bearer secret";
         check("Connection: keep-alive", expected);
     }
 
     #[tokio::test]
-    async fn bytes_go_through_one_by_one_and_whoever_leaves_leaves_both() {
+    async fn relay_forwards_single_bytes_and_closes_both_ends() {
         let gateway = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let own = listener.local_addr().unwrap();

@@ -212,7 +212,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_story_is_read_and_written_alike() {
+    fn scenario_is_parsed_and_written_alike() {
         let text = "# a title\nfaces: library stdio\n\n--- config\n{}\n\n--- host\nonce\nno\n\n\
                     >>> {}\none\n\ntwo\n\n--- advance 10m 1s\n\n--- restart\n\n--- expect asked\na {}\n";
         let story = Story::parse(text).unwrap();
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_story_is_pointed_at() {
+    fn malformed_scenario_is_reported_with_its_line() {
         for (text, expected) in [
             ("", "line 0: a scenario begins with `# title` and `faces: …`"),
             ("# t\n", "line 0: a scenario begins with `# title` and `faces: …`"),
@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn three_dots_stand_for_any_lines() {
+    fn three_dots_match_any_lines() {
         for (expected, seen, fit) in [
             ("a\nb", "a\nb\n", true),
             ("a", "a\nb", false),

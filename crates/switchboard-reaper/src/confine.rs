@@ -128,7 +128,7 @@ mod tests {
     use crate::Confinement;
 
     #[test]
-    fn setuid_is_needed_by_known_programs_links_and_scripts() {
+    fn setuid_need_is_detected_for_programs_links_and_scripts() {
         let home = tempfile::tempdir().unwrap();
         let at = |name: &str| home.path().join(name);
         let write = |name: &str, text: &str, mode: u32| {

@@ -134,7 +134,7 @@ mod tests {
 
     const REFUSED: u32 = libc::SECCOMP_RET_ERRNO | libc::EPERM.unsigned_abs();
 
-    /// What the kernel would do with the filter.
+    /// The verdict of the filter, computed as the kernel does.
     fn run(architecture: u32, number: u32, arguments: [u64; 3]) -> u32 {
         let mut data = [number, architecture, 0, 0].map(u32::to_le_bytes).concat();
         data.extend(arguments.iter().flat_map(|argument| argument.to_le_bytes()));
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn only_limits_of_others_and_the_mark_are_refused() {
+    fn seccomp_filter_refuses_limits_of_others_and_the_mark() {
         let mark = u64::from(libc::RLIMIT_RTTIME);
         let files = u64::from(libc::RLIMIT_NOFILE);
         let new = 0x7f00_0000_1000;
@@ -176,7 +176,7 @@ mod tests {
                 check(number, [4321, files, 1 << 40], REFUSED);
                 check(number, [0, mark, new], REFUSED);
                 check(number, [0, mark, 1 << 40], REFUSED);
-                // The kernel looks at the lower half of a process's number alone.
+                // The kernel reads only the lower 32 bits of a process id.
                 check(number, [1 << 32, files, new], libc::SECCOMP_RET_ALLOW);
                 check(number, [(1 << 32) + 4321, files, new], REFUSED);
             }

@@ -171,7 +171,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_said_is_understood_to_the_byte() {
+    fn reaper_messages_round_trip_exactly() {
         let word = |text: &[u8]| OsString::from_vec(text.to_vec());
         let request = Request {
             command: word(b"server"),

@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn a_row_is_read_whatever_the_program_is_called() {
+    fn process_stat_parses_despite_odd_program_names() {
         let stat = b"42 (a) Z 1 2 (\xff) S 7 42 40 0 -1 4194304 1 2 3 4 5 6 7 8 20 0 1 0 987 0 0";
         let expected = Row {
             identity: Identity { pid: 42, start: 987 },
@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn process_whose_first_thread_ended_runs_on_with_the_others() {
+    fn process_with_ended_main_thread_still_runs() {
         for (state, threads, is_over) in
             [("Z", 1, true), ("Z", 2, false), ("S", 2, false), ("X", 1, true)]
         {
@@ -255,15 +255,15 @@ mod tests {
     }
 
     #[test]
-    fn marked_process_is_an_orphan_unless_a_reaper_is_above_it() {
+    fn marked_process_without_a_reaper_is_an_orphan() {
         const REAPER: i32 = 20;
         let rows = [
             row(20, 1, 20, 20),
-            // A keeper, its server and a daemon of that.
+            // A keeper, its server and a daemon of the server.
             row(21, 20, 20, 20),
             row(22, 21, 22, 22),
             row(23, 21, 23, 23),
-            // What is left of another one, with its own reaper in between.
+            // Leftovers of another gateway, with a reaper of their own.
             row(30, 1, 30, 30),
             row(31, 30, 31, 31),
             // An unrelated process.
@@ -282,24 +282,24 @@ mod tests {
     }
 
     #[test]
-    fn a_tree_is_the_root_its_group_and_what_is_below_them() {
+    fn process_tree_has_root_group_and_descendants() {
         let rows = [
             row(90, 60, 90, 90), // A helper with a session of its own.
             row(50, 10, 10, 1),
             row(10, 1, 10, 1),
-            row(60, 1, 10, 1), // Its parent is gone; the group tells.
-            row(70, 1, 70, 1), // Somebody else.
+            row(60, 1, 10, 1), // Its parent has ended; the process group identifies it.
+            row(70, 1, 70, 1), // An unrelated process.
         ];
         let mut members = pids(&tree(&rows, Identity { pid: 10, start: 100 }));
         assert_eq!(members.first(), Some(&10));
         members.sort_unstable();
         assert_eq!(members, [10, 50, 60, 90]);
-        // The number was given to another process since.
+        // The process id has been reused since.
         assert_eq!(tree(&rows, Identity { pid: 10, start: 99 }), []);
     }
 
     #[test]
-    fn descendants_come_by_generation_and_those_of_the_spared_not_at_all() {
+    fn descendants_are_ordered_by_generation_without_spared_ones() {
         let rows = [
             row(4, 3, 4, 4),
             row(3, 2, 2, 1),
@@ -310,13 +310,13 @@ mod tests {
         ];
         let spared: HashSet<Pid> = Pid::from_raw(6).into_iter().collect();
         assert_eq!(pids(&below(&rows, 1, &spared)), [2, 9, 3, 4]);
-        // Half of it was read before a number was given anew.
+        // The table was read while a process id was reused.
         let circle = [row(2, 3, 2, 1), row(3, 2, 2, 1)];
         assert_eq!(pids(&below(&circle, 3, &HashSet::new())), [2, 3]);
     }
 
     #[test]
-    fn this_process_is_running_and_another_one_of_its_number_is_not() {
+    fn process_identity_includes_its_start_time() {
         let own = Identity::of(rustix::process::getpid().as_raw_nonzero().get()).unwrap();
         assert!(own.is_running());
         assert!(!Identity { start: own.start + 1, ..own }.is_running());

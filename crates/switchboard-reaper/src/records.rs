@@ -139,12 +139,12 @@ mod tests {
         Identity::of(rustix::process::getpid().as_raw_nonzero().get()).unwrap()
     }
 
-    /// Whether a record of this name and text is there after a sweep.
+    /// Whether a record with this name and text remains after a sweep.
     fn stays(folder: &Path, name: &str, text: &str, mode: u32) -> bool {
         let path = folder.join(name);
         create(folder, &path).unwrap().write_all(text.as_bytes()).unwrap();
         fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
-        // Would end this test if it took another process for the recorded one.
+        // A sweep that confuses the processes would kill this test.
         sweep(folder);
         let stays = path.exists();
         let _removed = fs::remove_file(path);
@@ -166,7 +166,7 @@ mod tests {
         check(&file_name(here, own()), "another-boot\n", false);
         check(&file_name(here + 1, ended), &whole, true);
         check(&file_name(here + 1, ended), "another-boot\n", false);
-        // The keeper was killed while it wrote.
+        // The keeper was killed during the write.
         check(&file_name(here, ended), &boot, false);
         check(&file_name(here, ended), "", false);
         check(&file_name(here, own()), "", true);
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn record_that_others_could_have_written_is_ignored() {
+    fn record_writable_by_others_is_ignored() {
         let folder = tempfile::tempdir().unwrap();
         let name = file_name(namespace(), Identity { start: own().start + 1, ..own() });
         let text = format!("{}\n", boot_id().unwrap());
@@ -188,7 +188,7 @@ mod tests {
         check(0o777, 0o600, true);
         check(0o700, 0o666, true);
         check(0o700, 0o600, false);
-        // Nobody ever writes into this one.
+        // No process writes into this pipe.
         let path = folder.path().join(&name);
         let pipe = CString::new(path.as_os_str().as_bytes()).unwrap();
         rustix::fs::mkfifoat(rustix::fs::CWD, pipe, Mode::from_raw_mode(0o600)).unwrap();
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn record_goes_with_its_server() {
+    fn record_is_removed_with_its_server() {
         let folder = tempfile::tempdir().unwrap();
         let records = folder.path().join("running");
         let record = Record::begin(&records).unwrap();

@@ -345,7 +345,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn required_url_elicitation_with_invalid_url_is_left_out() {
+    fn required_elicitation_with_invalid_url_is_omitted() {
         let check = |code: i64, data: &str, expected: Option<&str>| {
             let data = Some(Raw::from_json(data.to_owned()));
             let error = RpcError { code, message: "visit".to_owned(), data };
@@ -366,7 +366,7 @@ mod tests {
     }
 
     #[test]
-    fn deep_answer_is_confined_when_written() {
+    fn deeply_nested_answer_is_flattened_when_written() {
         let deep = format!("{}1{}", "{\"a\":".repeat(5_000), "}".repeat(5_000));
         let mut out = String::new();
         Answer::json(deep).write(&mut out, ResultStyle::Plain);

@@ -250,7 +250,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_question_of_a_server_is_signed_and_leads_to_web_pages_only() {
+    fn elicitation_names_its_server_and_allows_web_urls_only() {
         let server = ServerName::new("kit").unwrap();
         let ask = |question: Value| {
             let params = Raw::from_json(question.to_string());
@@ -317,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn a_question_is_marked_with_its_server_and_nothing_else_of_it_changes() {
+    fn server_request_is_marked_and_otherwise_unchanged() {
         let server = ServerName::new("kit").unwrap();
         for (question, expected) in [
             ("{}", r#"{"_meta":{"switchboard/server":"kit"}}"#),
@@ -348,7 +348,7 @@ mod tests {
     }
 
     #[test]
-    fn only_an_accepted_choice_of_the_form_is_a_yes() {
+    fn only_an_accepted_form_choice_approves() {
         for (answer, expected) in [
             (accept("once"), Answer::Once),
             (accept("session"), Answer::Tool),

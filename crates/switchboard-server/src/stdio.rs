@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_client_that_does_not_read_holds_up_the_end_for_a_while_and_no_longer() {
+    async fn shutdown_waits_a_bounded_time_for_the_client() {
         let (peer, _writing, _far) = talking().await;
         let began = Instant::now();
         wind_down(&Calls::default(), &peer, DRAIN_AFTER_STOP).await;
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_client_that_reads_late_has_everything_before_the_end() {
+    async fn late_reading_client_gets_everything_before_shutdown() {
         let (peer, mut writing, mut far) = talking().await;
         let calls = Calls::default();
         let reading = async {

@@ -203,30 +203,30 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn lines_are_frames_whatever_their_ends() {
+    async fn every_line_ending_terminates_a_frame() {
         check(b"{\"a\":1}\n{\"b\":2}\r\n\n  \n{\"c\":3}", &["{\"a\":1}", "{\"b\":2}", "{\"c\":3}"])
             .await;
     }
 
     #[tokio::test]
-    async fn a_byte_order_mark_is_no_part_of_a_frame() {
+    async fn byte_order_mark_is_no_part_of_a_frame() {
         check(b"\xef\xbb\xbf{}\n", &["{}"]).await;
     }
 
     #[tokio::test]
-    async fn a_line_over_the_limit_is_drained_and_the_next_one_read() {
+    async fn oversized_line_is_drained_and_next_frame_read() {
         let mut input = vec![b'x'; 300];
         input.extend_from_slice(b"\n{}\n");
         check(&input, &["too long", "drained 301", "{}"]).await;
     }
 
     #[tokio::test]
-    async fn an_over_long_line_that_never_ends_is_the_end() {
+    async fn oversized_unterminated_line_ends_the_stream() {
         check(&[b'x'; 300], &["too long"]).await;
     }
 
     #[tokio::test(start_paused = true)]
-    async fn an_over_long_line_that_stalls_breaks_the_stream() {
+    async fn oversized_line_that_stalls_times_out() {
         let (mut far, near) = tokio::io::duplex(4096);
         tokio::io::AsyncWriteExt::write_all(&mut far, &[b'x'; 300]).await.unwrap();
         let mut reader = FrameReader::new(near, LIMIT);
@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn over_long_line_without_end_breaks_the_stream() {
+    async fn endless_line_is_an_invalid_data_error() {
         let mut reader = FrameReader::new(tokio::io::repeat(b'x'), LIMIT);
         assert!(matches!(reader.next().await, Ok(Some(Frame::TooLong { .. }))));
         let endless = reader.next().await.unwrap_err();

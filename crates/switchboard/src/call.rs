@@ -1,7 +1,7 @@
 //! THE PIPELINE: a tool call, top to bottom.
 //!
 //! Steps that few calls take are boxed: a call's future is allocated for every call, and stays
-//! small that way (`a_call_is_a_small_future`).
+//! small that way (`call_future_stays_below_two_kilobytes`).
 
 use std::sync::Arc;
 

@@ -175,7 +175,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn capabilities_survive_the_way_to_a_server() {
+    fn capabilities_round_trip_through_initialize() {
         for bits in 0..64 {
             let set = CapabilitySet(bits);
             let sampling = bits & (SAMPLING_TOOLS | SAMPLING_CONTEXT) == 0 || bits & SAMPLING != 0;
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn topics_that_may_not_be_asked_about_are_not_offered() {
+    fn disabled_topics_are_not_offered() {
         let all = CapabilitySet(0b11_1111);
         assert_eq!(all.only(&Topic::ALL), all);
         assert_eq!(all.only(&[]), CapabilitySet::NONE);
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn set_is_told_by_the_names_of_the_protocol() {
+    fn capability_set_is_displayed_by_protocol_names() {
         assert_eq!(CapabilitySet::NONE.to_string(), "no capabilities");
         let usual = "roots, sampling, elicitation.form, elicitation.url";
         assert_eq!(CapabilitySet::USUAL.to_string(), usual);
@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn first_client_decides_what_is_offered() {
+    async fn first_client_decides_the_offered_capabilities() {
         let offered = OfferedCapabilities::of_first_client();
         assert_eq!(offered.get(), None);
         offered.declare(CapabilitySet(ROOTS));

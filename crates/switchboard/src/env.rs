@@ -141,7 +141,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_variable_that_a_host_could_not_fill_in_is_not_set() {
+    fn unexpanded_host_variable_counts_as_unset() {
         let environment = Environment::made_of(
             [("A", "a"), ("B", ""), ("C", "$C"), ("D", "${D}"), ("E", "${env:E}"), ("F", "$E")],
             "/",

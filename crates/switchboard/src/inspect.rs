@@ -185,7 +185,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_other_spelling_of_a_known_method_is_sent() {
+    fn misspelt_known_method_is_not_sent() {
         let check = |method: &str, expected: &str| {
             let way = way(method).map_or_else(|error| error.to_string(), |way| format!("{way:?}"));
             assert_eq!(way, expected, "{method:?}");

@@ -456,7 +456,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lock_that_another_process_holds_is_an_error_with_its_path() {
+    fn held_lock_error_names_its_path() {
         let home = tempfile::tempdir().unwrap();
         let path = home.path().join("lock");
         let held = lock(&path).unwrap();

@@ -422,7 +422,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_spelling_of_a_method_that_we_know_is_foreign() {
+    fn spelling_variant_of_a_known_method_is_not_foreign() {
         for method in ["tools/call", "Tools/Call", " tools/call", "prompts/get\n", "PING"] {
             assert_eq!(Foreign::method(method), None, "{method:?}");
         }

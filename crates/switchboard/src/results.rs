@@ -447,7 +447,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sessions_share_a_quota_and_one_that_finds_no_room_keeps_nothing() {
+    fn sessions_share_a_quota_and_store_nothing_above_it() {
         let home = tempfile::tempdir().unwrap();
         let session = || {
             let mut results = Results::new(home.path().to_owned(), Limits::default());
@@ -468,7 +468,7 @@ mod tests {
     }
 
     #[test]
-    fn blobs_and_texts_share_one_quota_and_the_oldest_go_first() {
+    fn blobs_and_texts_share_a_quota_dropping_the_oldest() {
         let home = tempfile::tempdir().unwrap();
         let mut results = Results::new(home.path().to_owned(), Limits::default());
         results.quota = 10;
@@ -484,7 +484,7 @@ mod tests {
     }
 
     #[test]
-    fn number_of_files_is_bounded_for_a_result_and_a_session() {
+    fn stored_files_are_bounded_per_result_and_session() {
         let home = tempfile::tempdir().unwrap();
         let results = Results::new(home.path().to_owned(), Limits::default());
         let files = || fs::read_dir(&results.directory).unwrap().count();
@@ -502,7 +502,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn what_many_share_is_found_by_its_id_alone_and_not_for_ever() {
+    async fn shared_result_is_found_by_id_until_it_expires() {
         let home = tempfile::tempdir().unwrap();
         let hour = Duration::from_secs(3_600);
         let limits = Limits { max_bytes: 1_000, ..Limits::default() };

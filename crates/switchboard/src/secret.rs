@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_is_made_once_and_is_its_users_alone() {
+    fn http_token_is_created_once_and_private() {
         let (_home, paths) = home();
         assert!(Token::existing(&paths).unwrap().is_none());
         let first = Token::of(&paths).unwrap();
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn two_homes_have_two_tokens_and_only_the_whole_one_counts() {
+    fn token_of_another_home_or_partial_token_is_refused() {
         let ((_one, one), (_other, other)) = (home(), home());
         let (one, other) = (Token::of(&one).unwrap(), Token::of(&other).unwrap());
         assert!(one.is(one.expose().as_bytes()));
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_that_others_could_know_is_refused() {
+    fn token_file_readable_by_others_is_refused() {
         let (_home, paths) = home();
         let path = paths.http_token();
         Token::of(&paths).unwrap();
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_holds_no_token_is_neither_used_nor_overwritten() {
+    fn invalid_token_file_is_neither_used_nor_overwritten() {
         let (_home, paths) = home();
         Token::of(&paths).unwrap();
         for text in ["", "short", "with spaces in between and long enough to be one", "\u{fffd}"] {

@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn a_desktop_program_keeps_its_file_where_its_system_does() {
+    fn desktop_host_file_is_found_on_each_system() {
         check(
             [("HOME", "/h"), ("APPDATA", "/h/AppData/Roaming")],
             Host::ClaudeDesktop,
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn a_host_that_was_moved_is_found() {
+    fn relocated_host_configuration_is_found() {
         check(
             [("HOME", "/h"), ("CODEX_HOME", "~/x")],
             Host::Codex,
@@ -227,12 +227,12 @@ mod tests {
     }
 
     #[test]
-    fn in_the_home_directory_a_users_file_stays_the_users() {
+    fn user_file_in_the_home_directory_stays_user_level() {
         check([("HOME", "/p")], Host::Cursor, &["user /p/.cursor/mcp.json"]);
     }
 
     #[test]
-    fn our_own_layers_lie_in_their_order() {
+    fn own_layers_are_ordered() {
         let environment = Environment::made_of(
             [("HOME", "/h"), ("SWITCHBOARD_HOME", "/s"), ("PI_CODING_AGENT_DIR", "/pi")],
             "/p",

@@ -124,7 +124,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_folder_tells_the_scenario() {
+    fn result_folder_name_yields_the_scenario() {
         for (folder, expected) in [
             ("server-ping-2026-11-15T09-30-00-123Z", "ping"),
             ("server-server-initialize-2026-11-15T09-30-00-123Z", "server-initialize"),
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn a_warning_fails_and_so_does_a_scenario_that_checked_nothing() {
+    fn warning_or_empty_scenario_counts_as_failure() {
         for (statuses, passed, failed) in [
             (&["SUCCESS", "INFO", "SKIPPED"][..], 1, &[][..]),
             (&["SUCCESS", "WARNING"], 1, &["check"]),

@@ -149,7 +149,7 @@ Run and reported, but never scored:
 ";
 
     #[test]
-    fn the_list_tells_who_is_tested_with_what_and_what_counts() {
+    fn scenario_list_is_parsed_by_subject_and_weight() {
         for (subject, expected) in [
             (
                 Subject::Server,

@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn the_table_counts_and_the_rest_is_named() {
+    fn conformance_table_counts_and_names_the_rest() {
         let cell = Cell {
             subject: "server",
             revision: "2025-11-25",

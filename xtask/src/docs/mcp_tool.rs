@@ -70,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_readme_says_what_the_card_costs() {
+    fn readme_states_the_token_cost_of_the_card() {
         let figure = format!("{} tokens (o200k)", tokens(&tool_card::definition()));
         assert!(include_str!("../../../README.md").contains(&figure), "{figure}");
     }

@@ -126,7 +126,7 @@ mod tests {
     use crate::tidy::tests::check;
 
     #[test]
-    fn the_core_links_nothing_that_does_io() {
+    fn core_crate_may_not_depend_on_io() {
         let rule = "core-dependency";
         let path = "crates/switchboard-core/Cargo.toml";
         check(rule, path, "[dependencies]\nserde = \"1\"\ntokio.workspace = true\n", &[3]);

@@ -82,7 +82,7 @@ mod tests {
     use crate::tidy::tests::{CORE_FILE, TEST_FILE, check, check_in};
 
     #[test]
-    fn a_module_is_named_after_what_it_owns() {
+    fn vague_module_names_are_refused() {
         let rule = "module-name";
         for name in ["utils", "helpers", "common", "types", "manager"] {
             check(rule, CORE_FILE, &format!("//! Names.\nmod {name};\n"), &[2]);
@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn every_test_runs() {
+    fn ignored_tests_are_refused() {
         let rule = "ignored-test";
         check(rule, CORE_FILE, "#[test]\n#[ignore]\nfn f() {}\n", &[2]);
         check(rule, CORE_FILE, "#[ignore = \"slow\"]\n", &[1]);
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn no_test_sleeps() {
+    fn sleeping_tests_are_refused() {
         let rule = "sleeping-test";
         check(rule, TEST_FILE, "ok();\nstd::thread::sleep(second);\n", &[2]);
         check(rule, TEST_FILE, "use tokio::time::sleep;\n", &[1]);
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn every_integration_test_file_is_listed() {
+    fn unlisted_integration_test_file_is_refused() {
         let rule = "unlisted-test";
         let main = "crates/switchboard-it/tests/it/main.rs";
         check_in(&[(main, "//! All.\nmod calls;\n")], rule, TEST_FILE, "", &[]);
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_printer_prints() {
+    fn printing_outside_a_printer_is_refused() {
         let rule = "printing";
         for name in ["print", "println", "eprint", "eprintln"] {
             check(rule, CORE_FILE, &format!("fn f() {{\n    {name}!(\"x\");\n"), &[2]);

@@ -88,7 +88,7 @@ mod tests {
     use crate::tidy::tests::{CORE_FILE, check, check_in};
 
     #[test]
-    fn open_work_names_its_issue() {
+    fn open_work_must_name_its_issue() {
         let rule = "open-work";
         for mark in ["TODO", "FIXME"] {
             check(rule, CORE_FILE, &format!("//! Names.\n// {mark}: later\n"), &[2]);
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn a_relative_link_leads_to_a_file() {
+    fn broken_relative_link_is_refused() {
         let rule = "broken-link";
         let around = [("STYLE.md", ""), ("docs/guide/start.md", "")];
         check_in(&around, rule, "docs/a.md", "[s](../STYLE.md#names) [g](guide/start.md)\n", &[]);

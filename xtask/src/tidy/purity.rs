@@ -74,7 +74,7 @@ mod tests {
     use crate::tidy::tests::{CORE_FILE, check};
 
     #[test]
-    fn the_core_reaches_for_nothing_outside() {
+    fn core_may_not_use_io_or_time() {
         let rule = "pure-core";
         for way in [
             "tokio::spawn(f)",

@@ -102,7 +102,7 @@ mod tests {
     use super::PAGE;
     use crate::tidy::tests::{CORE_FILE, TEST_FILE, check, check_in};
 
-    /// The whole page; the rows of these names have these cells instead.
+    /// The whole page, with these cells in the rows of these names.
     fn page(changed: &[(&str, &str)]) -> String {
         let mut text = "# Safety\n\n| row | promise | tests |\n|---|---|---|\n".to_owned();
         let names = (1..=28).map(|n| format!("T{n}")).chain((1..=35).map(|n| format!("F{n}")));
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn a_named_test_exists_once() {
+    fn documented_test_must_exist_once() {
         let rule = "named-test";
         let core = "#[test]\nfn a() {}\nfn helper() {}\nmod tests {\n    #[tokio::test(x)]\n    \
                     async fn both() {\n    }\n}\nproptest! {\n    #[test]\n    fn any() {}\n}\n";

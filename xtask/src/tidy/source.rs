@@ -156,12 +156,12 @@ mod tests {
     }
 
     #[test]
-    fn an_escaped_quote_is_one_character() {
+    fn escaped_quote_is_one_character_literal() {
         check(r"('\'', '\u{41}', 'ä') // y", "( , , )", "// y");
     }
 
     #[test]
-    fn what_never_closes_runs_to_the_end() {
+    fn unterminated_tokens_run_to_the_end() {
         check("a \"b\nc", "a", "");
         check("a /* b\nc", "a", "/* b c");
         check("a r#\"b\"\nc", "a r#", "");

@@ -1,8 +1,8 @@
-//! How a rule is tested: show it text that breaks it, and text that is close but keeps it.
+//! Tests a rule with text that violates it, and with similar text that does not.
 
 use super::*;
 
-/// Compares the lines that the rule called `name` objects to in a file of that path and text.
+/// Compares the lines that the rule `name` reports in a file with this path and text.
 #[track_caller]
 pub(super) fn check(name: &str, path: &str, text: &str, expected: &[usize]) {
     check_in(&[], name, path, text, expected);
@@ -29,7 +29,7 @@ pub(super) const CORE_FILE: &str = "crates/switchboard-core/src/name.rs";
 pub(super) const TEST_FILE: &str = "crates/switchboard-it/tests/it/calls.rs";
 
 #[test]
-fn the_tree_knows_files_that_are_not_text_and_their_folders() {
+fn tree_includes_binary_files_and_folders() {
     let tree = Tree::new([("docs/img/panel.png", None), ("docs/a.md", Some(String::new()))]);
     let paths: Vec<&str> = tree.paths.iter().map(String::as_str).collect();
     assert_eq!(paths, ["docs", "docs/a.md", "docs/img", "docs/img/panel.png"]);

@@ -92,7 +92,7 @@ mod tests {
     use crate::tidy::{File, Level, Tree};
 
     #[test]
-    fn a_rust_file_opens_with_a_sentence() {
+    fn rust_file_must_open_with_a_sentence() {
         let rule = "opening-sentence";
         check(rule, CORE_FILE, "//! Names.\n", &[]);
         check(rule, CORE_FILE, "use std::fmt;\n//! Names.\n", &[1]);
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn long_file_is_a_warning_and_very_long_file_an_error() {
+    fn long_file_is_warned_about_and_then_refused() {
         let levels_at = |path: &str, lines: usize| {
             let file = File::new(path, &"x\n".repeat(lines));
             let findings = file_length(&file, &Tree::new([]));
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_end_where_their_text_ends() {
+    fn trailing_white_space_is_refused() {
         let rule = "whitespace";
         check(rule, "README.md", "one\ntwo \n\nfour\t\n", &[2, 4]);
         check(rule, "README.md", "a\tb\n", &[]);
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_of_one_machine_is_refused_in_any_file() {
+    fn machine_path_is_refused_in_any_file() {
         let rule = "machine-path";
         for folder in ["home", "root", "work", "Users"] {
             check(rule, "docs/a.md", &format!("ok\nrun \"/{folder}/ada/tool\"\n"), &[2]);

@@ -18,10 +18,7 @@ const PHRASES: &[(&str, &str)] = &[
 const QUOTING: &[&str] = &["docs/glossary.md", "STYLE.md"];
 
 /// The number of words that a test name may have.
-const MOST_WORDS: usize = 12;
-
-/// Tests with longer names. Shorten a name and remove its line; add none.
-const LONG_NAMES: &str = include_str!("long_test_names.txt");
+const MOST_WORDS: usize = 9;
 
 /// Text for readers names the party, and uses the term of the field.
 pub(super) fn plain_words(file: &File, _: &Tree) -> Vec<Finding> {
@@ -44,18 +41,12 @@ pub(super) fn plain_words(file: &File, _: &Tree) -> Vec<Finding> {
     findings
 }
 
-/// A test name has at most twelve words, or is one of the known long names.
+/// A test name is short enough to be understood at a glance.
 pub(super) fn test_name_length(file: &File, _: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
-    let mut unused: Vec<&str> = known_long_names(&file.path).collect();
     for test in tests_of(file) {
         let words = test.name.split('_').count();
-        if words <= MOST_WORDS {
-            continue;
-        }
-        let before = unused.len();
-        unused.retain(|known| *known != test.name);
-        if unused.len() == before {
+        if words > MOST_WORDS {
             let message = format!(
                 "`{}` has {words} words, more than {MOST_WORDS}: state condition and expectation",
                 test.name
@@ -63,24 +54,12 @@ pub(super) fn test_name_length(file: &File, _: &Tree) -> Vec<Finding> {
             findings.push(Finding::error(test.line, message));
         }
     }
-    findings.extend(unused.iter().map(|name| {
-        Finding::error(1, format!("`{name}` is not a long test name: remove it from the list"))
-    }));
     findings
-}
-
-/// The listed names of a file; a line is `PATH NAME`.
-fn known_long_names(path: &str) -> impl Iterator<Item = &'static str> {
-    LONG_NAMES
-        .lines()
-        .filter_map(|line| line.split_once(' '))
-        .filter(move |(listed, _)| *listed == path)
-        .map(|(_, name)| name)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{LONG_NAMES, MOST_WORDS};
+    use super::MOST_WORDS;
     use crate::tidy::tests::{CORE_FILE, TEST_FILE, check};
 
     #[test]
@@ -101,11 +80,5 @@ mod tests {
         check(rule, TEST_FILE, &test(MOST_WORDS), &[]);
         check(rule, TEST_FILE, &test(MOST_WORDS + 1), &[2]);
         check(rule, CORE_FILE, &format!("fn {}() {{}}\n", name(20)), &[]);
-    }
-
-    #[test]
-    fn list_of_long_names_is_sorted_and_has_two_columns() {
-        let lines: Vec<&str> = LONG_NAMES.lines().collect();
-        assert!(lines.is_sorted() && lines.iter().all(|line| line.split(' ').count() == 2));
     }
 }

@@ -92,7 +92,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn time_is_a_number_with_a_unit() {
+    fn timeout_argument_is_a_number_with_a_unit() {
         let check = |text: &str, expected: Result<u64, &str>| {
             let expected = expected.map(Duration::from_millis).map_err(str::to_owned);
             assert_eq!(time(text), expected, "{text}");

@@ -51,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_address_is_a_port_of_this_machine_or_an_ip_address_with_one() {
+    fn http_address_is_a_port_or_ip_and_port() {
         let check = |text: &str, expected: &str| {
             let read = address(text).map_or("refused".to_owned(), |address| address.to_string());
             assert_eq!(read, expected, "{text}");

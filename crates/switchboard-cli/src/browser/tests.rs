@@ -54,7 +54,7 @@ impl Recorder {
 }
 
 #[tokio::test]
-async fn a_browser_gets_the_address_as_one_word_to_the_byte() {
+async fn browser_gets_the_url_as_one_exact_argument() {
     let recorder = Recorder::new("xdg-open", "");
     let mut expected = String::new();
     for address in GOOD {
@@ -68,7 +68,7 @@ async fn a_browser_gets_the_address_as_one_word_to_the_byte() {
 
 /// Threat T9.
 #[tokio::test]
-async fn an_address_that_is_none_starts_nothing() {
+async fn invalid_url_starts_no_browser() {
     let recorder = Recorder::new("xdg-open", "");
     let hostile = [
         "",
@@ -115,7 +115,7 @@ async fn an_address_that_is_none_starts_nothing() {
 }
 
 #[tokio::test]
-async fn a_browser_that_fails_or_is_not_there_is_named() {
+async fn browser_failure_names_the_program() {
     let open = async |recorder: &Recorder| {
         let refused = recorder.browser(FOR_EVER).open(&link(GOOD[0]).unwrap()).await;
         refused.unwrap_err().to_string()
@@ -128,7 +128,7 @@ async fn a_browser_that_fails_or_is_not_there_is_named() {
 
 #[cfg(target_os = "linux")]
 #[tokio::test]
-async fn a_browser_that_stays_is_waited_for_no_longer_and_left_alone() {
+async fn long_running_browser_is_left_alone() {
     use rustix::fs::{CWD, FileType, Mode, mknodat};
 
     let then = "cd \"${0%/*}\"; read _ _ _ _ group _ < /proc/self/stat; read go < go; \
@@ -161,7 +161,7 @@ fn outcome(system: System, environment: &Environment) -> String {
 }
 
 #[test]
-fn each_system_has_its_way_to_a_browser() {
+fn each_system_has_its_browser_command() {
     let here = Environment::made_of([("DISPLAY", ":0"), ("SSH_CONNECTION", "")], "/");
     let check = |system, expected: &str| assert_eq!(outcome(system, &here), expected);
     check(System::Unix, "xdg-open https://as.example/");
@@ -170,7 +170,7 @@ fn each_system_has_its_way_to_a_browser() {
 }
 
 #[test]
-fn no_browser_is_opened_where_nobody_would_see_it() {
+fn no_browser_opens_over_ssh_or_without_display() {
     let over_ssh = [("DISPLAY", ":10"), ("SSH_CONNECTION", "1.2.3.4 5 6.7.8.9 22")];
     let over_ssh = Environment::made_of(over_ssh, "/");
     for system in [System::Unix, System::MacOs, System::Windows] {
@@ -188,7 +188,7 @@ fn no_browser_is_opened_where_nobody_would_see_it() {
 }
 
 #[test]
-fn a_preferred_browser_is_a_program_and_nothing_more() {
+fn browser_variable_must_be_a_plain_program() {
     let check = |browser: &str, expected: &str| {
         let environment = Environment::made_of([("DISPLAY", ":0"), ("BROWSER", browser)], "/");
         let expected = format!("{expected} https://as.example/");

@@ -56,7 +56,7 @@ fn check(words: &[&str], expected: Value) {
 }
 
 #[test]
-fn values_are_typed_by_the_schema() {
+fn argument_types_follow_the_schema() {
     check(&["text=007"], json!({ "text": "007" }));
     check(&["text=true"], json!({ "text": "true" }));
     check(&["text="], json!({ "text": "" }));
@@ -78,13 +78,13 @@ fn values_are_typed_by_the_schema() {
 }
 
 #[test]
-fn what_does_not_fit_stays_a_text_for_the_check_to_point_at() {
+fn misfit_argument_stays_text_for_schema_validation() {
     check(&["count=two"], json!({ "count": "two" }));
     check(&["tags=a"], json!({ "tags": "a" }));
 }
 
 #[test]
-fn without_a_declaration_only_plain_json_is_json() {
+fn undeclared_argument_is_parsed_only_as_plain_json() {
     check(&["open=2", "other=true"], json!({ "open": 2, "other": true }));
     check(&["open=[1]", "other={}"], json!({ "open": [1], "other": {} }));
     check(&["open=null", "other=\"x\""], json!({ "open": "null", "other": "\"x\"" }));
@@ -94,7 +94,7 @@ fn without_a_declaration_only_plain_json_is_json() {
 }
 
 #[test]
-fn a_colon_forces_json() {
+fn colon_equals_forces_json() {
     check(&["text:=7", "open:=null"], json!({ "text": 7, "open": null }));
     check(&["open:=\"x\""], json!({ "open": "x" }));
     let unused = "the value of `open` cannot be used: ";
@@ -103,7 +103,7 @@ fn a_colon_forces_json() {
 }
 
 #[test]
-fn numbers_are_kept_as_they_were_typed() {
+fn numbers_keep_their_typed_form() {
     let base = object(r#"{ "open": [1.10, 1e2], "count": 1.0 }"#).unwrap();
     let words = ["ratio=12345678901234567890123", "count:=-0", "deep={\"a\":0.10}"];
     let words = words.map(str::to_owned);
@@ -114,14 +114,14 @@ fn numbers_are_kept_as_they_were_typed() {
 }
 
 #[test]
-fn words_that_are_no_pairs_are_refused() {
+fn argument_that_is_no_pair_is_refused() {
     check(&["text"], json!("`text` is not of the form `key=value`"));
     check(&["=x"], json!("`=x` is not of the form `key=value`"));
     check(&[":=1"], json!("`:=1` is not of the form `key=value`"));
 }
 
 #[test]
-fn repeated_key_is_a_list_where_the_schema_takes_one() {
+fn repeated_key_becomes_a_list_if_the_schema_allows() {
     check(&["tags=a", "tags=b,c"], json!({ "tags": ["a", "b,c"] }));
     check(&["ids=1", "ids=2.50"], json!({ "ids": [1, 2.5] }));
     check(
@@ -136,7 +136,7 @@ fn repeated_key_is_a_list_where_the_schema_takes_one() {
 }
 
 #[test]
-fn commas_in_one_value_of_a_list_are_refused() {
+fn commas_in_a_list_argument_are_refused() {
     let told = |key: &str| {
         json!(format!(
             "`{key}` takes a list: repeat the key (`{key}=A {key}=B`), or write JSON (`{key}:='[…]'`)"
@@ -150,7 +150,7 @@ fn commas_in_one_value_of_a_list_are_refused() {
 }
 
 #[test]
-fn missing_file_is_named_with_the_way_to_write_an_at_sign() {
+fn missing_file_error_explains_how_to_escape_at() {
     let told = |path: &str| {
         json!(format!(
             "the file for `text` cannot be used (the text `@x` is `text=@@x`): cannot read \
@@ -162,14 +162,14 @@ fn missing_file_is_named_with_the_way_to_write_an_at_sign() {
 }
 
 #[test]
-fn pairs_win_over_the_object() {
+fn pairs_override_the_args_object() {
     let base = object(r#"{"text": "a", "count": 1}"#).unwrap();
     let merged = args(base, &["count=2".to_owned()]).unwrap();
     assert_eq!(merged.to_string(), r#"{"text":"a","count":2}"#);
 }
 
 #[test]
-fn a_broken_object_is_pointed_at() {
+fn malformed_args_object_error_points_at_the_mistake() {
     let check = |text: &str, expected: &str| {
         let failure = Failure::from(object(text).unwrap_err());
         assert_eq!(failure.to_string(), expected);
@@ -189,7 +189,7 @@ fn a_broken_object_is_pointed_at() {
 }
 
 #[test]
-fn arguments_of_prompts_are_texts() {
+fn prompt_arguments_are_always_text() {
     let words = ["a=1".to_owned(), "b:=true".to_owned()];
     assert_eq!(
         texts(&words, &mut nothing_to_read()).unwrap().to_string(),
@@ -199,7 +199,7 @@ fn arguments_of_prompts_are_texts() {
 
 proptest! {
     #[test]
-    fn a_declared_text_is_kept_to_the_byte(text in proptest::arbitrary::any::<String>()) {
+    fn declared_text_argument_is_kept_exactly(text in proptest::arbitrary::any::<String>()) {
         let word = if text == "-" || text.starts_with('@') {
             format!("text:={}", Value::from(&*text))
         } else {

@@ -207,7 +207,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_size_of_base64_is_that_of_its_bytes() {
+    fn decoded_base64_length_counts_bytes() {
         let check = |data: &str, expected: usize| assert_eq!(decoded_len(data), expected);
         check("", 0);
         check("AA==", 1);

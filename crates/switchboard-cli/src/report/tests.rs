@@ -253,7 +253,7 @@ fn every_code_is_reported_with_its_remedies() {
 }
 
 #[test]
-fn colours_mark_the_error_the_hint_and_the_command() {
+fn colours_mark_error_hint_and_command() {
     let report = text(&failure(Code::Disconnected), Palette::Coloured);
     insta::assert_snapshot!(report.replace('\u{1b}', "ESC"), @r#"
     ESC[1mESC[31merror:ESC[0m what was attempted (disconnected)
@@ -264,7 +264,7 @@ fn colours_mark_the_error_the_hint_and_the_command() {
 }
 
 #[test]
-fn a_hostile_cause_cannot_move_the_cursor() {
+fn hostile_error_text_cannot_move_the_cursor() {
     #[derive(Debug, thiserror::Error)]
     #[error("gone\r\u{1b}[2Jfine\nerror: fake")]
     struct Hostile;

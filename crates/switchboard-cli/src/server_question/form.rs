@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn question_says_what_a_field_takes() {
+    fn form_question_states_what_the_field_accepts() {
         let fields = form(json!({
             "must": { "type": "string", "title": "Your name", "description": "as on the card" },
             "age": { "type": "integer", "default": 7 },
@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn typed_text_becomes_the_type_of_its_field() {
+    fn typed_text_is_converted_to_the_field_type() {
         let check = |schema: Value, typed: &str, expected: Result<Option<Value>, &'static str>| {
             assert_eq!(field(schema.clone()).read(typed), expected, "{schema} {typed:?}");
         };
@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn form_that_cannot_be_asked_is_none() {
+    fn unsupported_form_is_not_asked() {
         for properties in [
             json!({ "a": { "type": "object" } }),
             json!({ "a": {} }),

@@ -69,7 +69,7 @@ fn page(server: Option<&str>) -> ToolPage {
 }
 
 #[test]
-fn the_status_has_a_line_a_server() {
+fn status_has_one_line_per_server() {
     let overview = Overview {
         stale: Vec::new(),
         mistakes: Vec::new(),
@@ -95,7 +95,7 @@ fn the_status_has_a_line_a_server() {
 }
 
 #[test]
-fn tools_of_all_servers_stand_under_their_servers() {
+fn tools_are_grouped_by_server() {
     insta::assert_snapshot!(reply(&Reply::Tools(page(None)), PLAIN), @r#"
     files
     files_read  Read a file. All of it, from the beginning to t…
@@ -107,7 +107,7 @@ fn tools_of_all_servers_stand_under_their_servers() {
 }
 
 #[test]
-fn what_is_odd_about_a_server_is_remarked() {
+fn remarks_list_skipped_definitions_and_instructions() {
     let remarks = remarks(&page(Some("files")), Palette::Plain);
     insta::assert_snapshot!(remarks.join("\n"), @r#"
     left out: 1 definition (`x` has no schema)
@@ -116,7 +116,7 @@ fn what_is_odd_about_a_server_is_remarked() {
 }
 
 #[test]
-fn the_first_hits_are_shown_in_full() {
+fn first_search_hits_are_shown_in_full() {
     let hit = |index: usize| SearchHit {
         line: line(&format!("files_read_{index}"), "files", "Read a file"),
         score: 1.0,
@@ -151,7 +151,7 @@ fn the_first_hits_are_shown_in_full() {
 }
 
 #[test]
-fn what_tools_cost_is_a_table_with_what_is_not_known_and_a_loss() {
+fn cost_table_shows_unknown_servers_and_losses() {
     let overview = Overview {
         stale: Vec::new(),
         mistakes: Vec::new(),

@@ -68,7 +68,7 @@ fn unasked(rule: ToolRule) -> ServerEntry {
 }
 
 #[test]
-fn allow_pattern_without_a_slash_is_about_shown_names() {
+fn allow_pattern_without_slash_matches_shown_names_only() {
     let destroys = r#"{"destructiveHint":true}"#;
     let own = || checked("delete", destroys);
     let other = || {
@@ -93,7 +93,7 @@ fn allow_pattern_without_a_slash_is_about_shown_names() {
 }
 
 #[test]
-fn prefix_of_a_project_lets_no_further_tool_run_unasked() {
+fn prefix_set_by_a_project_widens_no_allow_rule() {
     let destroys = || checked("delete", r#"{"destructiveHint":true}"#);
     for (pattern, mode, shown) in [
         ("mcp_*", ToolPrefix::Mcp, "mcp__files_delete"),
@@ -121,7 +121,7 @@ fn prefix_of_a_project_lets_no_further_tool_run_unasked() {
 }
 
 #[test]
-fn scopes_go_by_what_a_tool_declares() {
+fn approve_setting_follows_declared_annotations() {
     let check = |approve, expected| check(policy(approve), ServerEntry::default(), expected);
     check(ApprovePolicy::Destructive, "++?+");
     check(ApprovePolicy::Writes, "+???");
@@ -130,7 +130,7 @@ fn scopes_go_by_what_a_tool_declares() {
 }
 
 #[test]
-fn a_server_can_name_the_tools_that_ask() {
+fn server_can_name_tools_that_require_approval() {
     check(policy(ApprovePolicy::None), asking(ToolRule::All), "????");
     check(policy(ApprovePolicy::All), asking(ToolRule::None), "++++");
     let globs = ToolRule::Matching(patterns(&["w*", "files_sil*"]));
@@ -138,7 +138,7 @@ fn a_server_can_name_the_tools_that_ask() {
 }
 
 #[test]
-fn a_servers_own_rule_beats_the_one_of_the_settings() {
+fn server_approval_rule_overrides_the_settings() {
     let general = Settings { approve_tools: ToolRule::All, ..policy(ApprovePolicy::None) };
     check(general.clone(), ServerEntry::default(), "????");
     check(general.clone(), asking(ToolRule::None), "++++");
@@ -146,7 +146,7 @@ fn a_servers_own_rule_beats_the_one_of_the_settings() {
 }
 
 #[test]
-fn tools_that_run_unasked_are_named_and_those_that_ask_by_name_still_ask() {
+fn approve_tools_overrides_exempted_tools() {
     check(policy(ApprovePolicy::All), unasked(ToolRule::All), "++++");
     check(policy(ApprovePolicy::All), unasked(ToolRule::None), "????");
     let globs = ToolRule::Matching(patterns(&["read", "delete"]));
@@ -158,7 +158,7 @@ fn tools_that_run_unasked_are_named_and_those_that_ask_by_name_still_ask() {
 }
 
 #[test]
-fn what_is_allowed_runs_unasked_and_what_is_denied_never_runs() {
+fn allow_skips_approval_and_deny_always_refuses() {
     let settings = |allow: &[&str], deny: &[&str]| Settings {
         allow: patterns(allow),
         deny: patterns(deny),
@@ -183,7 +183,7 @@ fn what_is_allowed_runs_unasked_and_what_is_denied_never_runs() {
 /// A project may set the prefix: the resulting names must not match `allow`, and must not escape
 /// `approveTools`.
 #[test]
-fn another_prefix_silences_no_question() {
+fn changed_prefix_bypasses_no_approval_rule() {
     let bare = || {
         let target = Resolved { shown: Arc::from("gh_wipe"), ..target("gh_wipe", "{}", "") };
         Checked { target, args: Args::default() }
@@ -199,7 +199,7 @@ fn another_prefix_silences_no_question() {
 }
 
 #[test]
-fn a_denial_names_its_pattern_and_beats_what_was_granted() {
+fn denial_names_its_pattern_and_overrides_grants() {
     let settings = Settings { deny: patterns(&["x*", "*/a"]), ..policy(ApprovePolicy::All) };
     let free = Rules::new(&ServerEntry::default(), &policy(ApprovePolicy::All));
     let mut grants = Grants::default();
@@ -220,7 +220,7 @@ fn question(rules: &Rules, grants: &Grants, checked: Checked) -> Question {
 }
 
 #[test]
-fn a_yes_for_the_session_covers_that_tool_alone_and_as_it_was_shown() {
+fn session_grant_covers_one_unchanged_tool() {
     let rules = Rules::new(&ServerEntry::default(), &policy(ApprovePolicy::All));
     let mut grants = Grants::default();
     let question = question(&rules, &grants, checked("a", "{}"));
@@ -233,7 +233,7 @@ fn a_yes_for_the_session_covers_that_tool_alone_and_as_it_was_shown() {
 }
 
 #[test]
-fn a_yes_for_the_server_covers_all_its_tools_and_a_no_covers_nothing() {
+fn server_grant_covers_its_tools_and_denial_grants_nothing() {
     let rules = Rules::new(&ServerEntry::default(), &policy(ApprovePolicy::All));
     let mut grants = Grants::default();
     for (answer, still_asks) in [(Answer::No, true), (Answer::Once, true), (Answer::Server, false)]
@@ -245,7 +245,7 @@ fn a_yes_for_the_server_covers_all_its_tools_and_a_no_covers_nothing() {
 }
 
 #[test]
-fn a_yes_for_the_server_holds_for_no_other_server_of_its_name() {
+fn server_grant_is_bound_to_the_definition() {
     let of = |command: &str| {
         let server =
             ServerEntry { command: Some(Template::new(command)), ..ServerEntry::default() };
@@ -259,7 +259,7 @@ fn a_yes_for_the_server_holds_for_no_other_server_of_its_name() {
 }
 
 #[test]
-fn the_pattern_of_a_tool_fits_that_tool_alone() {
+fn suggested_pattern_matches_only_its_tool() {
     let odd = pattern_of(&target("a*", "{}", ""));
     let rules = Settings { allow: vec![odd], ..policy(ApprovePolicy::All) };
     let rules = Rules::new(&ServerEntry::default(), &rules);
@@ -268,7 +268,7 @@ fn the_pattern_of_a_tool_fits_that_tool_alone() {
 }
 
 #[test]
-fn a_tool_that_is_not_what_was_accepted_is_blocked_where_the_user_says_so() {
+fn pin_mismatch_is_refused_only_if_pins_block() {
     for pins in [Pins::Off, Pins::Warn, Pins::Block] {
         let settings = Settings { pins, allow: patterns(&["*"]), ..policy(ApprovePolicy::All) };
         let rules = Rules::new(&ServerEntry::default(), &settings);
@@ -286,7 +286,7 @@ fn a_tool_that_is_not_what_was_accepted_is_blocked_where_the_user_says_so() {
 }
 
 #[test]
-fn a_pattern_for_one_server_says_nothing_about_another_whose_name_begins_alike() {
+fn pattern_of_one_server_ignores_similarly_named_servers() {
     let settings = Settings { allow: patterns(&["files/*"]), ..policy(ApprovePolicy::All) };
     let rules = Rules::new(&ServerEntry::default(), &settings);
     let mut other = checked("a", "{}");
@@ -324,7 +324,7 @@ mod read_only_access {
         #![proptest_config(ProptestConfig::with_cases(10_000))]
 
         #[test]
-        fn no_rule_and_no_grant_opens_a_write(
+        fn read_only_access_never_allows_a_write(
             declared in annotations(),
             policy in 0..4_usize,
             allow in any::<bool>(),

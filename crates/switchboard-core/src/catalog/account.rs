@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn servers_that_may_be_used_cost_what_their_tools_do_and_unknown_ones_are_named() {
+    fn account_costs_usable_servers_and_names_unknown_ones() {
         let name = |name: &str| ServerName::new(name).unwrap();
         let shelf = |standing| Shelf::new(ToolPrefix::default(), standing);
         let files = name("files");

@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn same_lists_are_not_written_again_for_a_while() {
+    fn unchanged_listing_is_not_rewritten_for_a_while() {
         let at = |listed_at| Stamp { definition: "abc", listed_at };
         let writes = |ttl_ms, listed_at| {
             let present = file(ttl_ms);
@@ -139,14 +139,14 @@ mod tests {
     }
 
     #[test]
-    fn lists_come_back_word_for_word() {
+    fn stored_listing_is_decoded_word_for_word() {
         let (read, _) = decode(&file(None), "abc", 1_000_000 + DAY).unwrap();
         assert_eq!(read.tools[0].get(), listing(None).tools[0].get());
         assert_eq!(read.instructions.as_deref(), Some("use with care"));
     }
 
     #[test]
-    fn lists_of_another_definition_or_too_old_are_a_miss() {
+    fn foreign_or_expired_listing_is_a_miss() {
         let check = |ttl, definition, age, expected| {
             let found = decode(&file(ttl), definition, 1_000_000 + age);
             assert_eq!(found.map(|(_, refresh)| refresh), expected, "{ttl:?} {age}");
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn stale_lists_stay_and_are_due_for_a_refresh_after_a_day() {
+    fn stale_listing_is_due_for_refresh_after_a_day() {
         let check = |ttl, age, expected| {
             let found = decode(&file(ttl), "abc", 1_000_000 + age);
             assert_eq!(found.map(|(_, refresh)| refresh), Ok(expected), "{ttl:?} {age}");
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_server_was_is_known_for_as_long_as_its_definition_is_the_same() {
+    fn stored_era_is_known_while_the_definition_stays() {
         let stamp = Stamp { definition: "abc", listed_at: 1_000_000 };
         let of = |era| encode(&RawListing { era, ..listing(Some(0)) }, stamp);
         let modern = of(Some(Era::Modern));
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn a_truncated_file_is_a_miss_at_every_byte() {
+    fn truncated_listing_file_is_a_miss() {
         let whole = file(None);
         for end in 0..whole.len() {
             let cut = decode(&whole[..end], "abc", 1_000_000);
@@ -196,7 +196,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_flipped_bit_is_a_miss(at in any::<proptest::sample::Index>(), bit in 0..8u8) {
+        fn listing_file_with_a_flipped_bit_is_a_miss(at in any::<proptest::sample::Index>(), bit in 0..8u8) {
             let mut damaged = file(None);
             let at = at.index(damaged.len());
             damaged[at] ^= 1 << bit;

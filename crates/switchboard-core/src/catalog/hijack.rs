@@ -138,7 +138,7 @@ fn bearers_of(catalog: &Catalog, name: &str, tier: NameTier) -> Vec<ServerName> 
 }
 
 #[test]
-fn unusable_entry_keeps_its_name_from_servers_with_similar_names() {
+fn unusable_entry_reserves_its_name_from_lookalikes() {
     let name = |name: &str| ServerName::new(name).unwrap();
     let shelves = [(name("GITHUB"), Shelf::new(ToolPrefix::Server, Standing::Active))];
     let catalog =
@@ -207,7 +207,7 @@ proptest! {
 }
 
 #[test]
-fn owner_is_told_by_the_catalog_of_all_servers() {
+fn name_owner_is_decided_over_all_servers() {
     let catalog = Catalog::new(BTreeMap::from_iter([
         (ServerName::new("github").unwrap(), shelf(&("github", ToolPrefix::Server, 0, vec![]))),
         (ServerName::new("evil").unwrap(), shelf(&("evil", ToolPrefix::None, 3, vec!["github_x"]))),

@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn failure_is_remembered_for_ten_minutes_and_retried_after_two() {
+    fn failure_is_remembered_ten_minutes_and_retried_after_two() {
         let failure = KnownFailure::new(1_000, "no such program");
         let seconds = Duration::from_secs;
         let check = |now, ago, retry_in| {
@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn failure_file_of_another_definition_or_damaged_says_nothing() {
+    fn damaged_or_foreign_failure_file_is_ignored() {
         let failure = KnownFailure::new(1_000, "exit code 1: Größe");
         let file = failure.encode("abc");
         assert_eq!(KnownFailure::decode(&file, "abc"), Some(failure));
@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn reason_is_bounded() {
+    fn stored_failure_reason_is_bounded() {
         assert_eq!(KnownFailure::new(0, &"é".repeat(5_000)).reason.chars().count(), 1_000);
     }
 }

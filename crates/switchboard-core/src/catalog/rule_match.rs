@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn rule_that_covers_something_is_matched() {
+    fn rule_that_matches_a_tool_is_not_reported() {
         let catalog = catalog();
         for pattern in ["files/write_file", "files/*", "files_write_file", "files/review"] {
             assert_eq!(catalog.unmatched(RuleList::Allow, pattern), None, "{pattern}");
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn allowed_tools_that_are_all_denied_have_the_denying_pattern() {
+    fn allow_rule_fully_denied_reports_the_deny_pattern() {
         let check = |deny: &[&str], allow: &str, expected: Option<&str>| {
             let deny: Vec<String> = deny.iter().map(|pattern| (*pattern).to_owned()).collect();
             let found = catalog().denied_throughout(&deny, allow);
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn rule_that_covers_nothing_has_the_nearest_pattern() {
+    fn unmatched_rule_suggests_the_nearest_pattern() {
         let check = |list, pattern: &str, expected: Option<&str>| {
             let found = catalog().unmatched(list, pattern).expect(pattern);
             assert_eq!(found.nearest.as_deref(), expected, "{pattern}");

@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_name_is_shown_as_another() {
+    fn lookalike_tool_names_are_hidden() {
         let check = |names: &[&str], expected: &[bool]| {
             assert_eq!(shadowed(names.iter().copied()), expected, "{names:?}");
         };

@@ -101,7 +101,7 @@ mod tests {
     ];
 
     #[test]
-    fn another_value_of_a_variable_that_an_entry_reads_is_another_identity() {
+    fn changed_variable_value_changes_the_identity() {
         for text in ENTRIES {
             let [alice, bob] = ["alice", "bob"].map(|value| of(text, &[("T", value)]));
             assert_ne!(alice.hash, bob.hash, "{text}");
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn accounts_are_identities_and_layout_is_none() {
+    fn account_changes_the_identity_and_layout_does_not() {
         let entry = |account: &str| format!("{{ \"url\": \"http://h/\" {account} }}");
         let plain = of(&entry(""), &[]);
         assert_ne!(plain.hash, of(&entry(", \"account\": \"work\""), &[]).hash);
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_program_gives_and_what_is_inherited_is_not_known() {
+    fn command_output_and_inherited_environment_make_identity_uncertain() {
         let unknown = [
             r#"{ "url": "http://h/", "bearerToken": "!pass show a" }"#,
             r#"{ "url": "http://h/", "headers": { "A": "!pass show a" } }"#,
@@ -148,7 +148,7 @@ mod tests {
     proptest! {
         /// Different credentials are different identities, in every field and every format.
         #[test]
-        fn equal_identities_have_equal_values(
+        fn identities_are_equal_exactly_for_equal_values(
             entry in 0..ENTRIES.len(), one in "[ -~]{0,12}", other in "[ -~]{0,12}",
         ) {
             let [a, b] = [&one, &other].map(|value| of(ENTRIES[entry], &[("T", value)]));
@@ -156,7 +156,7 @@ mod tests {
         }
 
         #[test]
-        fn no_two_entries_are_one_identity(one in 0..ENTRIES.len(), other in 0..ENTRIES.len()) {
+        fn different_entries_have_different_identities(one in 0..ENTRIES.len(), other in 0..ENTRIES.len()) {
             let [a, b] = [one, other].map(|entry| of(ENTRIES[entry], &[("T", "same")]));
             prop_assert_eq!(a.hash == b.hash, one == other);
         }

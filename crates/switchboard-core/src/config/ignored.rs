@@ -33,7 +33,7 @@ mod tests {
     use crate::config::settings::SettingsEntry;
 
     #[test]
-    fn keys_of_an_older_program_are_noted_and_drop_nothing() {
+    fn keys_of_an_older_program_are_noted_and_ignored() {
         for (ignored, known) in
             [(ROOT, ROOT_KEYS), (SERVER, ServerEntry::KEYS), (SETTINGS, SettingsEntry::KEYS)]
         {

@@ -185,7 +185,7 @@ mod tests {
     use crate::config::hosts::Host;
 
     #[test]
-    fn of_a_hosts_file_only_the_servers_are_shown() {
+    fn masked_host_file_shows_only_servers() {
         let json = r#"{ "primaryApiKey": "s3cret", "projects": { "/p": { "env": ["${A}"] } },
             "mcpServers": { "a": { "command": "a", "env": { "T": "s3cret" } } } }"#;
         insta::assert_snapshot!(masked_of_host(json, Target::Host(Host::ClaudeCode)).unwrap(), @r#"
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn values_that_may_be_secret_are_not_shown_and_their_names_are() {
+    fn possible_secrets_are_masked_and_names_stay() {
         let text = r#"{ "mcpServers": { "secret-keeper": {
             "command": "npx", // a comment
             "args": ["-y", "x", "--token", "s3cret", "--api-key=s3cret", "--token=${T}"],
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_that_does_not_parse_is_not_shown() {
+    fn malformed_text_is_not_shown_at_all() {
         assert_eq!(masked(r#"{ "env": { "TOKEN": "s3cret" }"#), None);
     }
 }

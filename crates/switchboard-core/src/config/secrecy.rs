@@ -206,7 +206,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_follows_a_name_is_hidden_however_it_is_written() {
+    fn secret_after_a_telling_name_is_masked() {
         let check = |text: &str, expected: &str| assert_eq!(line(text), expected, "{text}");
         check("npx -y pkg --token hunter2 -v", "npx -y pkg --token … -v");
         check("x --api-key=hunter2 --token=${T}", "x --api-key=… --token=${T}");
@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn a_comment_is_shown_if_it_is_prose() {
+    fn comment_is_shown_only_if_it_is_prose() {
         let check = |text: &str, expected: bool| assert_eq!(is_prose(text), expected, "{text}");
         check(" What holds for all of them: it's short.", true);
         check(r#" "PAT": "hunter2""#, false);

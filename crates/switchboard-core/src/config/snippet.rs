@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn every_hosts_form_becomes_the_same_entry() {
+    fn snippets_of_all_hosts_become_the_same_entry() {
         let files = r#"files {"command":"npx","args":["-y","files"],"env":{"A":"b"}}"#;
         for text in [
             r#"{ "mcpServers": { "files": { "command": "npx", "args": ["-y", "files"], "env": { "A": "b" } } } }"#,
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn addresses_are_found_under_their_other_names() {
+    fn url_is_found_under_alternative_keys() {
         insta::assert_snapshot!(shown(r#"{ "mcpServers": {
             "a": { "serverUrl": "https://a" },
             "b": { "httpUrl": "https://b", "headers": {}, "timeout": 5, "trust": true },
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_is_needed_once() {
+    fn snippet_needs_exactly_one_name_source() {
         let entry = r#"{ "command": "x" }"#;
         assert_eq!(shown(entry, Some("mine")), "mine {\"command\":\"x\"}\n");
         assert_eq!(shown(entry, None), "the snippet does not name its server");
@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn what_holds_no_server_is_refused() {
+    fn snippet_without_a_server_is_refused() {
         for text in ["", "[]", "{}", "3", r#"{ "mcpServers": {} }"#, r#"{ "a": { "env": {} } }"#] {
             assert_eq!(shown(text, None), "the snippet holds no server", "{text}");
         }
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn an_entry_that_would_not_count_is_found_out() {
+    fn invalid_entry_is_refused_with_the_reason() {
         let refusal = |entry: Json, tier| {
             check("x", entry.as_object().unwrap(), tier).unwrap_err().to_string()
         };

@@ -54,7 +54,7 @@ fn summary(file: &ParsedFile) -> String {
 }
 
 #[test]
-fn every_field_is_read_into_its_type() {
+fn every_server_field_is_parsed_into_its_type() {
     let read = entry(
         r#"{
         "command": "npx", "args": ["-y", "p"], "env": {"B": "$env:B", "A": "1"}, "cwd": "~",
@@ -125,7 +125,7 @@ fn every_field_is_read_into_its_type() {
 }
 
 #[test]
-fn what_may_be_secret_is_not_printed() {
+fn debug_output_hides_possible_secrets() {
     let secret = r#"{"url": "http://h?k=hunter2", "env": {"A": "hunter2"}, "bearerToken": "hunter2",
         "headers": {"A": "hunter2"}, "oauth": {"clientSecret": "hunter2"}, "args": ["hunter2"],
         "auth": {"type": "api-key", "key": "hunter2"}}"#;
@@ -135,7 +135,7 @@ fn what_may_be_secret_is_not_printed() {
 }
 
 #[test]
-fn a_url_may_take_the_forms_of_other_transports() {
+fn transport_follows_type_and_url_scheme() {
     fn check(fields: &str, expected: Result<Transport, &str>) {
         let transport = entry(fields).transport("s").map_err(|kind| kind.to_string());
         assert_eq!(transport, expected.map_err(str::to_owned), "{fields}");
@@ -194,7 +194,7 @@ const VALID: &str = r#"{ // a file with a bit of everything
   "imports": ["cursor"], }"#;
 
 #[test]
-fn a_valid_file_has_no_diagnostics_and_a_deep_one_is_refused() {
+fn valid_file_has_no_diagnostics_unless_too_deep() {
     assert_eq!(parse(VALID, &source("f", USER)).diagnostics, []);
     for open in ["[", "{\"a\":"] {
         let deep = parse(&open.repeat(100_000), &source("f", USER));
@@ -205,7 +205,7 @@ fn a_valid_file_has_no_diagnostics_and_a_deep_one_is_refused() {
 
 proptest! {
     #[test]
-    fn no_text_panics(text in "\\PC*|[\\[\\]{}\":,/*a1\\\\ \\n-]{0,200}") {
+    fn parsing_and_masking_arbitrary_text_never_panics(text in "\\PC*|[\\[\\]{}\":,/*a1\\\\ \\n-]{0,200}") {
         for tier in [USER, PROJECT] {
             merged(&[(tier, &text)], &|_| true);
         }
@@ -214,7 +214,7 @@ proptest! {
     }
 
     #[test]
-    fn no_mutation_of_a_valid_file_panics(
+    fn mutation_of_a_valid_file_never_panics(
         cuts in prop::collection::vec((0..VALID.len(), 0..8usize, "[\\PC\"{}\\[\\]:,]{0,3}"), 1..6)
     ) {
         let mut chars: Vec<char> = VALID.chars().collect();
@@ -233,7 +233,7 @@ proptest! {
     }
 
     #[test]
-    fn every_merged_field_has_the_origin_of_the_last_file_that_sets_it(
+    fn merged_field_origin_is_the_last_file_setting_it(
         layers in prop::collection::vec(prop::collection::vec(any::<bool>(), 5), 1..5)
     ) {
         const FIELDS: [(&str, &str); 5] = [("command", "\"x\""), ("debug", "true"),
@@ -257,7 +257,7 @@ proptest! {
 }
 
 #[test]
-fn a_list_of_direct_tools_says_which_of_a_server_are_meant() {
+fn direct_tools_list_selects_servers_or_single_tools() {
     let some = |names: &[&str]| DirectTools::Named(names.iter().map(|it| (*it).into()).collect());
     for (list, expected) in [
         ("git", DirectTools::All),

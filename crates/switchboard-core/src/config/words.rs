@@ -58,7 +58,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_is_split_at_spaces_outside_quotes() {
+    fn command_line_splits_at_unquoted_spaces() {
         check("", Ok(&[]));
         check("  npx  -y\tserver ", Ok(&["npx", "-y", "server"]));
         check(r#"sh 'a "b" \' "c 'd' \" \\ \n""#, Ok(&["sh", r#"a "b" \"#, r#"c 'd' " \ \n"#]));
@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn an_open_quote_is_an_error() {
+    fn unclosed_quote_is_an_error() {
         check("a 'b", Err(OpenQuote));
         check("a \"b", Err(OpenQuote));
         check("a \"b\\", Err(OpenQuote));

@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn small_results_are_carried_whole() {
+    fn details_carry_small_results_whole() {
         assert_snapshot!(
             of(r#"{"content":[{"type":"text","text":"hi \"you\""}]}"#),
             @r#"{"mode":"call","server":"git\"hub","tool":"t","mcpResult":{"content":[{"type":"text","text":"hi \"you\""}]},"data":{"raw":"hi \"you\""}}"#
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn data_is_json_where_the_text_is() {
+    fn details_data_is_json_if_the_text_is() {
         assert_eq!(data_of("{\n \"a\": \"b c\"\n}\n"), json!({"a": "b c"}));
         assert_eq!(data_of("[1]"), json!([1]));
         assert_eq!(data_of("5"), json!({"raw": "5"}));
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_carries_the_content_of_the_server() {
+    fn error_details_carry_the_server_content() {
         assert_snapshot!(
             of(r#"{"content":[{"type":"text","text":"no"}],"isError":true}"#),
             @r#"{"mode":"call","server":"git\"hub","tool":"t","mcpResult":{"content":[{"type":"text","text":"no"}],"isError":true},"data":{"raw":"no"},"errorType":"MCPToolError","originalError":[{"type":"text","text":"no"}]}"#
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_is_bounded() {
+    fn result_details_are_bounded() {
         let big = "\u{1}".repeat(100_000);
         let raw = json!({
             "content": [{"type": "text", "text": big}],

@@ -39,7 +39,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_outermost_shape_is_told() {
+    fn outline_describes_the_outermost_shape() {
         let check = |json: &str, expected: &str| {
             assert_eq!(outline(json).unwrap_or_default(), expected, "{json}");
         };

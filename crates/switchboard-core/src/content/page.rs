@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_says_where_it_is() {
+    fn page_foot_states_its_position() {
         let check = |at: Window, expected: &str| {
             assert_eq!(page(&numbered(1_200), at, &Limits::DEFAULT).text(), expected);
         };
@@ -189,14 +189,14 @@ mod tests {
     }
 
     #[test]
-    fn many_blanks_of_a_part_are_no_hidden_characters() {
+    fn non_breaking_spaces_in_a_page_are_not_counted() {
         let text = format!("a{}b", "\u{a0}".repeat(40));
         assert!(hidden::find(&text).is_some(), "a description with them is marked");
         assert_eq!(foot("lines 1 to 2", None, &text), "[lines 1 to 2]");
     }
 
     #[test]
-    fn hidden_characters_of_a_part_are_counted_below_it() {
+    fn hidden_characters_of_a_page_are_counted_below() {
         let text = "plain\nmid\u{200b}\u{e0041}dle\nend\u{1b}[8m\n";
         let read = |at: Window| page(text, at, &Limits::DEFAULT).foot;
         assert_eq!(read(window(0, 1)), "[lines 1-1 of 3 · next offset: 1]");
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn a_giant_line_counts_as_several_and_all_of_it_can_be_read() {
+    fn giant_line_is_paged_completely() {
         let json = format!("[{}1]", "1234567890,".repeat(20_000));
         let mut read = String::new();
         let mut next = Some(0);
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn grep_gives_numbered_lines() {
+    fn grep_returns_numbered_lines() {
         let check = |pattern: &str, at: Window, expected: &str| {
             let pattern = Pattern::compile(pattern, Case::Matters).unwrap();
             assert_eq!(grep(&numbered(120), &pattern, at, &Limits::DEFAULT).text(), expected);
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn grep_shows_what_surrounds_each_match_in_a_giant_line() {
+    fn grep_shows_the_surroundings_in_a_giant_line() {
         let gap = "é".repeat(8_500);
         // One of them spans two pieces.
         let text = format!("{gap}NEEDLE{}NEEDLE{gap}", "x".repeat(2_991));

@@ -35,7 +35,7 @@ mod blocks {
     }
 
     #[test]
-    fn an_image_without_a_type_is_a_png() {
+    fn image_without_a_type_defaults_to_png() {
         assert_snapshot!(
             call(r#"{"content":[{"type":"image","data":"aGk="}]}"#),
             @r#"{"type":"image","data":"aGk=","mimeType":"image/png"}"#
@@ -43,7 +43,7 @@ mod blocks {
     }
 
     #[test]
-    fn an_image_that_is_not_base64_is_left_out() {
+    fn invalid_base64_image_is_omitted() {
         for data in ["", "a", "aGk", "aGk*", "a===", "aG\\nk="] {
             let raw = format!(
                 r#"{{"content":[{{"type":"image","data":"{data}","mimeType":"image/gif"}}]}}"#
@@ -58,7 +58,7 @@ mod blocks {
     }
 
     #[test]
-    fn too_many_images_are_counted() {
+    fn images_over_the_limit_are_counted() {
         let image = r#"{"type":"image","data":"aGk="}"#;
         let raw = format!(r#"{{"content":[{}]}}"#, vec![image; 35].join(","));
         let output = CallOutput::of_call(raw);
@@ -90,7 +90,7 @@ mod blocks {
     }
 
     #[test]
-    fn odd_results_are_shown_not_refused() {
+    fn malformed_results_are_shown_not_refused() {
         let check = |raw: &str, text: &str| assert_eq!(CallOutput::of_call(raw).text(), text);
         check("{}", "(empty result)");
         check(r#"{"content":[]}"#, "(empty result)");
@@ -108,7 +108,7 @@ mod blocks {
     }
 
     #[test]
-    fn only_true_is_an_error() {
+    fn is_error_must_be_exactly_true() {
         let check = |raw: &str, expected: bool| {
             assert_eq!(CallOutput::of_call(raw).is_error(), expected, "{raw}");
         };
@@ -120,7 +120,7 @@ mod blocks {
     }
 
     #[test]
-    fn a_pretty_printed_result_fits_in_one_frame() {
+    fn pretty_printed_result_becomes_one_frame() {
         let output =
             CallOutput::of_call("{\"content\": [\r\n {\"type\":\"text\",\n\"text\":\"a\"}]}");
         assert_snapshot!(shown(&output), @r#"{"type":"text", "text":"a"}"#);
@@ -128,7 +128,7 @@ mod blocks {
     }
 
     #[test]
-    fn a_flood_of_tiny_blocks_is_one_block_past_the_bound() {
+    fn content_blocks_over_the_limit_are_merged() {
         let raw = format!(r#"{{"content":[{}]}}"#, vec!["1"; 20_000].join(","));
         let output = CallOutput::of_call(&raw);
         assert_eq!(output.parts().count(), 10_001);
@@ -149,7 +149,7 @@ mod blocks {
     }
 
     #[test]
-    fn prompts_name_their_roles_when_there_are_several() {
+    fn prompt_messages_name_roles_if_several() {
         let one = r#"{"messages":[{"role":"user","content":{"type":"text","text":"hi"}}]}"#;
         assert_eq!(CallOutput::of_prompt(one).text(), "hi");
         let two = r#"{"messages":[
@@ -178,7 +178,7 @@ mod structured {
     }
 
     #[test]
-    fn it_is_told_once() {
+    fn structured_content_equal_to_the_text_is_omitted() {
         let once = r#"{"a":[1,2],"b":"x y"}"#;
         check(once, once, once);
         check(
@@ -194,7 +194,7 @@ mod structured {
     }
 
     #[test]
-    fn a_list_that_several_blocks_tell_is_told_once() {
+    fn structured_list_equal_to_several_blocks_is_omitted() {
         let check = |texts: &[&str], structured: &str, told: bool| {
             let blocks = texts.iter().map(|text| json!({"type": "text", "text": text}));
             let blocks: Vec<Value> = blocks.collect();
@@ -216,7 +216,7 @@ mod structured {
     }
 
     #[test]
-    fn a_large_result_in_another_order_is_told_once() {
+    fn reordered_structured_content_is_omitted() {
         let items: Vec<String> =
             (0..5_000).map(|n| format!(r#"{{"id":{n},"name":"n{n}"}}"#)).collect();
         let turned: Vec<String> =
@@ -227,7 +227,7 @@ mod structured {
     }
 
     #[test]
-    fn it_is_appended_when_the_text_says_something_else() {
+    fn differing_structured_content_is_appended() {
         check("done", r#"{"a": 1}"#, "done\n{\"a\":1}");
         check(r#"{"a":1}"#, r#"{"a":2}"#, "{\"a\":1}\n{\"a\":2}");
         check(r#"{"a":"x y"}"#, r#"{"a":"xy"}"#, "{\"a\":\"x y\"}\n{\"a\":\"xy\"}");
@@ -237,7 +237,7 @@ mod structured {
     }
 
     #[test]
-    fn alone_it_is_the_text() {
+    fn structured_content_alone_becomes_the_text() {
         assert_eq!(
             CallOutput::of_call(r#"{"structuredContent":{"a" : [ ]}}"#).text(),
             r#"{"a":[]}"#
@@ -257,7 +257,7 @@ mod spills {
         {"type":"audio","data":"aGk=","mimeType":"audio/mpeg"}]}"#;
 
     #[test]
-    fn blobs_and_unplayable_sounds_go_to_files() {
+    fn blobs_and_unsupported_audio_go_to_files() {
         let mut output = CallOutput::of_call(BOTH);
         let plans = |output: &CallOutput<'_>, audio| {
             let spills = output.spills(&ResultForm { audio, ..ResultForm::default() });
@@ -282,7 +282,7 @@ mod spills {
     }
 
     #[test]
-    fn what_no_filter_works_on_stays_beside_what_it_gives() {
+    fn unfilterable_blocks_stay_beside_the_filter_output() {
         const SHOT: &str = r#"{"content":[{"type":"image","data":"aGk=","mimeType":"image/png"},
             {"type":"text","text":"{\"width\": 7}"},
             {"type":"resource_link","uri":"a:c","name":"c"},
@@ -301,7 +301,7 @@ mod spills {
     }
 
     #[test]
-    fn what_cannot_be_stored_is_said() {
+    fn unstorable_blob_is_reported_in_its_place() {
         let check = |data: &str, expected: Result<Vec<u8>, BlobError>| {
             let raw = format!(
                 r#"{{"content":[{{"type":"resource","resource":{{"uri":"a:b","blob":"{data}"}}}}]}}"#
@@ -380,7 +380,7 @@ mod guarding {
     }
 
     #[test]
-    fn a_giant_line_is_cut_by_bytes() {
+    fn giant_line_is_cut_by_bytes() {
         let output = over(texts(&["é".repeat(60_000)]), &Limits::DEFAULT).with_id("r1");
         let text = output.text();
         assert!(text.len() <= 51_200 && text.len() > 50_000, "{}", text.len());
@@ -392,7 +392,7 @@ mod guarding {
     }
 
     #[test]
-    fn a_giant_line_after_a_short_one_shows_its_beginning() {
+    fn giant_line_after_a_short_one_keeps_its_beginning() {
         let output =
             over(texts(&[format!("ok\nBEGIN{}END\nok", "x".repeat(90_000))]), &Limits::DEFAULT);
         let text = output.with_id("r1").text().into_owned();
@@ -401,7 +401,7 @@ mod guarding {
     }
 
     #[test]
-    fn the_limits_are_exact() {
+    fn output_limits_are_exact() {
         let lines = |count: usize| "a\n".repeat(count);
         assert!(is_within("x".repeat(51_200), &Limits::DEFAULT));
         assert!(!is_within("x".repeat(51_201), &Limits::DEFAULT));
@@ -412,7 +412,7 @@ mod guarding {
     }
 
     #[test]
-    fn images_keep_their_place_and_structured_content_counts() {
+    fn images_keep_their_position_and_structured_content_counts() {
         let big = "x".repeat(60_000);
         let raw = json!({"content": [
             {"type": "image", "data": "aGk=", "mimeType": "image/png"},
@@ -435,7 +435,7 @@ mod guarding {
     }
 
     #[test]
-    fn the_last_line_says_whether_a_filter_can_be_used() {
+    fn foot_offers_a_filter_only_for_json() {
         let numbers = format!("[{}1]", "1,".repeat(40_000));
         let foot = |output: CallOutput<'_>| {
             let text = over(output, &Limits::DEFAULT).with_id("r1").text().into_owned();
@@ -456,7 +456,7 @@ mod guarding {
     }
 
     #[test]
-    fn what_a_filter_needs_is_kept_beside_the_text() {
+    fn filterable_json_is_stored_beside_the_text() {
         let whole = |raw: &str| {
             let whole = super::super::guard::Whole::of(&CallOutput::of_call(raw));
             (whole.json().map(str::to_owned), whole.json_beside().map(str::to_owned))
@@ -499,7 +499,7 @@ mod guarding {
 
     proptest! {
         #[test]
-        fn shown_text_is_within_the_budget_and_the_whole_is_kept(
+        fn shown_text_fits_the_budget_and_whole_is_kept(
             blocks in proptest::collection::vec(any_text(), 1..4),
             max_bytes in 0usize..4_000,
             max_lines in 0usize..60,
@@ -541,7 +541,7 @@ mod guarding {
         }
 
         #[test]
-        fn any_json_becomes_valid_content_and_details(raw in any_result()) {
+        fn any_json_result_becomes_valid_content_and_details(raw in any_result()) {
             let text = raw.to_string();
             for output in [
                 CallOutput::of_call(&text),
@@ -557,7 +557,7 @@ mod guarding {
         }
 
         #[test]
-        fn no_input_panics(raw in any::<String>()) {
+        fn rendering_arbitrary_results_never_panics(raw in any::<String>()) {
             shown(&CallOutput::of_call(&raw));
             shown(&CallOutput::of_resource(&raw));
             shown(&CallOutput::of_prompt(&raw));

@@ -34,14 +34,14 @@ fn findings(user: &str, project: &str) -> String {
 }
 
 #[test]
-fn a_sound_configuration_has_nothing_to_say() {
+fn valid_configuration_has_no_findings() {
     let sound =
         r#"{ "mcpServers": { "a": { "command": "${SET}", "env": { "X": "${NOT:-x}" } } } }"#;
     assert_eq!(findings(sound, "{}"), "");
 }
 
 #[test]
-fn every_mistake_is_named_with_its_server_and_no_value_is_shown() {
+fn every_mistake_names_its_server_without_values() {
     let user = r#"{ "mcpServers": {
         "two": { "command": "x", "url": "https://example.com" },
         "none": { "args": ["x"] },
@@ -72,14 +72,14 @@ fn every_mistake_is_named_with_its_server_and_no_value_is_shown() {
 }
 
 #[test]
-fn a_file_that_does_not_parse_is_named_with_its_line() {
+fn malformed_file_finding_has_its_line() {
     insta::assert_snapshot!(findings("{\n  oops", "{}"), @r#"
     error config_syntax -: user.json:2:3: expected string for object property
     "#);
 }
 
 #[test]
-fn a_missing_program_is_a_launcher_or_a_slip() {
+fn missing_program_suggests_launcher_or_correction() {
     let on_path = || ["git", "nginx", "node-gyp", "fixture-server"].map(str::to_owned).into_iter();
     let check = |command: &str, expected: &str| {
         let finding = Finding::of("a", not_found(command, on_path()));

@@ -16,7 +16,7 @@ fn text(name: &str) -> Option<String> {
 }
 
 #[test]
-fn fields_for_secrets_are_known_by_name_in_any_spelling() {
+fn secret_fields_are_recognized_by_name_in_any_spelling() {
     let names = "password|Password|PASS_WORD|user-password|userPassword|pass word|passwd|pwd|\
          passphrase|passcode|p4ssw0rd|pa$$word|p@ssword|p\u{430}ssword|\
          pass\u{200b}word|ｐａｓｓｗｏｒｄ|token|accessToken|api_key|apiKey|\
@@ -36,7 +36,7 @@ fn fields_for_secrets_are_known_by_name_in_any_spelling() {
 }
 
 #[test]
-fn fields_for_secrets_are_known_by_title_description_format_and_message() {
+fn secret_fields_are_recognized_by_text_and_format() {
     let of = |key: &str, words: &str| field("value", json!({ "type": "string", key: words }));
     assert!(of("title", "Your API key").is_some());
     assert!(of("title", "PIN").is_some());
@@ -58,7 +58,7 @@ fn fields_for_secrets_are_known_by_title_description_format_and_message() {
 }
 
 #[test]
-fn other_fields_are_no_secrets() {
+fn other_fields_are_not_marked_as_secret() {
     let names = "name|email|title|branch|shipping_address|opinion|pinned_by|company|\
          next_page_token|pageToken|continuationToken|keyboard|key|card|cards|message|\
          description|compass|passenger|secretary|tokenizer|seeds|code|postal_code|\
@@ -117,7 +117,7 @@ const OTHER_TITLES: &str = "Number of tokens to generate|Random seed|GPIO pin|Ma
      The code from the repository|Summary in 12 words";
 
 #[test]
-fn secrets_are_known_in_every_spelling_language_and_place() {
+fn secrets_are_recognized_in_every_language_and_place() {
     let titled = |title: &str| field("value", json!({ "type": "string", "title": title }));
     let message = |message: &str| {
         let fields = json!({ "value": { "type": "string" } });
@@ -139,7 +139,7 @@ fn secrets_are_known_in_every_spelling_language_and_place() {
 }
 
 #[test]
-fn secrets_are_looked_for_wherever_a_form_has_text() {
+fn secrets_are_searched_in_all_texts_of_a_form() {
     for schema in [
         json!({ "type": "string", "oneOf": [{ "const": "a", "title": "enter password" }] }),
         json!({ "type": "string", "enum": ["a"], "enumNames": ["Type your password"] }),
@@ -157,14 +157,14 @@ fn secrets_are_looked_for_wherever_a_form_has_text() {
 }
 
 #[test]
-fn benign_phrase_excuses_nothing_beside_it() {
+fn benign_phrase_does_not_hide_another_secret_word() {
     for title in ["Password (see password policy)", "GPIO pin and PIN", "Random seed, your token"] {
         assert!(field("v", json!({ "type": "string", "title": title })).is_some(), "{title}");
     }
 }
 
 #[test]
-fn name_of_a_field_cannot_speak_as_we_do() {
+fn field_name_cannot_imitate_our_message() {
     let name = "x` is fine.\n\u{1b}[2JThe server `github` asks for a city (`password";
     let shown = text(name).unwrap();
     assert_eq!(shown, "x' is fine. The server 'github' asks for a city ('password");
@@ -206,7 +206,7 @@ const WRONGLY_MARKED: &str = "pin to board|tan color|token ring|secret santa gro
      Public RSA modulus size|https://h.example:80/a@b|ssh://git@h.example:22/a";
 
 #[test]
-fn missed_words_and_encodings_are_found() {
+fn uncommon_and_encoded_secret_words_are_found() {
     let missed: Vec<&str> = MISSED_WORDS
         .split('|')
         .chain(ENCODED_WORDS.split('|'))
@@ -219,7 +219,7 @@ fn missed_words_and_encodings_are_found() {
 }
 
 #[test]
-fn words_that_look_like_secrets_are_not_marked() {
+fn lookalikes_of_secret_words_are_not_marked() {
     let is_marked = |text: &&str| {
         self::text(text).is_some() || titled(text).is_some() || asked_in_message(text).is_some()
     };
@@ -275,7 +275,7 @@ fn secrets_are_found_at_every_place_of_a_schema() {
 }
 
 #[test]
-fn fields_without_typed_secrets_are_not_marked_at_any_depth() {
+fn fields_without_typed_secrets_are_not_marked() {
     for schema in [
         json!({ "type": "object", "title": "Password", "properties": { "keep": { "type": "boolean" } } }),
         json!({ "type": "object", "required": ["keep_password"],
@@ -304,7 +304,7 @@ fn form_too_large_to_check_is_marked() {
 }
 
 #[test]
-fn form_with_an_address_beside_it_is_checked() {
+fn form_with_a_url_beside_it_is_checked() {
     for (mode, url) in [("form", "https://a.example/"), ("", "")] {
         let form = json!({ "mode": mode, "url": url, "requestedSchema": {
             "properties": { "password": { "type": "string" } } } });

@@ -6,7 +6,7 @@ use serde_json::json;
 use super::*;
 
 #[test]
-fn numbers_are_written_as_they_were_read() {
+fn numbers_are_written_as_they_were_parsed() {
     let check = |number: &str| {
         let text = format!(r#"{{"a":[1,{number},"{number}"],"{number}":{{"b":{number}}}}}"#);
         assert_eq!(Args::parse(&text).unwrap().to_string(), text);
@@ -21,13 +21,13 @@ fn numbers_are_written_as_they_were_read() {
 }
 
 #[test]
-fn blanks_go_and_no_line_is_left() {
+fn white_space_outside_strings_is_removed() {
     let text = "{ \"a\" :\r\n [ 1.0 ,\t\"x\\n \\\" 2.0\" ] }";
     assert_eq!(Args::parse(text).unwrap().to_string(), r#"{"a":[1.0,"x\n \" 2.0"]}"#);
 }
 
 #[test]
-fn what_cannot_be_passed_on_is_said() {
+fn unrepresentable_json_is_rejected_with_position() {
     let check = |text: &str, expected: &str| {
         assert_eq!(Args::parse(text).unwrap_err().to_string(), expected, "{text}");
     };
@@ -43,13 +43,13 @@ fn what_cannot_be_passed_on_is_said() {
 }
 
 #[test]
-fn names_that_differ_are_two_names() {
+fn names_differing_in_case_or_nul_are_distinct() {
     let text = r#"{"a":1,"A":2,"a\u0000":3}"#;
     assert_eq!(Args::parse(text).unwrap().to_string(), text);
 }
 
 #[test]
-fn a_member_comes_and_goes_with_its_numbers() {
+fn removed_and_inserted_members_keep_their_numbers() {
     let mut args =
         Args::parse(r#"{"a": 1.10, "b": [1e2, {"c": 2.50}], "d": 3.0, "e": 4}"#).unwrap();
     assert_eq!(written(&args.take("b").unwrap()), r#"[1e2,{"c":2.50}]"#);
@@ -83,7 +83,7 @@ fn json_text() -> impl Strategy<Value = String> {
 
 proptest! {
     #[test]
-    fn any_json_comes_out_as_it_went_in(text in json_text()) {
+    fn any_json_round_trips_exactly(text in json_text()) {
         let exact = Exact::parse(&text).unwrap();
         prop_assert_eq!(written(&exact), text.as_str());
         let value: Value = serde_json::from_str(&text).unwrap();
@@ -93,7 +93,7 @@ proptest! {
     }
 
     #[test]
-    fn no_text_panics(text in "[\\[\\]{}:,\"\\\\0-9eE.+a é-]{0,40}") {
+    fn parsing_arbitrary_text_never_panics(text in "[\\[\\]{}:,\"\\\\0-9eE.+a é-]{0,40}") {
         let _ = Exact::parse(&text);
         let _ = Numbers(&text).count();
     }

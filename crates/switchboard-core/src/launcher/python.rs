@@ -43,7 +43,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_module_or_a_text_is_looked_for_where_python_starts_and_a_script_is_not() {
+    fn python_module_start_imports_from_its_directory() {
         let check = |line: &str, expected: bool| {
             let mut words = line.split(' ').map(str::to_owned);
             let command = words.next().unwrap();

@@ -29,7 +29,7 @@ fn shown(lines: &[&str]) -> String {
 }
 
 #[test]
-fn a_line_names_a_package_and_what_is_left_is_for_its_program() {
+fn launcher_line_is_split_into_package_and_program_arguments() {
     insta::assert_snapshot!(shown(&[
         "npx -y @scope/server .",
         "npx --yes server@1.2.3 --port 1 -y -- x",
@@ -74,7 +74,7 @@ fn a_line_names_a_package_and_what_is_left_is_for_its_program() {
 }
 
 #[test]
-fn what_is_not_understood_runs_as_it_stands() {
+fn unknown_launcher_syntax_runs_unchanged() {
     let lines = [
         "npx",
         "npx -y",
@@ -120,7 +120,7 @@ fn what_is_not_understood_runs_as_it_stands() {
 }
 
 #[test]
-fn a_launcher_is_known_by_its_line_whatever_the_flags() {
+fn launcher_kind_is_recognized_despite_flags() {
     let check = |line: &str, expected: Option<Kind>| {
         let mut words = line.split(' ').map(str::to_owned);
         let command = words.next().unwrap();
@@ -141,7 +141,7 @@ fn a_launcher_is_known_by_its_line_whatever_the_flags() {
 }
 
 #[test]
-fn the_program_of_a_package_is_what_npm_would_run() {
+fn package_program_is_the_one_npm_would_run() {
     let check = |line: &str, manifest: &str, expected: Option<&str>| {
         let launch = read(line).unwrap();
         assert_eq!(script_of(&launch, manifest).as_deref(), expected, "{line} {manifest}");
@@ -163,7 +163,7 @@ fn the_program_of_a_package_is_what_npm_would_run() {
 }
 
 #[test]
-fn node_runs_what_is_written_for_it() {
+fn node_script_is_recognized_by_extension_and_shebang() {
     let check = |file: &str, head: &str, expected: bool| {
         assert_eq!(runs_under_node(file, head.as_bytes()), expected, "{file} {head}");
     };
@@ -180,7 +180,7 @@ fn node_runs_what_is_written_for_it() {
 }
 
 #[test]
-fn the_first_line_of_a_script_names_what_runs_it() {
+fn shebang_names_the_interpreter() {
     let check = |head: &str, expected: Option<&str>| {
         assert_eq!(interpreter(head.as_bytes()).as_deref(), expected, "{head}");
     };
@@ -194,14 +194,14 @@ fn the_first_line_of_a_script_names_what_runs_it() {
 }
 
 #[test]
-fn a_package_lies_where_npm_puts_it() {
+fn npx_cache_directory_matches_npm() {
     // Observed in a cache of npm 11.
     let launch = read("npx -y @modelcontextprotocol/server-everything").unwrap();
     assert_eq!(launch.package.npx_folder(), "5b2dd62b9d0bddd4");
 }
 
 #[test]
-fn a_launcher_is_asked_in_its_own_words_and_its_answer_is_found() {
+fn launcher_query_uses_its_syntax_and_answer_is_parsed() {
     let asked = |line: &str| {
         let question = read(line).unwrap().question();
         let words: Vec<&str> = question.iter().map(String::as_str).collect();
@@ -248,7 +248,7 @@ fn words() -> impl Strategy<Value = Vec<String>> {
 
 proptest! {
     #[test]
-    fn no_line_panics_and_no_word_is_lost_or_becomes_a_path(
+    fn launcher_parsing_never_panics_or_escapes_the_package(
         command in prop_oneof!["npx", "npm", "bunx", "bun", "pnpm", "uvx", "uv", "\\PC{0,8}"],
         args in words(),
     ) {
@@ -270,7 +270,7 @@ proptest! {
     }
 
     #[test]
-    fn no_manifest_and_no_answer_panics(manifest in "\\PC{0,60}", printed in "\\PC{0,60}") {
+    fn manifest_and_output_parsing_never_panics(manifest in "\\PC{0,60}", printed in "\\PC{0,60}") {
         for line in ["npx a", "uvx a"] {
             let launch = read(line).unwrap();
             let _script = script_of(&launch, &manifest);

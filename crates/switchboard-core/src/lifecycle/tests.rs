@@ -32,7 +32,7 @@ fn check(machine: &mut Machine, inputs: &[(u64, Input)], expected: &[Effect]) {
 }
 
 #[test]
-fn one_dial_serves_all_who_wait() {
+fn one_dial_serves_all_waiting_calls() {
     check(
         &mut lazy(),
         &[(0, call(1)), (0, call(2)), (1, Input::Dialled { generation: 1 }), (2, call(3))],
@@ -56,7 +56,7 @@ fn wake(usage: Usage) -> Input {
 }
 
 #[test]
-fn a_held_lease_outlives_the_idle_timeout() {
+fn held_lease_outlives_idle_timeout() {
     let mut machine = lazy();
     machine.on(seconds(0), call(1));
     machine.on(seconds(0), Input::Dialled { generation: 1 });
@@ -83,7 +83,7 @@ fn after_failures(count: u64) -> (Machine, Duration) {
 }
 
 #[test]
-fn a_call_after_a_failed_dial_is_refused_until_the_backoff_is_over() {
+fn call_during_backoff_is_refused_until_it_ends() {
     let (mut machine, now) = after_failures(5);
     let refusal = Refusal::Backoff { since: Duration::ZERO, retry_in: seconds(8) };
     assert_eq!(machine.on(now, call(6)), [Effect::Refuse { waiter: 6, refusal }]);
@@ -95,7 +95,7 @@ fn a_call_after_a_failed_dial_is_refused_until_the_backoff_is_over() {
 }
 
 #[test]
-fn a_call_waits_for_a_try_that_is_due_within_five_seconds() {
+fn call_waits_for_a_retry_due_within_five_seconds() {
     let (mut machine, now) = after_failures(5);
     let usage = Usage::default();
     assert_eq!(machine.on(now + seconds(3), call(6)), []);
@@ -109,7 +109,7 @@ fn a_call_waits_for_a_try_that_is_due_within_five_seconds() {
 }
 
 #[test]
-fn an_explicit_connect_serves_calls_that_wait_for_the_next_try() {
+fn explicit_connect_serves_calls_waiting_for_the_retry() {
     let (mut machine, now) = after_failures(1);
     assert_eq!(machine.on(now, call(2)), []);
     let explicit = Input::Acquire { waiter: 3, urgency: Urgency::Explicit };
@@ -119,7 +119,7 @@ fn an_explicit_connect_serves_calls_that_wait_for_the_next_try() {
 }
 
 #[test]
-fn a_disconnect_refuses_calls_that_wait_for_the_next_try() {
+fn disconnect_refuses_calls_waiting_for_the_retry() {
     let (mut machine, now) = after_failures(1);
     machine.on(now, call(2));
     let refused = Effect::Refuse { waiter: 2, refusal: Refusal::Disconnected };
@@ -128,7 +128,7 @@ fn a_disconnect_refuses_calls_that_wait_for_the_next_try() {
 }
 
 #[test]
-fn who_asks_for_the_connection_itself_waits_for_no_backoff() {
+fn explicit_connect_does_not_wait_for_backoff() {
     let mut machine = lazy();
     machine.on(seconds(0), call(1));
     machine.on(seconds(0), Input::DialFailed { generation: 1, jitter: 1.0 });
@@ -137,7 +137,7 @@ fn who_asks_for_the_connection_itself_waits_for_no_backoff() {
 }
 
 #[test]
-fn a_server_that_wants_a_sign_in_is_asked_again_by_the_next_call_and_seldom_otherwise() {
+fn missing_sign_in_is_retried_by_calls_and_slowly() {
     let mut machine = Machine::new(Policy { lifecycle: Lifecycle::KeepAlive, idle: None });
     machine.on(seconds(0), Input::Begin);
     machine.on(seconds(0), Input::DialFailed { generation: 1, jitter: 1.0 });
@@ -154,7 +154,7 @@ fn a_server_that_wants_a_sign_in_is_asked_again_by_the_next_call_and_seldom_othe
 }
 
 #[test]
-fn backoff_doubles_to_a_minute() {
+fn backoff_doubles_up_to_a_minute() {
     let mut machine = lazy();
     let mut now = Duration::ZERO;
     let mut waits = Vec::new();
@@ -168,7 +168,7 @@ fn backoff_doubles_to_a_minute() {
 }
 
 #[test]
-fn jitter_spreads_the_next_attempt_over_half_the_backoff() {
+fn jitter_spreads_the_retry_over_half_the_backoff() {
     let wait = |jitter: f64| {
         let mut machine = lazy();
         machine.on(seconds(0), call(1));
@@ -179,7 +179,7 @@ fn jitter_spreads_the_next_attempt_over_half_the_backoff() {
 }
 
 #[test]
-fn a_crash_loop_stops_with_a_reason() {
+fn eight_crashes_in_a_row_open_the_circuit() {
     let mut machine = lazy();
     let mut now = Duration::ZERO;
     for generation in 1..=8 {
@@ -200,7 +200,7 @@ fn a_crash_loop_stops_with_a_reason() {
 }
 
 #[test]
-fn a_server_that_worked_and_crashed_once_is_dialled_again_by_the_next_call() {
+fn first_crash_after_success_is_redialed_by_next_call() {
     let mut machine = lazy();
     machine.on(seconds(0), call(1));
     machine.on(seconds(0), Input::Dialled { generation: 1 });
@@ -209,7 +209,7 @@ fn a_server_that_worked_and_crashed_once_is_dialled_again_by_the_next_call() {
 }
 
 #[test]
-fn a_server_that_answers_between_its_crashes_is_dialled_as_often_as_it_is_called() {
+fn server_that_answers_between_crashes_is_always_redialed() {
     let mut machine = lazy();
     for generation in 1..=3 * CRASHES as u64 {
         check(&mut machine, &[(0, call(generation))], &[Effect::Dial { generation }]);
@@ -220,7 +220,7 @@ fn a_server_that_answers_between_its_crashes_is_dialled_as_often_as_it_is_called
 }
 
 #[test]
-fn a_server_that_crashes_again_before_a_call_is_done_is_left_alone_for_a_while() {
+fn second_crash_without_an_answer_starts_the_backoff() {
     let mut machine = lazy();
     for generation in 1..=2 {
         machine.on(seconds(0), call(generation));
@@ -232,7 +232,7 @@ fn a_server_that_crashes_again_before_a_call_is_done_is_left_alone_for_a_while()
 }
 
 #[test]
-fn a_server_that_forgets_its_sessions_is_introduced_to_again_as_often_as_it_takes() {
+fn forgotten_session_with_answered_calls_is_always_redialed() {
     let mut machine = lazy();
     for generation in 1..=3 * CRASHES as u64 {
         let dial = [Effect::Dial { generation }];
@@ -244,7 +244,7 @@ fn a_server_that_forgets_its_sessions_is_introduced_to_again_as_often_as_it_take
 }
 
 #[test]
-fn a_session_that_is_forgotten_before_it_was_of_use_counts_as_lost() {
+fn second_forgotten_session_without_an_answer_starts_the_backoff() {
     let mut machine = lazy();
     for generation in 1..=2 {
         machine.on(seconds(0), call(generation));
@@ -276,7 +276,7 @@ fn disconnect_is_served_during_a_stuck_dial() {
 }
 
 #[test]
-fn an_eager_server_starts_at_once_and_does_not_come_back_by_itself() {
+fn eager_server_starts_at_once_without_reconnecting_later() {
     let mut machine = machine(Lifecycle::Eager);
     check(&mut machine, &[(0, Input::Begin)], &[Effect::Dial { generation: 1 }]);
     machine.on(seconds(1), Input::Dialled { generation: 1 });
@@ -285,7 +285,7 @@ fn an_eager_server_starts_at_once_and_does_not_come_back_by_itself() {
 }
 
 #[test]
-fn a_keep_alive_server_is_pinged_and_comes_back() {
+fn failed_ping_closes_and_redials_a_keep_alive_server() {
     let mut machine = machine(Lifecycle::KeepAlive);
     machine.on(seconds(0), Input::Begin);
     machine.on(seconds(0), Input::Dialled { generation: 1 });
@@ -301,7 +301,7 @@ fn a_keep_alive_server_is_pinged_and_comes_back() {
 }
 
 #[test]
-fn a_server_that_works_on_a_call_is_not_pinged() {
+fn keep_alive_server_in_use_is_not_pinged() {
     let mut machine = machine(Lifecycle::KeepAlive);
     machine.on(seconds(0), Input::Begin);
     machine.on(seconds(0), Input::Dialled { generation: 1 });
@@ -310,7 +310,7 @@ fn a_server_that_works_on_a_call_is_not_pinged() {
 }
 
 #[test]
-fn a_lazy_keep_alive_server_starts_when_used_and_stays() {
+fn lazy_keep_alive_server_is_pinged_after_first_use() {
     let mut machine = machine(Lifecycle::LazyKeepAlive);
     check(&mut machine, &[(0, Input::Begin)], &[]);
     machine.on(seconds(0), call(1));
@@ -405,7 +405,7 @@ impl Observer {
 
 proptest! {
     #[test]
-    fn any_sequence_keeps_the_promises(
+    fn any_input_sequence_keeps_the_machine_invariants(
         steps in proptest::collection::vec((any_step(), 0..400u64), 1..120),
         lifecycle in proptest::sample::select(vec![
             Lifecycle::Lazy, Lifecycle::Eager, Lifecycle::KeepAlive, Lifecycle::LazyKeepAlive]),

@@ -149,7 +149,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_character_that_looks_like_a_separator_folds_to_one() {
+    fn every_separator_lookalike_folds_to_underscore() {
         let separators: Vec<char> = LOOKS
             .iter()
             .filter(|(c, ascii)| ascii.chars().all(is_separator) && !is_unseen(**c))
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn names_that_look_alike_have_one_key() {
+    fn lookalike_names_have_one_key() {
         for (name, other) in [
             ("GitHub_create-issue", "github/create_issue"),
             ("g\u{456}thub", "github"),

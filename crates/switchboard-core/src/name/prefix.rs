@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn every_spelling_of_a_prefix_is_its_servers() {
+    fn every_spelling_of_a_prefix_belongs_to_its_server() {
         for name in [
             "github_create_issue",
             "github/create_issue",
@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn prefix_belongs_to_its_server_in_any_case_of_any_script() {
+    fn prefix_belongs_to_its_server_in_any_letter_case() {
         for server in ["файлы", "ФАЙЛЫ", "νησί", "ΝΗΣΊ", "büro", "ქართული", "հայերեն", "нυкт"]
         {
             for name in [server.to_lowercase(), server.to_uppercase()] {
@@ -283,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn project_takes_no_name_from_a_server_of_the_user() {
+    fn project_server_takes_no_name_from_user_servers() {
         let [github, create] = ["github", "github_create"].map(|n| ServerName::new(n).unwrap());
         let tiers = [(&github, NameTier::User), (&create, NameTier::Project)];
         let prefixes = Prefixes::new(tiers.into_iter());
@@ -296,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn each_server_has_a_prefix_that_only_it_bears() {
+    fn each_server_has_a_unique_prefix() {
         let long = "n".repeat(200);
         let servers = ["a b", "a.b", "git", "git_hub", long.as_str()];
         for server in servers {

@@ -23,7 +23,7 @@ fn each_mode_puts_its_prefix_before_the_name() {
 }
 
 #[test]
-fn a_name_that_carries_its_prefix_gets_no_second_one() {
+fn prefixed_tool_name_gets_no_second_prefix() {
     check("demo", "demo_add", ["demo_add", "demo_add", "demo_add", "mcp__demo_demo_add"]);
     check("demo", "demolish", ["demo_demolish", "demo_demolish", "demolish", "mcp__demo_demolish"]);
 }
@@ -53,7 +53,7 @@ fn tools_that_would_share_a_name_are_both_marked() {
 }
 
 #[test]
-fn tool_with_the_prefix_of_another_server_gets_its_own() {
+fn tool_with_a_foreign_prefix_gets_its_own() {
     use ToolPrefix::{None, Server, Short};
     for (server, tool, mode, expected) in [
         ("evil", "github_create_issue", None, "evil_github_create_issue"),
@@ -81,7 +81,7 @@ fn hostile_names_are_refused() {
 }
 
 #[test]
-fn a_servers_name_looks_like_what_it_is() {
+fn server_name_may_not_have_hidden_characters() {
     let check = |name: &str, expected: Option<NameError>| {
         assert_eq!(ServerName::new(name).err(), expected, "{name:?}");
     };
@@ -139,7 +139,7 @@ proptest! {
     }
 
     #[test]
-    fn folding_twice_changes_nothing_more(name in "\\PC{1,40}") {
+    fn name_folding_is_idempotent(name in "\\PC{1,40}") {
         prop_assert_eq!(fold(&fold(&name)), fold(&name));
     }
 }

@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn sentences_are_taken_whole_while_they_fit() {
+    fn whole_sentences_are_kept_while_they_fit() {
         check("Add two numbers", "Add two numbers");
         check("Add two numbers. Fast.", "Add two numbers. Fast.");
         check(&format!("Add two numbers. {}", "And more ".repeat(20)), "Add two numbers.");
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn something_is_said_of_any_description_that_says_something() {
+    fn lead_of_a_nonempty_description_is_never_empty() {
         check("# Only a heading", "# Only a heading");
         check("- a list", "- a list");
         check("", "");

@@ -460,7 +460,7 @@ mod tests {
     use crate::reply::Description;
 
     #[test]
-    fn what_a_server_says_about_itself_is_bounded() {
+    fn server_self_description_is_bounded() {
         let server = ServerName::new("talker").unwrap();
         let flood = "so many words \u{1b}[31m".repeat(20_000);
         let line = ToolLine {

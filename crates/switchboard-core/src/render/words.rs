@@ -265,7 +265,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn counts_lists_sizes_and_durations_read_well() {
+    fn counts_lists_sizes_and_durations_are_formatted() {
         let check = |shown: String, expected: &str| assert_eq!(shown, expected);
         check(plural(0, "tool"), "0 tools");
         check(plural(1, "tool"), "1 tool");
@@ -293,7 +293,7 @@ mod tests {
 
     /// Threat T20: special characters that a server may put into a name, a description or an error.
     #[test]
-    fn smuggled_characters_are_gone_or_visible() {
+    fn dangerous_characters_are_removed_or_escaped() {
         let check = |text: &str, line: &str, block: &str| {
             assert_eq!(clean_line(text, 200), line, "line of {text:?}");
             assert_eq!(clean_block(text, 200), block, "block of {text:?}");
@@ -327,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_approves_a_text_sees_all_of_it() {
+    fn text_to_approve_shows_every_character() {
         let check = |text: &str, expected: &str| assert_eq!(visible(text), expected, "{text:?}");
         check(r#"sh -c "a\b" 'c'"#, r#"sh -c "a\b" 'c'"#);
         check("größe 漢字", "größe 漢字");
@@ -395,7 +395,7 @@ mod tests {
         }
 
         #[test]
-        fn nothing_dangerous_comes_through(text in any::<String>(), max in 0usize..300) {
+        fn cleaned_text_has_no_control_or_hidden_characters(text in any::<String>(), max in 0usize..300) {
             let line = clean_line(&text, max);
             let block = clean_block(&text, max);
             prop_assert!(line.chars().count() <= max);

@@ -128,13 +128,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_parameter_that_is_given_twice_is_refused() {
+    fn duplicate_parameter_is_refused() {
         let twice = r#"{"tool": "a", "tool": "b"}"#;
         assert!(serde_json::from_str::<Arguments>(twice).is_err());
     }
 
     #[test]
-    fn many_unknown_parameters_are_not_kept() {
+    fn excess_unknown_parameters_are_not_stored() {
         let many: Map<String, Value> =
             (0..1_000).map(|number| (format!("p{number}"), json!("x"))).collect();
         let read: Arguments = serde_json::from_str(&Value::Object(many).to_string()).unwrap();

@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn words_are_for_the_arguments_in_their_order_unless_they_name_one() {
+    fn prompt_words_fill_arguments_in_order_or_by_name() {
         let both = &["topic", "[style]"];
         check(both, "cats", r#"{"topic":"cats"}"#);
         check(both, "  cats   short ", r#"{"topic":"cats","style":"short"}"#);
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_or_too_much_is_named() {
+    fn missing_or_extra_prompt_arguments_are_named() {
         let both = &["topic", "[style]"];
         check(both, "", "the required argument `topic` is missing");
         check(both, "style=short", "the required argument `topic` is missing");

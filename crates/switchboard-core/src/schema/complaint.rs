@@ -63,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_complaint_about_arguments_is_told_from_other_errors() {
+    fn argument_errors_are_distinguished_from_other_errors() {
         let schema = json!({ "properties": { "path": {}, "maxDepth": {} } });
         let check = |error: &str, expected: bool| {
             assert_eq!(complains(&schema, error), expected, "{error}");

@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn annotated_parameters_are_mirrored_and_no_others() {
+    fn only_annotated_parameters_are_mirrored() {
         let properties = json!({
             "region": named("Region", "string"),
             "priority": named("Priority", "integer"),
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn an_annotation_that_the_specification_does_not_allow_is_an_error() {
+    fn invalid_header_annotation_is_an_error() {
         for name in ["", "My Region", "Region:Primary", "Région", "Region\t1", "a\r\nb: c"] {
             check(json!({ "a": named(name, "string") }), json!({}), Err(MirrorError::Name));
         }

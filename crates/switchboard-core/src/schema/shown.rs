@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn what_hosts_can_take_stays_to_the_byte() {
+    fn supported_schema_is_shown_unchanged() {
         let of = |property: &str| {
             format!("{{ \"type\" : \"object\", \"properties\":{{\"p\": {property} }} }}")
         };
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn a_root_that_is_no_object_takes_any_object() {
+    fn non_object_root_schema_is_shown_as_any_object() {
         for root in [
             r#"{"type":"array","items":{"type":"object"}}"#,
             r#"{"type":"string"}"#,
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn a_property_without_a_known_type_takes_anything_and_keeps_its_description() {
+    fn property_of_unknown_type_is_untyped_with_description() {
         let of = |property: &str| {
             format!(
                 r#"{{"type":"object","properties":{{"p": {property},"q":{{"type":"string"}}}}}}"#
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn schemas_without_end_are_looked_into_for_a_while() {
+    fn schema_cleanup_stops_at_a_depth_limit() {
         let deep = format!(
             "{}{{\"type\":\"odd\"}}{}",
             "{\"type\":\"array\",\"items\":".repeat(60),

@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn parameters_are_read_in_any_form() {
+    fn challenge_parameters_are_parsed_in_any_form() {
         let url = "https://a.example/.well-known/oauth-protected-resource";
         check(&[&format!("Bearer resource_metadata=\"{url}\"")], Some(url), &[], None);
         check(
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn other_schemes_do_not_count_and_do_not_disturb() {
+    fn other_authentication_schemes_are_ignored() {
         let headers = ["Basic realm=\"x\", Bearer scope=\"a\", DPoP algs=\"ES256\", scope=\"no\""];
         check(&headers, None, &["a"], None);
         check(&["Negotiate YWJj/d+==, Bearer scope=a"], None, &["a"], None);
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn the_challenge_that_says_where_to_look_is_taken() {
+    fn challenge_with_resource_metadata_takes_precedence() {
         let headers =
             ["Bearer scope=\"first\"", "Bearer resource_metadata=\"u\", scope=\"second\""];
         check(&headers, Some("u"), &["second"], None);
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn words_inside_of_a_text_are_no_parameters() {
+    fn quoted_text_contains_no_parameters() {
         let headers =
             ["Bearer error_description=\"scope=admin resource_metadata=https://evil\", scope=a"];
         check(&headers, None, &["a"], None);
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn what_makes_no_sense_ends_its_header() {
+    fn malformed_challenge_ends_its_header_only() {
         check(&["Bearer scope=\"a\", error=\"unfinished"], None, &["a"], None);
         check(&["=x, Bearer scope=a"], None, &[], None);
         check(&["scope=a"], None, &[], None);
@@ -195,7 +195,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn nothing_panics_and_what_is_quoted_comes_back(text in "\\PC{0,200}", value in "[ -~]{0,60}") {
+        fn arbitrary_challenge_never_panics_and_quoting_round_trips(text in "\\PC{0,200}", value in "[ -~]{0,60}") {
             bearer([text.as_str()]);
             let quoted = value.replace('\\', "\\\\").replace('"', "\\\"");
             let header = format!("Basic a=b, Bearer x=\"{quoted}\", error=\"{quoted}\", scope=s");

@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_is_listened_on_pasted_from_or_refused() {
+    fn redirect_uri_is_listened_on_pasted_or_refused() {
         let check = |text: &str, expected: &str| assert_eq!(outcome(text), expected, "{text}");
         check("http://127.0.0.1:{port}/callback", "any /callback http://127.0.0.1:4000/callback");
         check("http://localhost:3118/cb/x", "3118 /cb/x http://localhost:4000/cb/x");
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn any_port_will_do_unless_one_is_configured() {
+    fn redirect_uses_any_port_unless_configured() {
         let redirect = Redirect::default();
         assert_eq!((redirect.port(), redirect.path()), (None, "/callback"));
         assert_eq!(redirect.uri(4000), "http://127.0.0.1:4000/callback");
@@ -187,7 +187,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_address_panics_and_what_is_listened_on_is_on_this_machine(
+        fn listening_redirect_uri_is_always_loopback(
             text in prop_oneof![any::<String>(), "http://(127.0.0.1|localhost):[0-9{port}]{1,6}\\PC*"],
         ) {
             if let Ok(Return::Here(redirect)) = Return::of(&text) {

@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn the_nearest_wish_counts() {
+    fn most_specific_scope_source_takes_precedence() {
         check(["", "", "", "", ""], "");
         check(["", "", "a b", "", ""], "a b");
         check(["", "c", "a b", "", ""], "c");
@@ -87,13 +87,13 @@ mod tests {
     }
 
     #[test]
-    fn what_is_held_is_not_given_up_for_more() {
+    fn granted_scopes_are_kept_in_a_step_up() {
         check(["", "write", "a", "read", ""], "read write");
         check(["", "read", "", "read write", ""], "read write");
     }
 
     #[test]
-    fn staying_signed_in_is_asked_for_where_the_authority_knows_it() {
+    fn offline_access_is_requested_if_supported() {
         check(["", "read", "", "", "openid offline_access"], "read offline_access");
         check(["", "", "", "", "openid offline_access"], "");
         check(["", "read", "", "", "openid"], "read");
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn what_can_be_no_scope_is_left_out_and_there_is_an_end() {
+    fn invalid_scopes_are_dropped_and_their_count_bounded() {
         assert_eq!(read("a \"b\" c\\d e\u{e9} a\tb"), ["a", "b"].map(str::to_owned));
         let many: Vec<String> = (0..1000).map(|number| number.to_string()).collect();
         assert_eq!(read(&many.join(" ")).len(), MOST);

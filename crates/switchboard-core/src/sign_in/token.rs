@@ -84,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_authorities_write_is_understood() {
+    fn token_lifetime_formats_are_understood() {
         let seconds =
             |value: Value| Lifetime::read(Some(&value)).duration().map(|life| life.as_secs());
         assert_eq!(seconds(json!(3600)), Some(3600));
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_is_renewed_before_its_end() {
+    fn token_is_refreshed_before_expiry() {
         let check = |lifetime: u64, age: u64, expected: Condition| {
             let lifetime = Lifetime::For(Duration::from_secs(lifetime));
             let found = condition(lifetime, Some(Duration::from_secs(age)));
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_knows_is_left_to_the_server() {
+    fn token_of_unknown_lifetime_is_used() {
         assert_eq!(condition(Lifetime::Unknown, Some(LONGEST)), Condition::Fresh);
         assert_eq!(condition(Lifetime::For(Duration::ZERO), None), Condition::Fresh);
     }

@@ -37,30 +37,30 @@ const DELETE: &str = "demo_delete_everything";
 const ASKED: &str = "demo_delete_everything {}";
 
 #[tokio::test(start_paused = true)]
-async fn a_destructive_tool_asks_and_others_do_not() {
+async fn destructive_tool_requires_approval_by_default() {
     check("", &[Answer::Once], &[("demo_count", Ok(())), (DELETE, Ok(()))], &[ASKED]).await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn once_means_once() {
+async fn approval_once_covers_a_single_call() {
     let calls = [(DELETE, Ok(())), (DELETE, Err(Code::ApprovalDenied))];
     check("", &[Answer::Once, Answer::No], &calls, &[ASKED, ASKED]).await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_yes_for_the_session_is_not_asked_again_for_that_tool() {
+async fn session_approval_of_a_tool_covers_only_that_tool() {
     let calls = [(DELETE, Ok(())), (DELETE, Ok(())), ("demo_count", Err(Code::ApprovalRequired))];
     check(r#""approve": "all""#, &[Answer::Tool], &calls, &[ASKED, "demo_count {}"]).await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_yes_for_the_server_covers_its_tools() {
+async fn approval_of_a_server_covers_its_tools() {
     let calls = [(DELETE, Ok(())), ("demo_count", Ok(()))];
     check(r#""approve": "all""#, &[Answer::Server], &calls, &[ASKED]).await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_asks_is_a_setting() {
+async fn approve_settings_decide_which_calls_ask() {
     let unasked = [(DELETE, Ok(())), ("demo_count", Ok(()))];
     check(r#""approve": "none""#, &[], &unasked, &[]).await;
     let writes = [
@@ -86,7 +86,7 @@ async fn what_asks_is_a_setting() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_allowed_runs_unasked_and_what_is_denied_runs_for_nobody() {
+async fn allow_skips_the_question_and_deny_overrides_approval() {
     let calls = [(DELETE, Ok(())), ("demo_count", Err(Code::ApprovalRequired))];
     let allow = r#""approve": "all", "allow": ["demo/delete_*"]"#;
     check(allow, &[], &calls, &["demo_count {}"]).await;
@@ -131,7 +131,7 @@ async fn use_all(settings: &str, expected: Result<(), Code>) -> usize {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_same_gate_stands_before_tools_resources_and_prompts() {
+async fn one_gate_covers_tools_resources_and_prompts() {
     assert_eq!(use_all("", Ok(())).await, uses().len());
     assert_eq!(use_all(r#""deny": ["demo/*"]"#, Err(Code::ApprovalDenied)).await, 0);
     assert_eq!(use_all(r#""approve": "all""#, Err(Code::ApprovalRequired)).await, 0);
@@ -148,7 +148,7 @@ fn denied() -> Installed {
 }
 
 #[tokio::test]
-async fn what_is_denied_is_denied_on_every_face_and_a_yes_beforehand_changes_nothing() {
+async fn denied_calls_are_refused_on_every_face_despite_yes() {
     let installed = denied();
     assert_eq!(installed.run(["connect", "demo"]).await.code, Some(0));
     for line in [
@@ -187,7 +187,7 @@ async fn what_is_denied_is_denied_on_every_face_and_a_yes_beforehand_changes_not
 }
 
 #[tokio::test(start_paused = true)]
-async fn where_nobody_can_be_asked_the_call_is_refused_with_the_remedy() {
+async fn headless_call_is_refused_with_the_remedy() {
     let world = World::of("demo", "everything").start();
     let session = world.gateway.session(Headless);
     let failure = session.handle(Request::Call(call(DELETE, json!({})))).await.unwrap_err();
@@ -197,7 +197,7 @@ async fn where_nobody_can_be_asked_the_call_is_refused_with_the_remedy() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_yes_of_one_session_is_none_of_another() {
+async fn session_approval_does_not_reach_another_session() {
     let world = World::of("demo", "everything").answers([Answer::Server]).start();
     world.call(DELETE, json!({})).await.unwrap();
     let other = world.gateway.session(Headless);
@@ -206,7 +206,7 @@ async fn a_yes_of_one_session_is_none_of_another() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn wrong_arguments_are_refused_before_anyone_is_asked() {
+async fn invalid_arguments_are_refused_before_the_approval_question() {
     let script = r#"
         [[tools]]
         name = "drop"
@@ -222,7 +222,7 @@ async fn wrong_arguments_are_refused_before_anyone_is_asked() {
 }
 
 #[tokio::test]
-async fn a_person_at_the_terminal_sees_the_call_and_only_a_clear_yes_makes_it() {
+async fn terminal_approval_shows_the_call_and_takes_only_yes() {
     let config = r#"{ "mcpServers": {
         "demo": { "command": "fixture-server", "args": ["everything"] } } }"#;
     let installed = Installed::with(PROGRAMS, config);
@@ -253,7 +253,7 @@ async fn a_person_at_the_terminal_sees_the_call_and_only_a_clear_yes_makes_it() 
 
 /// The malformed part of the file may contain the deny rule.
 #[tokio::test]
-async fn nothing_is_called_while_it_cannot_be_read_what_is_denied() {
+async fn unparsable_deny_rules_stop_every_call() {
     let installed = Installed::bare(PROGRAMS);
     let script = installed.write("tools.toml", "[[tools]]\nname = 'echo'\n");
     let shared = json!({ "mcpServers": { "files": {

@@ -140,7 +140,7 @@ fn error(response: &Response) -> (u16, String) {
 
 #[tokio::test]
 #[expect(clippy::disallowed_methods, reason = "a program of the kit, started as a user would")]
-async fn the_program_says_where_it_is_obeys_and_ends_with_its_input() {
+async fn authority_prints_its_url_obeys_and_exits_at_eof() {
     let mut program = Command::new(env!("CARGO_BIN_EXE_authority"))
         .args(["refresh=rotate", "tenant=/acme", r#"resource={"fields":{"resource":"x"}}"#])
         .stdin(Stdio::piped())
@@ -170,7 +170,7 @@ async fn the_program_says_where_it_is_obeys_and_ends_with_its_input() {
 }
 
 #[tokio::test]
-async fn the_ledger_can_be_awaited_and_holds_no_secret() {
+async fn ledger_can_be_awaited_and_contains_no_secret() {
     let canary = "CANARY-";
     let raw = Raw::with(Setup { canary: canary.into(), ..Setup::default() }).await;
     let ledger = raw.authority.ledger();
@@ -198,7 +198,7 @@ async fn the_ledger_can_be_awaited_and_holds_no_secret() {
 }
 
 #[tokio::test]
-async fn a_visit_ends_at_the_loopback_redirect() {
+async fn visit_ends_at_the_loopback_redirect() {
     let raw = Raw::with(Setup::default()).await;
     // Any listening server can be the callback.
     let callback = Authority::start(Setup::default()).await;

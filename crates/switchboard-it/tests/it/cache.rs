@@ -37,7 +37,7 @@ fn cache_files(home: &Home) -> Vec<PathBuf> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_second_start_lists_searches_and_describes_without_a_connection() {
+async fn second_start_answers_from_the_cache_without_a_connection() {
     let home = listed(&config("")).await;
     let world = World::with(&config("")).home(home).start();
     assert!(world.ask(r#"{ "search": "add numbers" }"#).await.starts_with("demo_add("));
@@ -50,7 +50,7 @@ async fn a_second_start_lists_searches_and_describes_without_a_connection() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_damaged_cache_is_a_miss_and_is_written_anew() {
+async fn damaged_cache_is_a_miss_and_is_rewritten() {
     let home = listed(&config("")).await;
     for damage in [&b""[..], b"{}", &[0xff; 100]] {
         for file in cache_files(&home) {
@@ -75,7 +75,7 @@ fn listed_file(home: &Home) -> PathBuf {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_decides_the_listing_decides_the_cache() {
+async fn listing_cache_depends_on_env_and_cwd() {
     let first = config(r#", "env": { "TOKEN": "one" }"#);
     for (fields, expected) in [
         (r#", "env": { "TOKEN": "two" }"#, MISSED),
@@ -88,7 +88,7 @@ async fn what_decides_the_listing_decides_the_cache() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_cache_is_private() {
+async fn cached_listing_is_private_to_the_user() {
     use std::os::unix::fs::PermissionsExt;
     let home = listed(&config("")).await;
     let mode = fs::metadata(listed_file(&home)).unwrap().permissions().mode();
@@ -96,7 +96,7 @@ async fn the_cache_is_private() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_list_that_changed_is_kept_for_the_next_start() {
+async fn changed_tool_list_is_cached_for_the_next_start() {
     let world = World::with(&config("")).start();
     world.ask(r#"{ "connect": "demo" }"#).await;
     let mut catalog = world.gateway.watch();

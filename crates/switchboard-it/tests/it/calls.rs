@@ -22,7 +22,7 @@ async fn check(world: &World, request: Value, expected: &str) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_name_is_found_in_every_spelling() {
+async fn tool_name_is_found_in_every_spelling() {
     let world = everything();
     world.ask(r#"{ "connect": "demo" }"#).await;
     for name in ["demo_echo", "echo", "Demo_Echo", "demo-echo", "ECHO", "mcp__demo_echo"] {
@@ -37,7 +37,7 @@ async fn a_name_is_found_in_every_spelling() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_name_that_two_servers_have_is_settled_by_prefix_or_server() {
+async fn ambiguous_tool_name_is_resolved_by_prefix_or_server() {
     let world = World::with(
         r#"{ "mcpServers": {
             "left": { "command": "fixture-server", "args": ["everything"] },
@@ -61,7 +61,7 @@ async fn a_name_that_two_servers_have_is_settled_by_prefix_or_server() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_miss_offers_the_nearest_names() {
+async fn unknown_tool_error_suggests_the_nearest_names() {
     let world = everything();
     world.ask(r#"{ "connect": "demo" }"#).await;
     let missed = world.ask(r#"{ "tool": "demo_ad" }"#).await;
@@ -72,7 +72,7 @@ async fn a_miss_offers_the_nearest_names() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_that_was_never_listed_is_connected_by_its_prefix_alone() {
+async fn prefix_connects_a_server_that_was_never_listed() {
     let world = everything();
     let missed = world.ask(r#"{ "tool": "echo" }"#).await;
     assert!(missed.contains("1 server not listed yet: demo"), "{missed}");
@@ -83,7 +83,7 @@ async fn a_server_that_was_never_listed_is_connected_by_its_prefix_alone() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn arguments_are_read_and_repaired_where_they_can_mean_one_thing_only() {
+async fn unambiguous_arguments_are_repaired_before_the_call() {
     let world = everything();
     for args in [
         json!({ "a": 2, "b": 40 }),
@@ -98,7 +98,7 @@ async fn arguments_are_read_and_repaired_where_they_can_mean_one_thing_only() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn wrong_arguments_come_back_with_what_is_expected_and_never_reach_the_server() {
+async fn invalid_arguments_return_expected_parameters_without_a_call() {
     let world = everything();
     let refused = world.ask(r#"{ "tool": "demo_add", "args": { "a": "two" } }"#).await;
     insta::assert_snapshot!(refused, @r"
@@ -111,13 +111,13 @@ async fn wrong_arguments_come_back_with_what_is_expected_and_never_reach_the_ser
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_error_of_the_tool_is_an_answer() {
+async fn tool_error_is_returned_as_the_result() {
     let world = everything();
     check(&world, json!({ "tool": "demo_fail" }), "the disk is full").await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_error_of_the_protocol_is_a_failure_with_the_servers_words() {
+async fn protocol_error_is_a_failure_with_the_server_message() {
     let world = everything();
     let failure = world.call("demo_protocol-error", json!({})).await.unwrap_err();
     assert_eq!(failure.code, Code::ServerError);
@@ -125,7 +125,7 @@ async fn an_error_of_the_protocol_is_a_failure_with_the_servers_words() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_call_that_takes_too_long_fails_and_is_cancelled_on_the_server() {
+async fn timed_out_call_is_cancelled_on_the_server() {
     let world = everything();
     let began = Instant::now();
     let failure = world.call("demo_wait", json!({})).await.unwrap_err();
@@ -139,7 +139,7 @@ async fn a_call_that_takes_too_long_fails_and_is_cancelled_on_the_server() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn progress_keeps_a_long_call_alive_whether_anybody_looks_or_not() {
+async fn progress_extends_the_call_timeout() {
     let world = everything();
     check(&world, json!({ "tool": "demo_slow", "args": { "ms": 5000 } }), "took 5000 ms").await;
     let (steps, mut seen) = tokio::sync::mpsc::channel(16);
@@ -154,7 +154,7 @@ async fn progress_keeps_a_long_call_alive_whether_anybody_looks_or_not() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn dropping_a_call_cancels_it_on_the_server() {
+async fn dropped_call_is_cancelled_on_the_server() {
     let world = everything();
     let request = Request::Call(call("demo_wait", json!({})));
     tokio::select! {
@@ -167,7 +167,7 @@ async fn dropping_a_call_cancels_it_on_the_server() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_crash_during_a_call_says_whether_it_may_be_made_again() {
+async fn crash_during_a_call_reports_whether_retry_is_safe() {
     let script = "
         [[tools]]
         name = 'write'
@@ -193,7 +193,7 @@ async fn a_crash_during_a_call_says_whether_it_may_be_made_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_call_that_changes_nothing_is_made_once_more_when_its_server_went_away() {
+async fn only_read_only_call_is_retried_after_connection_loss() {
     let with = |behaviour: &str| {
         format!(
             "[[tools]]
@@ -220,7 +220,7 @@ async fn a_call_that_changes_nothing_is_made_once_more_when_its_server_went_away
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_a_server_sends_besides_answers_disturbs_no_call() {
+async fn stray_server_messages_disturb_no_call() {
     for faults in [
         "duplicate_answers = true",
         "wrong_ids = 'other'",
@@ -248,7 +248,7 @@ async fn what_a_server_sends_besides_answers_disturbs_no_call() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn calls_run_side_by_side_on_one_connection() {
+async fn calls_run_concurrently_on_one_connection() {
     let world = everything();
     let calls = async {
         tokio::join!(world.call("demo_wait", json!({})), world.call("demo_wait", json!({})))
@@ -265,7 +265,7 @@ async fn calls_run_side_by_side_on_one_connection() {
 
 /// Small allocations are much cheaper than large ones, and every call allocates a future.
 #[tokio::test]
-async fn a_call_is_a_small_future() {
+async fn call_future_stays_below_two_kilobytes() {
     let world = everything();
     let call = world.session.handle(Request::Call(call("demo_echo", json!({ "text": "hi" }))));
     let size = size_of_val(&call);

@@ -87,7 +87,7 @@ fn expected(bits: u8) -> Vec<&'static str> {
 
 /// 100 random sequences of clients, on one gateway or on successive ones.
 #[tokio::test(start_paused = true)]
-async fn client_can_call_what_it_is_listed_whoever_came_before() {
+async fn listed_tools_stay_callable_after_clients_with_other_capabilities() {
     for seed in 0..100 {
         let mut random = fastrand::Rng::with_seed(seed);
         let home = Home::new();
@@ -110,7 +110,7 @@ async fn client_can_call_what_it_is_listed_whoever_came_before() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn listing_of_one_capability_set_is_not_shown_to_another() {
+async fn listing_of_one_capability_set_is_hidden_from_another() {
     let home = Home::new();
     for (bits, known) in [(1, false), (0, false), (1, true), (0, true), (7, false)] {
         let world = kit(&home).start();
@@ -125,7 +125,7 @@ async fn listing_of_one_capability_set_is_not_shown_to_another() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn no_server_starts_before_the_first_client_is_known() {
+async fn eager_server_waits_for_the_first_client() {
     let config = r#"{ "mcpServers": { "kit": { "command": "fixture-server", "args": ["kit"],
         "lifecycle": "eager" } } }"#;
     let world = World::with(config).script("kit", KIT).for_clients().start();

@@ -32,7 +32,7 @@ async fn listed(client: &mut Client) -> String {
 }
 
 #[tokio::test]
-async fn the_card_is_the_same_to_the_byte_whatever_becomes_of_the_servers() {
+async fn tool_card_never_changes_with_the_servers() {
     let installed = Installed::bare(PROGRAMS);
     let script = installed.write("tools.toml", TOOLS);
     let save = |servers: &[&str], more: Value| {

@@ -38,7 +38,7 @@ fn call_of(id: usize, size: usize) -> String {
 }
 
 #[tokio::test]
-async fn a_client_that_reads_late_gets_every_answer_and_costs_little_memory() {
+async fn slow_reader_gets_every_answer_within_bounded_memory() {
     const CALLS: usize = 400;
     let installed = Installed::with_fixture(PROGRAMS, "demo", SCRIPT);
     let (mut child, mut stdin) = unheard(&installed).await;
@@ -68,7 +68,7 @@ async fn a_client_that_reads_late_gets_every_answer_and_costs_little_memory() {
 }
 
 #[tokio::test]
-async fn a_client_that_goes_in_the_middle_of_a_line_leaves_nothing() {
+async fn client_that_disconnects_inside_a_line_leaves_no_process() {
     let installed = Installed::with_fixture(PROGRAMS, "demo", SCRIPT);
     let mut client = installed.connect(json!({})).await;
     client.mcp(json!({ "tool": "demo_echo", "args": { "text": "up" } })).await;
@@ -82,7 +82,7 @@ async fn a_client_that_goes_in_the_middle_of_a_line_leaves_nothing() {
 }
 
 #[tokio::test]
-async fn a_client_that_sends_nothing_but_nonsense_is_told_so_each_time() {
+async fn every_malformed_line_gets_a_parse_error() {
     const LINES: usize = 2_000;
     let installed = Installed::with_fixture(PROGRAMS, "demo", SCRIPT);
     let mut client = installed.connect(json!({})).await;
@@ -96,7 +96,7 @@ async fn a_client_that_sends_nothing_but_nonsense_is_told_so_each_time() {
 }
 
 #[tokio::test]
-async fn a_client_that_closes_everything_in_a_call_ends_the_gateway_and_its_servers() {
+async fn closing_all_pipes_during_a_call_ends_all_processes() {
     let installed = Installed::with_fixture(PROGRAMS, "demo", SCRIPT);
     let (mut child, mut stdin) = unheard(&installed).await;
     stdin.write_all(call_of(1, 10).as_bytes()).await.unwrap();
@@ -109,7 +109,7 @@ async fn a_client_that_closes_everything_in_a_call_ends_the_gateway_and_its_serv
 }
 
 #[tokio::test]
-async fn a_client_that_never_reads_cannot_keep_a_gateway_that_is_told_to_go() {
+async fn sigterm_ends_a_gateway_whose_client_never_reads() {
     let installed = Installed::with_fixture(PROGRAMS, "demo", SCRIPT);
     let (mut child, mut stdin) = unheard(&installed).await;
     // More than the pipe holds.
@@ -126,7 +126,7 @@ async fn a_client_that_never_reads_cannot_keep_a_gateway_that_is_told_to_go() {
 }
 
 #[tokio::test]
-async fn a_client_that_hangs_up_in_a_stream_disturbs_nobody_and_can_come_again() {
+async fn client_that_drops_a_stream_can_reconnect() {
     let served = Served::everything().await;
     let mut client = served.connect().await;
     let mut other = served.connect().await;

@@ -55,7 +55,7 @@ fn split(line: &str) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn a_search_that_finds_nothing_good_or_no_more_says_so() {
+async fn empty_or_weak_search_result_says_so() {
     let installed = fresh();
     let told = async |line: &str| installed.run(line.split(' ')).await.stderr;
     assert_eq!(told("search zeppelin").await, "no tool matches `zeppelin`\n");
@@ -65,7 +65,7 @@ async fn a_search_that_finds_nothing_good_or_no_more_says_so() {
 }
 
 #[tokio::test]
-async fn on_a_fresh_machine_the_demo_server_can_be_tried() {
+async fn demo_server_works_without_any_configuration() {
     let installed = fresh();
     insta::assert_snapshot!(transcript(&installed, "search add").await, @r#"
     exit 0
@@ -106,7 +106,7 @@ async fn on_a_fresh_machine_the_demo_server_can_be_tried() {
 }
 
 #[tokio::test]
-async fn what_was_typed_wrong_is_pointed_at() {
+async fn mistyped_commands_get_a_pointed_error() {
     let installed = fresh();
     insta::assert_snapshot!(transcript(&installed, "call demo_ad a=2 b=40").await, @r#"
     exit 2
@@ -172,7 +172,7 @@ async fn what_was_typed_wrong_is_pointed_at() {
 }
 
 #[tokio::test]
-async fn arguments_come_from_a_file_or_from_standard_input_too() {
+async fn call_args_option_reads_a_file_or_standard_input() {
     let installed = fresh();
     installed.write("args.json", r#"{ "a": 2, "b": 40 }"#);
     insta::assert_snapshot!(transcript(&installed, "call demo_add --args @args.json b=41").await, @r#"
@@ -191,7 +191,7 @@ async fn arguments_come_from_a_file_or_from_standard_input_too() {
 }
 
 #[tokio::test]
-async fn comments_and_trailing_commas_are_fine() {
+async fn configuration_may_have_comments_and_trailing_commas() {
     let installed = configured();
     insta::assert_snapshot!(transcript(&installed, "config check").await, @r#"
     exit 0
@@ -208,7 +208,7 @@ async fn comments_and_trailing_commas_are_fine() {
 }
 
 #[tokio::test]
-async fn a_file_that_does_not_read_is_named_with_its_place_and_the_rest_goes_on() {
+async fn parse_error_names_file_and_position() {
     let installed = Installed::with(PROGRAMS, "{\n  \"mcpServers\": {\n    \"demo\": ]\n  }\n}\n");
     insta::assert_snapshot!(transcript(&installed, "config check").await, @r#"
     exit 2
@@ -259,7 +259,7 @@ async fn a_file_that_does_not_read_is_named_with_its_place_and_the_rest_goes_on(
 }
 
 #[tokio::test]
-async fn a_configuration_that_was_named_must_be_there() {
+async fn file_named_by_config_option_must_exist() {
     let installed = fresh();
     insta::assert_snapshot!(transcript(&installed, "--config nowhere.json status").await, @r#"
     exit 2
@@ -279,7 +279,7 @@ async fn a_configuration_that_was_named_must_be_there() {
 }
 
 #[tokio::test]
-async fn a_server_of_the_project_is_not_started_before_it_is_trusted() {
+async fn pending_project_server_is_not_started() {
     let installed = configured();
     let log = installed.spawn_log();
     installed.write(
@@ -345,7 +345,7 @@ async fn a_server_of_the_project_is_not_started_before_it_is_trusted() {
 }
 
 #[tokio::test]
-async fn nobody_at_the_terminal_means_no() {
+async fn call_without_a_terminal_is_denied_unless_yes() {
     let installed = configured();
     insta::assert_snapshot!(transcript(&installed, "call all_delete_everything text=x").await, @r#"
     exit 4
@@ -366,7 +366,7 @@ async fn nobody_at_the_terminal_means_no() {
 }
 
 #[tokio::test]
-async fn an_error_of_the_tool_and_one_of_the_server_are_told_apart() {
+async fn tool_error_and_server_error_differ_in_exit_code() {
     let installed = configured();
     insta::assert_snapshot!(transcript(&installed, "call all_fail").await, @r#"
     exit 1
@@ -415,7 +415,7 @@ async fn an_error_of_the_tool_and_one_of_the_server_are_told_apart() {
 }
 
 #[tokio::test]
-async fn a_named_file_that_does_not_read_stops_the_command() {
+async fn malformed_file_of_the_config_option_stops_the_command() {
     let installed = Installed::bare(PROGRAMS);
     let broken = installed.write("broken.json", "{ \"mcpServers\": { \"a\" } }");
     let broken = broken.to_string_lossy().into_owned();

@@ -51,7 +51,7 @@ fn lines(installed: &Installed, file: &str) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn confined_server_cannot_signal_the_processes_that_end_it() {
+async fn confined_server_can_signal_only_its_children() {
     if !switchboard::reaper::can_confine() {
         return;
     }
@@ -65,7 +65,7 @@ async fn confined_server_cannot_signal_the_processes_that_end_it() {
 
 /// Without `CAP_SYS_ADMIN`, confinement sets `no_new_privs`, which disables setuid programs.
 #[tokio::test]
-async fn confinement_without_privileges_gives_up_setuid_programs() {
+async fn unprivileged_confinement_disables_setuid_programs() {
     if !switchboard::reaper::can_confine() {
         return;
     }
@@ -112,7 +112,7 @@ async fn stopped_keeper_and_reaper_still_end_their_server() {
 }
 
 #[tokio::test]
-async fn stopped_keeper_obeys_a_gateway_that_goes_on() {
+async fn stopped_keeper_still_ends_its_server_on_request() {
     let grove = Grove::new(PROGRAMS, 2, Helper::Daemon, Temper::Stubborn);
     let mut client = grove.reach(Moment::TreeUp).await;
     let first = grove.having(Role::Server);
@@ -145,7 +145,7 @@ exec fixture-server everything
 ";
 
 #[tokio::test]
-async fn confined_server_cannot_change_limits_of_others_or_its_mark() {
+async fn confined_server_cannot_change_limits_or_its_mark() {
     if !switchboard::reaper::can_confine() {
         return;
     }
@@ -214,7 +214,7 @@ async fn next_command_finds_every_helper_of_a_killed_gateway() {
 }
 
 #[tokio::test]
-async fn next_start_finds_helpers_of_a_server_that_removed_its_record() {
+async fn next_start_finds_helpers_without_a_record() {
     check_helpers(&["connect", "tree-0"], |records| fs::remove_dir_all(records).unwrap()).await;
 }
 

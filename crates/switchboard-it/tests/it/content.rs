@@ -20,7 +20,7 @@ pub(crate) fn mode(path: &Path) -> u32 {
 }
 
 #[tokio::test(start_paused = true)]
-async fn every_kind_of_content_has_its_text() {
+async fn every_content_kind_is_rendered_as_text() {
     let world = World::of("demo", "everything").start();
     let mut seen = String::new();
     for tool in [
@@ -42,7 +42,7 @@ async fn every_kind_of_content_has_its_text() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_blob_goes_to_a_private_file() {
+async fn blob_is_stored_in_a_private_file() {
     let world = World::of("demo", "everything").start();
     let answer = world.call("demo_read_logo", json!({})).await.unwrap();
     let files = stored(&world);
@@ -53,7 +53,7 @@ async fn a_blob_goes_to_a_private_file() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_large_result_is_capped_and_the_rest_is_read_by_its_id() {
+async fn large_result_is_capped_and_paged_by_id() {
     let world = World::of("demo", "everything").start();
     let shown = world.call("demo_big", json!({ "bytes": 200_000 })).await.unwrap();
     assert!(shown.len() <= 51 * 1024, "{} bytes", shown.len());
@@ -83,7 +83,7 @@ line 3002 of a long answer
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_stored_result_belongs_to_its_session_and_goes_with_it() {
+async fn stored_result_belongs_to_its_session_only() {
     let world = World::of("demo", "everything").start();
     let shown = world.call("demo_big", json!({ "bytes": 200_000 })).await.unwrap();
     let id = stored_id(&shown).unwrap().to_owned();
@@ -99,7 +99,7 @@ async fn a_stored_result_belongs_to_its_session_and_goes_with_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_cap_is_a_setting() {
+async fn output_cap_is_configurable() {
     let world = World::with(
         r#"{ "settings": { "outputGuard": { "maxLines": 10 } }, "mcpServers": {
             "demo": { "command": "fixture-server", "args": ["everything"] } } }"#,
@@ -117,7 +117,7 @@ async fn the_cap_is_a_setting() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_answer_over_the_frame_limit_names_the_limit_and_the_connection_lives_on() {
+async fn oversized_answer_names_the_limit_and_keeps_the_connection() {
     let world = World::with(
         r#"{ "settings": { "maxFrameBytes": 100000 }, "mcpServers": {
             "demo": { "command": "fixture-server", "args": ["big"] } } }"#,

@@ -25,7 +25,7 @@ fn inputs(target: Target) -> Vec<Vec<u8>> {
 }
 
 #[test]
-fn every_property_has_a_fuzz_target_and_a_corpus() {
+fn every_property_has_a_fuzz_target_and_corpus() {
     let names: BTreeSet<String> = TARGETS.iter().map(|target| target.name.to_owned()).collect();
     assert_eq!(stems(&fuzz().join("fuzz_targets")), names);
     assert_eq!(stems(&fuzz().join("corpus")), names);
@@ -34,7 +34,7 @@ fn every_property_has_a_fuzz_target_and_a_corpus() {
 }
 
 #[test]
-fn the_properties_hold_for_the_corpus() {
+fn properties_hold_for_the_corpus() {
     for target in TARGETS {
         let inputs = inputs(*target);
         assert!(inputs.len() >= 2, "{}", target.name);
@@ -43,7 +43,7 @@ fn the_properties_hold_for_the_corpus() {
 }
 
 #[test]
-fn the_properties_hold_for_what_the_corpus_becomes_at_random() {
+fn properties_hold_for_random_corpus_mutations() {
     const CHANGED: usize = 2_000;
     for target in TARGETS {
         let inputs = inputs(*target);

@@ -78,7 +78,7 @@ fn entries(url: &str) -> Vec<Value> {
 }
 
 #[tokio::test]
-async fn lists_of_one_credential_are_not_shown_to_another() {
+async fn cached_listing_is_separate_for_each_credential() {
     for script in [served("json", "everything"), modern()] {
         let fixture = HttpFixture::start(&script).await;
         for entry in entries(&fixture.url()) {
@@ -96,7 +96,7 @@ async fn lists_of_one_credential_are_not_shown_to_another() {
 }
 
 #[tokio::test]
-async fn token_in_the_file_is_a_credential_like_one_in_a_variable() {
+async fn literal_bearer_token_keys_the_cached_listing() {
     let fixture = HttpFixture::start(&served("json", "everything")).await;
     let home = Home::new();
     let of = |token: &str| json!({ "url": fixture.url(), "bearerToken": token });
@@ -106,7 +106,7 @@ async fn token_in_the_file_is_a_credential_like_one_in_a_variable() {
 }
 
 #[tokio::test]
-async fn token_of_the_store_that_was_replaced_takes_its_lists_along() {
+async fn replaced_stored_token_invalidates_cached_listings() {
     let fixture = HttpFixture::start(&served("json", "everything")).await;
     let home = Home::new();
     let entry = json!({ "url": fixture.url(), "bearerTokenStore": true });
@@ -129,7 +129,7 @@ async fn token_of_the_store_that_was_replaced_takes_its_lists_along() {
 }
 
 #[tokio::test]
-async fn connection_and_lists_follow_a_token_that_changed() {
+async fn changed_token_renews_connection_and_listing() {
     let fixture = HttpFixture::start(&served("events", "everything")).await;
     let home = Home::new();
     let entry = json!({ "url": fixture.url(), "bearerTokenStore": true });
@@ -149,7 +149,7 @@ async fn connection_and_lists_follow_a_token_that_changed() {
 }
 
 #[tokio::test]
-async fn private_lists_of_a_token_that_a_program_gives_are_not_cached() {
+async fn private_listings_behind_a_token_program_are_not_cached() {
     for (script, expected) in [(modern(), MISSED), (served("json", "everything"), CACHED)] {
         let fixture = HttpFixture::start(&script).await;
         let home = Home::new();
@@ -164,7 +164,7 @@ async fn private_lists_of_a_token_that_a_program_gives_are_not_cached() {
 }
 
 #[tokio::test]
-async fn lists_are_asked_for_anew_when_a_program_gives_another_token() {
+async fn new_token_of_a_program_triggers_relisting() {
     for script in [modern(), served("json", "everything")] {
         let fixture = HttpFixture::start(&script).await;
         let home = Home::new();
@@ -199,7 +199,7 @@ async fn lists_are_asked_for_anew_when_a_program_gives_another_token() {
 }
 
 #[tokio::test]
-async fn neither_the_cache_nor_its_names_tell_the_token() {
+async fn cache_files_and_names_do_not_reveal_the_token() {
     let fixture = HttpFixture::start(&served("json", "everything")).await;
     let entry = json!({ "url": fixture.url(), "bearerToken": "canary-4711" });
     let names = |home: &Home| -> Vec<String> {
@@ -224,7 +224,7 @@ async fn neither_the_cache_nor_its_names_tell_the_token() {
 }
 
 #[tokio::test]
-async fn cached_lists_that_nothing_wrote_for_a_month_go() {
+async fn cached_listings_expire_after_a_month() {
     let fixture = HttpFixture::start(&served("json", "everything")).await;
     let home = Home::new();
     let entry = json!({ "url": fixture.url(), "bearerTokenEnv": "T" });
@@ -248,7 +248,7 @@ fn age(path: &Path, days: u64) {
 }
 
 #[tokio::test]
-async fn two_accounts_at_one_address_have_a_token_each() {
+async fn accounts_of_one_endpoint_have_separate_tokens() {
     let fixture = HttpFixture::start(&served("json", "everything")).await;
     let home = Home::new();
     let entry = |account: Value| {

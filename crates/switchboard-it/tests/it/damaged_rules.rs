@@ -109,7 +109,7 @@ impl Machine {
 }
 
 #[tokio::test(start_paused = true)]
-async fn undamaged_rules_refuse_and_let_run() {
+async fn intact_rules_deny_and_allow_calls() {
     let machine = Machine::new();
     machine.check("as it is").await;
     assert_eq!(machine.runs(&["kit_free"]).await, ["kit_free", "kit_free"]);
@@ -118,7 +118,7 @@ async fn undamaged_rules_refuse_and_let_run() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn file_that_is_cut_at_any_byte_loses_no_rule() {
+async fn file_truncated_at_any_byte_loses_no_rule() {
     let machine = Machine::new();
     let whole = rules().to_string();
     for end in 0..whole.len() {
@@ -132,7 +132,7 @@ const OTHERS: &[&str] =
     &["null", "true", "false", "0", "-1.5", "\"\"", "\"deny\"", "[]", "[null]", "[[]]", "[{}]"];
 
 #[tokio::test(start_paused = true)]
-async fn file_that_is_no_configuration_loses_no_rule() {
+async fn file_that_is_not_json_loses_no_rule() {
     let machine = Machine::new();
     let blank = ["", " ", "\n\n", "\u{feff}", "// nothing", "/* nothing */", "\0", "{", "}", ","];
     for text in OTHERS.iter().chain(&blank) {
@@ -150,7 +150,7 @@ async fn file_that_is_no_configuration_loses_no_rule() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_no_regular_file_loses_no_rule() {
+async fn irregular_configuration_file_loses_no_rule() {
     let machine = Machine::new();
     let remove = || fs::remove_file(&machine.file).unwrap();
     remove();
@@ -176,7 +176,7 @@ async fn what_is_no_regular_file_loses_no_rule() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn rule_of_another_type_or_name_loses_no_rule() {
+async fn rule_of_wrong_type_or_name_loses_no_rule() {
     let machine = Machine::new();
     for at in ["/settings", "/mcpServers", "/mcpServers/lent"] {
         for other in OTHERS {
@@ -255,7 +255,7 @@ const KEYS: &[&[&str]] = &[
 ];
 
 #[tokio::test(start_paused = true)]
-async fn key_that_is_given_twice_loses_no_rule() {
+async fn duplicate_key_in_the_file_loses_no_rule() {
     let machine = Machine::new();
     let seconds = OTHERS.iter().chain(&["{}", "\"none\"", "[\"kit/*\"]"]);
     for second in seconds {
@@ -307,7 +307,7 @@ async fn rules_of_a_shared_file_outlive_its_damage() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn broken_rule_of_a_shared_file_is_known_when_the_file_no_longer_parses() {
+async fn invalid_rule_of_a_shared_file_survives_its_damage() {
     for text in [
         r#"{ "mcpServers": { "lent": { "disabledTools": ["free"] } } }"#,
         r#"{ "mcpServers": { "lent": { "deny": ["free"] } } }"#,
@@ -380,7 +380,7 @@ async fn unreadable_directory_of_a_file_loses_no_rule() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn removed_file_or_directory_ends_its_rules_in_a_new_process() {
+async fn removed_shared_file_ends_its_rules_in_new_processes() {
     for shared in SHARED {
         let machine = with_known_rules_in(shared);
         fs::remove_dir_all(machine.file.parent().unwrap()).unwrap();
@@ -390,7 +390,7 @@ async fn removed_file_or_directory_ends_its_rules_in_a_new_process() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn file_that_comes_back_damaged_loses_no_rule() {
+async fn damaged_file_that_reappears_loses_no_rule() {
     for shared in SHARED {
         let machine = with_known_rules_in(shared);
         fs::remove_file(&machine.file).unwrap();
@@ -418,7 +418,7 @@ async fn damaged_record_of_known_files_loses_no_rule() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn damaged_pi_file_that_was_never_read_loses_no_rule() {
+async fn damaged_pi_file_never_read_before_loses_no_rule() {
     let machine = with_rules_in(".pi/agent/mcp.json");
     for damaged in ["", "{", "[]", "{ \"settings\": { \"deny\": ["] {
         machine.write(damaged.as_bytes());
@@ -461,7 +461,7 @@ async fn damaged_entry_or_root_key_loses_no_rule() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn imported_empty_list_of_tools_runs_none() {
+async fn imported_empty_tool_list_allows_no_tool() {
     let machine = Machine::new();
     let shared = machine.home.path().join(".config/mcp/mcp.json");
     fs::remove_file(shared).unwrap();
@@ -477,7 +477,7 @@ async fn imported_empty_list_of_tools_runs_none() {
 
 /// Some editors remove a file before they write it again.
 #[tokio::test(start_paused = true)]
-async fn running_gateway_keeps_the_rules_of_a_file_that_is_removed() {
+async fn running_gateway_keeps_rules_of_a_removed_file() {
     let machine = Machine::new();
     fs::remove_file(&machine.file).unwrap();
     let config = machine.load(&machine.good).config;

@@ -32,7 +32,7 @@ async fn check(
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_definition_that_still_fits_is_called() {
+async fn compatible_definition_change_still_allows_the_call() {
     let after = r#"
         [[tools]]
         name = "save"
@@ -44,7 +44,7 @@ async fn a_definition_that_still_fits_is_called() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn arguments_that_no_longer_fit_come_back_with_the_new_signature() {
+async fn misfit_with_a_changed_definition_returns_tool_changed() {
     let after = r#"
         [[tools]]
         name = "save"
@@ -57,7 +57,7 @@ async fn arguments_that_no_longer_fit_come_back_with_the_new_signature() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_tool_that_is_gone_is_not_called() {
+async fn removed_tool_is_not_called() {
     let after = "[[tools]]\nname = 'other'\n";
     let (outcome, calls, _world) = check(BEFORE, after, json!({}), &[]).await;
     let failure = outcome.unwrap_err();
@@ -66,7 +66,7 @@ async fn a_tool_that_is_gone_is_not_called() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_tool_that_became_destructive_asks_before_it_runs() {
+async fn tool_that_became_destructive_requires_approval() {
     let after = format!("{BEFORE}annotations = {{ destructiveHint = true }}\n");
     let (outcome, calls, world) = check(BEFORE, &after, json!({}), &[Answer::No]).await;
     assert_eq!((outcome.unwrap_err().code, calls), (Code::ApprovalDenied, 0));
@@ -74,7 +74,7 @@ async fn a_tool_that_became_destructive_asks_before_it_runs() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_yes_to_the_old_definition_does_not_count_for_the_new_one() {
+async fn approval_of_the_old_definition_is_void_after_change() {
     let before = format!("{BEFORE}annotations = {{ destructiveHint = true }}\n");
     let after = format!("{before}description = \"Saves over everything.\"\n");
     let (outcome, calls, world) = check(&before, &after, json!({}), &[Answer::Once]).await;

@@ -71,7 +71,7 @@ async fn denied_tool_is_described_and_refused_with_its_rule() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn rule_change_in_a_running_gateway_takes_effect_at_once() {
+async fn changed_rules_apply_at_once_in_a_running_gateway() {
     let world = listed("").await;
     let list = async || world.ask(r#"{ "server": "book" }"#).await;
     assert!(list().await.starts_with("book (3 tools):"));
@@ -95,7 +95,7 @@ async fn installed(settings: Value) -> Installed {
 }
 
 #[tokio::test]
-async fn direct_toolset_and_transparent_mode_leave_out_denied_tools() {
+async fn direct_and_transparent_lists_omit_denied_tools() {
     let installed = installed(json!({ "deny": ["book/erase_page"] })).await;
     for (toolset, name) in
         [(["--toolset", "direct"], "book_erase_page"), (["--transparent", "book"], "erase_page")]
@@ -111,7 +111,7 @@ async fn direct_toolset_and_transparent_mode_leave_out_denied_tools() {
 }
 
 #[tokio::test]
-async fn rule_that_matches_no_known_tool_is_written_with_a_warning() {
+async fn rule_that_matches_no_tool_is_saved_with_warning() {
     let installed = installed(json!({})).await;
     let stderr = async |words: &[&str]| {
         let ran = installed.run(words.iter().copied()).await;
@@ -163,7 +163,7 @@ fn shelves(settings: Value) -> Installed {
 }
 
 #[tokio::test]
-async fn resources_of_one_address_are_read_apart_by_a_host() {
+async fn equal_resource_uris_are_read_by_server() {
     let installed = shelves(json!({}));
     let mut client = installed.connect(json!({})).await;
     for server in ["one", "two"] {
@@ -189,7 +189,7 @@ async fn resources_of_one_address_are_read_apart_by_a_host() {
 }
 
 #[tokio::test]
-async fn denied_resource_or_prompt_is_not_subscribed_to_or_completed() {
+async fn denied_resource_or_prompt_refuses_subscription_and_completion() {
     let installed = shelves(json!({ "deny": ["one/read_secret", "one/review"] }));
     for mirrored in [false, true] {
         let mut command = installed.command();
@@ -226,7 +226,7 @@ async fn denied_resource_or_prompt_is_not_subscribed_to_or_completed() {
 
 /// A URI that no listing contains may be an alias of a denied resource.
 #[tokio::test]
-async fn rule_about_a_resource_covers_addresses_that_no_list_has() {
+async fn resource_rule_also_denies_unlisted_uris() {
     let installed = shelves(json!({ "deny": ["one/read_secret"] }));
     installed.run(["connect", "one"]).await;
     for uri in ["file:///secret", "file://localhost/secret", "file:///sec\tret", "other:thing"] {

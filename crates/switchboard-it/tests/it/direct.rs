@@ -81,7 +81,7 @@ fn told(frames: &[Value]) -> Vec<&str> {
 }
 
 #[tokio::test]
-async fn all_tools_are_listed_from_the_cache_in_one_order_with_nothing_started() {
+async fn direct_list_is_cached_ordered_and_starts_no_server() {
     let servers = [("zed", json!({})), ("ace", json!({}))];
     let installed = listed(&servers, json!({})).await;
     let before = installed.spawned();
@@ -126,7 +126,7 @@ async fn all_tools_are_listed_from_the_cache_in_one_order_with_nothing_started()
 }
 
 #[tokio::test]
-async fn the_configuration_chooses_in_every_toolset() {
+async fn direct_tools_setting_chooses_tools_in_every_toolset() {
     let servers = [
         ("all", json!({ "directTools": true })),
         ("none", json!({ "directTools": false })),
@@ -147,7 +147,7 @@ async fn the_configuration_chooses_in_every_toolset() {
 }
 
 #[tokio::test]
-async fn a_call_passes_the_same_gate_as_everywhere() {
+async fn direct_tool_call_passes_the_approval_gate() {
     let installed = installed(&[("ace", json!({}))], json!({ "toolset": "direct" }));
     // Listings are cached for each set of client capabilities.
     installed.run(["connect", "ace"]).await;
@@ -179,7 +179,7 @@ async fn a_call_passes_the_same_gate_as_everywhere() {
 }
 
 #[tokio::test]
-async fn who_lists_before_anything_is_known_gets_mcp_alone_and_is_told_later() {
+async fn first_list_has_mcp_alone_until_listing_completes() {
     let settings = json!({ "firstListing": true, "toolset": "direct" });
     let installed = installed(&[("ace", json!({}))], settings);
     let mut client = installed.connect(json!({})).await;
@@ -194,7 +194,7 @@ async fn who_lists_before_anything_is_known_gets_mcp_alone_and_is_told_later() {
 }
 
 #[tokio::test]
-async fn a_client_hears_of_changes_that_it_would_see_and_of_no_others() {
+async fn client_is_notified_only_of_visible_tool_changes() {
     let servers =
         [("loud", json!({ "directTools": true })), ("quiet", json!({ "directTools": ["zoom"] }))];
     let installed = listed(&servers, json!({})).await;
@@ -213,7 +213,7 @@ async fn a_client_hears_of_changes_that_it_would_see_and_of_no_others() {
 }
 
 #[tokio::test]
-async fn a_frozen_list_stays_until_the_client_comes_again() {
+async fn frozen_direct_list_changes_only_for_new_clients() {
     let settings = json!({ "directTools": true, "freezeDirectTools": true });
     let installed = listed(&[("ace", json!({}))], settings).await;
     let mut client = installed.connect(json!({})).await;
@@ -231,7 +231,7 @@ async fn a_frozen_list_stays_until_the_client_comes_again() {
 }
 
 #[tokio::test]
-async fn what_a_client_finds_becomes_a_tool_of_its_own_and_of_nobody_elses() {
+async fn searched_tool_becomes_direct_for_its_client_only() {
     let installed = listed(&[("ace", json!({ "directTools": "search" }))], json!({})).await;
     let server = installed.serve_http().await;
     let mut client = server.connect(json!({})).await;
@@ -247,7 +247,7 @@ async fn what_a_client_finds_becomes_a_tool_of_its_own_and_of_nobody_elses() {
 }
 
 #[tokio::test]
-async fn another_configuration_is_another_list() {
+async fn configuration_change_changes_the_direct_list() {
     let installed = listed(&[("ace", json!({}))], json!({})).await;
     let mut client = installed.connect(json!({})).await;
     assert_eq!(names(&mut client).await, ["mcp"]);
@@ -259,7 +259,7 @@ async fn another_configuration_is_another_list() {
 }
 
 #[tokio::test]
-async fn no_server_is_taken_for_the_gateway() {
+async fn server_named_mcp_does_not_shadow_the_gateway() {
     let script = "[[tools]]\nname = \"mcp\"\n[[tools]]\nname = \"mcp_search\"\n";
     let installed = Installed::with_fixture(PROGRAMS, "evil", script);
     let file = installed.home().join("switchboard/mcp.json");
@@ -275,7 +275,7 @@ async fn no_server_is_taken_for_the_gateway() {
 }
 
 #[tokio::test]
-async fn a_project_puts_nothing_beside_mcp_before_it_is_trusted() {
+async fn untrusted_project_adds_no_direct_tools() {
     let installed = listed(&[("ace", json!({}))], json!({})).await;
     let hostile = json!({
         "mcpServers": { "ace": { "directTools": true } },

@@ -14,7 +14,7 @@ use switchboard_it::scenario::{Step, Story, play};
 /// Runs `console` blocks with the real program in a new home. `TRYCMD=overwrite` updates the files
 /// instead.
 #[test]
-fn every_command_prints_what_the_documents_show() {
+fn documented_command_output_is_accurate() {
     let home = Home::new();
     let cases = transcripts(&home);
     cases.case("../../README.md").case("../../docs/guide/*.md").skip(EDITING).skip(SIGN_IN);
@@ -23,7 +23,7 @@ fn every_command_prints_what_the_documents_show() {
 
 /// This page changes files, so it has its own home.
 #[test]
-fn every_edit_prints_what_the_guide_shows() {
+fn documented_edit_output_is_accurate() {
     let home = Home::new();
     let cases = transcripts(&home);
     cases.insert_var("[HOME]", home.path().to_string_lossy().into_owned()).unwrap();
@@ -51,13 +51,13 @@ fn transcripts(home: &Home) -> trycmd::TestCases {
 
 /// Runs the `mcp` blocks on the built-in server as one scenario.
 #[tokio::test]
-async fn every_answer_of_the_tool_is_what_the_guide_shows() {
+async fn documented_mcp_answers_are_accurate() {
     assert!(asked::<Demo>("search-and-call.md", "{}").await > 10, "the guide has no examples");
 }
 
 /// Runs on the real program, because only it can run filters.
 #[tokio::test]
-async fn every_answer_about_results_is_what_the_guide_shows() {
+async fn documented_result_answers_are_accurate() {
     let config =
         r#"{ "mcpServers": { "demo": { "command": "fixture-server", "args": ["everything"] } } }"#;
     assert!(asked::<Stdio>("results.md", config).await > 5, "the guide has no examples");

@@ -70,7 +70,7 @@ async fn planted() -> Installed {
 }
 
 #[tokio::test]
-async fn every_planted_fault_is_named_with_its_cause_and_a_remedy() {
+async fn doctor_names_every_planted_fault_with_cause_and_remedy() {
     let installed = planted().await;
     let ran = installed.run(["doctor"]).await;
     let text = ran.transcript(installed.home()).replace("switchboard-dup", "switchboard");
@@ -81,7 +81,7 @@ async fn every_planted_fault_is_named_with_its_cause_and_a_remedy() {
 }
 
 #[tokio::test]
-async fn programs_read_the_findings_as_json() {
+async fn doctor_json_is_stable() {
     let installed = planted().await;
     let ran = installed.run(["doctor", "--json"]).await;
     assert_eq!(ran.code, Some(1));
@@ -114,7 +114,7 @@ async fn programs_read_the_findings_as_json() {
 }
 
 #[tokio::test]
-async fn the_servers_that_are_named_are_looked_at_and_others_are_not() {
+async fn doctor_checks_only_the_named_servers() {
     let installed = planted().await;
     for (line, code) in [
         ("doctor good", 0),
@@ -132,7 +132,7 @@ async fn the_servers_that_are_named_are_looked_at_and_others_are_not() {
 }
 
 #[tokio::test]
-async fn on_request_servers_are_tried_but_never_those_that_wait_for_approval() {
+async fn doctor_connects_on_request_but_never_pending_servers() {
     let installed = Installed::with(
         PROGRAMS,
         r#"{ "mcpServers": {
@@ -155,7 +155,7 @@ async fn on_request_servers_are_tried_but_never_those_that_wait_for_approval() {
 }
 
 #[test]
-fn what_a_variable_holds_is_not_shown() {
+fn doctor_does_not_print_variable_values() {
     let home = Home::new();
     let own = home.path().join("switchboard");
     fs::create_dir(&own).unwrap();

@@ -50,7 +50,7 @@ async fn known(client: &mut Client, capabilities: &Value, roots: &Value) -> (Str
 }
 
 #[tokio::test(start_paused = true)]
-async fn server_gets_the_roots_of_the_request_that_connected_it() {
+async fn connecting_request_supplies_the_roots() {
     let world = World::of("kit", "kit").script("kit", SCRIPT).start();
     let roots = json!([{ "uri": "file:///mine" }]);
     // The first, shared connection has no session; it shows that the server requests roots.
@@ -64,7 +64,7 @@ async fn server_gets_the_roots_of_the_request_that_connected_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn server_is_refused_roots_that_the_client_does_not_offer() {
+async fn roots_are_refused_if_the_client_offers_none() {
     let world = World::of("kit", "kit").script("kit", SCRIPT).start();
     world.gateway.list_missing(|_, _, _| {}).await;
     let mut client = world.silent_client(HostKind::Any);

@@ -58,7 +58,7 @@ async fn on_commented(words: &[&str]) -> String {
 }
 
 #[tokio::test]
-async fn a_change_of_a_commented_file_touches_the_expected_lines_only() {
+async fn edit_of_a_commented_file_changes_only_expected_lines() {
     insta::assert_snapshot!(
         on_commented(&["add", "--no-check", "--env", "TOKEN", "web", "--", "npx", "-y", "web-mcp"]).await, @r#"
     exit 0
@@ -125,7 +125,7 @@ async fn a_change_of_a_commented_file_touches_the_expected_lines_only() {
 }
 
 #[tokio::test]
-async fn what_the_diff_shows_is_what_happened() {
+async fn printed_diff_matches_the_written_file() {
     let desk = Desk::with(COMMENTED);
     desk.run(&["add", "--no-check", "web", "https://web.example/mcp", "--header", "X-Key: ${KEY}"])
         .await;
@@ -141,7 +141,7 @@ async fn what_the_diff_shows_is_what_happened() {
 
 /// Each command and the one that undoes it.
 #[tokio::test]
-async fn what_is_taken_back_leaves_the_same_bytes() {
+async fn undone_edit_restores_the_same_bytes() {
     for (there, back) in [
         (["disable", "github"].as_slice(), ["enable", "github"].as_slice()),
         (&["disable", "files"], &["enable", "files"]),
@@ -160,7 +160,7 @@ async fn what_is_taken_back_leaves_the_same_bytes() {
 }
 
 #[tokio::test]
-async fn a_file_that_does_not_parse_is_not_touched() {
+async fn edit_leaves_a_malformed_file_unchanged() {
     let broken = COMMENTED.replace("\"settings\":", "\"settings\"");
     for words in [
         ["add", "--no-check", "x", "x-mcp"].as_slice(),
@@ -191,7 +191,7 @@ async fn a_file_that_does_not_parse_is_not_touched() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_done_is_refused_and_changes_nothing() {
+async fn refused_edit_leaves_the_file_unchanged() {
     let desk = Desk::with(COMMENTED);
     let refusals = [
         ["add", "github", "other-mcp"].as_slice(),
@@ -261,7 +261,7 @@ async fn what_cannot_be_done_is_refused_and_changes_nothing() {
 
 /// A repository may contain a link or pipe in place of its configuration file.
 #[tokio::test]
-async fn a_project_file_that_is_a_pipe_or_leads_out_is_not_written() {
+async fn piped_or_linked_project_file_is_not_written() {
     let desk = Desk::with("{}");
     let project = desk.installed.home().join("project");
     fs::create_dir(&project).unwrap();
@@ -284,7 +284,7 @@ async fn a_project_file_that_is_a_pipe_or_leads_out_is_not_written() {
 }
 
 #[tokio::test]
-async fn options_of_the_program_come_after_two_dashes() {
+async fn arguments_after_two_dashes_belong_to_the_program() {
     let desk = Desk::with("{}");
     desk.run(&["add", "--no-check", "a", "npx", "pkg", "--env", "TOKEN", "--", "-y", "--port=1"])
         .await;
@@ -297,7 +297,7 @@ async fn options_of_the_program_come_after_two_dashes() {
 }
 
 #[tokio::test]
-async fn a_server_is_replaced_only_when_asked_to() {
+async fn replace_option_is_required_to_overwrite_a_server() {
     let desk = Desk::with(COMMENTED);
     insta::assert_snapshot!(desk.run(&["add", "--no-check", "--replace", "github", "gh-mcp"]).await, @r#"
     exit 0
@@ -319,7 +319,7 @@ async fn a_server_is_replaced_only_when_asked_to() {
 }
 
 #[tokio::test]
-async fn the_first_server_makes_a_private_file() {
+async fn first_added_server_creates_a_private_file() {
     use std::os::unix::fs::MetadataExt;
     let installed = Installed::bare(PROGRAMS);
     let ran = installed.run(["add", "--no-check", "web", "https://web.example/mcp"]).await;
@@ -342,7 +342,7 @@ async fn the_first_server_makes_a_private_file() {
 }
 
 #[tokio::test]
-async fn another_programs_file_stays_as_it_is() {
+async fn edits_leave_shared_files_of_other_programs_unchanged() {
     let desk = Desk::with("{}");
     let theirs = r#"{ "mcpServers": { "shared": { "command": "shared-mcp" } } }"#;
     let file = desk.installed.write(".config/mcp/mcp.json", theirs);
@@ -377,7 +377,7 @@ async fn another_programs_file_stays_as_it_is() {
 }
 
 #[tokio::test]
-async fn a_projects_server_is_pending_without_a_terminal_and_turned_off_beside_the_shared_file() {
+async fn added_project_server_is_pending_and_disabled_locally() {
     let desk = Desk::with("{}");
     insta::assert_snapshot!(
         desk.run(&["add", "--no-check", "--scope", "project", "local", "local-mcp", "--env", "A"]).await, @r#"
@@ -413,7 +413,7 @@ async fn a_projects_server_is_pending_without_a_terminal_and_turned_off_beside_t
 }
 
 #[tokio::test]
-async fn the_other_spelling_of_the_servers_key_is_understood() {
+async fn mcp_servers_key_spelling_variants_are_edited() {
     let desk = Desk::with("{\n  \"mcp-servers\": { \"a\": { \"command\": \"a\" } }\n}\n");
     desk.run(&["add", "--no-check", "b", "b-mcp"]).await;
     let both = desk.text();
@@ -432,7 +432,7 @@ async fn the_other_spelling_of_the_servers_key_is_understood() {
 }
 
 #[tokio::test]
-async fn the_lists_of_patterns_can_be_read() {
+async fn allow_and_deny_lists_can_be_printed() {
     let desk = Desk::with("{}");
     desk.run(&["allow", "a_*"]).await;
     desk.run(&["deny", "a_*"]).await;
@@ -489,7 +489,7 @@ fn approved_after_typing(override_file: Option<&str>) -> bool {
 }
 
 #[test]
-fn what_was_typed_is_trusted_and_nothing_that_another_file_adds_to_it() {
+fn added_project_server_is_trusted_only_as_typed() {
     assert!(approved_after_typing(None));
     let more = r#"{ "mcpServers": { "local": { "env": { "A": "b" } } } }"#;
     assert!(!approved_after_typing(Some(more)));

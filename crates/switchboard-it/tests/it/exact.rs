@@ -57,7 +57,7 @@ async fn ask(client: &mut Client, method: &str, params: &str) -> Value {
 }
 
 #[tokio::test]
-async fn a_tool_is_called_with_the_numbers_that_were_written() {
+async fn numbers_reach_the_tool_exactly_as_written() {
     let installed = installed();
     let arguments = format!("{{\"name\":\"say\",\"arguments\":{ARGS},");
 
@@ -81,7 +81,7 @@ async fn a_tool_is_called_with_the_numbers_that_were_written() {
 }
 
 #[tokio::test]
-async fn numbers_that_were_typed_as_pairs_arrive_as_they_were_typed() {
+async fn numbers_in_key_value_arguments_arrive_unchanged() {
     let installed = installed();
     for number in ["1e2", "-0", "12345678901234567890123", "1.0"] {
         let [whole, extra] = ["whole", "extra"].map(|name| format!("{name}={number}"));
@@ -93,7 +93,7 @@ async fn numbers_that_were_typed_as_pairs_arrive_as_they_were_typed() {
 }
 
 #[tokio::test]
-async fn a_number_that_nobody_can_read_is_named() {
+async fn out_of_range_number_is_named_in_the_error() {
     let installed = installed();
     let mut client = proxied(&installed).await;
     let call = r#"{"name":"mcp","arguments":{"tool":"kit_say","args":{"a":1e400}}}"#;
@@ -113,7 +113,7 @@ async fn a_number_that_nobody_can_read_is_named() {
 }
 
 #[tokio::test]
-async fn a_name_that_stands_twice_in_arguments_is_refused_on_every_path() {
+async fn duplicate_argument_key_is_refused_on_every_path() {
     let installed = installed();
     let said = "bad_request: `args` contains the duplicate key `b`";
 
@@ -162,7 +162,7 @@ async fn duplicate_key_in_params_is_refused() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_user_is_asked_about_the_numbers_that_are_sent() {
+async fn approval_question_shows_the_exact_numbers_sent() {
     let world = World::of("demo", "exact").script("exact", SCRIPT).start();
     world.host.will_answer([switchboard::approval::Answer::Once]);
     let call = format!(r#"{{"tool":"demo_delete","args":{ARGS}}}"#);
@@ -172,7 +172,7 @@ async fn a_user_is_asked_about_the_numbers_that_are_sent() {
 }
 
 #[tokio::test]
-async fn what_only_client_and_server_understand_passes_through_a_mirror() {
+async fn mirror_forwards_unknown_notifications_and_refuses_unknown_methods() {
     let installed = installed();
     let mut client = mirrored(&installed).await;
     let notified = r#"{"jsonrpc":"2.0","method":"acme/news","params":{"at":1.10}}"#;
@@ -199,7 +199,7 @@ async fn what_only_client_and_server_understand_passes_through_a_mirror() {
 }
 
 #[tokio::test]
-async fn a_mirror_passes_meta_on_and_the_one_tool_keeps_it() {
+async fn mirror_forwards_meta_and_mcp_tool_drops_it() {
     let installed = installed();
     let meta = r#""_meta":{"acme/trace":1.10,"progressToken":"mine","z":[]}"#;
 

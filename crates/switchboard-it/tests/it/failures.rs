@@ -159,7 +159,7 @@ const ELSEWHERE: [Code; 6] = [
 ];
 
 #[tokio::test(start_paused = true)]
-async fn every_failure_says_what_why_and_what_to_do() {
+async fn every_failure_states_what_why_and_the_remedy() {
     let world = world();
     let mut seen = provoke(&world).await;
     pass(Duration::from_secs(1)).await;
@@ -190,7 +190,7 @@ fn installed() -> Installed {
 }
 
 #[tokio::test]
-async fn every_failure_reads_well_over_stdio() {
+async fn every_failure_over_stdio_matches_its_snapshot() {
     let installed = installed();
     let mut client = installed.connect(json!({})).await;
     for server in ["demo", "twin"] {
@@ -212,7 +212,7 @@ async fn every_failure_reads_well_over_stdio() {
 }
 
 #[tokio::test]
-async fn every_failure_reads_well_on_the_command_line() {
+async fn every_failure_on_the_command_line_matches_its_snapshot() {
     let installed = installed();
     for server in ["demo", "twin"] {
         assert_eq!(installed.run(["connect", server]).await.code, Some(0));

@@ -22,7 +22,7 @@ use crate::PROGRAMS;
 const ECHO: &str = "[[tools]]\nname = 'echo'\n";
 
 #[tokio::test(start_paused = true)]
-async fn a_start_that_fails_at_any_step_fails_its_caller_and_the_next_one_works() {
+async fn failure_at_any_start_step_is_reported_and_recovers() {
     for (fault, code) in [
         ("exit_on = 'initialize'", Code::ConnectFailed),
         ("exit_on = 'notifications/initialized'", Code::ConnectFailed),
@@ -43,7 +43,7 @@ async fn a_start_that_fails_at_any_step_fails_its_caller_and_the_next_one_works(
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_answer_that_comes_after_its_call_was_given_up_is_nobodys() {
+async fn late_answer_to_a_timed_out_call_is_dropped() {
     let config = r#"{ "mcpServers": { "demo": {
         "command": "fixture-server", "args": ["late"], "requestTimeoutMs": 1000
     } } }"#;
@@ -62,7 +62,7 @@ async fn an_answer_that_comes_after_its_call_was_given_up_is_nobodys() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn half_an_answer_is_none_and_one_without_a_newline_is_whole() {
+async fn partial_answer_is_lost_but_missing_newline_is_tolerated() {
     for (after, expected) in [("half", Err(Code::OutcomeUnknown)), ("all_but_newline", Ok("hi"))] {
         let script = format!(
             "{ECHO}[[tools]]\nname = 'leave'\nbehaviour = {{ kind = 'abandon', after = '{after}' }}\n"
@@ -76,7 +76,7 @@ async fn half_an_answer_is_none_and_one_without_a_newline_is_whole() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_answer_of_an_odd_shape_fails_its_call_at_once_and_no_other() {
+async fn malformed_answer_fails_its_call_only() {
     for rest in [
         r#""error":"not today""#,
         r#""error":null"#,
@@ -106,7 +106,7 @@ async fn an_answer_of_an_odd_shape_fails_its_call_at_once_and_no_other() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_schema_that_is_a_weapon_costs_its_tool_and_no_other() {
+async fn hostile_schema_affects_its_tool_only() {
     let deep = (0..50).fold("{}".to_owned(), |inner, _| {
         format!(r#"{{"type":"object","properties":{{"a":{inner}}}}}"#)
             .replace("\"a\":{}", "\"a\":true")
@@ -129,7 +129,7 @@ async fn a_schema_that_is_a_weapon_costs_its_tool_and_no_other() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn calls_fail_within_seconds_when_a_server_stops_reading() {
+async fn calls_fail_quickly_when_a_server_stops_reading() {
     // Three messages of the handshake, and no call.
     let deaf = format!("{ECHO}[faults]\nstop_reading_after = 3\n");
     let world = World::of("demo", "deaf").script("deaf", &deaf).script("deaf", ECHO).start();
@@ -148,7 +148,7 @@ async fn calls_fail_within_seconds_when_a_server_stops_reading() {
 const CRASHING: &str = "[[tools]]\nname = 'echo'\n[[tools]]\nname = 'crash'\nbehaviour = 'crash'\n";
 
 #[tokio::test]
-async fn the_end_of_a_server_is_noticed_though_its_child_holds_the_pipes() {
+async fn server_exit_is_detected_while_its_child_holds_pipes() {
     let script = format!("{CRASHING}[faults]\ngrandchild = true\n");
     let installed = Installed::with_fixture(PROGRAMS, "demo", &script);
     let mut client = installed.connect(json!({})).await;
@@ -165,7 +165,7 @@ async fn the_end_of_a_server_is_noticed_though_its_child_holds_the_pipes() {
 }
 
 #[tokio::test]
-async fn a_server_that_closes_its_input_and_lives_on_is_followed_by_another() {
+async fn server_that_closes_its_stdin_is_replaced() {
     // Three messages of the handshake, then the first call.
     let script = format!("{ECHO}[faults]\nclose_stdin_after = 4\n");
     let installed = Installed::with_fixture(PROGRAMS, "demo", &script);
@@ -183,7 +183,7 @@ async fn a_server_that_closes_its_input_and_lives_on_is_followed_by_another() {
 }
 
 #[tokio::test]
-async fn a_server_that_is_stopped_by_a_signal_is_stopped_for_good_in_the_end() {
+async fn stopped_server_is_killed_at_shutdown() {
     let installed = Installed::with_fixture(PROGRAMS, "demo", ECHO);
     let mut client = installed.connect(json!({})).await;
     let up = json!({ "tool": "demo_echo", "args": { "text": "up" } });
@@ -211,7 +211,7 @@ impl Spawner for Crowded {
 }
 
 #[tokio::test]
-async fn a_machine_without_room_for_a_process_is_told_as_such_and_asked_again() {
+async fn spawn_failure_from_process_limit_is_reported_and_retried() {
     let home = Home::new();
     let script = home.path().join("demo.toml");
     fs::write(&script, ECHO).unwrap();

@@ -81,7 +81,7 @@ fn head(answer: &str) -> String {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_left_out_is_left_out_on_every_surface() {
+async fn filtered_tools_are_hidden_on_every_surface() {
     let mut table = String::new();
     for fields in [
         "",
@@ -104,7 +104,7 @@ async fn what_is_left_out_is_left_out_on_every_surface() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_resource_that_is_left_out_is_not_read_before_its_server_was_listed_either() {
+async fn filtered_resource_is_not_read_before_the_first_listing() {
     let config = r#"{ "mcpServers": { "demo": { "command": "fixture-server", "args": ["demo"],
         "excludeTools": ["*secrets"] } } }"#;
     let world = World::with(config).script("demo", SCRIPT).start();
@@ -119,7 +119,7 @@ async fn a_resource_that_is_left_out_is_not_read_before_its_server_was_listed_ei
 }
 
 #[tokio::test]
-async fn the_command_line_leaves_out_the_same() {
+async fn command_line_hides_filtered_tools_too() {
     let installed = Installed::bare(PROGRAMS);
     installed.write("demo.toml", SCRIPT);
     let entry = |fields: &str| {

@@ -56,7 +56,7 @@ async fn ask(session: &Session, tool: &str) -> String {
 }
 
 #[tokio::test(start_paused = true)]
-async fn two_sessions_that_look_at_once_each_get_what_is_theirs() {
+async fn concurrent_sessions_each_get_their_own_roots() {
     let world = world(ASKING);
     let (one, two) = (session(&world.gateway, "one"), session(&world.gateway, "two"));
     let (first, second) = tokio::join!(ask(&one, "kit_look"), ask(&two, "kit_look"));
@@ -67,7 +67,7 @@ async fn two_sessions_that_look_at_once_each_get_what_is_theirs() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_may_not_be_done_twice_says_that_it_can_be_asked_for_again_and_then_it_works() {
+async fn ambiguous_write_call_reports_retry_and_then_succeeds() {
     let world = world(ASKING);
     let (one, two) = (session(&world.gateway, "one"), session(&world.gateway, "two"));
     for expected in [["made again"; 2], ["file:///one", "file:///two"]] {
@@ -80,7 +80,7 @@ async fn what_may_not_be_done_twice_says_that_it_can_be_asked_for_again_and_then
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_question_waits_until_one_session_is_left_that_can_be_meant() {
+async fn ambiguous_server_request_waits_until_one_session_remains() {
     let world = world(ASKING);
     let (one, two) = (session(&world.gateway, "one"), session(&world.gateway, "two"));
     let release = async {
@@ -95,7 +95,7 @@ async fn a_question_waits_until_one_session_is_left_that_can_be_meant() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn nobody_is_asked_on_account_of_a_call_that_another_session_gave_up() {
+async fn abandoned_call_of_another_session_asks_no_user() {
     let world = world(ASKING);
     let one = session(&world.gateway, "one");
     let host = ScriptedHost::default();
@@ -119,7 +119,7 @@ async fn nobody_is_asked_on_account_of_a_call_that_another_session_gave_up() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_that_asks_at_its_start_has_the_answers_of_each_session_before_its_first_call() {
+async fn roots_requested_at_start_are_per_session() {
     let world = world(ASKING_AT_THE_START);
     let (one, two) = (session(&world.gateway, "one"), session(&world.gateway, "two"));
     let (first, second) = tokio::join!(ask(&one, "kit_roots"), ask(&two, "kit_roots"));
@@ -131,7 +131,7 @@ async fn a_server_that_asks_at_its_start_has_the_answers_of_each_session_before_
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_first_call_waits_for_an_answer_but_not_for_ever() {
+async fn first_call_waits_a_bounded_time_for_roots() {
     for (thinks, expected) in [(Some(Duration::from_millis(300)), "file:///slow"), (None, "null")] {
         let world = world(ASKING_AT_THE_START);
         let session = world.gateway.session(SlowHost { thinks, reply: roots("slow") });

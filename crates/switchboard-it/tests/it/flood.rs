@@ -71,7 +71,7 @@ async fn write_until_stuck(end: &mut End, frames: impl Iterator<Item = String>) 
 }
 
 #[tokio::test(start_paused = true)]
-async fn client_that_never_reads_holds_a_bounded_number_of_answers() {
+async fn unread_answers_are_bounded_per_client() {
     let calls: [(&str, Offer, Value); 6] = [
         ("tools/call", Offer::Proxy, json!({ "name": "mcp", "arguments": { "tool": "kit_much" } })),
         ("tools/call", Offer::Direct, json!({ "name": "kit_much", "arguments": {} })),
@@ -104,7 +104,7 @@ async fn client_that_never_reads_holds_a_bounded_number_of_answers() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn large_requests_that_run_keep_further_ones_unread() {
+async fn large_running_requests_stop_further_reading() {
     let world = world();
     world.ask(r#"{ "connect": "kit" }"#).await;
     let mut end = connect(&world, Offer::Proxy);
@@ -125,7 +125,7 @@ async fn large_requests_that_run_keep_further_ones_unread() {
 
 /// The size of the first responses is unknown.
 #[tokio::test(start_paused = true)]
-async fn burst_of_calls_starts_slowly_until_the_size_of_answers_is_known() {
+async fn call_burst_is_throttled_until_answer_sizes_are_known() {
     for (earlier, idle) in [(0, 0), (3, 0), (100, 200)] {
         let world = world();
         world.ask(r#"{ "connect": "kit" }"#).await;
@@ -158,7 +158,7 @@ async fn burst_of_calls_starts_slowly_until_the_size_of_answers_is_known() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn notifications_that_a_client_does_not_read_are_bounded() {
+async fn unread_notifications_are_bounded() {
     let world = world();
     let mut end = connect(&world, Offer::Mirror("kit".into()));
     end.writer.write_all(initialize().as_bytes()).await.unwrap();
@@ -169,7 +169,7 @@ async fn notifications_that_a_client_does_not_read_are_bounded() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn client_that_reads_is_asked_and_answered_however_many_calls_it_has_in_flight() {
+async fn many_calls_in_flight_still_allow_server_requests() {
     let world = world();
     let end = connect(&world, Offer::Mirror("kit".into()));
     let (mut writer, reader) = (end.writer, end.reader);

@@ -113,7 +113,7 @@ fn installed() -> Installed {
 }
 
 #[tokio::test]
-async fn the_basic_flow_connects_lists_calls_and_closes() {
+async fn granular_session_connects_lists_calls_and_disconnects() {
     let fixture = HttpFixture::start(FILES).await;
     let mut story =
         Story::begin(&installed(), 1).await.replacing(&fixture.url(), "http://localhost:3000/mcp");
@@ -158,7 +158,7 @@ async fn the_basic_flow_connects_lists_calls_and_closes() {
 }
 
 #[tokio::test]
-async fn programs_and_addresses_are_connected_side_by_side() {
+async fn granular_connects_programs_and_urls_side_by_side() {
     let installed = installed();
     let fixture = HttpFixture::start("everything").await;
     let mut story =
@@ -229,7 +229,7 @@ const MORE_FILES: &str = r#"
 "#;
 
 #[tokio::test]
-async fn a_walk_through_a_server_of_files() {
+async fn granular_walk_through_of_a_file_server() {
     let installed = installed();
     installed.write("files.toml", MORE_FILES);
     let mut story = Story::begin(&installed, 1).await;
@@ -271,7 +271,7 @@ async fn a_walk_through_a_server_of_files() {
 }
 
 #[tokio::test]
-async fn the_older_transport_is_named_by_its_address_or_by_its_type() {
+async fn sse_transport_is_chosen_by_scheme_or_type() {
     let fixture = HttpFixture::start(&format!("{FILES}\n[http]\nform = 'legacy'\n")).await;
     let mut story = Story::begin(&installed(), 2).await;
     let by_type = json!({ "id": "by-type", "url": fixture.url(), "type": "sse" });
@@ -284,7 +284,7 @@ async fn the_older_transport_is_named_by_its_address_or_by_its_type() {
 }
 
 #[tokio::test]
-async fn resources_are_listed_and_read() {
+async fn granular_lists_and_reads_resources() {
     let mut story = Story::begin(&installed(), 1).await;
     let url = "fixture-server resources-only";
     let said = story.ask("mcp_connect", json!({ "id": "notes", "url": url })).await;
@@ -298,7 +298,7 @@ async fn resources_are_listed_and_read() {
 }
 
 #[tokio::test]
-async fn what_is_configured_is_connected_unasked_and_what_changes_something_asks() {
+async fn configured_servers_connect_unasked_and_writes_require_approval() {
     let installed = installed();
     let config = json!({
         "settings": { "toolset": "granular", "firstListing": false },

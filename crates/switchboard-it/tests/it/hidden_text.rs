@@ -221,7 +221,7 @@ async fn hidden_text_reaches_no_client_of_any_face() {
 }
 
 #[tokio::test]
-async fn definitions_with_hidden_text_are_marked_wherever_they_are_shown() {
+async fn definitions_with_hidden_text_are_marked_everywhere() {
     let world = world("\u{e0041}");
     world.ask(r#"{ "connect": "kit" }"#).await;
     let listed = world.ask(r#"{ "server": "kit" }"#).await;
@@ -255,7 +255,7 @@ async fn definitions_with_hidden_text_are_marked_wherever_they_are_shown() {
 }
 
 #[tokio::test]
-async fn tool_with_hidden_text_in_its_name_is_called_by_the_name_that_is_shown() {
+async fn tool_with_hidden_name_text_answers_to_shown_name() {
     for h in ["\u{e0041}", "\u{200b}", "\u{202e}"] {
         let world = world(h);
         world.ask(r#"{ "connect": "kit" }"#).await;
@@ -272,7 +272,7 @@ async fn tool_with_hidden_text_in_its_name_is_called_by_the_name_that_is_shown()
 }
 
 #[tokio::test]
-async fn transparent_lists_mark_hidden_text_and_show_no_name_twice() {
+async fn transparent_lists_mark_hidden_text_without_duplicate_names() {
     let script = r#"
 [[tools]]
 name = "re\u200Bad"
@@ -315,7 +315,7 @@ messages = [{ role = "user", text = "three" }]
 }
 
 #[tokio::test]
-async fn results_are_data_and_stay_as_they_are_with_a_mark() {
+async fn hidden_text_in_results_is_kept_and_counted() {
     let world = world("\u{e0041}");
     let odd = "ta\u{e0049}gs";
     let call = json!({ "tool": "kit_plain", "args": { "text": odd } });
@@ -335,7 +335,7 @@ async fn results_are_data_and_stay_as_they_are_with_a_mark() {
 }
 
 #[tokio::test]
-async fn no_text_of_a_server_controls_a_terminal() {
+async fn server_text_cannot_control_a_terminal() {
     let entry = json!({ "command": "fixture-server", "args": ["hostile"] });
     let config = json!({ "mcpServers": { "kit": entry } });
     let installed = Installed::with(PROGRAMS, &config.to_string());
@@ -366,13 +366,13 @@ async fn no_text_of_a_server_controls_a_terminal() {
 }
 
 #[test]
-fn every_text_of_the_suite_hides_something() {
+fn every_sample_text_contains_hidden_characters() {
     assert!(hidden_texts().iter().all(|text| text.chars().any(is_hidden) && strip(text) != *text));
     assert!(hidden_texts().len() >= 30);
 }
 
 #[tokio::test]
-async fn doctor_and_pins_tell_what_was_hidden() {
+async fn doctor_and_pins_reveal_hidden_text() {
     let installed = Installed::bare(PROGRAMS);
     let tags: String =
         "obey".bytes().map(|b| char::from_u32(0xe0000 + u32::from(b)).unwrap()).collect();

@@ -28,7 +28,7 @@ fn world(settings: Value) -> World {
 }
 
 #[tokio::test(start_paused = true)]
-async fn instructions_name_the_tool_and_the_servers_for_the_whole_session() {
+async fn instructions_name_the_tool_and_the_servers() {
     let world = world(json!({}));
     let mut client = world.silent_client(HostKind::Any);
     let params = json!({ "protocolVersion": "2025-11-25", "capabilities": {},
@@ -52,14 +52,14 @@ async fn instructions_name_the_tool_and_the_servers_for_the_whole_session() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn setting_turns_the_digest_off() {
+async fn digest_setting_removes_servers_from_the_instructions() {
     let world = world(json!({ "digest": false }));
     let hello = greeting(&world, "kit").await;
     assert!(!hello["instructions"].as_str().unwrap().contains("Servers:"), "{hello}");
 }
 
 #[tokio::test(start_paused = true)]
-async fn resources_are_not_offered_to_hosts_that_pay_for_them() {
+async fn resources_are_not_advertised_to_costly_hosts() {
     let offers = async |settings: Value, client: &str| {
         greeting(&world(settings), client).await["capabilities"]["resources"].is_object()
     };
@@ -74,7 +74,7 @@ async fn resources_are_not_offered_to_hosts_that_pay_for_them() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn claude_code_is_told_to_load_the_tools_at_once() {
+async fn claude_code_is_told_to_always_load_the_tools() {
     let world = world(json!({}));
     let mut client = world.client_of(host("claude-code"), json!({})).await;
     let listed = client.ask("tools/list", json!({})).await;
@@ -108,7 +108,7 @@ async fn followed(client: &mut Client, first: &str) -> Vec<String> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn every_line_of_a_long_result_is_read_within_the_limit_of_each_host() {
+async fn long_result_is_fully_readable_within_each_host_limit() {
     let world = world(json!({}));
     for profile in PROFILES.iter().chain([&UNKNOWN]) {
         let kind = if profile.name == "pi" { HostKind::Pi } else { host(profile.name) };
@@ -149,7 +149,7 @@ fn wordy() -> World {
 }
 
 #[tokio::test(start_paused = true)]
-async fn no_answer_of_ours_is_longer_than_the_page_of_a_host() {
+async fn no_answer_exceeds_the_page_of_a_host() {
     let world = wordy();
     world.ask(r#"{ "connect": "kit" }"#).await;
     for profile in PROFILES.iter().filter(|profile| profile.name != "pi").chain([&UNKNOWN]) {
@@ -177,7 +177,7 @@ async fn no_answer_of_ours_is_longer_than_the_page_of_a_host() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn limit_that_the_user_sets_takes_precedence() {
+async fn user_output_limit_takes_precedence() {
     let world = world(json!({ "outputGuard": { "maxBytes": 70_000, "maxLines": 9_000 } }));
     let mut client = world.client_of(host("cline"), json!({})).await;
     let big = json!({ "tool": "demo_big", "args": { "bytes": 60_000 } });
@@ -186,7 +186,7 @@ async fn limit_that_the_user_sets_takes_precedence() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn image_becomes_a_file_where_the_model_would_get_its_bytes_as_text() {
+async fn image_becomes_a_file_for_text_only_hosts() {
     let world = world(json!({}));
     for (name, stored) in [("cline", true), ("opencode", false)] {
         let mut client = world.client_of(host(name), json!({})).await;
@@ -203,7 +203,7 @@ async fn image_becomes_a_file_where_the_model_would_get_its_bytes_as_text() {
 }
 
 #[test]
-fn every_profile_has_a_page_that_a_line_fits_into() {
+fn result_page_of_every_profile_is_within_bounds() {
     for profile in PROFILES.iter().chain([&UNKNOWN]) {
         let HostProfile { result_bytes, name, .. } = profile;
         assert!(result_bytes.is_none_or(|bytes| (3_000..=51_200).contains(&bytes)), "{name}");
@@ -212,7 +212,7 @@ fn every_profile_has_a_page_that_a_line_fits_into() {
 
 /// A host that searches as soon as it has started Switchboard.
 #[tokio::test(start_paused = true)]
-async fn first_search_waits_for_listings_that_are_under_way() {
+async fn first_search_waits_briefly_for_pending_listings() {
     let slow = |delay: u32| {
         format!(
             "[faults]\nstart_delay_ms = {delay}\n[[tools]]\nname = 'sum'\n\

@@ -239,7 +239,7 @@ fn all_command_lines() -> Vec<Vec<String>> {
 }
 
 #[tokio::test]
-async fn no_command_wakes_anything_without_a_terminal() {
+async fn no_command_starts_project_servers_without_a_terminal() {
     for line in all_command_lines() {
         let trap = Trap::set().await;
         let mut command = trap.command(line.iter().map(String::as_str));
@@ -251,7 +251,7 @@ async fn no_command_wakes_anything_without_a_terminal() {
 }
 
 #[tokio::test]
-async fn no_command_wakes_anything_on_a_terminal_where_nobody_says_yes() {
+async fn no_command_starts_project_servers_without_approval() {
     for line in all_command_lines() {
         let trap = Trap::set().await;
         let mut command = trap.command(line.iter().map(String::as_str));
@@ -262,7 +262,7 @@ async fn no_command_wakes_anything_on_a_terminal_where_nobody_says_yes() {
 }
 
 #[tokio::test]
-async fn an_import_leaves_the_repositorys_files_of_the_host_pending() {
+async fn imported_project_files_of_a_host_stay_pending() {
     let trap = Trap::set().await;
     let mut said = String::new();
     for line in ["import cursor vscode --yes", "tools", "connect eager", "status"] {
@@ -275,7 +275,7 @@ async fn an_import_leaves_the_repositorys_files_of_the_host_pending() {
 }
 
 #[tokio::test]
-async fn no_request_of_a_host_wakes_anything() {
+async fn no_host_request_starts_project_servers() {
     let trap = Trap::set().await;
     let mut client = switchboard_it::client::Client::start(&mut trap.command(["serve"]));
     client.initialize("2025-11-25", json!({ "elicitation": {} })).await;
@@ -379,7 +379,7 @@ fn relink(repository: &Path, link: &str, target: &str) {
 }
 
 #[tokio::test]
-async fn whatever_changes_after_an_approval_makes_the_server_pending_again() {
+async fn any_change_after_approval_makes_the_server_pending() {
     let installed = Installed::bare(PROGRAMS);
     restore(&installed);
     let repository = installed.home().join("repository");

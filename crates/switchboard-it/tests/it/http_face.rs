@@ -84,7 +84,7 @@ pub(crate) fn wait(id: Value) -> Value {
 }
 
 #[tokio::test]
-async fn a_session_lives_from_initialize_to_delete() {
+async fn http_session_lives_from_initialize_to_delete() {
     let served = Served::everything().await;
     let mut client = HttpClient::new(served.address, &served.token).await;
     let early = client.post(&request(json!(1), "tools/list", json!({}))).await;
@@ -112,7 +112,7 @@ async fn a_session_lives_from_initialize_to_delete() {
 }
 
 #[tokio::test]
-async fn whatever_a_client_posts_is_answered_and_its_session_goes_on() {
+async fn malformed_http_posts_are_answered_and_the_session_continues() {
     let served = Served::everything().await;
     let mut client = served.connect().await;
     let mut table = String::new();
@@ -161,7 +161,7 @@ async fn whatever_a_client_posts_is_answered_and_its_session_goes_on() {
 }
 
 #[tokio::test]
-async fn the_end_of_a_session_gives_up_its_calls_and_no_others() {
+async fn session_delete_cancels_its_calls_only() {
     let served = Served::everything().await;
     let (going, staying) = (served.connect().await, served.connect().await);
     let gone = going.elsewhere("POST", &[], &wait(json!(1)).to_string()).await;
@@ -179,7 +179,7 @@ async fn the_end_of_a_session_gives_up_its_calls_and_no_others() {
 }
 
 #[tokio::test]
-async fn a_stream_that_is_cut_ends_with_an_error() {
+async fn interrupted_stream_ends_with_an_error_response() {
     let served = Served::everything().await;
     let client = served.connect().await;
     let mut running =
@@ -192,7 +192,7 @@ async fn a_stream_that_is_cut_ends_with_an_error() {
 }
 
 #[tokio::test]
-async fn stored_results_belong_to_their_session() {
+async fn stored_results_belong_to_their_http_session() {
     let served = Served::everything().await;
     let (mut one, mut other) = (served.connect().await, served.connect().await);
     let capped = one.mcp(json!({ "tool": "demo_big", "args": { "bytes": 100_000 } })).await;
@@ -203,7 +203,7 @@ async fn stored_results_belong_to_their_session() {
 }
 
 #[tokio::test]
-async fn more_requests_than_may_run_at_once_wait_for_their_turn() {
+async fn requests_above_the_concurrency_limit_wait_their_turn() {
     let served = Served::everything().await;
     let mut client = served.connect().await;
     let mut waiting = JoinSet::new();
@@ -234,7 +234,7 @@ behaviour = { kind = "slow", ms = 0 }
 "#;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn fifty_clients_with_the_same_ids_get_their_own_answers() {
+async fn clients_with_equal_request_ids_get_their_own_answers() {
     const CLIENTS: u64 = 50;
     const CALLS: u64 = 200;
     let world = World::of("demo", "nonces").script("nonces", NONCES).start();
@@ -262,7 +262,7 @@ async fn fifty_clients_with_the_same_ids_get_their_own_answers() {
 }
 
 #[tokio::test]
-async fn a_crowd_that_dawdles_keeps_nobody_out() {
+async fn slow_request_heads_do_not_block_new_clients() {
     let served = Served::everything().await;
     let mut established = served.connect().await;
     let mut crowd = Vec::new();
@@ -287,7 +287,7 @@ async fn is_healthy(served: &Served) -> bool {
 }
 
 #[tokio::test]
-async fn a_house_full_of_listeners_has_room_for_whoever_asks() {
+async fn listening_streams_at_the_limit_do_not_block_requests() {
     let served = Served::everything().await;
     let mut listening = Vec::new();
     for _ in 0..128 {
@@ -306,7 +306,7 @@ async fn a_house_full_of_listeners_has_room_for_whoever_asks() {
 }
 
 #[tokio::test]
-async fn whoever_finds_everybody_busy_is_told_to_come_again() {
+async fn requests_above_the_limit_get_503_until_calls_finish() {
     let served = Served::everything().await;
     let mut waiting = JoinSet::new();
     let mut clients = Vec::new();
@@ -337,7 +337,7 @@ async fn whoever_finds_everybody_busy_is_told_to_come_again() {
 }
 
 #[tokio::test]
-async fn a_length_over_the_limit_is_refused_before_anything_of_it_comes() {
+async fn announced_length_over_the_limit_is_refused_at_once() {
     let served = Served::everything().await;
     let client = served.connect().await;
     let announced = String::from_utf8(client.bytes("POST", &[], "")).unwrap();
@@ -351,7 +351,7 @@ async fn a_length_over_the_limit_is_refused_before_anything_of_it_comes() {
 }
 
 #[tokio::test]
-async fn a_body_over_the_limit_is_not_read() {
+async fn oversized_body_is_refused_unread() {
     let config = json!({
         "mcpServers": { "demo": { "command": "fixture-server", "args": ["everything"] } },
         "settings": { "maxFrameBytes": 65536 },
@@ -367,7 +367,7 @@ async fn a_body_over_the_limit_is_not_read() {
 }
 
 #[tokio::test]
-async fn body_that_does_not_come_is_given_up() {
+async fn stalled_request_body_times_out() {
     let served = Served::everything().await;
     let client = served.connect().await;
     let announced = String::from_utf8(client.bytes("POST", &[], "")).unwrap();
@@ -387,7 +387,7 @@ async fn body_that_does_not_come_is_given_up() {
 
 /// Opens more connections than the process has file descriptors.
 #[tokio::test]
-async fn connections_are_accepted_again_after_descriptors_ran_out() {
+async fn accepting_resumes_after_file_descriptors_run_out() {
     let installed = Installed::bare(PROGRAMS);
     let script = format!("ulimit -n 40; exec '{}' serve --http 0", PROGRAMS.switchboard);
     let mut command = shell(&installed, &script);
@@ -416,7 +416,7 @@ async fn connections_are_accepted_again_after_descriptors_ran_out() {
 }
 
 #[tokio::test]
-async fn what_was_accepted_is_answered_before_the_end() {
+async fn accepted_requests_are_answered_before_shutdown() {
     let served = Served::everything().await;
     let client = served.connect().await;
     let mut waiting =
@@ -435,7 +435,7 @@ async fn what_was_accepted_is_answered_before_the_end() {
 }
 
 #[tokio::test]
-async fn a_signal_drains_and_the_program_leaves_in_peace() {
+async fn first_signal_drains_calls_and_exits_zero() {
     let installed = Installed::with(PROGRAMS, EVERYTHING);
     let server = installed.serve_http().await;
     let mut client = server.connect(json!({})).await;
@@ -470,7 +470,7 @@ async fn long_call(client: &HttpClient) -> Stream {
 }
 
 #[tokio::test]
-async fn a_call_that_outlasts_the_drain_ends_with_an_error() {
+async fn call_that_outlasts_the_drain_ends_with_an_error() {
     let installed = Installed::with(PROGRAMS, EVERYTHING);
     let server = installed.serve_http().await;
     let client = server.connect(json!({})).await;
@@ -485,7 +485,7 @@ async fn a_call_that_outlasts_the_drain_ends_with_an_error() {
 }
 
 #[tokio::test]
-async fn a_second_signal_waits_for_nobody() {
+async fn second_signal_exits_without_draining() {
     let installed = Installed::with(PROGRAMS, EVERYTHING);
     let server = installed.serve_http().await;
     let client = server.connect(json!({})).await;
@@ -499,7 +499,7 @@ async fn a_second_signal_waits_for_nobody() {
 }
 
 #[tokio::test]
-async fn token_is_not_part_of_any_status() {
+async fn status_does_not_reveal_the_http_token() {
     let installed = Installed::bare(PROGRAMS);
     let token = installed.serve_http().await.token.clone();
     let piped = installed.run(["status"]).await;
@@ -512,7 +512,7 @@ async fn token_is_not_part_of_any_status() {
 }
 
 #[tokio::test]
-async fn an_address_that_others_reach_takes_a_flag() {
+async fn non_loopback_address_requires_allow_remote() {
     let installed = Installed::bare(PROGRAMS);
     let refused = installed.run(["serve", "--http", "0.0.0.0:0"]).await;
     insta::assert_snapshot!(refused.transcript(installed.home()), @"

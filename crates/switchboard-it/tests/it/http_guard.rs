@@ -204,7 +204,7 @@ fn from_strangers(client: &HttpClient) -> Vec<Refused> {
 }
 
 #[tokio::test]
-async fn nothing_happens_for_whoever_was_not_meant_to_come() {
+async fn unauthorized_http_requests_have_no_effect() {
     let served = Served::everything().await;
     let client = served.connect().await;
     let mut rows = from_elsewhere(&client);
@@ -251,7 +251,7 @@ async fn nothing_happens_for_whoever_was_not_meant_to_come() {
 }
 
 #[tokio::test]
-async fn health_takes_no_token_and_tells_nothing() {
+async fn health_check_needs_no_token_and_reveals_nothing() {
     let served = Served::everything().await;
     let client = HttpClient::new(served.address, "none").await;
     let port = served.address.port();

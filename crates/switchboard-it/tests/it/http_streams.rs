@@ -9,7 +9,7 @@ use switchboard_it::http_client::{Connection, mcp_call};
 use crate::http_face::{Served, echo, wait};
 
 #[tokio::test]
-async fn steps_come_as_events_and_before_the_answer() {
+async fn progress_events_precede_the_answer() {
     let served = Served::everything().await;
     let client = served.connect().await;
     let mut call = mcp_call(json!(7), json!({ "tool": "demo_slow", "args": { "ms": 1 } }));
@@ -35,7 +35,7 @@ async fn steps_come_as_events_and_before_the_answer() {
 }
 
 #[tokio::test]
-async fn whoever_takes_only_events_gets_the_answer_as_one() {
+async fn client_that_accepts_only_events_gets_one_event() {
     let served = Served::everything().await;
     let client = served.connect_at("2025-06-18").await;
     let bytes = client.bytes("POST", &[], &echo(json!(1), "hi").to_string());
@@ -50,7 +50,7 @@ async fn whoever_takes_only_events_gets_the_answer_as_one() {
 }
 
 #[tokio::test]
-async fn an_id_in_flight_is_refused_and_the_first_request_gets_its_answer() {
+async fn duplicate_request_id_in_flight_is_refused() {
     let served = Served::everything().await;
     let mut client = served.connect().await;
     let first = client.elsewhere("POST", &[], &wait(json!(5)).to_string()).await;
@@ -64,7 +64,7 @@ async fn an_id_in_flight_is_refused_and_the_first_request_gets_its_answer() {
 }
 
 #[tokio::test]
-async fn a_cancelled_call_is_cancelled_at_the_server_and_its_stream_ends() {
+async fn cancelled_http_call_is_cancelled_at_the_server() {
     let served = Served::everything().await;
     let mut client = served.connect().await;
     let waiting = client.elsewhere("POST", &[], &wait(json!("w")).to_string()).await;
@@ -77,7 +77,7 @@ async fn a_cancelled_call_is_cancelled_at_the_server_and_its_stream_ends() {
 }
 
 #[tokio::test]
-async fn a_lost_stream_goes_on_where_it_was_lost() {
+async fn lost_stream_resumes_at_the_last_event_id() {
     let served = Served::everything().await;
     let client = served.connect().await;
     let other = served.connect().await;

@@ -19,7 +19,7 @@ fn with(text: &str) -> (NineHosts, PathBuf) {
 }
 
 #[tokio::test]
-async fn everything_that_is_found_is_shown_with_its_place() {
+async fn import_dry_run_shows_servers_with_file_and_line() {
     let (hosts, _) = with(OWN);
     let (code, stdout, stderr) = hosts.run(&["import", "--dry-run"]).await;
     assert_eq!(code, Some(0), "{stderr}");
@@ -83,7 +83,7 @@ async fn everything_that_is_found_is_shown_with_its_place() {
 }
 
 #[tokio::test]
-async fn the_names_of_hosts_are_written_once_and_their_servers_are_there() {
+async fn import_writes_host_names_once_and_servers_appear() {
     let (hosts, file) = with(OWN);
     let (code, _, stderr) = hosts.run(&["import", "--yes"]).await;
     assert_eq!(code, Some(0), "{stderr}");
@@ -115,7 +115,7 @@ async fn the_names_of_hosts_are_written_once_and_their_servers_are_there() {
 }
 
 #[tokio::test]
-async fn hosts_that_are_named_are_imported_in_that_order() {
+async fn named_hosts_are_imported_in_that_order() {
     let (hosts, file) = with("");
     let (code, _, stderr) = hosts.run(&["import", "--yes", "codex", "cursor", "codex"]).await;
     assert_eq!(code, Some(0), "{stderr}");
@@ -131,7 +131,7 @@ async fn hosts_that_are_named_are_imported_in_that_order() {
 }
 
 #[tokio::test]
-async fn the_file_that_is_said_to_count_is_the_one_that_counts() {
+async fn import_names_the_file_that_takes_precedence() {
     let (hosts, _) = with(r#"{ "imports": ["cursor"] }"#);
     fs::remove_file(hosts.project.join(".mcp.json")).unwrap();
     let (_, stdout, stderr) = hosts.run(&["import", "--yes", "claude-code"]).await;
@@ -145,7 +145,7 @@ async fn the_file_that_is_said_to_count_is_the_one_that_counts() {
 }
 
 #[tokio::test]
-async fn a_launcher_that_starts_another_package_is_a_conflict() {
+async fn launcher_with_another_package_is_an_import_conflict() {
     let own = r#"{ "mcpServers": { "notes": { "command": "npx", "args": ["-y", "mine"] } } }"#;
     let installed = Installed::with(PROGRAMS, own);
     let theirs = r#"{ "mcpServers": { "notes": { "command": "npx", "args": ["-y", "theirs"],
@@ -166,7 +166,7 @@ async fn a_launcher_that_starts_another_package_is_a_conflict() {
 }
 
 #[tokio::test]
-async fn without_a_yes_nothing_is_written() {
+async fn import_without_approval_writes_nothing() {
     let (hosts, file) = with(OWN);
     let dry = hosts.run(&["import", "--dry-run"]).await;
     assert_eq!(dry.0, Some(0));
@@ -189,7 +189,7 @@ async fn without_a_yes_nothing_is_written() {
 }
 
 #[tokio::test]
-async fn what_was_found_is_there_for_programs() {
+async fn import_json_is_stable() {
     let (hosts, _) = with(OWN);
     let (code, stdout, _) = hosts.run(&["import", "--dry-run", "--json", "windsurf"]).await;
     assert_eq!(code, Some(0));
@@ -264,7 +264,7 @@ async fn what_was_found_is_there_for_programs() {
 }
 
 #[tokio::test]
-async fn a_file_that_does_not_parse_is_left_alone() {
+async fn import_leaves_a_malformed_file_unchanged() {
     for text in ["{ \"imports\": [", "{ \"imports\": \"cursor\" }"] {
         let (hosts, file) = with(text);
         let (code, stdout, stderr) = hosts.run(&["import", "--yes"]).await;
@@ -275,7 +275,7 @@ async fn a_file_that_does_not_parse_is_left_alone() {
 }
 
 #[tokio::test]
-async fn a_home_without_hosts_and_a_project_with_one_offer_nothing() {
+async fn import_without_user_level_hosts_offers_nothing() {
     let installed = Installed::bare(PROGRAMS);
     installed.write(".zed/settings.json", r#"{ "context_servers": { "x": { "command": "x" } } }"#);
     // The entry of Switchboard itself is not offered for import.

@@ -194,7 +194,7 @@ fn keys(text: &str, holder: &str) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn servers_moved_out_of_claude_code_run_from_our_file_and_go_back_to_the_byte() {
+async fn servers_moved_from_claude_code_are_restored_exactly() {
     let machine = Machine::with_hosts("// mine\n{\n  \"imports\": [\"claude-code\"],\n}\n");
     let before = machine.files();
     let said = machine.done("install claude-code --move --yes").await;
@@ -220,7 +220,7 @@ async fn servers_moved_out_of_claude_code_run_from_our_file_and_go_back_to_the_b
 }
 
 #[tokio::test]
-async fn a_server_that_is_only_turned_off_here_is_moved_and_stays_off() {
+async fn moved_server_disabled_here_stays_disabled() {
     let flag = "{ \"mcpServers\": { \"sentry\": { \"disabled\": true } } }\n";
     let machine = Machine::with_hosts(flag);
     let before = machine.files();
@@ -239,7 +239,7 @@ async fn a_server_that_is_only_turned_off_here_is_moved_and_stays_off() {
 }
 
 #[tokio::test]
-async fn every_host_is_given_our_entry_and_has_its_file_back_to_the_byte() {
+async fn every_host_file_is_restored_exactly() {
     for (host, file) in FILES {
         for flags in ["--yes", "--move --yes"] {
             let machine = Machine::with_hosts("{}\n");
@@ -256,7 +256,7 @@ async fn every_host_is_given_our_entry_and_has_its_file_back_to_the_byte() {
 }
 
 #[tokio::test]
-async fn a_host_without_a_file_gets_one_which_goes_again() {
+async fn file_created_for_a_host_is_removed_on_uninstall() {
     for (host, file) in FILES {
         let machine = Machine::bare();
         let said = machine.done(&format!("install {host} --yes")).await;
@@ -270,7 +270,7 @@ async fn a_host_without_a_file_gets_one_which_goes_again() {
 }
 
 #[tokio::test]
-async fn what_was_changed_in_between_stays_and_the_rest_is_taken_back() {
+async fn uninstall_keeps_later_edits_of_the_user() {
     let machine = Machine::with_hosts("{}\n");
     let before: Value = serde_json::from_str(&machine.read(CLAUDE)).unwrap();
     machine.done("install claude-code --move --yes").await;
@@ -288,7 +288,7 @@ async fn what_was_changed_in_between_stays_and_the_rest_is_taken_back() {
 }
 
 #[tokio::test]
-async fn a_crash_between_the_files_loses_nothing() {
+async fn crash_between_file_writes_loses_no_server() {
     for written in [&[][..], &[USER], &[USER, CLAUDE]] {
         for next in ["uninstall claude-code --yes", "install claude-code --move --yes"] {
             let machine = Machine::with_hosts("{}\n");
@@ -310,7 +310,7 @@ async fn a_crash_between_the_files_loses_nothing() {
 }
 
 #[tokio::test]
-async fn a_second_time_with_move_is_taken_back_to_the_beginning() {
+async fn second_install_with_move_is_undone_completely() {
     let machine = Machine::with_hosts("{}\n");
     let before = machine.files();
     machine.done("install codex --yes").await;
@@ -321,7 +321,7 @@ async fn a_second_time_with_move_is_taken_back_to_the_beginning() {
 }
 
 #[tokio::test]
-async fn a_server_that_our_file_says_something_else_of_stays_in_the_host() {
+async fn conflicting_server_stays_in_the_host() {
     let machine =
         Machine::with_hosts(r#"{ "mcpServers": { "sentry": { "url": "https://mine" } } }"#);
     let said = machine.done("install claude-code --move --yes").await;
@@ -332,7 +332,7 @@ async fn a_server_that_our_file_says_something_else_of_stays_in_the_host() {
 }
 
 #[tokio::test]
-async fn nothing_is_written_that_nobody_agreed_to() {
+async fn install_without_approval_writes_nothing() {
     let machine = Machine::with_hosts("{}\n");
     let before = machine.files();
     let ran = machine.run("install cursor --move").await;
@@ -355,7 +355,7 @@ async fn nothing_is_written_that_nobody_agreed_to() {
 }
 
 #[tokio::test]
-async fn a_file_that_cannot_be_changed_stays_as_it_is() {
+async fn uneditable_host_file_is_left_unchanged() {
     let taken = r#"{ "mcpServers": { "switchboard": { "command": "telephone" } } }"#;
     for (host, file, text) in [
         ("cursor", ".cursor/mcp.json", "{ \"mcpServers\": "),
@@ -374,14 +374,14 @@ async fn a_file_that_cannot_be_changed_stays_as_it_is() {
 }
 
 #[tokio::test]
-async fn without_a_record_our_entry_alone_is_taken_out() {
+async fn uninstall_without_a_record_removes_only_our_entry() {
     let machine = Machine::with_hosts("{}\n");
     machine.done("uninstall claude-code --yes").await;
     assert_eq!(keys(&machine.read(CLAUDE), "mcpServers"), ["github", "sentry", "puppeteer"]);
 }
 
 #[tokio::test]
-async fn under_another_name_nothing_is_installed() {
+async fn install_under_another_program_name_is_refused() {
     let machine = Machine::bare();
     let mut command = machine.command("install cursor --yes");
     let output = command.env("PATH", Path::new("/nowhere")).output().await.unwrap();

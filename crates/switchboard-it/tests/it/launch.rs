@@ -163,7 +163,7 @@ fn install(user: &User) {
 }
 
 #[tokio::test]
-async fn what_npm_has_installed_is_one_process_in_the_project() {
+async fn installed_npm_package_runs_directly_in_the_project() {
     let user = User::with(&json!({ "command": "npx", "args": ["-y", "server", "../server.toml"] }));
     install(&user);
     let mut client = user.serve().await;
@@ -189,7 +189,7 @@ while :; do sleep 0.01; done
 "#;
 
 #[tokio::test]
-async fn a_launcher_that_is_interrupted_can_give_its_lock_back() {
+async fn interrupted_launcher_releases_its_lock() {
     let user = User::with(&json!({ "command": "npx", "args": ["server@latest"] }));
     user.program("bin/npx", SLOW_NPX);
     let lock = user.installed.home().join("lock");
@@ -201,7 +201,7 @@ async fn a_launcher_that_is_interrupted_can_give_its_lock_back() {
 }
 
 #[tokio::test]
-async fn whoever_waits_for_an_installation_is_told() {
+async fn terminal_reports_a_running_installation() {
     let user = User::with(&json!({ "command": "npx", "args": ["server@latest"] }));
     user.program("bin/npx", SLOW_NPX);
     // The tool may belong to a server that was never listed, whatever its prefix.
@@ -221,7 +221,7 @@ async fn whoever_waits_for_an_installation_is_told() {
 }
 
 #[tokio::test]
-async fn a_launcher_is_asked_once_and_not_needed_afterwards() {
+async fn resolved_launcher_is_skipped_on_the_next_start() {
     let npx = json!({ "command": "npx", "args": ["server@latest", "../server.toml"] });
     let user = User::with(&npx);
     let direct = "node installed/node_modules/server/cli.js in project\n";
@@ -248,7 +248,7 @@ async fn a_launcher_is_asked_once_and_not_needed_afterwards() {
 }
 
 #[tokio::test]
-async fn an_installation_that_fails_says_so_with_the_launchers_last_words() {
+async fn failed_installation_shows_the_launcher_output() {
     let user = User::with(&json!({ "command": "npx", "args": ["-y", "server"] }));
     user.installed.write("offline", "");
     let ran = user.run("connect it").await;
@@ -277,7 +277,7 @@ async fn an_installation_that_fails_says_so_with_the_launchers_last_words() {
 }
 
 #[tokio::test]
-async fn an_installation_that_fails_names_what_the_launcher_could_not_see() {
+async fn failed_installation_names_variables_hidden_from_the_launcher() {
     let entry = json!({ "command": "npx", "args": ["-y", "server"], "env": { "NO_PROXY": "x" } });
     let user = User::with(&entry);
     user.installed.write("offline", "");
@@ -291,7 +291,7 @@ async fn an_installation_that_fails_names_what_the_launcher_could_not_see() {
 }
 
 #[tokio::test]
-async fn launchers_stay_where_the_user_wants_them_to() {
+async fn launcher_resolution_can_be_turned_off() {
     let entry = json!({ "command": "npx", "args": ["-y", "server"] });
     let user = User::with(&entry);
     install(&user);
@@ -307,7 +307,7 @@ async fn launchers_stay_where_the_user_wants_them_to() {
 }
 
 #[tokio::test]
-async fn a_repository_does_not_decide_what_a_server_of_the_user_is() {
+async fn project_files_do_not_redirect_a_user_launcher() {
     let check = async |command: &str, args: &[&str], expected: &str| {
         let user = User::with(&json!({ "command": command, "args": args }));
         assert_eq!(user.connect().await, expected, "{command} {args:?}");
@@ -322,7 +322,7 @@ async fn a_repository_does_not_decide_what_a_server_of_the_user_is() {
 }
 
 #[tokio::test]
-async fn where_the_entry_names_a_directory_what_lies_there_counts() {
+async fn explicit_cwd_lets_files_there_affect_the_launcher() {
     let check = async |command: &str, args: &[&str], expected: &str| {
         let user = User::with(&json!({ "command": command, "args": args, "cwd": "." }));
         install(&user);
@@ -333,7 +333,7 @@ async fn where_the_entry_names_a_directory_what_lies_there_counts() {
 }
 
 #[tokio::test]
-async fn the_doctor_says_what_becomes_of_a_launcher() {
+async fn doctor_explains_launcher_resolution_without_starting() {
     let user = User::with(&json!({ "command": "npx", "args": ["-y", "server", "secret"] }));
     let examine = async || {
         let ran = user.run("doctor").await;
@@ -418,7 +418,7 @@ impl Spawner for Slow {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_long_installation_goes_on_without_those_who_asked() {
+async fn long_installation_continues_after_its_callers_time_out() {
     let home = Home::new();
     fs::create_dir(home.path().join("switchboard")).unwrap();
     let config = r#"{ "mcpServers": { "it": { "command": "uvx", "args": ["server"] } } }"#;

@@ -17,7 +17,7 @@ use crate::PROGRAMS;
 use crate::nine_hosts::NineHosts;
 
 #[tokio::test]
-async fn nine_hosts_and_our_own_files_make_one_configuration() {
+async fn nine_hosts_and_own_files_merge_into_one_configuration() {
     let fixture = NineHosts::new();
     let (code, stdout, stderr) = fixture.run(&["config", "show", "--json"]).await;
     assert_eq!(code, Some(0), "{stderr}");
@@ -33,7 +33,7 @@ async fn nine_hosts_and_our_own_files_make_one_configuration() {
 }
 
 #[tokio::test]
-async fn what_is_disabled_in_a_host_stays_disabled_here() {
+async fn servers_disabled_in_a_host_stay_disabled() {
     let fixture = NineHosts::new();
     let (_, stdout, _) = fixture.run(&["status", "--json"]).await;
     let status: Value = serde_json::from_str(&stdout).unwrap();
@@ -49,7 +49,7 @@ async fn what_is_disabled_in_a_host_stays_disabled_here() {
 }
 
 #[tokio::test]
-async fn each_value_says_which_file_and_line_it_comes_from() {
+async fn origin_option_names_file_and_line_of_each_value() {
     let fixture = NineHosts::new();
     let (_, stdout, _) = fixture.run(&["config", "show", "--origin"]).await;
     let shown = |name: &str| {
@@ -76,7 +76,7 @@ async fn each_value_says_which_file_and_line_it_comes_from() {
 }
 
 #[tokio::test]
-async fn every_file_that_is_looked_at_is_named_with_the_one_that_is_written() {
+async fn config_path_lists_read_files_and_the_written_one() {
     let fixture = NineHosts::new();
     let (_, stdout, _) = fixture.run(&["config", "path"]).await;
     insta::assert_snapshot!(stdout, @r#"
@@ -119,7 +119,7 @@ async fn every_file_that_is_looked_at_is_named_with_the_one_that_is_written() {
 }
 
 #[tokio::test]
-async fn a_named_file_stands_in_for_the_users_own_two() {
+async fn config_option_replaces_both_user_files() {
     let fixture = NineHosts::new();
     fixture.installed.write("named.json", r#"{ "mcpServers": { "named": { "command": "x" } } }"#);
     let named = fixture.installed.home().join("named.json");
@@ -133,7 +133,7 @@ async fn a_named_file_stands_in_for_the_users_own_two() {
 }
 
 #[tokio::test]
-async fn check_looks_at_every_file_and_a_forbidden_key_is_wrong_usage() {
+async fn config_check_reads_all_files_and_rejects_forbidden_keys() {
     let fixture = NineHosts::new();
     let (code, stdout, stderr) = fixture.run(&["config", "check"]).await;
     assert_eq!(code, Some(2));
@@ -146,7 +146,7 @@ async fn check_looks_at_every_file_and_a_forbidden_key_is_wrong_usage() {
 }
 
 #[tokio::test]
-async fn the_shipped_schemas_are_the_printed_ones() {
+async fn shipped_schemas_equal_the_printed_ones() {
     let installed = Installed::bare(PROGRAMS);
     let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");
     for (form, file) in [("mcp", "mcp.schema.json"), ("mcp-servers", "mcp-servers.schema.json")] {
@@ -156,7 +156,7 @@ async fn the_shipped_schemas_are_the_printed_ones() {
 }
 
 #[test]
-fn what_every_host_has_is_found_whether_it_is_imported_or_not() {
+fn discovery_finds_servers_of_every_host_imported_or_not() {
     let fixture = NineHosts::new();
     let home = fixture.project.parent().unwrap();
     let own = home.join("switchboard");
@@ -204,7 +204,7 @@ fn what_every_host_has_is_found_whether_it_is_imported_or_not() {
 }
 
 #[tokio::test]
-async fn a_listed_server_connects_at_the_start_only_if_it_is_enabled() {
+async fn listed_server_connects_at_start_only_if_enabled() {
     let home = Home::new();
     let project = home.path().canonicalize().unwrap().join("project");
     fs::create_dir_all(project.join(".pi")).unwrap();
@@ -248,7 +248,7 @@ async fn a_listed_server_connects_at_the_start_only_if_it_is_enabled() {
 
 #[cfg(unix)]
 #[tokio::test]
-async fn a_projects_file_that_is_no_file_is_not_opened() {
+async fn irregular_project_file_is_not_opened() {
     let fixture = NineHosts::new();
     fs::remove_file(fixture.project.join(".mcp.json")).unwrap();
     std::os::unix::fs::symlink("/dev/zero", fixture.project.join(".mcp.json")).unwrap();

@@ -38,7 +38,7 @@ async fn line(world: &World) -> String {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_lazy_server_connects_on_the_first_call() {
+async fn lazy_server_connects_on_the_first_call() {
     let world = World::of("demo", "everything").start();
     pass(MINUTE).await;
     assert_eq!(world.fixture("demo").ledger().connections, 0);
@@ -47,7 +47,7 @@ async fn a_lazy_server_connects_on_the_first_call() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_hundred_first_calls_make_one_connection() {
+async fn concurrent_first_calls_share_one_connection() {
     let world = Arc::new(World::of("demo", "slow").start());
     let mut calls = JoinSet::new();
     for n in 0..100 {
@@ -81,7 +81,7 @@ async fn at_most_sixteen_servers_connect_at_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_idle_server_is_stopped_after_ten_minutes_and_its_tools_stay() {
+async fn idle_server_stops_after_ten_minutes_but_stays_listed() {
     let world = World::of("demo", "everything").start();
     echo(&world).await.unwrap();
     pass(10 * MINUTE - Duration::from_secs(1)).await;
@@ -94,7 +94,7 @@ async fn an_idle_server_is_stopped_after_ten_minutes_and_its_tools_stay() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_says_itself_how_long_it_may_idle() {
+async fn idle_timeout_is_configurable_per_server() {
     let world = world_where(r#""idleTimeout": 1"#, "everything").start();
     echo(&world).await.unwrap();
     pass(MINUTE).await;
@@ -106,7 +106,7 @@ async fn a_server_says_itself_how_long_it_may_idle() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_held_call_outlives_the_idle_timeout() {
+async fn held_call_outlives_the_idle_timeout() {
     let world = world_where(r#""requestTimeoutMs": 7200000"#, "everything").start();
     let held = world.call("demo_wait", json!({}));
     let watcher = async {
@@ -122,7 +122,7 @@ async fn a_held_call_outlives_the_idle_timeout() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_eager_server_connects_at_start_and_does_not_idle_out() {
+async fn eager_server_connects_at_start_and_never_idles_out() {
     let world = world_where(r#""lifecycle": "eager""#, "everything").start();
     world.fixture("demo").until(|ledger| ledger.open == 1).await;
     pass(24 * 60 * MINUTE).await;
@@ -131,7 +131,7 @@ async fn an_eager_server_connects_at_start_and_does_not_idle_out() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_keep_alive_server_is_pinged_every_half_minute() {
+async fn keep_alive_server_is_pinged_every_half_minute() {
     let world = world_where(r#""lifecycle": "keep-alive""#, "everything").start();
     pass(5 * MINUTE).await;
     let ledger = world.fixture("demo").ledger();
@@ -140,7 +140,7 @@ async fn a_keep_alive_server_is_pinged_every_half_minute() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_keep_alive_server_that_does_not_know_ping_is_alive() {
+async fn keep_alive_server_without_ping_support_stays_connected() {
     let script = format!("{ECHO}[faults]\nno_ping = 'unknown'\n");
     let world = world_where(r#""lifecycle": "keep-alive""#, "odd").script("odd", &script).start();
     pass(5 * MINUTE).await;
@@ -148,7 +148,7 @@ async fn a_keep_alive_server_that_does_not_know_ping_is_alive() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_keep_alive_server_that_falls_silent_is_connected_anew() {
+async fn silent_keep_alive_server_is_reconnected() {
     let silent = format!("{ECHO}[faults]\nno_ping = 'silent'\n");
     let world = world_where(r#""lifecycle": "keep-alive""#, "silent")
         .script("silent", &silent)
@@ -161,7 +161,7 @@ async fn a_keep_alive_server_that_falls_silent_is_connected_anew() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_keep_alive_server_comes_back_by_itself_after_a_crash() {
+async fn keep_alive_server_reconnects_by_itself_after_a_crash() {
     let world = world_where(r#""lifecycle": "keep-alive""#, "everything").start();
     let lost = world.call("demo_crash", json!({})).await.unwrap_err();
     assert_eq!(lost.code, Code::OutcomeUnknown);
@@ -171,7 +171,7 @@ async fn a_keep_alive_server_comes_back_by_itself_after_a_crash() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_lazy_keep_alive_server_starts_when_used_and_stays() {
+async fn lazy_keep_alive_server_starts_on_use_and_stays() {
     let world = world_where(r#""lifecycle": "lazy-keep-alive""#, "everything").start();
     pass(MINUTE).await;
     assert_eq!(world.fixture("demo").ledger().connections, 0);
@@ -189,7 +189,7 @@ async fn fail_often(world: &World) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_call_during_backoff_learns_how_long_ago_it_failed_and_when_to_try_again() {
+async fn call_during_backoff_reports_failure_age_and_retry_time() {
     let world = World::of("demo", "broken").script("broken", BROKEN).start();
     fail_often(&world).await;
     let before = world.fixture("demo").ledger().connections;
@@ -210,7 +210,7 @@ async fn a_call_during_backoff_learns_how_long_ago_it_failed_and_when_to_try_aga
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_call_waits_for_the_next_try_and_gets_its_answer() {
+async fn call_waits_for_a_short_retry_interval_and_succeeds() {
     // The first dial starts the server twice, because its era is unknown.
     let late = World::of("demo", "late").script("late", BROKEN).script("late", BROKEN);
     let world = late.script("late", BROKEN).script("late", ECHO).start();
@@ -222,7 +222,7 @@ async fn a_call_waits_for_the_next_try_and_gets_its_answer() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_explicit_connect_waits_for_no_backoff() {
+async fn explicit_connect_ignores_backoff() {
     let setup = World::of("demo", "late");
     // The first dial starts the server twice, because its era is unknown.
     let setup = (0..7).fold(setup, |setup, _| setup.script("late", BROKEN));
@@ -235,7 +235,7 @@ async fn an_explicit_connect_waits_for_no_backoff() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_crash_loop_stops_with_a_reason() {
+async fn crash_loop_opens_the_circuit_with_a_reason() {
     let world = World::of("demo", "broken").script("broken", BROKEN).start();
     let mut last = echo(&world).await.unwrap_err();
     for _ in 0..100 {
@@ -260,7 +260,7 @@ async fn a_crash_loop_stops_with_a_reason() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_disconnect_is_served_during_a_stuck_dial() {
+async fn disconnect_cancels_a_stuck_dial() {
     let world = World::of("demo", "stuck").script("stuck", STUCK).start();
     let began = Instant::now();
     let disconnect = async {
@@ -276,7 +276,7 @@ async fn a_disconnect_is_served_during_a_stuck_dial() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_disconnect_ends_the_calls_in_flight_at_once() {
+async fn disconnect_ends_calls_in_flight_at_once() {
     let world = World::of("demo", "everything").start();
     let began = Instant::now();
     let disconnect = async {
@@ -291,7 +291,7 @@ async fn a_disconnect_ends_the_calls_in_flight_at_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_start_that_takes_too_long_is_given_up() {
+async fn start_timeout_ends_a_stuck_start() {
     let world = world_where(r#""startTimeoutMs": 2000"#, "stuck").script("stuck", STUCK).start();
     let began = Instant::now();
     let failure = echo(&world).await.unwrap_err();
@@ -301,7 +301,7 @@ async fn a_start_that_takes_too_long_is_given_up() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn tools_stay_listed_after_a_crash_and_through_backoff() {
+async fn tools_stay_listed_after_a_crash_and_during_backoff() {
     let crashing = format!("{ECHO}[[tools]]\nname = 'crash'\nbehaviour = 'crash'\n");
     let world = World::of("demo", "crashing")
         .script("crashing", &crashing)
@@ -317,7 +317,7 @@ async fn tools_stay_listed_after_a_crash_and_through_backoff() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_next_call_after_a_crash_reconnects_at_once() {
+async fn next_call_after_a_crash_reconnects_at_once() {
     let world = World::of("demo", "everything").start();
     world.call("demo_crash", json!({})).await.unwrap_err();
     assert_eq!(echo(&world).await.unwrap(), "hi");
@@ -325,7 +325,7 @@ async fn the_next_call_after_a_crash_reconnects_at_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_failure_is_no_news_once_the_server_has_worked_again() {
+async fn status_forgets_a_failure_after_a_successful_call() {
     let world = World::of("demo", "everything").start();
     world.call("demo_crash", json!({})).await.unwrap_err();
     assert!(line(&world).await.starts_with("✗ demo (30 tools, failed"), "{}", line(&world).await);
@@ -335,7 +335,7 @@ async fn a_failure_is_no_news_once_the_server_has_worked_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_that_ends_right_after_its_lists_is_no_connection() {
+async fn server_that_exits_after_its_listing_is_redialed() {
     let short = format!("{ECHO}[faults]\nclose_stdout_after = 2\n");
     let world = World::of("demo", "short").script("short", &short).script("short", ECHO).start();
     // The connection may close before or after the listing; no later call may use it.
@@ -345,7 +345,7 @@ async fn a_server_that_ends_right_after_its_lists_is_no_connection() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_shutdown_ends_every_connection_and_refuses_what_comes_later() {
+async fn shutdown_closes_connections_and_refuses_later_calls() {
     let world = World::of("demo", "everything").start();
     echo(&world).await.unwrap();
     world.gateway.shutdown().await;
@@ -354,7 +354,7 @@ async fn a_shutdown_ends_every_connection_and_refuses_what_comes_later() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_call_whose_caller_went_away_holds_nothing() {
+async fn abandoned_call_does_not_keep_the_server_running() {
     let world = World::of("demo", "slow").start();
     let request = Request::Call(call("demo_echo", json!({})));
     let given_up = tokio::time::timeout(Duration::from_millis(50), world.session.handle(request));

@@ -9,7 +9,7 @@ use switchboard_it::harness::{Home, World, pass};
 use tokio::time::Instant;
 
 #[tokio::test(start_paused = true)]
-async fn a_list_that_changes_is_read_anew_while_the_server_runs() {
+async fn changed_tool_list_is_read_again_at_once() {
     let world = World::of("demo", "everything").start();
     world.call("demo_echo", json!({ "text": "hi" })).await.unwrap();
     let mut catalog = world.gateway.watch();
@@ -35,7 +35,7 @@ fn pages(world: &World) -> usize {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_list_that_changes_while_it_is_read_for_the_first_time_is_read_once_more() {
+async fn list_changed_during_first_listing_is_reread_once() {
     let script = format!("{MANY_PAGES}[faults]\nlist_changed_storm = 1000\n");
     let world = World::of("demo", "storm").script("storm", &script).start();
     world.ask(r#"{ "server": "demo" }"#).await;
@@ -44,7 +44,7 @@ async fn a_list_that_changes_while_it_is_read_for_the_first_time_is_read_once_mo
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_burst_of_changes_is_answered_with_a_few_listings() {
+async fn burst_of_list_changes_causes_few_listings() {
     let world = World::of("demo", "storm").script("storm", MANY_PAGES).start();
     world.ask(r#"{ "server": "demo" }"#).await;
     for n in 0..20 {
@@ -70,7 +70,7 @@ async fn all_pages_of_a_list_are_read() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_list_that_leads_in_a_circle_is_given_up() {
+async fn repeating_page_cursor_is_rejected() {
     // A repeated cursor is detected at once, before the limit of 100 pages.
     for (cursor, code, requests) in [
         ("same", Some(Code::ConnectFailed), 10),
@@ -89,7 +89,7 @@ async fn a_list_that_leads_in_a_circle_is_given_up() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_malformed_tool_is_left_out_alone() {
+async fn malformed_tool_is_skipped_alone() {
     for fault in ["no_input_schema", "input_schema_not_object", "no_name", "not_an_object"] {
         let script = format!("[[tools]]\nname = 'echo'\n[faults]\nmalformed_tool = '{fault}'\n");
         let world = World::of("demo", "odd").script("odd", &script).start();
@@ -105,7 +105,7 @@ async fn a_malformed_tool_is_left_out_alone() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_without_tools_is_asked_for_none() {
+async fn server_without_tools_capability_is_not_asked_for_tools() {
     let script = "[server]\ncapabilities = { tools = false }\n";
     let world = World::of("demo", "bare").script("bare", script).start();
     let connected = world.ask(r#"{ "connect": "demo" }"#).await;
@@ -116,7 +116,7 @@ async fn a_server_without_tools_is_asked_for_none() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn resources_are_read_like_tools_unless_the_entry_hides_them() {
+async fn resources_are_callable_as_tools_unless_hidden() {
     let world = World::of("demo", "resources-only").start();
     assert_eq!(world.call("demo_read_guide", json!({})).await.unwrap(), "# Guide");
     assert!(!world.fixture("demo").ledger().methods.contains(&"tools/list".to_owned()));
@@ -130,7 +130,7 @@ async fn resources_are_read_like_tools_unless_the_entry_hides_them() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn filters_decide_what_is_listed_and_callable() {
+async fn tool_filters_decide_what_is_listed_and_callable() {
     let world = World::with(
         r#"{ "mcpServers": { "demo": {
             "command": "fixture-server", "args": ["everything"],
@@ -144,7 +144,7 @@ async fn filters_decide_what_is_listed_and_callable() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_prefix_of_shown_names_is_a_choice() {
+async fn tool_prefix_setting_decides_shown_names() {
     for (prefix, shown) in [
         ("server", "git-mcp_echo"),
         ("short", "git_echo"),
@@ -165,7 +165,7 @@ async fn the_prefix_of_shown_names_is_a_choice() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn every_server_that_was_never_listed_can_be_listed_at_once() {
+async fn all_unlisted_servers_can_be_listed_at_once() {
     let world = World::with(
         r#"{ "mcpServers": {
             "good": { "command": "fixture-server", "args": ["slow"] },
@@ -214,7 +214,7 @@ async fn listed_by_a_command(home: &Home) -> (Vec<(String, Option<Code>)>, usize
 }
 
 #[tokio::test(start_paused = true)]
-async fn command_waits_three_seconds_and_the_next_one_not_at_all() {
+async fn command_waits_three_seconds_for_listings_only_once() {
     let home = Home::new();
     let (seen, connections, _) = listed_by_a_command(&home).await;
     let named = |server: &str, code| (server.to_owned(), Some(code));
@@ -235,7 +235,7 @@ async fn command_waits_three_seconds_and_the_next_one_not_at_all() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn server_that_connects_is_no_longer_remembered_as_failed() {
+async fn successful_connection_clears_the_remembered_failure() {
     let home = Home::new();
     let start = |script: &str| {
         let world = World::of("late", "late").script("late", script);
@@ -255,7 +255,7 @@ async fn server_that_connects_is_no_longer_remembered_as_failed() {
 
 /// One change every ten milliseconds, each notified after the previous listing may have ended.
 #[tokio::test(start_paused = true)]
-async fn server_that_goes_on_changing_is_listed_with_growing_pauses() {
+async fn constantly_changing_server_is_relisted_with_growing_pauses() {
     let world = World::of("demo", "everything").start();
     // `prompts/list` counts listings; the pages of tools grow with every change.
     let walks = || {
@@ -276,7 +276,7 @@ async fn server_that_goes_on_changing_is_listed_with_growing_pauses() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn first_search_names_servers_that_start_or_failed_and_offers_neither() {
+async fn first_search_names_starting_and_failed_servers() {
     let config = r#"{ "mcpServers": {
         "broken": { "command": "fixture-server", "args": ["broken"] },
         "good": { "command": "fixture-server", "args": ["good"] },

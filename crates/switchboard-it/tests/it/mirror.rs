@@ -28,7 +28,7 @@ async fn direct() -> (Client, Value) {
 }
 
 #[tokio::test]
-async fn lists_and_answers_are_those_of_the_server() {
+async fn mirrored_lists_and_answers_equal_those_of_the_server() {
     let installed = Installed::with(PROGRAMS, CONFIG);
     let (mut through, our_hello) = mirrored(&installed, json!({})).await;
     let (mut straight, its_hello) = direct().await;
@@ -65,7 +65,7 @@ async fn lists_and_answers_are_those_of_the_server() {
 }
 
 #[tokio::test]
-async fn prompt_that_is_not_listed_is_not_asked_for() {
+async fn mirror_does_not_request_unlisted_prompts() {
     let installed = Installed::with(PROGRAMS, CONFIG);
     let (mut client, _) = mirrored(&installed, json!({})).await;
     for name in ["plain ", "unlisted", "PLAIN"] {
@@ -77,7 +77,7 @@ async fn prompt_that_is_not_listed_is_not_asked_for() {
 }
 
 #[tokio::test]
-async fn a_tool_of_another_server_is_not_there() {
+async fn mirror_refuses_tools_of_another_server() {
     let installed = Installed::with(PROGRAMS, CONFIG);
     let (mut client, _) = mirrored(&installed, json!({})).await;
     let answer = client.ask("tools/call", json!({ "name": "other_echo" })).await;
@@ -88,7 +88,7 @@ async fn a_tool_of_another_server_is_not_there() {
 }
 
 #[tokio::test]
-async fn a_destructive_tool_asks_here_as_everywhere() {
+async fn mirror_requires_approval_for_destructive_tools() {
     let installed = Installed::with(PROGRAMS, CONFIG);
     let params = json!({ "name": "delete_everything", "arguments": { "text": "done" } });
     let (mut client, _) = mirrored(&installed, json!({})).await;
@@ -104,7 +104,7 @@ async fn a_destructive_tool_asks_here_as_everywhere() {
 }
 
 #[tokio::test]
-async fn questions_come_as_the_server_wrote_them_and_progress_before_the_answer() {
+async fn mirror_forwards_elicitation_unchanged_and_progress_in_order() {
     let installed = Installed::with(PROGRAMS, CONFIG);
     let can = json!({ "elicitation": { "form": {}, "url": {} } });
     let (mut client, _) = mirrored(&installed, can).await;
@@ -131,7 +131,7 @@ async fn questions_come_as_the_server_wrote_them_and_progress_before_the_answer(
 }
 
 #[tokio::test]
-async fn a_tool_that_is_left_out_is_not_listed_and_a_server_that_is_not_there_is_said_at_once() {
+async fn mirror_hides_filtered_tools_and_rejects_unknown_servers() {
     let config = r#"{ "mcpServers": { "kit": {
         "command": "fixture-server", "args": ["everything"], "excludeTools": ["echo"]
     } } }"#;
@@ -208,7 +208,7 @@ async fn changed_definitions_are_marked_or_blocked_by_pins() {
 
 /// A hidden character in the name of a tool must not exempt it from a rule.
 #[tokio::test]
-async fn hidden_characters_in_names_pass_no_deny_rule() {
+async fn hidden_characters_in_names_bypass_no_deny_rule() {
     for hidden in
         ["\u{200b}", "\u{feff}", "\u{2800}", "\u{3164}", "\u{34f}", "\u{fe0f}", "\u{e0041}"]
     {
@@ -230,7 +230,7 @@ async fn hidden_characters_in_names_pass_no_deny_rule() {
 }
 
 #[tokio::test]
-async fn invalid_url_of_an_elicitation_does_not_reach_the_client() {
+async fn invalid_elicitation_url_does_not_reach_the_client() {
     for url in ["javascript:alert(1)", "file:///etc/passwd", "http://169.254.169.254/"] {
         let script = format!(
             r#"

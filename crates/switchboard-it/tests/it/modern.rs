@@ -46,7 +46,7 @@ async fn greeted(script: &str, home: Home) -> (String, usize, Home) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_is_found_out_once_and_greeted_rightly_ever_after() {
+async fn era_is_detected_once_and_remembered() {
     let handshake = "initialize notifications/initialized";
     let (found_out, discovered) = (format!("server/discover {handshake}"), "server/discover");
     let both = format!("server/discover {handshake}");
@@ -74,7 +74,7 @@ async fn a_server_is_found_out_once_and_greeted_rightly_ever_after() {
 
 /// SAFETY.md F10.
 #[tokio::test]
-async fn a_server_that_leaves_when_it_is_probed_is_started_twice_and_then_once() {
+async fn server_that_exits_on_probe_is_restarted_only_once() {
     let script = script("legacy", "exit_on_discover = { code = 3 }");
     let (greeting, connections, home) = greeted(&script, Home::new()).await;
     let expected = "server/discover initialize notifications/initialized";
@@ -84,7 +84,7 @@ async fn a_server_that_leaves_when_it_is_probed_is_started_twice_and_then_once()
 }
 
 #[tokio::test]
-async fn an_entry_can_say_which_era_is_tried_first() {
+async fn era_setting_decides_which_handshake_comes_first() {
     let handshake = "initialize notifications/initialized";
     for (said, era, expected) in [
         ("legacy", "dual", handshake.to_owned()),
@@ -105,7 +105,7 @@ async fn an_entry_can_say_which_era_is_tried_first() {
 
 /// Both first requests were sent before the server reads, and it exits at the second.
 #[tokio::test(start_paused = true)]
-async fn a_slow_server_that_leaves_at_the_other_greeting_is_started_once_more() {
+async fn slow_modern_server_is_restarted_after_initialize_exit() {
     let script = script("modern", "start_delay_ms = 12000\nexit_on = 'initialize'");
     let (greeting, connections, home) = greeted(&script, Home::new()).await;
     assert_eq!((greeting.as_str(), connections), ("server/discover initialize server/discover", 2));
@@ -114,7 +114,7 @@ async fn a_slow_server_that_leaves_at_the_other_greeting_is_started_once_more() 
 }
 
 #[tokio::test]
-async fn a_server_that_changed_its_era_is_met_in_the_new_one() {
+async fn server_that_changed_its_era_is_detected_again() {
     let exits = "exit_on_discover = { code = 3 }";
     let handshake = "initialize notifications/initialized";
     let found_out = format!("server/discover {handshake}");
@@ -132,7 +132,7 @@ async fn a_server_that_changed_its_era_is_met_in_the_new_one() {
 }
 
 #[tokio::test]
-async fn sessions_share_a_server_again_once_it_keeps_none() {
+async fn server_that_becomes_stateless_is_shared_between_sessions_again() {
     let legacy = include_str!("../../scripts/everything.toml");
     let modern = legacy.replace("[server]\n", "[server]\nera = 'modern'\n");
     let mut home = Home::new();
@@ -153,7 +153,7 @@ async fn sessions_share_a_server_again_once_it_keeps_none() {
 
 /// Protocol `_meta` describes one hop; the next server could mistake it for its own.
 #[tokio::test]
-async fn what_a_client_says_of_itself_is_passed_on_only_where_it_belongs() {
+async fn client_meta_is_forwarded_only_to_its_own_hop() {
     let said = json!({
         "io.modelcontextprotocol/protocolVersion": "1999-12-31",
         "io.modelcontextprotocol/clientCapabilities": { "sampling": {} },
@@ -187,7 +187,7 @@ async fn what_a_client_says_of_itself_is_passed_on_only_where_it_belongs() {
 
 /// The probe does not extend the start timeout and does not change the failure.
 #[tokio::test(start_paused = true)]
-async fn a_server_that_answers_nothing_fails_in_time() {
+async fn unresponsive_server_fails_within_the_start_timeout() {
     let config = r#"{ "mcpServers": { "kit": {
         "command": "fixture-server", "args": ["one"], "startTimeoutMs": 20000
     } } }"#;
@@ -208,7 +208,7 @@ fn metas(state: &FixtureState) -> Vec<Value> {
 }
 
 #[tokio::test]
-async fn each_call_says_what_its_own_client_can_do_over_one_connection() {
+async fn each_call_carries_the_capabilities_of_its_client() {
     let world = World::of("kit", "everything@modern").start();
     let hosts = [ScriptedHost::default(), ScriptedHost::default()];
     hosts[0].will_reply(Topic::Roots, json!({ "roots": [] }));
@@ -232,7 +232,7 @@ async fn each_call_says_what_its_own_client_can_do_over_one_connection() {
 }
 
 #[tokio::test]
-async fn a_log_level_is_said_with_each_call_and_never_set() {
+async fn log_level_is_sent_per_call_and_never_set() {
     let world = World::of("kit", "everything@modern").start();
     let host = ScriptedHost::default();
     let session = world.gateway.session(host.clone());
@@ -247,7 +247,7 @@ async fn a_log_level_is_said_with_each_call_and_never_set() {
 }
 
 #[tokio::test]
-async fn a_change_of_the_tools_is_heard_of() {
+async fn stateless_tool_change_updates_the_catalog() {
     let world = World::of("kit", "everything@modern").start();
     let mut catalogs = world.gateway.watch();
     world.call("kit_change_tools", json!({ "name": "later" })).await.unwrap();
@@ -263,7 +263,7 @@ async fn a_change_of_the_tools_is_heard_of() {
 }
 
 #[tokio::test]
-async fn a_resource_is_listened_to_until_nobody_wants_to_hear_of_it() {
+async fn resource_subscription_ends_with_its_last_subscriber() {
     let world = World::of("kit", "everything@modern").start();
     let host = ScriptedHost::default();
     let session = world.gateway.private_session(host.clone());
@@ -282,7 +282,7 @@ async fn a_resource_is_listened_to_until_nobody_wants_to_hear_of_it() {
 
 /// The gateway subscribes to lists, and a session to a resource.
 #[tokio::test(start_paused = true)]
-async fn a_subscription_that_its_server_ends_is_asked_for_again_and_nothing_is_missed() {
+async fn ended_subscription_is_renewed_without_missing_changes() {
     let everything = include_str!("../../scripts/everything.toml");
     let ends = "[faults]\nended_listens = 3\n";
     let script = everything.replace("[server]\n", "[server]\nera = 'modern'\n") + ends;
@@ -304,7 +304,7 @@ async fn a_subscription_that_its_server_ends_is_asked_for_again_and_nothing_is_m
 }
 
 #[tokio::test]
-async fn a_server_without_sessions_that_asks_by_a_request_is_refused_and_stays_shared() {
+async fn request_of_a_stateless_server_is_refused_without_unsharing() {
     let asks = script("modern", "") + "behaviour = 'ask_anyway'\n";
     let world = World::of("kit", "asks").script("asks", &asks).start();
     for _ in 0..2 {
@@ -320,7 +320,7 @@ async fn a_server_without_sessions_that_asks_by_a_request_is_refused_and_stays_s
 
 /// The stateless revision has no `ping`; `server/discover` replaces it.
 #[tokio::test(start_paused = true)]
-async fn a_kept_server_is_asked_what_it_is_to_see_whether_it_lives() {
+async fn keep_alive_check_of_stateless_servers_uses_discover() {
     let config = r#"{ "mcpServers": { "kit": {
         "command": "fixture-server", "args": ["one"], "lifecycle": "keep-alive"
     } } }"#;

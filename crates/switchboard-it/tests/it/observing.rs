@@ -33,7 +33,7 @@ fn call(text: &str) -> String {
 }
 
 #[tokio::test]
-async fn each_level_logs_more_about_a_server() {
+async fn each_verbosity_level_logs_more_about_a_server() {
     let installed = installed("");
     let line = call("something");
     let silent = stderr(&installed, &line).await;
@@ -65,13 +65,13 @@ async fn each_level_logs_more_about_a_server() {
 }
 
 #[tokio::test]
-async fn secrets_of_a_server_are_masked_in_its_messages() {
+async fn secrets_are_masked_in_logged_messages() {
     let messages = stderr(&installed(""), &format!("-vvv {}", call(SECRET))).await;
     assert!(messages.contains(r#""text":"…""#), "{messages}");
 }
 
 #[tokio::test]
-async fn debug_shows_the_messages_of_one_server_alone() {
+async fn debug_setting_logs_messages_of_one_server_only() {
     let installed = installed(r#", "debug": true"#);
     let loud = stderr(&installed, &call("something")).await;
     assert!(loud.contains("TRACE sent server=loud json={"), "{loud}");
@@ -80,7 +80,7 @@ async fn debug_shows_the_messages_of_one_server_alone() {
 }
 
 #[tokio::test]
-async fn trace_file_of_serve_has_every_message_and_is_private() {
+async fn serve_trace_file_is_complete_and_private() {
     let installed = installed("");
     let path = installed.home().join("trace.log");
     let mut client = installed.serve(&["--trace", path.to_str().unwrap()]);
@@ -96,7 +96,7 @@ async fn trace_file_of_serve_has_every_message_and_is_private() {
 }
 
 #[tokio::test]
-async fn trace_that_cannot_be_written_is_an_error() {
+async fn unwritable_trace_file_is_an_error() {
     let installed = installed("");
     let ran = installed.run(["serve", "--trace", "/dev/null"]).await;
     assert_eq!(ran.code, Some(2), "{}", ran.stderr);
@@ -108,7 +108,7 @@ async fn trace_that_cannot_be_written_is_an_error() {
 }
 
 #[tokio::test]
-async fn inspect_prints_the_answer_as_it_came() {
+async fn inspect_prints_the_raw_answer() {
     let installed = installed("");
     let ran = installed.run(["inspect", "loud"]).await;
     let hello: Value = serde_json::from_str(&ran.stdout).unwrap();
@@ -129,7 +129,7 @@ async fn inspect_prints_the_answer_as_it_came() {
 }
 
 #[tokio::test]
-async fn inspect_passes_the_gate_that_every_call_passes() {
+async fn inspect_passes_the_approval_gate() {
     let config = |settings: Value| {
         let server = json!({ "command": "fixture-server", "args": ["everything"] });
         json!({ "settings": settings, "mcpServers": { "loud": server } }).to_string()
@@ -154,7 +154,7 @@ async fn inspect_passes_the_gate_that_every_call_passes() {
 }
 
 #[tokio::test]
-async fn inspect_refuses_a_server_that_is_not_trusted() {
+async fn inspect_refuses_an_untrusted_server() {
     let installed = Installed::bare(PROGRAMS);
     let server = json!({ "command": "fixture-server", "args": ["everything"] });
     installed.write(".mcp.json", &json!({ "mcpServers": { "theirs": server } }).to_string());
@@ -167,7 +167,7 @@ async fn inspect_refuses_a_server_that_is_not_trusted() {
 }
 
 #[tokio::test]
-async fn status_check_tells_how_each_server_did() {
+async fn status_check_reports_each_connection_attempt() {
     let installed = Installed::with(
         PROGRAMS,
         r#"{ "mcpServers": {
@@ -196,7 +196,7 @@ async fn status_check_tells_how_each_server_did() {
 }
 
 #[tokio::test]
-async fn bearer_token_is_printed_only_if_it_is_asked_for() {
+async fn bearer_token_is_printed_only_on_request() {
     let installed = Installed::bare(PROGRAMS);
     let ran = installed.run(["status", "--http-token"]).await;
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""));

@@ -8,19 +8,19 @@ use switchboard_it::soak::{Soak, soak};
 use crate::PROGRAMS;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn every_call_of_a_server_that_crashes_and_babbles_is_answered_once_and_to_its_caller() {
+async fn calls_to_a_crashing_server_are_answered_exactly_once() {
     let Answers { right, failed, wrong } = answers(PROGRAMS, 50, 6).await;
     assert_eq!((right + failed.values().sum::<usize>(), wrong), (300, 0), "{failed:?}");
     assert!(right > 0, "no call was answered");
 }
 
 #[tokio::test]
-async fn what_may_have_been_done_is_not_done_again() {
+async fn write_with_unknown_outcome_is_not_retried() {
     assert_eq!(commits(PROGRAMS, 5).await, Commits { unknown: 5, twice: 0 });
 }
 
 #[tokio::test]
-async fn a_nuisance_costs_its_neighbour_no_answer_and_the_gateway_little_memory() {
+async fn noisy_server_costs_its_neighbour_and_memory_little() {
     for nuisance in Nuisance::ALL {
         let noticed = neighbour(PROGRAMS, nuisance, 40).await;
         assert!(noticed.grew < 32 * 1024 * 1024, "{nuisance:?}: {noticed:?}");
@@ -28,13 +28,13 @@ async fn a_nuisance_costs_its_neighbour_no_answer_and_the_gateway_little_memory(
 }
 
 #[tokio::test]
-async fn whoever_waits_for_a_server_that_is_killed_is_told() {
+async fn pending_call_fails_when_its_server_is_killed() {
     // Other tests measure the delay. An unnoticed end would block the call for a minute.
     obituary(PROGRAMS).await;
 }
 
 #[tokio::test]
-async fn whatever_servers_do_every_call_is_answered_once_and_nothing_is_left() {
+async fn soak_answers_every_call_once_and_leaks_nothing() {
     let plan = Soak { length: Duration::from_secs(3), servers: 4, seed: 1 };
     let soaked = soak(PROGRAMS, plan).await;
     assert!(soaked.answers.right > 0, "{soaked:?}");

@@ -46,7 +46,7 @@ async fn tools(client: &mut Client) -> Vec<Value> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn only_hosts_that_gate_by_annotation_are_shown_the_pair() {
+async fn pair_is_shown_only_to_annotation_gating_hosts() {
     let world = garden();
     for (name, shown) in [
         ("claude-code", &["mcp", "mcp_write"][..]),
@@ -98,7 +98,7 @@ async fn write_through_mcp_is_refused_and_names_mcp_write() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn answers_of_mcp_mark_the_tools_that_mcp_write_calls() {
+async fn mcp_marks_tools_that_require_mcp_write() {
     let world = garden();
     let mut client = world.client_of(host("codex"), json!({})).await;
     let (listed, _) = used(&mut client, "mcp", json!({ "server": "garden" })).await;
@@ -114,7 +114,7 @@ async fn answers_of_mcp_mark_the_tools_that_mcp_write_calls() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn sign_in_through_mcp_is_refused_where_it_only_reads() {
+async fn sign_in_through_read_only_mcp_is_refused() {
     let world = garden();
     let mut client = world.client_of(host("codex"), json!({})).await;
     let start = json!({ "action": "auth-start", "server": "garden" });
@@ -160,7 +160,7 @@ async fn toolset_proxy_shows_one_tool_to_every_host() {
 
 /// The host may have let the tool run because it was listed as read-only.
 #[tokio::test(start_paused = true)]
-async fn direct_tool_that_was_shown_as_read_only_stays_so() {
+async fn changed_direct_tool_shown_as_read_only_is_refused() {
     let look = |hints: &str| format!("[[tools]]\nname = 'look'\nannotations = {{ {hints} }}\n");
     let config = r#"{ "mcpServers": { "kit": { "command": "fixture-server", "args": ["kit"],
         "directTools": true } } }"#;

@@ -78,7 +78,7 @@ behaviour = 'wait'
 }
 
 #[tokio::test]
-async fn the_methods_of_pi_exist_for_pi_alone() {
+async fn pi_methods_exist_only_for_pi() {
     let installed = three_servers();
     let mut other = installed.connect(json!({})).await;
     for method in METHODS {
@@ -106,7 +106,7 @@ async fn the_methods_of_pi_exist_for_pi_alone() {
 }
 
 #[tokio::test]
-async fn the_status_is_that_of_the_command_line_and_more() {
+async fn pi_status_extends_the_status_of_the_command_line() {
     let installed = three_servers();
     let mut client = pi(&installed, &[]).await;
     let status = client.ask("switchboard/status", json!({})).await["result"].clone();
@@ -132,7 +132,7 @@ async fn the_status_is_that_of_the_command_line_and_more() {
 }
 
 #[tokio::test]
-async fn the_settings_of_pi_reach_it() {
+async fn pi_settings_decide_footer_greeting_and_lines() {
     let check = async |settings: Value, expected: Value| {
         let servers = json!({ "a": { "command": "a" } });
         let config = json!({ "mcpServers": servers, "settings": settings });
@@ -178,7 +178,7 @@ fn questions() -> Vec<(&'static str, Value)> {
 }
 
 #[tokio::test]
-async fn what_the_user_asks_is_answered_in_words_with_the_commands_of_pi() {
+async fn pi_answers_are_text_with_pi_commands() {
     let installed = three_servers();
     let mut client = pi(&installed, &[]).await;
     let mut table = String::new();
@@ -272,7 +272,7 @@ fn indented(text: &str) -> String {
 }
 
 #[tokio::test]
-async fn the_text_of_an_error_says_that_it_is_one() {
+async fn pi_error_text_has_a_marking_prefix() {
     let installed = three_servers();
     let mut client = pi(&installed, &[]).await;
     let check = async |client: &mut Client, arguments: Value, head: &str, error_type: &str| {
@@ -297,7 +297,7 @@ async fn the_text_of_an_error_says_that_it_is_one() {
 }
 
 #[tokio::test]
-async fn every_toolset_has_the_methods_and_the_errors() {
+async fn every_toolset_has_pi_methods_and_error_prefixes() {
     let installed = three_servers();
     let check = async |toolset: &str, name: &str, arguments: Value| {
         let mut client = pi(&installed, &["--toolset", toolset]).await;
@@ -319,7 +319,7 @@ async fn every_toolset_has_the_methods_and_the_errors() {
 }
 
 #[tokio::test]
-async fn the_end_of_input_ends_everything_at_once_with_calls_in_flight() {
+async fn pi_gateway_ends_at_once_at_end_of_input() {
     let installed = three_servers();
     let mut client = pi(&installed, &[]).await;
     client.call(json!({ "tool": "notes_wait", "server": "notes" })).await;

@@ -8,7 +8,7 @@ use switchboard_it::terminal;
 use crate::PROGRAMS;
 
 #[tokio::test]
-async fn what_the_list_turns_on_is_connected_at_start_and_announced() {
+async fn enabled_list_entries_connect_at_start_with_announcement() {
     let installed = Installed::bare(PROGRAMS);
     let script = installed.write("tools.toml", "[[tools]]\nname = 'echo'\n");
     let server = |id: &str, command: &str, enabled: bool| json!({ "id": id, "command": command, "args": [script], "enabled": enabled });

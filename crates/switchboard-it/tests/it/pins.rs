@@ -71,7 +71,7 @@ async fn check(after: &str, tool: &str, mark: Option<&str>) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_tool_that_changed_since_it_was_listed_first_is_marked_and_may_be_blocked() {
+async fn changed_tool_is_marked_or_blocked_by_its_pin() {
     check(BEFORE, "save", None).await;
     check(&BEFORE.replace("the text", "everything"), "save", Some("changed")).await;
     let schema = BEFORE.replace(r#""string""#, r#""string", "maxLength": 9"#);
@@ -90,7 +90,7 @@ async fn a_tool_that_changed_since_it_was_listed_first_is_marked_and_may_be_bloc
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_tool_that_changes_back_is_the_same_again_however_often() {
+async fn tool_that_reverts_to_its_pin_is_unblocked() {
     let worse = BEFORE.replace("the text", "everything");
     let world = world("block", &[BEFORE, &worse, BEFORE, &worse]).start();
     world.ask(r#"{ "connect": "demo" }"#).await;
@@ -105,7 +105,7 @@ async fn a_tool_that_changes_back_is_the_same_again_however_often() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_change_while_connected_counts_at_once() {
+async fn change_while_connected_is_blocked_at_once() {
     let script = format!("{BEFORE}[[tools]]\nname = 'change'\nbehaviour = 'change_tools'\n");
     let world = world("block", &[&script]).start();
     world.call("demo_change", json!({ "name": "save" })).await.unwrap();
@@ -133,7 +133,7 @@ async fn drifted() -> Home {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_change_that_the_call_itself_brings_to_light_stops_the_call() {
+async fn change_detected_by_the_call_itself_blocks_it() {
     let worse = BEFORE.replace("the text", "everything");
     let second = world("block", &[&worse]).home(listed().await).start();
     let failure = second.call("demo_save", json!({})).await.unwrap_err();
@@ -142,7 +142,7 @@ async fn a_change_that_the_call_itself_brings_to_light_stops_the_call() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_the_cache_says_is_compared_too_with_nothing_connected() {
+async fn cached_listing_is_compared_with_pins_without_connecting() {
     let home = drifted().await;
     let third = world("block", &[BEFORE]).home(home).start();
     assert_eq!(seen(&third, "save").await.1, Err(Code::ToolBlocked));
@@ -158,7 +158,7 @@ async fn what_the_cache_says_is_compared_too_with_nothing_connected() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_was_accepted_is_the_same_from_then_on_and_other_processes_hear_of_it() {
+async fn accepted_pins_take_effect_in_all_processes() {
     let home = drifted().await;
     let worse = BEFORE.replace("the text", "everything");
     let running = world("block", &[&worse]).home(home.clone()).start();
@@ -184,7 +184,7 @@ fn pin_files(home: &Path) -> Vec<PathBuf> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_record_that_does_not_read_blocks_or_warns_and_is_kept_until_something_is_accepted() {
+async fn damaged_pin_file_warns_or_blocks_until_acceptance() {
     let home = listed().await;
     let [file] = &pin_files(home.path())[..] else { panic!("one file") };
     assert_eq!(fs::metadata(file).unwrap().permissions().mode() & 0o777, 0o600);
@@ -224,7 +224,7 @@ impl Host for Slow {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_no_longer_accepted_when_the_user_has_decided_is_not_called() {
+async fn pin_file_damaged_during_approval_stops_the_call() {
     let config = |more: &str| {
         format!(
             r#"{{ "settings": {{ "pins": "block", "approve": "all" }}, "mcpServers": {{
@@ -248,7 +248,7 @@ async fn what_is_no_longer_accepted_when_the_user_has_decided_is_not_called() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_the_filter_hides_is_not_new_when_it_is_shown() {
+async fn unfiltered_tool_is_not_reported_as_new() {
     let script = format!("{BEFORE}[[tools]]\nname = 'extra'\n");
     let config = |filter: &str| {
         World::with(&format!(
@@ -264,7 +264,7 @@ async fn what_the_filter_hides_is_not_new_when_it_is_shown() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn two_servers_never_share_a_record() {
+async fn similarly_named_servers_have_separate_pin_files() {
     let home = Home::new();
     let world = World::with(
         r#"{ "mcpServers": {
@@ -300,7 +300,7 @@ async fn list_to(capabilities: CapabilitySet, pins: &str, script: &str, home: &H
 }
 
 #[tokio::test(start_paused = true)]
-async fn tools_for_clients_with_more_capabilities_are_not_new() {
+async fn tools_for_more_capable_clients_are_not_new() {
     let home = Home::new();
     for set in [CapabilitySet::NONE, CapabilitySet::TERMINAL] {
         let world = list_to(set, "block", FOR_SOME, &home).await;
@@ -316,7 +316,7 @@ async fn tools_for_clients_with_more_capabilities_are_not_new() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn change_for_other_clients_is_shown_and_accepted_by_a_command() {
+async fn command_shows_and_accepts_changes_for_other_clients() {
     let home = Home::new();
     for set in [CapabilitySet::NONE, CapabilitySet::TERMINAL] {
         list_to(set, "block", FOR_SOME, &home).await.shut_down().await;
@@ -341,7 +341,7 @@ async fn change_for_other_clients_is_shown_and_accepted_by_a_command() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn changed_tool_is_not_accepted_by_the_first_client_with_other_capabilities() {
+async fn changed_tool_stays_blocked_for_more_capable_clients() {
     let home = Home::new();
     list_to(CapabilitySet::NONE, "block", FOR_SOME, &home).await.shut_down().await;
     let worse = FOR_SOME.replace("the text", "everything");
@@ -376,7 +376,7 @@ async fn installed_and_drifted() -> Installed {
 }
 
 #[tokio::test]
-async fn on_the_command_line_changes_are_shown_and_accepted() {
+async fn pins_command_shows_and_accepts_changes() {
     let installed = installed_and_drifted().await;
     insta::assert_snapshot!(transcript(&installed, "pins").await, @r#"
     exit 0
@@ -434,7 +434,7 @@ async fn on_the_command_line_changes_are_shown_and_accepted() {
 }
 
 #[tokio::test]
-async fn programs_read_the_changes_as_json() {
+async fn pins_json_is_stable() {
     let installed = installed_and_drifted().await;
     insta::assert_snapshot!(transcript(&installed, "pins demo --json").await, @r#"
     exit 0
@@ -510,7 +510,7 @@ async fn words(world: &World) -> (Result<String, Code>, Result<(), Code>) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn prompts_and_instructions_that_changed_are_marked_and_may_be_blocked() {
+async fn changed_prompts_and_instructions_are_marked_or_blocked() {
     let cases = [
         (WORDS.to_owned(), false, false),
         (WORDS.replace("Use save.", "Use save. Obey."), true, false),

@@ -203,7 +203,7 @@ async fn direct_tools_and_prompts_have_no_foreign_prefix() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn name_that_a_client_was_shown_ends_with_the_server_that_now_owns_it() {
+async fn shown_name_loses_its_target_when_prefix_owner_appears() {
     let evil = json!({ "command": "fixture-server", "args": ["evil"], "toolPrefix": "none" });
     let config = |servers: Value| json!({ "mcpServers": servers }).to_string();
     let alone = config(json!({ "evil": evil }));
@@ -228,7 +228,7 @@ async fn name_that_a_client_was_shown_ends_with_the_server_that_now_owns_it() {
 }
 
 #[tokio::test]
-async fn doctor_names_tools_with_a_foreign_prefix_and_servers_that_look_alike() {
+async fn doctor_names_foreign_prefixes_and_lookalike_servers() {
     let installed = Installed::bare(PROGRAMS);
     let script = installed.write("evil.toml", EVIL);
     let config = json!({ "mcpServers": {

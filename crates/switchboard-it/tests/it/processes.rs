@@ -28,7 +28,7 @@ fn echo(words: &str) -> Value {
 }
 
 #[tokio::test]
-async fn a_hundred_first_calls_start_the_server_once() {
+async fn hundred_first_calls_start_one_process() {
     let installed = Installed::with_fixture(PROGRAMS, "demo", ECHO);
     let mut client = installed.connect(json!({})).await;
     let mut ids = Vec::new();
@@ -54,7 +54,7 @@ behaviour = { kind = 'crash', code = 70, stderr = ['panic: out of ideas', 'at li
 ";
 
 #[tokio::test]
-async fn a_crash_fails_its_call_at_once_and_the_next_call_starts_the_server_again() {
+async fn crashed_server_is_restarted_by_the_next_call() {
     let installed = Installed::with_fixture(PROGRAMS, "demo", FLAKY);
     let mut client = installed.connect(json!({})).await;
     let mut fastest = Duration::MAX;
@@ -75,7 +75,7 @@ async fn a_crash_fails_its_call_at_once_and_the_next_call_starts_the_server_agai
 }
 
 #[tokio::test]
-async fn a_server_that_is_killed_during_a_call_says_by_what() {
+async fn failure_names_the_signal_that_killed_the_server() {
     let installed = Installed::with_fixture(PROGRAMS, "demo", FLAKY);
     let mut client = installed.connect(json!({})).await;
     for (signal, name) in [(Signal::KILL, "signal 9"), (Signal::ABORT, "signal 6")] {
@@ -116,7 +116,7 @@ async fn check_shutdown(script: &'static str, trigger: Farewell) {
 }
 
 #[tokio::test]
-async fn nothing_is_left_however_we_are_told_to_go() {
+async fn no_process_survives_any_kind_of_shutdown() {
     let mut checks = JoinSet::new();
     for script in [ECHO, STUBBORN, PARENT] {
         for trigger in [
@@ -144,7 +144,7 @@ fn input_handles(pid: u32) -> usize {
 
 /// The input has ended and a call still runs: a signal ends the gateway without waiting for it.
 #[tokio::test]
-async fn a_signal_cuts_the_wait_after_the_end_of_input_short() {
+async fn signal_cuts_short_the_drain_after_end_of_input() {
     let installed = Installed::with_fixture(PROGRAMS, "demo", FLAKY);
     let mut client = installed.connect(json!({})).await;
     client.mcp(json!({ "connect": "demo" })).await;
@@ -161,7 +161,7 @@ async fn a_signal_cuts_the_wait_after_the_end_of_input_short() {
 }
 
 #[tokio::test]
-async fn an_interrupted_command_leaves_nothing() {
+async fn interrupted_command_leaves_no_process() {
     let installed = Installed::with_fixture(PROGRAMS, "demo", FLAKY);
     assert_eq!(installed.run(["connect", "demo"]).await.code, Some(0));
     let command = Client::start(installed.command().args(["call", "demo_wait"]));
@@ -173,7 +173,7 @@ async fn an_interrupted_command_leaves_nothing() {
 
 /// The keeper, not the command, waits for the server to end.
 #[tokio::test]
-async fn a_command_ends_before_a_server_that_ignores_the_end_of_its_input() {
+async fn command_ends_before_a_server_that_ignores_eof() {
     let mut outlived = false;
     // Three tries, because on a stalled machine the server may end before the check.
     for _ in 0..3 {
@@ -187,7 +187,7 @@ async fn a_command_ends_before_a_server_that_ignores_the_end_of_its_input() {
 }
 
 #[tokio::test]
-async fn a_second_start_lists_and_searches_with_no_process() {
+async fn second_start_lists_and_searches_without_a_process() {
     let installed = Installed::with_fixture(PROGRAMS, "demo", FLAKY);
     let mut client = installed.connect(json!({})).await;
     assert_eq!(client.mcp(echo("once")).await, "once");
@@ -214,7 +214,7 @@ async fn a_second_start_lists_and_searches_with_no_process() {
 }
 
 #[tokio::test]
-async fn a_server_gets_its_arguments_to_the_byte_and_no_more_environment_than_it_needs() {
+async fn server_gets_exact_arguments_and_minimal_environment() {
     let odd = [
         "$(touch pwned)",
         "; touch pwned",
@@ -285,17 +285,17 @@ async fn check_huge_line(arguments: Value) {
 }
 
 #[tokio::test]
-async fn a_line_of_200_mib_costs_its_call_and_little_memory() {
+async fn huge_line_fails_its_call_in_bounded_memory() {
     check_huge_line(json!({ "tool": "demo_huge_line", "args": { "bytes": 200 * MIB } })).await;
 }
 
 #[tokio::test]
-async fn a_line_without_end_costs_its_call_and_little_memory() {
+async fn endless_line_fails_its_call_in_bounded_memory() {
     check_huge_line(json!({ "tool": "demo_huge_line", "args": { "bytes": u64::MAX >> 11 } })).await;
 }
 
 #[tokio::test]
-async fn ten_mebibytes_are_cut_for_the_model_and_the_rest_is_read_by_id() {
+async fn ten_mebibyte_result_is_cut_and_paged_by_id() {
     let installed =
         Installed::with_fixture(PROGRAMS, "demo", include_str!("../../scripts/big.toml"));
     let mut client = installed.connect(json!({})).await;
@@ -316,7 +316,7 @@ async fn ten_mebibytes_are_cut_for_the_model_and_the_rest_is_read_by_id() {
 }
 
 #[tokio::test]
-async fn a_server_that_floods_its_standard_error_is_not_held_up() {
+async fn stderr_flood_does_not_block_the_server() {
     let script = format!("{ECHO}[faults]\nstderr_flood_bytes = {}\n", 8 * MIB);
     let installed = Installed::with_fixture(PROGRAMS, "demo", &script);
     let mut client = installed.connect(json!({})).await;
@@ -329,7 +329,7 @@ async fn a_server_that_floods_its_standard_error_is_not_held_up() {
 }
 
 #[tokio::test]
-async fn a_server_that_is_stopped_can_say_its_last_words() {
+async fn stopped_server_can_still_write_its_last_output() {
     let installed = Installed::bare(PROGRAMS);
     let said = installed.home().join("said");
     let script = format!("fixture-server everything; echo bye && touch '{}'", said.display());

@@ -16,7 +16,7 @@ use switchboard_it::program::Installed;
 use crate::PROGRAMS;
 
 #[tokio::test]
-async fn nothing_outlives_a_gateway_that_is_killed() {
+async fn killed_gateway_leaves_no_process() {
     for victims in [Victims::Gateway, Victims::GatewayAndReaper, Victims::GatewayAndKeepers] {
         for moment in Moment::ALL {
             Grove::new(PROGRAMS, 1, Helper::Daemon, Temper::Stubborn).fell(victims, moment).await;
@@ -25,7 +25,7 @@ async fn nothing_outlives_a_gateway_that_is_killed() {
 }
 
 #[tokio::test]
-async fn the_end_of_a_reaper_or_keeper_costs_at_most_its_server() {
+async fn killed_reaper_or_keeper_costs_at_most_its_server() {
     for victims in [Victims::Reaper, Victims::Keepers] {
         for moment in Moment::ALL {
             Grove::new(PROGRAMS, 1, Helper::Daemon, Temper::Stubborn).wound(victims, moment).await;
@@ -34,7 +34,7 @@ async fn the_end_of_a_reaper_or_keeper_costs_at_most_its_server() {
 }
 
 #[tokio::test]
-async fn servers_end_with_their_reaper_and_the_next_call_has_new_ones() {
+async fn killed_reaper_ends_its_servers_and_is_replaced() {
     let grove = Grove::new(PROGRAMS, 2, Helper::Session, Temper::Stubborn);
     let mut client = grove.reach(Moment::TreeUp).await;
     let before = grove.having(Role::Server);
@@ -47,7 +47,7 @@ async fn servers_end_with_their_reaper_and_the_next_call_has_new_ones() {
 }
 
 #[tokio::test]
-async fn what_a_kill_of_everyone_left_is_ended_by_the_next_command() {
+async fn next_command_ends_processes_left_by_a_full_kill() {
     let grove = Grove::new(PROGRAMS, 2, Helper::Session, Temper::Stubborn);
     let mut client = grove.reach(Moment::TreeUp).await;
     assert_eq!(call(&mut client, 1, "up").await, "up");
@@ -61,7 +61,7 @@ async fn what_a_kill_of_everyone_left_is_ended_by_the_next_command() {
 }
 
 #[tokio::test]
-async fn a_command_leaves_the_servers_of_a_running_gateway_alone() {
+async fn command_leaves_servers_of_a_running_gateway_alone() {
     let grove = Grove::new(PROGRAMS, 1, Helper::Session, Temper::Stubborn);
     let mut client = grove.reach(Moment::TreeUp).await;
     let before = grove.having(Role::Server);
@@ -72,7 +72,7 @@ async fn a_command_leaves_the_servers_of_a_running_gateway_alone() {
 }
 
 #[tokio::test]
-async fn a_server_that_is_stopped_takes_its_daemon_along_and_nobody_elses() {
+async fn stopped_server_ends_with_its_daemon_only() {
     let grove = Grove::new(PROGRAMS, 2, Helper::Daemon, Temper::Obedient);
     let mut client = grove.reach(Moment::TreeUp).await;
     let first = grove.having(Role::Server);
@@ -92,7 +92,7 @@ async fn a_server_that_is_stopped_takes_its_daemon_along_and_nobody_elses() {
 }
 
 #[tokio::test]
-async fn signals_that_are_meant_for_the_gateway_leave_its_servers_to_it() {
+async fn reaper_and_keeper_ignore_termination_signals() {
     let grove = Grove::new(PROGRAMS, 1, Helper::Session, Temper::Stubborn);
     let mut client = grove.reach(Moment::TreeUp).await;
     let ours = [grove.having(Role::Reaper), grove.having(Role::Keeper)].concat();
@@ -114,7 +114,7 @@ fn shown_name(pid: u32) -> String {
 }
 
 #[tokio::test]
-async fn reaper_and_keepers_are_recognised_in_a_table_of_processes() {
+async fn reaper_and_keepers_have_recognizable_process_names() {
     let grove = Grove::new(PROGRAMS, 1, Helper::Session, Temper::Stubborn);
     let client = grove.reach(Moment::TreeUp).await;
     let check = |role: Role, expected: &str| {
@@ -127,7 +127,7 @@ async fn reaper_and_keepers_are_recognised_in_a_table_of_processes() {
 }
 
 #[tokio::test]
-async fn a_name_alone_makes_no_reaper() {
+async fn program_name_alone_starts_no_reaper() {
     let installed = Installed::bare(PROGRAMS);
     for name in ["switchboard-reaper", "switchboard-keeper"] {
         for args in [&["--version"][..], &["config", "path"], &[]] {
@@ -147,7 +147,7 @@ fn open_files(pid: u32) -> BTreeSet<PathBuf> {
 
 /// A host may wait until all copies of a descriptor that it passed to the gateway are closed.
 #[tokio::test]
-async fn nobody_but_the_gateway_holds_what_its_host_gave_it() {
+async fn helper_processes_hold_no_descriptors_of_the_host() {
     let grove = Grove::new(PROGRAMS, 1, Helper::Session, Temper::Stubborn);
     let canary = grove.installed.write("canary", "");
     let script = format!("exec 7<'{}'; exec '{}' serve", canary.display(), PROGRAMS.switchboard);
@@ -180,7 +180,7 @@ pub(crate) fn shell(installed: &Installed, script: &str) -> tokio::process::Comm
 
 /// Passes without a check if the test cannot mount file systems.
 #[tokio::test]
-async fn without_a_table_of_processes_servers_run_all_the_same() {
+async fn servers_run_without_proc_and_warn_once() {
     let config =
         r#"{ "mcpServers": { "s": { "command": "fixture-server", "args": ["everything"] } } }"#;
     let installed = Installed::with(PROGRAMS, config);
@@ -198,7 +198,7 @@ async fn without_a_table_of_processes_servers_run_all_the_same() {
 }
 
 #[tokio::test]
-async fn a_server_has_its_three_streams_and_no_other_descriptor() {
+async fn server_inherits_only_its_three_standard_streams() {
     let installed = Installed::bare(PROGRAMS);
     // Descriptor 3 is the directory that `ls` itself opens.
     let listing = "exec ls /proc/self/fd >open";
@@ -211,7 +211,7 @@ async fn a_server_has_its_three_streams_and_no_other_descriptor() {
 }
 
 #[tokio::test]
-async fn a_program_that_cannot_be_started_says_why() {
+async fn program_that_cannot_start_reports_the_reason() {
     let installed = Installed::bare(PROGRAMS);
     installed.write("no-program", "just text");
     let check = async |command: &str, part: &str| {
@@ -231,7 +231,7 @@ async fn a_program_that_cannot_be_started_says_why() {
 }
 
 #[tokio::test]
-async fn twenty_servers_that_ignore_everything_are_stopped_at_the_same_time() {
+async fn twenty_stubborn_servers_are_stopped_concurrently() {
     let took = Grove::new(PROGRAMS, 20, Helper::Session, Temper::Stubborn).close(20).await;
     // One after the other takes 80 s. The soak test measures the time on an idle machine.
     assert!(took < Duration::from_secs(20), "took {took:?}");
@@ -259,7 +259,7 @@ fn leaves(command: &clap::Command, path: &[&str]) -> Vec<Vec<String>> {
 }
 
 #[test]
-fn no_command_is_missing_where_all_are_tried() {
+fn leftover_process_test_covers_every_command() {
     for leaf in leaves(&switchboard_cli::command(), &[]) {
         let tried = COMMANDS.iter().any(|command| {
             command.starts_with(&leaf.iter().map(String::as_str).collect::<Vec<_>>())

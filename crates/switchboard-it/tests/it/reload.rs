@@ -52,7 +52,7 @@ async fn busy() -> (Arc<World>, tokio::task::JoinHandle<String>) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_changed_server_starts_anew_after_the_calls_in_flight_and_no_other_does() {
+async fn changed_server_restarts_after_its_calls_in_flight() {
     let (world, waiting) = busy().await;
     let card = format!("{:?}", switchboard::tool_card::definition());
     world.apply(&two(r#", "requestTimeoutMs": 30000"#));
@@ -71,7 +71,7 @@ async fn a_changed_server_starts_anew_after_the_calls_in_flight_and_no_other_doe
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_that_goes_finishes_its_calls_and_takes_no_new_one() {
+async fn disabled_server_finishes_its_calls_and_refuses_new_ones() {
     let (world, waiting) = busy().await;
     world.apply(&two(r#", "disabled": true"#));
     let refused = world.ask(r#"{ "tool": "a_echo", "args": { "text": "hi" } }"#).await;
@@ -91,7 +91,7 @@ async fn a_server_that_goes_finishes_its_calls_and_takes_no_new_one() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_shutdown_does_not_wait_for_the_calls_of_a_server_that_goes() {
+async fn shutdown_does_not_wait_for_a_disabled_server() {
     let (world, waiting) = busy().await;
     world.apply(&two(r#", "disabled": true"#));
     world.gateway.shutdown().await;
@@ -100,7 +100,7 @@ async fn a_shutdown_does_not_wait_for_the_calls_of_a_server_that_goes() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_changes_nothing_about_the_way_to_a_server_leaves_its_connection() {
+async fn rule_only_change_keeps_the_connection() {
     let (world, _waiting) = busy().await;
     let catalogs = world.gateway.watch();
     world.apply(&two(r#", "approveTools": ["echo"]"#));
@@ -166,7 +166,7 @@ const ONE: &str = r#""one": { "command": "x" }"#;
 const TWO: &str = r#""two": { "command": "y" }"#;
 
 #[tokio::test(start_paused = true)]
-async fn what_is_saved_in_a_file_is_applied() {
+async fn saved_configuration_file_is_applied() {
     let followed = Followed::start(&user(""));
     assert_eq!(followed.lines().await, ["○ demo (not connected)"]);
     followed.write("switchboard/mcp.json", &user(ONE));
@@ -180,7 +180,7 @@ async fn what_is_saved_in_a_file_is_applied() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_file_that_does_not_read_keeps_its_last_good_version_and_holds_up_no_other() {
+async fn malformed_file_keeps_its_last_good_version() {
     let followed = Followed::start(&user(ONE));
     followed.write("switchboard/mcp.json", "{ \"mcpServers\":\n {");
     let stale = "⚠ cannot parse [HOME]/switchboard/mcp.json:2:2: last good version in use";
@@ -193,7 +193,7 @@ async fn a_file_that_does_not_read_keeps_its_last_good_version_and_holds_up_no_o
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_does_not_count_in_a_file_that_reads_is_said() {
+async fn invalid_entries_of_a_reloaded_file_are_reported() {
     let followed = Followed::start(&user(ONE));
     let broken = user(&format!("{ONE},\n \"bad\": {{ \"command\": 5 }}"));
     followed.write("switchboard/mcp.json", &broken);
@@ -204,7 +204,7 @@ async fn what_does_not_count_in_a_file_that_reads_is_said() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_the_user_approves_elsewhere_is_seen_and_so_is_what_they_take_back() {
+async fn approval_and_revocation_by_another_process_take_effect() {
     let followed = Followed::start(&user(ONE));
     followed.write(".mcp.json", r#"{ "mcpServers": { "theirs": { "command": "z" } } }"#);
     let pending = "⚠ theirs (pending: the user has to trust it)";
@@ -221,7 +221,7 @@ async fn what_the_user_approves_elsewhere_is_seen_and_so_is_what_they_take_back(
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_gateway_that_is_dropped_is_followed_no_more() {
+async fn dropped_gateway_stops_watching_files() {
     let followed = Followed::start(&user(ONE));
     let mut catalogs = followed.gateway.watch();
     drop(followed);
@@ -230,7 +230,7 @@ async fn a_gateway_that_is_dropped_is_followed_no_more() {
 
 /// The same with the real program and real servers.
 #[tokio::test]
-async fn serve_applies_what_is_saved_without_a_restart() {
+async fn serve_applies_saved_configuration_without_restart() {
     let installed = Installed::bare(PROGRAMS);
     let script = installed.write("tools.toml", TOOLS);
     let server = |fields: &str| {
@@ -290,7 +290,7 @@ async fn removed_server_that_ignores_sigterm_is_killed() {
 
 /// Without free descriptors no file can be opened, but the configuration has not changed.
 #[tokio::test]
-async fn gateway_without_descriptors_keeps_its_rules_and_reads_again() {
+async fn gateway_without_descriptors_keeps_its_rules() {
     let installed = Installed::bare(PROGRAMS);
     let script = installed.write("tools.toml", TOOLS);
     let save = |names: &[&str]| {

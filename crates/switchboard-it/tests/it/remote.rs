@@ -57,7 +57,7 @@ pub(crate) async fn at_once(
 }
 
 #[tokio::test]
-async fn a_server_at_a_url_is_called_whatever_form_its_answers_have() {
+async fn remote_server_is_called_over_every_transport() {
     for (form, kind) in [
         ("json", ""),
         ("events", ""),
@@ -88,7 +88,7 @@ impl Names for Here {
 }
 
 #[tokio::test]
-async fn names_stand_for_what_the_embedder_says() {
+async fn embedder_variables_expand_in_the_configuration() {
     let fixture = HttpFixture::start(&served("json", "everything")).await;
     let home = Home::new();
     let gateway = Gateway::builder(home.environment()).names(Here).build();
@@ -100,7 +100,7 @@ async fn names_stand_for_what_the_embedder_says() {
 }
 
 #[tokio::test]
-async fn what_is_sent_says_which_session_and_revision_it_belongs_to() {
+async fn http_requests_carry_session_id_and_revision() {
     let fixture = HttpFixture::start(&served("json", "everything")).await;
     let world = world(&fixture, "");
     world.call("far_echo", json!({ "text": "hello" })).await.unwrap();
@@ -135,7 +135,7 @@ async fn what_is_sent_says_which_session_and_revision_it_belongs_to() {
 }
 
 #[tokio::test]
-async fn a_session_that_is_not_there_is_not_made_up() {
+async fn no_session_header_is_sent_without_a_session() {
     let script = format!("{}sessions = false\nlistening = false\n", served("json", "everything"));
     let fixture = HttpFixture::start(&script).await;
     let world = world(&fixture, "");
@@ -146,7 +146,7 @@ async fn a_session_that_is_not_there_is_not_made_up() {
 }
 
 #[tokio::test]
-async fn many_calls_are_in_flight_at_once_and_each_gets_its_answer() {
+async fn concurrent_remote_calls_get_their_own_answers() {
     for form in ["json", "events", "legacy"] {
         let fixture = HttpFixture::start(&served(form, "everything")).await;
         let world = world(&fixture, "");
@@ -161,7 +161,7 @@ async fn many_calls_are_in_flight_at_once_and_each_gets_its_answer() {
 }
 
 #[tokio::test]
-async fn an_answer_over_the_limit_fails_alone() {
+async fn oversized_remote_answer_fails_its_call_only() {
     for form in ["json", "events"] {
         let fixture = HttpFixture::start(&served(form, "everything")).await;
         let world = world(&fixture, "");
@@ -174,7 +174,7 @@ async fn an_answer_over_the_limit_fails_alone() {
 }
 
 #[tokio::test]
-async fn a_call_that_nobody_waits_for_is_cancelled_and_the_connection_goes_on() {
+async fn abandoned_remote_call_is_cancelled_and_connection_kept() {
     for form in ["json", "events", "legacy"] {
         let fixture = HttpFixture::start(&served(form, "everything")).await;
         let world = world(&fixture, "");
@@ -191,7 +191,7 @@ async fn a_call_that_nobody_waits_for_is_cancelled_and_the_connection_goes_on() 
 }
 
 #[tokio::test]
-async fn a_server_on_a_socket_is_called_and_lost_with_its_stream() {
+async fn socket_server_is_redialed_after_its_stream_ends() {
     let home = Home::new();
     let listener = UnixListener::bind(home.path().join("server.sock")).unwrap();
     let config = r#"{ "mcpServers": { "far": { "socket": "server.sock" }, "gone": { "socket": "~/gone" } } }"#;
@@ -220,7 +220,7 @@ async fn a_server_on_a_socket_is_called_and_lost_with_its_stream() {
 }
 
 #[tokio::test]
-async fn a_call_of_the_program_reaches_a_server_at_a_url() {
+async fn command_line_call_reaches_a_remote_server() {
     let fixture = HttpFixture::start(&served("events", "everything")).await;
     let config = json!({ "mcpServers": { "far": { "url": fixture.url() } } });
     let installed = Installed::with(PROGRAMS, &config.to_string());

@@ -53,8 +53,8 @@ const AUTHORITIES: &[&str] = &[
 ];
 
 #[test]
-fn the_sdk_knows_addresses_of_version_6_and_lets_more_through_than_we_do() {
-    let name = "the_sdk_knows_addresses_of_version_6_and_lets_more_through_than_we_do";
+fn rmcp_guard_allows_internal_addresses_that_ours_refuses() {
+    let name = "rmcp_guard_allows_internal_addresses_that_ours_refuses";
     within(module_path!(), name, || {
         let named = Arc::new(Mutex::new(""));
         let naming = Arc::clone(&named);

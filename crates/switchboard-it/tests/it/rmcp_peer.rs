@@ -57,7 +57,7 @@ fn text(result: &CallToolResult) -> String {
 }
 
 #[tokio::test]
-async fn an_rmcp_client_uses_everything_that_serve_offers() {
+async fn rmcp_client_uses_everything_over_stdio() {
     let installed = Installed::with(
         PROGRAMS,
         r#"{ "mcpServers": { "demo": { "command": "fixture-server", "args": ["everything"] } } }"#,
@@ -75,7 +75,7 @@ async fn an_rmcp_client_uses_everything_that_serve_offers() {
 }
 
 #[tokio::test]
-async fn an_rmcp_client_uses_everything_over_http() {
+async fn rmcp_client_uses_everything_over_http() {
     let installed = Installed::with(
         PROGRAMS,
         r#"{ "mcpServers": { "demo": { "command": "fixture-server", "args": ["everything"] } } }"#,
@@ -191,7 +191,7 @@ impl InProcess for Adder {
 }
 
 #[tokio::test]
-async fn an_rmcp_server_works_behind_us() {
+async fn rmcp_server_works_behind_the_gateway() {
     let home = Home::new();
     let gateway = Gateway::builder(home.environment()).server("adder", Adder).build();
     let world = World::of_gateway(gateway, home);
@@ -271,7 +271,7 @@ async fn at_a_url() -> (String, Child) {
 
 /// The server supports both eras; only the stateless one returns its requests inside responses.
 #[tokio::test]
-async fn an_rmcp_server_without_sessions_asks_a_client_that_has_one() {
+async fn stateless_rmcp_server_asks_a_session_based_client() {
     let (url, _child) = at_a_url().await;
     let form = json!({ "action": "accept", "content": { "name": "Ada" } });
     let words = json!({

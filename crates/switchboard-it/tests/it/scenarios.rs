@@ -50,7 +50,7 @@ fn check<F: Face>(face: &str, runtime: &Runtime) {
 }
 
 #[test]
-fn every_story_comes_true_in_the_library() {
+fn every_scenario_passes_in_the_library() {
     let runtime = Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();
     check::<Library>("library", &runtime);
 }
@@ -61,16 +61,16 @@ fn real_time() -> Runtime {
 }
 
 #[test]
-fn every_story_comes_true_over_stdio() {
+fn every_scenario_passes_over_stdio() {
     check::<Stdio>("stdio", &real_time());
 }
 
 #[test]
-fn every_story_comes_true_over_http() {
+fn every_scenario_passes_over_http() {
     check::<Http>("http", &real_time());
 }
 
 #[test]
-fn every_story_comes_true_on_the_command_line() {
+fn every_scenario_passes_on_the_command_line() {
     check::<CommandLine>("cli", &real_time());
 }

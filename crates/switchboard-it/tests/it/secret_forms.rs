@@ -82,7 +82,7 @@ async fn asked(client: &mut Client, offer: &Offer) -> (Option<String>, Value) {
 }
 
 #[tokio::test]
-async fn form_that_asks_for_a_secret_says_so_first_with_the_name_of_its_server() {
+async fn form_with_a_secret_names_its_server_first() {
     for era in ["legacy", "modern"] {
         for offer in [Offer::Proxy, Offer::Mirror("kit".to_owned())] {
             for form in SECRETS {
@@ -108,7 +108,7 @@ async fn form_that_asks_for_a_secret_says_so_first_with_the_name_of_its_server()
 }
 
 #[tokio::test]
-async fn host_that_shows_no_forms_gets_none() {
+async fn host_without_form_support_gets_no_form() {
     for era in ["legacy", "modern"] {
         let world = world(SECRETS[0], era);
         let mut client = world.connected(Offer::Proxy, HostKind::Any);

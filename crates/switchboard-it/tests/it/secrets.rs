@@ -36,7 +36,7 @@ async fn dump(installed: &Installed) -> Value {
 }
 
 #[tokio::test]
-async fn values_come_from_variables_places_and_commands() {
+async fn secrets_come_from_variables_files_and_commands() {
     let installed = with_fields(
         r#""env": {
             "FIRST": "!cat 'a file'", "SECOND": "!sh -c 'echo $0 $SECRET; echo err >&2' ${HOME}",
@@ -53,7 +53,7 @@ async fn values_come_from_variables_places_and_commands() {
 }
 
 #[tokio::test]
-async fn a_command_that_fails_is_told_by_its_program_and_the_name_of_its_value_alone() {
+async fn failing_secret_command_is_reported_without_its_arguments() {
     for (command, parts) in [
         ("!sh -c 'echo topsecret >&2; exit 7'", ["program `sh` gave", "exit code 7"]),
         ("!./no\\u001b[2Jwhere topsecret", [r"program `./nowhere` gave", "cannot be started"]),
@@ -71,7 +71,7 @@ async fn a_command_that_fails_is_told_by_its_program_and_the_name_of_its_value_a
 }
 
 #[tokio::test]
-async fn nothing_is_run_for_a_question_that_connects_nothing() {
+async fn secret_commands_do_not_run_without_a_connection() {
     let installed = with_fields(r#""env": { "TOKEN": "!touch canary" }"#);
     for command in [&["status"][..], &["config", "check"]] {
         installed.run(command.iter().copied()).await;
@@ -80,7 +80,7 @@ async fn nothing_is_run_for_a_question_that_connects_nothing() {
 }
 
 #[tokio::test]
-async fn a_url_that_cannot_be_filled_in_fails_before_any_request() {
+async fn unexpandable_url_fails_before_any_request() {
     for (url, expected) in [
         ("https://example.invalid/${NOT_THERE}", "the environment variable `NOT_THERE` is not set"),
         ("https://${HOME}/", "`HOME` is used in the scheme, user, host or port of a URL"),
@@ -93,7 +93,7 @@ async fn a_url_that_cannot_be_filled_in_fails_before_any_request() {
 }
 
 #[tokio::test]
-async fn a_command_that_nobody_waits_for_any_longer_is_ended_with_all_that_it_started() {
+async fn abandoned_secret_command_is_killed_with_its_children() {
     let home = Home::new();
     let config = r#"{ "mcpServers": { "s": { "command": "/bin/cat", "env": {
         "T": "!/bin/sh -c '/bin/sleep 1000 & echo $! $$ > started; /bin/mv started pids; wait'" } } } }"#;

@@ -63,7 +63,7 @@ async fn hidden_characters_that_a_filter_decodes_are_counted() {
 }
 
 #[tokio::test]
-async fn a_filter_gives_what_is_wanted_of_structured_content_or_of_a_text_that_is_json() {
+async fn filter_applies_to_structured_content_or_json_text() {
     let installed = installed();
     let mut client = installed.connect(json!({})).await;
     let mut seen = String::new();
@@ -116,7 +116,7 @@ async fn a_filter_gives_what_is_wanted_of_structured_content_or_of_a_text_that_i
 }
 
 #[tokio::test]
-async fn a_filter_that_is_none_calls_nothing_and_one_that_fails_keeps_what_was_called() {
+async fn invalid_filter_calls_nothing_and_failed_filter_keeps_result() {
     let installed = installed();
     let mut client = installed.connect(json!({})).await;
     let count = async |client: &mut Client, select: &str| {
@@ -144,7 +144,7 @@ async fn a_filter_that_is_none_calls_nothing_and_one_that_fails_keeps_what_was_c
 }
 
 #[tokio::test]
-async fn an_image_is_shown_beside_a_filter_that_fails() {
+async fn image_is_returned_beside_a_filter_error() {
     let installed = installed();
     for flags in [&[][..], &["--host", "pi"]] {
         let mut client = installed.serve(flags);
@@ -161,7 +161,7 @@ async fn an_image_is_shown_beside_a_filter_that_fails() {
 }
 
 #[tokio::test]
-async fn a_result_that_cannot_be_kept_is_shown_where_a_filter_fails() {
+async fn unstorable_result_is_shown_when_its_filter_fails() {
     let installed = installed();
     // A file in place of the directory, so that results cannot be stored.
     installed.write("switchboard/cache/results", "in the way");
@@ -181,7 +181,7 @@ async fn transcripts(installed: &Installed, lines: &[&[&str]]) -> String {
 }
 
 #[tokio::test]
-async fn the_command_line_tells_of_an_image_where_a_filter_fails() {
+async fn command_line_mentions_an_image_when_its_filter_fails() {
     let lines = [
         &["call", "kit_image", "--select", "."][..],
         &["call", "kit_image", "--json", "--select", "."],
@@ -210,7 +210,7 @@ async fn the_command_line_tells_of_an_image_where_a_filter_fails() {
 }
 
 #[tokio::test]
-async fn the_command_line_prints_what_a_filter_gives_and_loses_no_call() {
+async fn command_line_prints_filter_output_and_keeps_failed_results() {
     let lines = [
         &["call", "kit_issues", "--select", ".issues[].title"][..],
         &["call", "kit_issues", "--select", "empty"],
@@ -278,7 +278,7 @@ async fn the_command_line_prints_what_a_filter_gives_and_loses_no_call() {
 }
 
 #[tokio::test]
-async fn no_filter_holds_up_or_fills_the_gateway() {
+async fn filter_runs_in_bounded_time_and_memory() {
     let installed = installed();
     let mut client = installed.connect(json!({})).await;
     assert_eq!(echoed(&mut client, "[1]", ".[0]").await, "1");
@@ -319,7 +319,7 @@ async fn no_filter_holds_up_or_fills_the_gateway() {
 }
 
 #[tokio::test]
-async fn no_filter_sees_the_environment() {
+async fn filter_cannot_read_the_environment() {
     let installed = installed();
     let mut command = installed.command();
     let mut client = Client::start(command.arg("serve").env("HIDDEN", "marker-of-the-environment"));
@@ -350,7 +350,7 @@ async fn no_filter_sees_the_environment() {
 }
 
 #[tokio::test]
-async fn a_filter_ends_with_its_gateway() {
+async fn filter_process_ends_with_its_gateway() {
     let installed = installed();
     let mut client = installed.connect(json!({})).await;
     assert_eq!(echoed(&mut client, "[1]", ".[0]").await, "1");
@@ -387,7 +387,7 @@ fn name_of(pid: u32) -> String {
 }
 
 #[tokio::test]
-async fn a_long_json_is_compact_has_head_and_tail_and_is_read_on_whatever_the_face() {
+async fn long_json_result_keeps_head_and_tail_everywhere() {
     let numbers: Vec<Value> = (0..20_000).map(|id| json!({ "id": id })).collect();
     let (pretty, compact) = (format!("{:#}", json!(numbers)), json!(numbers).to_string());
     let installed = installed();
@@ -435,7 +435,7 @@ async fn a_long_json_is_compact_has_head_and_tail_and_is_read_on_whatever_the_fa
 
 /// The test is itself a program whose `main` does not begin with `run_if_asked`.
 #[tokio::test]
-async fn a_program_that_cannot_run_filters_says_so_and_calls_nothing() {
+async fn filter_without_helper_process_is_refused_before_the_call() {
     let world = World::of("demo", "everything").start();
     let asked: Value = json!({ "tool": "demo_echo", "args": { "text": "1" }, "select": "." });
     insta::assert_snapshot!(world.ask(&asked.to_string()).await, @r"bad_filter: filters cannot run here: `main` does not begin with `reaper::run_if_asked`");

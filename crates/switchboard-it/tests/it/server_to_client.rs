@@ -36,7 +36,7 @@ async fn call(session: &Session, tool: &str) -> String {
 }
 
 #[tokio::test]
-async fn each_session_answers_for_itself_over_a_connection_of_its_own() {
+async fn each_session_answers_over_its_own_connection() {
     let world = World::of("kit", "everything").start();
     let (one, asked_one) = session(&world.gateway, Some(roots("one")));
     let (two, asked_two) = session(&world.gateway, Some(roots("two")));
@@ -60,7 +60,7 @@ async fn each_session_answers_for_itself_over_a_connection_of_its_own() {
 }
 
 #[tokio::test]
-async fn what_a_server_asks_for_is_remembered_with_its_lists() {
+async fn server_request_topics_are_remembered_with_the_listing() {
     let world = World::of("kit", "everything").start();
     let (one, _) = session(&world.gateway, Some(roots("one")));
     call(&one, "kit_ask_roots").await;
@@ -75,7 +75,7 @@ async fn what_a_server_asks_for_is_remembered_with_its_lists() {
 }
 
 #[tokio::test]
-async fn what_a_client_does_not_offer_is_refused_to_the_server() {
+async fn unoffered_capability_is_refused_to_the_server() {
     let world = World::of("kit", "everything").start();
     let (able, asked) = session(&world.gateway, Some(roots("one")));
     let answer = call(&able, "kit_ask_sampling").await;
@@ -86,7 +86,7 @@ async fn what_a_client_does_not_offer_is_refused_to_the_server() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_call_waits_as_long_as_its_user_thinks() {
+async fn call_timeout_excludes_the_elicitation_answer_time() {
     let script = r#"
         [[tools]]
         name = "ask"
@@ -107,7 +107,7 @@ async fn a_call_waits_as_long_as_its_user_thinks() {
 }
 
 #[tokio::test]
-async fn log_lines_reach_the_session_whose_call_they_belong_to() {
+async fn log_messages_reach_the_session_of_their_call() {
     let world = World::of("kit", "everything").start();
     let (one, heard_one) = session(&world.gateway, None);
     let (_two, heard_two) = session(&world.gateway, None);
@@ -118,7 +118,7 @@ async fn log_lines_reach_the_session_whose_call_they_belong_to() {
 }
 
 #[tokio::test]
-async fn questions_of_a_server_reach_the_client_and_its_answers_the_server() {
+async fn server_requests_reach_the_client_and_answers_the_server() {
     let installed = everything();
     let able = json!({ "elicitation": { "form": {}, "url": {} }, "sampling": {}, "roots": {} });
     let mut client = installed.connect(able).await;
@@ -160,7 +160,7 @@ fn everything() -> Installed {
 }
 
 #[tokio::test]
-async fn completion_and_templates_pass_through_the_one_tool_face() {
+async fn completion_and_templates_pass_through_the_mcp_tool() {
     let installed = everything();
     let mut client = installed.connect(json!({})).await;
     client.mcp(json!({ "connect": "kit" })).await;
@@ -191,7 +191,7 @@ async fn completion_and_templates_pass_through_the_one_tool_face() {
 }
 
 #[tokio::test]
-async fn log_lines_say_whose_they_are_and_keep_to_the_level_that_the_client_set() {
+async fn log_messages_name_their_server_and_respect_the_level() {
     let installed = everything();
     let mut client = installed.connect(json!({})).await;
     let logged = async |client: &mut Client| {
@@ -218,7 +218,7 @@ async fn log_lines_say_whose_they_are_and_keep_to_the_level_that_the_client_set(
 }
 
 #[tokio::test]
-async fn a_subscription_has_a_connection_of_its_own_for_as_long_as_it_lasts() {
+async fn subscription_holds_its_own_connection_until_it_ends() {
     let world = World::of("kit", "everything").start();
     let (one, heard) = session(&world.gateway, None);
     call(&one, "kit_count").await;
@@ -239,7 +239,7 @@ async fn a_subscription_has_a_connection_of_its_own_for_as_long_as_it_lasts() {
 }
 
 #[tokio::test]
-async fn a_client_that_asked_for_prompts_or_resources_is_told_when_they_change() {
+async fn client_that_listed_prompts_or_resources_gets_change_notifications() {
     let installed = everything();
     let mut client = installed.connect(json!({})).await;
     assert_eq!(client.ask("prompts/list", json!({})).await["result"], json!({ "prompts": [] }));
@@ -257,7 +257,7 @@ async fn a_client_that_asked_for_prompts_or_resources_is_told_when_they_change()
 }
 
 #[tokio::test]
-async fn what_the_settings_forbid_no_server_asks() {
+async fn disabled_topics_are_not_declared_to_the_server() {
     let config = r#"{
         "settings": { "sampling": false, "elicitation": false },
         "mcpServers": { "kit": { "command": "fixture-server", "args": ["everything"] } }

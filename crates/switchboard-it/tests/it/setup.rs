@@ -51,7 +51,7 @@ impl Desk {
 }
 
 #[tokio::test]
-async fn a_setup_imports_and_adds_what_was_agreed_to() {
+async fn setup_imports_and_adds_only_approved_servers() {
     let machine = Desk::new();
     let answers = ["y", "y", "", "words", &machine.program, "HOME", "", "y", "y"];
     let shown = machine.type_into("setup", &answers).await;
@@ -93,7 +93,7 @@ async fn a_setup_imports_and_adds_what_was_agreed_to() {
 }
 
 #[tokio::test]
-async fn whoever_leaves_a_question_leaves_everything_as_it_was_before() {
+async fn aborted_setup_changes_nothing() {
     let machine = Desk::new();
     let answers = ["y", "y", "", "words", &machine.program, "", "", "y"];
     for given in 0..answers.len() {
@@ -114,7 +114,7 @@ async fn whoever_leaves_a_question_leaves_everything_as_it_was_before() {
 }
 
 #[tokio::test]
-async fn a_no_writes_nothing() {
+async fn declined_setup_writes_nothing() {
     let machine = Desk::new();
     for answers in [
         ["n", "n", "n"].as_slice(),
@@ -128,7 +128,7 @@ async fn a_no_writes_nothing() {
 }
 
 #[tokio::test]
-async fn a_server_that_does_not_connect_can_be_kept() {
+async fn server_that_fails_to_connect_can_be_kept() {
     let machine = Desk::new();
     let answers = ["", "later", "no-such-program", "", "", "k", "y"];
     let shown = machine.type_into("connect", &answers).await;
@@ -158,7 +158,7 @@ async fn a_server_that_does_not_connect_can_be_kept() {
 }
 
 #[tokio::test]
-async fn a_server_for_the_project_is_trusted_by_whoever_typed_it() {
+async fn project_server_added_in_setup_is_trusted() {
     let machine = Desk::new();
     let shown =
         machine.type_into("connect", &["", "words", &machine.program, "", "project", "y"]).await;
@@ -170,7 +170,7 @@ async fn a_server_for_the_project_is_trusted_by_whoever_typed_it() {
 }
 
 #[tokio::test]
-async fn without_a_terminal_nothing_is_asked() {
+async fn setup_without_a_terminal_asks_nothing() {
     let machine = Desk::new();
     for command in ["setup", "connect"] {
         let ran = machine.installed.run_with_input([command], "y\ny\ny\n").await;
@@ -197,7 +197,7 @@ async fn without_a_terminal_nothing_is_asked() {
 }
 
 #[tokio::test]
-async fn a_file_that_does_not_parse_is_said_before_anything_is_asked() {
+async fn malformed_file_stops_setup_before_any_question() {
     let machine = Desk::new();
     machine.installed.write("switchboard/mcp.json", "{ oops");
     let shown = machine.type_into("setup", &["y", "y"]).await;
@@ -207,7 +207,7 @@ async fn a_file_that_does_not_parse_is_said_before_anything_is_asked() {
 }
 
 #[tokio::test]
-async fn command_line_that_does_not_work_can_be_corrected() {
+async fn failing_command_line_can_be_corrected_in_setup() {
     let machine = Desk::new();
     let answers = ["", "words", "no-such-program", "", "", "c", &machine.program, "", "", "y"];
     let shown = machine.type_into("connect", &answers).await;
@@ -219,7 +219,7 @@ async fn command_line_that_does_not_work_can_be_corrected() {
 }
 
 #[tokio::test]
-async fn json_is_pasted_into_the_first_question() {
+async fn json_can_be_pasted_at_the_first_question() {
     let machine = Desk::new();
     let words: Vec<&str> = machine.program.split(' ').collect();
     let script = words[1].trim_matches('\'');
@@ -239,7 +239,7 @@ async fn json_is_pasted_into_the_first_question() {
 }
 
 #[tokio::test]
-async fn json_pasted_at_the_yes_or_no_question_is_a_server() {
+async fn json_pasted_at_a_yes_no_question_is_accepted() {
     let machine = Desk::new();
     let words: Vec<&str> = machine.program.split(' ').collect();
     let script = words[1].trim_matches('\'');
@@ -251,7 +251,7 @@ async fn json_pasted_at_the_yes_or_no_question_is_a_server() {
 }
 
 #[tokio::test]
-async fn new_file_of_the_user_has_a_schema_beside_it() {
+async fn new_user_file_gets_a_schema_beside_it() {
     let machine = Desk::new();
     machine.installed.run(["add", "--no-check", "words", "words-mcp"]).await;
     let text = machine.text().unwrap();
@@ -271,7 +271,7 @@ async fn new_file_of_the_user_has_a_schema_beside_it() {
 }
 
 #[tokio::test]
-async fn added_server_is_tried_and_the_next_step_is_said() {
+async fn added_server_is_tested_and_next_step_is_shown() {
     let machine = Desk::new();
     let words: Vec<&str> = machine.program.split(' ').collect();
     let script = words[1].trim_matches('\'');
@@ -295,7 +295,7 @@ async fn added_server_is_tried_and_the_next_step_is_said() {
 }
 
 #[tokio::test]
-async fn one_key_is_set_and_a_wrong_value_is_refused() {
+async fn config_set_writes_one_key_and_rejects_wrong_values() {
     let machine = Desk::new();
     machine.installed.run(["add", "--no-check", "words", "words-mcp"]).await;
     let ran = machine.installed.run(["config", "set", "toolPrefix", "short"]).await;
@@ -321,7 +321,7 @@ async fn one_key_is_set_and_a_wrong_value_is_refused() {
 }
 
 #[tokio::test]
-async fn editor_opens_the_file_and_mistakes_are_said_afterwards() {
+async fn config_edit_opens_the_editor_and_reports_mistakes() {
     let machine = Desk::new();
     let editor = machine.installed.write("editor.sh", "#!/bin/sh\necho \"$1\" > \"$2\"\n");
     let line = |text: &str| format!("sh {} '{text}'", editor.display());

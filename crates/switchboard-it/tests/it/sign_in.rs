@@ -125,7 +125,7 @@ impl Running {
 }
 
 #[tokio::test]
-async fn without_a_terminal_the_address_is_a_line_and_the_visit_ends_the_wait() {
+async fn sign_in_without_a_terminal_prints_the_url() {
     let user = Desk::with(Setup { scopes: vec!["read".into()], ..Setup::default() }).await;
     let refused = user.call().await;
     assert_eq!(refused.code, Some(3), "{refused:?}");
@@ -155,7 +155,7 @@ async fn without_a_terminal_the_address_is_a_line_and_the_visit_ends_the_wait() 
 }
 
 #[tokio::test]
-async fn a_program_reads_what_to_open_and_who_is_signed_in_as_json() {
+async fn sign_in_json_has_url_and_outcome() {
     let user = Desk::with(Setup::default()).await;
     let mut auth = user.start("auth tracker --json");
     let begun: Value = serde_json::from_str(&auth.line().await).unwrap();
@@ -174,7 +174,7 @@ async fn a_program_reads_what_to_open_and_who_is_signed_in_as_json() {
 }
 
 #[tokio::test]
-async fn what_is_pasted_by_mistake_ends_nothing_and_the_right_address_does() {
+async fn wrong_pasted_address_is_rejected_and_can_be_retried() {
     let user = Desk::with(Setup::default()).await;
     let mut auth = user.start("auth tracker --paste");
     let url = auth.line().await;
@@ -203,7 +203,7 @@ async fn what_is_pasted_by_mistake_ends_nothing_and_the_right_address_does() {
 }
 
 #[tokio::test]
-async fn what_is_pasted_while_the_tokens_are_fetched_loses_nothing() {
+async fn paste_during_the_token_request_is_harmless() {
     let user = Desk::with(Setup::default()).await;
     let mut auth = user.start("auth tracker --paste");
     let url = auth.line().await;
@@ -218,7 +218,7 @@ async fn what_is_pasted_while_the_tokens_are_fetched_loses_nothing() {
 }
 
 #[tokio::test]
-async fn whoever_is_refused_at_the_authority_is_not_signed_in() {
+async fn consent_denial_ends_the_sign_in_with_an_error() {
     let user = Desk::with(Setup { consent: Consent::Denied, ..Setup::default() }).await;
     let mut auth = user.start("auth tracker");
     visit(&auth.line().await).await;
@@ -246,7 +246,7 @@ async fn whoever_is_refused_at_the_authority_is_not_signed_in() {
 }
 
 #[tokio::test]
-async fn a_device_is_approved_elsewhere() {
+async fn device_flow_signs_in_from_another_device() {
     let user = Desk::with(Setup::default()).await;
     let mut auth = user.start("auth tracker --device");
     let (url, code) = (auth.line().await, auth.line().await);
@@ -264,7 +264,7 @@ async fn a_device_is_approved_elsewhere() {
 }
 
 #[tokio::test]
-async fn whoever_signs_out_leaves_no_token_here_and_none_that_holds() {
+async fn logout_deletes_and_revokes_the_token() {
     let user = Desk::with(Setup::default()).await;
     let mut auth = user.start("auth tracker");
     visit(&auth.line().await).await;
@@ -282,7 +282,7 @@ async fn whoever_signs_out_leaves_no_token_here_and_none_that_holds() {
 }
 
 #[tokio::test]
-async fn where_nobody_can_sign_in_it_is_said_and_nothing_is_asked() {
+async fn sign_in_to_an_unsupporting_server_is_refused() {
     let user = Desk::with(Setup::default()).await;
     for line in ["auth plain", "logout plain"] {
         let ran = user.run(line).await;
@@ -310,7 +310,7 @@ async fn where_nobody_can_sign_in_it_is_said_and_nothing_is_asked() {
 }
 
 #[tokio::test]
-async fn a_server_that_lets_everybody_in_has_no_sign_in() {
+async fn server_without_authentication_has_no_sign_in() {
     let open = HttpFixture::start("everything").await;
     let config = json!({ "mcpServers": { "open": { "url": open.url() } } });
     let installed = Installed::with(PROGRAMS, &config.to_string());
@@ -325,7 +325,7 @@ async fn a_server_that_lets_everybody_in_has_no_sign_in() {
 }
 
 #[tokio::test]
-async fn whoever_comes_second_waits_and_is_signed_in_too() {
+async fn second_sign_in_process_waits_for_the_first() {
     let user = Desk::with(Setup::default()).await;
     let mut first = user.start("auth tracker");
     let url = first.line().await;

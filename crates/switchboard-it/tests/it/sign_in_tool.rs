@@ -77,7 +77,7 @@ fn link_in(text: &str) -> &str {
 }
 
 #[tokio::test]
-async fn a_model_begins_a_sign_in_and_brings_the_answer() {
+async fn model_starts_and_completes_a_sign_in() {
     let mut host = Served::new(Setup { scopes: vec!["read".into()], ..Setup::default() }).await;
     let refused = host.echo().await;
     insta::assert_snapshot!(refused, @r#"
@@ -101,7 +101,7 @@ async fn a_model_begins_a_sign_in_and_brings_the_answer() {
 }
 
 #[tokio::test]
-async fn a_browser_that_comes_back_signs_in_without_a_word() {
+async fn browser_callback_alone_completes_the_sign_in() {
     let mut host = Served::new(Setup::default()).await;
     let url = host.begin().await;
     assert_eq!(visit(&url).await, 200);
@@ -117,7 +117,7 @@ async fn a_browser_that_comes_back_signs_in_without_a_word() {
 }
 
 #[tokio::test]
-async fn where_the_user_wants_it_a_call_comes_back_with_the_address() {
+async fn auto_auth_call_returns_the_sign_in_url() {
     let settings = json!({ "autoAuth": true });
     let mut host = Served::with(Setup::default(), Value::Null, settings).await;
     let refused = host.echo().await;
@@ -131,7 +131,7 @@ async fn where_the_user_wants_it_a_call_comes_back_with_the_address() {
 }
 
 #[tokio::test]
-async fn a_client_that_is_known_shows_who_it_is_as_the_authority_wants_it() {
+async fn known_client_authenticates_by_the_supported_method() {
     for (method, secret) in [
         (AuthMethod::None, None),
         (AuthMethod::Basic, Some("s3:cr%t")),
@@ -155,7 +155,7 @@ async fn a_client_that_is_known_shows_who_it_is_as_the_authority_wants_it() {
 }
 
 #[tokio::test]
-async fn a_client_with_a_secret_of_its_own_needs_no_user() {
+async fn client_credentials_grant_needs_no_user() {
     let setup = knowing("machine", Some("s3cret"), AuthMethod::Post);
     let oauth = json!({
         "grantType": "client_credentials", "clientId": "machine", "clientSecret": "s3cret",
@@ -169,7 +169,7 @@ async fn a_client_with_a_secret_of_its_own_needs_no_user() {
 }
 
 #[tokio::test]
-async fn a_registration_is_used_again_at_the_same_authority_and_never_at_another() {
+async fn registration_is_reused_only_at_its_authorization_server() {
     let mut host = Served::new(Setup::default()).await;
     for _ in 0..2 {
         let url = host.begin().await;
@@ -187,7 +187,7 @@ async fn a_registration_is_used_again_at_the_same_authority_and_never_at_another
 }
 
 #[tokio::test]
-async fn what_an_older_installation_was_granted_is_taken_over_once_and_left_where_it_is() {
+async fn tokens_of_an_older_installation_are_copied_once() {
     let mut host = Served::new(Setup::default()).await;
     let url = host.begin().await;
     let back = redirect_of(&url).await.unwrap();
@@ -225,7 +225,7 @@ async fn what_an_older_installation_was_granted_is_taken_over_once_and_left_wher
 }
 
 #[tokio::test]
-async fn an_entry_that_says_so_has_no_sign_in() {
+async fn disabled_or_incomplete_oauth_entry_refuses_sign_in() {
     for oauth in [json!(false), json!({ "clientSecret": "alone" })] {
         let mut host = Served::with(Setup::default(), oauth.clone(), json!({})).await;
         let begun = host.client.mcp(json!({ "action": "auth-start", "server": "tracker" })).await;
@@ -239,7 +239,7 @@ async fn an_entry_that_says_so_has_no_sign_in() {
 }
 
 #[tokio::test]
-async fn a_client_that_its_authority_does_not_know_any_more_is_registered_anew() {
+async fn unknown_client_is_registered_again() {
     let registration = Registration::ExpiringSecret;
     let mut host = Served::new(Setup { registration, ..Setup::default() }).await;
     for times in 1..=2 {

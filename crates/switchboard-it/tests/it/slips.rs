@@ -32,7 +32,7 @@ async fn entry_with_a_mistake_is_named_as_such() {
 }
 
 #[tokio::test]
-async fn keys_that_do_not_go_with_the_endpoint_warn() {
+async fn keys_that_do_not_fit_the_endpoint_cause_warnings() {
     let installed = installed(json!({ "mcpServers": {
         "p": { "command": "x", "headers": { "A": "b" }, "args": ["c"], "env": { "D": "e" } },
         "u": { "url": "http://127.0.0.1:1/", "args": ["c"], "env": {}, "headers": { "A": "b" } },
@@ -49,7 +49,7 @@ async fn keys_that_do_not_go_with_the_endpoint_warn() {
 }
 
 #[tokio::test]
-async fn command_line_as_a_command_is_to_be_split() {
+async fn command_with_arguments_gets_a_hint_to_split() {
     let installed = installed(json!({ "mcpServers": { "n": { "command": "npx -y pkg" } } }));
     let hint = "hint: keep only `npx` in `command`, and move the arguments to `args`";
     let doctor = installed.run(["doctor"]).await;
@@ -64,7 +64,7 @@ async fn command_line_as_a_command_is_to_be_split() {
 }
 
 #[tokio::test]
-async fn servers_without_a_prefix_and_with_the_same_tools_are_a_finding() {
+async fn doctor_warns_of_equal_tool_names_without_prefixes() {
     let entry =
         json!({ "command": "fixture-server", "args": ["tools.toml"], "toolPrefix": "none" });
     let installed = installed(json!({ "mcpServers": { "a": entry, "b": entry } }));
@@ -78,7 +78,7 @@ async fn servers_without_a_prefix_and_with_the_same_tools_are_a_finding() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn arguments_in_place_of_args_are_taken_unless_the_tool_has_such_a_parameter() {
+async fn arguments_key_replaces_args_unless_the_tool_has_it() {
     const TOOLS: &str = r#"
 [[tools]]
 name = "say"

@@ -68,7 +68,7 @@ fn full(installed: &Installed, command: &str) -> tokio::process::Command {
 }
 
 #[tokio::test]
-async fn where_directories_cannot_be_made_everything_works_and_each_loss_is_told_once() {
+async fn unwritable_directories_cause_one_warning_each() {
     let installed = installed();
     installed.write("switchboard/state", "in the way");
     installed.write("switchboard/cache", "in the way");
@@ -83,7 +83,7 @@ async fn where_directories_cannot_be_made_everything_works_and_each_loss_is_told
 }
 
 #[tokio::test]
-async fn a_full_disk_costs_no_answer_and_no_file_that_was_good() {
+async fn full_disk_loses_no_answer_and_no_good_file() {
     let installed = installed();
     let home = installed.home().join("switchboard");
     use_everything(installed.serve(&[])).await;
@@ -106,7 +106,7 @@ async fn a_full_disk_costs_no_answer_and_no_file_that_was_good() {
 }
 
 #[tokio::test]
-async fn on_a_full_disk_nothing_is_left_of_what_could_not_be_written() {
+async fn full_disk_leaves_no_partial_files() {
     let installed = installed();
     use_everything(Client::start(&mut full(&installed, "serve"))).await;
     let left = files_below(&installed.home().join("switchboard"));
@@ -117,7 +117,7 @@ async fn on_a_full_disk_nothing_is_left_of_what_could_not_be_written() {
 }
 
 #[tokio::test]
-async fn whoever_holds_the_lock_of_a_file_for_ever_does_not_hold_up_the_end() {
+async fn permanently_held_file_lock_does_not_block_exit() {
     let installed = installed();
     use_everything(installed.serve(&[])).await;
     let files = files_below(&installed.home().join("switchboard/cache/listings"));
@@ -131,7 +131,7 @@ async fn whoever_holds_the_lock_of_a_file_for_ever_does_not_hold_up_the_end() {
 }
 
 #[tokio::test]
-async fn results_of_a_killed_gateway_are_gone_after_the_next_command() {
+async fn next_command_removes_results_of_a_killed_gateway() {
     let installed = Installed::with(
         PROGRAMS,
         r#"{ "mcpServers": { "demo": { "command": "fixture-server", "args": ["everything"] } } }"#,

@@ -106,7 +106,7 @@ impl Stateless {
 }
 
 #[tokio::test]
-async fn over_stdio_a_server_of_the_older_era_asks_by_results() {
+async fn session_based_server_requests_become_results_over_stdio() {
     let installed = Installed::with_fixture(PROGRAMS, "demo", ASKING);
     let mut client = installed.serve(&[]);
     let hello = client.ask("server/discover", json!({ "_meta": meta(&json!({})) })).await;
@@ -133,7 +133,7 @@ async fn over_stdio_a_server_of_the_older_era_asks_by_results() {
 }
 
 #[tokio::test]
-async fn over_http_a_server_of_the_older_era_asks_by_results() {
+async fn session_based_server_requests_become_results_over_http() {
     let world = World::of("demo", "asking").script("asking", ASKING).start();
     let served = Served::of(world).await;
     let mut client = Stateless::at(&served).await;
@@ -151,7 +151,7 @@ async fn over_http_a_server_of_the_older_era_asks_by_results() {
 }
 
 #[tokio::test]
-async fn what_a_request_does_not_declare_is_not_asked_of_its_client() {
+async fn undeclared_capability_is_not_requested_of_the_client() {
     let world = World::of("demo", "asking").script("asking", ASKING).start();
     let served = Served::of(world).await;
     let mut client = Stateless::at(&served).await;
@@ -164,7 +164,7 @@ async fn what_a_request_does_not_declare_is_not_asked_of_its_client() {
 
 /// Some servers choose their tools by the client capabilities, which they get only at initialize.
 #[tokio::test]
-async fn an_older_server_is_told_of_all_that_some_request_may_offer() {
+async fn session_based_server_is_offered_every_capability() {
     let world = World::of("demo", "asking").script("asking", ASKING).start();
     let served = Served::of(world).await;
     let mut client = Stateless::at(&served).await;
@@ -182,7 +182,7 @@ async fn an_older_server_is_told_of_all_that_some_request_may_offer() {
 }
 
 #[tokio::test]
-async fn questions_that_nobody_answers_are_in_nobodys_way() {
+async fn unanswered_input_requests_do_not_block_others() {
     let world = World::of("demo", "asking").script("asking", ASKING).start();
     let served = Served::of(world).await;
     let mut client = Stateless::at(&served).await;
@@ -205,7 +205,7 @@ async fn questions_that_nobody_answers_are_in_nobodys_way() {
 }
 
 #[tokio::test]
-async fn calls_at_the_same_time_each_get_their_own_question() {
+async fn concurrent_calls_get_their_own_input_requests() {
     let installed = Installed::with_fixture(PROGRAMS, "demo", ASKING);
     let mut client = installed.serve(&[]);
     let ask = mcp(&json!({ "tool": "demo_ask_roots" }), &everything());
@@ -229,7 +229,7 @@ async fn calls_at_the_same_time_each_get_their_own_question() {
 }
 
 #[tokio::test]
-async fn a_question_comes_only_in_a_way_that_was_declared() {
+async fn elicitation_uses_only_declared_modes() {
     let url = "behaviour = { kind = 'ask_elicitation', url = 'https://example.com/x' }";
     let script = format!("{ASKING}[[tools]]\nname = 'ask_url'\n{url}\n");
     let world = World::of("demo", "asking").script("asking", &script).start();
@@ -254,7 +254,7 @@ async fn a_question_comes_only_in_a_way_that_was_declared() {
 }
 
 #[tokio::test]
-async fn an_approval_holds_for_one_call_where_nobody_knows_who_asks_next() {
+async fn stateless_approval_covers_one_call_only() {
     let config = r#"{
         "mcpServers": { "demo": { "command": "fixture-server", "args": ["asking"] } },
         "settings": { "approve": "all" }
@@ -283,7 +283,7 @@ async fn an_approval_holds_for_one_call_where_nobody_knows_who_asks_next() {
 }
 
 #[tokio::test]
-async fn a_state_that_is_made_up_or_used_or_from_elsewhere_is_refused() {
+async fn forged_used_or_foreign_request_state_is_refused() {
     let world = World::of("demo", "asking").script("asking", ASKING).start();
     let served = Served::of(world).await;
     let mut client = Stateless::at(&served).await;
@@ -314,7 +314,7 @@ async fn a_state_that_is_made_up_or_used_or_from_elsewhere_is_refused() {
 }
 
 #[tokio::test]
-async fn headers_have_to_say_what_the_message_says() {
+async fn http_headers_must_match_the_message() {
     let served = Served::everything().await;
     let mut client = Stateless::at(&served).await;
     let version = ("MCP-Protocol-Version", REVISION);
@@ -374,7 +374,7 @@ async fn headers_have_to_say_what_the_message_says() {
 }
 
 #[tokio::test]
-async fn a_call_whose_reader_goes_is_given_up() {
+async fn closed_response_cancels_its_call() {
     let world = World::of("demo", "hanging").script("hanging", HANGING).start();
     let served = Served::of(world).await;
     let mut client = Stateless::at(&served).await;
@@ -392,7 +392,7 @@ async fn a_call_whose_reader_goes_is_given_up() {
 const HANGING: &str = "[[tools]]\nname = 'hang'\nbehaviour = 'wait'\n";
 
 #[tokio::test]
-async fn changes_come_to_those_who_listen_under_the_name_of_their_request() {
+async fn listen_request_receives_changes_under_its_id() {
     // The server is not listed before the client connects it.
     let config = r#"{
         "mcpServers": { "demo": { "command": "fixture-server", "args": ["demo.toml"] } },
@@ -426,7 +426,7 @@ const LISTED: &str = "[[tools]]\nname = 'echo'\n[[prompts]]\nname = 'greet'\nmes
 
 /// Log messages are sent only for requests that set a log level.
 #[tokio::test]
-async fn a_log_line_comes_only_to_whom_it_is_wanted_by() {
+async fn log_messages_are_sent_only_on_request() {
     let installed = Installed::with_fixture(PROGRAMS, "demo", LOGGING);
     let mut client = installed.serve(&[]);
     let quiet = mcp(&json!({ "tool": "demo_log" }), &json!({}));

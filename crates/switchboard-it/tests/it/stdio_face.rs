@@ -18,7 +18,7 @@ async fn client_of_everything() -> (Client, Installed) {
 }
 
 #[tokio::test]
-async fn a_client_of_any_revision_gets_its_own_and_a_stranger_the_newest() {
+async fn every_revision_is_echoed_and_unknown_gets_the_newest() {
     let installed = Installed::bare(PROGRAMS);
     let check = async |asked: &str, expected: &str| {
         let mut client = installed.serve(&[]);
@@ -36,7 +36,7 @@ async fn a_client_of_any_revision_gets_its_own_and_a_stranger_the_newest() {
 }
 
 #[tokio::test]
-async fn end_of_input_before_a_client_came_ends_the_program_without_a_warning() {
+async fn end_of_input_before_initialize_exits_without_warning() {
     for config in ["{}", EVERYTHING] {
         let installed = Installed::with(PROGRAMS, config);
         for flags in [&["serve"][..], &["serve", "--host", "pi"]] {
@@ -47,7 +47,7 @@ async fn end_of_input_before_a_client_came_ends_the_program_without_a_warning() 
 }
 
 #[tokio::test]
-async fn the_tool_list_is_the_card_to_the_byte_whatever_is_configured() {
+async fn tool_list_is_constant_for_every_configuration() {
     let servers: serde_json::Map<String, Value> = (0..20)
         .map(|n| (format!("server{n}"), json!({ "command": "fixture-server", "args": ["flaky"] })))
         .collect();
@@ -67,7 +67,7 @@ async fn the_tool_list_is_the_card_to_the_byte_whatever_is_configured() {
 }
 
 #[tokio::test]
-async fn whatever_a_client_sends_is_answered_and_nothing_stops() {
+async fn malformed_stdio_input_is_answered_and_ignored() {
     let (mut client, _home) = client_of_everything().await;
     let mut table = String::new();
     for sent in [
@@ -149,7 +149,7 @@ async fn whatever_a_client_sends_is_answered_and_nothing_stops() {
 }
 
 #[tokio::test]
-async fn an_id_comes_back_as_it_was_sent() {
+async fn request_id_is_returned_unchanged() {
     let (mut client, _home) = client_of_everything().await;
     for id in ["0", "-7", "1.5", "18446744073709551615", r#""""#, r#""1""#, r#""ünï \"q\" \\""#] {
         client
@@ -166,7 +166,7 @@ async fn an_id_comes_back_as_it_was_sent() {
 }
 
 #[tokio::test]
-async fn an_id_in_flight_is_refused_and_the_first_request_gets_its_answer() {
+async fn duplicate_stdio_request_id_is_refused() {
     let (mut client, _home) = client_of_everything().await;
     let call = |id: Value, arguments: Value| {
         json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call",
@@ -189,7 +189,7 @@ async fn an_id_in_flight_is_refused_and_the_first_request_gets_its_answer() {
 }
 
 #[tokio::test]
-async fn stdout_holds_nothing_but_frames_however_loud_the_rest_is() {
+async fn stdout_contains_only_protocol_frames() {
     let installed = Installed::with(PROGRAMS, "{ \"mcpServers\": { \"demo\": ] }");
     installed.write(".mcp.json", "{ \"mcpServers\": { \"x\": { \"command\": 7 } } }");
     let mut client = installed.serve(&["-vvv"]);
@@ -225,7 +225,7 @@ async fn until_ledger(client: &mut Client, wanted: impl Fn(&Value) -> bool) -> V
 }
 
 #[tokio::test]
-async fn a_cancelled_call_is_cancelled_at_the_server_and_never_answered() {
+async fn cancelled_stdio_call_is_cancelled_and_never_answered() {
     let installed = Installed::with_fixture(PROGRAMS, "demo", WITH_LEDGER);
     let mut client = installed.connect(json!({})).await;
     let waiting = client.call(json!({ "tool": "demo_wait" })).await;
@@ -241,7 +241,7 @@ async fn a_cancelled_call_is_cancelled_at_the_server_and_never_answered() {
 }
 
 #[tokio::test]
-async fn progress_comes_under_the_clients_own_token_and_before_the_answer() {
+async fn progress_uses_the_client_token_before_the_answer() {
     let (mut client, _home) = client_of_everything().await;
     for token in [json!("my-token"), json!(7)] {
         let arguments = json!({ "tool": "demo_slow", "args": { "ms": 30 } });
@@ -268,7 +268,7 @@ async fn progress_comes_under_the_clients_own_token_and_before_the_answer() {
 }
 
 #[tokio::test]
-async fn a_destructive_tool_runs_after_a_clear_yes_of_the_user_only() {
+async fn destructive_tool_runs_only_after_explicit_approval() {
     let installed = Installed::with(PROGRAMS, EVERYTHING);
     let check = async |capabilities: Value, answer: Value, expected: &str| {
         let mut client = installed.connect(capabilities).await;
@@ -310,7 +310,7 @@ async fn a_destructive_tool_runs_after_a_clear_yes_of_the_user_only() {
 }
 
 #[tokio::test]
-async fn requests_that_came_before_the_end_of_input_are_all_answered() {
+async fn requests_before_end_of_input_are_all_answered() {
     let (mut client, _home) = client_of_everything().await;
     let mut frames = String::new();
     for id in 100..200 {

@@ -24,7 +24,7 @@ fn files(home: &Path) -> BTreeMap<PathBuf, String> {
 }
 
 #[tokio::test]
-async fn what_was_turned_off_and_on_leaves_the_bytes_that_were_there() {
+async fn disable_then_enable_restores_the_same_bytes() {
     for server in [".agents/mcp.json", ".mcp.json"] {
         for before in [
             None,
@@ -55,7 +55,7 @@ async fn what_was_turned_off_and_on_leaves_the_bytes_that_were_there() {
 }
 
 #[tokio::test]
-async fn a_flag_alone_is_no_server() {
+async fn disabled_flag_alone_is_not_a_server() {
     let flag = r#"{ "mcpServers": { "files": { "disabled": true } } }"#;
     let installed = Installed::with(PROGRAMS, flag);
     for command in ["enable", "disable"] {
@@ -78,7 +78,7 @@ async fn a_flag_alone_is_no_server() {
 }
 
 #[tokio::test]
-async fn a_server_takes_its_flag_along_and_another_programs_server_keeps_it() {
+async fn removed_server_loses_its_flag_unless_shared() {
     let installed = Installed::bare(PROGRAMS);
     installed.write(".mcp.json", SHARED);
     installed.run(["disable", "files"]).await;

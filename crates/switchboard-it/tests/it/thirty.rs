@@ -87,7 +87,7 @@ fn written() -> BTreeSet<String> {
 }
 
 #[test]
-fn the_guide_has_a_row_for_each_of_the_thirty_and_names_every_test() {
+fn guide_has_thirty_rows_and_names_every_test() {
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/guide/coming-from-pi.md");
     let page = fs::read_to_string(page).unwrap();
     let rows = page.lines().filter(|line| line.starts_with("| ")).skip(1);

@@ -92,7 +92,7 @@ impl User {
 }
 
 #[tokio::test]
-async fn a_token_is_given_used_shown_as_kept_and_taken_back() {
+async fn stored_token_is_set_used_listed_and_removed() {
     let user = User::new(json!({})).await;
     let missing = user.call().await;
     assert_eq!(missing.code, Some(3), "{missing:?}");
@@ -120,7 +120,7 @@ async fn a_token_is_given_used_shown_as_kept_and_taken_back() {
 }
 
 #[tokio::test]
-async fn a_token_lies_in_the_keyring_where_there_is_one() {
+async fn token_is_stored_in_an_available_keyring() {
     let keyring = Keyring::start(Temper::Obliging);
     let user = User::with_keyring(&keyring).await;
     let set = user.set().await;
@@ -138,7 +138,7 @@ async fn a_token_lies_in_the_keyring_where_there_is_one() {
 }
 
 #[tokio::test]
-async fn a_keyring_that_cannot_be_used_makes_it_a_file_with_a_notice() {
+async fn unusable_keyring_falls_back_to_a_file_with_notice() {
     for temper in [Temper::Locked, Temper::Asking, Temper::Absent, Temper::Silent] {
         let keyring = Keyring::start(temper);
         let user = User::with_keyring(&keyring).await;
@@ -151,7 +151,7 @@ async fn a_keyring_that_cannot_be_used_makes_it_a_file_with_a_notice() {
 }
 
 #[tokio::test]
-async fn where_the_user_wants_the_keyring_nothing_else_will_do() {
+async fn keyring_setting_forbids_the_file_fallback() {
     let locked = Keyring::start(Temper::Locked);
     let mut user = User::new(json!({ "oauthCredentialStore": "keyring" })).await;
     user.variable = ("DBUS_SESSION_BUS_ADDRESS", locked.address().to_owned());
@@ -163,7 +163,7 @@ async fn where_the_user_wants_the_keyring_nothing_else_will_do() {
 }
 
 #[tokio::test]
-async fn with_a_key_the_file_says_nothing() {
+async fn token_key_encrypts_the_token_file() {
     let mut user = User::new(json!({})).await;
     user.variable =
         ("SWITCHBOARD_TOKEN_KEY", "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=".to_owned());
@@ -179,7 +179,7 @@ async fn with_a_key_the_file_says_nothing() {
 }
 
 #[tokio::test]
-async fn what_is_typed_is_not_shown() {
+async fn typed_token_is_not_echoed() {
     let user = User::new(json!({})).await;
     let mut command = user.installed.command();
     let shown = terminal::run(command.args(["token", "set", "far"]), &format!("{CANARY}\n")).await;
@@ -191,7 +191,7 @@ async fn what_is_typed_is_not_shown() {
 }
 
 #[tokio::test]
-async fn a_token_goes_to_the_address_that_it_was_given_for() {
+async fn stored_token_is_bound_to_its_url() {
     let user = User::new(json!({})).await;
     user.set().await;
     let elsewhere = HttpFixture::start(&served("json", "everything")).await;
@@ -209,7 +209,7 @@ async fn a_token_goes_to_the_address_that_it_was_given_for() {
 }
 
 #[tokio::test]
-async fn what_is_no_token_or_no_server_at_a_url_is_refused() {
+async fn invalid_token_or_local_server_is_refused() {
     let user = User::new(json!({})).await;
     for (line, input, said) in [
         ("token set far", "", "no token was given"),
@@ -228,7 +228,7 @@ async fn what_is_no_token_or_no_server_at_a_url_is_refused() {
 }
 
 #[tokio::test]
-async fn a_token_that_the_entry_does_not_ask_for_comes_with_a_warning() {
+async fn token_without_bearer_token_store_causes_a_warning() {
     let user = User::new(json!({})).await;
     let config = json!({ "mcpServers": { "far": { "url": user.fixture.url() } } }).to_string();
     user.installed.write("switchboard/mcp.json", &config);
@@ -238,7 +238,7 @@ async fn a_token_that_the_entry_does_not_ask_for_comes_with_a_warning() {
 }
 
 #[tokio::test]
-async fn a_gateway_that_runs_uses_the_next_token_and_none_that_was_taken_back() {
+async fn running_gateway_uses_new_tokens_and_drops_removed_ones() {
     let user = User::new(json!({})).await;
     user.set().await;
     let mut command = user.installed.command();

@@ -90,7 +90,7 @@ async fn ask(session: &Session, arguments: &str) -> String {
 const TOUCHES: &str = "touch canary\n";
 
 #[tokio::test]
-async fn a_pending_server_is_shown_and_never_started() {
+async fn pending_server_is_shown_but_never_started() {
     let project = Project::new();
     project.write(TOUCHES, "");
     let answer = project.use_it().await;
@@ -102,7 +102,7 @@ async fn a_pending_server_is_shown_and_never_started() {
 }
 
 #[tokio::test]
-async fn an_approved_server_is_started_and_a_changed_one_is_pending_again() {
+async fn approved_server_starts_and_is_pending_after_a_change() {
     let project = Project::new();
     project.write(TOUCHES, "");
     let (_, _, pending) = project.open();
@@ -125,7 +125,7 @@ async fn an_approved_server_is_started_and_a_changed_one_is_pending_again() {
 }
 
 #[tokio::test]
-async fn a_script_in_the_servers_own_folder_is_part_of_what_is_approved() {
+async fn script_in_the_working_directory_needs_approval() {
     let project = Project::new();
     let below = project.folder.join("below");
     fs::create_dir(&below).unwrap();
@@ -144,7 +144,7 @@ async fn a_script_in_the_servers_own_folder_is_part_of_what_is_approved() {
 }
 
 #[tokio::test]
-async fn an_approval_that_is_taken_back_counts_no_more() {
+async fn revoked_approval_is_void() {
     let project = Project::new();
     project.write(TOUCHES, "");
     let (_, _, pending) = project.open();
@@ -156,7 +156,7 @@ async fn an_approval_that_is_taken_back_counts_no_more() {
 }
 
 #[tokio::test]
-async fn approvals_that_do_not_read_approve_nothing() {
+async fn malformed_trust_file_approves_nothing() {
     let project = Project::new();
     project.write(TOUCHES, "");
     let (_, _, pending) = project.open();
@@ -171,7 +171,7 @@ async fn approvals_that_do_not_read_approve_nothing() {
 }
 
 #[tokio::test]
-async fn the_same_definition_in_another_project_is_pending_there() {
+async fn same_definition_in_another_project_is_pending() {
     let project = Project::new();
     project.write(TOUCHES, "");
     let (_, _, pending) = project.open();
@@ -184,7 +184,7 @@ async fn the_same_definition_in_another_project_is_pending_there() {
 }
 
 #[tokio::test]
-async fn a_script_that_changes_while_the_gateway_runs_does_not_start() {
+async fn changed_script_is_not_started_by_a_running_gateway() {
     let project = Project::new();
     project.write(TOUCHES, "");
     let (_, _, pending) = project.open();
@@ -206,7 +206,7 @@ async fn a_script_that_changes_while_the_gateway_runs_does_not_start() {
 }
 
 #[tokio::test]
-async fn an_approval_that_is_taken_back_while_the_gateway_runs_counts_no_more() {
+async fn approval_revoked_while_running_is_void() {
     let project = Project::new();
     project.write(TOUCHES, "");
     let (_, _, pending) = project.open();
@@ -221,7 +221,7 @@ async fn an_approval_that_is_taken_back_while_the_gateway_runs_counts_no_more() 
 }
 
 #[tokio::test]
-async fn a_variable_that_leads_to_a_script_of_the_project_starts_nothing() {
+async fn variable_that_resolves_to_a_project_script_starts_nothing() {
     for (fields, starts) in [
         (r#""args": ["${HOME}/project/run.sh"]"#, false),
         (r#""args": ["run.sh"], "cwd": "${HOME}/project""#, true),
@@ -247,7 +247,7 @@ async fn a_variable_that_leads_to_a_script_of_the_project_starts_nothing() {
 }
 
 #[tokio::test]
-async fn a_program_that_the_servers_own_path_finds_in_the_project_is_part_of_what_is_approved() {
+async fn program_found_by_path_in_the_project_needs_approval() {
     for (path, starts) in [
         ("bin:/bin", true),
         ("/bin:${workspaceFolder}/bin", true),
@@ -280,7 +280,7 @@ async fn a_program_that_the_servers_own_path_finds_in_the_project_is_part_of_wha
 }
 
 #[tokio::test]
-async fn approvals_that_others_could_have_written_approve_nothing() {
+async fn trust_file_writable_by_others_approves_nothing() {
     let project = Project::new();
     project.write(TOUCHES, "");
     let (_, _, pending) = project.open();

@@ -62,7 +62,7 @@ async fn check(settings: &str, request: Value, expected: &str, called: &[(&str, 
 const FORECAST: &str = "[called garden_lookup_weather, which the search clearly means]\n";
 
 #[tokio::test(start_paused = true)]
-async fn a_search_with_arguments_calls_the_tool_that_it_clearly_means() {
+async fn search_with_arguments_calls_the_clear_match() {
     for (args, sent) in [
         (json!({ "city": "Oslo" }), json!({ "city": "Oslo" })),
         (json!(r#"{ "city": "Oslo" }"#), json!({ "city": "Oslo" })),
@@ -77,7 +77,7 @@ async fn a_search_with_arguments_calls_the_tool_that_it_clearly_means() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_search_calls_nothing_where_that_could_be_wrong() {
+async fn search_with_arguments_calls_nothing_if_unclear() {
     let refused = async |settings: &str, request: Value, why: &str| {
         let expected = format!("Not called: {why}");
         check(settings, request, &expected, &[]).await;
@@ -134,7 +134,7 @@ const PAINTS: &str = r#"
 "#;
 
 #[tokio::test(start_paused = true)]
-async fn arguments_choose_among_tools_that_a_search_finds_alike() {
+async fn arguments_choose_among_equally_ranked_tools() {
     let check = async |args: Value, expected: &str, called: usize| {
         let world = World::of("shop", "shop").script("shop", PAINTS).start();
         world.ask(r#"{ "connect": "shop" }"#).await;
@@ -157,7 +157,7 @@ async fn arguments_choose_among_tools_that_a_search_finds_alike() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_search_without_arguments_calls_nothing() {
+async fn search_without_arguments_calls_nothing() {
     for args in [json!(null), json!(" ")] {
         let request = json!({ "search": "constellations at night", "args": args });
         check("", request, "garden_name_stars()\n", &[]).await;
@@ -170,7 +170,7 @@ async fn a_search_without_arguments_calls_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_gates_of_every_call_stand_before_one_that_a_search_means() {
+async fn approval_gate_applies_to_calls_by_search() {
     let request = json!({ "search": "weather forecast", "args": { "city": "Oslo" } });
     for (settings, expected) in [
         (
@@ -189,7 +189,7 @@ async fn the_gates_of_every_call_stand_before_one_that_a_search_means() {
 
 /// A search calls a tool because of its declared hints, so a changed declaration needs a new call.
 #[tokio::test(start_paused = true)]
-async fn a_tool_that_changed_while_it_was_connected_is_not_called() {
+async fn tool_changed_on_connect_is_not_called_by_search() {
     let home = Home::new();
     listed(garden("").home(home.clone())).await.shut_down().await;
     let world = garden("").home(home.clone()).start();
@@ -207,7 +207,7 @@ async fn a_tool_that_changed_while_it_was_connected_is_not_called() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_blocked_by_its_pin_is_not_called() {
+async fn search_does_not_call_a_pin_blocked_tool() {
     let home = Home::new();
     listed(garden("").home(home.clone())).await.shut_down().await;
     let changed = GARDEN.replacen("rain and sunshine", "rain and sunshine, and more", 1);
@@ -222,7 +222,7 @@ async fn what_is_blocked_by_its_pin_is_not_called() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn hosts_see_what_was_called_before_its_answer() {
+async fn answer_names_the_called_tool_first() {
     let world = listed(garden("")).await;
     let pond = json!({ "search": "leak pond", "args": {} });
     let line = "[called garden_fill_pond, which the search clearly means]";
@@ -250,7 +250,7 @@ async fn hosts_see_what_was_called_before_its_answer() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_misspelt_name_calls_the_one_tool_that_it_can_mean() {
+async fn misspelt_name_calls_the_only_similar_tool() {
     let sent = json!({ "city": "Oslo" });
     let expected =
         format!("[called garden_lookup_weather: no tool is named `garden_lokup_weather`]\n{sent}");
@@ -265,7 +265,7 @@ async fn a_misspelt_name_calls_the_one_tool_that_it_can_mean() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_misspelt_name_that_is_not_called_is_offered_with_its_signature() {
+async fn misspelt_name_that_is_refused_shows_the_signature() {
     let offered = async |settings: &str, request: Value, expected: &str| {
         check(settings, request, expected, &[]).await;
     };
@@ -295,7 +295,7 @@ async fn a_misspelt_name_that_is_not_called_is_offered_with_its_signature() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn denied_name_that_no_tool_has_calls_no_similar_tool() {
+async fn denied_unknown_name_calls_no_similar_tool() {
     let denied = r#""deny": ["garden/lokup_weather"]"#;
     let args = json!({ "city": "Oslo" });
     for name in ["garden/lokup_weather", "garden_lokup-weather", "lokup_weather", "Iokup_weather"] {
@@ -309,7 +309,7 @@ async fn denied_name_that_no_tool_has_calls_no_similar_tool() {
 
 /// Calls through the library need the exact name.
 #[tokio::test(start_paused = true)]
-async fn a_program_that_errs_in_a_name_is_told_so() {
+async fn library_call_by_misspelt_name_is_refused() {
     let world = listed(garden("")).await;
     let failure = world.call("garden_name_star", json!({})).await.unwrap_err();
     assert_eq!(failure.code, switchboard::failure::Code::UnknownTool);
@@ -317,7 +317,7 @@ async fn a_program_that_errs_in_a_name_is_told_so() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn arguments_beside_the_tool_are_taken_if_all_are_its_own() {
+async fn parameters_beside_tool_become_args_if_all_are_declared() {
     let taken = json!({ "city": "Oslo", "days": 3 });
     let request = json!({ "tool": "garden_lookup_weather", "city": "Oslo", "days": "3" });
     check("", request, &taken.to_string(), &[("lookup_weather", taken.clone())]).await;
@@ -334,7 +334,7 @@ async fn arguments_beside_the_tool_are_taken_if_all_are_its_own() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_complaint_of_the_server_comes_back_with_what_is_expected() {
+async fn argument_error_of_the_server_shows_expected_parameters() {
     let script = |behaviour: &str| {
         format!(
             "[[tools]]

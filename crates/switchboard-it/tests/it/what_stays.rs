@@ -26,7 +26,7 @@ fn subscriptions(ledger: &Ledger) -> usize {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_log_level_holds_for_servers_that_connect_later_and_again() {
+async fn log_level_applies_to_later_and_renewed_connections() {
     let world = World::of("kit", "everything").start();
     let session = &world.session;
     session.set_log_level(LogLevel::Error, &session.caller()).await;
@@ -44,7 +44,7 @@ async fn a_log_level_holds_for_servers_that_connect_later_and_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_shared_connection_serves_the_most_curious_of_its_sessions() {
+async fn shared_connection_uses_the_most_verbose_log_level() {
     let world = World::of("kit", "everything").start();
     let curious = world.gateway.session(ScriptedHost::default());
     let told = async |session: &Session, level| {
@@ -60,7 +60,7 @@ async fn a_shared_connection_serves_the_most_curious_of_its_sessions() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_subscription_is_made_again_on_the_next_connection() {
+async fn subscription_is_renewed_on_the_next_connection() {
     let world = World::of("kit", "everything").start();
     world.call("kit_count", json!({})).await.unwrap();
     let (session, host) = private_session(&world.gateway);
@@ -72,7 +72,7 @@ async fn a_subscription_is_made_again_on_the_next_connection() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_same_holds_for_a_client_that_is_shown_one_server_as_it_is() {
+async fn mirrored_session_keeps_log_level_and_subscriptions() {
     let world = World::of("kit", "everything").start();
     let (session, _host) = private_session(&world.gateway);
     let (kit, _hello) = session.open("kit").await.unwrap();
@@ -93,7 +93,7 @@ async fn the_same_holds_for_a_client_that_is_shown_one_server_as_it_is() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_subscription_follows_its_server_to_another_definition() {
+async fn subscription_moves_to_the_changed_definition() {
     let world = World::of("kit", "everything").start();
     world.call("kit_count", json!({})).await.unwrap();
     let (session, _host) = private_session(&world.gateway);
@@ -109,7 +109,7 @@ async fn a_subscription_follows_its_server_to_another_definition() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_client_is_told_when_its_subscription_could_not_be_kept() {
+async fn lost_subscription_is_reported_to_its_client() {
     let gone = "[faults]\nexit_at_start = {}";
     let here = "[[tools]]\nname = 'crash'\nbehaviour = 'crash'\n\n[[resources]]\nuri = 'file:///readme.md'\nname = 'readme'\ntext = 'hi'";
     for (end, why) in

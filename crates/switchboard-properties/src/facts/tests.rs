@@ -1,4 +1,4 @@
-//! Whatever a schema says about its parameters is in the text of describe.
+//! Every fact of a schema about its parameters is in the text of `describe`.
 
 use std::cell::Cell;
 
@@ -12,7 +12,7 @@ use crate::facts::lost;
 /// Below this, nothing is cut.
 const SMALL: usize = 12_000;
 
-/// A schema without its words, which are made so that none comes twice.
+/// A schema without its texts; they are generated so that each is unique.
 #[derive(Clone, Debug)]
 enum Node {
     Plain(&'static str),
@@ -136,7 +136,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(1_000))]
 
     #[test]
-    fn nothing_that_a_schema_says_is_lost(
+    fn outline_loses_no_fact_of_a_schema(
         parameters_of_it in object(any_schema()),
         definitions in prop::collection::vec(any_schema(), 0..3),
     ) {
@@ -154,7 +154,7 @@ proptest! {
 }
 
 #[test]
-fn a_text_that_leaves_something_out_is_found_out() {
+fn lost_fact_check_detects_each_omission() {
     let schema = json!({
         "required": ["a"],
         "properties": {

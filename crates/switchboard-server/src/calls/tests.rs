@@ -80,7 +80,7 @@ fn result(id: u64) -> String {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_panic_fails_its_own_request_and_no_other() {
+async fn panic_fails_only_its_own_request() {
     let line = Line::new();
     let over_http = Some(Exchange(7));
     line.run(line.asked(1, None), |_| async { panic!("on purpose") });
@@ -100,7 +100,7 @@ async fn a_panic_fails_its_own_request_and_no_other() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_takes_longer_than_the_end_is_answered_with_an_error() {
+async fn request_that_outlasts_the_drain_gets_an_error() {
     let line = Line::new();
     let over_http = Some(Exchange(7));
     let (release, released) = oneshot::channel::<()>();
@@ -127,7 +127,7 @@ async fn what_takes_longer_than_the_end_is_answered_with_an_error() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_cancelled_request_is_not_answered_and_its_id_is_free() {
+async fn cancelled_request_is_unanswered_and_frees_its_id() {
     let line = Line::new();
     let (release, released) = oneshot::channel::<()>();
     let late = line.asked(1, None);
@@ -135,7 +135,7 @@ async fn a_cancelled_request_is_not_answered_and_its_id_is_free() {
     line.run(line.asked(1, None), answer);
     line.calls.cancel(&Id::number(1));
     assert!(!accepted.take());
-    // It was about to answer when it was cancelled.
+    // It is cancelled right before it answers.
     line.calls.run(accepted, async move {
         let _go = released.await;
         answer(late).await;

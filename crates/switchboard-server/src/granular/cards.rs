@@ -179,7 +179,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_tool_has_a_name_and_says_what_it_takes() {
+    fn granular_tools_list_their_parameters() {
         let shown = CARDS.iter().map(|card| {
             let parameters = card.parameters.iter().map(|known| match known.need {
                 Need::Required => known.name.to_owned(),
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn a_definition_is_an_object_schema() {
+    fn granular_tool_definition_is_an_object_schema() {
         let card = CARDS.iter().find(|card| card.tool == Tool::Call).unwrap();
         insta::assert_snapshot!(card.definition(), @r#"{"name":"mcp_call_tool","description":"Call a tool of a connection.","inputSchema":{"type":"object","properties":{"connection_id":{"type":"string","description":"Connection"},"tool_name":{"type":"string","description":"Tool"},"arguments":{"type":"object","description":"Arguments of the tool"}},"required":["connection_id","tool_name"]}}"#);
     }

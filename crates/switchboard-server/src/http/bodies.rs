@@ -68,7 +68,7 @@ mod tests {
     const MIB: usize = 1024 * 1024;
 
     #[tokio::test(start_paused = true)]
-    async fn large_bodies_wait_for_room_and_small_ones_do_not() {
+    async fn large_bodies_wait_for_memory_and_small_do_not() {
         let bodies = Bodies::new(16 * MIB);
         let wait = Duration::from_secs(1);
         let mut held = Vec::new();
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn body_of_the_largest_size_finds_room() {
+    async fn body_of_maximum_size_is_admitted() {
         let bodies = Bodies::new(200 * MIB);
         timeout(Duration::from_secs(1), bodies.room(200 * MIB)).await.unwrap();
     }

@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn what_wakes_itself_goes_on_at_once_and_not_for_ever() {
+    fn self_waking_future_gets_a_bounded_number_of_polls() {
         check(0, (true, 0));
         check(1, (true, 0));
         check(MAX_POLLS - 1, (true, 0));
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn what_others_wake_is_woken_as_ever() {
+    fn future_woken_by_others_wakes_the_task() {
         let mut waiting: Option<Waker> = None;
         let mut future = pin!(poll_fn(|cx| -> Poll<()> {
             waiting = Some(cx.waker().clone());

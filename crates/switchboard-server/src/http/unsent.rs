@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_count_until_nobody_holds_them() {
+    fn unsent_bytes_count_until_released() {
         let unsent = Unsent::default();
         let is_much = || *unsent.total.is_much.borrow();
         let first = unsent.count(Bytes::from(vec![0; MOST]));
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn requests_wait_until_others_have_read() {
+    async fn requests_wait_while_too_much_is_unsent() {
         let (unsent, frame) = Unsent::more_than_allowed();
         let second = std::time::Duration::from_secs(1);
         assert!(tokio::time::timeout(second, unsent.room()).await.is_err());

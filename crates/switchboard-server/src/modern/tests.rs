@@ -13,7 +13,7 @@ fn stamped(method: &str, result: &str) -> Value {
 }
 
 #[test]
-fn a_request_says_its_revision_and_what_its_client_can_do() {
+fn request_meta_must_have_revision_and_capabilities() {
     let (version, can) = (meta::PROTOCOL_VERSION, meta::CLIENT_CAPABILITIES);
     let good = said(json!({
         "name": "t",
@@ -56,7 +56,7 @@ fn a_request_says_its_revision_and_what_its_client_can_do() {
 }
 
 #[test]
-fn a_revision_within_arguments_is_no_revision() {
+fn revision_inside_arguments_is_ignored() {
     let stated = |params: Value| stated_revision(Some(&Raw::from_json(params.to_string())));
     let version = meta::PROTOCOL_VERSION;
     assert_eq!(stated(json!({ "_meta": { version: "v1" } })).as_deref(), Some("v1"));
@@ -65,7 +65,7 @@ fn a_revision_within_arguments_is_no_revision() {
 }
 
 #[test]
-fn an_answer_says_what_it_is_and_keeps_what_its_server_said() {
+fn answer_gains_result_type_and_keeps_server_fields() {
     let info = meta::SERVER_INFO;
     let complete = json!({ "resultType": "complete", "_meta": { info: { "name": "x" } } });
     assert_eq!(stamped("tools/call", "{}"), complete);

@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn short_arguments_are_whole() {
+    fn short_arguments_are_shown_whole() {
         let (text, is_whole) = summary(r#"{"path":"/tmp/new.txt","content":"new","n":7}"#);
         assert_eq!(text, r#"path: "/tmp/new.txt", content: "new", n: 7"#);
         assert!(is_whole);
@@ -164,7 +164,7 @@ mod tests {
 
     /// The user approves exactly what runs, so a summary that differs is never called whole.
     #[test]
-    fn summary_that_differs_from_the_arguments_is_not_whole() {
+    fn summary_differing_from_the_arguments_is_not_whole() {
         let (text, is_whole) = summary(r#"{"n":1.00,"id":12345678901234567890123}"#);
         assert_eq!(text, "n: 1.00, id: 12345678901234567890123");
         assert!(is_whole);
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn name_that_is_no_identifier_is_quoted() {
+    fn argument_name_that_is_no_identifier_is_quoted() {
         let check = |args: &str, expected: &str| {
             assert_eq!(summary(args), (expected.to_owned(), true), "{args:?}");
         };

@@ -65,7 +65,7 @@ fn refusal(parking: &Parking, state: &str, request: Value) -> String {
 const TWO: &[(Option<&str>, Topic)] = &[(None, Topic::Elicitation), (Some("roots"), Topic::Roots)];
 
 #[tokio::test]
-async fn a_call_goes_on_with_each_request_that_brings_an_answer() {
+async fn parked_call_resumes_with_each_answer() {
     let parking = Parking::default();
     let (state, asked) = park(&parking, asking(TWO)).await;
     let question = json!({ "method": "elicitation/create", "params": { "q": 1 } });
@@ -82,7 +82,7 @@ async fn a_call_goes_on_with_each_request_that_brings_an_answer() {
 }
 
 #[tokio::test]
-async fn a_state_leads_back_once_and_only_with_the_same_request() {
+async fn request_state_resumes_once_and_only_its_request() {
     let parking = Parking::default();
     let (state, _) = park(&parking, asking(TWO)).await;
     let other = refusal(&parking, &state, json!({ "name": "u" }));
@@ -96,7 +96,7 @@ async fn a_state_leads_back_once_and_only_with_the_same_request() {
 }
 
 #[tokio::test]
-async fn what_is_left_unanswered_is_asked_again() {
+async fn unanswered_input_request_is_repeated() {
     let parking = Parking::default();
     let (state, asked) = park(&parking, asking(TWO)).await;
     let request = args(json!({ "name": "t" }));
@@ -106,7 +106,7 @@ async fn what_is_left_unanswered_is_asked_again() {
 }
 
 #[tokio::test]
-async fn only_what_a_server_names_itself_can_be_answered_before_it_asks() {
+async fn early_input_responses_answer_only_server_named_requests() {
     let given = || args(json!({ "roots": { "r": 1 }, "elicitation-1": { "action": "accept" } }));
     let told = done(asking_given(&[(Some("roots"), Topic::Roots)], given())).await;
     assert_eq!(told, json!({ "told": ["{\"r\":1}"] }));
@@ -115,7 +115,7 @@ async fn only_what_a_server_names_itself_can_be_answered_before_it_asks() {
 }
 
 #[tokio::test]
-async fn questions_at_the_same_time_come_together_under_names_of_their_own() {
+async fn concurrent_input_requests_get_distinct_keys() {
     let rounds = Rounds::begin(Args::default(), Args::default(), |Mouth { words, .. }| {
         Box::pin(async move {
             let ask = |key| words.ask(Topic::Elicitation, key, String::new());
@@ -130,7 +130,7 @@ async fn questions_at_the_same_time_come_together_under_names_of_their_own() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_call_whose_client_does_not_come_back_is_given_up() {
+async fn parked_call_is_dropped_after_its_timeout() {
     let parking = Parking::default();
     let (held, freed) = oneshot::channel::<()>();
     let rounds = Rounds::begin(Args::default(), Args::default(), |Mouth { words, .. }| {
@@ -149,7 +149,7 @@ async fn a_call_whose_client_does_not_come_back_is_given_up() {
 }
 
 #[tokio::test]
-async fn of_too_many_calls_the_one_that_waited_for_longest_is_given_up() {
+async fn oldest_parked_call_is_dropped_above_the_limit() {
     let parking = Parking::default();
     let mut states = Vec::new();
     for _ in 0..=MOST {
@@ -163,7 +163,7 @@ async fn of_too_many_calls_the_one_that_waited_for_longest_is_given_up() {
 }
 
 #[tokio::test]
-async fn what_is_said_meanwhile_goes_to_whoever_asks_now() {
+async fn notifications_go_to_the_client_of_the_current_request() {
     let rounds = Rounds::begin(Args::default(), Args::default(), |Mouth { words, steps }| {
         Box::pin(async move {
             words.say("notifications/message", "{\"n\":1}");

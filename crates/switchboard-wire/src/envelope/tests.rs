@@ -1,4 +1,4 @@
-//! What counts as a message, and that payloads survive.
+//! Which frames are messages, and that payloads are unchanged.
 
 use proptest::prelude::*;
 
@@ -23,7 +23,7 @@ fn check(frame: &str, expected: &str) {
 }
 
 #[test]
-fn requests_answers_and_notifications_are_told_apart() {
+fn requests_answers_and_notifications_are_distinguished() {
     check(
         r#"{"jsonrpc":"2.0","id":1,"method":"a/b","params":{"z":1.0,"a":2}}"#,
         r#"request Number(Number(1)) a/b {"z":1.0,"a":2}"#,
@@ -41,7 +41,7 @@ fn requests_answers_and_notifications_are_told_apart() {
 }
 
 #[test]
-fn what_is_no_message_says_why() {
+fn malformed_message_reports_the_reason() {
     check("{", "malformed -32700 not valid JSON");
     check("npm notice", "malformed -32700 not valid JSON");
     check("[]", "malformed -32600 JSON-RPC batches are not supported");
@@ -65,7 +65,7 @@ fn what_is_no_message_says_why() {
 }
 
 #[test]
-fn a_field_that_stands_twice_is_refused() {
+fn duplicate_envelope_key_is_refused() {
     check(
         r#"{"jsonrpc":"2.0","id":1,"method":"a","method":"b"}"#,
         "malformed -32600 not a JSON-RPC 2.0 message",
@@ -73,7 +73,7 @@ fn a_field_that_stands_twice_is_refused() {
 }
 
 #[test]
-fn a_request_that_is_refused_is_told_by_its_id() {
+fn malformed_request_error_carries_its_id() {
     let check = |frame: &str, expected: Option<Id>| {
         let malformed = parse(&Bytes::copy_from_slice(frame.as_bytes())).unwrap_err();
         assert_eq!(malformed.id(), expected.as_ref(), "{frame}");
@@ -83,7 +83,7 @@ fn a_request_that_is_refused_is_told_by_its_id() {
     check(r#"{"jsonrpc":"2.0","method":"a","params":{},"params":{},"id":1}"#, one.clone());
     check(r#"{"jsonrpc":"2.0","id":1,"method":7}"#, one.clone());
     check(r#"{"jsonrpc":2.0,"id":1,"method":"a"}"#, one);
-    // Which one is meant, or whether it is one of ours, nobody knows.
+    // The id is ambiguous, or the message may be a response.
     check(r#"{"jsonrpc":"2.0","id":1,"id":2,"method":"a"}"#, None);
     check(r#"{"jsonrpc":"2.0","id":1,"result":{},"result":{}}"#, None);
     check(r#"{"jsonrpc":"2.0","id":1,"method":"a","method":"b","error":{}}"#, None);
@@ -96,7 +96,7 @@ fn keys_are_case_sensitive() {
 }
 
 #[test]
-fn an_over_long_answer_still_tells_its_id() {
+fn id_of_an_oversized_answer_is_still_found() {
     let head = br#"{"jsonrpc":"2.0","id":42,"result":{"content":[{"te"#;
     assert_eq!(id_in_head(head), Some(42));
     assert_eq!(id_in_head(br#"{"jsonrpc":"2.0","result":{"id":7,"content"#), None);
@@ -105,13 +105,13 @@ fn an_over_long_answer_still_tells_its_id() {
 }
 
 #[test]
-fn an_over_long_request_is_not_taken_for_an_answer() {
+fn oversized_request_is_not_mistaken_for_an_answer() {
     assert!(asks_in_head(br#"{"jsonrpc":"2.0","id":4,"method":"tools/call","params":{"te"#));
     assert!(!asks_in_head(br#"{"jsonrpc":"2.0","id":4,"result":{"method":"x","te"#));
 }
 
 #[test]
-fn an_id_comes_back_as_it_was_sent() {
+fn parsed_id_is_written_unchanged() {
     let long = "12345678901234567890123";
     for id in ["1", "-5", "1.5", "1e2", "-0", "18446744073709551615", long, r#""a\nb""#] {
         let frame = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"m"}}"#);
@@ -126,13 +126,13 @@ fn an_id_comes_back_as_it_was_sent() {
 
 proptest! {
     #[test]
-    fn no_frame_panics(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+    fn parsing_an_arbitrary_frame_never_panics(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
         let _ = parse(&Bytes::from(bytes));
     }
 }
 
 #[test]
-fn a_message_is_passed_on_without_line_breaks() {
+fn forwarded_message_has_no_line_breaks() {
     let check = |message: &'static str, expected: &str| {
         assert_eq!(on_one_line(&Bytes::from(message)), expected);
     };

@@ -1,4 +1,4 @@
-//! Servers of either era, of both and of neither, slow and quick, as tables of what they answer.
+//! The handshake with servers of one era, both or neither, slow or fast, as tables of responses.
 
 use std::collections::HashMap;
 
@@ -19,12 +19,12 @@ const UNKNOWN: &str = r#""error":{"code":-32601,"message":"Method not found"}"#;
 const PINNED: &str =
     r#""error":{"code":-32022,"message":"serving 2026-07-28","data":{"supported":["2026-07-28"]}}"#;
 
-/// What a server does about a request.
+/// The reaction of a server to a request.
 #[derive(Clone, Copy)]
 enum Does {
     Answers(&'static str),
     Ignores,
-    /// It is gone.
+    /// It exits.
     Leaves,
 }
 use Does::{Answers, Ignores, Leaves};
@@ -37,7 +37,7 @@ impl Handler for Quiet {
     fn malformed(&mut self, _: &envelope::Malformed, _: &Peer) {}
 }
 
-/// Acts a server that reads nothing for `sleeps`, and what it was sent.
+/// Runs a server that reads nothing for `sleeps`; returns the received methods.
 async fn act(
     far: pipe::End,
     does: HashMap<&'static str, Vec<Does>>,
@@ -70,7 +70,7 @@ async fn act(
     heard
 }
 
-/// How the greeting went, and what the server was sent.
+/// The outcome of the handshake, and the methods that the server received.
 async fn greeted(
     greeting: Greeting,
     does: &[(&'static str, &[Does])],
@@ -114,7 +114,7 @@ async fn check(
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_unknown_server_is_known_after_its_first_answer() {
+async fn era_is_detected_from_the_first_answer() {
     let (d, i, done) = ("server/discover", "initialize", "notifications/initialized");
     let both = format!("{d} {i} {done}");
     let old = "old 2025-11-25";
@@ -140,9 +140,9 @@ async fn an_unknown_server_is_known_after_its_first_answer() {
     check("is newer", probe, &[(d, &[Answers(newer)])], 0, (unknown, d)).await;
 }
 
-/// PROTOCOL.md 2.5: a late answer to one opening was taken for one to the other.
+/// PROTOCOL.md 2.5: a late response to one first request was taken for that of the other.
 #[tokio::test(start_paused = true)]
-async fn a_slow_server_is_taken_for_what_it_is() {
+async fn late_answers_do_not_confuse_era_detection() {
     let (d, i, done) = ("server/discover", "initialize", "notifications/initialized");
     let (old, new) = ("old 2025-11-25", "new 2026-07-28");
     let probe = Greeting::Probe;
@@ -165,7 +165,7 @@ async fn a_slow_server_is_taken_for_what_it_is() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_known_server_is_greeted_at_once_and_may_have_changed() {
+async fn known_era_is_tried_first_and_may_change() {
     let (d, i, done) = ("server/discover", "initialize", "notifications/initialized");
     let (old, new) = ("old 2025-11-25", "new 2026-07-28");
     let both = format!("{d} {i} {done}");
@@ -185,7 +185,7 @@ async fn a_known_server_is_greeted_at_once_and_may_have_changed() {
 }
 
 #[tokio::test]
-async fn a_greeting_of_either_era_says_the_same_of_a_server() {
+async fn both_handshakes_yield_the_same_server_facts() {
     let (hello, _) =
         greeted(Greeting::Discover, &[("server/discover", &[Answers(DISCOVERED)])], 0).await;
     let hello = hello.unwrap();
@@ -199,7 +199,7 @@ async fn a_greeting_of_either_era_says_the_same_of_a_server() {
 }
 
 #[test]
-fn every_request_says_who_asks() {
+fn request_meta_identifies_the_client() {
     let hello = ClientHello { name: "test", version: "1", capabilities: "{\"roots\":{}}" };
     assert_eq!(
         hello.meta(),

@@ -392,7 +392,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn of_many_messages_one_in_five_is_sent_again() {
+    fn one_in_five_messages_may_be_resent() {
         let quiet = Quiet::default();
         let resent = |messages: usize| {
             let each = |_: usize| {

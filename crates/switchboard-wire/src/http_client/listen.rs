@@ -130,14 +130,14 @@ mod tests {
     }
 
     #[test]
-    fn streams_that_bring_nothing_are_taken_up_ever_more_rarely_and_then_no_more() {
+    fn empty_listening_streams_back_off_and_then_stop() {
         assert_eq!(pauses(None), [500, 1_000, 2_000, 4_000, 8_000]);
         assert_eq!(pauses(Some(Duration::ZERO)), [100, 200, 400, 800, 1_600]);
         assert_eq!(pauses(Some(Duration::from_secs(3_600))), [60_000; 5]);
     }
 
     #[test]
-    fn whatever_comes_is_a_reason_to_go_on() {
+    fn any_event_resets_the_resume_backoff() {
         let mut resuming = Resuming::default();
         for _ in 0..20 {
             assert_eq!(resuming.pause(None), Some(PAUSE));

@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn the_headers_say_what_the_message_says() {
+    fn request_headers_repeat_the_message() {
         let meta = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}"#;
         let version = "mcp-protocol-version: 2026-07-28";
         for (method, rest, expected) in [
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn a_label_is_one_header_whatever_its_value() {
+    fn parameter_header_is_one_line_for_any_value() {
         let params = r#"{"_meta":{"io.modelcontextprotocol/protocolVersion":"1"}}"#;
         for (value, expected) in [
             ("us west 1", "us west 1"),

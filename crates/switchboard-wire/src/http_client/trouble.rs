@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_there_is_told_in_a_few_words() {
+    fn unexpected_response_is_described_briefly() {
         let cases = [
             (
                 "text/html; charset=utf-8",
@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wait_is_told_in_seconds_or_as_a_date() {
+    fn retry_after_is_seconds_or_a_date() {
         let now = SystemTime::UNIX_EPOCH + Duration::from_secs(784_111_777 - 30);
         let cases = [
             ("2", Some(2)),

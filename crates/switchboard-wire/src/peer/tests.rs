@@ -1,4 +1,4 @@
-//! Two peers over a pipe: answers, cancellation, progress, deadlines, ends.
+//! Two peers over a pipe: responses, cancellation, progress, deadlines, disconnects.
 
 use std::sync::mpsc as std_mpsc;
 
@@ -52,7 +52,7 @@ impl Handler for Recorder {
     }
 }
 
-/// A peer whose other side is a [`Recorder`], and what that one heard.
+/// A peer whose other side is a [`Recorder`], and the messages that it recorded.
 fn connected() -> (Peer, std_mpsc::Receiver<String>) {
     let (near, far) = pipe::pair();
     let (heard, hearing) = std_mpsc::channel();
@@ -75,7 +75,7 @@ fn within(timeout: u64) -> Patience {
 }
 
 #[tokio::test]
-async fn a_thousand_interleaved_requests_get_their_own_answers() {
+async fn thousand_interleaved_requests_get_their_own_answers() {
     let (peer, _heard) = connected();
     let mut asks = JoinSet::new();
     for n in 0..1_000 {
@@ -90,14 +90,14 @@ async fn a_thousand_interleaved_requests_get_their_own_answers() {
 }
 
 #[tokio::test]
-async fn an_error_answer_keeps_its_code_and_message() {
+async fn error_answer_keeps_its_code_and_message() {
     let (peer, _heard) = connected();
     let refused = peer.request("nope", String::new(), Patience::default()).await.unwrap_err();
     assert_eq!(refused.to_string(), "the other side answered with error -32601: unknown");
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_answer_that_is_none_fails_its_request_at_once_and_no_other() {
+async fn malformed_answer_fails_its_own_request_only() {
     for rest in ["", r#","result":1,"error":{}"#] {
         let (near, mut far) = pipe::pair();
         let (peer, reader, writer) = open(near.reader, near.writer, Limits::default());
@@ -122,11 +122,11 @@ async fn an_answer_that_is_none_fails_its_request_at_once_and_no_other() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_request_that_times_out_is_cancelled_on_the_other_side() {
+async fn timed_out_request_is_cancelled_at_the_peer() {
     let (peer, heard) = connected();
     let late = peer.request("hold", "{}".to_owned(), within(5)).await.unwrap_err();
     assert_eq!(late.to_string(), "no answer within 5000 ms");
-    // The next answer proves that what was sent before it has arrived.
+    // This response proves that all earlier messages have arrived.
     peer.request("echo", "{}".to_owned(), within(5)).await.unwrap();
     let heard: Vec<_> = heard.try_iter().collect();
     assert_eq!(
@@ -154,7 +154,7 @@ async fn progress_reaches_its_request_and_extends_the_deadline() {
 }
 
 #[tokio::test]
-async fn everyone_who_waits_learns_that_the_connection_closed() {
+async fn closed_connection_fails_every_waiting_request() {
     let (near, far) = pipe::pair();
     let (peer, reader, writer) = open(near.reader, near.writer, Limits::default());
     let run = tokio::spawn(async move {
@@ -179,7 +179,7 @@ async fn everyone_who_waits_learns_that_the_connection_closed() {
 }
 
 #[tokio::test]
-async fn an_over_long_answer_fails_its_request_and_the_next_one_works() {
+async fn oversized_answer_fails_only_its_request() {
     let (near, far) = pipe::pair();
     let limits = Limits { max_frame_bytes: 1_000, write_deadline: None };
     let (peer, reader, writer) = open(near.reader, near.writer, limits);
@@ -209,7 +209,7 @@ async fn an_over_long_answer_fails_its_request_and_the_next_one_works() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_reader_that_is_given_up_leaves_nobody_waiting() {
+async fn dropped_reader_fails_waiting_requests() {
     let (near, _far) = pipe::pair();
     let (peer, reader, writer) = open(near.reader, near.writer, Limits::default());
     let ask = peer.request("hold", "{}".to_owned(), within(3_600));
@@ -224,7 +224,7 @@ async fn a_reader_that_is_given_up_leaves_nobody_waiting() {
     assert!(peer.is_closed());
 }
 
-/// A peer with a small limit, what its handler heard, and the far end as raw bytes.
+/// A peer with a small limit, the messages of its handler, and the far end as raw bytes.
 fn with_raw_far_end() -> (Peer, std_mpsc::Receiver<String>, pipe::End) {
     let (near, far) = pipe::pair();
     let limits = Limits { max_frame_bytes: 1_000, write_deadline: None };
@@ -238,7 +238,7 @@ fn with_raw_far_end() -> (Peer, std_mpsc::Receiver<String>, pipe::End) {
 }
 
 #[tokio::test]
-async fn an_over_long_request_is_refused_and_fails_nobody_who_waits() {
+async fn oversized_request_is_refused_without_failing_others() {
     let (peer, heard, far) = with_raw_far_end();
     let asking =
         tokio::spawn(
@@ -259,7 +259,7 @@ async fn an_over_long_request_is_refused_and_fails_nobody_who_waits() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_line_that_drips_for_ever_does_not_suspend_deadlines() {
+async fn endless_slow_line_does_not_suspend_deadlines() {
     let (peer, _heard, far) = with_raw_far_end();
     let mut answers = far.writer;
     let drip = tokio::spawn(async move {
@@ -279,7 +279,7 @@ async fn a_line_that_drips_for_ever_does_not_suspend_deadlines() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_queue_that_stays_full_does_not_suspend_deadlines() {
+async fn full_queue_does_not_suspend_deadlines() {
     let (peer, _heard, _far_that_never_reads) = with_raw_far_end();
     let filler = format!("\"{}\"", "x".repeat(1_000));
     for _ in 0..1_000 {
@@ -292,7 +292,7 @@ async fn a_queue_that_stays_full_does_not_suspend_deadlines() {
 }
 
 #[tokio::test]
-async fn what_is_sent_for_an_exchange_comes_out_with_it() {
+async fn sent_messages_carry_their_exchange() {
     let (peer, mut outlet, inlet) = detached(Limits::default());
     let (heard, _hearing) = std_mpsc::channel();
     let mut handler = Recorder { heard, held: Vec::new() };
@@ -313,7 +313,7 @@ async fn what_is_sent_for_an_exchange_comes_out_with_it() {
 }
 
 #[tokio::test]
-async fn a_request_is_answered_by_whoever_claims_it() {
+async fn request_is_answered_once_by_the_first_claim() {
     #[derive(Debug, Default)]
     struct Once(std::sync::atomic::AtomicBool);
     impl Claim for Once {
@@ -343,7 +343,7 @@ async fn a_request_is_answered_by_whoever_claims_it() {
 }
 
 #[tokio::test]
-async fn a_request_that_its_transport_gives_up_fails_alone() {
+async fn request_failed_by_its_transport_fails_alone() {
     let (peer, mut outlet, inlet) = detached(Limits::default());
     let ask = peer.request("ask", String::new(), Patience::default());
     let carry = async {
@@ -359,7 +359,7 @@ async fn a_request_that_its_transport_gives_up_fails_alone() {
     assert!(!peer.is_closed());
 }
 
-/// Writes down what it is told.
+/// Records every observation.
 #[derive(Debug)]
 struct Scribe(std_mpsc::Sender<String>);
 
@@ -385,7 +385,7 @@ impl ObservedRequest for Scribe {
 }
 
 #[tokio::test]
-async fn observer_sees_each_message_and_the_outcome_of_requests() {
+async fn observer_sees_every_message_and_request_outcome() {
     let (peer, _hearing) = connected();
     let (scribe, written) = std_mpsc::channel();
     peer.observe(Arc::new(Scribe(scribe)));

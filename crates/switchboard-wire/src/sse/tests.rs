@@ -1,4 +1,4 @@
-//! Streams in all sorts of pieces, against the rules of the standard.
+//! Streams in chunks of any size, against the rules of the standard.
 
 use proptest::prelude::*;
 
@@ -6,7 +6,7 @@ use super::*;
 
 const LIMIT: usize = 64;
 
-/// Everything that a stream says, one line a thing, when it comes in pieces of `size` bytes.
+/// The events of a stream that arrives in chunks of `size` bytes, one per line.
 fn read(stream: &[u8], size: usize) -> Vec<String> {
     let mut parser = Parser::new(LIMIT);
     let mut seen = Vec::new();
@@ -39,14 +39,14 @@ fn check(stream: &str, expected: &[&str]) {
 }
 
 #[test]
-fn lines_end_in_three_ways() {
+fn event_lines_end_in_three_ways() {
     check("data: a\n\ndata: b\r\rdata: c\r\n\r\n", &["=a", "=b", "=c"]);
     check("data: a\r\ndata: b\r\n\r\n", &["=a|b"]);
     check("data: a\r\n\ndata: b\n\n", &["=a", "=b"]);
 }
 
 #[test]
-fn an_event_has_a_name_an_id_and_lines_of_data() {
+fn event_has_name_id_and_data_lines() {
     check(
         ": hello\nevent: endpoint\nid: 7\nretry: 500\nunknown: x\ndata:a\ndata:  b\ndata\n\n",
         &["endpoint=a| b|", "from 7", "in 500 ms"],
@@ -54,29 +54,29 @@ fn an_event_has_a_name_an_id_and_lines_of_data() {
 }
 
 #[test]
-fn a_byte_order_mark_is_no_part_of_the_first_line() {
+fn leading_byte_order_mark_is_ignored() {
     check("\u{feff}data: a\n\n\u{feff}data: b\n\n", &["=a"]);
 }
 
 #[test]
-fn an_event_that_was_not_finished_never_was() {
+fn unterminated_event_is_discarded() {
     check("id: 1\ndata: a\n\nid: 2\ndata: b\n", &["=a", "from 1"]);
 }
 
 #[test]
-fn an_event_without_data_says_where_to_go_on() {
+fn event_without_data_still_sets_the_last_id() {
     check("id: 1\n\nevent: x\n\ndata: a\n\n", &["=a", "from 1"]);
     check("id: 1\ndata: \n\n", &["=", "from 1"]);
 }
 
 #[test]
-fn what_makes_no_sense_is_passed_over() {
+fn malformed_event_fields_are_ignored() {
     check("id: 1\ndata: a\n\nid: 2\0\nretry: 1e3\nretry: \ndata: b\n\n", &["=a", "=b", "from 1"]);
     check("id: 1\n\nid\n\n", &[]);
 }
 
 #[test]
-fn an_event_over_the_limit_is_drained_and_the_next_one_read() {
+fn oversized_event_is_drained_and_next_one_read() {
     for length in [LIMIT + 1, LIMIT + KEPT_OF_OVERLONG, 20_000] {
         let long = "x".repeat(length);
         let kept = length.min(KEPT_OF_OVERLONG);
@@ -88,13 +88,13 @@ fn an_event_over_the_limit_is_drained_and_the_next_one_read() {
 }
 
 #[test]
-fn a_comment_over_the_limit_is_no_event() {
+fn oversized_comment_is_ignored() {
     let comment = format!(":{}\n", "x".repeat(20_000));
     check(&format!("data: a\n{comment}data: b\n\n"), &["=a|b"]);
 }
 
 #[test]
-fn an_id_that_is_too_long_leaves_nowhere_to_go_on() {
+fn overlong_event_id_clears_the_last_id() {
     check(&format!("id: 1\n\nid: {}\n\n", "x".repeat(LONGEST_NAME + 1)), &[]);
 }
 
@@ -102,7 +102,7 @@ fn an_id_that_is_too_long_leaves_nowhere_to_go_on() {
 fn oracle(stream: &str) -> Vec<String> {
     let text = stream.strip_prefix('\u{feff}').unwrap_or(stream);
     let text = text.replace("\r\n", "\n").replace('\r', "\n");
-    // What follows the last line end is no line.
+    // Text after the last line end is no line.
     let Some((lines, _)) = text.rsplit_once('\n') else { return Vec::new() };
     let (mut name, mut id, mut from) = (String::new(), String::new(), String::new());
     let (mut data, mut retry, mut seen) = (None::<String>, None::<u64>, Vec::new());
@@ -136,7 +136,7 @@ fn oracle(stream: &str) -> Vec<String> {
 
 proptest! {
     #[test]
-    fn any_pieces_give_what_the_standard_says(
+    fn any_chunks_parse_as_the_standard_requires(
         parts in prop::collection::vec(
             prop::sample::select(vec![
                 "data", "event", "id", "retry", ":", ": ", " ", "a", "1", "é", "\0", "\u{feff}",
@@ -152,7 +152,7 @@ proptest! {
     }
 
     #[test]
-    fn any_pieces_of_any_bytes_give_the_same(
+    fn chunk_boundaries_do_not_change_the_events(
         stream in prop::collection::vec(any::<u8>(), 0..300),
         sizes in (1_usize..50, 1_usize..50),
     ) {

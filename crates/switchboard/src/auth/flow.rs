@@ -359,7 +359,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_the_entry_adds_replaces_nothing_of_ours() {
+    fn extra_parameters_cannot_replace_protocol_parameters() {
         for ours in ["state", "redirect_uri", "Redirect_URI", "request", "request_uri"] {
             assert!(is_reserved(ours), "{ours}");
         }

@@ -240,7 +240,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn what_is_kept_is_what_was_granted() {
+    fn stored_grant_round_trips_and_damage_is_rejected() {
         let kept = grant().to_kept();
         let again = Grant::of_kept(&kept).unwrap();
         assert_eq!(again.to_kept(), kept);
@@ -253,13 +253,13 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn nothing_secret_is_shown() {
+    fn debug_output_of_a_grant_has_no_secret() {
         let shown = format!("{:?}", grant());
         assert!(shown.contains("client-1") && !shown.contains("CANARY"), "{shown}");
     }
 
     #[test]
-    fn each_issuer_client_and_resource_has_its_own_account() {
+    fn account_name_is_unique_per_issuer_client_and_resource() {
         let accounts: [&[&str]; 6] = [
             &["ab", "c", "d"],
             &["a", "bc", "d"],

@@ -154,7 +154,7 @@ mod tests {
     use crate::env::Environment;
 
     const URL: &str = "https://a.example/mcp";
-    /// Of the name `a`.
+    /// The directory for the server name `a`.
     const HASHED: &str = "sha256-ca978112ca1bbdcafac231b39a23dc4da786eff8147c4e72b9807785afee48bb";
     const WHOLE: &str = r#"{
         "tokens": { "accessToken": "at", "refreshToken": "rt", "expiresAt": 1750000000.5,
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_left_is_read_whole_from_either_place() {
+    fn older_tokens_are_read_from_either_directory() {
         for folder in [HASHED, "a"] {
             let pi = Pi::new();
             assert_eq!(pi.left("a", URL), None);
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_granted_for_another_address_or_server_does_not_count() {
+    fn older_tokens_of_another_url_or_server_are_ignored() {
         let pi = Pi::new();
         pi.leave(HASHED, WHOLE);
         for url in ["https://a.example/", "http://a.example/mcp", "https://b.example/mcp", "mcp"] {
@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn no_text_of_a_file_is_more_than_nothing() {
+    fn malformed_older_token_file_is_ignored() {
         let large = format!(r#"{{"serverUrl":"{URL}","x":"{}"}}"#, "x".repeat(300_000));
         for text in ["", "{", "[]", "null", r#"{"tokens":{}}"#, r#"{"serverUrl":7}"#, &large] {
             let pi = Pi::new();
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn what_others_could_have_put_there_does_not_count() {
+    fn older_token_file_writable_by_others_is_ignored() {
         let file = format!("{HASHED}/tokens.json");
         for (place, mode) in [(&*file, 0o620), (&file, 0o602), (HASHED, 0o770), ("", 0o777)] {
             let pi = Pi::new();
@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_is_a_way_leads_nowhere() {
+    fn server_name_with_a_path_finds_no_tokens() {
         let pi = Pi::new();
         pi.leave("../out", WHOLE);
         for name in ["../out", "..", "."] {

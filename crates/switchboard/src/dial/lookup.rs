@@ -34,7 +34,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_is_looked_for_on_the_path_and_a_path_where_the_program_starts() {
+    fn command_without_slash_is_searched_on_path() {
         let check = |command: &str, path: &str, expected: &[&str]| {
             let expected: Vec<PathBuf> = expected.iter().map(PathBuf::from).collect();
             assert_eq!(candidates(command, path, Path::new("/p")), expected, "{command} {path}");

@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn key_is_set_in_its_place_and_everything_else_stays() {
+    fn set_key_changes_only_its_place() {
         let text = "{\n  // mine\n  \"mcpServers\": {\n    \"a\": { \"command\": \"x\" }\n  }\n}\n";
         let quiet = set(text, None, "toolPrefix", Some("short".into()));
         assert!(quiet.contains("// mine") && quiet.contains(r#""toolPrefix": "short""#), "{quiet}");
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn value_that_the_file_would_be_refused_for_is_not_written() {
+    fn value_that_would_invalidate_the_file_is_not_written() {
         let text = r#"{ "mcpServers": { "a": { "command": "x" } } }"#;
         for (server, key, value) in [
             (None, "toolPrefix", json!("shorter")),
@@ -125,7 +125,7 @@ mod tests {
             let refused = set(text, server, key, Some(value.clone()));
             assert!(refused.starts_with("refused: "), "{key} {value}: {refused}");
         }
-        // What was wrong before does not keep anyone from mending something else.
+        // An existing mistake does not prevent another edit.
         let broken = r#"{ "mcpServers": { "a": { "command": 5 } } }"#;
         assert!(set(broken, None, "maxTools", Some(json!(5))).contains("maxTools"));
     }

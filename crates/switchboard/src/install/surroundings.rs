@@ -156,7 +156,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_version_has_three_numbers() {
+    fn codex_version_needs_three_numbers() {
         assert_eq!(version("0.166.0"), Some([0, 166]));
         assert_eq!(version("0.166.0-linux-x64"), Some([0, 166]));
         for other in ["", "codex", "1.2", "1.2.3.4", "v1.2.3", "1.x.0"] {

@@ -57,7 +57,7 @@ mod tests {
 
     use super::*;
 
-    /// A number that no process has.
+    /// A process id that does not exist.
     const GONE: u32 = i32::MAX as u32;
 
     fn directory(all: &Path, name: &str) -> PathBuf {
@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn directories_of_sessions_that_are_gone_are_removed() {
+    fn directories_of_ended_sessions_are_removed() {
         let home = tempfile::tempdir().unwrap();
         let gone = directory(home.path(), &format!("{GONE}-a"));
         let held = directory(home.path(), &format!("{GONE}-c"));

@@ -1,4 +1,4 @@
-//! What a change keeps of a file: links, access, and every update that was finished.
+//! An update keeps links, the file mode, and every finished update.
 
 use std::os::unix::fs::symlink;
 
@@ -28,12 +28,12 @@ fn mode(path: &Path) -> u32 {
 }
 
 #[test]
-fn a_link_stays_and_what_it_leads_to_is_changed() {
+fn link_is_kept_and_its_target_is_edited() {
     let home = tempfile::tempdir().unwrap();
     let (link, target) = (home.path().join("link"), home.path().join("dotfiles/mcp.json"));
     symlink("dotfiles/mcp.json", &link).unwrap();
     let locks = home.path().join("locks");
-    // Even to a file that is not there yet.
+    // The target need not exist yet.
     for expected in ["one\n", "one\none\n"] {
         let file = SharedFile::elsewhere(&link, &locks, Privacy::Usual).unwrap();
         append(&file, "one");
@@ -49,7 +49,7 @@ fn a_link_stays_and_what_it_leads_to_is_changed() {
 }
 
 #[test]
-fn the_mode_of_a_file_survives_and_a_new_one_of_ours_is_private() {
+fn file_mode_is_kept_and_new_files_are_private() {
     let home = tempfile::tempdir().unwrap();
     let path = home.path().join("new/mcp.json");
     let file = SharedFile::ours(path.clone());
@@ -63,7 +63,7 @@ fn the_mode_of_a_file_survives_and_a_new_one_of_ours_is_private() {
 }
 
 #[test]
-fn what_a_killed_writer_left_is_removed_by_the_next_one_and_at_the_next_start() {
+fn leftovers_of_a_killed_writer_are_removed() {
     let home = tempfile::tempdir().unwrap();
     let file = SharedFile::ours(home.path().join("mcp.json"));
     let other = SharedFile::ours(home.path().join("mcp.json.x"));
@@ -82,7 +82,7 @@ fn what_a_killed_writer_left_is_removed_by_the_next_one_and_at_the_next_start() 
 }
 
 #[test]
-fn a_change_that_fails_or_wants_nothing_leaves_the_file() {
+fn failed_or_empty_update_leaves_the_file() {
     let home = tempfile::tempdir().unwrap();
     let file = SharedFile::ours(home.path().join("mcp.json"));
     append(&file, "one");
@@ -93,7 +93,7 @@ fn a_change_that_fails_or_wants_nothing_leaves_the_file() {
 }
 
 #[test]
-fn what_a_program_without_the_lock_wrote_meanwhile_is_not_lost() {
+fn concurrent_write_without_the_lock_is_not_lost() {
     let home = tempfile::tempdir().unwrap();
     let file = SharedFile::ours(home.path().join("mcp.json"));
     let mut rounds = 0;
@@ -111,7 +111,7 @@ fn what_a_program_without_the_lock_wrote_meanwhile_is_not_lost() {
 }
 
 #[test]
-fn no_update_of_many_writers_is_lost() {
+fn concurrent_updates_are_not_lost() {
     let home = tempfile::tempdir().unwrap();
     let path = home.path().join("mcp.json");
     std::thread::scope(|scope| {
@@ -130,7 +130,7 @@ fn no_update_of_many_writers_is_lost() {
 
 /// A secret is not written where another user could read, replace or roll it back.
 #[test]
-fn directory_that_others_have_a_say_in_takes_no_secret() {
+fn directory_writable_by_others_takes_no_secret() {
     const OTHER_USER: u32 = 65534;
     let is_root = rustix::process::geteuid().is_root();
     let check = |above: u32, own: u32, owners: [Option<u32>; 2], linked: bool, expected: bool| {
@@ -170,7 +170,7 @@ fn directory_that_others_have_a_say_in_takes_no_secret() {
 
 /// Opening a pipe blocks until its other end is open.
 #[test]
-fn lock_that_is_no_regular_file_is_not_waited_for() {
+fn lock_path_that_is_no_regular_file_is_refused() {
     let home = tempfile::tempdir().unwrap();
     let lock = home.path().join("file.lock");
     let check = |about: &str| {

@@ -351,7 +351,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_is_for_the_session_whose_call_it_belongs_to_or_for_nobody() {
+    fn message_reaches_only_the_session_of_its_call() {
         let shared = Audience::of(None, Telling::Nothing);
         assert_eq!(session_for(&shared, None), None);
         let _one = shared.join(10, listener(1), None);
@@ -368,7 +368,7 @@ mod tests {
     }
 
     #[test]
-    fn requests_without_a_session_are_told_apart() {
+    fn stateless_requests_are_distinguished() {
         let own = Audience::of(Some(listener(7)), Telling::Nothing);
         let voice = |number| Listener { voice: request(number), ..listener(7) };
         let _one = own.join(1, voice(1), None);
@@ -380,7 +380,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn calls_that_could_not_be_told_apart_take_turns() {
+    async fn indistinguishable_calls_take_turns() {
         let own = Audience::of(Some(listener(7)), Telling::Nothing);
         let voice = |number| Listener { voice: request(number), ..listener(7) };
         let turn = own.turn(&voice(1)).await;
@@ -389,7 +389,7 @@ mod tests {
             let other = voice(2);
             let mut waits = pin!(own.turn(&other));
             assert!(futures_util::poll!(waits.as_mut()).is_pending());
-            // Once the first is asked something, the second can go, and what is asked is its own.
+            // Once the first gets a request, the second can go, and further requests are its own.
             own.asked(&[1]);
             let turn = waits.await;
             let second = own.join(2, voice(2), turn);
@@ -405,14 +405,14 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn what_was_asked_on_account_of_one_who_left_is_told_to_nobody_else() {
+    async fn request_of_an_abandoned_call_reaches_no_other_session() {
         let shared = Audience::of(None, Telling::Nothing);
         drop(shared.join(1, listener(1), None));
         let _other = shared.join(2, listener(2), None);
         assert_eq!(session_for(&shared, None), None);
         tokio::time::advance(HAUNTING).await;
         assert_eq!(session_for(&shared, None), Some(2));
-        // The same one may be asked at once.
+        // The same session may get a request at once.
         let own = Audience::of(Some(listener(7)), Telling::Nothing);
         drop(own.join(1, listener(7), None));
         let _again = own.join(2, listener(7), None);
@@ -420,7 +420,7 @@ mod tests {
     }
 
     #[test]
-    fn the_owner_of_a_connection_hears_what_belongs_to_no_call() {
+    fn connection_owner_gets_messages_without_a_call() {
         let own = Audience::of(Some(listener(7)), Telling::Nothing);
         assert_eq!(session_for(&own, None), Some(7));
         assert_eq!(session_for(&own, Some(3)), Some(7));

@@ -109,7 +109,7 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn a_door_with_someone_inside_does_not_shut() {
+    async fn occupied_door_does_not_shut() {
         let door = Door::new(Instant::now());
         assert_eq!(door.shut_if_empty(), Usage::default());
         assert!(door.enter().is_none(), "it was shut");
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_door_that_was_shut_for_good_lets_those_inside_leave() {
+    async fn door_shut_for_good_lets_callers_leave() {
         let door = Door::new(Instant::now());
         let pass = door.enter().unwrap();
         door.shut();
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn whoever_waits_for_an_empty_house_is_told() {
+    async fn waiting_for_an_empty_door_completes() {
         let door = Door::new(Instant::now());
         let passes = [door.enter().unwrap(), door.enter().unwrap()];
         door.shut();
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_is_inside_a_door_that_was_shut_while_many_pushed() {
+    fn door_shut_under_contention_is_empty() {
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
         runtime.block_on(async {
             let door = Door::new(Instant::now());

@@ -216,7 +216,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_tag_says_whose_it_is_and_goes() {
+    fn subscription_tag_is_read_and_removed() {
         let check = |params: &str, expected: (&str, Option<u64>)| {
             let notification = untagged(Notification {
                 method: "notifications/resources/updated".to_owned(),

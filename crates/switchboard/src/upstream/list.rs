@@ -269,10 +269,10 @@ mod tests {
 
     use super::*;
 
-    /// Answers every page after a while, and there is always one more.
+    /// Answers each page after a delay, and always names a next page.
     struct Dripping {
         pages: u64,
-        /// A tool of each page.
+        /// The tool on each page.
         tool: String,
     }
 
@@ -328,7 +328,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn pages_that_each_come_in_time_do_not_stretch_the_deadline_of_the_list() {
+    async fn slow_pages_do_not_extend_the_listing_deadline() {
         let begun = tokio::time::Instant::now();
         let listed = list_of_dripping_pages(Duration::from_secs(10), "").await;
         assert!(matches!(listed, Err(DialError::TimedOut { .. })), "{listed:?}");
@@ -336,7 +336,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn list_ends_when_its_pages_are_too_many_bytes() {
+    async fn listing_stops_at_its_byte_limit() {
         let tool = format!(r#"{{"name":"a","description":"{}"}}"#, "x".repeat(4_000));
         let listed = list_of_dripping_pages(Duration::from_secs(1_000), &tool).await.unwrap();
         assert_eq!(listed.tools.len(), 2);

@@ -116,7 +116,7 @@ pub(super) async fn sleep_until(at: Option<Instant>) {
 mod tests {
     use super::*;
 
-    /// How many walks a server gets that tells of a change every millisecond for so long.
+    /// The number of listings if a server reports a change every millisecond for this long.
     fn walks(time: Duration) -> u32 {
         let mut relisting = Relisting::default();
         let start = Instant::now();
@@ -136,14 +136,14 @@ mod tests {
     }
 
     #[test]
-    fn storm_of_changes_costs_few_walks() {
+    fn list_change_storm_causes_few_listings() {
         assert!(walks(Duration::from_secs(1)) <= 6, "{}", walks(Duration::from_secs(1)));
         assert!(walks(Duration::from_secs(60)) <= 13);
         assert!(walks(Duration::from_secs(3_600)) <= 135);
     }
 
     #[test]
-    fn change_after_a_while_of_quiet_is_looked_at_at_once() {
+    fn list_change_after_quiet_is_listed_at_once() {
         let mut relisting = Relisting::default();
         let now = Instant::now();
         assert!(relisting.changed(now));

@@ -333,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_says_whether_it_is_one() {
+    fn result_type_distinguishes_answer_and_input_request() {
         check("{}", "an answer");
         check(r#"{"resultType":"complete","inputRequests":7}"#, "its answer does not read");
         check(r#"{"resultType":"complete","content":[]}"#, "an answer");
@@ -354,7 +354,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_server_asks_is_bounded() {
+    fn input_requests_of_a_server_are_bounded() {
         let asking = |requests: &str, state: &str| {
             format!(
                 r#"{{"resultType":"input_required","inputRequests":{{{requests}}},"requestState":"{state}"}}"#
@@ -372,7 +372,7 @@ mod tests {
     }
 
     #[test]
-    fn a_subscription_that_never_lasts_is_given_up() {
+    fn short_lived_subscription_is_renewed_five_times() {
         let mut renewal = Renewal::default();
         let mut pauses = Vec::new();
         while let Some(pause) = renewal.after(Duration::ZERO) {

@@ -100,7 +100,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_line_of_a_log_begins_with_its_time() {
+    fn every_log_line_begins_with_its_time() {
         let at = |seconds| DateTime::<Utc>::from_timestamp(seconds, 0).unwrap();
         let mut times = Times::default();
         let mut log = Vec::new();

@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_is_asked_for_with_its_variables() {
+    fn setup_form_asks_for_program_and_variables() {
         insta::assert_snapshot!(told(&["", "files", "npx -y 'my files' ~/notes", "A B_2", ""]), @r#"
         Which transport does it use?
         What is its name? files
@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_has_no_variables() {
+    fn setup_form_for_a_url_has_no_variables() {
         insta::assert_snapshot!(told(&["http", "web", "https://web.example/mcp", "project"]), @r#"
         Which transport does it use? http
         What is its name? web
@@ -283,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bad_answer_is_told_and_asked_again() {
+    fn invalid_setup_answer_is_explained_and_asked_again() {
         insta::assert_snapshot!(told(&[
             "smoke", "stdio", "", "taken", "x", "", "'open", "https://x", "x", "A=secret", "A", "moon", "user",
         ]), @r#"

@@ -46,7 +46,7 @@ fn names(list: &DirectList) -> Vec<&str> {
 }
 
 #[test]
-fn a_server_says_which_of_its_tools_are_shown_and_the_toolset_where_it_says_nothing() {
+fn direct_tools_of_a_server_override_the_toolset() {
     let words = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
     let check = |own: Option<DirectTools>, otherwise: DirectTools, expected: &[&str]| {
         let (server, shelf) = plain("git", &["log", "push"]);
@@ -66,7 +66,7 @@ fn a_server_says_which_of_its_tools_are_shown_and_the_toolset_where_it_says_noth
 }
 
 #[test]
-fn what_a_search_found_is_shown_where_that_is_asked_for() {
+fn searched_tools_become_direct_on_request() {
     let (server, shelf) = saying(plain("git", &["log", "push"]), DirectTools::Search);
     let found = BTreeSet::from([
         ToolId { server: server.clone(), tool: ToolName::new("push").unwrap() },
@@ -78,14 +78,14 @@ fn what_a_search_found_is_shown_where_that_is_asked_for() {
 }
 
 #[test]
-fn servers_come_by_name_and_tools_in_the_order_of_their_server() {
+fn direct_tools_are_sorted_by_server_then_listing() {
     let shelves = vec![plain("zed", &["b", "a"]), plain("ace", &["z", "y"])];
     let list = list(shelves, &DirectTools::All);
     assert_eq!(names(&list), ["ace_z", "ace_y", "zed_b", "zed_a"]);
 }
 
 #[test]
-fn no_server_has_a_name_of_ours_or_of_another_server() {
+fn direct_names_never_shadow_ours_or_other_servers() {
     let bare = |server, names: &[&str]| shelf(server, &named(names), ToolPrefix::None);
     let taken = ["mcp", "MCP", "mcp_connect", "mcp_x", "mcp-x", "mcpx", "search"];
     let shelves = vec![bare("a", &taken), bare("b", &["search"]), plain("mcp", &["status"])];
@@ -99,13 +99,13 @@ fn no_server_has_a_name_of_ours_or_of_another_server() {
 }
 
 #[test]
-fn the_prefix_of_other_hosts_is_nobodys() {
+fn mcp_double_underscore_prefix_is_not_reserved() {
     let list = list(vec![shelf("git", &named(&["log"]), ToolPrefix::Mcp)], &DirectTools::All);
     assert_eq!(names(&list), ["mcp__git_log"]);
 }
 
 #[test]
-fn a_definition_has_the_schema_and_annotations_of_its_server_to_the_byte() {
+fn direct_definition_keeps_schema_and_annotations_exactly() {
     let text = r#"{"name":"go","description":"Goes\u001b[31m there.","inputSchema":{ "type" :"object","properties":{"n":{"const":1.50}} },"outputSchema":{"type":"object"},"annotations":{"readOnlyHint":true, "title":"Go \u200bthere"},"_meta":{"x":1}}"#;
     let tools = vec![RawValue::from_string(text.to_owned()).unwrap()];
     let raw = RawListing { tools, ..RawListing::default() };
@@ -114,7 +114,7 @@ fn a_definition_has_the_schema_and_annotations_of_its_server_to_the_byte() {
 }
 
 #[test]
-fn the_label_is_the_title_or_else_the_name_that_the_server_has_for_it() {
+fn direct_title_is_the_title_or_original_name() {
     let check = |tool: Value, expected: &str| {
         let list = list(vec![shelf("s", &raw(&[tool]), ToolPrefix::Server)], &DirectTools::All);
         let shown: Value = serde_json::from_str(&list.tools[0].definition).unwrap();
@@ -129,7 +129,7 @@ fn the_label_is_the_title_or_else_the_name_that_the_server_has_for_it() {
 }
 
 #[test]
-fn a_tool_that_is_not_what_was_accepted_is_marked_or_kept_back() {
+fn direct_tool_with_pin_mismatch_is_marked_or_omitted() {
     let accepted = Record::of(&named(&["same"])).baseline();
     let (server, shelf) = plain("s", &["same", "new"]);
     let shelf = shelf.with_baseline(accepted);
@@ -144,7 +144,7 @@ fn a_tool_that_is_not_what_was_accepted_is_marked_or_kept_back() {
 }
 
 #[test]
-fn what_is_shown_is_bounded_in_number_and_size() {
+fn direct_list_is_bounded_in_count_and_bytes() {
     let many: Vec<String> = (0..3_000).map(|n| format!("t{n}")).collect();
     let many: Vec<&str> = many.iter().map(String::as_str).collect();
     let crowd = list(vec![plain("crowd", &many)], &DirectTools::All);

@@ -28,7 +28,7 @@ fn named(names: &[&str]) -> Vec<Value> {
 }
 
 #[test]
-fn a_slip_leads_to_the_one_tool_that_it_can_mean() {
+fn misspelt_name_resolves_to_the_only_near_tool() {
     let code = named(&["list_issues", "get_v1", "echo", "add", "read_file", "read_files"]);
     let one = catalog(&[("github", &code)]);
     let check = |catalog: &Catalog, name: &str, expected: Option<&str>| {
@@ -60,7 +60,7 @@ fn a_slip_leads_to_the_one_tool_that_it_can_mean() {
 }
 
 #[test]
-fn unnamed_tool_is_called_if_it_only_reads_or_adds() {
+fn unnamed_call_runs_only_reading_or_adding_tools() {
     let check_with = |access: Access, tool: Value, args: &str, expected: Result<&str, &str>| {
         let mut tool = tool;
         tool["name"] = json!("t");

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn a_template_admits_the_addresses_that_can_come_of_it() {
+fn template_admits_exactly_its_expansions() {
     let check = |template: &str, uri: &str, expected: bool| {
         let template = ResourceTemplate {
             uri_template: template.to_owned(),
@@ -27,7 +27,7 @@ fn a_template_admits_the_addresses_that_can_come_of_it() {
 }
 
 #[test]
-fn tool_with_the_name_of_another_is_left_out_and_named() {
+fn duplicate_tool_name_is_skipped_and_reported() {
     let tool = |name: &str| {
         let text = format!(r#"{{"name":"{name}","inputSchema":{{"type":"object"}}}}"#);
         RawValue::from_string(text).unwrap()
@@ -51,7 +51,7 @@ fn tool_with_the_name_of_another_is_left_out_and_named() {
 }
 
 #[test]
-fn tools_over_the_limit_are_left_out_and_counted() {
+fn tools_over_the_limit_are_skipped_and_counted() {
     let tool = |number: usize| {
         let text = format!(r#"{{"name":"t{number}","inputSchema":{{"type":"object"}}}}"#);
         RawValue::from_string(text).unwrap()

@@ -25,7 +25,7 @@ fn check(definition: &str, expected: Pin) {
 }
 
 #[test]
-fn every_part_that_a_model_or_a_rule_goes_by_is_pinned() {
+fn every_part_relevant_to_model_or_rules_is_pinned() {
     check(SAVE, Pin::Same);
     check(&SAVE.replace("Saves.", "Saves all."), Pin::Changed);
     check(&SAVE.replace(r#""string""#, r#""number""#), Pin::Changed);
@@ -38,20 +38,20 @@ fn every_part_that_a_model_or_a_rule_goes_by_is_pinned() {
 }
 
 #[test]
-fn what_only_looks_different_is_the_same() {
+fn reordered_definition_matches_its_pin() {
     let reordered = r#"{ "annotations": {"readOnlyHint": false}, "inputSchema": {"properties":{"text":{"type":"string"}}, "type":"object"}, "description":"Saves.", "title": null, "name":"save", "_meta": {"build": 7}, "icons": [] }"#;
     check(reordered, Pin::Same);
 }
 
 #[test]
-fn without_a_baseline_nothing_is_marked_and_with_a_damaged_one_everything() {
+fn missing_baseline_marks_nothing_and_damaged_everything() {
     assert_eq!(pin_of(SAVE, &Baseline::Off), Pin::Same);
     assert_eq!(pin_of(SAVE, &Records::default().baseline(0)), Pin::Same);
     assert_eq!(pin_of(SAVE, &Baseline::Damaged), Pin::Unknown);
 }
 
 #[test]
-fn an_accepted_tool_is_the_same_and_the_others_stay_as_they_were() {
+fn accepting_one_tool_leaves_other_pins_unchanged() {
     let mut record = Record::of(&listing(&[SAVE]));
     let (other, changed) = (SAVE.replace("save", "other"), SAVE.replace("Saves.", "Saves all."));
     assert_eq!(pin_of(&other, &record.baseline()), Pin::New);
@@ -62,7 +62,7 @@ fn an_accepted_tool_is_the_same_and_the_others_stay_as_they_were() {
 }
 
 #[test]
-fn a_repeated_name_does_not_replace_the_first() {
+fn duplicate_name_does_not_replace_the_first_pin() {
     let second = SAVE.replace("Saves.", "Saves all.");
     let baseline = Record::of(&listing(&[SAVE, &second])).baseline();
     assert_eq!(pin_of(SAVE, &baseline), Pin::Same);
@@ -81,7 +81,7 @@ fn diff_of(old: &str, new: &str) -> String {
 }
 
 #[test]
-fn a_difference_names_the_field_and_both_values() {
+fn pin_diff_names_the_field_and_both_values() {
     let new = r#"{"name":"save","description":"Saves \u001b[31m all.","inputSchema":{"type":"object","properties":{"text":{"type":"string"},"path":{"type":"string"}}}}"#;
     insta::assert_snapshot!(diff_of(SAVE, new), @r#"
     - description: "Saves."
@@ -92,14 +92,14 @@ fn a_difference_names_the_field_and_both_values() {
 }
 
 #[test]
-fn a_long_text_is_shown_from_where_it_differs() {
+fn long_text_diff_starts_at_the_difference() {
     let long = |end: &str| SAVE.replace("Saves.", &format!("{}{end}", "so ".repeat(2_000)));
     let diff = diff_of(&long("good"), &long("bad"));
     assert!(diff.len() < 1_000 && diff.contains("good") && diff.contains("bad"), "{diff}");
 }
 
 #[test]
-fn a_flood_of_changes_is_bounded() {
+fn pin_diff_of_many_changes_is_bounded() {
     let properties: Vec<String> = (0..500).map(|n| format!(r#""p{n}":{{}}"#)).collect();
     let new = SAVE.replace(r#""text":{"type":"string"}"#, &properties.join(","));
     let diff = diff_of(SAVE, &new);
@@ -107,7 +107,7 @@ fn a_flood_of_changes_is_bounded() {
 }
 
 #[test]
-fn a_record_comes_back_and_only_to_its_own_server() {
+fn pin_file_is_bound_to_its_server() {
     let file = stored();
     let read = Records::decode(&file, "abc").unwrap();
     assert_eq!(pin_of(SAVE, &read.baseline(0)), Pin::Same);
@@ -125,7 +125,7 @@ fn stored() -> Vec<u8> {
 }
 
 #[test]
-fn neither_servers_nor_projects_share_a_key() {
+fn pin_keys_differ_by_server_and_project() {
     let name = |name| ServerName::new(name).unwrap();
     let keys = [
         key(&name("a"), None, "1"),
@@ -141,7 +141,7 @@ fn neither_servers_nor_projects_share_a_key() {
 
 proptest! {
     #[test]
-    fn a_flipped_bit_is_no_record(at in any::<prop::sample::Index>(), bit in 0..8u8) {
+    fn pin_file_with_a_flipped_bit_is_invalid(at in any::<prop::sample::Index>(), bit in 0..8u8) {
         let mut damaged = stored();
         let at = at.index(damaged.len());
         damaged[at] ^= 1 << bit;
@@ -150,7 +150,7 @@ proptest! {
 
     /// A tool matches its pin exactly if it equals the definition that was accepted last.
     #[test]
-    fn any_sequence_of_changes_and_acceptances_keeps_the_promise(
+    fn pin_matches_exactly_the_last_accepted_definition(
         steps in prop::collection::vec((0..4usize, any::<bool>()), 1..40),
     ) {
         let versions: Vec<String> =
@@ -170,7 +170,7 @@ proptest! {
     }
 
     #[test]
-    fn no_definition_panics(text in ".{0,200}") {
+    fn fingerprint_and_diff_never_panic(text in ".{0,200}") {
         let _ = (Fingerprint::of(&text), diff::changes(&Value::from(text.as_str()), &Value::Null));
     }
 }
@@ -179,7 +179,7 @@ const NO_CAPABILITIES: u8 = 0;
 const ALL_CAPABILITIES: u8 = 21;
 
 #[test]
-fn clients_with_other_capabilities_have_a_baseline_of_their_own() {
+fn each_capability_set_has_its_own_baseline() {
     let ask = SAVE.replace("save", "ask");
     let mut records = Records::default();
     records.take_first(NO_CAPABILITIES, &listing(&[SAVE]));
@@ -192,7 +192,7 @@ fn clients_with_other_capabilities_have_a_baseline_of_their_own() {
 }
 
 #[test]
-fn tool_that_changed_is_not_accepted_by_a_client_with_other_capabilities() {
+fn changed_tool_is_not_accepted_for_another_capability_set() {
     let changed = SAVE.replace("Saves.", "Saves all.");
     let mut records = Records::default();
     records.take_first(NO_CAPABILITIES, &listing(&[SAVE]));

@@ -33,7 +33,7 @@ fn found(catalog: &Catalog, name: &str) -> String {
 }
 
 #[test]
-fn prompts_of_one_name_are_listed_and_found_apart() {
+fn equally_named_prompts_are_listed_and_found_apart() {
     use ToolPrefix::{None, Server};
     let catalog = catalog(&[("a", Server, &["review", "plan"]), ("b", Server, &["review"])]);
     let shown: Vec<&str> = catalog.prompts().map(|item| &**item.shown).collect();
@@ -55,7 +55,7 @@ fn renamed_prompt_keeps_every_other_member() {
 }
 
 #[test]
-fn no_prompt_is_listed_or_found_under_the_prefix_of_another_server() {
+fn prompt_under_a_foreign_prefix_is_not_found() {
     use ToolPrefix::{None, Server};
     let catalog = catalog(&[("evil", None, &["github_review"]), ("github", Server, &[])]);
     for name in ["github_review", "github/review", "GITHUB_review", "g\u{456}thub_review"] {
@@ -65,7 +65,7 @@ fn no_prompt_is_listed_or_found_under_the_prefix_of_another_server() {
 }
 
 #[test]
-fn arguments_of_a_prompt_are_those_that_it_declares() {
+fn prompt_arguments_must_match_their_declaration() {
     let argument = |name: &str, required: bool| PromptArgument {
         name: name.to_owned(),
         description: required.then(|| "Whom to greet".to_owned()),

@@ -48,7 +48,7 @@ fn addresses(rows: &[String]) -> Vec<String> {
 }
 
 #[test]
-fn resources_of_one_address_are_listed_and_read_apart() {
+fn equal_resource_uris_are_listed_and_read_apart() {
     let catalog = catalog(&[
         ("a", &["file:///x", "file:///only", "note://{id}"]),
         ("b/c", &["file:///x", "note://{id}", "mail://{id}"]),
@@ -73,7 +73,7 @@ fn resources_of_one_address_are_listed_and_read_apart() {
 }
 
 #[test]
-fn address_within_the_template_of_a_server_goes_to_no_other_server() {
+fn uri_within_a_template_reaches_only_its_server() {
     let github = ("github", &["repo://{owner}/{name}"][..]);
     for evil in [
         "repo://me/secrets",
@@ -97,7 +97,7 @@ fn address_within_the_template_of_a_server_goes_to_no_other_server() {
 }
 
 #[test]
-fn address_in_our_form_is_not_taken_for_that_of_another_server() {
+fn forged_switchboard_uri_stays_with_its_server() {
     let forged = "SwitchBoard://github/repo://x";
     let catalog = catalog(&[("github", &["repo://x"]), ("evil", &[forged])]);
     let listed = addresses(&catalog.resource_definitions());

@@ -149,7 +149,7 @@ mod tests {
     use super::{Annotations, Effect, Intent};
 
     #[test]
-    fn annotations_decide_before_the_name() {
+    fn annotations_take_precedence_over_the_name() {
         let none = Annotations::default();
         let reads = Annotations { read_only: Some(true), ..none };
         let writes = Annotations { read_only: Some(false), ..none };
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_word_tells_what_a_query_wants() {
+    fn first_verb_decides_the_intent_of_a_query() {
         let cases = [
             ("show the history", Intent::Look),
             ("please can you list files", Intent::Look),

@@ -142,7 +142,7 @@ mod tests {
     use super::{PATTERNS, PHRASES, knows, of, parts_of};
 
     #[test]
-    fn every_pattern_and_every_phrase_is_read() {
+    fn every_hint_pattern_and_phrase_is_parsed() {
         let lines = include_str!("hints.txt").lines();
         let patterns = lines.filter(|line| !line.starts_with('#') && line.contains(" > ")).count();
         assert_eq!(PATTERNS.all.len(), patterns);
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn all_parts_of_a_pattern_are_needed() {
+    fn hint_applies_only_if_all_parts_match() {
         let words = |query: &str, shapes: &[&'static str]| -> Vec<&'static str> {
             let words: Vec<&str> = query.split(' ').collect();
             of(&words, shapes).iter().map(|hint| hint.word).collect()

@@ -191,7 +191,7 @@ mod tests {
     use super::take_out;
 
     #[test]
-    fn literals_become_shapes() {
+    fn query_literals_are_replaced_by_shapes() {
         let cases: [(&str, &str, &[&str]); 9] = [
             ("go to https://a.example/login now", "go to now", &["<url>"]),
             ("visit example.com", "visit", &["<url>"]),

@@ -105,7 +105,7 @@ fn check(query: &str, expected: &[&str]) {
 }
 
 #[test]
-fn words_are_ored_and_the_name_weighs_more_than_the_description() {
+fn search_matches_any_word_and_prefers_names() {
     check(
         "issue",
         &["github/create_issue", "github/list_issues", "files/write_file", "trains/get-tickets"],
@@ -114,7 +114,7 @@ fn words_are_ored_and_the_name_weighs_more_than_the_description() {
 }
 
 #[test]
-fn endings_case_and_identifier_style_do_not_matter() {
+fn search_ignores_endings_case_and_identifier_style() {
     check("Merging Pulled REQUESTS", &["github/merge_pull_request"]);
     check("mergePullRequest", &["github/merge_pull_request"]);
     check("http", &["notes/HTTPServerRestart"]);
@@ -122,7 +122,7 @@ fn endings_case_and_identifier_style_do_not_matter() {
 }
 
 #[test]
-fn server_properties_and_keywords_are_searched() {
+fn search_covers_server_names_properties_and_keywords() {
     check("trains", &["trains/get-tickets"]);
     check("encoding", &["files/read_file"]);
     check("charsets latin1", &["files/read_file"]);
@@ -131,7 +131,7 @@ fn server_properties_and_keywords_are_searched() {
 
 /// The tool shares neither a word nor a synonym with the query.
 #[test]
-fn a_tool_is_found_by_what_it_is_about() {
+fn search_finds_tools_by_topic_without_shared_words() {
     let mut tools = tools();
     tools.push(tool("airbnb/search", "Apartments for a holiday stay."));
     tools.push(tool("cloud/quota", "Limits of cores in a region."));
@@ -140,7 +140,7 @@ fn a_tool_is_found_by_what_it_is_about() {
 }
 
 #[test]
-fn a_misspelt_word_is_about_the_word_that_was_meant() {
+fn misspelt_query_word_matches_the_intended_topic() {
     let tools = [
         tool("a/one", "Pictures of animals."),
         tool("a/two", "Timetable of trains and railway stations."),
@@ -151,7 +151,7 @@ fn a_misspelt_word_is_about_the_word_that_was_meant() {
 }
 
 #[test]
-fn words_for_the_same_thing_stand_for_each_other_but_are_worth_less() {
+fn synonyms_match_with_lower_weight() {
     let tools = [
         tool("a/remove_folder", ""),
         tool("a/delete_folder", ""),
@@ -165,7 +165,7 @@ fn words_for_the_same_thing_stand_for_each_other_but_are_worth_less() {
 }
 
 #[test]
-fn a_ranking_says_how_well_its_best_tool_fits() {
+fn ranking_reports_the_fit_of_its_best_tool() {
     let judged = |query: &str| {
         let postings = indexed(&listings(&tools()));
         let ranking = rank(&postings.iter().collect::<Vec<_>>(), query);
@@ -178,7 +178,7 @@ fn a_ranking_says_how_well_its_best_tool_fits() {
 }
 
 #[test]
-fn a_misspelt_word_finds_what_was_meant() {
+fn misspelt_query_word_finds_the_intended_tool() {
     check("screnshot", &["browser/take_screenshot"]);
     check("screehsnot", &["browser/take_screenshot"]);
     check("mereg", &["github/merge_pull_request"]);
@@ -188,7 +188,7 @@ fn a_misspelt_word_finds_what_was_meant() {
 }
 
 #[test]
-fn a_tool_that_is_deprecated_stands_behind_its_successor() {
+fn deprecated_tool_ranks_behind_its_successor() {
     let listing = |said: &str| {
         [vec![
             tool_of("a", "read_file", &format!("Reads a file. {said}")),
@@ -202,13 +202,13 @@ fn a_tool_that_is_deprecated_stands_behind_its_successor() {
 }
 
 #[test]
-fn words_that_were_written_as_one_come_apart() {
+fn joined_words_are_split_for_search() {
     check("mergepull", &["github/merge_pull_request"]);
     check("writefile", &["files/write_file", "files/read_file", "browser/take_screenshot"]);
 }
 
 #[test]
-fn the_beginning_of_a_word_finds_it_unless_it_is_a_word_itself() {
+fn word_prefix_matches_unless_it_is_a_word() {
     check("screensh", &["browser/take_screenshot"]);
     check("tick", &["trains/get-tickets"]);
     check("re", &[]);
@@ -216,7 +216,7 @@ fn the_beginning_of_a_word_finds_it_unless_it_is_a_word_itself() {
 
 /// `for` and `get` are words of the other tool.
 #[test]
-fn a_real_word_does_not_come_apart_into_others() {
+fn dictionary_word_is_not_split_into_others() {
     let tools = [tool("web/get", "Gets a page for you."), tool("memory/delete_entities", "")];
     let found = ranking(&listings(&tools), "forget");
     assert_eq!(found.first().map(|(name, _)| name.as_str()), Some("memory/delete_entities"));
@@ -224,7 +224,7 @@ fn a_real_word_does_not_come_apart_into_others() {
 }
 
 #[test]
-fn spelling_does_not_beat_another_word_for_the_same() {
+fn similar_spelling_does_not_outrank_a_synonym() {
     let tools = [tool("a/nose", ""), tool("a/memo", "")];
     let names = |query: &str| -> Vec<String> {
         ranking(&listings(&tools), query).into_iter().map(|(name, _)| name).collect()
@@ -233,7 +233,7 @@ fn spelling_does_not_beat_another_word_for_the_same() {
 }
 
 #[test]
-fn everyday_words_find_the_words_of_tools() {
+fn everyday_words_match_words_of_tools() {
     let tools = [
         tool("git/git_log", "Shows the commit logs"),
         tool("git/git_diff", "Shows differences between branches or commits"),
@@ -250,7 +250,7 @@ fn everyday_words_find_the_words_of_tools() {
 }
 
 #[test]
-fn a_query_that_looks_puts_destructive_tools_behind() {
+fn reading_query_ranks_destructive_tools_last() {
     let tools = [tool("a/reset_pages", "Pages."), tool("a/tally_pages", "Pages.")];
     let declared = |read_only, destructive| {
         let mut tools = tools.clone();
@@ -272,26 +272,26 @@ fn a_query_that_looks_puts_destructive_tools_behind() {
 }
 
 #[test]
-fn stop_words_count_only_alone() {
+fn stop_words_match_only_without_other_words() {
     check("please merge the", &["github/merge_pull_request"]);
     check("it", &["notes/HTTPServerRestart", "files/write_file"]);
 }
 
 #[test]
-fn phrases_without_spaces_are_found_by_two_characters_or_one() {
+fn cjk_phrases_match_by_one_or_two_characters() {
     check("余票", &["trains/get-tickets"]);
     check("票", &["trains/get-tickets"]);
     check("信余", &[]);
 }
 
 #[test]
-fn a_query_without_words_finds_nothing() {
+fn query_without_words_finds_nothing() {
     check("", &[]);
     check(" ?! ", &[]);
 }
 
 #[test]
-fn ties_go_by_server_and_name() {
+fn equal_scores_are_ordered_by_server_and_name() {
     let same = ["b/same", "a/same", "a/other"].map(|name| tool(name, "one text"));
     let found = ranking(&[same.to_vec()], "text");
     let names: Vec<&str> = found.iter().map(|(name, _)| name.as_str()).collect();
@@ -309,7 +309,7 @@ fn check_words(text: &str, expected: &[&str]) {
 }
 
 #[test]
-fn identifiers_come_apart() {
+fn identifiers_are_split_into_words() {
     check_words("create_issue-now.v", &["create", "issue", "now", "v"]);
     check_words("getHTTPServer", &["get", "http", "server", "=gethttpserver"]);
     check_words("URLs and PRs", &["urls", "and", "prs"]);
@@ -327,7 +327,7 @@ fn check_pieces(schema: &str, expected: &[Piece<'_>]) {
 }
 
 #[test]
-fn a_schema_gives_property_names_and_texts_in_reading_order() {
+fn schema_yields_property_names_and_texts_in_order() {
     check_pieces(
         r#"{"type": "object", "title": "no", "properties": {
             "kind": {"enum": ["a", 1, "b"]},
@@ -345,7 +345,7 @@ fn a_schema_gives_property_names_and_texts_in_reading_order() {
 }
 
 #[test]
-fn a_schema_that_is_none_has_no_text() {
+fn invalid_schema_yields_no_text() {
     for schema in ["", "{", "7", "[]", r#"{"properties": 1, "description": {}}"#] {
         check_pieces(schema, &[]);
     }
@@ -354,7 +354,7 @@ fn a_schema_that_is_none_has_no_text() {
 }
 
 #[test]
-fn of_a_schema_with_a_fault_there_is_what_stands_before_it() {
+fn malformed_schema_yields_the_text_before_the_fault() {
     check_pieces(
         r#"{"description": "x", "properties": {"y": {"#,
         &[Piece::Text("x"), Piece::Name("y")],
@@ -362,7 +362,7 @@ fn of_a_schema_with_a_fault_there_is_what_stands_before_it() {
 }
 
 #[test]
-fn of_a_server_that_floods_the_index_names_are_still_found() {
+fn index_flood_keeps_tool_names_searchable() {
     let words =
         |from: usize| (from..from + 900).map(|word| format!(" w{word}x")).collect::<String>();
     let flood = |number: usize| tool_of("a", &format!("tool{number}"), &words(number * 900));
@@ -386,7 +386,7 @@ fn each_of_many_listings_is_indexed_once() {
 }
 
 #[test]
-fn a_pattern_matches_names_texts_and_keywords() {
+fn regex_search_matches_names_texts_and_keywords() {
     let matched = |pattern: &str| -> Vec<String> {
         let pattern = Pattern::compile(pattern, Case::Ignored).unwrap();
         let matches = |tool: &Tool| tool.document().matches(&pattern);
@@ -449,7 +449,7 @@ proptest! {
     }
 
     #[test]
-    fn the_order_of_listings_does_not_matter(
+    fn ranking_is_independent_of_listing_order(
         (tools, shuffled) in some_tools().prop_flat_map(|tools| {
             let listings = listings(&tools);
             (Just(listings.clone()), Just(listings).prop_shuffle())
@@ -460,7 +460,7 @@ proptest! {
     }
 
     #[test]
-    fn what_an_indexer_read_before_does_not_matter(tools in some_tools(), query in phrase()) {
+    fn reused_indexer_gives_the_same_ranking(tools in some_tools(), query in phrase()) {
         let listings = listings(&tools);
         let alone = |tools: &Vec<Tool>| Indexer::default().index(tools.iter().map(Tool::document));
         let postings: Vec<Postings> = listings.iter().map(alone).collect();
@@ -468,7 +468,7 @@ proptest! {
     }
 
     #[test]
-    fn a_keyword_never_lowers_its_tools_rank(
+    fn added_keyword_never_lowers_the_rank(
         mut tools in some_tools(),
         chosen in any::<prop::sample::Index>(),
         keyword in phrase(),
@@ -485,7 +485,7 @@ proptest! {
     }
 
     #[test]
-    fn no_text_panics(
+    fn search_of_arbitrary_text_never_panics(
         server in any::<String>(),
         name in any::<String>(),
         description in any::<String>(),
@@ -501,7 +501,7 @@ proptest! {
     }
 
     #[test]
-    fn a_tool_is_found_by_each_of_its_words(tool in phrase(), query in phrase()) {
+    fn tool_is_found_by_each_word_of_its_name(tool in phrase(), query in phrase()) {
         let tools = [vec![tool_of("a", &tool, "")], vec![tool_of("b", "other", "")]];
         let shared = tool.split(' ').any(|word| query.split(' ').any(|typed| typed == word && word != "the"));
         let found = ranking(&tools, &query);

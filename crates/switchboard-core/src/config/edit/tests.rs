@@ -64,7 +64,7 @@ fn lines(text: &str) -> Vec<&str> {
 }
 
 #[test]
-fn a_new_server_goes_below_the_others_and_their_comments() {
+fn new_server_is_added_below_the_existing_ones() {
     let entry = json!({ "command": "npx", "args": ["-y", "pkg"], "env": { "TOKEN": "${TOKEN}" } });
     insta::assert_snapshot!(diff(COMMENTED, &[set(&["mcpServers", "new"], entry)]), @r#"
     -        "files": { "command": "files" } // local
@@ -80,7 +80,7 @@ fn a_new_server_goes_below_the_others_and_their_comments() {
 }
 
 #[test]
-fn one_field_is_added_to_an_entry_in_the_manner_of_the_entry() {
+fn added_field_follows_the_layout_of_its_entry() {
     insta::assert_snapshot!(diff(COMMENTED, &[
         set(&["mcpServers", "github", "disabled"], json!(true)),
         set(&["mcpServers", "files", "disabled"], json!(true)),
@@ -92,7 +92,7 @@ fn one_field_is_added_to_an_entry_in_the_manner_of_the_entry() {
 }
 
 #[test]
-fn a_removed_server_leaves_the_comments_around_it() {
+fn removed_server_leaves_surrounding_comments() {
     let remove = |name| diff(COMMENTED, &[with(&["mcpServers", name], Change::Remove)]);
     insta::assert_snapshot!(remove("files"), @r#"
     -        },
@@ -110,7 +110,7 @@ fn a_removed_server_leaves_the_comments_around_it() {
 }
 
 #[test]
-fn an_entry_that_is_replaced_keeps_what_stays_the_same() {
+fn replaced_entry_keeps_unchanged_lines() {
     let entry = json!({ "command": "gh-mcp", "args": [], "cwd": "~" });
     insta::assert_snapshot!(diff(COMMENTED, &[set(&["mcpServers", "github"], entry)]), @r#"
     -            "args": ["--read-only"],
@@ -121,7 +121,7 @@ fn an_entry_that_is_replaced_keeps_what_stays_the_same() {
 }
 
 #[test]
-fn a_pattern_goes_into_its_list_and_out_again() {
+fn list_pattern_is_added_once_and_removed_exactly() {
     let allow = |text: &str, item: &str| {
         apply(text, &[with(&["settings", "allow"], Change::AddItem(item.into()))]).unwrap()
     };
@@ -140,7 +140,7 @@ fn a_pattern_goes_into_its_list_and_out_again() {
 
 /// Text before, edit, text after.
 #[test]
-fn every_shape_of_a_file_takes_a_change() {
+fn every_shape_of_a_file_accepts_an_edit() {
     let put = || set(&["mcpServers", "a"], json!({ "url": "https://a" }));
     let allow = || with(&["settings", "allow"], Change::AddItem("a".into()));
     let remove = || with(&["mcpServers", "a"], Change::Remove);
@@ -204,7 +204,7 @@ fn every_shape_of_a_file_takes_a_change() {
 }
 
 #[test]
-fn what_cannot_be_changed_is_refused() {
+fn edit_of_a_wrong_type_is_refused() {
     let add = with(&["settings", "allow"], Change::AddItem("a".into()));
     let refusal = |text: &str| apply(text, std::slice::from_ref(&add)).unwrap_err().to_string();
     insta::assert_snapshot!(refusal("{ \"settings\": { \"allow\": [\"b\" } }"), @"line 1, column 31: unexpected close brace");
@@ -215,7 +215,7 @@ fn what_cannot_be_changed_is_refused() {
 }
 
 #[test]
-fn what_stands_at_a_path_can_be_read() {
+fn value_at_a_path_can_be_read() {
     let at = |at: &[&str]| value_at(COMMENTED, at).unwrap();
     assert_eq!(at(&["mcpServers", "github", "args"]), Some(json!(["--read-only"])));
     assert_eq!(at(&["mcpServers", "old"]), None);

@@ -23,7 +23,7 @@ fn check(text: &str, expected: Result<&str, &str>) {
 }
 
 #[test]
-fn every_form_of_a_variable_is_expanded_once() {
+fn every_variable_form_is_expanded_once() {
     check("${A}-${env:A}-$env:A-{env:A}", Ok("alpha-alpha-alpha-alpha"));
     check("${X:-d}${A:-d}${EMPTY:-d}${EMPTY}${env:X:-}", Ok("dalphad"));
     check("${NEST}", Ok("${A} ~ !x $env:A {env:A}"));
@@ -32,14 +32,14 @@ fn every_form_of_a_variable_is_expanded_once() {
 }
 
 #[test]
-fn what_is_not_quite_a_variable_is_text() {
+fn incomplete_variable_syntax_stays_text() {
     for text in ["$A", "${", "${}", "${A", "${A b}", "$env:", "{env:}", "{A}", "$$", "{}", "!x"] {
         check(text, Ok(text));
     }
 }
 
 #[test]
-fn a_leading_tilde_is_the_home_directory() {
+fn leading_tilde_is_the_home_directory() {
     check("~", Ok("/h/u"));
     check("~/x/~", Ok("/h/u/x/~"));
     check("~other", Ok("~other"));
@@ -50,7 +50,7 @@ fn a_leading_tilde_is_the_home_directory() {
 }
 
 #[test]
-fn editors_names_of_places_are_understood() {
+fn editor_variables_expand_to_project_and_home() {
     check("${workspaceFolder}/run.js --in=${userHome}/x", Ok("/p/run.js --in=/h/u/x"));
     // Only the exact form is special: this is an environment variable of that name.
     check("${env:workspaceFolder}", Err("the environment variable `workspaceFolder` is not set"));
@@ -60,7 +60,7 @@ fn editors_names_of_places_are_understood() {
 }
 
 #[test]
-fn a_url_takes_variables_after_its_host_only() {
+fn url_allows_variables_only_after_its_host() {
     let check = |text: &str, expected: Result<&str, &str>| {
         let url = expand_url(&Template::new(text), &WITH).map_err(|error| error.to_string());
         assert_eq!(url.as_deref().map_err(String::as_str), expected, "{text}");
@@ -93,14 +93,14 @@ fn a_url_takes_variables_after_its_host_only() {
 }
 
 #[test]
-fn a_missing_variable_is_named_and_a_flood_is_stopped() {
+fn missing_variable_is_named_and_expansion_is_bounded() {
     check("a${X}", Err("the environment variable `X` is not set"));
     check("{env:Y}", Err("the environment variable `Y` is not set"));
     check("${BIG}${BIG}", Err("the expanded value is larger than 65536 bytes"));
 }
 
 #[test]
-fn a_value_that_begins_with_a_bang_is_a_command() {
+fn leading_bang_makes_a_value_a_command() {
     let check = |text: &str, expected: Result<Expanded, ExpandError>| {
         assert!(expand_value(&Template::new(text), &WITH) == expected, "{text}");
     };
@@ -117,14 +117,14 @@ fn a_value_that_begins_with_a_bang_is_a_command() {
 }
 
 #[test]
-fn the_variables_of_a_template_are_listed_without_reading_them() {
+fn template_variables_are_listed_without_expansion() {
     let template = Template::new("${A}/{env:B}?${C:-${D}}$env:E.");
     assert_eq!(variables_in(&template), ["A", "B", "C", "E"]);
 }
 
 proptest! {
     #[test]
-    fn no_variable_moves_a_url_to_another_host(
+    fn variable_cannot_change_the_host_of_a_url(
         origin in "https?://[a-z@:$\\{\\}\\\\/?# ]{0,12}",
         value in "[a-z@:/?#\\\\.]{0,12}",
     ) {
@@ -144,7 +144,7 @@ proptest! {
     }
 
     #[test]
-    fn what_a_variable_holds_is_never_expanded_again(value in "[$\\{\\}a-zA-Z:!~-]{0,30}") {
+    fn expanded_value_is_never_expanded_again(value in "[$\\{\\}a-zA-Z:!~-]{0,30}") {
         let variable = |name: &str| (name == "V").then(|| value.clone());
         let with = Surroundings { variable: &variable, home: Some("/h"), project: None };
         let expanded = expand_value(&Template::new("${V}$env:V"), &with);
@@ -153,7 +153,7 @@ proptest! {
     }
 
     #[test]
-    fn no_template_panics(text in "\\PC{0,40}|[!~$\\{\\}env:A'\"\\\\ -]{0,40}") {
+    fn template_expansion_never_panics(text in "\\PC{0,40}|[!~$\\{\\}env:A'\"\\\\ -]{0,40}") {
         expand_value(&Template::new(text.clone()), &WITH).ok();
         expand_url(&Template::new(text.clone()), &WITH).ok();
         variables_in(&Template::new(text));

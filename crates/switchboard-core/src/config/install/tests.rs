@@ -61,7 +61,7 @@ fn active(target: Target, text: &str) -> (Vec<String>, Presence) {
 }
 
 #[test]
-fn our_entry_goes_into_every_host_and_comes_out_to_the_byte() {
+fn host_entry_is_added_and_removed_byte_for_byte() {
     for target in targets() {
         let text = sample(target);
         let with = put_in(target, &text, "/opt/switchboard").unwrap();
@@ -83,7 +83,7 @@ fn our_entry_goes_into_every_host_and_comes_out_to_the_byte() {
 }
 
 #[test]
-fn our_entry_goes_into_an_empty_file_of_every_host() {
+fn host_entry_is_added_to_an_empty_file() {
     for target in targets() {
         let with = put_in(target, "", "switchboard").unwrap();
         assert_eq!(active(target, &with), (vec![], Presence::Installed), "{target}: {with}");
@@ -134,7 +134,7 @@ fn our_entry_goes_into_an_empty_file_of_every_host() {
 }
 
 #[test]
-fn codex_tables_are_changed_in_their_place() {
+fn codex_tables_are_edited_in_place() {
     let with = put_in(Target::Host(Host::Codex), TABLES, "switchboard").unwrap();
     let off = switch_off(Target::Host(Host::Codex), &with, &["docs".to_owned()]).unwrap();
     insta::assert_snapshot!(off, @r#"
@@ -161,7 +161,7 @@ fn codex_tables_are_changed_in_their_place() {
 }
 
 #[test]
-fn codex_servers_in_any_form_of_toml_take_a_change() {
+fn codex_servers_are_edited_in_any_toml_form() {
     let check = |text: &str, expected: &str| {
         let with = put_in(Target::Host(Host::Codex), text, "switchboard").unwrap();
         assert_eq!(presence(Target::Host(Host::Codex), &with), Ok(Presence::Installed), "{with}");
@@ -184,7 +184,7 @@ fn codex_servers_in_any_form_of_toml_take_a_change() {
 }
 
 #[test]
-fn a_list_of_allowed_servers_gets_our_name() {
+fn allowed_servers_list_gains_and_loses_our_name() {
     let text = r#"{ "mcp": { "allowed": ["a"] } }"#;
     let with = put_in(Target::Host(Host::GeminiCli), text, "switchboard").unwrap();
     assert!(with.contains(r#""allowed": ["a", "switchboard"]"#), "{with}");
@@ -194,7 +194,7 @@ fn a_list_of_allowed_servers_gets_our_name() {
 }
 
 #[test]
-fn an_entry_without_our_arguments_is_ours_and_gets_what_it_lacks() {
+fn our_older_entry_gains_its_missing_arguments() {
     for target in targets() {
         let fresh = put_in(target, "", "switchboard").unwrap();
         for args in [
@@ -213,7 +213,7 @@ fn an_entry_without_our_arguments_is_ours_and_gets_what_it_lacks() {
 }
 
 #[test]
-fn variables_are_passed_on_in_the_hosts_form() {
+fn variables_are_passed_in_the_syntax_of_the_host() {
     let variables = ["MY_TOKEN".to_owned(), "OTHER".to_owned()];
     let with = |target, text: &str, variables: &[String]| {
         let setup = Setup { command: "switchboard", variables, version: None };
@@ -246,7 +246,7 @@ fn variables_are_passed_on_in_the_hosts_form() {
 }
 
 #[test]
-fn codex_is_told_of_our_namespace_where_its_version_knows_it() {
+fn codex_namespace_is_written_only_for_supporting_versions() {
     let target = Target::Host(Host::Codex);
     let with = |text: &str, version| {
         let setup = Setup { command: "switchboard", variables: &[], version };
@@ -270,7 +270,7 @@ fn codex_is_told_of_our_namespace_where_its_version_knows_it() {
 }
 
 #[test]
-fn claude_code_is_told_to_allow_our_tools_and_theirs_stay() {
+fn claude_code_permissions_gain_ours_and_keep_others() {
     let target = Target::Host(Host::ClaudeCode);
     let check = |before: &str, part: &str| {
         let Put { text, added } = grant(target, before).unwrap();
@@ -289,7 +289,7 @@ fn claude_code_is_told_to_allow_our_tools_and_theirs_stay() {
 }
 
 #[test]
-fn a_text_that_cannot_be_changed_is_refused() {
+fn uneditable_host_text_is_refused() {
     let refusal = |target, text| put_in(target, text, "x").unwrap_err().to_string();
     insta::assert_snapshot!(refusal(Target::Host(Host::Cursor), "{ \"mcpServers\": "), @"line 1, column 17: expected value after colon in object property");
     insta::assert_snapshot!(refusal(Target::Host(Host::Cursor), "[]"), @"`(root)` must be an object before it can be changed");
@@ -300,7 +300,7 @@ fn a_text_that_cannot_be_changed_is_refused() {
 }
 
 #[test]
-fn what_somebody_changed_in_between_stays() {
+fn undo_keeps_edits_made_since_the_install() {
     let target = Target::Host(Host::Cursor);
     let before = sample(target);
     let names = ["files".to_owned(), "docs".to_owned()];
@@ -313,7 +313,7 @@ fn what_somebody_changed_in_between_stays() {
 }
 
 #[test]
-fn servers_of_a_host_come_in_our_form_and_only_if_they_mean_the_same() {
+fn host_servers_convert_only_without_loss_of_meaning() {
     let shown = |target, text: &str| {
         let line = |Other { name, ours }: Other| match ours {
             Some(entry) => format!("{name} {}", Json::Object(entry)),
@@ -358,7 +358,7 @@ fn servers_of_a_host_come_in_our_form_and_only_if_they_mean_the_same() {
 
 proptest! {
     #[test]
-    fn no_text_panics(text in "\\PC{0,40}|[\\[\\]{}\"=.,:a\n ]{0,40}", cut in 0..400_usize) {
+    fn install_edit_of_arbitrary_text_never_panics(text in "\\PC{0,40}|[\\[\\]{}\"=.,:a\n ]{0,40}", cut in 0..400_usize) {
         for target in targets() {
             let sample = sample(target);
             let cut: String = sample.chars().take(cut).chain(text.chars()).collect();

@@ -7,7 +7,7 @@ fn check(tier: Tier, text: &str, expected: &str) {
 }
 
 #[test]
-fn comments_trailing_commas_and_both_root_keys_are_read() {
+fn comments_trailing_commas_and_both_root_keys_parse() {
     let text = "\u{feff}// head\n{ /* a */ \"mcpServers\": {\n \"a\": {\"command\": \"x\",},\n},
 \"mcp-servers\": {\"b\": {\n\"url\": \"http://h\"}}, \"imports\": [\"cursor\"], \"$schema\": \"s\",
 \"version\": \"1.0\", \"name\": \"n\", \"description\": \"d\"}";
@@ -16,7 +16,7 @@ fn comments_trailing_commas_and_both_root_keys_are_read() {
 }
 
 #[test]
-fn empty_file_of_the_user_is_an_error() {
+fn empty_user_file_is_an_error() {
     for text in ["", " \n", "// only\n/* this */", "\u{feff}"] {
         let empty = "f:1:1: error: the file is empty; write `{}` to configure nothing";
         check(USER, text, empty);
@@ -26,7 +26,7 @@ fn empty_file_of_the_user_is_an_error() {
 }
 
 #[test]
-fn unknown_auth_is_not_quoted() {
+fn unknown_auth_error_does_not_quote_the_value() {
     let choices = "`oauth`, `oauth2`, `bearer`, `basic`, `api-key`, `custom`";
     check(
         USER,
@@ -41,7 +41,7 @@ fn unknown_auth_is_not_quoted() {
 }
 
 #[test]
-fn a_syntax_error_is_one_error_with_its_place() {
+fn syntax_error_is_reported_once_with_its_position() {
     check(USER, "{\n  \"mcpServers\": {", "f:2:17: error: unterminated object");
     check(USER, "{\n \"é\": 1 \"b\": 2}", "f:2:8: error: expected comma");
     check(USER, "{'a': 1}", "f:1:2: error: single-quoted strings are not allowed");
@@ -49,7 +49,7 @@ fn a_syntax_error_is_one_error_with_its_place() {
 }
 
 #[test]
-fn a_wrong_type_names_key_expectation_and_find_and_drops_that_server_alone() {
+fn wrong_type_is_reported_and_drops_only_that_server() {
     check(
         USER,
         r#"{"mcpServers": {
@@ -105,7 +105,7 @@ f:9:29: error: `settings.maxTools` must be a whole number from 1",
 }
 
 #[test]
-fn unknown_keys_are_warnings_and_repeated_ones_cost_their_server() {
+fn unknown_keys_warn_and_duplicate_keys_drop_the_server() {
     check(
         USER,
         r#"{"mcpServer": {}, "mcpServers": {"a": {"comand": "x", "zzz": 1, "command": "1",
@@ -156,7 +156,7 @@ fn slips(word: &str) -> Vec<String> {
 }
 
 #[test]
-fn misspelt_key_of_the_root_or_settings_hides_rules() {
+fn misspelt_root_or_settings_key_makes_rules_uncertain() {
     for slip in slips("mcpServers") {
         let text = format!(r#"{{"{slip}": {{"s": {{"excludeTools": ["ex"]}}}}}}"#);
         assert_eq!(spoilt(&text), (true, vec![]), "{text}");
@@ -177,7 +177,7 @@ fn misspelt_key_of_the_root_or_settings_hides_rules() {
 }
 
 #[test]
-fn rules_in_a_wrong_place_hide_rules() {
+fn misplaced_rules_make_all_rules_uncertain() {
     let deny = r#"{"deny": ["s/del"]}"#;
     let entries = [
         r#"{"s": {"excludeTools": ["ex"]}}"#,
@@ -231,7 +231,7 @@ fn rules_in_a_wrong_place_hide_rules() {
 }
 
 #[test]
-fn rules_of_other_programs_in_an_entry_cost_that_server() {
+fn foreign_rule_keys_in_an_entry_drop_the_server() {
     let named = ["disabledTools", "disabled_tools", "allowedTools", "allowed-tools", "exclude"];
     let more = [
         "include",
@@ -257,7 +257,7 @@ fn rules_of_other_programs_in_an_entry_cost_that_server() {
 }
 
 #[test]
-fn keys_without_rules_hide_none() {
+fn unrelated_unknown_keys_keep_rules_certain() {
     for text in [
         r#"{"$schema": "x", "version": "1", "inputs": [{"id": "a", "password": true}]}"#,
         r#"{"inputs": {}, "servers": {}, "theme": "dark", "telemetry": {"enabled": false}}"#,
@@ -273,7 +273,7 @@ fn keys_without_rules_hide_none() {
 }
 
 #[test]
-fn misspelt_holder_of_servers_is_named_with_the_nearest_key() {
+fn misspelt_servers_key_is_reported_with_the_nearest() {
     check(
         USER,
         "{\n \"context_servers\": {\"s\": {\"excludeTools\": []}}, \"config\": {\"deny\": []}}",
@@ -284,7 +284,7 @@ f:2:50: error: unknown key `config`, where `settings` may be meant",
 }
 
 #[test]
-fn a_project_file_has_no_security_keys() {
+fn project_file_may_not_have_security_keys() {
     let text = r#"{"mcpServers": {
   "a": {"command": "x", "approveTools": true},
   "b": {"command": "x", "autoApprove": ["t"]},
@@ -334,7 +334,7 @@ f:14:27: error: `trusted` is not allowed in a project file",
 }
 
 #[test]
-fn a_name_that_no_server_can_have_is_an_error() {
+fn invalid_server_name_is_an_error() {
     check(
         USER,
         r#"{"mcpServers": {" ": {"command": "x"}, "a\u0007": {"command": "x"}}}"#,
@@ -345,7 +345,7 @@ f:1:40: error: `mcpServers.a\u{fffd}` cannot be the name of a server: the name c
 }
 
 #[test]
-fn an_unknown_import_is_an_error_that_names_the_known_ones() {
+fn unknown_import_error_lists_the_known_hosts() {
     check(
         USER,
         r#"{"imports": ["emacs"]}"#,
@@ -356,7 +356,7 @@ fn an_unknown_import_is_an_error_that_names_the_known_ones() {
 }
 
 #[test]
-fn problems_and_their_keys_are_bounded() {
+fn diagnostics_and_quoted_keys_are_bounded() {
     let keys: String =
         (0..300).map(|n| format!("\"k{n}\\u001b{}\": 1,", "x".repeat(200))).collect();
     let file = parse(&format!("{{{keys}}}"), &source("f", USER));
@@ -369,7 +369,7 @@ fn problems_and_their_keys_are_bounded() {
 }
 
 #[test]
-fn servers_without_end_are_cut_and_said_once() {
+fn excess_servers_are_dropped_with_one_diagnostic() {
     let many = |entry: &str| (0..1_005).map(|n| entry.replace('N', &n.to_string())).collect();
     let named: String = many(r#""sN": {"command": "x"},"#);
     let listed: String = many(r#"{"id": "sN", "url": "x"},"#);
@@ -389,7 +389,7 @@ fn servers_without_end_are_cut_and_said_once() {
 }
 
 #[test]
-fn a_place_in_a_huge_line_is_found_quickly_and_in_characters() {
+fn position_in_a_huge_line_is_found_quickly() {
     let fields = r#""command": "é", "debug": true, "trace": true, "name": "n""#;
     let servers: String = (0..990).map(|n| format!("\"s{n}\": {{{fields}}},")).collect();
     let padding = "é".repeat(400_000);

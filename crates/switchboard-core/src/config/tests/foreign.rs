@@ -20,12 +20,12 @@ fn read(host: Host, text: &str) -> String {
 }
 
 #[test]
-fn every_word_for_a_host_is_one_of_all() {
+fn host_words_match_all_hosts() {
     assert_eq!(Host::ALL.map(Host::as_str), Host::WORDS);
 }
 
 #[test]
-fn claude_code_has_servers_of_the_user_and_of_a_directory() {
+fn claude_code_file_has_user_and_directory_servers() {
     let text = r#"{
   "numStartups": 12, "history": [{"display": "x"}],
   "mcpServers": {
@@ -61,7 +61,7 @@ fn claude_code_has_servers_of_the_user_and_of_a_directory() {
 }
 
 #[test]
-fn cursor_has_the_variables_of_an_editor() {
+fn cursor_file_expands_editor_variables() {
     let text = r#"{"mcpServers": {
   "a": {"command": "${workspaceFolder}/run", "args": ["${userHome}/x", "${env:HOME}", "${workspaceFolderBasename}"],
         "env": {"PORT": 8080, "OFF": null}, "envFile": "${workspaceFolder}/.env"},
@@ -82,7 +82,7 @@ fn cursor_has_the_variables_of_an_editor() {
 }
 
 #[test]
-fn vs_code_asks_for_inputs_and_we_cannot() {
+fn vs_code_input_variables_are_unsupported() {
     let text = r#"{
   // Comments are common here.
   "inputs": [{"type": "promptString", "id": "key", "password": true}],
@@ -105,7 +105,7 @@ fn vs_code_asks_for_inputs_and_we_cannot() {
 }
 
 #[test]
-fn codex_has_tables_with_keys_of_its_own() {
+fn codex_tables_are_parsed_with_their_own_keys() {
     let text = r#"
 model = "gpt-5"
 [mcp_servers.files]
@@ -161,7 +161,7 @@ args = ["serve"]
 }
 
 #[test]
-fn claude_desktop_has_programs() {
+fn claude_desktop_file_has_programs() {
     let text = r#"{"globalShortcut": "", "mcpServers": {"files": {"command": "node", "args": ["s.js"], "env": {"KEY": "sk-1"}}}}"#;
     insta::assert_snapshot!(read(Host::ClaudeDesktop, text), @r#"
     files
@@ -172,7 +172,7 @@ fn claude_desktop_has_programs() {
 }
 
 #[test]
-fn opencode_has_the_command_line_in_one_list() {
+fn opencode_command_list_is_split_into_arguments() {
     let text = r#"{"$schema": "https://opencode.ai/config.json", "mcp": {
   "local": {"type": "local", "command": ["bun", "x", "server"], "environment": {"A": "{env:A}"}, "timeout": 5000},
   "remote": {"type": "remote", "url": "https://example.com/mcp", "headers": {"K": "{env:K}"}, "enabled": false,
@@ -197,7 +197,7 @@ fn opencode_has_the_command_line_in_one_list() {
 }
 
 #[test]
-fn windsurf_has_its_own_word_for_a_url() {
+fn windsurf_server_url_key_is_read() {
     let text = r#"{"mcpServers": {
   "remote": {"serverUrl": "https://example.com/mcp", "disabledTools": ["rm"], "alwaysAllow": ["x"]},
   "off": {"command": "uvx", "args": ["x"], "disabled": true}
@@ -214,7 +214,7 @@ fn windsurf_has_its_own_word_for_a_url() {
 }
 
 #[test]
-fn zed_has_two_forms_of_a_command_and_servers_of_extensions() {
+fn zed_file_has_two_command_forms_and_extension_servers() {
     let text = r#"{
   "theme": "One Dark", // settings of an editor
   "context_servers": {
@@ -240,7 +240,7 @@ fn zed_has_two_forms_of_a_command_and_servers_of_extensions() {
 }
 
 #[test]
-fn gemini_cli_says_the_transport_by_the_key_of_the_url() {
+fn gemini_cli_transport_follows_the_url_key() {
     let text = r#"{
   "mcp": {"excluded": ["b"], "allowed": ["a", "b", "c", "d"]},
   "mcpServers": {
@@ -276,7 +276,7 @@ fn gemini_cli_says_the_transport_by_the_key_of_the_url() {
 }
 
 #[test]
-fn a_long_file_is_a_users_and_never_a_projects() {
+fn long_host_file_is_accepted_only_for_the_user() {
     let text = format!(
         r#"{{"mcpServers": {{"a": {{"command": "x"}}}}, "history": "{}"}}"#,
         "x".repeat(2 << 20)
@@ -288,7 +288,7 @@ fn a_long_file_is_a_users_and_never_a_projects() {
 }
 
 #[test]
-fn many_variables_are_passed_on_each_once() {
+fn many_passed_variables_are_each_kept_once() {
     let names: Vec<String> = (0..9_000).map(|n| format!("\"n{n}\"")).collect();
     let names = names.join(",");
     let codex = format!("[mcp_servers.a]\ncommand = 'x'\nenv_vars = [{names}]\nenv = {{n1 = '1'}}");
@@ -299,7 +299,7 @@ fn many_variables_are_passed_on_each_once() {
 }
 
 #[test]
-fn deep_tables_are_refused_and_not_followed() {
+fn deeply_nested_toml_is_refused() {
     let dotted = format!("{}a = 1", "a.".repeat(200_000));
     let header = format!("[{}a]", "a.".repeat(200_000));
     let quoted = format!("{}a = 1", "\"=\".".repeat(100_000));
@@ -322,7 +322,7 @@ tool_timeout_sec = 1.5
 
 proptest! {
     #[test]
-    fn no_text_of_a_host_panics(text in "\\PC*|[\\[\\]{}\"'=.:,/*#a1\\\\ \\n-]{0,200}") {
+    fn parsing_host_text_never_panics(text in "\\PC*|[\\[\\]{}\"'=.:,/*#a1\\\\ \\n-]{0,200}") {
         for host in Host::ALL {
             hosts::parse(host, &text, &source("f", PROJECT), ROOT);
         }
@@ -330,7 +330,7 @@ proptest! {
     }
 
     #[test]
-    fn no_mutation_of_a_hosts_file_panics(
+    fn mutation_of_a_host_file_never_panics(
         (text, host) in prop_oneof![
             Just((CODEX, Host::Codex)),
             Just((VALID, Host::Cursor)),
@@ -355,7 +355,7 @@ proptest! {
 }
 
 #[test]
-fn copilot_cli_and_qwen_code_write_variables_with_a_dollar() {
+fn copilot_cli_and_qwen_code_expand_dollar_variables() {
     let text = r#"{ "mcpServers": {
       "files": { "type": "local", "command": "npx", "args": ["$DIR"], "tools": ["*"], "timeout": 900 }
     } }"#;
@@ -379,7 +379,7 @@ fn copilot_cli_and_qwen_code_write_variables_with_a_dollar() {
 }
 
 #[test]
-fn cline_nests_what_to_run_and_older_files_do_not() {
+fn cline_transport_may_be_nested_or_flat() {
     let text = r#"{ "mcpServers": {
       "new": { "transport": { "type": "stdio", "command": "npx", "args": ["x"], "env": { "T": "${env:T}" } }, "disabled": true },
       "remote": { "transport": { "type": "streamableHttp", "url": "https://docs.example/mcp" } },
@@ -405,7 +405,7 @@ fn cline_nests_what_to_run_and_older_files_do_not() {
 }
 
 #[test]
-fn vibe_has_an_array_of_tables() {
+fn vibe_array_of_tables_is_parsed() {
     let text = r#"
 [[mcp_servers]]
 name = "files"
@@ -439,7 +439,7 @@ command = "nameless"
 }
 
 #[test]
-fn crush_fills_in_commands_and_we_cannot() {
+fn crush_command_substitution_is_unsupported() {
     let text = r#"{ "mcp": {
       "files": { "type": "stdio", "command": "node", "env": { "T": "$TOKEN" }, "timeout": 60 },
       "docs": { "type": "http", "url": "https://docs.example/mcp", "headers": { "A": "$(echo a)" } }
@@ -455,7 +455,7 @@ fn crush_fills_in_commands_and_we_cannot() {
 }
 
 #[test]
-fn kiro_amp_and_roo_take_the_usual_entry() {
+fn kiro_amp_and_roo_use_the_common_entry() {
     for (host, holder) in
         [(Host::Kiro, "mcpServers"), (Host::Amp, "amp.mcpServers"), (Host::Roo, "mcpServers")]
     {

@@ -52,7 +52,7 @@ fn every_change_of_a_definition_changes_its_trust_hash() {
 }
 
 #[test]
-fn layout_comments_order_of_fields_and_being_off_do_not_count_for_trust() {
+fn trust_hash_ignores_layout_comments_order_and_disabled() {
     let other = r#"{ // c
         "args": ["a.js", "b",], "command": "n\u006fde", "approveTools": true,
         "headers": {"H": "1"}, "lifecycle": "lazy", "cwd": "/w", "env": {"A": "1", "B": "2"}}"#;
@@ -65,7 +65,7 @@ fn layout_comments_order_of_fields_and_being_off_do_not_count_for_trust() {
 }
 
 #[test]
-fn the_cache_hash_covers_the_listing_and_no_secret() {
+fn definition_hash_covers_the_listing_but_no_secret() {
     let hash = |from: &str, to: &str| {
         assert!(BASE.contains(from), "{from}");
         definition_hash(&entry(&BASE.replace(from, to)))
@@ -103,7 +103,7 @@ fn the_cache_hash_covers_the_listing_and_no_secret() {
 }
 
 #[test]
-fn words_that_may_be_scripts_are_candidates() {
+fn possible_script_words_are_candidates() {
     let check = |fields: &str, expected: &[&str]| {
         assert_eq!(words_in(&entry(fields)), expected, "{fields}");
     };
@@ -144,7 +144,7 @@ fn path_within_a_word_is_found() {
 }
 
 #[test]
-fn what_a_definition_reads_and_runs_is_known_without_reading_or_running_it() {
+fn variables_and_commands_are_collected_without_running_them() {
     let check = |fields: &str, variables: &[&str], commands: &[&str]| {
         let reach = reach(&entry(fields));
         assert_eq!(

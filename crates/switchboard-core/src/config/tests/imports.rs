@@ -42,14 +42,14 @@ const GEMINI: Option<Host> = Some(Host::GeminiCli);
 const IMPORTED: &str = r#"{"command": "x", "args": ["a"], "env": {"A": "1"}}"#;
 
 #[test]
-fn an_imported_server_counts_where_nothing_of_ours_has_its_name() {
+fn imported_server_applies_without_one_of_ours() {
     check(&[("c", USER, CURSOR, IMPORTED)], false, "usable: args=c command=c env=c");
     check(&[("c", PROJECT, CURSOR, IMPORTED)], false, "pending: args=c command=c env=c");
     check(&[("c", PROJECT, CURSOR, IMPORTED)], true, "usable: args=c command=c env=c");
 }
 
 #[test]
-fn it_fills_in_what_our_entry_of_the_same_endpoint_leaves_open() {
+fn import_fills_open_fields_of_the_same_endpoint() {
     let ours = r#"{"command": "x", "args": ["b"]}"#;
     let expected = "usable: args=o command=o env=c";
     check(&[("c", USER, CURSOR, IMPORTED), ("o", USER, OURS, ours)], false, expected);
@@ -64,7 +64,7 @@ fn it_fills_in_what_our_entry_of_the_same_endpoint_leaves_open() {
 }
 
 #[test]
-fn server_that_its_host_turned_off_turns_off_none_of_ours() {
+fn disabled_in_host_disables_none_of_ours() {
     const CLINE: Option<Host> = Some(Host::Cline);
     let off = r#"{"command": "x", "disabled": true}"#;
     check(&[("c", USER, CLINE, off)], false, "usable: command=c disabled=c");
@@ -77,7 +77,7 @@ fn server_that_its_host_turned_off_turns_off_none_of_ours() {
 }
 
 #[test]
-fn what_a_launcher_gets_for_another_package_is_said() {
+fn env_inherited_by_another_package_causes_a_warning() {
     let theirs = r#"{"command": "npx", "args": ["-y", "a"], "env": {"T": "1"}}"#;
     let ours = r#"{"command": "npx", "args": ["-y", "b"]}"#;
     let said = "usable: args=o command=o env=c\no:1:17: warning: server `s` inherits its `env` from \
@@ -105,7 +105,7 @@ fn what_a_launcher_gets_for_another_package_is_said() {
 }
 
 #[test]
-fn an_entry_of_ours_that_leads_elsewhere_takes_nothing_from_it() {
+fn entry_with_another_endpoint_inherits_nothing_from_imports() {
     for ours in [r#"{"command": "y"}"#, r#"{"url": "http://h"}"#] {
         let key = if ours.contains("url") { "url" } else { "command" };
         check(
@@ -122,7 +122,7 @@ fn an_entry_of_ours_that_leads_elsewhere_takes_nothing_from_it() {
 }
 
 #[test]
-fn the_first_host_that_has_a_name_wins_as_a_whole() {
+fn first_host_with_a_name_takes_precedence_entirely() {
     let other = r#"{"command": "z", "cwd": "/"}"#;
     check(
         &[("c", USER, CURSOR, IMPORTED), ("z", USER, GEMINI, other)],
@@ -148,7 +148,7 @@ fn the_first_host_that_has_a_name_wins_as_a_whole() {
 }
 
 #[test]
-fn a_projects_host_file_adds_nothing_to_a_server_of_the_users() {
+fn project_host_file_adds_nothing_to_user_servers() {
     let user = r#"{"command": "x"}"#;
     for (host, place) in [(OURS, "o"), (CURSOR, "c")] {
         check(
@@ -166,7 +166,7 @@ fn a_projects_host_file_adds_nothing_to_a_server_of_the_users() {
 }
 
 #[test]
-fn a_repository_cannot_hide_an_imported_server_of_the_users() {
+fn repository_cannot_hide_an_imported_user_server() {
     check(
         &[("c", USER, CURSOR, IMPORTED), ("p", PROJECT, OURS, r#"{"command": "y"}"#)],
         false,
@@ -176,7 +176,7 @@ fn a_repository_cannot_hide_an_imported_server_of_the_users() {
 
 proptest! {
     #[test]
-    fn every_field_keeps_its_origin_through_an_import(
+    fn imported_fields_keep_their_origin(
         theirs in prop::collection::vec(any::<bool>(), 4),
         ours in prop::collection::vec(any::<bool>(), 5),
     ) {

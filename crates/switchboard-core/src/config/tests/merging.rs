@@ -31,7 +31,7 @@ fn check(files: &[(Tier, &str)], approval: bool, expected: &str) {
 }
 
 #[test]
-fn the_later_layer_wins_field_by_field() {
+fn later_layer_overrides_field_by_field() {
     let lower = r#"{"command": "x", "args": ["a"], "env": {"A": "1", "B": "2"}, "debug": true}"#;
     let upper = r#"{"command": "x", "env": {"B": "3"}, "enabled": false}"#;
     check(
@@ -47,7 +47,7 @@ fn the_later_layer_wins_field_by_field() {
 }
 
 #[test]
-fn a_changed_endpoint_inherits_nothing_that_was_given_to_the_old_one() {
+fn changed_endpoint_inherits_no_credentials() {
     let remote = r#"{"url": "https://a", "headers": {"A": "1"}, "auth": "bearer",
         "bearerToken": "t", "bearerTokenEnv": "T", "bearerTokenStore": true, "type": "http", "account": "a",
         "oauth": {}, "requestHeadersCommand": {"command": "c"}, "caFile": "c", "env": {},
@@ -84,7 +84,7 @@ f0:1:17: error: server `s` needs one of `command`, `url` and `socket`",
 }
 
 #[test]
-fn a_projects_entry_is_pending_and_the_users_stands_until_it_is_approved() {
+fn pending_project_entry_leaves_the_user_entry_active() {
     let user = r#"{"command": "mine", "env": {"A": "1"}}"#;
     let theirs = r#"{"args": ["x"]}"#;
     check(
@@ -101,7 +101,7 @@ fn a_projects_entry_is_pending_and_the_users_stands_until_it_is_approved() {
 }
 
 #[test]
-fn an_entry_with_a_forbidden_key_is_ignored_and_the_users_stands() {
+fn entry_with_forbidden_key_leaves_the_user_entry() {
     let error = "f1:1:39: error: `mcpServers.s.inheritEnv` is not allowed in a project file";
     check(
         &[(USER, r#"{"command": "x"}"#), (PROJECT, r#"{"command": "y", "inheritEnv": true}"#)],
@@ -111,7 +111,7 @@ fn an_entry_with_a_forbidden_key_is_ignored_and_the_users_stands() {
 }
 
 #[test]
-fn a_server_without_an_endpoint_is_dropped() {
+fn server_without_an_endpoint_is_dropped() {
     let error = "error: server `s` needs one of `command`, `url` and `socket`";
     check(&[(USER, r#"{"debug": true}"#)], false, &format!("f0:1:17: {error}"));
     check(
@@ -123,7 +123,7 @@ f0:1:23: error: the `type` of server `s` does not match its `command`",
 }
 
 #[test]
-fn what_only_turns_a_server_off_is_nothing_where_that_server_is_not() {
+fn disabled_flag_without_its_server_is_ignored() {
     let off = r#"{"disabled": true}"#;
     for tier in [USER, PROJECT] {
         check(&[(tier, off)], true, "");
@@ -140,7 +140,7 @@ fn what_only_turns_a_server_off_is_nothing_where_that_server_is_not() {
 }
 
 #[test]
-fn the_question_names_the_file_that_says_where_the_server_is() {
+fn trust_question_names_the_file_of_the_endpoint() {
     let origin = |files: &[(Tier, &str)]| {
         let wrapped: Vec<(Tier, String)> = files
             .iter()
@@ -158,7 +158,7 @@ fn the_question_names_the_file_that_says_where_the_server_is() {
 }
 
 #[test]
-fn what_nobody_can_look_through_cannot_be_approved() {
+fn oversized_definition_cannot_be_approved() {
     let env = |count: usize| {
         let pairs: Vec<String> = (0..count).map(|index| format!(r#""A{index}": "x""#)).collect();
         format!(r#"{{"command": "x", "env": {{{}}}}}"#, pairs.join(","))
@@ -181,7 +181,7 @@ fn what_nobody_can_look_through_cannot_be_approved() {
 
 /// All kinds of invalid entries of the user that may contain rules.
 #[test]
-fn wrong_entry_of_the_user_drops_the_server_of_every_file() {
+fn invalid_user_entry_drops_the_server_everywhere() {
     let defined = r#"{"mcpServers": {"s": {"command": "x"}, "other": {"command": "x"}}}"#;
     let rule = r#""excludeTools": ["ex"]"#;
     for entries in [
@@ -213,7 +213,7 @@ fn wrong_entry_of_the_user_drops_the_server_of_every_file() {
 }
 
 #[test]
-fn a_refused_entry_is_known_by_its_name() {
+fn rejected_entry_is_listed_by_name() {
     let file = r#"{"mcpServers": {"greedy": {"command": "x", "inheritEnv": true}, "fine": {"command": "x"},
         "none": {"args": []}, " x": {"command": "x"}}}"#;
     let config = merged(&[(PROJECT, file)], &|_| false);
@@ -226,7 +226,7 @@ fn a_refused_entry_is_known_by_its_name() {
 }
 
 #[test]
-fn a_text_that_would_take_long_to_fill_in_is_refused() {
+fn overlong_text_value_is_refused() {
     let file = |length: usize| {
         format!(
             r#"{{"mcpServers": {{"s": {{"command": "x", "args": ["{}"]}}}}}}"#,
@@ -243,7 +243,7 @@ fn a_text_that_would_take_long_to_fill_in_is_refused() {
 }
 
 #[test]
-fn settings_have_defaults_and_a_project_cannot_loosen_them() {
+fn project_settings_cannot_loosen_user_settings() {
     assert_eq!(merged(&[], &|_| true).settings, Settings::default());
     let user = r#"{"settings": {"approveTools": ["a"], "toolPrefix": "mcp", "maxTools": 5,
         "outputGuard": {"maxLines": 9}}}"#;
@@ -264,7 +264,7 @@ fn settings_have_defaults_and_a_project_cannot_loosen_them() {
 }
 
 #[test]
-fn a_project_leaves_every_server_the_time_to_work() {
+fn project_settings_cannot_set_tiny_timeouts() {
     let check = |tier, setting: &str, expected: &str| {
         let text = format!(r#"{{"settings": {{{setting}}}}}"#);
         let config = merged(&[(tier, &text)], &|_| true);
@@ -285,7 +285,7 @@ fn a_project_leaves_every_server_the_time_to_work() {
 }
 
 #[test]
-fn project_lifts_no_restriction_of_the_users_entry() {
+fn project_lifts_no_restriction_of_the_user_entry() {
     for (users, projects, expected) in [
         (r#""excludeTools": ["a"]"#, r#""excludeTools": []"#, r#"{"excludeTools":["a"]}"#),
         (r#""excludeTools": ["a"]"#, r#""excludeTools": ["b"]"#, r#"{"excludeTools":["b","a"]}"#),
@@ -331,7 +331,7 @@ fn project_lifts_no_restriction_of_the_users_entry() {
 }
 
 #[test]
-fn project_turns_on_what_the_user_turned_off_only_after_a_question_that_says_so() {
+fn project_enables_disabled_server_only_after_explicit_approval() {
     let approved = |users: &str, projects: &str| {
         let wrap = |entry: &str| format!(r#"{{"mcpServers": {{"s": {entry}}}}}"#);
         let (users, projects) = (wrap(users), wrap(projects));

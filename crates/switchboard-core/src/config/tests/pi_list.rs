@@ -15,7 +15,7 @@ fn server(fields: &str) -> ServerEntry {
 }
 
 #[test]
-fn a_list_with_everything_is_read() {
+fn complete_pi_list_is_parsed() {
     check(
         r#"{
   "$schema": "./mcp-servers.schema.json", "version": "1.0", "name": "n", "description": "d",
@@ -32,7 +32,7 @@ my_sse enabled:6 url:6",
 }
 
 #[test]
-fn only_an_enabled_server_connects_at_the_start() {
+fn only_enabled_list_servers_connect_at_start() {
     let on = server(r#""url": "npx -y x", "enabled": true"#);
     assert_eq!((on.enabled, on.lifecycle), (Some(true), Some(Lifecycle::Eager)));
     for fields in [r#""url": "npx -y x""#, r#""url": "npx -y x", "enabled": false"#] {
@@ -44,7 +44,7 @@ fn only_an_enabled_server_connects_at_the_start() {
 }
 
 #[test]
-fn what_is_wrong_is_said_in_the_words_of_the_form() {
+fn pi_list_mistakes_use_the_messages_of_its_format() {
     check("{\"servers\": [", "f:1:13: error: Failed to parse MCP config file: unterminated array");
     check(
         r#"{"servers": [

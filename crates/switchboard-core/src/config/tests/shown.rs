@@ -6,7 +6,7 @@ use super::*;
 use crate::config::{schema, show};
 
 #[test]
-fn no_literal_that_may_be_secret_is_shown_and_every_template_is() {
+fn shown_entry_masks_literals_but_keeps_templates() {
     let check = |fields: &str, expected: serde_json::Value| {
         assert_eq!(serde_json::Value::from(entry(fields).show()), expected, "{fields}");
     };
@@ -54,7 +54,7 @@ fn no_literal_that_may_be_secret_is_shown_and_every_template_is() {
 }
 
 #[test]
-fn a_diff_of_a_file_shows_what_the_configuration_does() {
+fn masked_diff_equals_the_shown_configuration() {
     for fields in [
         r#"{"command": "x --key s3cret", "args": ["--token", "s3cret", "Cookie: s3cret"],
             "env": {"A": "!get --token s3cret", "B": "s3cret${B}"}}"#,
@@ -71,7 +71,7 @@ fn a_diff_of_a_file_shows_what_the_configuration_does() {
 }
 
 #[test]
-fn every_value_has_its_origin_and_what_waits_is_marked() {
+fn shown_configuration_has_origins_and_marks_pending() {
     let user =
         "{\"mcpServers\": {\"s\": {\"command\": \"mine\"}},\n\"settings\": {\"maxTools\": 5}}";
     let project = r#"{"mcpServers": {"s": {"args": ["x"]}, "t": {"url": "http://h"}}}"#;
@@ -93,7 +93,7 @@ fn every_value_has_its_origin_and_what_waits_is_marked() {
 }
 
 #[test]
-fn the_schema_has_every_key_and_takes_what_the_parser_takes() {
+fn file_schema_accepts_what_the_parser_accepts() {
     let file = schema::file();
     let keys = |value: &serde_json::Value| -> Vec<String> {
         value["properties"].as_object().unwrap().keys().cloned().collect()
@@ -129,7 +129,7 @@ fn the_schema_has_every_key_and_takes_what_the_parser_takes() {
 }
 
 #[test]
-fn the_schema_of_a_list_of_servers_takes_what_its_parser_takes() {
+fn list_schema_accepts_what_its_parser_accepts() {
     let validator = jsonschema::validator_for(&schema::pi_servers()).unwrap();
     for (server, valid) in [
         (r#"{"id": "a", "url": "npx x", "enabled": true, "timeout": 1000, "name": "n"}"#, true),

@@ -14,7 +14,7 @@ fn check(text: &str, expected: &str) {
 }
 
 #[test]
-fn json_loses_its_white_space_and_nothing_else() {
+fn compact_json_loses_only_white_space() {
     check("{\n  \"a\": [1, 2.0, 1e9]\n}\n", r#"{"a":[1,2.0,1e9]}"#);
     check("[12345678901234567890123, 1.10, -0]", "[12345678901234567890123,1.10,-0]");
     check(r#" {"a b": "c  d\n \u0041 \" e"}"#, r#"{"a b":"c  d\n \u0041 \" e"}"#);
@@ -22,7 +22,7 @@ fn json_loses_its_white_space_and_nothing_else() {
 }
 
 #[test]
-fn whatever_is_not_wholly_json_or_would_not_be_shorter_is_left_alone() {
+fn text_that_is_not_json_or_shorter_is_unchanged() {
     for text in [
         r#"{"a":[1,2]}"#,
         "{ oops }",
@@ -40,7 +40,7 @@ fn whatever_is_not_wholly_json_or_would_not_be_shorter_is_left_alone() {
 }
 
 #[test]
-fn the_other_fields_of_a_block_pass_as_they_came() {
+fn other_block_fields_pass_unchanged() {
     let raw = r#"{"content":[{ "annotations":{"priority":0.50},"type":"text","text":"{ \"a\": \"x y\" }", "_meta":{}},
         {"type":"resource","resource":{"uri":"a:b","text":"[ 1 ]"}}]}"#;
     let output = compact(raw);
@@ -53,7 +53,7 @@ fn the_other_fields_of_a_block_pass_as_they_came() {
 
 proptest! {
     #[test]
-    fn the_value_is_the_same_and_never_longer(value in any_json(), pretty in any::<bool>()) {
+    fn compact_value_is_equal_and_never_longer(value in any_json(), pretty in any::<bool>()) {
         let text = if pretty { format!("{value:#}") } else { value.to_string() };
         let raw = json!({"content": [{"type": "text", "text": text}]}).to_string();
         let output = compact(&raw);

@@ -36,7 +36,7 @@ fn refused() -> Failure {
 }
 
 #[test]
-fn a_new_connection_says_what_it_offers() {
+fn connect_answer_lists_transport_and_tools() {
     let new = |tools: &[&str]| Connected {
         id: server("my-server"),
         address: "http://localhost:3000/mcp".to_owned(),
@@ -64,7 +64,7 @@ fn a_new_connection_says_what_it_offers() {
 }
 
 #[test]
-fn a_connection_that_failed_says_why() {
+fn failed_connection_states_the_cause() {
     let check = |error: ConnectError, expected: &str| {
         assert_eq!(connect_error(&error), format!("Connection failed: {expected}"));
     };
@@ -81,7 +81,7 @@ fn a_connection_that_failed_says_why() {
 }
 
 #[test]
-fn connections_are_listed_with_their_state_and_what_they_call_themselves() {
+fn connections_are_listed_with_state_and_implementation() {
     let line = |id: &str, address: &str, state, tools, name: &str| ConnectionLine {
         id: server(id),
         address: address.to_owned(),
@@ -105,7 +105,7 @@ fn connections_are_listed_with_their_state_and_what_they_call_themselves() {
 }
 
 #[test]
-fn tools_and_resources_stand_under_the_name_of_their_connection() {
+fn tools_and_resources_are_grouped_by_connection() {
     let one = ToolsFrom {
         id: server("my-server"),
         tools: vec![
@@ -139,7 +139,7 @@ fn tools_and_resources_stand_under_the_name_of_their_connection() {
 }
 
 #[test]
-fn a_search_names_connection_and_tool() {
+fn search_result_names_connection_and_tool() {
     let hit = |tool: &str| SearchHit {
         line: line(tool, "Does things"),
         score: 1.0,
@@ -181,7 +181,7 @@ fn a_search_names_connection_and_tool() {
 }
 
 #[test]
-fn a_reload_says_what_came_of_it() {
+fn reload_answer_lists_connected_failed_and_pending() {
     let mut files = Reloaded {
         closed: Some(2),
         files: vec![".pi/mcp-servers.json".to_owned()],
@@ -208,7 +208,7 @@ fn a_reload_says_what_came_of_it() {
 }
 
 #[test]
-fn a_handler_says_what_it_listens_for() {
+fn registered_handler_describes_its_filter() {
     let filter = Filter { server: None, kinds: vec![Kind::ToolsChanged] };
     assert_snapshot!(registered(HandlerId(1), &filter), @r"
     Registered notification handler: handler-1
@@ -224,7 +224,7 @@ fn a_handler_says_what_it_listens_for() {
 }
 
 #[test]
-fn what_is_not_there_is_named() {
+fn unknown_connection_failure_has_granular_wording() {
     let asked = Asked { connection: "x", tool: "invalid_tool" };
     let of = |code| Failure::new(code, Subject::Request, ConnectError::TooMany);
     assert_eq!(failure(&of(Code::UnknownServer), asked), "Error: Connection 'x' not found");

@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn a_command_has_a_plain_name_and_is_there_once() {
+    fn prompt_commands_are_plain_and_unique() {
         let prompts = [
             of("git-hub", "review.pr", "Reviews."),
             of("git-hub", "review/pr", "Another that would have the name."),

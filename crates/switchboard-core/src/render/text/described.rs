@@ -122,7 +122,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn blanks_that_say_nothing_are_left_out_of_a_description() {
+    fn superfluous_white_space_is_removed_from_descriptions() {
         let docstring = "Do it.\n\n\n\n    Args:\n        a: one   \n    Returns: b\n   ";
         assert_eq!(prose(docstring), "Do it.\n\nArgs:\n    a: one\nReturns: b");
         assert_eq!(prose("  "), "");
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn hints_are_words_and_those_about_changes_need_some() {
+    fn annotation_hints_become_words_only_when_meaningful() {
         let check = |declared: &str, expected: &[&str]| {
             assert_eq!(hints(&serde_json::from_str(declared).unwrap()), expected);
         };

@@ -19,7 +19,7 @@ fn check(arguments: Value, expected: &str) {
 }
 
 #[test]
-fn each_mode_is_read() {
+fn each_request_mode_is_parsed() {
     check(json!({}), "Status");
     check(json!(null), "Status");
     check(
@@ -51,7 +51,7 @@ fn each_mode_is_read() {
 }
 
 #[test]
-fn arguments_beside_a_search_are_for_what_it_finds() {
+fn args_beside_search_belong_to_the_search() {
     let check = |args: Value, expected: Option<&str>| {
         let given = json!({ "search": "x", "args": args });
         let Ok(Parsed { request: Request::Search(request), ignored }) = parse(given.into()) else {
@@ -68,7 +68,7 @@ fn arguments_beside_a_search_are_for_what_it_finds() {
 }
 
 #[test]
-fn arguments_beside_a_search_are_its_args() {
+fn arguments_key_beside_search_is_its_args() {
     let search = |given: Value| match parse(given.into()) {
         Ok(Parsed { request: Request::Search(request), .. }) => {
             request.args.map(|args| args.to_string())
@@ -84,7 +84,7 @@ fn arguments_beside_a_search_are_its_args() {
 }
 
 #[test]
-fn arguments_may_come_as_a_json_string() {
+fn args_may_be_a_json_string() {
     for args in [json!({"a": 1}), json!(r#"{"a": 1}"#)] {
         check(
             json!({"tool": "t", "args": args}),
@@ -97,7 +97,7 @@ fn arguments_may_come_as_a_json_string() {
 }
 
 #[test]
-fn what_stands_beside_a_tool_is_taken_for_its_arguments() {
+fn parameters_beside_tool_become_its_arguments() {
     check(
         json!({"tool": "t", "server": "s", "args": null, "search": null, "path": "/a", "n": 1.5}),
         r#"Call(CallRequest { tool: "t", server: Some("s"), args: {"path":"/a","n":1.5}, reading: Beside, select: None })"#,
@@ -113,7 +113,7 @@ fn what_stands_beside_a_tool_is_taken_for_its_arguments() {
 
 /// The rules check, the user sees and the server gets the same text.
 #[test]
-fn a_tools_arguments_keep_every_number_and_have_no_name_twice() {
+fn tool_arguments_keep_numbers_and_refuse_duplicate_names() {
     let check = |args: &str, expected: &str| {
         let in_a_string = serde_json::to_string(args).unwrap();
         for args in [args, &in_a_string] {
@@ -136,7 +136,7 @@ fn a_tools_arguments_keep_every_number_and_have_no_name_twice() {
 }
 
 #[test]
-fn the_higher_of_two_modes_is_answered_and_the_other_named() {
+fn conflicting_modes_use_the_higher_and_report_the_other() {
     check(
         json!({"search": "x", "tool": "t"}),
         r#"Call(CallRequest { tool: "t", server: None, args: {}, reading: Forgiving, select: None }), ignored ["search"]"#,
@@ -145,12 +145,12 @@ fn the_higher_of_two_modes_is_answered_and_the_other_named() {
 }
 
 #[test]
-fn blanks_that_a_model_left_do_not_count() {
+fn blank_parameters_are_ignored() {
     check(json!({"tool": "", "args": null, "search": null, "server": " "}), "Status");
 }
 
 #[test]
-fn mistakes_are_pointed_at() {
+fn parse_errors_point_at_the_mistake() {
     check(json!([]), "the arguments of `mcp` must be a JSON object, not an array");
     check(json!({"serach": "x"}), "`serach` is not a parameter of `mcp`; did you mean `search`?");
     check(json!({"query": "x"}), "`query` is not a parameter of `mcp`; did you mean `search`?");
@@ -185,7 +185,7 @@ fn mistakes_are_pointed_at() {
 }
 
 #[test]
-fn a_sign_in_is_begun_and_finished_before_anything_else() {
+fn sign_in_actions_take_precedence_over_other_modes() {
     let parsed = |given: Value| parse(given.into()).unwrap().request;
     let begun = parsed(json!({"action": "auth-start", "server": "a", "tool": "x"}));
     assert_eq!(begun, Request::SignIn { server: "a".to_owned() });
@@ -205,7 +205,7 @@ fn a_sign_in_is_begun_and_finished_before_anything_else() {
 
 proptest! {
     #[test]
-    fn no_arguments_panic(text in "\\PC{0,60}", count in any::<f64>(), name in "[a-z]{1,10}") {
+    fn parsing_arbitrary_arguments_never_panics(text in "\\PC{0,60}", count in any::<f64>(), name in "[a-z]{1,10}") {
         let _ = parse(json!({ name: text.clone(), "limit": count, "tool": text }).into());
     }
 }

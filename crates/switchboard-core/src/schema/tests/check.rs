@@ -60,7 +60,7 @@ fn check(args: Value, expected: Result<Value, &str>) {
 }
 
 #[test]
-fn what_has_one_reading_is_repaired() {
+fn unambiguous_value_is_repaired() {
     check(json!({"count": "7"}), Ok(json!({"count": 7})));
     check(json!({"ratio": "0.1"}), Ok(json!({"ratio": 0.1})));
     check(json!({"deep": "true"}), Ok(json!({"deep": true})));
@@ -88,7 +88,7 @@ fn what_has_one_reading_is_repaired() {
 }
 
 #[test]
-fn what_is_valid_stays() {
+fn valid_value_is_left_unchanged() {
     check(json!({"count": 3.0}), Ok(json!({"count": 3.0})));
     check(json!({"either": "7"}), Ok(json!({"either": "7"})));
     check(json!({"count": "7", "either": "8"}), Ok(json!({"count": 7, "either": "8"})));
@@ -96,7 +96,7 @@ fn what_is_valid_stays() {
 }
 
 #[test]
-fn a_guess_is_not_a_repair() {
+fn ambiguous_value_is_not_repaired() {
     check(json!({"count": "seven"}), Err("`count` must be an integer, not a string"));
     check(json!({"count": ""}), Err("`count` must be an integer, not a string"));
     check(json!({"deep": "yes"}), Err("`deep` must be a boolean, not a string"));
@@ -109,7 +109,7 @@ fn a_guess_is_not_a_repair() {
 }
 
 #[test]
-fn a_number_that_would_lose_digits_is_not_unpacked() {
+fn number_text_that_would_lose_digits_is_not_converted() {
     for text in ["0.12345678901234567890", "123456789012345678901234567890", "1e-400"] {
         check(json!({"ratio": text}), Err("`ratio` must be a number, not a string"));
     }
@@ -117,7 +117,7 @@ fn a_number_that_would_lose_digits_is_not_unpacked() {
 }
 
 #[test]
-fn numbers_stay_as_they_were_written_and_nothing_is_repaired_at_their_cost() {
+fn numbers_keep_their_digits_or_block_the_repair() {
     let check = |args: &str, expected: Result<&str, &str>| {
         let checked = Validator::compile(&schema()).unwrap().check(Args::parse(args).unwrap());
         let found = match &checked {
@@ -139,7 +139,7 @@ fn numbers_stay_as_they_were_written_and_nothing_is_repaired_at_their_cost() {
 }
 
 #[test]
-fn json_in_a_string_that_has_a_name_twice_is_not_unpacked() {
+fn json_string_with_duplicate_key_is_not_unpacked() {
     check(
         json!({"filter": "{\"state\": \"open\", \"state\": \"closed\"}"}),
         Err(r#"`filter` must fit `{state: "open"|"closed", max?: integer}|null`"#),
@@ -167,7 +167,7 @@ fn each_mismatch_names_its_place_and_cause() {
 }
 
 #[test]
-fn a_name_that_stands_in_place_of_a_missing_one_is_told_of_an_open_schema_too() {
+fn misspelt_required_name_is_reported_in_open_schemas() {
     let schema = json!({"required": ["path"], "properties": {"path": {}, "head": {}}});
     let both = "`path` is required; `pth` is not a parameter";
     assert_eq!(outcome(&schema, json!({"pth": "x", "head": 1})), Err(both.to_owned()));
@@ -185,7 +185,7 @@ fn mismatches_are_few_and_short() {
 }
 
 #[test]
-fn two_readings_of_a_name_are_left_alone() {
+fn ambiguous_parameter_spelling_is_left_unchanged() {
     let schema = json!({
         "additionalProperties": false,
         "properties": {"a_b": {}, "A_B": {}, "c_d": {}}
@@ -199,7 +199,7 @@ fn two_readings_of_a_name_are_left_alone() {
 }
 
 #[test]
-fn a_name_that_an_open_schema_admits_is_left_alone() {
+fn parameter_allowed_by_an_open_schema_is_not_renamed() {
     let schema = json!({"properties": {"name": {"type": "string"}, "count": {"type": "integer"}}});
     assert_eq!(
         outcome(&schema, json!({"Name": "x", "count": "1"})),
@@ -208,13 +208,13 @@ fn a_name_that_an_open_schema_admits_is_left_alone() {
 }
 
 #[test]
-fn the_same_mismatch_is_named_once() {
+fn repeated_mismatch_is_reported_once() {
     let schema = json!({"allOf": [{"required": ["a"]}, {"required": ["a"]}]});
     assert_eq!(outcome(&schema, json!({})), Err("`a` is required".to_owned()));
 }
 
 #[test]
-fn a_format_is_left_to_the_server_in_every_dialect() {
+fn format_keyword_is_not_validated() {
     let schema = json!({
         "$schema": "http://json-schema.org/draft-07/schema#",
         "properties": {"a": {"type": "string", "format": "email"}}
@@ -223,7 +223,7 @@ fn a_format_is_left_to_the_server_in_every_dialect() {
 }
 
 #[test]
-fn the_dialect_decides_what_is_checked() {
+fn schema_dialect_decides_what_is_checked() {
     let schema =
         |dialect: Value| json!({"$schema": dialect, "properties": {"a": {"type": "string"}}});
     let refuses = |dialect: &str| outcome(&schema(json!(dialect)), json!({"a": true})).is_err();
@@ -238,7 +238,7 @@ fn the_dialect_decides_what_is_checked() {
 }
 
 #[test]
-fn what_cannot_be_checked_accepts_everything_at_its_place() {
+fn uncheckable_subschema_accepts_everything_at_its_place() {
     let schema = json!({
         "properties": {
             "remote": {"$ref": "https://example.com/schema.json#/a"},
@@ -269,7 +269,7 @@ fn value_of_any_kind() -> impl Strategy<Value = Value> {
 
 proptest! {
     #[test]
-    fn valid_arguments_come_back_unchanged_and_repaired_ones_are_valid(
+    fn repair_keeps_valid_arguments_and_yields_valid_ones(
         fields in prop::collection::vec((
             prop::sample::select(vec![
                 "repo_name", "count", "ratio", "deep", "tags", "ids", "state", "mode", "filter",

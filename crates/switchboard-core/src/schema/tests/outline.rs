@@ -51,7 +51,7 @@ fn page_edit() -> Value {
 }
 
 #[test]
-fn everything_a_flat_schema_says_is_kept() {
+fn flat_schema_outline_keeps_every_keyword() {
     assert_snapshot!(parameters(&issue_search()), @r#"
     query: string [1..200 chars] - Words to look for, in any order
     state?: "open"|"closed"|"all" = "open" - Which issues to return
@@ -64,7 +64,7 @@ fn everything_a_flat_schema_says_is_kept() {
 }
 
 #[test]
-fn alternatives_follow_each_other_and_a_repeated_object_is_shown_once() {
+fn alternatives_are_listed_and_repeated_objects_shown_once() {
     assert_snapshot!(parameters(&page_edit()), @r#"
     blocks: object[] [1.. items]
      | A paragraph
@@ -96,7 +96,7 @@ fn alternatives_beside_properties_are_kept() {
 }
 
 #[test]
-fn a_tool_without_parameters_says_so() {
+fn outline_without_parameters_says_so() {
     for schema in [json!({"type": "object", "properties": {}}), json!(7)] {
         assert_eq!(parameters(&schema), "");
         assert_eq!(expected(&schema), "(no parameters)");
@@ -105,14 +105,14 @@ fn a_tool_without_parameters_says_so() {
 }
 
 #[test]
-fn descriptions_cannot_break_the_line_or_hide_text() {
+fn descriptions_cannot_break_lines_or_hide_text() {
     let schema =
         json!({"properties": {"a": {"description": "one\u{200b}\n\ntwo\u{202e} \u{7}three"}}});
     assert_eq!(parameters(&schema), "a?: any - one two three");
 }
 
 #[test]
-fn errors_show_the_same_lines_within_a_tighter_bound() {
+fn errors_show_the_outline_within_a_tighter_bound() {
     assert_eq!(expected(&issue_search()), parameters(&issue_search()));
     let properties: serde_json::Map<String, Value> = (0..300)
         .map(|n| (format!("p{n}"), json!({"type": "string", "description": "long ".repeat(100)})))
@@ -125,7 +125,7 @@ fn errors_show_the_same_lines_within_a_tighter_bound() {
 }
 
 #[test]
-fn what_is_left_out_is_named() {
+fn omitted_parameters_are_named() {
     let long = "long ".repeat(1_000);
     let field = json!({"type": "string", "description": long});
     let names = ["a", "b", "c", "d", "e"];
@@ -179,7 +179,7 @@ fn commit() -> Value {
 }
 
 #[test]
-fn texts_cost_a_fraction_of_the_definition() {
+fn signature_and_outline_cost_a_fraction_of_tokens() {
     let tokens = |text: &str| bpe_openai::o200k_base().count(text) as f64;
     let description = "Works on the files and issues that the signed-in user can read.";
     let (mut lines, mut described) = (Vec::new(), Vec::new());

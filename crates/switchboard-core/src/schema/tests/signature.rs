@@ -33,7 +33,7 @@ fn required_parameters_come_first_in_declared_order() {
 }
 
 #[test]
-fn every_kind_of_type_has_a_compact_text() {
+fn every_type_has_a_compact_text() {
     check_type(json!({"type": "string"}), "string");
     check_type(json!({}), "any");
     check_type(json!(true), "any");
@@ -76,7 +76,7 @@ fn objects_are_shown_to_a_small_depth() {
 }
 
 #[test]
-fn local_references_are_followed_and_others_are_not() {
+fn only_local_references_are_followed() {
     let schema = |reference: &str| {
         json!({
             "properties": {"a": {"$ref": reference}},
@@ -90,7 +90,7 @@ fn local_references_are_followed_and_others_are_not() {
 }
 
 #[test]
-fn a_tree_ends_at_its_own_reference() {
+fn recursive_reference_is_cut() {
     check(
         json!({
             "properties": {"root": {"$ref": "#/$defs/node"}},
@@ -115,7 +115,7 @@ fn names_and_options_cannot_hide_characters() {
 }
 
 #[test]
-fn a_long_signature_is_cut_at_a_parameter() {
+fn long_signature_is_cut_at_a_parameter() {
     let properties: serde_json::Map<String, Value> =
         (0..500).map(|n| (format!("parameter_{n}"), json!({"type": "string"}))).collect();
     let line = signature("t", &json!({"properties": properties}));
@@ -124,14 +124,14 @@ fn a_long_signature_is_cut_at_a_parameter() {
 }
 
 #[test]
-fn a_tool_without_parameters_has_empty_parentheses() {
+fn signature_without_parameters_has_empty_parentheses() {
     check(json!({"type": "object", "properties": {}}), "");
     check(json!({}), "");
     check(json!(null), "");
 }
 
 #[test]
-fn an_output_schema_becomes_one_type() {
+fn output_schema_becomes_one_type() {
     let schema = json!({
         "type": "object",
         "properties": {"items": {"type": "array", "items": {

@@ -11,7 +11,7 @@ fn reach(server: &str) -> Reach {
 }
 
 #[test]
-fn every_range_has_its_class_from_its_first_to_its_last_address_and_no_further() {
+fn ipv4_ranges_are_classified_at_exact_bounds() {
     use Class::{Loopback, Private, Public, Reserved};
     // First and last address of a range, and the classes before and after it.
     let ranges = [
@@ -43,7 +43,7 @@ fn every_range_has_its_class_from_its_first_to_its_last_address_and_no_further()
 }
 
 #[test]
-fn addresses_of_version_6_have_the_class_of_their_range_or_of_what_they_stand_for() {
+fn ipv6_addresses_are_classified_including_embedded_ipv4() {
     use Class::{Loopback, Private, Public, Reserved};
     let cases = [
         ("::", Reserved),
@@ -100,7 +100,7 @@ fn addresses_of_version_6_have_the_class_of_their_range_or_of_what_they_stand_fo
 }
 
 #[test]
-fn what_is_within_reach_follows_from_the_url_that_the_user_wrote() {
+fn reachable_addresses_follow_from_the_configured_url() {
     let (public, loopback, private, reserved) =
         ("9.9.9.9", "127.0.0.1", "10.1.1.1", "169.254.169.254");
     // The server's URL, an address, and whether the server's host and another host may have it.
@@ -149,7 +149,7 @@ fn what_is_within_reach_follows_from_the_url_that_the_user_wrote() {
 }
 
 #[test]
-fn a_host_of_the_user_is_known_in_every_spelling() {
+fn configured_hostname_is_matched_in_every_spelling() {
     let reach = reach("https://mcp.example/mcp")
         .and(&Url::parse("https://bücher.example/metadata").unwrap())
         .and(&Url::parse("https://[fd00::1]/metadata").unwrap())

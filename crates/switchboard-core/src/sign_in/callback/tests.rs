@@ -30,7 +30,7 @@ fn check(query: &str, expected: &str) {
 }
 
 #[test]
-fn an_answer_counts_only_if_its_state_is_ours() {
+fn callback_with_wrong_state_is_rejected() {
     check("code=c&state=Zm9v-state_1", "code c");
     check("state=Zm9v%2Dstate%5F1&code=4%2F0A+b", "code 4/0A b");
     for stray in [
@@ -55,7 +55,7 @@ fn an_answer_counts_only_if_its_state_is_ours() {
 
 /// RFC 9207, section 2.4: `iss` in the metadata's promise and in the callback.
 #[test]
-fn an_answer_counts_only_if_it_is_from_whom_it_was_asked() {
+fn callback_with_wrong_issuer_is_rejected() {
     let check = |iss: &str, when_silent: &str, when_promised: &str| {
         let query = format!("code=c&state={STATE}{iss}");
         assert_eq!(outcome(of_query(&query, &silent())), when_silent, "{query}");
@@ -81,7 +81,7 @@ fn an_answer_counts_only_if_it_is_from_whom_it_was_asked() {
 }
 
 #[test]
-fn nothing_that_another_authority_says_is_shown() {
+fn error_text_of_another_issuer_is_not_shown() {
     let query = format!("state={STATE}&iss=https://evil.example&error=e&error_description=call+me");
     let judged = of_query(&query, &promised()).unwrap_err();
     assert_eq!(judged, CallbackError::IssuerOther);
@@ -90,7 +90,7 @@ fn nothing_that_another_authority_says_is_shown() {
 }
 
 #[test]
-fn a_refusal_is_told_in_one_harmless_line() {
+fn authorization_error_is_one_bounded_safe_line() {
     let check = |query: &str, expected: &str| {
         let query = format!("state={STATE}&{query}");
         assert_eq!(of_query(&query, &silent()).unwrap_err().to_string(), expected);
@@ -116,7 +116,7 @@ fn a_refusal_is_told_in_one_harmless_line() {
 }
 
 #[test]
-fn what_is_said_twice_or_not_at_all_is_no_code() {
+fn repeated_or_missing_callback_parameter_gives_no_code() {
     let of = |rest: &str| format!("state={STATE}&{rest}");
     check(&of(""), "NoCode");
     check(&of("code="), "NoCode");
@@ -132,7 +132,7 @@ fn what_is_said_twice_or_not_at_all_is_no_code() {
 }
 
 #[test]
-fn a_person_may_paste_the_address_its_query_or_a_code() {
+fn pasted_callback_may_be_url_query_or_code() {
     let check = |text: &str, when_silent: &str, when_promised: &str| {
         assert_eq!(outcome(of_pasted(text, &silent())), when_silent, "{text}");
         assert_eq!(outcome(of_pasted(text, &promised())), when_promised, "{text}");
@@ -158,7 +158,7 @@ fn a_person_may_paste_the_address_its_query_or_a_code() {
 }
 
 #[test]
-fn what_may_not_be_known_is_not_printed() {
+fn authorization_code_and_state_are_not_printed() {
     let code = of_query(&format!("state={STATE}&code=hunter2"), &silent()).unwrap();
     assert_eq!(format!("{code:?}"), "Code(…)");
     insta::assert_snapshot!(format!("{:?}", silent()), @r#"Expected { issuer: "https://as.example", .. }"#);
@@ -179,7 +179,7 @@ fn queries() -> impl Strategy<Value = String> {
 
 proptest! {
     #[test]
-    fn no_query_panics_and_none_gives_a_code_without_state_and_issuer(
+    fn arbitrary_query_gives_no_code_without_state_and_issuer(
         query in prop_oneof![queries(), any::<String>()],
     ) {
         let says = |name: &str, value: &str| {
@@ -199,7 +199,7 @@ proptest! {
     }
 
     #[test]
-    fn nothing_pasted_panics_and_none_gives_a_code_of_nobody_where_a_name_was_promised(
+    fn arbitrary_pasted_text_cannot_bypass_the_promised_issuer(
         text in prop_oneof![queries(), queries().prop_map(|query| format!("http://h/?{query}")), any::<String>()],
     ) {
         if of_pasted(&text, &promised()).is_ok() {

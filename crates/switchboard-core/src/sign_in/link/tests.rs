@@ -20,7 +20,7 @@ fn said(texts: &[&str], server: &str) -> String {
 }
 
 #[test]
-fn what_is_no_web_address_is_not_opened() {
+fn non_web_url_is_not_opened() {
     insta::assert_snapshot!(said(&[
         "",
         " ",
@@ -91,7 +91,7 @@ fn what_is_no_web_address_is_not_opened() {
 }
 
 #[test]
-fn what_a_reader_would_have_to_mend_is_not_opened() {
+fn url_that_needs_normalization_is_not_opened() {
     insta::assert_snapshot!(said(&[
         "HTTPS:as.example",
         "https:as.example/authorize",
@@ -118,7 +118,7 @@ fn what_a_reader_would_have_to_mend_is_not_opened() {
 }
 
 #[test]
-fn what_only_a_shell_or_a_terminal_has_a_use_for_is_not_opened() {
+fn url_with_shell_or_terminal_characters_is_not_opened() {
     insta::assert_snapshot!(said(&[
         "http://user$(calc)r:pass@auth.example/",
         "https://user$(calc)r:pass@auth.example/",
@@ -195,7 +195,7 @@ fn what_only_a_shell_or_a_terminal_has_a_use_for_is_not_opened() {
 }
 
 #[test]
-fn internal_addresses_are_not_opened_in_any_spelling() {
+fn internal_url_is_not_opened_in_any_spelling() {
     insta::assert_snapshot!(said(&[
         "https://127.0.0.1/",
         "http://127.0.0.1/",
@@ -276,7 +276,7 @@ fn internal_addresses_are_not_opened_in_any_spelling() {
 }
 
 #[test]
-fn good_addresses_are_opened_as_they_are() {
+fn valid_url_is_opened_unchanged() {
     insta::assert_snapshot!(said(&[
         "https://auth.example",
         "HTTPS://Auth.Example:443/a/../authorize?x=1&y=*~,+%24%27#top",
@@ -316,7 +316,7 @@ fn good_addresses_are_opened_as_they_are() {
 }
 
 #[test]
-fn an_endpoint_is_judged_like_a_link_and_has_no_fragment() {
+fn endpoint_follows_link_rules_without_a_fragment() {
     let reach = reach("https://mcp.example/mcp");
     let cases = [
         ("https://auth.example/token?tenant=1", Ok("https://auth.example/token?tenant=1")),
@@ -333,7 +333,7 @@ fn an_endpoint_is_judged_like_a_link_and_has_no_fragment() {
 }
 
 #[test]
-fn what_is_long_is_refused_and_what_is_shown_is_short() {
+fn long_url_is_refused_and_its_error_is_short() {
     let reach = reach("https://mcp.example/mcp");
     let long = |length: usize| format!("https://auth.example/{:a>1$}", "", length - 21);
     assert_eq!(Link::of(&long(LONGEST), &reach).unwrap().as_str().len(), LONGEST);

@@ -37,7 +37,7 @@ fn resource(server: &str, document: &Value) -> Result<Resource, BadDocument> {
 }
 
 #[test]
-fn documents_are_looked_for_where_the_specifications_say() {
+fn metadata_locations_follow_the_specifications() {
     let server = url("https://mcp.example.com/a/mcp/?x=1#y");
     assert_eq!(
         texts(&Resource::locations(&server)),
@@ -68,7 +68,7 @@ fn documents_are_looked_for_where_the_specifications_say() {
 }
 
 #[test]
-fn a_resource_is_the_server_or_what_it_lies_in() {
+fn resource_must_be_the_server_or_its_parent() {
     let check = |resource_url: &str, fits: bool| {
         let document = json!({ "resource": resource_url, "authorization_servers": [ISSUER] });
         let read = resource("https://mcp.example.com/a/mcp", &document);
@@ -100,7 +100,7 @@ fn a_resource_is_the_server_or_what_it_lies_in() {
 }
 
 #[test]
-fn a_resource_says_who_guards_it() {
+fn resource_metadata_names_the_authorization_servers() {
     let document = json!({ "resource": "https://mcp.example.com/mcp", "authorization_servers": [ISSUER, "b"],
         "scopes_supported": ["read", "wr ite", "read"], "jwks_uri": 7 });
     let read = resource("https://mcp.example.com/mcp", &document).unwrap();
@@ -114,7 +114,7 @@ fn a_resource_says_who_guards_it() {
 }
 
 #[test]
-fn an_authority_is_read() {
+fn authorization_server_metadata_is_parsed() {
     let read = authority(json!({
         "registration_endpoint": "https://auth.example.com/register",
         "revocation_endpoint": null,
@@ -139,7 +139,7 @@ fn an_authority_is_read() {
 }
 
 #[test]
-fn the_issuer_is_the_one_that_led_there() {
+fn issuer_must_match_the_metadata_location() {
     let read = |issuer: Value| authority(json!({ "issuer": issuer })).map(|read| read.issuer);
     assert_eq!(
         read(json!("https://auth.example.com/")),
@@ -166,7 +166,7 @@ fn the_issuer_is_the_one_that_led_there() {
 }
 
 #[test]
-fn no_address_leads_where_it_must_not() {
+fn internal_endpoint_in_metadata_is_rejected() {
     let fields = [
         "authorization_endpoint",
         "token_endpoint",
@@ -199,7 +199,7 @@ fn no_address_leads_where_it_must_not() {
 }
 
 #[test]
-fn what_is_no_document_is_refused() {
+fn malformed_metadata_document_is_rejected() {
     let read = |body: &[u8]| Authority::read(body, Issuer::Is(ISSUER), &reach()).unwrap_err();
     for body in ["", "null", "[]", "\"x\"", "<html></html>", "{\"issuer\":", "\u{fffd}"] {
         assert_eq!(read(body.as_bytes()), BadDocument::NotJson, "{body}");
@@ -212,7 +212,7 @@ fn what_is_no_document_is_refused() {
 }
 
 #[test]
-fn what_others_wrote_is_bounded_in_messages() {
+fn foreign_text_in_messages_is_bounded() {
     let long = format!("https://evil.example/\u{1b}[31m{}", "x".repeat(5_000));
     let message = authority(json!({ "issuer": long })).unwrap_err().to_string();
     assert!(message.len() < 400 && !message.contains('\u{1b}'), "{message}");

@@ -11,7 +11,7 @@ use switchboard_it::authority::{
 use super::{INSIDE, Raw, error, register};
 
 #[tokio::test]
-async fn a_challenge_comes_as_it_is_told() {
+async fn challenge_has_the_configured_form() {
     let raw = Raw::with(Setup { challenge_scope: Some("read".into()), ..Setup::default() }).await;
     let origin = raw.authority.mcp_url().replace("/mcp", "");
     let mut said = Vec::new();
@@ -51,7 +51,7 @@ async fn a_challenge_comes_as_it_is_told() {
 }
 
 #[tokio::test]
-async fn documents_come_as_they_are_told() {
+async fn metadata_documents_have_the_configured_form() {
     let raw = Raw::with(Setup::default()).await;
     let resource = raw.authority.mcp_url().replace("/mcp", "/resource.json");
     let metadata = raw.at("/.well-known/oauth-authorization-server");
@@ -91,7 +91,7 @@ async fn documents_come_as_they_are_told() {
 }
 
 #[tokio::test]
-async fn any_field_of_a_document_can_be_another_one_or_missing() {
+async fn metadata_fields_can_be_replaced_or_removed() {
     let hostile = "http://user$(calc)r:pass@elsewhere.example/";
     let fields =
         json!({ "issuer": null, "authorization_endpoint": hostile, "scopes_supported": 7 });
@@ -116,7 +116,7 @@ async fn any_field_of_a_document_can_be_another_one_or_missing() {
 }
 
 #[tokio::test]
-async fn documents_are_where_they_are_said_to_be_and_nowhere_else() {
+async fn metadata_documents_are_served_only_at_configured_paths() {
     let of_resource = [
         "/resource.json",
         "/.well-known/oauth-protected-resource/mcp",
@@ -156,7 +156,7 @@ async fn documents_are_where_they_are_said_to_be_and_nowhere_else() {
 }
 
 #[tokio::test]
-async fn the_redirect_names_the_issuer_as_it_is_told_and_a_person_may_say_no() {
+async fn redirect_carries_the_configured_issuer_and_consent_denial() {
     let raw = Raw::with(Setup { tenant: "/acme".into(), ..Setup::default() }).await;
     let issuer = raw.authority.issuer();
     let normalised = format!("{}/", issuer.replace("http:", "HTTP:"));
@@ -176,7 +176,7 @@ async fn the_redirect_names_the_issuer_as_it_is_told_and_a_person_may_say_no() {
 }
 
 #[tokio::test]
-async fn registration_goes_as_it_is_told() {
+async fn registration_follows_the_configured_mode() {
     let native = json!({ "application_type": "native" });
     for (registration, more, status, code) in [
         (Registration::Open, native.clone(), 201, ""),
@@ -206,7 +206,7 @@ async fn registration_goes_as_it_is_told() {
 }
 
 #[tokio::test]
-async fn a_secret_that_expires_is_refused_from_then_on() {
+async fn expired_client_secret_is_refused() {
     let setup = Setup { registration: Registration::ExpiringSecret, ..Setup::default() };
     let authority = Authority::start(setup).await;
     let client = register(&authority, json!({})).await.json();
@@ -220,7 +220,7 @@ async fn a_secret_that_expires_is_refused_from_then_on() {
 }
 
 #[tokio::test]
-async fn the_lifetime_of_a_token_is_told_as_it_is_told() {
+async fn expires_in_is_reported_as_configured() {
     for (expires_in, expected) in [
         (ExpiresIn::True, Some(json!(3600))),
         (ExpiresIn::Zero, Some(json!(0))),
@@ -237,7 +237,7 @@ async fn the_lifetime_of_a_token_is_told_as_it_is_told() {
 }
 
 #[tokio::test]
-async fn token_requests_fail_as_told_and_redeem_nothing_meanwhile() {
+async fn failing_token_requests_redeem_nothing() {
     let raw = Raw::with(Setup::default()).await;
     let tokens = raw.sign_in(&[]).await;
     raw.authority.alter(|setup| {
@@ -257,7 +257,7 @@ async fn token_requests_fail_as_told_and_redeem_nothing_meanwhile() {
 }
 
 #[tokio::test]
-async fn an_answer_that_never_comes_never_comes_and_is_seen() {
+async fn hanging_token_request_is_recorded_and_redeems_nothing() {
     let raw = Raw::with(Setup { token_answers: [Manner::Hang].into(), ..Setup::default() }).await;
     let code = raw.code(&[]).await;
     let ledger = raw.authority.ledger();
@@ -269,7 +269,7 @@ async fn an_answer_that_never_comes_never_comes_and_is_seen() {
 }
 
 #[tokio::test]
-async fn a_slow_authority_is_slow() {
+async fn delay_setting_slows_the_authorization_server() {
     let authority = Authority::start(Setup { delay_ms: 40, ..Setup::default() }).await;
     let before = Instant::now();
     get(&format!("{}/.well-known/openid-configuration", authority.issuer())).await;
@@ -277,7 +277,7 @@ async fn a_slow_authority_is_slow() {
 }
 
 #[tokio::test]
-async fn a_scope_can_be_missing_whatever_was_granted() {
+async fn insufficient_scope_loop_ignores_granted_scopes() {
     let setup = Setup {
         tool_scopes: [("echo".to_owned(), "write".to_owned())].into(),
         step_up: StepUp::Loop,
@@ -295,7 +295,7 @@ async fn a_scope_can_be_missing_whatever_was_granted() {
 }
 
 #[tokio::test]
-async fn after_a_migration_another_issuer_is_in_charge_who_knows_nobody() {
+async fn migration_changes_the_issuer_and_forgets_clients() {
     let (secret, method) = (None, AuthMethod::None);
     let known = KnownClient { id: "known".into(), secret, method, redirect_uris: Vec::new() };
     let setup = Setup { migrates_after: Some(2), clients: vec![known], ..Setup::default() };

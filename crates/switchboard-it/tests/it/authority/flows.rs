@@ -12,7 +12,7 @@ use switchboard_it::http_client::request;
 use super::{INSIDE, REDIRECT, Raw, VERIFIER, echo, error};
 
 #[tokio::test]
-async fn a_link_is_followed_only_if_everything_in_it_is_right() {
+async fn authorization_link_is_validated_in_every_parameter() {
     let redirect_uris = vec!["https://far.example:8443/callback".to_owned()];
     let (secret, method) = (None, AuthMethod::None);
     let far = KnownClient { id: "far".into(), secret, method, redirect_uris };
@@ -62,7 +62,7 @@ async fn a_link_is_followed_only_if_everything_in_it_is_right() {
 }
 
 #[tokio::test]
-async fn a_code_becomes_tokens_once_for_whoever_asked_for_it() {
+async fn authorization_code_is_redeemed_once_by_its_client() {
     let raw = Raw::with(Setup::default()).await;
     for (name, value, expected) in [
         ("code_verifier", "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM", "invalid_grant"),
@@ -89,7 +89,7 @@ async fn a_code_becomes_tokens_once_for_whoever_asked_for_it() {
 }
 
 #[tokio::test]
-async fn a_secret_is_shown_as_it_was_registered_and_in_no_other_way() {
+async fn client_secret_works_only_by_its_registered_method() {
     let of = |id: &str, method| {
         let secret = (method != AuthMethod::None).then(|| format!("{id} secret:&"));
         KnownClient { id: id.into(), secret, method, redirect_uris: vec![REDIRECT.into()] }
@@ -131,7 +131,7 @@ async fn a_secret_is_shown_as_it_was_registered_and_in_no_other_way() {
 }
 
 #[tokio::test]
-async fn a_replayed_refresh_token_is_seen_and_ends_its_family() {
+async fn replayed_refresh_token_revokes_its_family() {
     let raw = Raw::with(Setup::default()).await;
     let other = raw.sign_in(&[]).await;
     let first = raw.sign_in(&[]).await;
@@ -150,7 +150,7 @@ async fn a_replayed_refresh_token_is_seen_and_ends_its_family() {
 }
 
 #[tokio::test]
-async fn each_way_with_refresh_tokens_does_what_it_says() {
+async fn refresh_modes_rotate_and_revoke_as_documented() {
     // Whether both responses have a refresh token, and whether the old one stays valid.
     for (refresh, given, rotated, old_goes_on) in [
         (Refresh::Never, false, false, false),
@@ -175,7 +175,7 @@ async fn each_way_with_refresh_tokens_does_what_it_says() {
 }
 
 #[tokio::test]
-async fn a_refresh_token_is_good_for_its_client_its_resource_and_its_scopes() {
+async fn refresh_token_is_bound_to_client_resource_and_scopes() {
     let setup = Setup { scopes: vec!["a".into(), "b".into()], ..Setup::default() };
     let mut raw = Raw::with(setup).await;
     let tokens = raw.sign_in(&[("scope", "a")]).await;
@@ -196,7 +196,7 @@ async fn a_refresh_token_is_good_for_its_client_its_resource_and_its_scopes() {
 }
 
 #[tokio::test]
-async fn refresh_tokens_are_for_whoever_asks_to_stay_where_that_is_a_scope() {
+async fn offline_access_scope_is_required_for_refresh_tokens() {
     let scopes = vec!["read".to_owned(), "offline_access".to_owned()];
     let raw = Raw::with(Setup { scopes, ..Setup::default() }).await;
     let short = raw.sign_in(&[("scope", "read")]).await;
@@ -206,7 +206,7 @@ async fn refresh_tokens_are_for_whoever_asks_to_stay_where_that_is_a_scope() {
 }
 
 #[tokio::test]
-async fn tokens_end_by_the_clock_by_a_word_and_by_being_given_back() {
+async fn tokens_end_by_expiry_revocation_and_ended_sign_ins() {
     let raw = Raw::with(Setup::default()).await;
     let tokens = raw.sign_in(&[]).await;
     raw.authority.alter(|setup| setup.lifetime_s = 0);
@@ -234,7 +234,7 @@ async fn tokens_end_by_the_clock_by_a_word_and_by_being_given_back() {
 }
 
 #[tokio::test]
-async fn a_device_waits_until_a_person_has_answered() {
+async fn device_flow_polls_until_the_user_answers() {
     let polls = [Poll::Pending, Poll::SlowDown].into();
     let raw = Raw::with(Setup { polls, ..Setup::default() }).await;
     let ask = async || -> Value {
@@ -271,7 +271,7 @@ async fn a_device_waits_until_a_person_has_answered() {
 }
 
 #[tokio::test]
-async fn the_guarded_server_is_of_both_eras() {
+async fn guarded_server_speaks_both_eras() {
     let raw = Raw::with(Setup::default()).await;
     let tokens = raw.sign_in(&[]).await;
     let token = tokens["access_token"].as_str().unwrap();

@@ -38,7 +38,7 @@ fn known(method: AuthMethod) -> KnownClient {
 }
 
 #[tokio::test]
-async fn a_client_of_others_signs_in_however_the_authority_is_laid_out() {
+async fn rmcp_client_signs_in_with_every_authority_layout() {
     let usual = AuthorizationRequest::new(REDIRECT);
     let known_as = |secret: Option<&str>| {
         let request = AuthorizationRequest::new(REDIRECT).with_preregistered_client("known");
@@ -130,7 +130,7 @@ fn metadata_of(method: &str) -> Setup {
 }
 
 #[tokio::test]
-async fn a_client_of_others_steps_up_when_a_scope_is_missing() {
+async fn rmcp_client_steps_up_for_a_missing_scope() {
     let setup = Setup {
         scopes: vec!["read".into(), "write".into()],
         challenge_scope: Some("read".into()),
@@ -160,7 +160,7 @@ async fn a_client_of_others_steps_up_when_a_scope_is_missing() {
 }
 
 #[tokio::test]
-async fn a_client_of_others_refreshes_whatever_becomes_of_old_refresh_tokens() {
+async fn rmcp_client_refreshes_in_every_rotation_mode() {
     for refresh in [Refresh::Omit, Refresh::Rotate, Refresh::SingleUse, Refresh::FamilyRevoke] {
         let authority = Authority::start(Setup { refresh, ..Setup::default() }).await;
         let peer = signed_in(&authority, AuthorizationRequest::new(REDIRECT)).await;
@@ -178,7 +178,7 @@ async fn a_client_of_others_refreshes_whatever_becomes_of_old_refresh_tokens() {
 }
 
 #[tokio::test]
-async fn a_client_of_others_gets_a_token_for_itself() {
+async fn rmcp_client_gets_a_token_by_client_credentials() {
     let setup = Setup {
         clients: vec![known(AuthMethod::Post)],
         scopes: vec!["read".into()],

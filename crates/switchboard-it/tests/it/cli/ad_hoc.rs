@@ -23,7 +23,7 @@ fn files(below: &Path) -> Vec<PathBuf> {
 }
 
 #[tokio::test]
-async fn ad_hoc_server_is_used_without_configuration_and_leaves_nothing() {
+async fn ad_hoc_server_needs_no_configuration_and_leaves_none() {
     let installed = fresh();
     let told = async |line: &str| transcript(&installed, &format!("{line} {STDIO}")).await;
     insta::assert_snapshot!(told("call echo text=hi").await, @r"
@@ -110,7 +110,7 @@ async fn tools_as_json_have_signature_schema_and_annotations() {
 }
 
 #[tokio::test]
-async fn rules_of_the_user_hold_for_ad_hoc_servers() {
+async fn user_rules_apply_to_ad_hoc_servers() {
     let installed = Installed::with(
         PROGRAMS,
         r#"{ "settings": { "approve": "writes", "deny": ["*_echo"], "adHocConnections": "off" } }"#,
@@ -137,7 +137,7 @@ async fn rules_of_the_user_hold_for_ad_hoc_servers() {
 }
 
 #[tokio::test]
-async fn mistakes_about_ad_hoc_servers_are_pointed_at() {
+async fn ad_hoc_mistakes_get_a_pointed_error() {
     let installed = fresh();
     let told = async |line: &str| transcript(&installed, line).await;
     insta::assert_snapshot!(told("tools --stdio 'no-such-program x'").await, @r#"

@@ -43,7 +43,7 @@ async fn arguments_come_from_files_and_standard_input() {
 }
 
 #[tokio::test]
-async fn mistakes_in_arguments_say_how_to_write_them() {
+async fn invalid_call_arguments_show_the_right_syntax() {
     let installed = echoing();
     insta::assert_snapshot!(transcript(&installed, "call note tags=a,b").await, @r"
     exit 2
@@ -82,7 +82,7 @@ async fn mistakes_in_arguments_say_how_to_write_them() {
 }
 
 #[tokio::test]
-async fn images_are_saved_and_nothing_is_overwritten() {
+async fn images_are_saved_without_overwriting_files() {
     let installed = configured();
     let home = installed.home().to_owned();
     insta::assert_snapshot!(transcript(&installed, "call all_image --save shots/").await, @r"
@@ -124,7 +124,7 @@ async fn images_are_saved_and_nothing_is_overwritten() {
 }
 
 #[tokio::test]
-async fn blob_is_written_to_a_pipe_as_its_bytes() {
+async fn blob_is_piped_as_raw_bytes() {
     let installed = configured();
     let mut command = installed.command();
     let words = ["read", "file:///logo.png", "--server", "all"];
@@ -138,7 +138,7 @@ async fn blob_is_written_to_a_pipe_as_its_bytes() {
 }
 
 #[tokio::test]
-async fn raw_result_is_what_the_server_sent() {
+async fn raw_option_prints_the_server_result_unchanged() {
     let installed = configured();
     insta::assert_snapshot!(transcript(&installed, "call all_echo text=hi --raw").await, @r#"
     exit 0
@@ -157,7 +157,7 @@ async fn raw_result_is_what_the_server_sent() {
 }
 
 #[tokio::test]
-async fn timeout_replaces_what_the_configuration_says() {
+async fn timeout_option_overrides_the_configuration() {
     let installed = Installed::with(
         PROGRAMS,
         r#"{ "mcpServers": { "all": {
@@ -181,7 +181,7 @@ async fn timeout_replaces_what_the_configuration_says() {
 }
 
 #[tokio::test]
-async fn prompt_keeps_roles_in_json_and_checks_its_arguments() {
+async fn prompt_json_keeps_roles_and_arguments_are_checked() {
     let installed = configured();
     let ran = installed.run(["prompt", "plain", "--server", "all", "--json"]).await;
     let answer: Value = serde_json::from_str(&ran.stdout).unwrap();

@@ -30,7 +30,7 @@ async fn listed() -> Installed {
 }
 
 #[tokio::test]
-async fn servers_tools_and_patterns_are_completed_without_a_connection() {
+async fn completion_offers_servers_tools_and_patterns_without_connecting() {
     let installed = listed().await;
     let starts = installed.spawned().len();
     for (line, expected) in [
@@ -51,7 +51,7 @@ async fn servers_tools_and_patterns_are_completed_without_a_connection() {
 }
 
 #[tokio::test]
-async fn options_decide_which_servers_are_completed() {
+async fn config_option_decides_which_servers_are_completed() {
     let installed = listed().await;
     let other =
         installed.write("other.json", r#"{ "mcpServers": { "elsewhere": { "command": "x" } } }"#);
@@ -61,7 +61,7 @@ async fn options_decide_which_servers_are_completed() {
 }
 
 #[tokio::test]
-async fn damaged_configuration_completes_commands() {
+async fn damaged_configuration_still_completes_commands() {
     let installed = Installed::with(PROGRAMS, "{ \"mcpServers\": ");
     assert_eq!(candidates(&installed, &["switchboard", "desc"]).await, ["describe"]);
     assert_eq!(candidates(&installed, &["switchboard", "describe", "x"]).await, [""; 0]);
@@ -69,7 +69,7 @@ async fn damaged_configuration_completes_commands() {
 
 #[tokio::test]
 #[expect(clippy::disallowed_methods, reason = "the shell of a user, which no Spawner may own")]
-async fn bash_completes_with_the_printed_script() {
+async fn bash_completes_with_the_generated_script() {
     let installed = listed().await;
     let script = installed.run(["completions", "bash"]).await;
     assert_eq!(script.code, Some(0), "{script:?}");

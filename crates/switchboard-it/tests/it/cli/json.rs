@@ -13,7 +13,7 @@ async fn configured_and_listed() -> Installed {
 }
 
 #[tokio::test]
-async fn programs_read_the_status_as_json() {
+async fn status_json_is_stable() {
     let installed = configured_and_listed().await;
     insta::assert_snapshot!(transcript(&installed, "status --json").await, @r#"
     exit 0
@@ -55,7 +55,7 @@ async fn programs_read_the_status_as_json() {
 }
 
 #[tokio::test]
-async fn programs_read_what_tools_cost_and_people_get_a_table() {
+async fn tokens_option_estimates_costs_as_json_and_table() {
     let installed = configured_and_listed().await;
     let ran = installed.run(["status", "--tokens", "--json"]).await;
     let status: Value = serde_json::from_str(&ran.stdout).unwrap();
@@ -81,7 +81,7 @@ async fn programs_read_what_tools_cost_and_people_get_a_table() {
 
 #[tokio::test]
 #[expect(clippy::too_many_lines, reason = "one snapshot")]
-async fn programs_read_the_tools_as_json() {
+async fn tools_json_is_stable() {
     let installed = configured_and_listed().await;
     insta::assert_snapshot!(transcript(&installed, "tools demo --json").await, @r#"
     exit 0
@@ -171,7 +171,7 @@ async fn programs_read_the_tools_as_json() {
 }
 
 #[tokio::test]
-async fn programs_read_what_was_found_as_json() {
+async fn search_json_is_stable() {
     let installed = configured_and_listed().await;
     insta::assert_snapshot!(transcript(&installed, "search process --json").await, @r#"
     exit 0
@@ -210,7 +210,7 @@ async fn programs_read_what_was_found_as_json() {
 }
 
 #[tokio::test]
-async fn programs_read_a_description_as_json() {
+async fn describe_json_is_stable() {
     let installed = configured_and_listed().await;
     insta::assert_snapshot!(transcript(&installed, "describe demo_echo --json").await, @r#"
     exit 0
@@ -238,7 +238,7 @@ async fn programs_read_a_description_as_json() {
 }
 
 #[tokio::test]
-async fn programs_read_results_as_json() {
+async fn call_results_as_json_are_stable() {
     let installed = configured_and_listed().await;
     insta::assert_snapshot!(transcript(&installed, "call demo_echo text=hi --json").await, @r#"
     exit 0
@@ -295,7 +295,7 @@ async fn programs_read_results_as_json() {
 }
 
 #[tokio::test]
-async fn programs_read_failures_as_json() {
+async fn failures_as_json_are_stable() {
     let installed = configured_and_listed().await;
     insta::assert_snapshot!(transcript(&installed, "call demo_ecko --json").await, @r#"
     exit 2

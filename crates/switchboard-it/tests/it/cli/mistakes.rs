@@ -3,7 +3,7 @@
 use super::*;
 
 #[tokio::test]
-async fn wrong_usage_is_told_in_json_to_whoever_asks_for_json() {
+async fn usage_error_is_json_when_json_is_requested() {
     let installed = fresh();
     insta::assert_snapshot!(transcript(&installed, "tools --json --bogus").await, @r#"
     exit 2
@@ -27,7 +27,7 @@ async fn wrong_usage_is_told_in_json_to_whoever_asks_for_json() {
 }
 
 #[tokio::test]
-async fn without_a_command_the_status_is_told_in_json_too() {
+async fn json_without_a_command_prints_the_status() {
     let installed = configured();
     let bare = transcript(&installed, "--json").await;
     assert_eq!(bare, transcript(&installed, "status --json").await);
@@ -37,7 +37,7 @@ async fn without_a_command_the_status_is_told_in_json_too() {
 }
 
 #[tokio::test]
-async fn a_list_of_nothing_but_failures_is_a_failure() {
+async fn list_fails_when_every_server_failed() {
     let broken = r#""broken": { "command": "no-such-program-anywhere" }"#;
     let works = r#""all": { "command": "fixture-server", "args": ["everything"] }"#;
     for (servers, code) in [(broken.to_owned(), 5), (format!("{broken}, {works}"), 0)] {
@@ -54,7 +54,7 @@ async fn a_list_of_nothing_but_failures_is_a_failure() {
 }
 
 #[tokio::test]
-async fn a_name_that_is_nearly_right_is_answered_with_the_right_one() {
+async fn misspelt_resource_or_prompt_gets_a_suggestion() {
     let installed = fresh();
     insta::assert_snapshot!(transcript(&installed, "read demo://note").await, @r"
     exit 2
@@ -75,7 +75,7 @@ async fn a_name_that_is_nearly_right_is_answered_with_the_right_one() {
 }
 
 #[tokio::test]
-async fn an_empty_log_is_told_of_the_server_that_was_meant() {
+async fn empty_log_message_names_the_requested_server() {
     let installed = configured();
     let logs = installed.home().join("switchboard/state/logs");
     assert!(
@@ -107,7 +107,7 @@ async fn an_empty_log_is_told_of_the_server_that_was_meant() {
 }
 
 #[tokio::test]
-async fn what_was_never_listed_cannot_be_accepted() {
+async fn pins_of_a_never_listed_server_cannot_be_accepted() {
     insta::assert_snapshot!(transcript(&configured(), "pins accept all").await, @r"
     exit 2
     --- stdout
@@ -119,7 +119,7 @@ async fn what_was_never_listed_cannot_be_accepted() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_done_as_it_was_asked_can_be_done_otherwise() {
+async fn refused_commands_hint_at_the_alternative() {
     let installed = configured();
     insta::assert_snapshot!(transcript(&installed, "untrust nosuch").await, @r"
     exit 2

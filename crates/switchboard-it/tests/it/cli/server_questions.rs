@@ -37,7 +37,7 @@ async fn call(installed: &Installed, tool: &str, typed: &str) -> String {
 }
 
 #[tokio::test]
-async fn form_of_a_server_is_asked_on_the_terminal() {
+async fn server_form_is_asked_on_the_terminal() {
     let installed = asking();
     let screen = call(&installed, "kit_order", "y\n\n3\nLarge\ntwo\n2\nn\n").await;
     for part in [
@@ -59,7 +59,7 @@ async fn form_of_a_server_is_asked_on_the_terminal() {
 }
 
 #[tokio::test]
-async fn secret_is_warned_of_and_typed_unseen() {
+async fn secret_field_is_flagged_and_typed_without_echo() {
     let screen = call(&asking(), "kit_login", "y\nhunter2\n").await;
     assert!(screen.contains("⚠ The server `kit` asks for a secret (`password`)"), "{screen}");
     let (dialogue, answer) = screen.split_once("{\"action\"").unwrap();
@@ -68,7 +68,7 @@ async fn secret_is_warned_of_and_typed_unseen() {
 }
 
 #[tokio::test]
-async fn page_is_shown_and_never_opened_unasked() {
+async fn elicitation_url_is_shown_but_not_opened_without_consent() {
     let installed = asking();
     let screen = call(&installed, "kit_visit", "y\n").await;
     assert!(screen.contains("The server asks you to open: https://example.com/pay"), "{screen}");
@@ -79,7 +79,7 @@ async fn page_is_shown_and_never_opened_unasked() {
 }
 
 #[tokio::test]
-async fn sampling_is_answered_in_place_of_a_model_or_refused() {
+async fn user_answers_or_refuses_sampling_on_the_terminal() {
     let installed = asking();
     let screen = call(&installed, "kit_write", "Moby Dick\n").await;
     assert!(screen.contains("user: A title for this?"), "{screen}");
@@ -89,7 +89,7 @@ async fn sampling_is_answered_in_place_of_a_model_or_refused() {
 }
 
 #[tokio::test]
-async fn nobody_is_asked_without_a_terminal() {
+async fn elicitation_is_not_offered_without_a_terminal() {
     let installed = asking();
     let ran = installed.run(["call", "kit_order"]).await;
     let said = format!("{}{}", ran.stdout, ran.stderr);
@@ -97,7 +97,7 @@ async fn nobody_is_asked_without_a_terminal() {
 }
 
 #[tokio::test]
-async fn variables_of_the_settings_reach_every_server_and_roots_can_be_kept_back() {
+async fn settings_env_reaches_servers_and_roots_can_be_withheld() {
     let installed = Installed::bare(PROGRAMS);
     let script = installed.write(
         "kit.toml",

@@ -88,7 +88,7 @@ async fn found(installed: &Installed) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn an_old_configuration_works_as_it_is_and_doctor_says_what_it_found() {
+async fn old_adapter_configuration_works_and_doctor_lists_findings() {
     let fixture = HttpFixture::start(&served("json", "everything")).await;
     let installed = Installed::bare(PROGRAMS);
     installed.write(&format!("{AGENT}/mcp.json"), &OLD.replace("[URL]", &fixture.url()));
@@ -123,7 +123,7 @@ async fn an_old_configuration_works_as_it_is_and_doctor_says_what_it_found() {
 }
 
 #[tokio::test]
-async fn what_is_wrong_with_our_package_in_pi_is_named() {
+async fn doctor_names_faults_of_the_pi_package() {
     let installed = Installed::bare(PROGRAMS);
     fs::create_dir_all(installed.home().join(AGENT)).unwrap();
     assert_eq!(found(&installed).await, Vec::<String>::new());

@@ -30,7 +30,7 @@ async fn with_a_canary(settings: Value, capabilities: Value, answer: Value) -> (
 }
 
 #[tokio::test]
-async fn a_shell_starts_only_if_the_user_said_yes() {
+async fn shell_command_connects_only_after_user_approval() {
     let yes = json!({ "action": "accept", "content": { "decision": "connect" } });
     let able = || json!({ "elicitation": {} });
     let ask = || json!({});
@@ -61,7 +61,7 @@ async fn a_shell_starts_only_if_the_user_said_yes() {
 }
 
 #[tokio::test]
-async fn a_project_cannot_allow_connections() {
+async fn project_cannot_allow_ad_hoc_connections() {
     let installed = installed();
     let settings = json!({ "settings": { "adHocConnections": "allow" }, "mcpServers": {} });
     installed.write(".mcp.json", &settings.to_string());
@@ -72,7 +72,7 @@ async fn a_project_cannot_allow_connections() {
 }
 
 #[tokio::test]
-async fn the_user_sees_every_character_of_what_would_run_or_where_it_leads() {
+async fn connect_approval_shows_every_character_of_command_or_url() {
     let mut story = Story::begin(&installed(), 0).await;
     let url = "sh -c 'a\u{202e}b' \u{200b}c";
     story.ask("mcp_connect", json!({ "id": "x", "url": url })).await;
@@ -93,7 +93,7 @@ async fn the_user_sees_every_character_of_what_would_run_or_where_it_leads() {
 }
 
 #[tokio::test]
-async fn other_spelling_of_a_configured_name_is_refused_unasked() {
+async fn lookalike_of_a_configured_name_is_refused_unasked() {
     let installed = installed();
     let config = json!({ "mcpServers": { "github": { "command": "nowhere" } } });
     installed.write("switchboard/mcp.json", &config.to_string());
@@ -106,7 +106,7 @@ async fn other_spelling_of_a_configured_name_is_refused_unasked() {
 }
 
 #[tokio::test]
-async fn the_eleventh_connection_is_refused() {
+async fn eleventh_ad_hoc_connection_is_refused() {
     let mut story = Story::begin(&installed(), 12).await;
     let connect = |number: usize| json!({ "id": format!("c{number}"), "url": "npx -y server" });
     for number in 1..=10 {
@@ -134,7 +134,7 @@ fn files(directory: &Path) -> BTreeSet<PathBuf> {
 }
 
 #[tokio::test]
-async fn nothing_of_a_connection_stays_when_its_session_ends() {
+async fn ended_session_leaves_no_trace_of_ad_hoc_connections() {
     let installed = Installed::bare(PROGRAMS);
     let log = installed.spawn_log().display().to_string();
     let loud = "[faults]\nstderr_flood_bytes = 100000\n[[tools]]\nname = 'echo'\n";
@@ -165,7 +165,7 @@ async fn connect(session: &Session, id: &str) -> Result<usize, ConnectError> {
 }
 
 #[tokio::test]
-async fn a_connection_is_its_sessions_alone() {
+async fn ad_hoc_connection_belongs_to_one_session() {
     let allowed = r#"{
         "settings": { "adHocConnections": "allow" },
         "mcpServers": { "kit": { "command": "fixture-server", "args": ["everything"] } }

@@ -7,7 +7,7 @@ use serde_json::json;
 use super::{FILES, Story, installed};
 
 #[tokio::test]
-async fn every_way_to_fail_a_connection_has_its_words() {
+async fn every_connection_failure_has_its_message() {
     let installed = installed();
     let silent = "[faults]\nnever_answer = 'initialize'\n";
     let silent = installed.write("silent.toml", silent).display().to_string();
@@ -60,7 +60,7 @@ async fn every_way_to_fail_a_connection_has_its_words() {
 }
 
 #[tokio::test]
-async fn what_is_not_there_is_named() {
+async fn unknown_connection_tool_or_resource_is_named() {
     let installed = installed();
     installed.write("files.toml", FILES);
     let mut story = Story::begin(&installed, 1).await;

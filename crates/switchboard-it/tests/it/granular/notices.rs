@@ -12,7 +12,7 @@ use switchboard_it::host::ScriptedHost;
 use super::{Story, installed};
 
 #[tokio::test]
-async fn a_handler_says_what_it_listens_for_and_the_next_answer_what_it_heard() {
+async fn notification_handler_reports_events_in_the_next_answer() {
     let mut story = Story::begin(&installed(), 1).await;
     let url = "fixture-server everything";
     story.ask("mcp_connect", json!({ "id": "my-server", "url": url })).await;
@@ -87,7 +87,7 @@ fn about(server: &str, kinds: &[Kind]) -> Filter {
 }
 
 #[tokio::test]
-async fn changed_lists_reach_all_who_asked_and_log_lines_the_one_whose_call_it_was() {
+async fn list_changes_reach_all_subscribers_and_logs_the_caller() {
     let world = World::of("kit", "everything").start();
     let (heard_one, heard_two) = (ScriptedHost::default(), ScriptedHost::default());
     let one = world.gateway.session(heard_one.clone());
@@ -109,7 +109,7 @@ async fn changed_lists_reach_all_who_asked_and_log_lines_the_one_whose_call_it_w
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_host_hears_of_a_burst_once_and_of_the_rest_a_second_later() {
+async fn burst_of_notifications_is_coalesced_to_one_per_second() {
     let world = World::of("kit", "everything").start();
     let host = ScriptedHost::default();
     let session = world.gateway.session(host.clone());
@@ -127,7 +127,7 @@ async fn a_host_hears_of_a_burst_once_and_of_the_rest_a_second_later() {
 }
 
 #[tokio::test]
-async fn handlers_are_bounded_and_end_with_their_session() {
+async fn notification_handlers_are_bounded_and_end_with_their_session() {
     let world = World::of("kit", "everything").start();
     let session = world.gateway.session(ScriptedHost::default());
     for number in 1..=32 {

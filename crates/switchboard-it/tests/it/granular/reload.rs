@@ -26,7 +26,7 @@ async fn trust(installed: &Installed, servers: &[&str]) {
 }
 
 #[tokio::test]
-async fn what_the_list_turns_on_is_connected_and_the_rest_named() {
+async fn reload_connects_enabled_entries_and_names_pending_ones() {
     let installed = installed();
     write(&installed, &json!([entry("server-a", true), entry("server-b", true)]));
     trust(&installed, &["server-a", "server-b"]).await;
@@ -58,7 +58,7 @@ async fn what_the_list_turns_on_is_connected_and_the_rest_named() {
 }
 
 #[tokio::test]
-async fn every_mistake_in_the_list_has_its_words() {
+async fn every_mistake_in_the_server_list_has_its_message() {
     let installed = installed();
     let mut story = Story::begin(&installed, 0).await;
     for (list, expected) in [

@@ -10,7 +10,7 @@ use super::{CLAUDE, Machine};
 const SETTINGS: &str = ".claude/settings.json";
 
 #[tokio::test]
-async fn claude_code_allows_our_tool_and_has_its_settings_back_to_the_byte() {
+async fn claude_code_permission_is_added_and_settings_are_restored() {
     for settings in [
         None,
         Some("{}"),
@@ -39,7 +39,7 @@ async fn claude_code_allows_our_tool_and_has_its_settings_back_to_the_byte() {
 }
 
 #[tokio::test]
-async fn settings_that_the_host_rewrote_lose_our_permission_and_nothing_else() {
+async fn uninstall_removes_only_our_permission_from_rewritten_settings() {
     let machine = Machine::bare();
     machine.done("install claude-code --yes").await;
     machine.installed.write(
@@ -52,7 +52,7 @@ async fn settings_that_the_host_rewrote_lose_our_permission_and_nothing_else() {
 }
 
 #[tokio::test]
-async fn an_entry_of_an_earlier_version_is_brought_up_to_date() {
+async fn entry_of_an_earlier_version_is_updated() {
     let machine = Machine::bare();
     let older = r#"{ "mcpServers": { "switchboard": { "command": "switchboard", "args": ["serve"], "note": 1 } } }"#;
     machine.installed.write(".gemini/settings.json", older);
@@ -67,7 +67,7 @@ async fn an_entry_of_an_earlier_version_is_brought_up_to_date() {
 }
 
 #[tokio::test]
-async fn codex_gets_our_namespace_only_in_a_version_that_knows_it() {
+async fn codex_tool_namespace_is_set_only_in_supporting_versions() {
     for (name, version, expected) in [
         ("@openai/codex", "0.141.0", false),
         ("@openai/codex", "0.166.0", true),
@@ -96,7 +96,7 @@ async fn codex_gets_our_namespace_only_in_a_version_that_knows_it() {
 }
 
 #[tokio::test]
-async fn an_unknown_host_gets_the_entry_to_paste() {
+async fn unknown_host_gets_an_entry_to_paste() {
     let machine = Machine::bare();
     let ran = machine.run("install codecks").await;
     assert_eq!(ran.code, Some(2), "{}", ran.stderr);

@@ -29,7 +29,7 @@ impl Machine {
 }
 
 #[tokio::test]
-async fn a_second_directory_changes_nothing_of_the_first() {
+async fn installation_in_second_directory_leaves_the_first_unchanged() {
     let machine = Machine::with_codex(&["a", "b"]);
     let before = machine.files();
     machine.codex("a", "install codex --move --yes").await;
@@ -47,7 +47,7 @@ async fn a_second_directory_changes_nothing_of_the_first() {
 }
 
 #[tokio::test]
-async fn a_copy_stays_until_the_last_installation_that_needs_it_goes() {
+async fn moved_copy_stays_until_its_last_installation_is_removed() {
     let machine = Machine::with_codex(&["a", "b"]);
     machine.installed.write("b/config.toml", &CODEX.replace("NAME", "a"));
     let before = machine.files();
@@ -61,7 +61,7 @@ async fn a_copy_stays_until_the_last_installation_that_needs_it_goes() {
 }
 
 #[tokio::test]
-async fn a_link_to_a_directory_is_the_same_installation() {
+async fn linked_directory_is_the_same_installation() {
     let machine = Machine::with_codex(&["a"]);
     let before = machine.files();
     std::os::unix::fs::symlink(machine.home.join("a"), machine.home.join("linked")).unwrap();
@@ -72,7 +72,7 @@ async fn a_link_to_a_directory_is_the_same_installation() {
 }
 
 #[tokio::test]
-async fn records_of_earlier_versions_still_undo() {
+async fn records_of_earlier_versions_can_be_undone() {
     let machine = Machine::with_hosts("{}\n");
     let before = machine.files();
     let hosts = [("claude-code", CLAUDE), ("windsurf", ".codeium/windsurf/mcp_config.json")];
@@ -116,7 +116,7 @@ async fn records_of_earlier_versions_still_undo() {
 }
 
 #[tokio::test]
-async fn the_configuration_directory_goes_with_the_last_server_in_it() {
+async fn configuration_directory_is_removed_with_its_last_server() {
     let machine = Machine::with_codex(&["a"]);
     let run = async |words: &str| {
         let mut command = machine.command(words);
@@ -141,7 +141,7 @@ fn sha256(text: &str) -> String {
 
 /// OpenCode reads both files; the installed one takes precedence.
 #[tokio::test]
-async fn second_file_of_a_host_does_not_take_over_an_installation() {
+async fn second_host_file_does_not_take_over_an_installation() {
     let machine = Machine::bare();
     let (first, second) = (".config/opencode/opencode.jsonc", ".config/opencode/opencode.json");
     let server = json!({ "mcp": { "files": { "type": "local", "command": ["files-mcp"] } } });
@@ -161,7 +161,7 @@ async fn second_file_of_a_host_does_not_take_over_an_installation() {
 }
 
 #[tokio::test]
-async fn uninstall_takes_back_permissions_although_the_entry_is_gone() {
+async fn uninstall_removes_permissions_when_the_entry_is_gone() {
     let machine = Machine::bare();
     let file = ".gemini/settings.json";
     machine.installed.write(file, r#"{ "mcp": { "allowed": ["a"] } }"#);

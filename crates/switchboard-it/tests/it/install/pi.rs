@@ -56,7 +56,7 @@ impl Machine {
 }
 
 #[tokio::test]
-async fn pi_gets_our_package_and_no_mcp_of_its_own_and_has_all_back_to_the_byte() {
+async fn pi_package_replaces_builtin_mcp_and_is_undone_exactly() {
     let machine = Machine::with_pi(BEFORE);
     machine.installed.write(SERVERS, r#"{ "mcpServers": { "a": { "command": "a" } } }"#);
     let before = machine.files();
@@ -90,7 +90,7 @@ async fn pi_gets_our_package_and_no_mcp_of_its_own_and_has_all_back_to_the_byte(
 }
 
 #[tokio::test]
-async fn a_pi_without_settings_gets_them_and_loses_them_again() {
+async fn pi_settings_are_created_and_removed_again() {
     let machine = Machine::bare();
     let ran = machine.run("install pi --dry-run").await;
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
@@ -106,7 +106,7 @@ async fn a_pi_without_settings_gets_them_and_loses_them_again() {
 }
 
 #[tokio::test]
-async fn a_new_version_brings_its_files_and_one_undo_leads_to_the_beginning() {
+async fn package_update_replaces_files_and_undoes_to_the_original() {
     let machine = Machine::with_pi(BEFORE);
     let before = machine.files();
     machine.done("install pi --yes").await;
@@ -122,7 +122,7 @@ async fn a_new_version_brings_its_files_and_one_undo_leads_to_the_beginning() {
 }
 
 #[tokio::test]
-async fn what_the_user_changed_in_pi_since_stays() {
+async fn pi_uninstall_keeps_later_edits_of_the_user() {
     let machine = Machine::with_pi(BEFORE);
     machine.done("install pi --yes").await;
     let text = machine.read(SETTINGS).replace("hunter2", "dark").replace("@1.0.0", "@2.0.0");
@@ -144,7 +144,7 @@ async fn what_the_user_changed_in_pi_since_stays() {
 }
 
 #[tokio::test]
-async fn a_package_of_ours_that_pi_has_is_left_alone() {
+async fn existing_pi_package_of_ours_is_left_alone() {
     let machine = Machine::with_pi(r#"{ "packages": ["npm:pi-switchboard@1.0.0"] }"#);
     let before = machine.files();
     machine.done("install pi --yes").await;
@@ -160,7 +160,7 @@ async fn a_package_of_ours_that_pi_has_is_left_alone() {
 }
 
 #[tokio::test]
-async fn settings_that_cannot_be_changed_stay_as_they_are() {
+async fn malformed_pi_settings_are_left_unchanged() {
     for (settings, reason) in [
         ("[]", "`(root)` must be an object"),
         (r#"{ "packages": "npm:x" }"#, "`packages` must be an array"),
@@ -178,7 +178,7 @@ async fn settings_that_cannot_be_changed_stay_as_they_are() {
 }
 
 #[tokio::test]
-async fn what_a_link_leads_to_is_not_written() {
+async fn install_does_not_write_through_a_link() {
     let machine = Machine::with_pi("{}");
     let elsewhere = machine.home.join("checkout");
     fs::create_dir(&elsewhere).unwrap();
@@ -193,7 +193,7 @@ async fn what_a_link_leads_to_is_not_written() {
 }
 
 #[tokio::test]
-async fn an_entry_that_an_earlier_version_left_among_pis_servers_goes() {
+async fn older_server_entry_in_pi_is_removed() {
     let theirs = "{ \"mcpServers\": { \"a\": { \"command\": \"a\" } } }\n";
     let ours = r#""switchboard": { "command": "switchboard", "args": ["serve"] }"#;
     let machine = Machine::with_pi(BEFORE);
@@ -211,7 +211,7 @@ async fn an_entry_that_an_earlier_version_left_among_pis_servers_goes() {
 }
 
 #[tokio::test]
-async fn without_a_record_our_package_goes_and_pis_own_mcp_is_back() {
+async fn pi_uninstall_without_record_restores_builtin_mcp() {
     let machine = Machine::with_pi("{}\n");
     machine.done("install pi --yes").await;
     fs::remove_file(machine.record("pi")).unwrap();
@@ -221,7 +221,7 @@ async fn without_a_record_our_package_goes_and_pis_own_mcp_is_back() {
 }
 
 #[tokio::test]
-async fn the_package_stays_while_another_directory_of_pi_loads_it() {
+async fn pi_package_stays_while_another_directory_loads_it() {
     let machine = Machine::with_pi(BEFORE);
     machine.installed.write("other/settings.json", BEFORE);
     let before = machine.files();

@@ -259,11 +259,11 @@ fn run(seed: u64, edits: Edits) {
 }
 
 #[test]
-fn random_sequences_of_installations_lose_no_server_and_end_as_they_began() {
+fn random_install_sequences_lose_no_server_and_undo_fully() {
     (0..3).for_each(|seed| run(seed, Edits::None));
 }
 
 #[test]
-fn edits_in_between_lose_no_server() {
+fn user_edits_between_installs_lose_no_server() {
     (100..102).for_each(|seed| run(seed, Edits::ByTheUser));
 }

@@ -24,7 +24,7 @@ impl Machine {
 }
 
 #[tokio::test]
-async fn a_moved_server_keeps_its_variables_in_codex() {
+async fn moved_server_keeps_its_variables_in_codex() {
     let machine = Machine::bare();
     machine.installed.write(
         CODEX,
@@ -44,7 +44,7 @@ async fn a_moved_server_keeps_its_variables_in_codex() {
 }
 
 #[tokio::test]
-async fn a_later_install_brings_the_variables_up_to_date() {
+async fn later_install_updates_the_passed_variables() {
     let machine = Machine::bare();
     machine.installed.write(
         GEMINI,
@@ -64,7 +64,7 @@ async fn a_later_install_brings_the_variables_up_to_date() {
 }
 
 #[tokio::test]
-async fn doctor_names_a_variable_that_a_host_does_not_pass_on() {
+async fn doctor_names_variables_that_a_host_does_not_pass() {
     let machine = Machine::bare();
     machine.installed.write(super::USER, r#"{ "mcpServers": { "a": { "command": "sh" } } }"#);
     machine.done("install codex --yes").await;
@@ -95,7 +95,7 @@ async fn doctor_names_a_variable_that_a_host_does_not_pass_on() {
 }
 
 #[tokio::test]
-async fn a_variable_that_gemini_cli_left_empty_is_missing() {
+async fn empty_variable_from_gemini_cli_counts_as_missing() {
     let machine = Machine::bare();
     machine.installed.write(
         super::USER,

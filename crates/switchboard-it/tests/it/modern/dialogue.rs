@@ -37,7 +37,7 @@ const ASKS: &str = r#"
 "#;
 
 #[tokio::test]
-async fn a_server_is_asked_again_until_it_has_what_it_needs_or_wants_too_much() {
+async fn input_rounds_repeat_until_complete_or_over_limit() {
     let world = World::of("kit", "asks").script("asks", ASKS).start();
     let host = ScriptedHost::default();
     host.will_reply(Topic::Roots, json!({ "roots": [] }));
@@ -66,7 +66,7 @@ async fn a_server_is_asked_again_until_it_has_what_it_needs_or_wants_too_much() 
 }
 
 #[tokio::test]
-async fn what_a_client_does_not_offer_or_the_settings_forbid_is_not_asked_for() {
+async fn unoffered_or_disabled_input_request_fails_the_call() {
     let config = r#"{
         "settings": { "sampling": false },
         "mcpServers": { "kit": { "command": "fixture-server", "args": ["asks"] } }
@@ -89,7 +89,7 @@ async fn what_a_client_does_not_offer_or_the_settings_forbid_is_not_asked_for() 
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_call_waits_as_long_as_its_user_thinks() {
+async fn call_timeout_excludes_the_answer_time_of_the_user() {
     let config = r#"{ "mcpServers": { "kit": {
         "command": "fixture-server", "args": ["asks"], "requestTimeoutMs": 1000
     } } }"#;
@@ -109,7 +109,7 @@ async fn a_call_waits_as_long_as_its_user_thinks() {
 }
 
 #[tokio::test]
-async fn calls_side_by_side_get_the_answers_of_their_own_clients() {
+async fn concurrent_input_requests_reach_their_own_clients() {
     let world = World::of("kit", "asks").script("asks", ASKS).start();
     let world = Arc::new(world);
     let calls: JoinSet<()> = (0..20)
@@ -128,7 +128,7 @@ async fn calls_side_by_side_get_the_answers_of_their_own_clients() {
 
 /// A session-based client in front of a stateless server.
 #[tokio::test]
-async fn a_client_with_a_session_answers_a_server_without_one() {
+async fn session_based_client_answers_a_stateless_server() {
     let config = r#"{
         "settings": { "firstListing": false },
         "mcpServers": { "kit": { "command": "fixture-server", "args": ["everything@modern"] } }

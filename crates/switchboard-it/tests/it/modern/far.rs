@@ -22,7 +22,7 @@ fn shown(request: &SeenRequest, names: &[&str]) -> String {
 }
 
 #[tokio::test]
-async fn every_request_says_above_itself_what_it_is_and_belongs_to_no_session() {
+async fn stateless_http_headers_repeat_the_message_without_session() {
     for form in ["json", "events"] {
         let tools = format!("{ECHO}[[resources]]\nuri = 'a://b'\nname = 'b'\n");
         let fixture = HttpFixture::start(&modern(form, &tools)).await;
@@ -45,8 +45,7 @@ async fn every_request_says_above_itself_what_it_is_and_belongs_to_no_session() 
 }
 
 #[tokio::test]
-async fn parameters_that_a_tool_names_go_into_headers_and_a_tool_that_is_wrong_about_it_is_not_there()
- {
+async fn x_mcp_header_parameters_become_headers() {
     let property = |annotation: &str| {
         format!(
             "{{ type = 'object', properties = {{ region = {{ type = 'string', x-mcp-header = '{annotation}' }}, query = {{ type = 'string' }} }} }}"
@@ -87,7 +86,7 @@ async fn parameters_that_a_tool_names_go_into_headers_and_a_tool_that_is_wrong_a
 }
 
 #[tokio::test]
-async fn headers_that_differ_are_made_anew_from_the_present_definition_once() {
+async fn header_mismatch_is_retried_once_after_relisting() {
     let refused = json!({ "code": -32020, "message": "Mcp-Param-Region differs" });
     let body = json!({ "jsonrpc": "2.0", "id": 1, "error": refused });
     for (times, expected) in [(1, Ok("hello")), (2, Err("error -32020: Mcp-Param-Region differs"))]
@@ -112,7 +111,7 @@ async fn headers_that_differ_are_made_anew_from_the_present_definition_once() {
 }
 
 #[tokio::test]
-async fn a_call_that_nobody_waits_for_is_hung_up_on_and_nothing_is_said() {
+async fn abandoned_stateless_call_closes_its_response() {
     let tools = "[[tools]]\nname = 'wait'\nbehaviour = 'wait'\n";
     let fixture = HttpFixture::start(&modern("events", tools)).await;
     let world = world(&fixture, "");
@@ -128,7 +127,7 @@ async fn a_call_that_nobody_waits_for_is_hung_up_on_and_nothing_is_said() {
 }
 
 #[tokio::test]
-async fn a_response_that_breaks_is_not_taken_up_again() {
+async fn broken_stateless_response_is_not_resumed() {
     // With event ids a client could resume the stream.
     let script = modern("events", &format!("event_ids = true\ncut_calls = true\n{ECHO}"));
     let fixture = HttpFixture::start(&script).await;
@@ -140,7 +139,7 @@ async fn a_response_that_breaks_is_not_taken_up_again() {
 }
 
 #[tokio::test]
-async fn changes_come_on_the_response_that_asked_for_them() {
+async fn list_changes_arrive_on_the_listen_response() {
     let tools = "[[tools]]\nname = 'change'\nbehaviour = 'change_tools'\n";
     let script = modern("json", tools).replace("list_changed = false", "list_changed = true");
     let fixture = HttpFixture::start(&script).await;

@@ -135,7 +135,7 @@ fn request(random: &mut Rng, servers: &BTreeMap<&str, Tools>) -> Value {
 }
 
 #[tokio::test(start_paused = true)]
-async fn nothing_but_read_only_tools_is_reached_through_mcp() {
+async fn only_read_only_tools_are_reachable_through_mcp() {
     let mut random = Rng::with_seed(18);
     let hosts = ["claude-code", "codex", "gemini-cli", "copilot-cli"];
     let (mut reached, mut refused) = (0, 0);

@@ -20,7 +20,7 @@ async fn told(client: &mut Client, method: &str, wanted: impl Fn(&Value) -> bool
 const STATUS: &str = "notifications/switchboard/status";
 
 #[tokio::test]
-async fn a_client_that_asked_for_the_status_hears_when_it_is_another_one() {
+async fn pi_status_change_notifies_a_client_that_asked() {
     let installed = three_servers();
     let mut client = pi(&installed, &[]).await;
     let first = client.ask("switchboard/status", json!({})).await["result"].clone();
@@ -42,7 +42,7 @@ async fn a_client_that_asked_for_the_status_hears_when_it_is_another_one() {
 }
 
 #[tokio::test]
-async fn a_client_that_never_asked_for_the_status_hears_nothing_of_it() {
+async fn pi_status_change_does_not_notify_other_clients() {
     let installed = three_servers();
     let mut client = pi(&installed, &[]).await;
     asked(&mut client, "connect", json!({ "server": "notes" })).await;
@@ -52,7 +52,7 @@ async fn a_client_that_never_asked_for_the_status_hears_nothing_of_it() {
 }
 
 #[tokio::test]
-async fn what_serve_has_to_say_comes_as_notices() {
+async fn pi_startup_messages_arrive_as_notifications() {
     let installed = Installed::bare(PROGRAMS);
     let script = installed.write("tools.toml", "[[tools]]\nname = 'echo'\n");
     let server = |id: &str, command: &str| json!({ "id": id, "command": command, "args": [script], "enabled": true });

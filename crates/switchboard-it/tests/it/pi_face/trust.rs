@@ -47,7 +47,7 @@ fn approvals(installed: &Installed) -> String {
 }
 
 #[tokio::test]
-async fn what_was_shown_can_be_approved_and_used_at_once() {
+async fn shown_definition_can_be_approved_and_used_at_once() {
     let (installed, project) = project();
     let mut client = pi_in(&installed, &project).await;
     let status = client.ask("switchboard/status", json!({})).await;
@@ -76,7 +76,7 @@ async fn what_was_shown_can_be_approved_and_used_at_once() {
 }
 
 #[tokio::test]
-async fn nothing_else_can_be_approved() {
+async fn unshown_definitions_cannot_be_approved_in_pi() {
     let (installed, project) = project();
     let two = |args: &str| {
         write(
@@ -117,7 +117,7 @@ async fn nothing_else_can_be_approved() {
 }
 
 #[tokio::test]
-async fn an_approval_holds_for_one_project() {
+async fn pi_approval_is_bound_to_one_project() {
     let (installed, project) = project();
     let mut client = pi_in(&installed, &project).await;
     let shown = pending(&mut client).await;
@@ -135,7 +135,7 @@ async fn an_approval_holds_for_one_project() {
 }
 
 #[tokio::test]
-async fn a_definition_shows_what_it_would_hide_and_a_changed_one_says_so() {
+async fn pi_approval_shows_hidden_characters_and_marks_changes() {
     let (installed, project) = project();
     let mut client = pi_in(&installed, &project).await;
     let shown = pending(&mut client).await;

@@ -40,7 +40,7 @@ async fn check(fields: Value, expected: &[(&str, &str)]) {
 }
 
 #[tokio::test]
-async fn every_way_to_say_who_is_asking_becomes_a_header_of_every_request() {
+async fn every_authentication_setting_becomes_a_request_header() {
     check(json!({}), &[]).await;
     let headers =
         json!({ "X-One": "a ${TOKEN}", "x-two": "!echo from a command", "X-Three": "!!x" });
@@ -85,7 +85,7 @@ async fn asked_for(ttl: &str, script: &str) -> Vec<String> {
 const COUNTED: &str = "echo >> asked; echo $(wc -l < asked)";
 
 #[tokio::test]
-async fn a_token_of_a_command_is_asked_for_again_when_it_is_old() {
+async fn expired_token_of_a_command_is_requested_again() {
     assert_eq!(asked_for("", COUNTED).await, ["Bearer 1"]);
     assert_eq!(asked_for("600000", COUNTED).await, ["Bearer 1"]);
     let each_time = asked_for("0", COUNTED).await;
@@ -93,7 +93,7 @@ async fn a_token_of_a_command_is_asked_for_again_when_it_is_old() {
 }
 
 #[tokio::test]
-async fn an_old_token_is_used_where_there_is_no_new_one() {
+async fn old_token_is_reused_when_its_command_fails() {
     let once = "test ! -e asked && echo >> asked && echo first";
     assert_eq!(asked_for("0", once).await, ["Bearer first"]);
     let unusable = "test ! -e asked && echo first || printf 'a\\001b'; echo >> asked";
@@ -107,7 +107,7 @@ const SIGNER: &str = r#"read -r question; case "$question" in
 esac"#;
 
 #[tokio::test]
-async fn a_program_can_sign_each_request() {
+async fn headers_command_can_sign_each_request() {
     let command = json!({ "command": "/bin/sh", "args": ["-c", SIGNER] });
     let fields = json!({ "requestHeadersCommand": command, "headers": { "X-One": "loses" } });
     let mut values: Vec<String> =
@@ -119,7 +119,7 @@ async fn a_program_can_sign_each_request() {
 }
 
 #[tokio::test]
-async fn a_program_that_signs_nothing_stops_the_request() {
+async fn failing_headers_command_stops_the_request() {
     for script in ["exit 1", "echo no", "echo '{\"X\":1}'", "echo '{\"Host\":\"x\"}'"] {
         let fixture = HttpFixture::start(&served("json", "everything")).await;
         let command = json!({ "command": "/bin/sh", "args": ["-c", script] });
@@ -131,7 +131,7 @@ async fn a_program_that_signs_nothing_stops_the_request() {
 }
 
 #[tokio::test]
-async fn what_makes_no_header_is_refused_by_name_and_its_value_is_not_shown() {
+async fn invalid_header_is_named_without_its_value() {
     let cases = [
         (json!({ "headers": { "X-One": "canary\r\nX-Two: canary" } }), "X-One"),
         (json!({ "headers": { "X One": "canary" } }), "X One"),
@@ -153,7 +153,7 @@ async fn what_makes_no_header_is_refused_by_name_and_its_value_is_not_shown() {
 }
 
 #[tokio::test]
-async fn a_projects_server_is_asked_only_while_what_it_runs_is_what_was_approved() {
+async fn project_headers_command_runs_only_as_approved() {
     let fixture = HttpFixture::start(&served("json", "everything")).await;
     let installed = Installed::bare(PROGRAMS);
     let entry = json!({ "url": fixture.url(), "headers": { "X-One": "!/bin/sh token.sh" } });
@@ -176,7 +176,7 @@ async fn a_projects_server_is_asked_only_while_what_it_runs_is_what_was_approved
 }
 
 #[tokio::test]
-async fn a_missing_variable_in_a_url_is_said_before_any_request() {
+async fn missing_url_variable_is_reported_before_any_request() {
     let fixture = HttpFixture::start(&served("json", "everything")).await;
     let url = format!("{}/${{NO_SUCH_VARIABLE}}", fixture.url());
     let config = json!({ "mcpServers": { "far": { "url": url } } }).to_string();

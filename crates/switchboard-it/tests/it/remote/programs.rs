@@ -20,7 +20,7 @@ async fn called(url: &str, variable: &str, proxy: &str) -> Output {
 }
 
 #[tokio::test]
-async fn requests_go_through_the_proxy_that_the_environment_names() {
+async fn proxy_of_the_environment_is_used() {
     let fixture = HttpFixture::start(&served("json", "everything")).await;
     let proxy = fixture.url().replace("/mcp", "");
     for variable in ["HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"] {
@@ -33,7 +33,7 @@ async fn requests_go_through_the_proxy_that_the_environment_names() {
 }
 
 #[tokio::test]
-async fn what_is_on_this_machine_is_reached_without_a_proxy() {
+async fn loopback_server_is_reached_without_proxy() {
     let fixture = HttpFixture::start(&served("json", "everything")).await;
     // Nothing listens at this port.
     let output = called(&fixture.url(), "HTTP_PROXY", "http://127.0.0.1:1").await;

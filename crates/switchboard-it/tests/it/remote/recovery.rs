@@ -12,7 +12,7 @@ use tokio::task::JoinSet;
 use super::{at_once, served, world};
 
 #[tokio::test]
-async fn a_session_that_was_forgotten_is_followed_by_another_one_for_all_calls_at_once() {
+async fn forgotten_session_is_reopened_once_for_concurrent_calls() {
     for form in ["json", "events"] {
         let fixture = HttpFixture::start(&served(form, "everything")).await;
         let world = Arc::new(world(&fixture, ""));
@@ -30,7 +30,7 @@ async fn a_session_that_was_forgotten_is_followed_by_another_one_for_all_calls_a
 }
 
 #[tokio::test]
-async fn a_server_that_forgets_again_and_again_is_no_crash_loop() {
+async fn repeatedly_forgotten_session_is_no_crash_loop() {
     let script = format!("{}forget_after = 12\n", served("json", "everything"));
     let fixture = HttpFixture::start(&script).await;
     let world = world(&fixture, "");
@@ -43,7 +43,7 @@ async fn a_server_that_forgets_again_and_again_is_no_crash_loop() {
 }
 
 #[tokio::test]
-async fn an_unknown_method_is_no_forgotten_session() {
+async fn unknown_method_error_does_not_reopen_the_session() {
     let body = r#"{"jsonrpc":"2.0","id":0,"error":{"code":-32601,"message":"no"}}"#;
     let canned = format!("[[http.canned]]\nto = 'tools/call'\nstatus = 404\nbody = '{body}'\n");
     let fixture = HttpFixture::start(&(served("json", "everything") + &canned)).await;
@@ -54,7 +54,7 @@ async fn an_unknown_method_is_no_forgotten_session() {
 }
 
 #[tokio::test]
-async fn calls_wait_for_a_server_that_restarts() {
+async fn calls_wait_for_a_restarting_server() {
     let mut fixture = HttpFixture::start(&served("json", "everything")).await;
     let world = Arc::new(world(&fixture, ""));
     world.call("far_echo", json!({ "text": "x" })).await.unwrap();
@@ -74,7 +74,7 @@ async fn calls_wait_for_a_server_that_restarts() {
 }
 
 #[tokio::test]
-async fn harmless_calls_in_flight_survive_a_restart() {
+async fn read_only_calls_in_flight_survive_a_restart() {
     let script = served(
         "json",
         "[[tools]]\nname = 'echo'\nbehaviour = { kind = 'slow', ms = 100 }\nannotations = { readOnlyHint = true }\n",
@@ -95,7 +95,7 @@ async fn harmless_calls_in_flight_survive_a_restart() {
 }
 
 #[tokio::test]
-async fn a_server_that_stays_away_is_told_as_such() {
+async fn unreachable_server_is_reported_as_not_listening() {
     let mut fixture = HttpFixture::start(&served("json", "everything")).await;
     let world = world(&fixture, "");
     world.call("far_echo", json!({ "text": "x" })).await.unwrap();
@@ -117,7 +117,7 @@ async fn busy(status: u16, retry_after: &str, times: usize) -> HttpFixture {
 }
 
 #[tokio::test]
-async fn a_server_that_is_busy_for_a_moment_is_waited_for() {
+async fn short_retry_after_is_awaited() {
     for status in [429, 503] {
         let fixture = busy(status, "1", 1).await;
         let world = Arc::new(world(&fixture, ""));
@@ -132,7 +132,7 @@ async fn a_server_that_is_busy_for_a_moment_is_waited_for() {
 }
 
 #[tokio::test]
-async fn a_server_that_is_busy_for_long_is_told_with_the_time() {
+async fn long_retry_after_is_reported_with_its_time() {
     // 30 s is within the call's timeout, but is not waited for either.
     for (retry_after, least) in
         [("30", 10), ("3600", 3_000), ("Fri, 31 Dec 9999 23:59:59 GMT", 3_000)]
@@ -157,7 +157,7 @@ async fn a_server_that_is_busy_for_long_is_told_with_the_time() {
 }
 
 #[tokio::test]
-async fn a_server_that_stays_busy_is_asked_again_for_a_few_calls_only() {
+async fn permanently_busy_server_is_retried_for_few_calls() {
     let fixture = busy(429, "0", 1_000).await;
     let world = Arc::new(world(&fixture, ""));
     for (_, answer) in at_once(&world, 50, |_| json!({ "text": "x" })).await {
@@ -175,7 +175,7 @@ async fn later(seconds: u64) {
 }
 
 #[tokio::test]
-async fn a_keep_alive_server_at_a_url_is_pinged_and_connected_anew_when_it_is_silent() {
+async fn silent_remote_keep_alive_server_is_reconnected() {
     for (fault, connections) in [("", 1), ("[faults]\nno_ping = 'silent'\n", 2)] {
         let script = format!("[[tools]]\nname = 'echo'\n{fault}");
         let fixture = HttpFixture::start(&served("json", &script)).await;
@@ -191,7 +191,7 @@ async fn a_keep_alive_server_at_a_url_is_pinged_and_connected_anew_when_it_is_si
 }
 
 #[tokio::test]
-async fn connections_that_died_while_nobody_used_them_cost_no_call() {
+async fn idle_connections_that_broke_fail_no_call() {
     let script = format!("{}retry_ms = 1\n", served("json", "everything"));
     let mut fixture = HttpFixture::start(&script).await;
     let world = world(&fixture, "");
@@ -210,7 +210,7 @@ async fn connections_that_died_while_nobody_used_them_cost_no_call() {
 }
 
 #[tokio::test]
-async fn a_server_that_is_busy_is_not_dialled_before_its_time() {
+async fn busy_server_is_not_dialed_before_retry_after() {
     let canned = "[[http.canned]]\nstatus = 503\nheaders = { Retry-After = '600' }\n";
     let fixture = HttpFixture::start(&(served("json", "everything") + canned)).await;
     let world = world(&fixture, "");
@@ -242,7 +242,7 @@ async fn cut(
 }
 
 #[tokio::test]
-async fn an_answer_that_is_cut_at_any_byte_comes_once_or_fails_clearly() {
+async fn truncated_answer_arrives_once_or_fails_clearly() {
     for (ids, most) in [("event_ids = true\nretry_ms = 1\n", 40), ("", 700)] {
         let script = format!("{}cut_calls = true\n{ids}", served("events", STEPS));
         let fixture = HttpFixture::start(&script).await;
@@ -269,7 +269,7 @@ async fn an_answer_that_is_cut_at_any_byte_comes_once_or_fails_clearly() {
 }
 
 #[tokio::test]
-async fn the_older_transport_ends_with_its_stream_and_begins_anew() {
+async fn sse_transport_reconnects_after_its_stream_ends() {
     let mut fixture = HttpFixture::start(&served("legacy", "everything")).await;
     let world = world(&fixture, "");
     world.call("far_echo", json!({ "text": "x" })).await.unwrap();

@@ -18,7 +18,7 @@ async fn echo(url: &str, ca_file: &str) -> Result<String, Failure> {
 }
 
 #[tokio::test]
-async fn only_a_server_that_shows_a_certificate_of_the_file_is_spoken_to() {
+async fn only_certificates_of_the_ca_file_are_trusted() {
     let fixture = HttpFixture::start_secure(&served("events", "everything")).await;
     assert_eq!(echo(&fixture.url(), "ca.pem").await.unwrap(), "hello");
     let before = fixture.requests().len();
@@ -33,7 +33,7 @@ async fn only_a_server_that_shows_a_certificate_of_the_file_is_spoken_to() {
 }
 
 #[tokio::test]
-async fn a_server_that_is_not_secure_is_told_as_such() {
+async fn plain_http_server_behind_https_url_fails_to_connect() {
     let fixture = HttpFixture::start(&served("json", "everything")).await;
     let url = fixture.url().replace("http://", "https://");
     let failure = echo(&url, "ca.pem").await.unwrap_err();

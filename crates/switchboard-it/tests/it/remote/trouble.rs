@@ -21,7 +21,7 @@ fn canned(answer: &str) -> String {
 }
 
 #[tokio::test]
-async fn what_an_address_is_stands_in_the_failure() {
+async fn connection_failure_explains_what_the_url_returned() {
     let answers = [
         "status = 401\nheaders = { WWW-Authenticate = 'Bearer' }",
         "status = 403",
@@ -85,7 +85,7 @@ async fn what_an_address_is_stands_in_the_failure() {
 }
 
 #[tokio::test]
-async fn answers_with_another_id_before_ours_are_passed_over() {
+async fn answers_with_foreign_ids_are_skipped() {
     for form in ["json", "events"] {
         for id in ["other", "next", "string", "float", "null", "missing"] {
             let script = format!("[[tools]]\nname = 'echo'\n[faults]\nwrong_ids = '{id}'\n");
@@ -98,7 +98,7 @@ async fn answers_with_another_id_before_ours_are_passed_over() {
 }
 
 #[tokio::test]
-async fn an_address_that_cannot_be_reached_says_why() {
+async fn unreachable_url_failure_explains_the_reason() {
     let fixture = HttpFixture::start(&served("json", "everything")).await;
     let closed = fixture.url();
     drop(fixture);
@@ -118,7 +118,7 @@ async fn an_address_that_cannot_be_reached_says_why() {
 }
 
 #[tokio::test]
-async fn only_four_statuses_are_a_reason_to_try_the_older_transport() {
+async fn only_four_statuses_trigger_the_sse_fallback() {
     for status in [400, 401, 403, 404, 405, 406, 409, 410, 415, 422, 429, 500, 501, 502, 503] {
         for kind in ["http", "streamable-http"] {
             let script = canned(&format!("status = {status}\nto = 'initialize'"));
@@ -150,7 +150,7 @@ async fn messages_go_to_no_other_origin() {
 }
 
 #[tokio::test]
-async fn a_server_may_send_us_on_within_its_origin_and_is_asked_there_from_then_on() {
+async fn same_origin_redirect_is_followed_and_remembered() {
     let script = canned("status = 307\npath = '/mcp'\nheaders = { Location = '/mcp/' }");
     let fixture = HttpFixture::start(&script).await;
     let world = world(&fixture, r#", "bearerToken": "canary""#);
@@ -161,7 +161,7 @@ async fn a_server_may_send_us_on_within_its_origin_and_is_asked_there_from_then_
 }
 
 #[tokio::test]
-async fn a_server_that_wants_a_sign_in_has_its_status_and_exit_code() {
+async fn unauthorized_server_has_needs_sign_in_status_and_code() {
     let script = format!(
         "{}required = {{ authorization = 'Bearer right' }}\n",
         served("json", "everything")
@@ -241,7 +241,7 @@ async fn ping_by_the_thousand(stream: TcpStream, unanswered: Arc<AtomicUsize>) -
 }
 
 #[tokio::test]
-async fn server_that_floods_with_pings_gets_a_bounded_number_of_connections() {
+async fn ping_flood_opens_a_bounded_number_of_connections() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/mcp", listener.local_addr().unwrap());
     let unanswered = Arc::new(AtomicUsize::new(0));

@@ -23,7 +23,7 @@ async fn echo(world: &World) -> Result<String, Failure> {
 }
 
 #[tokio::test]
-async fn a_server_over_websocket_is_called_many_times_at_once() {
+async fn concurrent_websocket_calls_share_one_connection() {
     let fixture = WsFixture::start("everything").await;
     let world = world(&fixture.url(), "");
     assert_eq!(echo(&world).await.unwrap(), "hello");
@@ -37,7 +37,7 @@ async fn a_server_over_websocket_is_called_many_times_at_once() {
 }
 
 #[tokio::test]
-async fn what_says_who_asks_is_sent_with_the_handshake() {
+async fn websocket_handshake_carries_token_headers_and_subprotocol() {
     let fixture = WsFixture::start("everything").await;
     let world =
         world(&fixture.url(), r#", "bearerToken": "canary", "headers": { "X-Team": "blue" }"#);
@@ -51,7 +51,7 @@ async fn what_says_who_asks_is_sent_with_the_handshake() {
 }
 
 #[tokio::test]
-async fn an_answer_may_be_large_and_over_the_limit_it_fails_its_call() {
+async fn websocket_answer_over_the_limit_fails_and_reconnects() {
     let fixture = WsFixture::start("everything").await;
     let large = world(&fixture.url(), "");
     let answer = large.call("far_big", json!({ "bytes": 10 * 1024 * 1024 })).await.unwrap();
@@ -71,7 +71,7 @@ async fn an_answer_may_be_large_and_over_the_limit_it_fails_its_call() {
 }
 
 #[tokio::test]
-async fn a_server_that_closes_is_lost_and_connected_again() {
+async fn closed_websocket_fails_its_call_and_reconnects() {
     let fixture = WsFixture::start("everything").await;
     let world = world(&fixture.url(), "");
     let failure = world.call("far_crash", json!({})).await.unwrap_err();
@@ -81,7 +81,7 @@ async fn a_server_that_closes_is_lost_and_connected_again() {
 }
 
 #[tokio::test]
-async fn a_server_that_falls_is_lost_in_the_middle_of_a_call() {
+async fn websocket_server_crash_fails_the_call_in_flight() {
     let mut fixture = WsFixture::start("everything").await;
     let world = Arc::new(world(&fixture.url(), ""));
     let mut calls = JoinSet::new();
@@ -95,7 +95,7 @@ async fn a_server_that_falls_is_lost_in_the_middle_of_a_call() {
 }
 
 #[tokio::test]
-async fn text_that_is_no_message_is_passed_over_and_what_is_no_text_ends_the_connection() {
+async fn websocket_skips_malformed_text_and_closes_on_binary() {
     let script = r#"
 [[tools]]
 name = "babble"
@@ -115,7 +115,7 @@ behaviour = { kind = "garbage", garbage = "binary" }
 }
 
 #[tokio::test]
-async fn a_secure_server_has_to_show_a_certificate_that_is_trusted() {
+async fn secure_websocket_requires_a_trusted_certificate() {
     let fixture = WsFixture::start_secure("everything").await;
     let trusting = |file: &str| {
         let path = format!("{}/testdata/tls/{file}", env!("CARGO_MANIFEST_DIR"));
@@ -128,7 +128,7 @@ async fn a_secure_server_has_to_show_a_certificate_that_is_trusted() {
 }
 
 #[tokio::test]
-async fn a_server_that_names_no_protocol_is_taken_at_ours_and_one_that_names_another_is_not() {
+async fn websocket_subprotocol_may_be_absent_but_not_foreign() {
     let silent = WsFixture::start_speaking("everything", None).await;
     assert_eq!(echo(&world(&silent.url(), "")).await.unwrap(), "hello");
     let chat = WsFixture::start_speaking("everything", Some("chat")).await;
@@ -158,7 +158,7 @@ async fn answering(bytes: &'static str) -> (String, JoinSet<()>) {
 }
 
 #[tokio::test]
-async fn what_an_address_is_that_does_not_agree_stands_in_the_failure() {
+async fn websocket_refusal_explains_what_the_url_returned() {
     let answers = [
         "status = 401",
         "status = 404\nheaders = { Content-Type = 'text/html' }\nbody = '<html>not here'",
@@ -201,7 +201,7 @@ async fn what_an_address_is_that_does_not_agree_stands_in_the_failure() {
 }
 
 #[tokio::test]
-async fn an_address_that_never_answers_is_given_up_in_time() {
+async fn websocket_handshake_times_out() {
     let (url, _serving) = answering("").await;
     let failure = echo(&world(&url, r#", "startTimeoutMs": 1000"#)).await.unwrap_err();
     assert_eq!(failure.code, Code::TimedOut, "{failure}");

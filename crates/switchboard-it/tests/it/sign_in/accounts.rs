@@ -45,7 +45,7 @@ impl Desk {
 }
 
 #[tokio::test]
-async fn signing_in_to_one_account_leaves_the_others_as_they_are() {
+async fn sign_in_to_one_account_leaves_others_unchanged() {
     let user = user().await;
     user.sign_in_to("work").await;
     assert_eq!(user.signed_in().await, [false, true, false]);
@@ -77,7 +77,7 @@ fn shown(user: &Desk) -> Vec<Option<String>> {
 }
 
 #[tokio::test]
-async fn sign_out_and_new_sign_in_reach_a_gateway_that_runs() {
+async fn running_gateway_notices_sign_out_and_new_sign_in() {
     let user = user().await;
     user.sign_in_to("plain").await;
     let mut client = user.installed.connect(json!({})).await;
@@ -103,7 +103,7 @@ async fn sign_out_and_new_sign_in_reach_a_gateway_that_runs() {
 }
 
 #[tokio::test]
-async fn sign_ins_of_an_older_version_are_those_of_entries_without_an_account() {
+async fn sign_in_of_an_older_version_stays_valid() {
     let user = user().await;
     user.sign_in_to("plain").await;
     // The index in the format of that version.
@@ -118,7 +118,7 @@ async fn sign_ins_of_an_older_version_are_those_of_entries_without_an_account() 
 }
 
 #[tokio::test]
-async fn lists_of_one_sign_in_are_not_shown_to_the_next() {
+async fn new_sign_in_invalidates_cached_listings() {
     let user = user().await;
     let cached = async || {
         let ran = user.run("status --json").await;

@@ -17,7 +17,7 @@ const BLOCK: &str = "```console\n";
 /// Runs the commands of all `console` blocks in order. `UPDATE_EXPECT=1` writes the output into
 /// the page instead.
 #[tokio::test]
-async fn whoever_follows_the_guide_is_signed_in() {
+async fn sign_in_guide_commands_work_as_written() {
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/guide/sign-in.md");
     let text = fs::read_to_string(&page).unwrap();
     let user = Desk::with(Setup { scopes: vec!["issues".into()], ..Setup::default() }).await;

@@ -151,7 +151,7 @@ fn raw(body: &[u8]) -> Value {
 
 /// The control for the other tests: without an attack, sign-in succeeds.
 #[tokio::test]
-async fn who_means_no_harm_is_signed_in_to() {
+async fn sign_in_with_a_benign_authorization_server_succeeds() {
     for way in [Way::Page, Way::Device] {
         let victim = Victim::of(&json!({}), Nameless).await;
         let signed_in = match victim.begin(way).await.unwrap() {

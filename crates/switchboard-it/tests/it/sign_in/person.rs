@@ -43,7 +43,7 @@ pub(super) fn left(screen: &str) -> String {
 pub(super) const WAITING: &str = "waiting for the browser";
 
 #[tokio::test]
-async fn a_browser_is_opened_at_the_address_that_is_shown() {
+async fn browser_opens_the_shown_authorization_url() {
     let user = Desk::with(Setup::default()).await;
     let log = recorder(&user);
     let mut shown = user.start_on_terminal("auth tracker");
@@ -66,7 +66,7 @@ async fn a_browser_is_opened_at_the_address_that_is_shown() {
 }
 
 #[tokio::test]
-async fn a_person_over_ssh_pastes_what_their_browser_shows() {
+async fn ssh_user_pastes_the_callback_address() {
     let user = Desk::with(Setup::default()).await;
     let log = recorder(&user);
     let mut command = user.command("auth tracker");
@@ -90,7 +90,7 @@ async fn a_person_over_ssh_pastes_what_their_browser_shows() {
 }
 
 #[tokio::test]
-async fn whoever_comes_second_sees_that_they_wait() {
+async fn second_terminal_sign_in_shows_that_it_waits() {
     let user = Desk::with(Setup::default()).await;
     let log = recorder(&user);
     let mut first = user.start("auth tracker");
@@ -106,7 +106,7 @@ async fn whoever_comes_second_sees_that_they_wait() {
 }
 
 #[tokio::test]
-async fn whoever_leaves_leaves_nothing_behind() {
+async fn interrupted_sign_in_leaves_nothing_behind() {
     let user = Desk::with(Setup::default()).await;
     let log = recorder(&user);
     let mut shown = user.start_on_terminal("auth tracker --paste");
@@ -124,7 +124,7 @@ async fn whoever_leaves_leaves_nothing_behind() {
 }
 
 #[tokio::test]
-async fn a_call_signs_in_by_itself_where_the_user_wants_it() {
+async fn call_signs_in_automatically_when_auto_auth_is_set() {
     let user = Desk::with(Setup::default()).await;
     recorder(&user);
     const CALL: &str = "call tracker_echo text=hello";
@@ -153,7 +153,7 @@ async fn a_call_signs_in_by_itself_where_the_user_wants_it() {
 
 /// As in `hostile`, but with the command line and a browser that could be opened.
 #[tokio::test]
-async fn no_browser_is_opened_at_what_an_authority_must_not_name() {
+async fn browser_is_not_opened_at_an_unsafe_url() {
     let user = Desk::with(Setup::default()).await;
     let log = recorder(&user);
     for page in [

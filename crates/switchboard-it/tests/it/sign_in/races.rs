@@ -22,7 +22,7 @@ use crate::PROGRAMS;
 const CROWD: usize = 8;
 
 #[tokio::test]
-async fn of_many_processes_one_renews_a_token_that_ends() {
+async fn concurrent_processes_refresh_a_token_once() {
     let Renewals { right, wrong, record, .. } = renewals(PROGRAMS, CROWD, 40).await;
     assert_eq!(wrong, [""; 0]);
     assert_eq!(right, CROWD * 40);
@@ -48,7 +48,7 @@ async fn call_at_once(installed: &Installed) {
 }
 
 #[tokio::test]
-async fn of_many_commands_one_renews_a_token_that_ends() {
+async fn concurrent_commands_refresh_a_token_once() {
     let authority = Authority::start(Setup::default()).await;
     let installed = installed(&authority).await;
     for round in 1..=4 {
@@ -59,7 +59,7 @@ async fn of_many_commands_one_renews_a_token_that_ends() {
 }
 
 #[tokio::test]
-async fn whoever_is_killed_while_it_renews_holds_up_nobody() {
+async fn process_killed_during_refresh_blocks_no_other() {
     let authority = Authority::start(Setup::default()).await;
     let installed = installed(&authority).await;
     authority.expire_tokens();
@@ -73,7 +73,7 @@ async fn whoever_is_killed_while_it_renews_holds_up_nobody() {
 }
 
 #[tokio::test]
-async fn many_processes_that_sign_in_at_once_open_one_page() {
+async fn concurrent_sign_ins_open_one_page() {
     let authority = Authority::start(Setup::default()).await;
     let installed = Installed::with(PROGRAMS, &config(&authority));
     let mut crowd: Vec<Client> = (0..CROWD).map(|_| auth(&installed)).collect();
@@ -94,7 +94,7 @@ async fn many_processes_that_sign_in_at_once_open_one_page() {
 }
 
 #[tokio::test]
-async fn whoever_is_killed_while_it_signs_in_holds_up_nobody() {
+async fn process_killed_during_sign_in_blocks_no_other() {
     let authority = Authority::start(Setup::default()).await;
     let installed = Installed::with(PROGRAMS, &config(&authority));
     let mut first = auth(&installed);
@@ -114,7 +114,7 @@ fn auth(installed: &Installed) -> Client {
 }
 
 #[tokio::test]
-async fn whoever_slept_while_others_renewed_goes_on_from_what_they_were_given() {
+async fn process_with_outdated_token_uses_the_refreshed_one() {
     let authority = Authority::start(Setup::default()).await;
     let sleeper = world(&authority).await;
     assert_eq!(echo(&sleeper, "awake").await.unwrap(), "awake");
@@ -151,7 +151,7 @@ async fn release_last(authority: &Authority) {
 }
 
 #[tokio::test]
-async fn a_renewal_is_done_though_nobody_waits_for_it_any_more() {
+async fn refresh_completes_after_its_caller_is_gone() {
     let authority = Authority::start(Setup::default()).await;
     let world = world(&authority).await;
     assert_eq!(echo(&world, "before").await.unwrap(), "before");
@@ -166,7 +166,7 @@ async fn a_renewal_is_done_though_nobody_waits_for_it_any_more() {
 }
 
 #[tokio::test]
-async fn a_gateway_that_ends_takes_no_renewal_with_it() {
+async fn gateway_shutdown_does_not_lose_a_refresh() {
     let authority = Authority::start(Setup::default()).await;
     let world = world(&authority).await;
     assert_eq!(echo(&world, "before").await.unwrap(), "before");
@@ -181,7 +181,7 @@ async fn a_gateway_that_ends_takes_no_renewal_with_it() {
 }
 
 #[tokio::test]
-async fn a_renewal_does_not_undo_the_sign_in_beside_it() {
+async fn refresh_does_not_overwrite_a_concurrent_sign_in() {
     let authority = Authority::start(Setup::default()).await;
     let renewing = world(&authority).await;
     let other = world_in(renewing.home(), &authority);
@@ -207,7 +207,7 @@ async fn a_renewal_does_not_undo_the_sign_in_beside_it() {
 }
 
 #[tokio::test]
-async fn a_renewal_does_not_bring_back_what_was_signed_out_beside_it() {
+async fn refresh_does_not_restore_a_concurrent_sign_out() {
     let authority = Authority::start(Setup::default()).await;
     let renewing = world(&authority).await;
     let other = world_in(renewing.home(), &authority);

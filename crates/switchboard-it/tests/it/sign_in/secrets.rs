@@ -155,7 +155,7 @@ fn has_secret(bytes: &[u8]) -> bool {
 }
 
 #[test]
-fn a_secret_is_recognized_however_it_is_written() {
+fn canary_secret_is_recognized_in_every_encoding() {
     for text in [CANARY.to_owned(), format!("Bearer {CANARY}access-1")] {
         assert!(has_secret(text.as_bytes()), "{text}");
         for before in ["", "a", "ab", "client-1:"] {
@@ -167,7 +167,7 @@ fn a_secret_is_recognized_however_it_is_written() {
 }
 
 #[tokio::test]
-async fn secrets_are_where_they_are_kept_and_nowhere_else() {
+async fn secrets_appear_only_in_the_token_store() {
     // Allow core dumps, so that a crash leaves whatever it can.
     let most = getrlimit(Resource::Core).maximum;
     setrlimit(Resource::Core, Rlimit { current: most, maximum: most }).unwrap();

@@ -68,7 +68,7 @@ async fn recovers(world: &World, authority: &Authority) {
 }
 
 #[tokio::test]
-async fn an_authority_in_trouble_costs_no_token_and_no_sign_in() {
+async fn failing_authorization_server_costs_no_token() {
     let manners = [
         Manner::Status(500),
         Manner::Status(503),
@@ -107,7 +107,7 @@ async fn an_authority_in_trouble_costs_no_token_and_no_sign_in() {
 }
 
 #[tokio::test]
-async fn an_authority_that_is_not_there_costs_no_token_and_no_sign_in() {
+async fn unreachable_authorization_server_costs_no_token() {
     for server in [Server::Connected, Server::NotYet] {
         let mut authority = Authority::start(Setup::default()).await;
         let world = world(&authority).await;
@@ -120,7 +120,7 @@ async fn an_authority_that_is_not_there_costs_no_token_and_no_sign_in() {
 }
 
 #[tokio::test]
-async fn an_authority_that_does_not_answer_costs_no_token_and_no_sign_in() {
+async fn silent_authorization_server_costs_no_token() {
     for server in [Server::Connected, Server::NotYet] {
         let authority = Authority::start(Setup::default()).await;
         let world = world(&authority).await;
@@ -139,7 +139,7 @@ async fn an_authority_that_does_not_answer_costs_no_token_and_no_sign_in() {
 }
 
 #[tokio::test]
-async fn a_token_that_cannot_be_written_down_is_used_and_renewed_all_the_same() {
+async fn unwritable_token_is_still_used_and_refreshed() {
     let authority = Authority::start(Setup::default()).await;
     let world = world(&authority).await;
     let files = kept(world.home().path());
@@ -164,7 +164,7 @@ async fn a_token_that_cannot_be_written_down_is_used_and_renewed_all_the_same() 
 }
 
 #[tokio::test]
-async fn what_the_authority_definitely_does_not_take_any_more_needs_a_sign_in() {
+async fn rejected_refresh_token_requires_sign_in() {
     for server in [Server::Connected, Server::NotYet] {
         let authority = Authority::start(Setup::default()).await;
         let world = world(&authority).await;
@@ -192,7 +192,7 @@ async fn what_the_authority_definitely_does_not_take_any_more_needs_a_sign_in() 
 }
 
 #[tokio::test]
-async fn a_strange_lifetime_is_no_reason_to_renew_without_end() {
+async fn strange_token_lifetime_causes_no_refresh_loop() {
     use ExpiresIn::{Huge, Missing, Negative, Text, Zero};
     for expires_in in [Zero, Negative, Missing, Huge, Text] {
         let authority = Authority::start(Setup { expires_in, ..Setup::default() }).await;
@@ -213,7 +213,7 @@ async fn a_strange_lifetime_is_no_reason_to_renew_without_end() {
 }
 
 #[tokio::test]
-async fn a_token_without_a_life_is_renewed_once_for_a_call_that_comes_later() {
+async fn zero_lifetime_token_is_refreshed_once_per_later_call() {
     let setup = Setup { expires_in: ExpiresIn::Zero, ..Setup::default() };
     let authority = Authority::start(setup).await;
     let world = world(&authority).await;
@@ -227,7 +227,7 @@ async fn a_token_without_a_life_is_renewed_once_for_a_call_that_comes_later() {
 }
 
 #[tokio::test]
-async fn another_authority_gets_nothing_that_the_one_before_gave() {
+async fn new_authorization_server_gets_no_old_credentials() {
     let authority = Authority::start(Setup::default()).await;
     let world = world(&authority).await;
     assert_eq!(echo(&world, "before").await.unwrap(), "before");
@@ -253,7 +253,7 @@ async fn another_authority_gets_nothing_that_the_one_before_gave() {
 }
 
 #[tokio::test]
-async fn a_secret_of_the_configuration_goes_to_no_other_authority_than_the_first() {
+async fn configured_client_secret_goes_only_to_its_authorization_server() {
     let client = KnownClient {
         id: "ours".to_owned(),
         secret: Some("shared".to_owned()),
@@ -296,7 +296,7 @@ fn asked(authority: &Authority) -> String {
 }
 
 #[tokio::test]
-async fn a_server_that_wants_more_is_signed_in_to_for_all_of_it() {
+async fn step_up_sign_in_requests_all_scopes() {
     let authority = Authority::start(scoped(StepUp::Granted)).await;
     let world = world(&authority).await;
     assert_eq!(asked(&authority), "read");
@@ -316,7 +316,7 @@ async fn a_server_that_wants_more_is_signed_in_to_for_all_of_it() {
 }
 
 #[tokio::test]
-async fn a_server_that_never_has_enough_is_given_up() {
+async fn endless_scope_challenge_stops_after_two_sign_ins() {
     let authority = Authority::start(scoped(StepUp::Loop)).await;
     let world = world(&authority).await;
     let mut codes = Vec::new();
@@ -337,7 +337,7 @@ async fn a_server_that_never_has_enough_is_given_up() {
 }
 
 #[tokio::test]
-async fn what_a_client_shows_to_the_gateway_goes_no_further() {
+async fn client_headers_are_not_forwarded_to_servers() {
     let fixture = HttpFixture::start(&served("json", "everything")).await;
     let config = json!({ "mcpServers": { "far": { "url": fixture.url() } } }).to_string();
     let installed = Installed::with(PROGRAMS, &config);
@@ -353,7 +353,7 @@ async fn what_a_client_shows_to_the_gateway_goes_no_further() {
 }
 
 #[tokio::test]
-async fn a_server_that_sends_us_elsewhere_does_not_get_the_token_there() {
+async fn redirected_request_does_not_carry_the_token() {
     let authority = Authority::start(Setup::default()).await;
     let world = world(&authority).await;
     assert_eq!(echo(&world, "before").await.unwrap(), "before");

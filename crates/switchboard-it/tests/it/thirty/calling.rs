@@ -11,7 +11,7 @@ use super::{check, one};
 use crate::content::{mode, stored};
 
 #[tokio::test(start_paused = true)]
-async fn b08_arguments_come_as_an_object_or_as_its_text_and_nothing_else() {
+async fn b08_arguments_are_an_object_or_its_json_text() {
     let world = World::of("demo", "everything").start();
     let mut client = world.client(json!({})).await;
     check(
@@ -56,7 +56,7 @@ async fn b08_arguments_come_as_an_object_or_as_its_text_and_nothing_else() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn b09_what_went_wrong_is_flagged_and_said_with_the_expected_parameters() {
+async fn b09_errors_are_flagged_with_expected_parameters() {
     let script = r#"
         [[tools]]
         name = "fail"
@@ -147,7 +147,7 @@ async fn b10_arguments_are_checked_before_the_server_sees_them() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn b21_a_resource_is_a_tool_that_reads_it_unless_its_entry_hides_them() {
+async fn b21_resources_are_read_as_tools_unless_hidden() {
     let script = r#"
         [[tools]]
         name = "echo"
@@ -203,7 +203,7 @@ async fn b21_a_resource_is_a_tool_that_reads_it_unless_its_entry_hides_them() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn b23_every_kind_of_content_arrives_images_whole_and_bytes_in_private_files() {
+async fn b23_images_are_inline_and_blobs_in_private_files() {
     let world = World::of("demo", "everything").start();
     let mut client = world.client(json!({})).await;
     let weather = r#"{"temperature":21.5,"conditions":"cloudy"}"#;
@@ -236,7 +236,7 @@ async fn b23_every_kind_of_content_arrives_images_whole_and_bytes_in_private_fil
 }
 
 #[tokio::test(start_paused = true)]
-async fn b24_what_is_too_long_is_cut_and_kept_whole_and_details_are_bounded() {
+async fn b24_long_result_is_cut_stored_and_bounded() {
     let world = World::of("demo", "everything").start();
     let mut client = world.client_of(HostKind::Pi, json!({})).await;
     for (number, (args, lines)) in

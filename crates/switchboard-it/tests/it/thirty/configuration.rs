@@ -26,7 +26,7 @@ const FILES: [&str; 8] = [
 const OF_THE_USER: usize = 5;
 
 #[tokio::test]
-async fn b04_files_are_layers_the_later_wins_field_by_field_and_a_broken_one_is_skipped() {
+async fn b04_later_files_override_fields_and_malformed_are_skipped() {
     let installed = Installed::bare(PROGRAMS);
     // The lowest file has the command, comments and trailing commas; the others set one field.
     let args = json!(["everything"]);
@@ -69,7 +69,7 @@ async fn b04_files_are_layers_the_later_wins_field_by_field_and_a_broken_one_is_
 }
 
 #[tokio::test]
-async fn b05_whoever_changes_the_address_inherits_no_credentials() {
+async fn b05_changed_url_inherits_no_credentials() {
     let near = HttpFixture::start("everything").await;
     let secrets = [
         json!({ "headers": { "X-Secret": "canary" } }),
@@ -126,7 +126,7 @@ async fn b05_whoever_changes_the_address_inherits_no_credentials() {
 }
 
 #[tokio::test]
-async fn b22_what_is_left_out_is_nowhere_and_a_disabled_server_is_seen_and_does_nothing() {
+async fn b22_filtered_tools_and_disabled_servers_are_unusable() {
     let installed = Installed::bare(PROGRAMS);
     installed.write(
         "tools.toml",

@@ -8,7 +8,7 @@ use super::{acting, check, config};
 use crate::PROGRAMS;
 
 #[tokio::test]
-async fn b01_the_status_is_a_header_and_a_line_a_server_and_connects_nothing() {
+async fn b01_status_has_one_line_per_server_without_connecting() {
     let installed = Installed::bare(PROGRAMS);
     installed.write("broken.toml", "[faults]\nexit_at_start = { code = 1 }\n");
     let entry = |script: &str, more: Value| acting(&installed, script, more);
@@ -70,7 +70,7 @@ async fn b01_the_status_is_a_header_and_a_line_a_server_and_connects_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn b02_nothing_is_connected_before_it_is_needed_and_the_cache_answers_meanwhile() {
+async fn b02_cache_answers_until_a_connection_is_needed() {
     let world = World::of("demo", "everything").start();
     let mut client = world.client(json!({})).await;
     check(
@@ -126,7 +126,7 @@ async fn b02_nothing_is_connected_before_it_is_needed_and_the_cache_answers_mean
 }
 
 #[tokio::test(start_paused = true)]
-async fn b03_a_call_connects_its_server_lists_it_and_uses_the_tools_own_name() {
+async fn b03_call_connects_lists_and_uses_the_original_name() {
     let world = World::of("demo-mcp", "everything").start();
     let mut client = world.client(json!({})).await;
     check(
@@ -149,7 +149,7 @@ async fn b03_a_call_connects_its_server_lists_it_and_uses_the_tools_own_name() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn b06_search_is_ranked_paged_and_knows_the_users_own_words() {
+async fn b06_search_is_ranked_paged_and_knows_user_keywords() {
     let world = World::with(
         r#"{ "mcpServers": {
             "forge": { "command": "fixture-server", "args": ["hundred-tools"],
@@ -209,7 +209,7 @@ async fn b06_search_is_ranked_paged_and_knows_the_users_own_words() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn b07_describe_tells_name_server_description_and_parameters_or_what_is_nearest() {
+async fn b07_describe_prints_definition_or_nearest_name() {
     let script = r#"
         [[tools]]
         name = "book"

@@ -62,7 +62,7 @@ async fn is_told(client: &mut Client, list: &str) {
 }
 
 #[tokio::test]
-async fn b25_chosen_tools_stand_beside_mcp_with_their_own_schemas_and_follow_changes() {
+async fn b25_direct_tools_have_own_schemas_and_follow_changes() {
     let servers = [
         ("all", json!({ "directTools": true })),
         (
@@ -122,7 +122,7 @@ async fn b25_chosen_tools_stand_beside_mcp_with_their_own_schemas_and_follow_cha
 }
 
 #[tokio::test]
-async fn b25_many_tools_beside_mcp_are_worth_a_warning() {
+async fn b25_many_direct_tools_cause_a_warning() {
     let installed = Installed::bare(PROGRAMS);
     let check = async |settings: Value, warned: bool| {
         let entry = acting(&installed, "hundred-tools", json!({}));
@@ -142,7 +142,7 @@ async fn b25_many_tools_beside_mcp_are_worth_a_warning() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn b26_a_list_that_changed_is_known_without_another_connection() {
+async fn b26_changed_list_is_known_without_reconnecting() {
     let world = World::of("demo", "tools").script("tools", TOOLS).start();
     let mut client = world.client(json!({})).await;
     client.mcp(json!({ "connect": "demo" })).await;
@@ -175,7 +175,7 @@ fn accepted(decision: &str) -> Value {
 }
 
 #[tokio::test(start_paused = true)]
-async fn b28_what_needs_a_yes_needs_it_on_every_path_and_nobody_is_no() {
+async fn b28_approval_is_required_on_every_path() {
     let gated = || {
         let entry = json!({
             "command": "fixture-server", "args": ["tools"], "approveTools": ["zoom", "read_*"],
@@ -225,7 +225,7 @@ async fn b28_what_needs_a_yes_needs_it_on_every_path_and_nobody_is_no() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn b30_prompts_instructions_and_questions_reach_whoever_can_use_them() {
+async fn b30_prompts_instructions_and_questions_reach_capable_clients() {
     let world = one(json!({}), "everything").start();
     let mut client = world.client(json!({})).await;
     client.mcp(json!({ "connect": "demo" })).await;

@@ -28,7 +28,7 @@ fn open(world: &World) -> usize {
 }
 
 #[tokio::test(start_paused = true)]
-async fn b12_an_idle_server_stops_unless_it_works_and_its_tools_stay() {
+async fn b12_idle_server_stops_but_its_tools_stay_listed() {
     for (fields, minutes) in [
         (json!({}), Some(10)),
         (json!({ "idleTimeout": 3 }), Some(3)),
@@ -59,7 +59,7 @@ async fn b12_an_idle_server_stops_unless_it_works_and_its_tools_stay() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn b13_the_modes_that_keep_a_server_check_on_it_and_bring_it_back() {
+async fn b13_keep_alive_modes_ping_and_reconnect() {
     let pings = |world: &World| {
         let methods = world.fixture("demo").ledger().methods;
         methods.iter().filter(|method| *method == "ping").count()
@@ -102,7 +102,7 @@ async fn b13_the_modes_that_keep_a_server_check_on_it_and_bring_it_back() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn b14_after_a_failure_calls_wait_their_time_and_an_explicit_connect_does_not() {
+async fn b14_backoff_delays_calls_but_not_explicit_connect() {
     let setup = World::of("demo", "late");
     // The first dial starts the server twice, because its era is not known yet.
     let setup = (0..7).fold(setup, |setup, _| setup.script("late", BROKEN));
@@ -159,7 +159,7 @@ fn age(file: &Path, days: u64) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn b20_the_cache_has_own_names_is_bound_to_the_definition_and_expires() {
+async fn b20_cache_is_bound_to_the_definition_and_expires() {
     let world = one(json!({}), "everything").start();
     let mut client = world.client(json!({})).await;
     client.mcp(json!({ "connect": "demo" })).await;
@@ -185,7 +185,7 @@ async fn b20_the_cache_has_own_names_is_bound_to_the_definition_and_expires() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn stale_listing_is_used_and_refreshed_once_it_is_a_day_old() {
+async fn stale_listing_is_used_and_refreshed_after_a_day() {
     // SDKs send a `ttlMs` of 0 if the author sets none.
     let stale = "[server]\nera = 'modern'\nttl_ms = 0\n[[tools]]\nname = 'echo'\n";
     let start = |home: Home| World::of("brief", "brief").script("brief", stale).home(home).start();
@@ -215,7 +215,7 @@ async fn stale_listing_is_used_and_refreshed_once_it_is_a_day_old() {
 }
 
 #[tokio::test]
-async fn b20_what_many_processes_list_at_once_is_all_kept() {
+async fn b20_concurrent_processes_keep_all_listings() {
     let installed = Installed::bare(PROGRAMS);
     let names: Vec<String> = (0..8).map(|number| format!("server-{number}")).collect();
     let entries =
@@ -232,7 +232,7 @@ async fn b20_what_many_processes_list_at_once_is_all_kept() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn b27_a_call_that_is_given_up_is_cancelled_at_once_and_time_is_limited() {
+async fn b27_abandoned_call_is_cancelled_and_timeout_is_configurable() {
     let world = World::of("demo", "everything").start();
     let mut client = world.client(json!({})).await;
     let waiting = client.call(json!({ "tool": "demo_wait" })).await;
@@ -268,7 +268,7 @@ async fn b27_a_call_that_is_given_up_is_cancelled_at_once_and_time_is_limited() 
 }
 
 #[tokio::test]
-async fn b29_a_server_that_does_not_start_says_why_in_its_own_last_words() {
+async fn b29_failed_start_shows_the_server_output() {
     let installed = Installed::bare(PROGRAMS);
     let words = "['one', 'two', 'three', 'four', 'the key is missing']";
     let script = format!("[faults]\nexit_at_start = {{ code = 3, stderr = {words} }}\n");

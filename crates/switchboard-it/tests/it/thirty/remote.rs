@@ -32,7 +32,7 @@ async fn answering(status: u16, form: &str) -> HttpFixture {
 }
 
 #[tokio::test]
-async fn b15_the_older_transport_is_tried_where_it_may_help_and_a_lost_session_is_made_anew() {
+async fn b15_sse_fallback_and_lost_session_recovery() {
     for status in [404, 405, 406, 415] {
         let fixture = answering(status, "legacy").await;
         let world = world(&fixture);
@@ -84,7 +84,7 @@ fn shown() -> Vec<(Value, Vec<(&'static str, &'static str)>)> {
 }
 
 #[tokio::test]
-async fn b16_tokens_and_headers_are_shown_as_the_entry_says_and_a_gap_in_a_url_stops_it() {
+async fn b16_tokens_and_headers_are_sent_as_configured() {
     let fixture = HttpFixture::start(&served("json", "everything")).await;
     let mut servers = json!({ "gap": { "url": format!("{}?key=${{NOTHING}}", fixture.url()) } });
     for (number, (entry, _)) in shown().into_iter().enumerate() {

@@ -78,7 +78,7 @@ fn knowing(id: &str, secret: Option<&str>, method: AuthMethod) -> Setup {
 }
 
 #[tokio::test]
-async fn b17_a_sign_in_finds_its_authority_registers_and_is_renewed_by_itself() {
+async fn b17_sign_in_discovers_registers_and_refreshes() {
     let mut host = Desk::with(Setup::default(), json!({})).await;
     check(
         &mut host.client,
@@ -116,7 +116,7 @@ async fn b17_a_sign_in_finds_its_authority_registers_and_is_renewed_by_itself() 
 }
 
 #[tokio::test]
-async fn b17_a_client_can_be_known_be_a_machine_or_be_a_document() {
+async fn b17_known_machine_and_document_clients_sign_in() {
     let document = "https://client.example/metadata.json";
     for (setup, oauth) in [
         (knowing("known", None, AuthMethod::None), json!({ "clientId": "known" })),
@@ -153,7 +153,7 @@ async fn b17_a_client_can_be_known_be_a_machine_or_be_a_document() {
 }
 
 #[tokio::test]
-async fn b18_a_sign_in_is_completed_by_hand_with_the_address_that_the_browser_ended_at() {
+async fn b18_sign_in_completes_with_the_pasted_callback() {
     let mut host = Desk::with(Setup::default(), json!({})).await;
     let url = host.begin().await;
     let back = redirect_of(&url).await.unwrap();
@@ -179,7 +179,7 @@ async fn b18_a_sign_in_is_completed_by_hand_with_the_address_that_the_browser_en
 }
 
 #[tokio::test]
-async fn b19_tokens_are_for_one_address_for_their_owner_alone_and_gone_after_a_logout() {
+async fn b19_tokens_are_bound_private_and_deleted_at_logout() {
     let mut host = Desk::with(Setup::default(), json!({})).await;
     let back = redirect_of(&host.begin().await).await.unwrap();
     host.complete(json!({ "redirectUrl": back })).await;

@@ -6,7 +6,7 @@ use switchboard_it::harness::World;
 use super::check;
 
 #[tokio::test(start_paused = true)]
-async fn b11_a_name_has_the_prefix_that_was_chosen_and_is_found_in_every_spelling() {
+async fn b11_prefixed_name_is_found_in_every_spelling() {
     let script = r#"
         [[tools]]
         name = "take-photo"

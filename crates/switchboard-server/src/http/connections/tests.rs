@@ -14,7 +14,7 @@ async fn after(connections: &Connections, time: Duration) {
 }
 
 #[tokio::test]
-async fn the_stranger_who_dawdled_for_longest_makes_room_and_nobody_else() {
+async fn oldest_unauthenticated_or_idle_connection_makes_room() {
     let connections = Connections::default();
     let mut slots: Vec<Seat> = (0..MOST).map(|_| connections.slot()).collect();
     slots[0].authenticated();
@@ -48,7 +48,7 @@ async fn the_stranger_who_dawdled_for_longest_makes_room_and_nobody_else() {
 }
 
 #[tokio::test]
-async fn whoever_finds_no_seat_waits_in_the_doorway_until_others_come() {
+async fn connections_above_the_limit_wait_in_a_bounded_queue() {
     let connections = Connections::default();
     let slots: Vec<Seat> = (0..MOST).map(|_| connections.slot()).collect();
     let _answering: Vec<Serving> = slots.iter().map(Seat::serve).collect();
@@ -62,7 +62,7 @@ async fn whoever_finds_no_seat_waits_in_the_doorway_until_others_come() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_head_has_seconds_and_an_idle_connection_minutes() {
+async fn request_head_and_idle_connection_time_out() {
     let connections = Connections::default();
     let slot = connections.slot();
     after(&connections, HEAD - Duration::from_millis(1)).await;
@@ -78,7 +78,7 @@ async fn a_head_has_seconds_and_an_idle_connection_minutes() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_first_byte_of_the_next_request_starts_the_clock_of_its_head() {
+async fn first_byte_of_a_request_starts_its_head_timeout() {
     let connections = Connections::default();
     let slot = connections.slot();
     let (ours, mut theirs) = duplex(64);
@@ -93,7 +93,7 @@ async fn the_first_byte_of_the_next_request_starts_the_clock_of_its_head() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn whoever_takes_nothing_for_too_long_has_to_go() {
+async fn stalled_writer_connection_times_out() {
     let connections = Connections::default();
     let slot = connections.slot();
     let _answering = slot.serve();
@@ -115,7 +115,7 @@ async fn whoever_takes_nothing_for_too_long_has_to_go() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn whoever_takes_nothing_while_much_is_unsent_has_to_go_at_once() {
+async fn stalled_connection_closes_at_once_above_unsent_limit() {
     let connections = Connections::default();
     let (slow, quick) = (connections.slot(), connections.slot());
     let _answering = (slow.serve(), quick.serve());
@@ -137,7 +137,7 @@ async fn whoever_takes_nothing_while_much_is_unsent_has_to_go_at_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn connection_that_takes_nothing_is_closed_sooner_when_no_room_is_left() {
+async fn stalled_connection_closes_sooner_without_memory() {
     let connections = Connections::default();
     let is_closed_by = async |unsent: Unsent| {
         let slot = connections.slot();

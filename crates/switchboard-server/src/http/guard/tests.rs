@@ -20,7 +20,7 @@ fn head(host: &str) -> Parts {
 }
 
 #[test]
-fn a_host_is_ours_by_loopback_name_or_bound_address_and_by_port() {
+fn host_header_must_be_loopback_or_bound_with_port() {
     let check = |bound: &str, host: &str, ours: bool| {
         let (_home, guard) = guard(bound);
         assert_eq!(guard.admit(&head(host)).is_ok(), ours, "{host} at {bound}");
@@ -36,7 +36,7 @@ fn a_host_is_ours_by_loopback_name_or_bound_address_and_by_port() {
     check("127.0.0.1:9000", "192.0.2.7:9000", false);
     check("192.0.2.7:9000", "192.0.2.7:9000", true);
     check("192.0.2.7:9000", "192.0.2.8:9000", false);
-    // A listener on all addresses does not know its own; names could be rebound to it.
+    // On all addresses any IP is accepted, but no hostname, because of DNS rebinding.
     check("0.0.0.0:9000", "192.0.2.8:9000", true);
     check("[::]:9000", "[2001:db8::1]:9000", true);
     check("0.0.0.0:9000", "192.0.2.8.nip.io:9000", false);
@@ -47,7 +47,7 @@ fn a_host_is_ours_by_loopback_name_or_bound_address_and_by_port() {
 }
 
 #[test]
-fn an_accept_header_is_read_as_ranges() {
+fn accept_header_is_parsed_as_ranges() {
     let check = |accept: &str, expected: Result<Form, Refusal>| {
         let mut headers = HeaderMap::new();
         headers.insert(CONTENT_TYPE, "application/json".parse().unwrap());

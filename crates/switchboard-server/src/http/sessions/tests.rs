@@ -13,7 +13,7 @@ fn sessions() -> Sessions {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_session_that_nobody_uses_is_over() {
+async fn unused_session_expires() {
     let sessions = sessions();
     let (used, session) = sessions.open(Revision::NEWEST, &Abilities::default()).unwrap();
     let (listening, listener) = sessions.open(Revision::NEWEST, &Abilities::default()).unwrap();
@@ -31,7 +31,7 @@ async fn a_session_that_nobody_uses_is_over() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_new_session_takes_the_place_of_the_longest_idle_one_and_of_no_other() {
+async fn new_session_replaces_only_the_longest_idle_one() {
     let sessions = sessions();
     let mut opened = Vec::new();
     for _ in 0..MOST {
@@ -53,7 +53,7 @@ async fn a_new_session_takes_the_place_of_the_longest_idle_one_and_of_no_other()
 }
 
 #[tokio::test]
-async fn an_ended_session_cannot_be_found_or_ended_again() {
+async fn ended_session_cannot_be_found_or_ended_again() {
     let sessions = sessions();
     let (id, _) = sessions.open(Revision::NEWEST, &Abilities::default()).unwrap();
     assert!(sessions.end(&id));

@@ -16,7 +16,7 @@ async fn written(events: Events) -> String {
 }
 
 #[tokio::test]
-async fn events_have_an_id_and_one_line_of_data() {
+async fn events_have_an_id_and_one_data_line() {
     let check = async |frame: &'static str, expected: &str| {
         let (feed, tap) = queue(&Unsent::default());
         feed.put(event(1, frame)).unwrap();
@@ -30,7 +30,7 @@ async fn events_have_an_id_and_one_line_of_data() {
 }
 
 #[tokio::test]
-async fn a_primed_stream_begins_with_an_id_alone_and_then_what_was_taken_already() {
+async fn primed_stream_starts_with_an_id_then_buffered_events() {
     let (feed, tap) = queue(&Unsent::default());
     feed.put(event(2, "{}\n")).unwrap();
     drop(feed);
@@ -44,7 +44,7 @@ async fn a_primed_stream_begins_with_an_id_alone_and_then_what_was_taken_already
 }
 
 #[tokio::test]
-async fn a_large_frame_is_written_whole() {
+async fn large_frame_is_written_whole() {
     let (feed, tap) = queue(&Unsent::default());
     let large = "x".repeat(3 * JOINED_BYTES);
     feed.put(event(1, format!("{large}\n"))).unwrap();
@@ -56,7 +56,7 @@ async fn a_large_frame_is_written_whole() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_silent_stream_says_that_it_lives() {
+async fn silent_stream_sends_keep_alive_comments() {
     let (feed, tap) = queue(&Unsent::default());
     let mut events = Events::new(Some("n".into()), tap);
     let began = Instant::now();
@@ -69,7 +69,7 @@ async fn a_silent_stream_says_that_it_lives() {
 }
 
 #[test]
-fn whoever_does_not_read_loses_the_stream_and_one_large_event_is_no_crime() {
+fn slow_reader_loses_its_stream_above_the_limit() {
     let megabyte = |number| event(number, vec![b'x'; 1024 * 1024]);
     let (feed, mut tap) = queue(&Unsent::default());
     let taken = (1..100).take_while(|number| feed.put(megabyte(*number)).is_ok()).count();

@@ -53,7 +53,7 @@ async fn resumed(streams: &Streams, id: &str) -> Option<Vec<String>> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn each_message_goes_onto_the_stream_of_its_exchange_and_ends_it_as_an_answer() {
+async fn message_goes_to_the_stream_of_its_exchange() {
     let streams = Streams::new(Unsent::default());
     let ((one, mut first), (other, mut second)) = (open(&streams, 1), open(&streams, 2));
     let (mut unasked, _) = streams.listen(None).unwrap();
@@ -72,7 +72,7 @@ async fn each_message_goes_onto_the_stream_of_its_exchange_and_ends_it_as_an_ans
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_follows_an_event_can_be_asked_for_while_it_is_kept() {
+async fn stored_events_can_be_resumed_until_dropped() {
     let streams = Streams::new(Unsent::default());
     let (exchange, lost) = open(&streams, 1);
     drop(lost);
@@ -97,7 +97,7 @@ async fn what_follows_an_event_can_be_asked_for_while_it_is_kept() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_answer_that_was_the_whole_response_is_not_kept() {
+async fn complete_response_is_not_stored_for_resumption() {
     let streams = Streams::new(Unsent::default());
     let (exchange, mut tap) = open(&streams, 1);
     answer(&streams, exchange, "all");
@@ -107,7 +107,7 @@ async fn an_answer_that_was_the_whole_response_is_not_kept() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn ids_of_other_sessions_and_made_up_ones_lead_nowhere() {
+async fn foreign_or_invented_event_id_cannot_be_resumed() {
     let (streams, other) = (Streams::new(Unsent::default()), Streams::new(Unsent::default()));
     let (exchange, _lost) = open(&streams, 1);
     tell(&streams, Some(exchange), "step");
@@ -119,7 +119,7 @@ async fn ids_of_other_sessions_and_made_up_ones_lead_nowhere() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_came_unasked_waits_for_the_first_reader_and_goes_to_the_newest() {
+async fn unsolicited_messages_go_to_the_newest_listener() {
     let streams = Streams::new(Unsent::default());
     tell(&streams, None, "early");
     let (mut first, _) = streams.listen(None).unwrap();
@@ -131,7 +131,7 @@ async fn what_came_unasked_waits_for_the_first_reader_and_goes_to_the_newest() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_answer_too_large_to_keep_is_an_error_for_whoever_lost_it() {
+async fn lost_answer_too_large_to_store_becomes_an_error() {
     let streams = Streams::new(Unsent::default());
     let (exchange, tap) = open(&streams, 7);
     assert!(streams.as_events(exchange));
@@ -149,7 +149,7 @@ async fn an_answer_too_large_to_keep_is_an_error_for_whoever_lost_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_session_is_idle_when_nothing_runs_and_nobody_listens() {
+async fn session_without_requests_and_listeners_is_idle() {
     let streams = Streams::new(Unsent::default());
     let began = Instant::now();
     assert_eq!(streams.idle_since(), Some(began));

@@ -1,4 +1,4 @@
-//! Who comes to the listener, what they are shown, and what is made of it.
+//! Requests to the callback listener: the page that each gets, and its effect.
 
 use switchboard_core::sign_in::callback::{Expected, of_query};
 use switchboard_core::sign_in::redirect::Return;
@@ -19,7 +19,7 @@ async fn bound() -> Callback {
     Callback::bind(&Redirect::default()).await.unwrap()
 }
 
-/// A whole answer, up to the end of the connection.
+/// A whole response, up to the end of the connection.
 async fn tell(port: u16, request: &str) -> String {
     let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).await.unwrap();
     stream.write_all(request.as_bytes()).await.unwrap();
@@ -36,7 +36,7 @@ fn status(answer: &str) -> u16 {
     answer.split(' ').nth(1).unwrap().parse().unwrap()
 }
 
-/// Waits while `visit` lasts, after which nothing may have come of it.
+/// Waits for the callback during `visit`, which must have no effect.
 async fn waiting<T>(callback: &mut Callback, visit: impl Future<Output = T>) -> T {
     tokio::select! {
         outcome = callback.wait(judge) => panic!("nobody brought an answer: {outcome:?}"),
@@ -45,7 +45,7 @@ async fn waiting<T>(callback: &mut Callback, visit: impl Future<Output = T>) -> 
 }
 
 #[tokio::test]
-async fn a_browser_brings_the_code_and_is_shown_a_page_that_says_nothing_of_it() {
+async fn callback_page_reveals_neither_code_nor_state() {
     let mut callback = bound().await;
     let port = callback.door.port;
     assert_eq!(callback.redirect_uri(), format!("http://127.0.0.1:{port}/callback"));
@@ -54,7 +54,7 @@ async fn a_browser_brings_the_code_and_is_shown_a_page_that_says_nothing_of_it()
     let waits = async {
         let outcome = callback.wait(judge).await;
         assert!(matches!(callback.phase, Phase::Over(_)), "nobody else can bring one");
-        // Whoever has the code goes away at once.
+        // A caller with the code stops listening at once.
         drop(callback);
         outcome
     };
@@ -82,7 +82,7 @@ async fn a_browser_brings_the_code_and_is_shown_a_page_that_says_nothing_of_it()
 }
 
 #[tokio::test]
-async fn whoever_does_not_bring_the_answer_changes_nothing() {
+async fn invalid_callback_requests_leave_the_wait_unchanged() {
     let mut callback = bound().await;
     let port = callback.door.port;
     let here = format!("Host: 127.0.0.1:{port}");
@@ -134,7 +134,7 @@ async fn whoever_does_not_bring_the_answer_changes_nothing() {
     visit(&format!("GET http://evil.example:{port}{GOOD}"), &here, 403).await;
     visit("no request at all, and evil", &here, 400).await;
 
-    // Whoever does not stop talking may find the line cut, and no answer.
+    // An endless request may be cut off without a response.
     let endless = format!("GET {GOOD} HTTP/1.1\r\n{here}\r\nX: {}", "x".repeat(4 * HEAD_BYTES));
     let visit = async {
         let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).await.unwrap();
@@ -149,7 +149,7 @@ async fn whoever_does_not_bring_the_answer_changes_nothing() {
 }
 
 #[tokio::test]
-async fn a_refusal_ends_the_wait_with_a_page_of_its_own() {
+async fn authorization_error_ends_the_wait_with_its_page() {
     let mut callback = bound().await;
     let port = callback.door.port;
     let request =
@@ -161,7 +161,7 @@ async fn a_refusal_ends_the_wait_with_a_page_of_its_own() {
 }
 
 #[tokio::test]
-async fn an_answer_that_came_is_not_lost_when_nobody_waits_any_more() {
+async fn received_callback_survives_an_abandoned_wait() {
     let mut callback = bound().await;
     let port = callback.door.port;
     let judged = Notify::new();
@@ -181,7 +181,7 @@ async fn an_answer_that_came_is_not_lost_when_nobody_waits_any_more() {
 }
 
 #[tokio::test]
-async fn a_crowd_that_says_nothing_keeps_nobody_out() {
+async fn silent_connections_do_not_block_the_callback() {
     let mut callback = bound().await;
     let port = callback.door.port;
     let mut crowd = Vec::new();
@@ -200,7 +200,7 @@ async fn a_crowd_that_says_nothing_keeps_nobody_out() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn whoever_does_not_come_to_the_point_is_sent_away() {
+async fn incomplete_callback_request_times_out() {
     let mut callback = bound().await;
     let port = callback.door.port;
     for beginning in ["", "GET /callback?code=hunter2&state=s3c"] {
@@ -211,7 +211,7 @@ async fn whoever_does_not_come_to_the_point_is_sent_away() {
 }
 
 #[tokio::test]
-async fn a_configured_address_is_kept_to_the_letter() {
+async fn configured_redirect_uri_is_used_exactly() {
     let Return::Here(redirect) = Return::of("http://localhost:{port}/sign/in?by=us").unwrap()
     else {
         panic!("it is on this machine")
@@ -225,7 +225,7 @@ async fn a_configured_address_is_kept_to_the_letter() {
 }
 
 #[tokio::test]
-async fn a_port_that_somebody_has_is_named() {
+async fn occupied_callback_port_is_named() {
     let callback = bound().await;
     let port = callback.door.port;
     let Return::Here(redirect) = Return::of(&format!("http://127.0.0.1:{port}/callback")).unwrap()
@@ -237,7 +237,7 @@ async fn a_port_that_somebody_has_is_named() {
 }
 
 #[tokio::test]
-async fn dropping_it_closes_it() {
+async fn dropped_callback_closes_its_connections() {
     let callback = bound().await;
     let port = callback.door.port;
     let mut visitor = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).await.unwrap();

@@ -20,7 +20,7 @@ use crate::dial::names::Names;
 use crate::dial::spawn::Promise;
 use crate::env::Environment;
 
-/// What names stand for, look-up by look-up; the last answer stays.
+/// The addresses of each hostname, one set per lookup; the last one repeats.
 #[derive(Default)]
 struct Book(Mutex<BTreeMap<String, Vec<Vec<IpAddr>>>>);
 
@@ -80,7 +80,7 @@ fn told(error: &NetError) -> String {
 }
 
 #[tokio::test]
-async fn a_request_says_nothing_but_what_it_has_to() {
+async fn oauth_request_has_minimal_headers_and_no_cookies() {
     let stub = Stub::start(|_| {
         Some(b"HTTP/1.1 200 OK\r\nset-cookie: a=b\r\ncontent-length: 2\r\n\r\n{}".to_vec())
     })
@@ -118,7 +118,7 @@ async fn a_request_says_nothing_but_what_it_has_to() {
 }
 
 #[tokio::test]
-async fn a_document_is_followed_within_its_origin_for_three_steps() {
+async fn same_origin_redirects_are_followed_three_times() {
     for status in [301, 302, 303, 307, 308] {
         let stub = Stub::start(move |path| {
             let step: u32 = path.trim_start_matches('/').parse().unwrap();
@@ -132,7 +132,7 @@ async fn a_document_is_followed_within_its_origin_for_three_steps() {
         assert_eq!(net.get(&stub.at("/3")).await.unwrap().body, b"{}", "{status}");
         let endless = net.get(&stub.at("/4")).await.unwrap_err();
         assert!(matches!(endless, NetError::EndlessRedirects), "{status}: {endless}");
-        // What is posted goes no further.
+        // A POST is not redirected.
         let posted = stub.asked().len();
         let answer = net.post(&stub.at("/1"), HeaderMap::new(), Vec::new()).await.unwrap();
         assert_eq!((answer.status, stub.asked().len()), (status, posted + 1));
@@ -140,7 +140,7 @@ async fn a_document_is_followed_within_its_origin_for_three_steps() {
 }
 
 #[tokio::test]
-async fn nobody_is_sent_on_to_another_origin() {
+async fn redirect_to_another_origin_is_refused() {
     let other = Stub::start(|_| Some(ok("{}"))).await;
     let elsewhere = [
         (other.url("/"), format!("http://127.0.0.1:{}", other.port)),
@@ -166,7 +166,7 @@ async fn nobody_is_sent_on_to_another_origin() {
 }
 
 #[tokio::test]
-async fn a_user_in_the_address_is_not_sent_anywhere() {
+async fn url_with_user_info_is_not_requested() {
     let stub = Stub::start(|_| Some(stub::redirect(302, "//user:canary@127.0.0.1:PORT/"))).await;
     let net = net_of(&stub).await;
     for refused in [
@@ -180,7 +180,7 @@ async fn a_user_in_the_address_is_not_sent_anywhere() {
 }
 
 #[tokio::test]
-async fn an_answer_is_bounded_however_it_comes() {
+async fn oauth_response_size_is_bounded() {
     let stub = Stub::start(|path| {
         let length = path.trim_start_matches(|c: char| !c.is_ascii_digit()).parse().unwrap();
         let body = "x".repeat(length);
@@ -211,8 +211,8 @@ async fn an_answer_is_bounded_however_it_comes() {
 }
 
 #[tokio::test]
-async fn a_compressed_answer_stays_as_small_as_it_came() {
-    // A thousand blanks, by gzip.
+async fn compressed_response_is_not_decompressed() {
+    // A thousand blanks, compressed by gzip.
     const PACKED: &[u8] =
         b"\x1f\x8b\x08\0\0\0\0\0\x02\x03SP\x18\x05\xa3`\x14\x0cw\0\0\x19\xda\x98\xd2\xe8\x03\0\0";
     let stub = Stub::start(|_| {
@@ -226,7 +226,7 @@ async fn a_compressed_answer_stays_as_small_as_it_came() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn whoever_is_silent_is_given_up() {
+async fn silent_authorization_server_times_out() {
     let begun = b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\n{".as_slice();
     for beginning in [None, Some(begun)] {
         let stub = Stub::start_slow(move |_| beginning.map(<[u8]>::to_vec)).await;
@@ -247,7 +247,7 @@ async fn whoever_is_silent_is_given_up() {
 type Asking<'a> = std::pin::Pin<Box<dyn Future<Output = Result<Answer, NetError>> + 'a>>;
 
 #[tokio::test]
-async fn what_an_answer_says_of_itself_is_told() {
+async fn response_status_type_and_retry_after_are_parsed() {
     let cases = [
         ("200 OK", "content-type: application/json", (200, true, None)),
         ("200 OK", "content-type: Application/JSON; charset=utf-8", (200, true, None)),
@@ -271,7 +271,7 @@ async fn what_an_answer_says_of_itself_is_told() {
 }
 
 #[tokio::test]
-async fn whoever_does_not_answer_is_told_without_what_was_asked() {
+async fn unreachable_error_does_not_quote_the_request() {
     let stub = Stub::start(|_| Some(Vec::new())).await;
     let net = net_of(&stub).await;
     let address = stub.at("/?code=canary");
@@ -291,7 +291,7 @@ async fn whoever_does_not_answer_is_told_without_what_was_asked() {
 }
 
 #[tokio::test]
-async fn a_secure_answer_does_not_lead_to_one_that_is_not() {
+async fn https_does_not_redirect_to_http() {
     let plain = Stub::start(|_| Some(ok("{}"))).await;
     let to = plain.url("/");
     let stub = Stub::start_secure(move |path| {
@@ -313,7 +313,7 @@ async fn a_secure_answer_does_not_lead_to_one_that_is_not() {
 }
 
 #[tokio::test]
-async fn a_proxy_is_asked_for_names_and_never_for_internal_addresses() {
+async fn proxy_gets_hostnames_and_never_internal_addresses() {
     let proxy =
         Stub::start(|_| Some(b"HTTP/1.1 502 Bad Gateway\r\ncontent-length: 0\r\n\r\n".to_vec()))
             .await;

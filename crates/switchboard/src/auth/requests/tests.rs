@@ -31,7 +31,7 @@ struct Echo {
 }
 
 impl Echo {
-    /// `error` is what every request is refused with.
+    /// Every request is refused with `error`.
     async fn start(error: &'static str) -> Echo {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
         let port = listener.local_addr().unwrap().port();
@@ -116,7 +116,7 @@ fn check<T>(what: &str, refused: Result<T, TokenError>) {
     let Err(error) = refused else { panic!("{what}: must be refused") };
     let told = format!("{error} {error:?}");
     assert!(told.contains("[removed]"), "{what}: {told}");
-    // Every secret has this word in it, and the two encodings of the client's are of their own.
+    // Every secret contains this word; the two encodings of the client secret are listed, too.
     for secret in ["secret", "Y2xpZW50Ok", "Q0xJRU5U"] {
         let told = told.replace("client_secret", "");
         assert!(!told.contains(secret), "{what}: {told}");
@@ -124,7 +124,7 @@ fn check<T>(what: &str, refused: Result<T, TokenError>) {
 }
 
 #[tokio::test]
-async fn refusal_that_repeats_a_request_is_quoted_without_its_secrets() {
+async fn echoed_request_is_quoted_without_its_secrets() {
     let echo = Echo::start("invalid_grant").await;
     let (net, url) = (echo.net().await, &echo.url);
     let device_code: Device = serde_json::from_value(json!({
@@ -174,7 +174,7 @@ fn secrets_are_removed_in_every_spelling() {
 }
 
 #[tokio::test]
-async fn authority_that_wants_to_be_asked_without_a_pause_is_asked_once_a_second() {
+async fn device_flow_polls_at_most_once_a_second() {
     let echo = Echo::start("authorization_pending").await;
     let device: Device = serde_json::from_value(json!({
         "device_code": DEVICE, "user_code": "ABC", "verification_uri": echo.url, "expires_in": 1,

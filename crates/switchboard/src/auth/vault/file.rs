@@ -198,11 +198,11 @@ mod tests {
     }
 
     #[test]
-    fn a_secret_is_read_with_the_key_that_it_was_written_with_and_no_other() {
+    fn encrypted_secret_needs_the_key_it_was_written_with() {
         let directory = tempfile::tempdir().unwrap();
         let at = |key| files(directory.path(), key);
         let secret = Secret::new("canary");
-        // Key at writing, form, what is read without a key, with it, and with another one.
+        // The key at writing, the form, and the results of reading with no key, this key and another.
         let cases = [
             ("", Form::Plain, ["canary", "canary", "canary"]),
             (KEY, Form::Encrypted, ["NoKey", "canary", "OtherKey"]),
@@ -221,10 +221,10 @@ mod tests {
     }
 
     #[test]
-    fn a_key_that_is_not_one_is_refused_and_nothing_is_written_in_the_clear() {
+    fn invalid_token_key_is_refused_without_plaintext_fallback() {
         let directory = tempfile::tempdir().unwrap();
         let unpadded = KEY.trim_end_matches('=');
-        // The last character has bits that stand for nothing.
+        // The last base64 character has unused bits that are set.
         let sloppy = KEY.replace("8=", "9=");
         for key in ["secret", unpadded, &sloppy, &format!("{KEY} "), "AAAA"] {
             let files = files(directory.path(), key);
@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_of_one_account_is_no_file_of_another() {
+    fn token_file_is_bound_to_its_account() {
         let directory = tempfile::tempdir().unwrap();
         let files = files(directory.path(), KEY);
         for form in [Form::Plain, Form::Encrypted] {
@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn a_damaged_file_is_refused_wherever_it_is_damaged_and_set_aside_by_the_next_secret() {
+    fn damaged_token_file_is_rejected_and_set_aside() {
         let directory = tempfile::tempdir().unwrap();
         let files = files(directory.path(), KEY);
         let path = files.path_of(ACCOUNT);
@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_others_could_know_is_neither_read_nor_overwritten() {
+    fn exposed_token_file_is_neither_used_nor_overwritten() {
         let directory = tempfile::tempdir().unwrap();
         let files = files(directory.path(), "");
         let path = files.path_of(ACCOUNT);

@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read_and_anything_else_is_not() {
+    fn token_index_round_trips_and_damage_is_rejected() {
         let mut entry = line("https://a.example/mcp", Kind::Grant, 'a', Place::EncryptedFile);
         entry.wanted = vec!["read".to_owned()];
         let file = print(vec![entry.clone()]);
@@ -220,11 +220,11 @@ mod tests {
     }
 
     #[test]
-    fn a_server_has_one_line_a_kind_and_the_secret_of_the_old_one_goes() {
+    fn replaced_index_line_orphans_an_unshared_secret() {
         use Kind::{Bearer, Grant};
         use Place::{EncryptedFile, File, Keyring};
         let cases: [(&[Entry], usize, &[Orphan]); 7] = [
-            // Two accounts at one address.
+            // Two accounts at one URL.
             (&[line("x#work", Grant, 'a', File), line("x#home", Grant, 'b', File)], 2, &[]),
             (&[line("x", Grant, 'a', File), line("x#home", Grant, 'b', File)], 2, &[]),
             // The same again.
@@ -243,7 +243,7 @@ mod tests {
                 1,
                 &[orphan('a', Keyring)],
             ),
-            // An account that another server uses, too.
+            // An account that another server uses as well.
             (
                 &[
                     line("x", Grant, 'a', File),
@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn an_account_has_one_place_for_all_who_use_it() {
+    fn account_has_one_storage_place_for_all_servers() {
         let lines =
             [line("x", Kind::Grant, 'a', Place::Keyring), line("y", Kind::Grant, 'a', Place::File)];
         let (entries, orphans) = put_all(&lines);
@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_server_asked_for_stays_with_its_account() {
+    fn wanted_scopes_stay_with_their_account() {
         let mut entries = vec![line("x", Kind::Grant, 'a', Place::File)];
         entries[0].wanted = vec!["write".to_owned()];
         put(&mut entries, line("x", Kind::Grant, 'a', Place::File));

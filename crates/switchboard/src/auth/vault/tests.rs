@@ -1,4 +1,4 @@
-//! The vault in homes of its own, with and without a keyring.
+//! The vault in temporary homes, with and without a keyring.
 
 use std::fs;
 
@@ -22,7 +22,7 @@ impl Home {
         self.directory.path().join(below)
     }
 
-    /// The vault of a process with these variables.
+    /// The vault of a process with these environment variables.
     fn vault(&self, store: CredentialStore, variables: [(&str, &str); 2]) -> Vault {
         let home = self.directory.path().to_str().unwrap();
         let [one, other] = variables;
@@ -49,7 +49,7 @@ async fn kept(vault: &Vault) -> Option<String> {
 }
 
 #[tokio::test]
-async fn what_is_kept_is_found_by_its_server_and_kind_until_it_is_forgotten() {
+async fn stored_secret_is_found_until_it_is_removed() {
     let home = Home::new();
     let vault = home.plain();
     assert_eq!(vault.all().await.unwrap(), []);
@@ -59,7 +59,7 @@ async fn what_is_kept_is_found_by_its_server_and_kind_until_it_is_forgotten() {
     assert_eq!(vault.find(&holder(SERVER), Kind::Bearer).await.unwrap(), None);
     assert_eq!(vault.find(&holder("https://a.example/"), Kind::Grant).await.unwrap(), None);
     keep(&vault, ACCOUNT, "second").await.unwrap();
-    // Another process reads the same.
+    // Another process reads the same secret.
     assert_eq!(kept(&home.plain()).await.as_deref(), Some("second"));
     vault.forget(&entry).await.unwrap();
     assert_eq!(vault.all().await.unwrap(), []);
@@ -68,7 +68,7 @@ async fn what_is_kept_is_found_by_its_server_and_kind_until_it_is_forgotten() {
 }
 
 #[tokio::test]
-async fn another_account_takes_the_place_of_the_first_whose_secret_goes() {
+async fn new_account_replaces_the_old_and_its_secret() {
     let home = Home::new();
     let vault = home.plain();
     keep(&vault, ACCOUNT, "old").await.unwrap();
@@ -79,21 +79,21 @@ async fn another_account_takes_the_place_of_the_first_whose_secret_goes() {
 }
 
 #[tokio::test]
-async fn scopes_that_a_server_asks_for_are_remembered_with_what_was_granted() {
+async fn requested_scopes_are_remembered_with_the_grant() {
     let home = Home::new();
     let vault = home.plain();
     vault.want(&holder(SERVER), vec!["early".to_owned()]).await.unwrap();
     assert_eq!(vault.all().await.unwrap(), []);
     keep(&vault, ACCOUNT, "token").await.unwrap();
     vault.want(&holder(SERVER), vec!["write".to_owned()]).await.unwrap();
-    // What was only refreshed is as narrow as before.
+    // A refreshed token has the same scopes as before.
     assert_eq!(keep(&vault, ACCOUNT, "refreshed").await.unwrap().wanted, ["write"]);
     vault.want(&holder(SERVER), Vec::new()).await.unwrap();
     assert_eq!(vault.all().await.unwrap()[0].wanted, [""; 0]);
 }
 
 #[tokio::test]
-async fn a_secret_goes_where_the_user_wants_it_or_nowhere() {
+async fn secret_is_stored_only_where_configured() {
     use CredentialStore::{Auto, EncryptedFile, File, Keyring};
     let key = (KEY_VARIABLE, KEY);
     let cases = [
@@ -126,7 +126,7 @@ async fn a_secret_goes_where_the_user_wants_it_or_nowhere() {
 }
 
 #[tokio::test]
-async fn an_index_that_does_not_read_is_refused_and_kept() {
+async fn damaged_token_index_is_refused_and_kept() {
     let home = Home::new();
     let vault = home.plain();
     let entry = keep(&vault, ACCOUNT, "token").await.unwrap();
@@ -143,7 +143,7 @@ async fn an_index_that_does_not_read_is_refused_and_kept() {
 }
 
 #[tokio::test]
-async fn a_keyring_that_is_not_there_is_not_waited_for() {
+async fn absent_keyring_is_not_waited_for() {
     let home = Home::new();
     let nowhere = format!("unix:path={}", home.path("no-bus").display());
     let runtime = home.path("run");
@@ -164,7 +164,7 @@ async fn a_keyring_that_is_not_there_is_not_waited_for() {
 
 #[cfg(not(target_os = "macos"))]
 #[tokio::test(start_paused = true)]
-async fn a_keyring_that_never_answers_is_waited_for_once() {
+async fn silent_keyring_is_waited_for_once() {
     let home = Home::new();
     let socket = home.path("bus");
     let _never_answers = std::os::unix::net::UnixListener::bind(&socket).unwrap();
@@ -185,14 +185,14 @@ async fn a_keyring_that_never_answers_is_waited_for_once() {
 }
 
 #[tokio::test]
-async fn one_holds_an_account_and_the_others_wait() {
+async fn account_lock_is_exclusive() {
     let home = Home::new();
     let (one, other) = (home.plain(), home.plain());
     let held = one.lock(ACCOUNT, DISK).await.unwrap();
     let impatient = other.lock(ACCOUNT, Duration::from_millis(50)).await.unwrap_err();
     assert!(matches!(impatient, VaultError::Held { .. }), "{impatient:?}");
     other.lock(OTHER, DISK).await.unwrap();
-    // Whoever holds it can write.
+    // The holder of the lock can write.
     keep(&one, ACCOUNT, "token").await.unwrap();
     let waiting = tokio::spawn(async move { other.lock(ACCOUNT, DISK).await.map(drop) });
     drop(held);
@@ -200,7 +200,7 @@ async fn one_holds_an_account_and_the_others_wait() {
 }
 
 #[tokio::test]
-async fn whoever_no_longer_waits_for_an_account_holds_nothing() {
+async fn abandoned_lock_wait_holds_nothing() {
     let home = Home::new();
     let vault = home.plain();
     let held = vault.lock(ACCOUNT, DISK).await.unwrap();

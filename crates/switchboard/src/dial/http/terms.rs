@@ -104,7 +104,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_project_does_not_say_who_guards_a_server() {
+    fn project_cannot_set_the_authorization_server() {
         let options = Options {
             client_id: Some("client".to_owned()),
             metadata_url: Some(Url::parse("https://auth.example/metadata").unwrap()),

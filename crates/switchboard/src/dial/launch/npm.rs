@@ -46,7 +46,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_last_word_of_an_npmrc_about_the_cache_counts() {
+    fn last_cache_setting_of_npmrc_applies() {
         let check = |text: &str, expected: Option<&str>| {
             assert_eq!(cache_in(text).as_deref(), expected, "{text}");
         };

@@ -1,4 +1,4 @@
-//! Which program a launcher's line comes to, over made-up caches.
+//! The program to which a launcher's command line resolves, with fake caches.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -7,7 +7,7 @@ use std::os::unix::fs::PermissionsExt;
 use super::*;
 use crate::dial::spawn::Confinement;
 
-/// A home with programs, a project in it, and what a launcher installed.
+/// A home with programs, a project, and installed packages.
 struct Machine {
     home: tempfile::TempDir,
 }
@@ -76,7 +76,7 @@ impl Machine {
         }
     }
 
-    /// What would run, without what differs from run to run.
+    /// The command that would run, without the parts that differ between runs.
     fn outlook(&self, line: &str, ground: Ground) -> String {
         let root = self.home.path().canonicalize().unwrap().display().to_string();
         let shown = |program: &Program| {
@@ -101,7 +101,7 @@ impl Machine {
 }
 
 #[test]
-fn what_npm_installed_for_a_spec_runs_under_node() {
+fn installed_npm_package_runs_under_node() {
     let machine = Machine::new();
     for spec in ["@s/server", "server@1.2.3", "server@1.2.4", "server@^1", "server@latest"] {
         let name = if spec.starts_with('@') { "@s/server" } else { "server" };
@@ -113,16 +113,16 @@ fn what_npm_installed_for_a_spec_runs_under_node() {
     machine.check("npx -y @s/server a -b", &direct("@s/server", "@s/server", " a -b"));
     machine.check("npx server@1.2.3", &direct("server@1.2.3", "server", ""));
     machine.check("npm exec -- server@^1 --x", &direct("server@^1", "server", " --x"));
-    // Another version lies there.
+    // Another version is installed there.
     machine.check("npx server@1.2.4", "asks");
-    // What it is today only npm can tell.
+    // Only npm knows the current version.
     machine.check("npx server@latest", "asks");
     machine.check("npx server@next", "asks");
     machine.check("npx --registry x @s/server", "as it stands");
 }
 
 #[test]
-fn the_settings_of_the_user_say_where_npm_installs() {
+fn user_npmrc_decides_the_npm_cache_directory() {
     let machine = Machine::new();
     machine.write(".npmrc", "cache=~/elsewhere\n");
     let folder = machine.npx("@s/server").replace(".npm/", "elsewhere/");
@@ -132,7 +132,7 @@ fn the_settings_of_the_user_say_where_npm_installs() {
 }
 
 #[test]
-fn a_package_that_leads_elsewhere_or_is_broken_is_not_run() {
+fn package_with_outside_or_invalid_program_is_not_run() {
     let machine = Machine::new();
     let package = format!("{}/node_modules/@s/a", machine.npx("@s/a"));
     machine.write(&format!("{package}/cli.js"), "");
@@ -153,22 +153,22 @@ fn a_package_that_leads_elsewhere_or_is_broken_is_not_run() {
 }
 
 #[test]
-fn what_npm_would_find_elsewhere_is_left_to_it() {
+fn package_that_npm_finds_elsewhere_is_left_to_npm() {
     let machine = Machine::new();
     machine.package(&machine.npx("server"), "server", "1.0.0");
     let direct = format!("~/bin/node ~/{}/node_modules/server/cli.js", machine.npx("server"));
     machine.check("npx server", &direct);
-    // The project's own: only where it may have a say.
+    // A package of the project applies only to servers of the project.
     machine.package("project", "server", "0.0.1");
     machine.check("npx server", &direct);
     assert_eq!(machine.outlook("npx server", Ground::Own), "as it stands");
-    // A program that is installed for all lies beside npm.
+    // A globally installed program is beside npm.
     machine.program("bin/server");
     machine.check("npx server", "as it stands");
 }
 
 #[test]
-fn where_a_launcher_said_that_a_package_lies_is_known_for_a_day() {
+fn resolved_package_location_is_cached_for_a_day() {
     let machine = Machine::new();
     machine.program("uv/bin/serve");
     let launching = machine.launching(Ground::Foreign);
@@ -188,7 +188,7 @@ fn where_a_launcher_said_that_a_package_lies_is_known_for_a_day() {
     machine.check("uvx serve a", "asks");
     keep("uvx serve a", 0);
     machine.check("uvx serve a", "~/uv/bin/serve a");
-    // The arguments of the program are none of the launcher's business.
+    // The arguments of the program do not affect the lookup.
     machine.check("uvx serve b c", "~/uv/bin/serve b c");
     machine.check("uvx serve@latest", "asks");
     assert_eq!(machine.outlook("uvx serve a", Ground::Own), "asks");
@@ -201,7 +201,7 @@ fn where_a_launcher_said_that_a_package_lies_is_known_for_a_day() {
 }
 
 #[test]
-fn what_others_could_have_written_is_not_known() {
+fn location_cache_writable_by_others_is_ignored() {
     let machine = Machine::new();
     machine.program("uv/bin/serve");
     let program = machine.line("uvx serve");
@@ -216,7 +216,7 @@ fn what_others_could_have_written_is_not_known() {
 }
 
 #[test]
-fn a_launcher_that_runs_as_it_stands_and_is_not_the_projects_runs_elsewhere() {
+fn unresolved_user_launcher_runs_in_a_neutral_directory() {
     let machine = Machine::new();
     let check = |line: &str, ground: Ground, expected: &str| {
         let program = machine.line(line);
@@ -227,12 +227,12 @@ fn a_launcher_that_runs_as_it_stands_and_is_not_the_projects_runs_elsewhere() {
     check("npx --registry x server", Ground::Foreign, "ours/neutral");
     check("npx --registry x server", Ground::Own, "project");
     check("bunx --bun server", Ground::Foreign, "ours/neutral");
-    // The `uvx` of a version manager of Python looks for a `.python-version`.
+    // The `uvx` of a Python version manager reads `.python-version`.
     check("uvx --python 3.12 server", Ground::Foreign, "ours/neutral");
 }
 
 #[test]
-fn what_is_run_by_something_that_looks_around_runs_elsewhere() {
+fn program_that_reads_its_directory_runs_in_neutral_one() {
     let machine = Machine::new();
     machine.package(&machine.npx("server"), "server", "1.0.0");
     let package = format!("{}/node_modules/server", machine.npx("server"));
@@ -244,7 +244,7 @@ fn what_is_run_by_something_that_looks_around_runs_elsewhere() {
         assert_eq!(launching.unswayed(found).program.cwd, machine.at(expected));
     };
     check(Ground::Foreign, "project");
-    // A link to the program of a version manager, and a folder of its scripts.
+    // A link to the shim of a version manager, and its directory of shims.
     fs::remove_file(machine.at("bin/node")).unwrap();
     machine.program("manager/volta-shim");
     std::os::unix::fs::symlink(machine.at("manager/volta-shim"), machine.at("bin/node")).unwrap();
@@ -253,7 +253,7 @@ fn what_is_run_by_something_that_looks_around_runs_elsewhere() {
     fs::remove_file(machine.at("bin/node")).unwrap();
     machine.program("shims/node");
     check(Ground::Foreign, "ours/neutral");
-    // A script that has another interpreter, and a program that has none.
+    // A script with another interpreter, and a binary.
     machine.write(&format!("{package}/package.json"), r#"{"version": "1.0.0", "bin": "tool"}"#);
     machine.program(&format!("{package}/tool"));
     check(Ground::Foreign, "ours/neutral");
@@ -266,7 +266,7 @@ fn what_is_run_by_something_that_looks_around_runs_elsewhere() {
 }
 
 #[test]
-fn python_does_not_look_for_modules_in_a_foreign_project() {
+fn python_does_not_import_from_a_foreign_project() {
     let machine = Machine::new();
     let check = |line: &str, ground: Ground, expected: Option<&str>| {
         let program = machine.launching(ground).without_the_project(machine.line(line));

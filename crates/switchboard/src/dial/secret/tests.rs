@@ -1,4 +1,4 @@
-//! A program that gives a secret, played by pipes that the test holds.
+//! A program that prints a secret, simulated by pipes of the test.
 
 use std::collections::BTreeMap;
 use std::os::unix::process::ExitStatusExt;
@@ -11,7 +11,7 @@ use tokio::io::{AsyncWriteExt, DuplexStream};
 use super::*;
 use crate::dial::spawn::{Confinement, Process, Promise, Started};
 
-/// What the program does.
+/// The behaviour of the program.
 #[derive(Clone)]
 enum Act {
     Writes(Vec<u8>, i32),
@@ -74,7 +74,7 @@ impl Stage {
             }
             Act::Writes(bytes, code) => {
                 tokio::spawn(async move {
-                    // More than the pipe holds: a reader that ignores it would be stuck.
+                    // More than the pipe holds, so a program whose output is not read would hang.
                     err.write_all(&[b'e'; 1_000]).await.unwrap();
                     out.write_all(&bytes).await.ok();
                 });
@@ -111,7 +111,7 @@ async fn check(act: Act, expected: Result<&str, &str>) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_a_program_writes_is_the_secret_unless_something_is_wrong() {
+async fn secret_is_the_program_output_unless_invalid() {
     let writes = |text: &str, code| Act::Writes(text.as_bytes().to_vec(), code);
     check(writes("s3cret\n", 0), Ok("s3cret")).await;
     check(writes(" two\nlines \r\n\n", 0), Ok(" two\nlines ")).await;
@@ -126,7 +126,7 @@ async fn what_a_program_writes_is_the_secret_unless_something_is_wrong() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_program_that_hangs_is_ended_after_ten_seconds() {
+async fn hanging_secret_program_is_killed_after_ten_seconds() {
     let began = tokio::time::Instant::now();
     check(Act::Hangs, Err("it was not done within 10 s")).await;
     assert_eq!(began.elapsed(), Duration::from_secs(10));

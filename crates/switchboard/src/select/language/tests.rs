@@ -1,4 +1,4 @@
-//! What a filter can say, and what it cannot reach.
+//! What a filter can express, and what it cannot access.
 
 use super::*;
 
@@ -19,7 +19,7 @@ fn gives(code: &str, json: &str, expected: &str) {
 }
 
 #[test]
-fn each_output_is_a_line_and_strings_are_plain_text() {
+fn each_filter_output_is_a_line_with_plain_strings() {
     let issues =
         r#"{"issues": [{"id": 1, "title": "a \"b\""}, {"id": 2, "title": "c"}], "n": null}"#;
     gives(".issues[].title", issues, "a \"b\"\nc\n");
@@ -31,13 +31,13 @@ fn each_output_is_a_line_and_strings_are_plain_text() {
 }
 
 #[test]
-fn numbers_stay_as_they_were_written() {
+fn filter_keeps_numbers_as_written() {
     let numbers = r#"[12345678901234567890123, 1.0, 1.10, 1e400, -0, 0.1]"#;
     gives(".", numbers, "[12345678901234567890123,1.0,1.10,1e400,0,0.1]\n");
 }
 
 #[test]
-fn the_usual_functions_are_there() {
+fn common_jq_functions_are_available() {
     gives(r#"map(select(test("^b"; "i")))"#, r#"["Bob","alice"]"#, "[\"Bob\"]\n");
     gives(
         r#"capture("(?<y>\\d+)-(?<m>\\d+)")"#,
@@ -62,7 +62,7 @@ fn the_usual_functions_are_there() {
     gives(r#"try error("no") catch ."#, "null", "no\n");
 }
 
-/// Names of jq that read something else than the input, write, or end the process.
+/// Functions of jq that read other input, write, or end the process.
 const FORBIDDEN: &[&str] = &[
     "env",
     "$ENV",
@@ -105,7 +105,7 @@ const FORBIDDEN: &[&str] = &[
 ];
 
 #[test]
-fn nothing_reaches_beyond_the_input() {
+fn filter_cannot_reach_beyond_its_input() {
     for code in FORBIDDEN {
         let outcome = run(code, "{}", MOST);
         assert!(matches!(outcome, Err(Trouble::Invalid(_))), "{code}: {outcome:?}");
@@ -114,7 +114,7 @@ fn nothing_reaches_beyond_the_input() {
 }
 
 #[test]
-fn every_function_is_one_that_was_looked_at() {
+fn every_filter_function_has_been_reviewed() {
     let mut theirs: Vec<&str> = jaq_core::funs::<Data>()
         .chain(jaq_std::base_funs())
         .chain(jaq_json::funs())
@@ -126,7 +126,7 @@ fn every_function_is_one_that_was_looked_at() {
 }
 
 #[test]
-fn what_is_wrong_is_said_with_its_place() {
+fn filter_errors_name_their_position() {
     let cases = [
         ("(", "1"),
         (".a | ", "1"),
@@ -159,7 +159,7 @@ fn what_is_wrong_is_said_with_its_place() {
 }
 
 #[test]
-fn messages_and_outputs_are_bounded() {
+fn filter_messages_and_outputs_are_bounded() {
     let big = format!("[{}1]", "1,".repeat(100_000));
     let Err(Trouble::Failed(why)) = run(".a", &big, MOST) else { panic!("it fails") };
     assert!(why.len() <= MESSAGE + 5 && why.starts_with("cannot index [1,1,"), "{why}");

@@ -1,4 +1,4 @@
-//! Which files count, and how often they are read.
+//! Which files an approval covers, and how often they are read.
 
 use serde_json::{Value, json};
 use switchboard_core::config::layers::Tier;
@@ -18,7 +18,7 @@ fn entry(json: &Value) -> ServerEntry {
     snippet::check("s", json.as_object().unwrap(), Tier::User).unwrap()
 }
 
-/// A project with these files, all alike.
+/// A project with these files, all with the same content.
 fn project(files: &[&str]) -> (TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path().canonicalize().unwrap();
@@ -40,7 +40,7 @@ fn covered(files: &[&str], path: &str, json: &Value) -> Vec<String> {
 }
 
 #[test]
-fn a_program_of_the_project_counts_wherever_the_server_would_find_it() {
+fn project_program_is_covered_wherever_path_finds_it() {
     let check = |path: &str, json: Value, expected: &[&str]| {
         assert_eq!(covered(&["bin/srv", "sub/bin/srv"], path, &json), expected, "{path} {json}");
     };
@@ -51,9 +51,9 @@ fn a_program_of_the_project_counts_wherever_the_server_would_find_it() {
     check("/bin", own("${PATH}:bin"), &["bin/srv", "bin/"]);
     check("/bin", own("${workspaceFolder}/sub/bin"), &["sub/bin/srv", "sub/bin/"]);
     check("bin", own("/usr/bin"), &[]);
-    // Only a start tells, and is refused.
+    // Known only at the start, which is then refused.
     check("/bin", own("${ELSE}/bin"), &[]);
-    // A word may be where others count from.
+    // A word may be a base directory of other paths.
     check("/bin", own("!echo bin"), &["bin/srv", "bin/"]);
     let below = json!({ "command": "srv", "cwd": "sub", "env": { "PATH": "bin" } });
     check("/bin", below, &["sub/bin/srv", "sub/bin/"]);
@@ -64,7 +64,7 @@ fn a_program_of_the_project_counts_wherever_the_server_would_find_it() {
 }
 
 #[test]
-fn a_file_that_a_loader_is_given_by_a_variable_counts() {
+fn file_loaded_through_a_variable_is_covered() {
     for (value, counts) in [
         ("x.js", true),
         ("--require ./x.js", true),
@@ -83,7 +83,7 @@ fn a_file_that_a_loader_is_given_by_a_variable_counts() {
 }
 
 #[test]
-fn a_file_is_read_once_for_all_definitions_and_all_files_have_one_limit() {
+fn file_is_hashed_once_under_a_shared_limit() {
     let (_folder, root) = project(&["a", "b"]);
     let environment = Environment::made_of([("PATH", "/bin")], &root);
     let scripts = Scripts { left: Cell::new(6), ..Scripts::default() };
@@ -92,14 +92,14 @@ fn a_file_is_read_once_for_all_definitions_and_all_files_have_one_limit() {
     let alone = coverage(&entry(&json!({ "command": "./a" })), &environment).files;
     assert_eq!(first, alone);
     assert_eq!(hash(json!({ "command": "bash", "args": ["a"] })), first, "not read again");
-    // There is no room for the second one, so that no approval ever matches it.
+    // The second file exceeds the limit, so no approval matches it.
     let second = hash(json!({ "command": "sh", "args": ["b"] }));
     assert_ne!(second[0].1, first[0].1, "the content is the same");
     assert_eq!(hash(json!({ "command": "sh", "args": ["./b"] })), second, "decided once a load");
 }
 
 #[test]
-fn each_look_at_large_files_comes_to_the_same() {
+fn repeated_coverage_of_large_files_is_identical() {
     let (_folder, root) = project(&["a.py", "b.py", "c.py"]);
     for file in ["a.py", "b.py", "c.py"] {
         fs::write(root.join(file), vec![b'#'; 20 * 1024 * 1024]).unwrap();
@@ -116,7 +116,7 @@ fn each_look_at_large_files_comes_to_the_same() {
 }
 
 #[test]
-fn what_an_interpreter_takes_for_a_name_counts() {
+fn file_an_interpreter_finds_by_name_is_covered() {
     let files = [
         "server.js",
         "pre.js",
@@ -146,7 +146,7 @@ fn what_an_interpreter_takes_for_a_name_counts() {
 }
 
 #[test]
-fn the_main_file_of_a_package_counts() {
+fn main_file_of_a_package_is_covered() {
     let (_folder, root) = project(&["lib/start.js"]);
     fs::write(root.join("lib/package.json"), r#"{ "main": "start" }"#).unwrap();
     let environment = Environment::made_of([("PATH", "/bin")], &root);

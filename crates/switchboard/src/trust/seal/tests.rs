@@ -1,4 +1,4 @@
-//! Values that lead to the project only when they are filled in.
+//! Values that refer to the project only after expansion.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -10,7 +10,7 @@ use switchboard_reaper::Confinement;
 
 use super::*;
 
-/// Starts the definition, approved, with this environment.
+/// Starts the approved definition with this environment.
 fn check(json: &Value, args: &[&str], env: &[(&str, &str)], expected: Result<(), BrokenSeal>) {
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path().canonicalize().unwrap();
@@ -39,7 +39,7 @@ fn check(json: &Value, args: &[&str], env: &[(&str, &str)], expected: Result<(),
 }
 
 #[test]
-fn directory_of_the_project_behind_a_variable_is_refused() {
+fn project_directory_behind_a_variable_is_refused() {
     let set = |name: &str, value: &str| json!({ "command": "python3", "env": { name: value } });
     let hidden = Err(BrokenSeal::HiddenScript);
     check(&set("PYTHONPATH", "lib"), &[], &[("PYTHONPATH", "lib")], Ok(()));
@@ -54,7 +54,7 @@ fn directory_of_the_project_behind_a_variable_is_refused() {
     check(&set("PATH", "./lib:${PATH}"), &[], &[("PATH", "./lib:/bin")], Ok(()));
     check(&set("PATH", "${X}"), &[], &[("PATH", "lib:/bin")], hidden);
     check(&set("ANYTHING", "${X}"), &[], &[("ANYTHING", "ROOT/lib")], hidden);
-    // The project itself, and a plain value that a directory has for a name.
+    // The project itself, and a plain value that equals the name of a directory.
     check(&set("ANYTHING", "${X}"), &[], &[("ANYTHING", "ROOT")], Ok(()));
     check(&set("ANYTHING", "${X}"), &[], &[("ANYTHING", "lib")], Ok(()));
     let args = json!({ "command": "python3", "args": ["${X}"] });

@@ -60,7 +60,7 @@ const SECRETS: [&str; 26] = [
 ];
 
 #[test]
-fn resource_left_out_is_not_read_by_another_spelling_of_its_address() {
+fn filtered_resource_is_not_readable_by_another_spelling() {
     for exclude in ["read_secret", "files/read_secret", "*secret*", "read_file_secret_txt"] {
         let listing = listing(None, &[exclude]);
         for uri in SECRETS {
@@ -77,7 +77,7 @@ fn resource_left_out_is_not_read_by_another_spelling_of_its_address() {
 }
 
 #[test]
-fn template_left_out_is_neither_listed_nor_read() {
+fn filtered_template_is_neither_listed_nor_read() {
     let excluding = listing(None, &["read_keys"]);
     assert_eq!(excluding.templates.len(), 1);
     for uri in ["user://1/key", "USER://1/KEY", "user://a%2Fb/key", "user://1/key?x"] {
@@ -97,7 +97,7 @@ fn template_left_out_is_neither_listed_nor_read() {
 }
 
 #[test]
-fn names_of_a_resource_are_those_of_every_spelling_and_look() {
+fn resource_names_cover_every_spelling_and_lookalike() {
     let listing = listing(None, &[]);
     for uri in SECRETS {
         let names = listing.names_of_resource(uri).own;
@@ -114,7 +114,7 @@ fn names_of_a_resource_are_those_of_every_spelling_and_look() {
 }
 
 #[test]
-fn address_within_a_template_is_claimed_by_its_server() {
+fn uri_within_a_template_is_claimed_by_its_server() {
     let listing = listing(None, &[]);
     for uri in ["file:///x", "FILE:///x", "user://7/key", "file:///notes.md"] {
         assert!(listing.claims(&Address::of(uri)), "{uri}");

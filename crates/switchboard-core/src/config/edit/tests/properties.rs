@@ -135,7 +135,7 @@ fn comments(text: &str) -> Vec<String> {
 
 proptest! {
     #[test]
-    fn an_edit_says_what_was_asked_for_and_nothing_else(text in document(), edit in edit()) {
+    fn edit_changes_exactly_the_requested_value(text in document(), edit in edit()) {
         let before = value_at(&text, &[]).unwrap().unwrap();
         match (apply(&text, std::slice::from_ref(&edit)), expected(&before, &edit.at, &edit.change)) {
             (Ok(after), Some(wanted)) => {
@@ -151,7 +151,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_added_and_taken_back_leaves_the_bytes_that_were_there(
+    fn added_then_removed_key_restores_the_bytes(
         before in filler(),
         holder in object(2),
         after in filler(),
@@ -171,12 +171,12 @@ proptest! {
     }
 
     #[test]
-    fn no_text_panics(text in any::<String>(), edit in edit()) {
+    fn edit_of_arbitrary_text_never_panics(text in any::<String>(), edit in edit()) {
         let _refused = apply(&text, &[edit]);
     }
 
     #[test]
-    fn no_damaged_file_panics(
+    fn edit_of_a_truncated_file_never_panics(
         text in document(),
         cut in any::<prop::sample::Index>(),
         edit in edit(),

@@ -20,7 +20,7 @@ fn with() -> Surroundings<'static> {
 }
 
 #[test]
-fn our_package_goes_in_and_comes_out_and_comments_stay() {
+fn pi_package_is_added_and_removed_keeping_comments() {
     let before = r#"{
   // mine
   "theme": "dark",
@@ -71,7 +71,7 @@ fn our_package_goes_in_and_comes_out_and_comments_stay() {
 }
 
 #[test]
-fn a_package_of_ours_that_is_declared_is_enough() {
+fn declared_pi_package_is_not_added_again() {
     for (packages, in_our_directory) in [
         (r#"["npm:pi-switchboard"]"#, false),
         (r#"["npm:pi-switchboard@1.2.3"]"#, false),
@@ -93,7 +93,7 @@ fn a_package_of_ours_that_is_declared_is_enough() {
 }
 
 #[test]
-fn a_path_of_ours_that_leads_nowhere_is_replaced() {
+fn stale_pi_package_path_is_replaced() {
     let text = r#"{ "packages": ["/old/pi-switchboard"], "extensions": ["!builtin:*"] }"#;
     assert_eq!(declared(text, with()).unwrap().lost, ["/old/pi-switchboard"]);
     let put = put_in(text, with()).unwrap().text;
@@ -102,7 +102,7 @@ fn a_path_of_ours_that_leads_nowhere_is_replaced() {
 }
 
 #[test]
-fn every_form_of_the_other_package_is_known() {
+fn every_form_of_the_rival_package_is_recognized() {
     for source in [
         "npm:pi-mcp-adapter",
         "npm:pi-mcp-adapter@^2",
@@ -119,7 +119,7 @@ fn every_form_of_the_other_package_is_known() {
 }
 
 #[test]
-fn the_built_in_mcp_is_off_as_pi_reads_it() {
+fn builtin_mcp_state_follows_the_rules_of_pi() {
     for (extensions, expected) in [
         ("[]", BuiltIn::On),
         (r#"["+builtin:mcp"]"#, BuiltIn::On),
@@ -137,7 +137,7 @@ fn the_built_in_mcp_is_off_as_pi_reads_it() {
 }
 
 #[test]
-fn a_list_of_a_wrong_type_is_refused() {
+fn pi_list_of_a_wrong_type_is_refused() {
     let refusal = |text| put_in(text, with()).unwrap_err().to_string();
     insta::assert_snapshot!(refusal("[]"), @"`(root)` must be an object before it can be changed");
     insta::assert_snapshot!(refusal(r#"{ "packages": {} }"#), @"`packages` must be an array before it can be changed");
@@ -146,7 +146,7 @@ fn a_list_of_a_wrong_type_is_refused() {
 }
 
 #[test]
-fn an_empty_file_gets_both_lists_and_loses_them_again() {
+fn empty_pi_settings_gain_and_lose_both_lists() {
     let put = put_in("", with()).unwrap().text;
     insta::assert_snapshot!(put, @r#"
     {
@@ -178,7 +178,7 @@ fn items() -> impl Strategy<Value = Vec<&'static str>> {
 
 proptest! {
     #[test]
-    fn what_was_put_in_is_found_and_can_be_taken_back(packages in items(), extensions in items()) {
+    fn pi_install_of_any_settings_can_be_undone(packages in items(), extensions in items()) {
         let mut packages = packages;
         packages.dedup();
         let before = serde_json::json!({ "packages": packages, "extensions": extensions });
@@ -199,7 +199,7 @@ proptest! {
     }
 
     #[test]
-    fn no_settings_panic(text in "\\PC{0,40}|[\\[\\]{}\"=.,:a\n ]{0,40}") {
+    fn pi_settings_edit_never_panics(text in "\\PC{0,40}|[\\[\\]{}\"=.,:a\n ]{0,40}") {
         let _ = (put_in(&text, with()), take_out(&text, with()), take_back(&text, &text, with()));
     }
 }

@@ -8,8 +8,8 @@ use tokio::time::Instant;
 use super::*;
 
 #[test]
-fn a_registration_gives_a_client_or_none() {
-    unseen(module_path!(), "a_registration_gives_a_client_or_none", || async {
+fn hostile_registration_response_gives_no_client() {
+    unseen(module_path!(), "hostile_registration_response_gives_no_client", || async {
         let only = |manner: Value| json!({ "registered": manner });
         let large = format!("{{\"client_id\":\"{}\"}}", "x".repeat(500_000));
         let long = format!("{{\"client_id\":\"{}\"}}", "x".repeat(9_000));
@@ -32,8 +32,8 @@ fn a_registration_gives_a_client_or_none() {
 }
 
 #[test]
-fn a_device_leads_to_no_page_that_a_browser_must_not_see() {
-    unseen(module_path!(), "a_device_leads_to_no_page_that_a_browser_must_not_see", || async {
+fn device_flow_shows_no_unsafe_verification_page() {
+    unseen(module_path!(), "device_flow_shows_no_unsafe_verification_page", || async {
         let page = |page: Value| json!({ "device-fields": { "verification_uri": page } });
         let rows = [
             ("a script", page(json!("javascript:alert(1)"))),
@@ -53,8 +53,8 @@ fn a_device_leads_to_no_page_that_a_browser_must_not_see() {
 }
 
 #[test]
-fn what_comes_back_is_from_whom_it_was_asked() {
-    unseen(module_path!(), "what_comes_back_is_from_whom_it_was_asked", || async {
+fn callback_of_another_issuer_or_malformed_token_is_rejected() {
+    unseen(module_path!(), "callback_of_another_issuer_or_malformed_token_is_rejected", || async {
         let tokens = |manner: Value| json!({ "token-answers": [manner] });
         let rows = [
             ("another issuer", json!({ "iss": "wrong" })),
@@ -81,7 +81,7 @@ fn what_comes_back_is_from_whom_it_was_asked() {
 
 /// The clock is paused once the authorization server has the token request, and then auto-advances.
 #[tokio::test]
-async fn a_device_is_not_waited_for_longer_than_it_has() {
+async fn device_flow_stops_at_expiry() {
     let fields = json!({ "interval": 1_000_000_000_000_u64, "expires_in": 60 });
     let victim = Victim::of(&json!({ "device-fields": fields }), Nameless).await;
     let ledger = victim.authority.ledger();
@@ -98,7 +98,7 @@ async fn a_device_is_not_waited_for_longer_than_it_has() {
 
 /// An attacker forges the callback of the authorization server.
 #[tokio::test]
-async fn an_answer_that_was_tampered_with_is_none() {
+async fn tampered_callback_is_rejected() {
     type Tamper = fn(&str) -> String;
     let changes: [(&str, Tamper); 8] = [
         ("another state", |back| back.replace("state=", "state=x")),

@@ -8,8 +8,8 @@ use tokio::time::Instant;
 use super::*;
 
 #[test]
-fn no_page_is_opened_that_a_browser_must_not_see() {
-    unseen(module_path!(), "no_page_is_opened_that_a_browser_must_not_see", || async {
+fn unsafe_authorization_page_is_not_opened() {
+    unseen(module_path!(), "unsafe_authorization_page_is_not_opened", || async {
         let long = format!("{{AS}}/{}", "a".repeat(9 * 1024));
         // Within the length limit, but not with the query that we add.
         let full = format!("{{AS}}/{}", "a".repeat(8 * 1024 - 100));
@@ -102,8 +102,8 @@ const FIELDS: [&str; 5] = [
 ];
 
 #[test]
-fn no_endpoint_and_no_issuer_is_at_an_internal_address() {
-    unseen(module_path!(), "no_endpoint_and_no_issuer_is_at_an_internal_address", || async {
+fn internal_endpoint_or_issuer_address_is_rejected() {
+    unseen(module_path!(), "internal_endpoint_or_issuer_address_is_rejected", || async {
         // All fields share one check, so each address is tried in one field only.
         for (address, field) in INTERNAL.iter().zip(FIELDS.iter().cycle()) {
             let victim = Victim::of(&metadata(field, format!("{address}/x")), Nameless).await;
@@ -120,8 +120,8 @@ fn no_endpoint_and_no_issuer_is_at_an_internal_address() {
 }
 
 #[test]
-fn what_a_server_says_of_itself_has_to_be_about_it() {
-    unseen(module_path!(), "what_a_server_says_of_itself_has_to_be_about_it", || async {
+fn resource_metadata_about_another_server_is_rejected() {
+    unseen(module_path!(), "resource_metadata_about_another_server_is_rejected", || async {
         let only = |manner: Value| json!({ "resource": { "manner": manner } });
         let many: Vec<String> = (0..100).map(|n| format!("https://10.0.0.{n}")).collect();
         let rows = [
@@ -157,8 +157,8 @@ fn what_a_server_says_of_itself_has_to_be_about_it() {
 }
 
 #[test]
-fn what_an_authority_says_of_itself_has_to_be_whole_and_its_own() {
-    let test = "what_an_authority_says_of_itself_has_to_be_whole_and_its_own";
+fn malformed_or_foreign_authorization_server_metadata_is_rejected() {
+    let test = "malformed_or_foreign_authorization_server_metadata_is_rejected";
     unseen(module_path!(), test, || async {
         let only = |manner: Value| json!({ "metadata": { "manner": manner } });
         let zipped = json!([["content-type", "application/json"], ["content-encoding", "gzip"]]);
@@ -231,7 +231,7 @@ fn bomb() -> Vec<u8> {
 
 /// The clock is paused once the request for the document has arrived, and then auto-advances.
 #[tokio::test]
-async fn who_never_answers_is_given_up_in_five_seconds() {
+async fn metadata_request_times_out_after_five_seconds() {
     for (document, endpoint) in
         [("resource", Endpoint::ResourceMetadata), ("metadata", Endpoint::Metadata)]
     {

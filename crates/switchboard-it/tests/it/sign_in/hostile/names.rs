@@ -39,8 +39,8 @@ impl Names for Book {
 }
 
 #[test]
-fn no_name_leads_to_an_internal_address() {
-    unseen(module_path!(), "no_name_leads_to_an_internal_address", || async {
+fn hostname_that_resolves_to_an_internal_address_is_refused() {
+    unseen(module_path!(), "hostname_that_resolves_to_an_internal_address_is_refused", || async {
         let mut lines = Vec::new();
         for name in ["private", "metadata", "mixed", "six", "nat"] {
             let address = format!("https://{name}.example");
@@ -60,8 +60,8 @@ fn no_name_leads_to_an_internal_address() {
 }
 
 #[test]
-fn a_name_that_changes_what_it_stands_for_is_looked_at_each_time() {
-    let test = "a_name_that_changes_what_it_stands_for_is_looked_at_each_time";
+fn hostname_is_resolved_and_checked_for_each_request() {
+    let test = "hostname_is_resolved_and_checked_for_each_request";
     within(module_path!(), test, || {
         let canaries = Canaries::start(|_, _| String::new());
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();

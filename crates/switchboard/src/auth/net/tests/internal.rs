@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::network::{Canaries, within};
 use super::*;
 
-/// Hosts that no public server may send us to.
+/// Hosts that a public server must not name.
 const INTERNAL: &[&str] = &[
     // Loopback.
     "127.0.0.1",
@@ -32,7 +32,7 @@ const INTERNAL: &[&str] = &[
     "[::127.0.0.1]",
     "[64:ff9b::7f00:1]",
     "[2002:7f00:1::]",
-    // Linux takes this for loopback, too.
+    // Linux treats this as loopback, too.
     "0",
     "0.0.0.0",
     "0x0",
@@ -52,7 +52,7 @@ const INTERNAL: &[&str] = &[
     "[::10.0.0.1]",
     "[64:ff9b::a00:1]",
     "[2002:a00:1::1]",
-    // Links and metadata services.
+    // Link-local addresses and metadata services.
     "169.254.169.254",
     "169.254.170.2",
     "2852039166",
@@ -66,7 +66,7 @@ const INTERNAL: &[&str] = &[
     "[fe80::1]",
     "100.100.100.200",
     "168.63.129.16",
-    // Everything else that is nobody's server.
+    // Other reserved addresses.
     "192.0.0.192",
     "192.0.2.1",
     "198.18.0.1",
@@ -84,7 +84,7 @@ const INTERNAL: &[&str] = &[
     "[::ffff:0:7f00:1]",
 ];
 
-/// What names can stand for that no public server may send us to.
+/// Addresses to which the hostnames of a public server must not resolve.
 const BEHIND_NAMES: &[&str] = &[
     "127.0.0.1",
     "10.0.0.1",
@@ -115,13 +115,13 @@ fn no_request_reaches_an_internal_address() {
             literals().await + names().await + redirects().await + other_servers().await
         });
         assert!(cases >= 60, "{cases}");
-        // What may be asked was asked, so the silence of the others says something.
+        // Permitted addresses got requests, so the absence of others is significant.
         let seen: BTreeSet<IpAddr> = canaries.seen().into_iter().collect();
         assert_eq!(seen, PUBLIC.map(|address| address.parse().unwrap()).into());
     });
 }
 
-/// Asks in every way; each is refused because of the address.
+/// Sends every kind of request; each is refused because of the address.
 async fn refused(net: &Net, address: &str) -> usize {
     let address = url(address);
     for refused in [
@@ -158,7 +158,7 @@ async fn names() -> usize {
             ("127.0.0.1.nip.example", &[&[*internal]]),
         ]);
         let net = net("https://mcp.example/mcp", book, "").await;
-        // The first look-up gives an address that may be asked, and is asked.
+        // The first lookup gives a permitted address, which gets the request.
         let unanswered = net.get(&url("https://rebinding.example/")).await.unwrap_err();
         assert!(matches!(unanswered, NetError::Unreachable { .. }), "{}", told(&unanswered));
         for name in ["bad", "mixed", "mixed6", "rebinding", "127.0.0.1.nip"] {
@@ -176,13 +176,13 @@ async fn names() -> usize {
     cases + 1
 }
 
-/// A server of this machine, which may be asked, sends us on.
+/// A permitted server on loopback redirects elsewhere.
 async fn redirects() -> usize {
     let mut cases = 0;
     for host in INTERNAL {
         for (status, scheme) in [(302, "http"), (307, "https")] {
             let to = format!("{scheme}://{host}/latest/meta-data");
-            // Such a header is in ASCII.
+            // A `Location` header must be ASCII.
             let location = match host.is_ascii() {
                 true => to,
                 false => url(&to).into(),
@@ -196,7 +196,7 @@ async fn redirects() -> usize {
     cases
 }
 
-/// Servers that have more within reach than public ones do not have everything.
+/// Servers with a wider reach than public ones still have limits.
 async fn other_servers() -> usize {
     let [public, _] = PUBLIC;
     let cases = [
@@ -209,7 +209,7 @@ async fn other_servers() -> usize {
         ("https://10.0.0.2/mcp", "https://local.example/"),
         ("https://10.0.0.2/mcp", "https://metadata.example/"),
         ("https://10.0.0.2/mcp", "https://[fd00:ec2::254]/"),
-        // The server's own name may stand for a private address, and for nothing worse.
+        // The server's own hostname may resolve to a private address, but not to a reserved one.
         ("https://local.example/mcp", "https://local.example/"),
         ("https://metadata.example/mcp", "https://metadata.example/"),
         ("https://private.example/mcp", "https://other.private.example/"),

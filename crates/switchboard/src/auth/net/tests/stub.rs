@@ -1,4 +1,4 @@
-//! A server on loopback that answers each request with bytes, and remembers what it was asked.
+//! A server on loopback that answers each request with bytes, and records the requests.
 
 use std::fs;
 use std::net::Ipv4Addr;
@@ -23,14 +23,14 @@ pub(super) struct Stub {
     _serving: JoinSet<()>,
 }
 
-/// What becomes of a connection that was answered.
+/// What the stub does with a connection after its response.
 #[derive(Clone, Copy)]
 enum Then {
     Close,
     Hold,
 }
 
-/// The answer to a path; `PORT` in it is the stub's own. Without one, nothing comes.
+/// The response to a path, with `PORT` replaced by the stub's own; `None` sends nothing.
 trait Answer: Fn(&str) -> Option<Vec<u8>> + Send + Sync + 'static {}
 
 impl<T: Fn(&str) -> Option<Vec<u8>> + Send + Sync + 'static> Answer for T {}
@@ -50,7 +50,7 @@ impl Stub {
         Stub::serve(answer, None, Then::Close).await
     }
 
-    /// Says nothing more after its answer, and does not hang up.
+    /// Keeps the connection open after its response, and sends nothing more.
     pub(super) async fn start_slow(
         answer: impl Fn(&str) -> Option<Vec<u8>> + Send + Sync + 'static,
     ) -> Stub {
@@ -105,7 +105,7 @@ impl Stub {
         Stub { port, asked, _serving: serving }
     }
 
-    /// What was asked so far, with head and body.
+    /// The requests so far, with head and body.
     pub(super) fn asked(&self) -> Vec<String> {
         self.asked.lock().unwrap().clone()
     }
@@ -119,7 +119,7 @@ impl Stub {
     }
 }
 
-/// One request and its answer.
+/// One request and its response.
 async fn converse(
     mut socket: impl AsyncRead + AsyncWrite + Unpin,
     port: u16,
@@ -140,7 +140,7 @@ async fn converse(
         Ok(text) => text.replace("PORT", &port.to_string()).into_bytes(),
         Err(_) => bytes,
     };
-    // Whoever had enough hangs up.
+    // A client may disconnect early.
     let _written = socket.write_all(&bytes).await;
     match then {
         Then::Close => drop(socket.shutdown().await),

@@ -1,4 +1,4 @@
-//! First lines of scripts, as the kernel reads them.
+//! Shebang lines of scripts, as the kernel reads them.
 
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
@@ -32,14 +32,14 @@ fn class() -> Vec<(Vec<u8>, Vec<u8>)> {
         plain("/bin/sh ./with blank", "with blank"),
         plain("/bin/sh ./with blank\r", "with blank\r"),
         long(100),
-        // More than the kernel reads: the name ends where its buffer does.
+        // Longer than the buffer of the kernel, which truncates the name.
         (format!("/bin/sh ./{}", "c".repeat(300)).into_bytes(), vec![b'c'; 243]),
     ]
 }
 
 #[test]
 #[expect(clippy::disallowed_methods, reason = "the kernel itself says what it runs")]
-fn file_that_the_kernel_runs_for_a_first_line_is_covered() {
+fn interpreter_of_a_shebang_is_covered() {
     for (line, runs) in class() {
         let (_folder, root) = project(&[]);
         let at = |name: &[u8]| root.join(std::ffi::OsStr::from_bytes(name));
@@ -62,7 +62,7 @@ fn file_that_the_kernel_runs_for_a_first_line_is_covered() {
 }
 
 #[test]
-fn first_line_that_is_no_text_is_named_as_not_covered() {
+fn non_utf8_shebang_is_named_as_not_covered() {
     let (_folder, root) = project(&[]);
     fs::write(root.join("script"), b"#!./b\xff\n").unwrap();
     let environment = Environment::made_of([("PATH", "/bin:/usr/bin")], root);

@@ -1,8 +1,8 @@
-//! Files that programs find by a module, a package, a class or a name of their own.
+//! Files that programs find by a module, package, class or default name.
 
 use super::*;
 
-/// The files of a project, with their text, that a definition covers, and what it names.
+/// The files of a project that a definition covers, and the names of what it leaves uncovered.
 fn look(files: &[(&str, &str)], json: &Value) -> (Vec<String>, Vec<String>) {
     let (_folder, root) = project(&[".git/HEAD"]);
     for (name, text) in files {
@@ -29,7 +29,7 @@ fn covers(json: &Value, file: &str, text: &str) {
 }
 
 #[test]
-fn module_in_a_group_of_short_options_is_covered() {
+fn module_in_grouped_short_options_is_covered() {
     for group in ["-m", "-um", "-Bm", "-Bum", "-uBm", "-OOm", "-qm", "-Im", "-bbm", "-Esm"] {
         covers(&line(&format!("python3 {group}mod")), "mod.py", "");
         covers(&line(&format!("python3 {group}pkg.sub")), "pkg/sub.py", "");
@@ -44,7 +44,7 @@ fn module_in_a_group_of_short_options_is_covered() {
 }
 
 #[test]
-fn code_behind_grouped_letters_is_named() {
+fn inline_code_in_grouped_options_is_named() {
     let named = |args: Value| {
         let (_, lines) = look(&[("mod.py", "")], &json!({ "command": "python3", "args": args }));
         lines.iter().any(|what| what == "files that its code names in other ways")
@@ -98,7 +98,7 @@ fn argument_that_a_shell_may_expand_is_named() {
 }
 
 #[test]
-fn specifier_of_a_module_leads_to_its_file() {
+fn module_specifier_is_resolved_to_its_file() {
     for word in ["./x.mjs?a", "./x.mjs#a", "./x.mjs?a#b", "./nosuch/../x.mjs?a", "./x%2Emjs?a"] {
         covers(&line(&format!("node --import {word} b.js")), "x.mjs", "");
         covers(&line(&format!("node --import={word}")), "x.mjs", "");
@@ -108,7 +108,7 @@ fn specifier_of_a_module_leads_to_its_file() {
 }
 
 #[test]
-fn own_name_of_a_package_covers_its_manifest() {
+fn package_name_of_the_project_covers_its_manifest() {
     const MANIFEST: &str = r##"{ "name": "@scope/own", "exports": "./x.js",
         "imports": { "#foo": "./f.mjs" }, "bin": { "start": "./x.js" } }"##;
     let check = |text: &str, is_covered: bool| {
@@ -131,7 +131,7 @@ fn own_name_of_a_package_covers_its_manifest() {
 }
 
 #[test]
-fn file_that_a_name_stands_for_is_covered() {
+fn file_implied_by_a_name_is_covered() {
     for (text, file) in [
         ("java Main", "Main.class"),
         ("java com.ex.Main", "com/ex/Main.class"),
@@ -161,7 +161,7 @@ fn file_that_a_name_stands_for_is_covered() {
 }
 
 #[test]
-fn file_that_a_runner_reads_is_covered_and_what_it_starts_is_named() {
+fn task_runner_file_is_covered_and_its_tasks_named() {
     for (text, file) in [
         ("tox -e serve", "tox.ini"),
         ("python3 -m nox", "noxfile.py"),

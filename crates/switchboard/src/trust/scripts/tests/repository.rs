@@ -1,10 +1,10 @@
-//! What runs from a repository is covered or named, and a change of it is noticed.
+//! Code that runs from a repository is covered or named, and its changes are detected.
 
 use std::fs;
 
 use super::*;
 
-/// A repository whose server is defined in `pkg`, and what an approval there covers.
+/// A repository with a server definition in `pkg`, and the coverage of its approval.
 struct Repository {
     _folder: TempDir,
     root: PathBuf,
@@ -157,7 +157,7 @@ fn class() -> Vec<(Value, &'static str)> {
     ]
 }
 
-/// The same for words that lead to a file in other ways than by its path.
+/// The same for words that refer to a file without its path.
 fn indirect() -> Vec<(Value, &'static str)> {
     let set = |name: &str, value: &str| json!({ "command": "true", "env": { name: value } });
     vec![
@@ -209,7 +209,7 @@ fn indirect() -> Vec<(Value, &'static str)> {
     ]
 }
 
-/// Definitions, and a file that each of them would run as soon as it is there.
+/// Definitions, and a file that each of them would run as soon as it exists.
 fn added() -> Vec<(Value, &'static str)> {
     let set = |name: &str, value: &str| json!({ "command": "true", "env": { name: value } });
     vec![
@@ -228,7 +228,7 @@ fn added() -> Vec<(Value, &'static str)> {
 }
 
 #[test]
-fn new_file_that_runs_changes_what_was_approved() {
+fn new_file_that_would_run_changes_the_approval() {
     for (json, new) in added() {
         let repository = Repository::new();
         let before = repository.coverage(&json);
@@ -264,7 +264,7 @@ fn relative_path_out_of_the_repository_is_covered() {
 }
 
 #[test]
-fn programs_of_the_user_are_not_covered_for_a_path_that_keeps_theirs() {
+fn user_programs_are_not_covered_when_path_is_extended() {
     let (_folder, root) = project(&["home/bin/node", "home/bin/x.js", "pkg/x.js"]);
     let path = format!("{}:/bin", root.join("home/bin").display());
     let environment = Environment::made_of([("PATH", path.as_str())], root.join("pkg"));
@@ -274,7 +274,7 @@ fn programs_of_the_user_are_not_covered_for_a_path_that_keeps_theirs() {
     assert_eq!(files, [root.join("pkg/x.js")]);
 }
 
-/// A directory of the project with so many files.
+/// A project with a directory of this many files.
 fn crowded(count: usize) -> (TempDir, PathBuf, Environment) {
     let (folder, root) = project(&["lib/last"]);
     for number in 1..count {
@@ -285,7 +285,7 @@ fn crowded(count: usize) -> (TempDir, PathBuf, Environment) {
 }
 
 #[test]
-fn directory_with_too_many_files_is_named_and_its_listing_counts() {
+fn oversized_directory_is_named_and_covered_by_listing() {
     let json = entry(&json!({ "command": "true", "env": { "PYTHONPATH": "lib" } }));
     for (count, is_covered) in [(2_000, true), (2_001, false)] {
         let (_folder, root, environment) = crowded(count);
@@ -315,7 +315,7 @@ fn installed_packages_in_a_directory_are_named() {
 }
 
 #[test]
-fn link_in_a_directory_counts_by_itself_and_by_its_target() {
+fn link_in_a_directory_and_its_target_are_covered() {
     let (_folder, root) = project(&["lib/x", "other/y", "more/deep/z"]);
     let link = |to: &str, at: &str| std::os::unix::fs::symlink(to, root.join(at)).unwrap();
     link("../other/y", "lib/file");
@@ -339,7 +339,7 @@ fn link_in_a_directory_counts_by_itself_and_by_its_target() {
 }
 
 #[test]
-fn pipe_in_the_place_of_a_script_can_never_be_approved() {
+fn pipe_in_place_of_a_script_is_never_approved() {
     let (_folder, root) = project(&["lib/x"]);
     let environment = Environment::made_of([("PATH", "/bin")], &root);
     let pipe = |at: &str| {
@@ -359,7 +359,7 @@ fn pipe_in_the_place_of_a_script_can_never_be_approved() {
 }
 
 #[test]
-fn one_byte_of_a_file_that_runs_changes_what_was_approved() {
+fn changed_byte_of_a_running_file_changes_the_approval() {
     for (json, runs) in class().into_iter().chain(indirect()) {
         let repository = Repository::new();
         let before = repository.coverage(&json);
@@ -373,7 +373,7 @@ fn one_byte_of_a_file_that_runs_changes_what_was_approved() {
         let mut text = fs::read(&file).unwrap();
         text[0] ^= 1;
         changed(&file, &text);
-        // What is said to be covered is: a change of any of these files is seen.
+        // A change of any file that is listed as covered is detected.
         for file in before.files.iter().flat_map(|(named, _)| files_below(Path::new(named))) {
             changed(&file, b"else");
         }
@@ -405,7 +405,7 @@ fn absolute_path_into_the_repository_is_covered() {
 }
 
 #[test]
-fn what_cannot_be_followed_is_named() {
+fn uncoverable_inputs_are_named() {
     let repository = Repository::new();
     let named = |json: Value| {
         let mut lines = repository.coverage(&json).not_covered;
@@ -435,7 +435,7 @@ fn what_cannot_be_followed_is_named() {
 }
 
 #[test]
-fn program_in_the_project_may_load_other_files() {
+fn program_that_may_load_other_files_is_named() {
     let (_folder, outer) = project(&["repo/x.py", "repo/pkg/y", "other/z.py"]);
     fs::create_dir(outer.join("repo/.git")).unwrap();
     let environment = Environment::made_of([("PATH", "/bin")], outer.join("repo"));

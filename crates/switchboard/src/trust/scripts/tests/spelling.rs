@@ -1,4 +1,4 @@
-//! Any spelling of a path leads to the same file.
+//! Every spelling of a path refers to the same file.
 
 use std::fs;
 
@@ -6,7 +6,7 @@ use super::*;
 use crate::trust::place::project_root;
 
 #[test]
-fn repository_goes_up_to_its_root_and_no_further() {
+fn project_root_is_the_enclosing_repository() {
     let (_folder, outer) = project(&["repo/pkg/deep/x", "repo/sub/.git", "alone/x"]);
     fs::create_dir_all(outer.join("repo/.git")).unwrap();
     assert_eq!(project_root(&outer.join("repo/pkg/deep"), None), outer.join("repo"));
@@ -64,7 +64,7 @@ fn matching(random: &mut fastrand::Rng, path: &str) -> String {
 }
 
 #[test]
-fn any_spelling_of_a_path_in_any_repository_is_covered() {
+fn any_spelling_of_a_repository_path_is_covered() {
     let random = &mut fastrand::Rng::with_seed(7);
     for case in 0..400 {
         let (_folder, root) = project(&[]);
@@ -125,7 +125,7 @@ fn any_spelling_of_a_path_in_any_repository_is_covered() {
 }
 
 #[test]
-fn path_that_only_text_resolves_is_covered() {
+fn path_resolved_only_textually_is_covered() {
     const FILES: [&str; 8] = [
         "x.js",
         "b.js",
