@@ -215,7 +215,7 @@ async fn pi_answers_are_text_with_pi_commands() {
         hint: see the servers with `/mcp status`
 
     tools {"server":7}
-        -32602 `params` is invalid: invalid type: integer `7`, expected a string at line 1 column 11
+        -32602 cannot parse `params`: invalid type: integer `7`, expected a string at line 1 column 11
 
     search {"query":"write a note"}
         notes_add_note()
@@ -231,7 +231,7 @@ async fn pi_answers_are_text_with_pi_commands() {
         1 server not listed yet: broken (try `/mcp connect broken`)
 
     search {}
-        -32602 `params` is invalid: missing field `query` at line 1 column 2
+        -32602 cannot parse `params`: missing field `query` at line 1 column 2
 
     connect {"server":"broken"}
         -32603 cannot use the server `broken`: cannot connect: the program `no-such-program` was not found
@@ -242,7 +242,7 @@ async fn pi_answers_are_text_with_pi_commands() {
         hint: enable it with `/mcp enable off`
 
     connect {"server":"notes","again":"yes"}
-        -32602 `params` is invalid: invalid type: string "yes", expected a boolean at line 1 column 31
+        -32602 cannot parse `params`: invalid type: string "yes", expected a boolean at line 1 column 31
 
     connect {}
         ✗ broken: cannot use the server `broken`: cannot connect: the program `no-such-program` was not found
@@ -256,7 +256,7 @@ async fn pi_answers_are_text_with_pi_commands() {
         hint: see the servers with `/mcp status`
 
     disconnect {}
-        -32602 `params` is invalid: missing field `server` at line 1 column 2
+        -32602 cannot parse `params`: missing field `server` at line 1 column 2
 
     status {}
         MCP: 0/2 servers, 5 tools (1 disabled)
