@@ -80,11 +80,10 @@ macro_rules! choice {
         impl $name {
             $vis const WORDS: &'static [&'static str] = &[$($word),+];
 
+            $vis const ALL: [Self; Self::WORDS.len()] = [$(Self::$variant),+];
+
             $vis fn from_word(word: &str) -> Option<Self> {
-                match word {
-                    $($word => Some(Self::$variant),)+
-                    _ => None,
-                }
+                Self::ALL.into_iter().find(|choice| choice.as_str() == word)
             }
 
             $vis fn as_str(self) -> &'static str {

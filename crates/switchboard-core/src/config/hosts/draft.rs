@@ -7,7 +7,7 @@ use jsonc_parser::ast::Value;
 use jsonc_parser::common::Ranged;
 
 use super::HostFile;
-use super::variables::{Dialect, Variables};
+use super::variables::Variables;
 use crate::config::auth::Auth;
 use crate::config::diagnostic::DiagnosticKind;
 use crate::config::fields::{boolean, endpoint, milliseconds, seconds, string, templates};
@@ -51,7 +51,7 @@ pub(super) enum Meaning {
 }
 
 /// The keys of most hosts.
-pub(super) fn usual(key: &str) -> Meaning {
+fn usual(key: &str) -> Meaning {
     match key {
         "command" => Meaning::Program,
         "args" => Meaning::Field("args"),
@@ -78,17 +78,14 @@ pub(super) struct Draft {
 
 impl Draft {
     /// Reads the supported keys; `None` if one is invalid or only the host can expand it.
-    pub(super) fn read(
-        file: &mut HostFile<'_, '_>,
-        server: &Member<'_>,
-        dialect: Dialect,
-        meaning: fn(&str) -> Meaning,
-    ) -> Option<Draft> {
-        let variables = Variables { dialect, host: file.host, project: file.project };
+    pub(super) fn read(file: &mut HostFile<'_, '_>, server: &Member<'_>) -> Option<Draft> {
+        let variables = Variables { host: file.host, project: file.project };
+        let keys = file.host.row().keys;
         let mut draft = Draft { entry: ServerEntry::default(), typed: false };
         let mut sound = true;
         for member in file.reader.members(&server.key, server.value).ok()? {
-            let meaning = meaning(member.name);
+            let own = keys.iter().find(|(key, _)| *key == member.name);
+            let meaning = own.map_or_else(|| usual(member.name), |(_, meaning)| *meaning);
             // Some hosts write unset keys as null.
             if meaning == Meaning::Nothing || matches!(member.value, Value::NullKeyword(_)) {
                 continue;
