@@ -73,25 +73,28 @@ impl fmt::Display for Diagnostic {
         if let Some(path) = &self.path {
             write!(f, "{path}:")?;
         }
-        write!(f, "{}:{}: {}: {}", self.line, self.column, self.level, self.kind)
+        write!(f, "{}:{}: {}: {}", self.line, self.column, self.level.as_str(), self.kind)
     }
 }
 
+/// The severity of a problem.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Level {
+    /// Something does not work.
     Error,
+    /// Something does not work until the user acts, or is less safe than it should be.
     Warning,
-    /// Shown only on request.
+    /// Information only, shown on request.
     Note,
 }
 
-impl fmt::Display for Level {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
+impl Level {
+    pub fn as_str(self) -> &'static str {
+        match self {
             Level::Error => "error",
             Level::Warning => "warning",
             Level::Note => "note",
-        })
+        }
     }
 }
 

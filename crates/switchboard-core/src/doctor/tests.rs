@@ -1,7 +1,9 @@
 //! Findings about a configuration alone.
 
+use super::configuration::examine;
 use super::*;
-use crate::config::layers::{Approvals, Layer, Source, Tier, merge};
+use crate::config::expand::Surroundings;
+use crate::config::layers::{Approvals, Config, Layer, Source, Tier, merge};
 use crate::config::parse::parse;
 
 fn config(user: &str, project: &str) -> Config {
