@@ -303,10 +303,7 @@ impl Canonical for DirectTools {
             DirectTools::None => "none".encode(canon),
             DirectTools::All => "all".encode(canon),
             DirectTools::Search => "search".encode(canon),
-            DirectTools::Named(names) => {
-                "named".encode(canon);
-                names.encode(canon);
-            }
+            DirectTools::Named(names) => ("named", names).encode(canon),
         }
     }
 }
@@ -324,10 +321,7 @@ impl Canonical for ToolRule {
         match self {
             ToolRule::None => "none".encode(canon),
             ToolRule::All => "all".encode(canon),
-            ToolRule::Matching(globs) => {
-                "matching".encode(canon);
-                globs.encode(canon);
-            }
+            ToolRule::Matching(globs) => ("matching", globs).encode(canon),
         }
     }
 }
