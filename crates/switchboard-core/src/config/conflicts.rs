@@ -26,7 +26,7 @@ pub enum Differs {
 pub fn conflicts<'s>(servers: impl IntoIterator<Item = &'s ParsedServer>) -> Vec<Conflict> {
     let mut named: BTreeMap<&str, Vec<&ParsedServer>> = BTreeMap::new();
     for server in servers {
-        let leads = server.entry.endpoints().iter().any(Option::is_some);
+        let leads = server.entry.has_endpoint();
         named.entry(&server.name).or_default().extend(leads.then_some(server));
     }
     let conflict = |(name, servers): (&str, Vec<&ParsedServer>)| {

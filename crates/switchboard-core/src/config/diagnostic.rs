@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::hosts::Host;
+use super::layers::Origin;
 use crate::name::NameError;
 
 /// The settings that decide which tools may be called.
@@ -28,15 +29,16 @@ pub struct Diagnostic {
 }
 
 impl Diagnostic {
+    pub(super) fn at(origin: &Origin, level: Level, kind: DiagnosticKind) -> Diagnostic {
+        let Origin { path, line, column } = origin.clone();
+        Diagnostic { level, path: Some(path), line, column, kind }
+    }
+
     /// A file that exists but cannot be read.
     pub fn unreadable(path: &str, reason: &str) -> Diagnostic {
-        Diagnostic {
-            level: Level::Error,
-            path: Some(path.into()),
-            line: 1,
-            column: 1,
-            kind: DiagnosticKind::Unreadable { reason: reason.to_owned() },
-        }
+        let origin = Origin { path: path.into(), line: 1, column: 1 };
+        let kind = DiagnosticKind::Unreadable { reason: reason.to_owned() };
+        Diagnostic::at(&origin, Level::Error, kind)
     }
 
     pub fn is_error(&self) -> bool {

@@ -251,21 +251,18 @@ impl Draft {
     /// The problem of a user's entry that restricts a server which no file defines.
     fn orphan(&self, name: &str) -> Option<Diagnostic> {
         let Stacked { entry, origin, .. } = self.user.as_ref()?;
-        let defined = entry.endpoints().iter().any(Option::is_some) || self.project.is_some();
-        if defined || !entry.restricts() {
+        if entry.has_endpoint() || self.project.is_some() || !entry.restricts() {
             return None;
         }
-        let Origin { path, line, column } = origin.clone();
         let kind = DiagnosticKind::NoEndpoint { server: join("", name) };
-        Some(Diagnostic { level: Level::Error, path: Some(path), line, column, kind })
+        Some(Diagnostic::at(origin, Level::Error, kind))
     }
 
     /// Merges an entry of ours over the current one.
     fn stack(&mut self, server: &ParsedServer, tier: Tier) -> Option<Diagnostic> {
         let of_tier = self.version_mut(tier).take();
-        let says_where = server.entry.endpoints().iter().any(Option::is_some);
-        let below = of_tier.as_ref().filter(|_| !says_where).map(|below| below.origin.clone());
-        let origin = below.unwrap_or_else(|| server.origin.clone());
+        let below = of_tier.as_ref().filter(|_| !server.entry.has_endpoint());
+        let origin = below.map_or(&server.origin, |below| &below.origin).clone();
         let base = match tier {
             Tier::User => of_tier,
             Tier::Project => of_tier.or_else(|| self.user.clone()),
@@ -274,7 +271,7 @@ impl Draft {
         let base = base
             .filter(|below| below.import != Import::Only || server.entry.fits_over(&below.entry));
         let mut entry = base.map(|below| below.entry).unwrap_or_default();
-        let warning = warn_of_inherited_field(&entry, server);
+        let warning = warn_of_inherited_field(&entry, &server.name, &server.entry, &server.origin);
         entry.overlay(&server.entry);
         if tier == Tier::Project {
             entry.keep_restrictions(self.user.as_ref().map(|users| &users.entry));
@@ -289,30 +286,23 @@ impl Draft {
         if tier == Tier::Project && self.user.is_some() {
             return None;
         }
+        let mut entry = server.entry.clone();
         let version = self.version_mut(tier);
-        let Some(ours) = version.take() else {
-            *version = Some(Stacked {
-                entry: server.entry.clone(),
-                origin: server.origin.clone(),
-                import: Import::Only,
-            });
+        let Some(ours) = version else {
+            *version = Some(Stacked { entry, origin: server.origin.clone(), import: Import::Only });
             return None;
         };
         if ours.import != Import::None || !ours.entry.fits_over(&server.entry) {
-            *version = Some(ours);
             return None;
         }
-        let Stacked { entry, origin, .. } = ours;
-        let ours = ParsedServer { name: server.name.clone(), entry, origin };
-        let mut entry = server.entry.clone();
-        if ours.entry.endpoints().iter().any(Option::is_some) {
+        if ours.entry.has_endpoint() {
             // A host's `disabled` does not apply: servers that were moved here are disabled there.
             (entry.disabled, entry.enabled) = (None, None);
             entry.origins.retain(|key, _| !["disabled", "enabled"].contains(key));
         }
-        let warning = warn_of_inherited_field(&entry, &ours);
+        let warning = warn_of_inherited_field(&entry, &server.name, &ours.entry, &ours.origin);
         entry.overlay(&ours.entry);
-        *version = Some(Stacked { entry, import: Import::Below, origin: ours.origin });
+        (ours.entry, ours.import) = (entry, Import::Below);
         warning
     }
 
@@ -325,13 +315,17 @@ impl Draft {
 }
 
 /// Warns that `upper` inherits a field that was set for another command line.
-fn warn_of_inherited_field(lower: &ServerEntry, upper: &ParsedServer) -> Option<Diagnostic> {
-    let field = lower.lends_to_other_arguments(&upper.entry)?;
-    let from = lower.origins.get(field)?;
-    let Origin { path, line, column } = upper.origin.clone();
-    let (server, from, from_line) = (upper.name.clone(), from.path.clone(), from.line);
-    let kind = DiagnosticKind::LentToOtherArguments { server, field, path: from, line: from_line };
-    Some(Diagnostic { level: Level::Warning, path: Some(path), line, column, kind })
+fn warn_of_inherited_field(
+    lower: &ServerEntry,
+    name: &str,
+    upper: &ServerEntry,
+    origin: &Origin,
+) -> Option<Diagnostic> {
+    let field = lower.lends_to_other_arguments(upper)?;
+    let Origin { path, line, .. } = lower.origins.get(field)?.clone();
+    let server = name.to_owned();
+    let kind = DiagnosticKind::LentToOtherArguments { server, field, path, line };
+    Some(Diagnostic::at(origin, Level::Warning, kind))
 }
 
 impl Config {
@@ -390,12 +384,9 @@ impl Config {
             return;
         }
         for (key, endpoint) in definition.unused() {
-            let Some(Origin { path, line, column }) = definition.origins.get(key).cloned() else {
-                continue;
-            };
+            let Some(origin) = definition.origins.get(key) else { continue };
             let kind = DiagnosticKind::Unused { server: join("", name), key, endpoint };
-            let path = Some(path);
-            self.diagnostics.push(Diagnostic { level: Level::Warning, path, line, column, kind });
+            self.diagnostics.push(Diagnostic::at(origin, Level::Warning, kind));
         }
     }
 
@@ -412,8 +403,7 @@ impl Config {
     }
 
     fn refuse(&mut self, name: &str, at: &Origin, kind: DiagnosticKind) {
-        let (path, line, column) = (Some(at.path.clone()), at.line, at.column);
-        let problem = Diagnostic { level: Level::Error, path, line, column, kind };
+        let problem = Diagnostic::at(at, Level::Error, kind);
         self.diagnostics.push(problem.clone());
         self.refused.entry(name.to_owned()).or_insert(problem);
     }

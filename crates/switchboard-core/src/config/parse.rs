@@ -8,7 +8,7 @@ use super::hosts::Host;
 use super::ignored;
 use super::layers::{Origin, Source, Tier};
 use super::misplaced;
-use super::reader::{Member, Reader, Reported, join};
+use super::reader::{Input, Member, Reader, Reported, join};
 use super::server::ServerEntry;
 use super::settings::SettingsEntry;
 use super::syntax::{self, OWN_FILE_BYTES, Syntax};
@@ -74,20 +74,18 @@ impl ParsedFile {
     }
 
     fn read_root(&mut self, reader: &mut Reader<'_>, root: &Value<'_>) {
-        let Ok(members) = reader.members("", root) else {
-            return;
-        };
-        for member in members {
+        let root = Input { key: "", value: root };
+        for member in reader.members(root).into_iter().flatten() {
             // A key of the wrong type is reported where it is read; the others are still used.
             match member.name {
                 "mcpServers" | "mcp-servers" => self.read_servers(reader, &member),
                 "settings" => self.read_settings(reader, &member),
                 "imports" if is_project(reader) => forbid(reader, &member),
                 "imports" => {
-                    self.imports = choices(reader, &member.key, member.value).unwrap_or_default();
+                    self.imports = choices(reader, member.input()).unwrap_or_default();
                 }
                 "$schema" | "version" | "name" | "description" => {
-                    string(reader, &member.key, member.value).ok();
+                    string(reader, member.input()).ok();
                 }
                 name if is_project(reader) && claims_trust(name) => forbid(reader, &member),
                 name if ignored::ROOT.contains(&name) => reader.ignored_key(&member),
@@ -97,20 +95,14 @@ impl ParsedFile {
                         true => misplaced::root_by_name(name),
                         false => misplaced::in_root(name, member.value),
                     };
-                    match meant {
-                        Some(rule) => misspelt_rule(reader, &member, rule),
-                        None => reader.unknown_key(&member, ROOT_KEYS),
-                    }
+                    unknown_key(reader, &member, meant, ROOT_KEYS);
                 }
             }
         }
     }
 
     fn read_servers(&mut self, reader: &mut Reader<'_>, servers: &Member<'_>) {
-        let Ok(members) = reader.members(&servers.key, servers.value) else {
-            return;
-        };
-        for member in members {
+        for member in reader.members(servers.input()).into_iter().flatten() {
             if !has_room(&self.servers, reader, (&servers.key, member.offset)) {
                 return;
             }
@@ -147,21 +139,16 @@ impl ParsedFile {
     }
 
     fn read_settings(&mut self, reader: &mut Reader<'_>, settings: &Member<'_>) {
-        let Ok(members) = reader.members(&settings.key, settings.value) else {
-            return;
-        };
-        for member in members {
-            if is_project(reader) && is_the_users_setting(member.name) {
+        for member in reader.members(settings.input()).into_iter().flatten() {
+            if is_project(reader) && SettingsEntry::is_the_users(member.name) {
                 forbid(reader, &member);
                 continue;
             }
-            let origin = reader.origin(member.offset);
-            let key = (member.name, member.key.as_str());
             let mut setting = SettingsEntry::default();
-            match setting.read_setting(reader, key, member.value, origin) {
+            match setting.read_field(reader, member.name, &member) {
                 Some(Ok(())) if is_project(reader) && setting.is_hasty() => {
                     let expected = "at least one second in a project file";
-                    reader.out_of_range(&member.key, member.value, expected);
+                    reader.out_of_range(member.input(), expected);
                 }
                 Some(Ok(())) => self.settings.overlay(&setting),
                 Some(Err(Reported)) => {}
@@ -171,13 +158,23 @@ impl ParsedFile {
                         true => misplaced::setting_by_name(member.name),
                         false => misplaced::in_settings(member.name, member.value),
                     };
-                    match meant {
-                        Some(rule) => misspelt_rule(reader, &member, rule),
-                        None => reader.unknown_key(&member, SettingsEntry::KEYS),
-                    }
+                    unknown_key(reader, &member, meant, SettingsEntry::KEYS);
                 }
             }
         }
+    }
+}
+
+/// Reports a key that is unknown, or may mean `rule`.
+fn unknown_key(
+    reader: &mut Reader<'_>,
+    member: &Member<'_>,
+    rule: Option<String>,
+    known: &[&'static str],
+) {
+    match rule {
+        Some(rule) => misspelt_rule(reader, member, rule),
+        None => reader.unknown_key(member, known),
     }
 }
 
@@ -219,7 +216,7 @@ fn read_server(reader: &mut Reader<'_>, server: &Member<'_>) -> Option<ParsedSer
         reader.error(server.offset, DiagnosticKind::BadName { key, problem });
         return None;
     }
-    let members = reader.members(&server.key, server.value).ok()?;
+    let members = reader.members(server.input()).ok()?;
     let Fields { mut entry, enabled, sound } = read_fields(reader, members, &[]);
     // Of `enabled` and `disabled`, the one that disables takes precedence.
     if let Some((enabled, origin)) = enabled
@@ -254,20 +251,19 @@ pub(super) fn read_fields(
         if besides.contains(&member.name) {
             continue;
         }
-        if is_project(reader) && is_the_users_field(member.name) {
+        if is_project(reader) && ServerEntry::is_the_users(member.name) {
             forbid(reader, &member);
             fields.sound = false;
             continue;
         }
-        let origin = reader.origin(member.offset);
-        let (path, value) = (member.key.as_str(), member.value);
         let read = match member.name {
             "enabled" => {
-                let read = boolean(reader, path, value);
+                let origin = reader.origin(member.offset);
+                let read = boolean(reader, member.input());
                 Some(read.map(|enabled| fields.enabled = Some((enabled, origin))))
             }
-            "timeout" => fields.entry.read_field(reader, ("startTimeoutMs", path), value, origin),
-            name => fields.entry.read_field(reader, (name, path), value, origin),
+            "timeout" => fields.entry.read_field(reader, "startTimeoutMs", &member),
+            name => fields.entry.read_field(reader, name, &member),
         };
         match read {
             Some(read) => fields.sound &= read.is_ok(),
@@ -315,17 +311,6 @@ pub(super) fn is_project(reader: &Reader<'_>) -> bool {
 pub(super) fn forbid(reader: &mut Reader<'_>, member: &Member<'_>) {
     let key = member.key.clone();
     reader.error(member.offset, DiagnosticKind::ForbiddenInProject { key });
-}
-
-/// Whether a server's field would let a project extend its own trust.
-fn is_the_users_field(name: &str) -> bool {
-    let known = ServerEntry::KEYS.contains(&name);
-    ServerEntry::is_the_users(name) || (!known && claims_trust(name))
-}
-
-fn is_the_users_setting(name: &str) -> bool {
-    let known = SettingsEntry::KEYS.contains(&name);
-    SettingsEntry::is_the_users(name) || (!known && claims_trust(name))
 }
 
 /// Whether other programs read the key as a grant. We support none of them, but a project file that

@@ -11,7 +11,7 @@ use super::parse::{
     Fields, ParsedFile, ParsedServer, check_endpoints, claims_trust, forbid, has_room, is_project,
     read_fields,
 };
-use super::reader::{MAX_ENTRIES, Member, Reader, join};
+use super::reader::{Input, MAX_ENTRIES, Member, Reader, join};
 use super::syntax::{self, OWN_FILE_BYTES, Syntax};
 use super::values::Lifecycle;
 use crate::name::plain_id;
@@ -44,14 +44,12 @@ fn in_the_words_of_the_form(mut diagnostic: Diagnostic) -> Diagnostic {
 }
 
 fn read_root(file: &mut ParsedFile, reader: &mut Reader<'_>, root: &Value<'_>) {
-    let Ok(members) = reader.members("", root) else {
-        return;
-    };
-    for member in members {
+    let root = Input { key: "", value: root };
+    for member in reader.members(root).into_iter().flatten() {
         match member.name {
             "servers" => read_servers(file, reader, &member),
             "$schema" | "version" | "name" | "description" => {
-                string(reader, &member.key, member.value).ok();
+                string(reader, member.input()).ok();
             }
             name if is_project(reader) && (name == "imports" || claims_trust(name)) => {
                 forbid(reader, &member);
@@ -63,11 +61,11 @@ fn read_root(file: &mut ParsedFile, reader: &mut Reader<'_>, root: &Value<'_>) {
 
 fn read_servers(file: &mut ParsedFile, reader: &mut Reader<'_>, servers: &Member<'_>) {
     let Value::Array(array) = servers.value else {
-        reader.wrong_type(&servers.key, servers.value, "an array of objects");
+        reader.wrong_type(servers.input(), "an array of objects");
         return;
     };
     if array.elements.len() > MAX_ENTRIES {
-        reader.too_many_entries(&servers.key, servers.value);
+        reader.too_many_entries(servers.input());
         return;
     }
     for (index, value) in array.elements.iter().enumerate() {
@@ -76,7 +74,7 @@ fn read_servers(file: &mut ParsedFile, reader: &mut Reader<'_>, servers: &Member
         }
         let key = format!("{}[{index}]", servers.key);
         let before = reader.problems();
-        let Some(server) = read_server(reader, &key, value) else {
+        let Some(server) = read_server(reader, Input { key: &key, value }) else {
             let id = value.as_object().and_then(|server| server.get_string("id"));
             let refused = id.zip(reader.error_after(before));
             file.refused.extend(refused.map(|(id, why)| (id.value.to_string(), why.clone())));
@@ -91,14 +89,15 @@ fn read_servers(file: &mut ParsedFile, reader: &mut Reader<'_>, servers: &Member
     }
 }
 
-fn read_server(reader: &mut Reader<'_>, key: &str, value: &Value<'_>) -> Option<ParsedServer> {
-    let members = reader.members(key, value).ok()?;
+fn read_server(reader: &mut Reader<'_>, input: Input<'_>) -> Option<ParsedServer> {
+    let Input { key, value } = input;
+    let members = reader.members(input).ok()?;
     let id = members.iter().find(|member| member.name == "id").map(|id| (id.offset, id.value));
     let Some((offset, id)) = id else {
         reader.error(value.start(), DiagnosticKind::MissingKey { key: format!("{key}.id") });
         return None;
     };
-    let name = string(reader, &format!("{key}.id"), id).ok()?;
+    let name = string(reader, Input { key: &format!("{key}.id"), value: id }).ok()?;
     if plain_id(&name).is_none() {
         reader.error(id.start(), DiagnosticKind::BadId { key: key.to_owned() });
         return None;
@@ -115,7 +114,7 @@ fn read_server(reader: &mut Reader<'_>, key: &str, value: &Value<'_>) -> Option<
     if !check_endpoints(reader, &member, &entry) || !sound {
         return None;
     }
-    if entry.endpoints().into_iter().flatten().next().is_none() {
+    if !entry.has_endpoint() {
         reader.error(value.start(), DiagnosticKind::MissingKey { key: format!("{key}.url") });
         return None;
     }

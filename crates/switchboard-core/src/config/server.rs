@@ -1,9 +1,7 @@
 //! A server's entry: the table of its fields, and how entries are merged.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
-use jsonc_parser::ast::Value;
 use serde_json::{Map, Value as Json};
 
 use super::auth::{
@@ -14,11 +12,10 @@ use super::fields::{
     account, boolean, choice, direct_tools, endpoint, idle_timeout, keywords, milliseconds,
     patterns, secret, start_timeout, string, template, template_map, templates, tool_rule, url,
 };
-use super::layers::{Origin, SetBy};
-use super::reader::{Read, Reader};
-use super::schema::row_schema;
+use super::layers::SetBy;
 use super::settings::Settings;
 use super::show;
+use super::table::entry_struct;
 use super::transport::is_address;
 use super::values::{
     DirectTools, IdleTimeout, Lifecycle, ProtocolVersion, Template, TemplateMap, ToolPrefix,
@@ -45,57 +42,20 @@ macro_rules! server_fields {
         $(#[$doc:meta])*
         $field:ident: $kind:ty = $key:literal, $set_by:ident, $inherits:ident, $read:ident;
     )*) => {
-        /// The fields of a server in one file, or merged from all files. Unexpanded.
-        #[derive(Clone, Debug, Default, PartialEq)]
-        pub struct ServerEntry {
-            $($(#[$doc])* pub $field: Option<$kind>,)*
-            /// The origin of each field that is set, by key.
-            pub origins: BTreeMap<&'static str, Origin>,
+        entry_struct! {
+            /// The fields of a server in one file, or merged from all files. Unexpanded.
+            ServerEntry {
+                $($(#[$doc])* $field: $kind = $key, $set_by, $read;)*
+            }
         }
 
         impl ServerEntry {
-            pub const KEYS: &'static [&'static str] = &[$($key),*];
-
-            /// Reads the field `name`; `None` means that there is no such field.
-            pub(super) fn read_field(
-                &mut self,
-                reader: &mut Reader<'_>,
-                (name, path): (&str, &str),
-                value: &Value<'_>,
-                origin: Origin,
-            ) -> Option<Read<()>> {
-                match name {
-                    $($key => {
-                        match $read(reader, path, value) {
-                            Ok(read) => self.$field = Some(read),
-                            Err(reported) => return Some(Err(reported)),
-                        }
-                        self.origins.insert($key, origin);
-                    })*
-                    _ => return None,
-                }
-                Some(Ok(()))
-            }
-
             /// Whether the field of this key is set.
             pub(super) fn has(&self, key: &str) -> bool {
                 match key {
                     $($key => self.$field.is_some(),)*
                     _ => false,
                 }
-            }
-
-            /// Whether only the user may set `name`, whatever its value.
-            pub(super) fn is_the_users(name: &str) -> bool {
-                match name {
-                    $($key => SetBy::$set_by == SetBy::User,)*
-                    _ => false,
-                }
-            }
-
-            /// The JSON Schema of each field, by key.
-            pub(super) fn schema() -> Map<String, Json> {
-                Map::from_iter([$(($key.to_owned(), row_schema!($read, $kind))),*])
             }
 
             /// The fields that are set, by key, without secrets.
@@ -120,13 +80,6 @@ macro_rules! server_fields {
                     self.$field = None;
                     self.origins.remove($key);
                 })*
-            }
-
-            fn copy_from(&mut self, upper: &Self) {
-                $(if upper.$field.is_some() {
-                    self.$field.clone_from(&upper.$field);
-                })*
-                self.origins.extend(upper.origins.iter().map(|(key, at)| (*key, at.clone())));
             }
         }
 
@@ -271,6 +224,10 @@ impl ServerEntry {
         [self.command.as_ref(), self.url.as_ref(), self.socket.as_ref()]
     }
 
+    pub(super) fn has_endpoint(&self) -> bool {
+        self.endpoints().iter().any(Option::is_some)
+    }
+
     /// The keys that have no effect with this entry's endpoint, each with the endpoint's key.
     pub(super) fn unused(&self) -> Vec<(&'static str, &'static str)> {
         let has_env = self.env.as_ref().is_some_and(|env| env.iter().next().is_some());
@@ -296,8 +253,7 @@ impl ServerEntry {
 
     /// Whether the endpoint is the one of `lower`, or is not given.
     pub(super) fn fits_over(&self, lower: &Self) -> bool {
-        let mine = self.endpoints();
-        mine == [None; 3] || mine == lower.endpoints()
+        !self.has_endpoint() || self.endpoints() == lower.endpoints()
     }
 
     /// The first of the fields that `upper` inherits from here although its launcher starts another
@@ -314,9 +270,8 @@ impl ServerEntry {
     /// Merges `upper` over this entry, field by field. An upper entry that changes the endpoint
     /// inherits nothing that was set for the old one.
     pub(super) fn overlay(&mut self, upper: &Self) {
-        let endpoints = upper.endpoints();
-        if endpoints.iter().any(|endpoint| endpoint.is_some()) {
-            let mine = self.endpoints();
+        if upper.has_endpoint() {
+            let (mine, endpoints) = (self.endpoints(), upper.endpoints());
             let same_kind = mine.iter().zip(endpoints).all(|(a, b)| a.is_some() == b.is_some());
             if mine != endpoints {
                 self.clear(Inherits::SameEndpoint);

@@ -1,19 +1,16 @@
 //! Settings: the table of them, their defaults, and which ones a project may set.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
-use jsonc_parser::ast::Value;
 use serde_json::{Map, Value as Json};
 
 use super::fields::{
     boolean, choice, collapsed_lines, count, direct_tools, idle_timeout, milliseconds,
     output_guard, patterns, start_timeout, template_map, tool_rule, variable_names,
 };
-use super::layers::{Origin, SetBy};
-use super::reader::{Read, Reader};
-use super::schema::row_schema;
+use super::layers::SetBy;
 use super::show;
+use super::table::entry_struct;
 use super::values::{
     AdHocConnections, Advertise, ApprovePolicy, CollapsedLines, CredentialStore, DirectTools,
     FooterStatus, IdleTimeout, OutputGuard, Pins, ResultRendering, TemplateMap, ToolPrefix,
@@ -44,58 +41,14 @@ macro_rules! settings {
             }
         }
 
-        /// The settings that files set, with their origins.
-        #[derive(Clone, Debug, Default, PartialEq)]
-        pub struct SettingsEntry {
-            $(pub $field: Option<$kind>,)*
-            /// The origin of each setting, by key.
-            pub origins: BTreeMap<&'static str, Origin>,
+        entry_struct! {
+            /// The settings that files set, with their origins.
+            SettingsEntry {
+                $($field: $kind = $key, $set_by, $read;)*
+            }
         }
 
         impl SettingsEntry {
-            pub const KEYS: &'static [&'static str] = &[$($key),*];
-
-            /// The JSON Schema of each setting, by key.
-            pub(super) fn schema() -> Map<String, Json> {
-                Map::from_iter([$(($key.to_owned(), row_schema!($read, $kind))),*])
-            }
-
-            /// Reads the setting `name`; `None` means that there is no such setting.
-            pub(super) fn read_setting(
-                &mut self,
-                reader: &mut Reader<'_>,
-                (name, path): (&str, &str),
-                value: &Value<'_>,
-                origin: Origin,
-            ) -> Option<Read<()>> {
-                match name {
-                    $($key => {
-                        match $read(reader, path, value) {
-                            Ok(read) => self.$field = Some(read),
-                            Err(reported) => return Some(Err(reported)),
-                        }
-                        self.origins.insert($key, origin);
-                    })*
-                    _ => return None,
-                }
-                Some(Ok(()))
-            }
-
-            /// Whether only the user may set `name`, whatever its value.
-            pub(super) fn is_the_users(name: &str) -> bool {
-                match name {
-                    $($key => SetBy::$set_by == SetBy::User,)*
-                    _ => false,
-                }
-            }
-
-            fn copy_from(&mut self, upper: &Self) {
-                $(if upper.$field.is_some() {
-                    self.$field.clone_from(&upper.$field);
-                })*
-                self.origins.extend(upper.origins.iter().map(|(key, at)| (*key, at.clone())));
-            }
-
             /// Every setting, with the default where no file sets it.
             pub(super) fn resolve(self) -> Settings {
                 let own_tool_prefix = self.tool_prefix.unwrap_or_default();

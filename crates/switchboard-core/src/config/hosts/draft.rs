@@ -10,9 +10,9 @@ use super::HostFile;
 use super::variables::Variables;
 use crate::config::auth::Auth;
 use crate::config::diagnostic::DiagnosticKind;
-use crate::config::fields::{boolean, endpoint, milliseconds, seconds, string, templates};
+use crate::config::fields::{boolean, endpoint, list, milliseconds, seconds, string, templates};
 use crate::config::layers::Origin;
-use crate::config::reader::{MAX_ENTRIES, Member, Read, Reader};
+use crate::config::reader::{Input, Member, Read, Reader};
 use crate::config::server::ServerEntry;
 use crate::config::values::{Template, TemplateMap, TransportType};
 
@@ -83,7 +83,7 @@ impl Draft {
         let keys = file.host.row().keys;
         let mut draft = Draft { entry: ServerEntry::default(), typed: false };
         let mut sound = true;
-        for member in file.reader.members(&server.key, server.value).ok()? {
+        for member in file.reader.members(server.input()).ok()? {
             let own = keys.iter().find(|(key, _)| *key == member.name);
             let meaning = own.map_or_else(|| usual(member.name), |(_, meaning)| *meaning);
             // Some hosts write unset keys as null.
@@ -105,25 +105,25 @@ impl Draft {
     }
 
     fn take(&mut self, reader: &mut Reader<'_>, member: &Member<'_>, means: Meaning) -> Read<()> {
-        let (key, value) = (member.key.as_str(), member.value);
+        let input = member.input();
         let at = reader.origin(member.offset);
         match means {
             Meaning::Field(field) => self.field(reader, member, field)?,
-            Meaning::Env => add(&mut self.entry.env, texts(reader, key, value)?),
-            Meaning::Headers => add(&mut self.entry.headers, texts(reader, key, value)?),
+            Meaning::Env => add(&mut self.entry.env, texts(reader, input)?),
+            Meaning::Headers => add(&mut self.entry.headers, texts(reader, input)?),
             Meaning::Program => self.program(reader, member)?,
             Meaning::Transport => {
-                self.entry.transport_type = transport(&string(reader, key, value)?);
+                self.entry.transport_type = transport(&string(reader, input)?);
                 // An explicit `type` replaces the one that a URL implied.
                 self.entry.origins.remove("type");
                 self.typed = true;
             }
-            Meaning::UrlOf(implied) => self.url(endpoint(reader, key, value)?, implied),
-            Meaning::Enabled if boolean(reader, key, value)? => return Ok(()),
+            Meaning::UrlOf(implied) => self.url(endpoint(reader, input)?, implied),
+            Meaning::Enabled if boolean(reader, input)? => return Ok(()),
             Meaning::Enabled => self.entry.disabled = Some(true),
-            Meaning::PassedOn => add(&mut self.entry.env, passed_on(reader, key, value)?),
+            Meaning::PassedOn => add(&mut self.entry.env, passed_on(reader, input)?),
             Meaning::HeadersFromVariables => {
-                let names = texts(reader, key, value)?;
+                let names = texts(reader, input)?;
                 let variable = |(name, variable): (String, Template)| {
                     (name, Template::new(format!("${{{}}}", variable.source())))
                 };
@@ -133,12 +133,12 @@ impl Draft {
                 self.field(reader, member, "bearerTokenEnv")?;
                 self.entry.auth = Some(Auth::Bearer);
             }
-            Meaning::StartSeconds => self.start(seconds(reader, key, value)?),
-            Meaning::StartMilliseconds => self.start(milliseconds(reader, key, value)?),
-            Meaning::RequestSeconds => self.request(seconds(reader, key, value)?),
-            Meaning::RequestMilliseconds => self.request(milliseconds(reader, key, value)?),
+            Meaning::StartSeconds => self.start(seconds(reader, input)?),
+            Meaning::StartMilliseconds => self.start(milliseconds(reader, input)?),
+            Meaning::RequestSeconds => self.request(seconds(reader, input)?),
+            Meaning::RequestMilliseconds => self.request(milliseconds(reader, input)?),
             Meaning::Nested => {
-                for part in reader.members(key, value)? {
+                for part in reader.members(input)? {
                     let means = usual(part.name);
                     if means != Meaning::Nothing && !matches!(part.value, Value::NullKeyword(_)) {
                         self.take(reader, &part, means)?;
@@ -147,7 +147,7 @@ impl Draft {
             }
             Meaning::FileOfVariables => {
                 let key = member.key.clone();
-                reader.warn(value.start(), DiagnosticKind::FileOfVariables { key });
+                reader.warn(member.value.start(), DiagnosticKind::FileOfVariables { key });
             }
             Meaning::Nothing => {}
         }
@@ -179,26 +179,24 @@ impl Draft {
     }
 
     fn field(&mut self, reader: &mut Reader<'_>, member: &Member<'_>, key: &str) -> Read<()> {
-        let origin = reader.origin(member.offset);
-        let path = member.key.as_str();
-        self.entry.read_field(reader, (key, path), member.value, origin).unwrap_or(Ok(()))
+        self.entry.read_field(reader, key, member).unwrap_or(Ok(()))
     }
 
     fn program(&mut self, reader: &mut Reader<'_>, member: &Member<'_>) -> Read<()> {
-        let (key, value) = (member.key.as_str(), member.value);
-        match value {
+        let input = member.input();
+        match input.value {
             Value::Array(_) => {
-                let mut words = templates(reader, key, value)?.into_iter();
+                let mut words = templates(reader, input)?.into_iter();
                 self.entry.command = words.next();
                 self.entry.args = Some(words.collect());
             }
             Value::Object(_) => {
-                for part in reader.members(key, value)? {
+                for part in reader.members(input)? {
                     match part.name {
                         "path" => self.field(reader, &part, "command")?,
                         "args" => self.field(reader, &part, "args")?,
                         "env" if !matches!(part.value, Value::NullKeyword(_)) => {
-                            add(&mut self.entry.env, texts(reader, &part.key, part.value)?);
+                            add(&mut self.entry.env, texts(reader, part.input())?);
                         }
                         _ => {}
                     }
@@ -237,15 +235,15 @@ fn add(map: &mut Option<TemplateMap>, pairs: Vec<(String, Template)>) {
 }
 
 /// A map of strings. Numbers and booleans are taken as written, null as unset.
-fn texts(reader: &mut Reader<'_>, key: &str, value: &Value<'_>) -> Read<Vec<(String, Template)>> {
+fn texts(reader: &mut Reader<'_>, input: Input<'_>) -> Read<Vec<(String, Template)>> {
     let mut pairs = Vec::new();
-    for member in reader.members(key, value)? {
+    for member in reader.members(input)? {
         let text = match member.value {
             Value::NullKeyword(_) => continue,
             Value::NumberLit(number) => number.value.to_owned(),
             Value::BooleanLit(literal) => literal.value.to_string(),
             Value::StringLit(_) | Value::Object(_) | Value::Array(_) => {
-                string(reader, &member.key, member.value)?
+                string(reader, member.input())?
             }
         };
         pairs.push((member.name.to_owned(), Template::new(text)));
@@ -254,27 +252,15 @@ fn texts(reader: &mut Reader<'_>, key: &str, value: &Value<'_>) -> Read<Vec<(Str
 }
 
 /// Names, or objects with a `name`.
-fn passed_on(
-    reader: &mut Reader<'_>,
-    key: &str,
-    value: &Value<'_>,
-) -> Read<Vec<(String, Template)>> {
-    let Value::Array(array) = value else {
-        return Err(reader.wrong_type(key, value, "an array of strings"));
-    };
-    if array.elements.len() > MAX_ENTRIES {
-        return Err(reader.too_many_entries(key, value));
-    }
-    let mut pairs = Vec::new();
-    for (index, element) in array.elements.iter().enumerate() {
-        let named = element.as_object().and_then(|object| object.get("name"));
-        let name = named.map_or(element, |property| &property.value);
-        let name = string(reader, &format!("{key}[{index}]"), name)?;
+fn passed_on(reader: &mut Reader<'_>, input: Input<'_>) -> Read<Vec<(String, Template)>> {
+    list(reader, input, |reader, Input { key, value }| {
+        let named = value.as_object().and_then(|object| object.get("name"));
+        let value = named.map_or(value, |property| &property.value);
+        let name = string(reader, Input { key, value })?;
         // If the variable is not set, expansion reports it.
-        let value = Template::new(format!("${{{name}}}"));
-        pairs.push((name, value));
-    }
-    Ok(pairs)
+        let reference = Template::new(format!("${{{name}}}"));
+        Ok((name, reference))
+    })
 }
 
 fn transport(word: &str) -> Option<TransportType> {

@@ -17,7 +17,7 @@ use super::diagnostic::DiagnosticKind;
 use super::install::form::{Form, Listing};
 use super::layers::{Source, Tier};
 use super::parse::{ParsedFile, ParsedServer, has_room};
-use super::reader::{Member, Read, Reader, join};
+use super::reader::{Input, Member, Read, Reader, join};
 use super::syntax::{self, HOST_FILE_BYTES, OWN_FILE_BYTES, Syntax};
 use super::values::choice;
 use crate::name::ServerName;
@@ -94,9 +94,10 @@ impl HostFile<'_, '_> {
         let Some(property) = root.as_object().and_then(|root| root.get(key)) else {
             return;
         };
+        let input = Input { key, value: &property.value };
         let members = match self.host.form().listing {
-            Listing::ByName => self.reader.members(key, &property.value),
-            Listing::Array => self.named_elements(key, &property.value),
+            Listing::ByName => self.reader.members(input),
+            Listing::Array => self.named_elements(input),
         };
         for member in members.into_iter().flatten() {
             if !self.server((key, &member)) {
@@ -106,14 +107,14 @@ impl HostFile<'_, '_> {
     }
 
     /// The elements of an array that have a `name`.
-    fn named_elements<'v>(&mut self, key: &str, value: &'v Value<'v>) -> Read<Vec<Member<'v>>> {
-        let Value::Array(array) = value else {
-            return Err(self.reader.wrong_type(key, value, "an array of tables"));
+    fn named_elements<'v>(&mut self, input: Input<'v>) -> Read<Vec<Member<'v>>> {
+        let Value::Array(array) = input.value else {
+            return Err(self.reader.wrong_type(input, "an array of tables"));
         };
         let named = |value: &'v Value<'v>| {
             let name = value.as_object()?.get_string("name")?.value.as_ref();
             let (offset, twice) = (value.range().start, false);
-            Some(Member { name, key: join(key, name), offset, value, twice })
+            Some(Member { name, key: join(input.key, name), offset, value, twice })
         };
         Ok(array.elements.iter().filter_map(named).collect())
     }
