@@ -12,7 +12,7 @@ use super::diagnostic::DiagnosticKind;
 use super::fields::{
     boolean, choice, endpoint, milliseconds, string, template, template_map, templates,
 };
-use super::reader::{Input, Read, Reader, Reported};
+use super::reader::{ConfigReader, KeyedValue, Read, Reported};
 use super::schema::row_schema;
 use super::values::{Template, TemplateMap, choice};
 
@@ -53,7 +53,7 @@ impl Auth {
         }
     }
 
-    fn read_object(reader: &mut Reader<'_>, input: Input<'_>) -> Read<Self> {
+    fn read_object(reader: &mut ConfigReader<'_>, input: KeyedValue<'_>) -> Read<Self> {
         let (mut word, mut username, mut header) = (None, None, None);
         let (mut password, mut api_key) = (None, None);
         for member in reader.members(input)? {
@@ -85,7 +85,7 @@ impl Auth {
     }
 }
 
-pub(super) fn auth(reader: &mut Reader<'_>, input: Input<'_>) -> Read<Auth> {
+pub(super) fn auth(reader: &mut ConfigReader<'_>, input: KeyedValue<'_>) -> Read<Auth> {
     match input.value {
         Value::BooleanLit(literal) if !literal.value => Ok(Auth::Off),
         Value::StringLit(_) => match auth_word(reader, input)? {
@@ -101,7 +101,7 @@ pub(super) fn auth(reader: &mut Reader<'_>, input: Input<'_>) -> Read<Auth> {
     }
 }
 
-fn auth_word(reader: &mut Reader<'_>, input: Input<'_>) -> Read<AuthWord> {
+fn auth_word(reader: &mut ConfigReader<'_>, input: KeyedValue<'_>) -> Read<AuthWord> {
     let word = string(reader, input)?;
     AuthWord::from_word(&word).ok_or_else(|| {
         let kind =
@@ -161,7 +161,7 @@ macro_rules! oauth_options {
         }
 
         impl OAuthOptions {
-            fn read(reader: &mut Reader<'_>, input: Input<'_>) -> Read<Self> {
+            fn read(reader: &mut ConfigReader<'_>, input: KeyedValue<'_>) -> Read<Self> {
                 let mut options = Self::default();
                 for member in reader.members(input)? {
                     match member.name {
@@ -201,7 +201,7 @@ oauth_options! {
     skip_issuer_metadata_validation: bool = "skipIssuerMetadataValidation", boolean;
 }
 
-fn text(reader: &mut Reader<'_>, input: Input<'_>) -> Read<Option<Template>> {
+fn text(reader: &mut ConfigReader<'_>, input: KeyedValue<'_>) -> Read<Option<Template>> {
     template(reader, input).map(Some)
 }
 
@@ -214,7 +214,7 @@ choice! {
     }
 }
 
-pub(super) fn oauth(reader: &mut Reader<'_>, input: Input<'_>) -> Read<OAuth> {
+pub(super) fn oauth(reader: &mut ConfigReader<'_>, input: KeyedValue<'_>) -> Read<OAuth> {
     match input.value {
         Value::BooleanLit(literal) if !literal.value => Ok(OAuth::Off),
         Value::Object(_) => Ok(OAuth::With(Box::new(OAuthOptions::read(reader, input)?))),
@@ -247,8 +247,8 @@ impl RequestHeadersCommand {
 }
 
 pub(super) fn request_headers_command(
-    reader: &mut Reader<'_>,
-    input: Input<'_>,
+    reader: &mut ConfigReader<'_>,
+    input: KeyedValue<'_>,
 ) -> Read<RequestHeadersCommand> {
     let mut command = None;
     let mut args = Vec::new();
@@ -283,7 +283,7 @@ impl Canonical for RequestHeadersCommand {
     }
 }
 
-fn missing(reader: &mut Reader<'_>, input: Input<'_>, name: &str) -> Reported {
+fn missing(reader: &mut ConfigReader<'_>, input: KeyedValue<'_>, name: &str) -> Reported {
     let key = format!("{}.{name}", input.key);
     reader.error(input.value.start(), DiagnosticKind::MissingKey { key })
 }

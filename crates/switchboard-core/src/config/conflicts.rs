@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::layers::Origin;
+use super::layers::ConfigOrigin;
 use super::parse::ParsedServer;
 
 /// A name that several files define differently, with those definitions in the order of the files.
@@ -10,7 +10,7 @@ use super::parse::ParsedServer;
 pub struct Conflict {
     pub server: String,
     pub differs: Differs,
-    pub places: Vec<Origin>,
+    pub places: Vec<ConfigOrigin>,
 }
 
 /// The part of the definitions that differs.

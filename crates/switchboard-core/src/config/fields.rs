@@ -7,7 +7,7 @@ use jsonc_parser::ast::Value;
 use jsonc_parser::common::Ranged;
 
 use super::diagnostic::DiagnosticKind;
-use super::reader::{Input, MAX_ENTRIES, Read, Reader, join};
+use super::reader::{ConfigReader, KeyedValue, MAX_ENTRIES, Read, join};
 use super::values::{
     CollapsedLines, DirectTools, IdleTimeout, OutputGuard, Template, TemplateMap, ToolRule,
 };
@@ -28,14 +28,14 @@ pub(super) trait Choice: Sized {
     fn from_word(word: &str) -> Option<Self>;
 }
 
-pub(super) fn string(reader: &mut Reader<'_>, input: Input<'_>) -> Read<String> {
+pub(super) fn string(reader: &mut ConfigReader<'_>, input: KeyedValue<'_>) -> Read<String> {
     match input.value {
         Value::StringLit(literal) => Ok(literal.value.to_string()),
         _ => Err(reader.wrong_type(input, "a string")),
     }
 }
 
-pub(super) fn template(reader: &mut Reader<'_>, input: Input<'_>) -> Read<Template> {
+pub(super) fn template(reader: &mut ConfigReader<'_>, input: KeyedValue<'_>) -> Read<Template> {
     let text = string(reader, input)?;
     if text.len() > MAX_TEMPLATE_BYTES {
         return Err(reader.out_of_range(input, "at most 32 KiB long"));
@@ -47,7 +47,7 @@ pub(super) fn template(reader: &mut Reader<'_>, input: Input<'_>) -> Read<Templa
 pub(super) use self::template as secret;
 
 /// A command, URL or path. An empty one is an error.
-pub(super) fn endpoint(reader: &mut Reader<'_>, input: Input<'_>) -> Read<Template> {
+pub(super) fn endpoint(reader: &mut ConfigReader<'_>, input: KeyedValue<'_>) -> Read<Template> {
     let text = string(reader, input)?;
     if text.trim().is_empty() {
         return Err(reader.out_of_range(input, "a string that is not empty"));
@@ -59,7 +59,7 @@ pub(super) fn endpoint(reader: &mut Reader<'_>, input: Input<'_>) -> Read<Templa
 pub(super) use self::endpoint as url;
 
 /// The name of an account: short, and without lookalike characters.
-pub(super) fn account(reader: &mut Reader<'_>, input: Input<'_>) -> Read<String> {
+pub(super) fn account(reader: &mut ConfigReader<'_>, input: KeyedValue<'_>) -> Read<String> {
     let name = string(reader, input)?;
     let plain = |c: char| c.is_ascii_alphanumeric() || "._@+-".contains(c);
     if (1..=64).contains(&name.len()) && name.chars().all(plain) {
@@ -69,14 +69,14 @@ pub(super) fn account(reader: &mut Reader<'_>, input: Input<'_>) -> Read<String>
     Err(reader.out_of_range(input, expected))
 }
 
-pub(super) fn boolean(reader: &mut Reader<'_>, input: Input<'_>) -> Read<bool> {
+pub(super) fn boolean(reader: &mut ConfigReader<'_>, input: KeyedValue<'_>) -> Read<bool> {
     match input.value {
         Value::BooleanLit(literal) => Ok(literal.value),
         _ => Err(reader.wrong_type(input, "a boolean")),
     }
 }
 
-pub(super) fn choice<C: Choice>(reader: &mut Reader<'_>, input: Input<'_>) -> Read<C> {
+pub(super) fn choice<C: Choice>(reader: &mut ConfigReader<'_>, input: KeyedValue<'_>) -> Read<C> {
     let word = string(reader, input)?;
     C::from_word(&word).ok_or_else(|| {
         let (key, found) = (input.key.to_owned(), join("", &word));
@@ -85,14 +85,17 @@ pub(super) fn choice<C: Choice>(reader: &mut Reader<'_>, input: Input<'_>) -> Re
     })
 }
 
-pub(super) fn choices<C: Choice>(reader: &mut Reader<'_>, input: Input<'_>) -> Read<Vec<C>> {
+pub(super) fn choices<C: Choice>(
+    reader: &mut ConfigReader<'_>,
+    input: KeyedValue<'_>,
+) -> Read<Vec<C>> {
     list(reader, input, choice)
 }
 
 pub(super) fn list<T>(
-    reader: &mut Reader<'_>,
-    input: Input<'_>,
-    element: fn(&mut Reader<'_>, Input<'_>) -> Read<T>,
+    reader: &mut ConfigReader<'_>,
+    input: KeyedValue<'_>,
+    element: fn(&mut ConfigReader<'_>, KeyedValue<'_>) -> Read<T>,
 ) -> Read<Vec<T>> {
     let Value::Array(array) = input.value else {
         return Err(reader.wrong_type(input, "an array of strings"));
@@ -102,15 +105,18 @@ pub(super) fn list<T>(
     }
     let read = array.elements.iter().enumerate();
     let key = |index| format!("{}[{index}]", input.key);
-    read.map(|(index, value)| element(reader, Input { key: &key(index), value })).collect()
+    read.map(|(index, value)| element(reader, KeyedValue { key: &key(index), value })).collect()
 }
 
-pub(super) fn strings(reader: &mut Reader<'_>, input: Input<'_>) -> Read<Vec<String>> {
+pub(super) fn strings(reader: &mut ConfigReader<'_>, input: KeyedValue<'_>) -> Read<Vec<String>> {
     list(reader, input, string)
 }
 
 /// Names of environment variables.
-pub(super) fn variable_names(reader: &mut Reader<'_>, input: Input<'_>) -> Read<Vec<String>> {
+pub(super) fn variable_names(
+    reader: &mut ConfigReader<'_>,
+    input: KeyedValue<'_>,
+) -> Read<Vec<String>> {
     list(reader, input, |reader, input| {
         let name = string(reader, input)?;
         let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
@@ -123,7 +129,7 @@ pub(super) fn variable_names(reader: &mut Reader<'_>, input: Input<'_>) -> Read<
 }
 
 /// Globs over tool names. A malformed one is an error, because it would silently match nothing.
-pub(super) fn patterns(reader: &mut Reader<'_>, input: Input<'_>) -> Read<Vec<String>> {
+pub(super) fn patterns(reader: &mut ConfigReader<'_>, input: KeyedValue<'_>) -> Read<Vec<String>> {
     list(reader, input, |reader, input| {
         let pattern = string(reader, input)?;
         if is_glob(&pattern) {
@@ -134,11 +140,17 @@ pub(super) fn patterns(reader: &mut Reader<'_>, input: Input<'_>) -> Read<Vec<St
     })
 }
 
-pub(super) fn templates(reader: &mut Reader<'_>, input: Input<'_>) -> Read<Vec<Template>> {
+pub(super) fn templates(
+    reader: &mut ConfigReader<'_>,
+    input: KeyedValue<'_>,
+) -> Read<Vec<Template>> {
     list(reader, input, template)
 }
 
-pub(super) fn template_map(reader: &mut Reader<'_>, input: Input<'_>) -> Read<TemplateMap> {
+pub(super) fn template_map(
+    reader: &mut ConfigReader<'_>,
+    input: KeyedValue<'_>,
+) -> Read<TemplateMap> {
     let mut pairs = Vec::new();
     for member in reader.members(input)? {
         pairs.push((member.name.to_owned(), template(reader, member.input())?));
@@ -147,8 +159,8 @@ pub(super) fn template_map(reader: &mut Reader<'_>, input: Input<'_>) -> Read<Te
 }
 
 pub(super) fn keywords(
-    reader: &mut Reader<'_>,
-    input: Input<'_>,
+    reader: &mut ConfigReader<'_>,
+    input: KeyedValue<'_>,
 ) -> Read<Vec<(String, Vec<String>)>> {
     let mut keywords = Vec::new();
     for member in reader.members(input)? {
@@ -157,7 +169,7 @@ pub(super) fn keywords(
     Ok(keywords)
 }
 
-pub(super) fn tool_rule(reader: &mut Reader<'_>, input: Input<'_>) -> Read<ToolRule> {
+pub(super) fn tool_rule(reader: &mut ConfigReader<'_>, input: KeyedValue<'_>) -> Read<ToolRule> {
     match input.value {
         Value::BooleanLit(literal) if literal.value => Ok(ToolRule::All),
         Value::BooleanLit(_) => Ok(ToolRule::None),
@@ -166,7 +178,10 @@ pub(super) fn tool_rule(reader: &mut Reader<'_>, input: Input<'_>) -> Read<ToolR
     }
 }
 
-pub(super) fn direct_tools(reader: &mut Reader<'_>, input: Input<'_>) -> Read<DirectTools> {
+pub(super) fn direct_tools(
+    reader: &mut ConfigReader<'_>,
+    input: KeyedValue<'_>,
+) -> Read<DirectTools> {
     match input.value {
         Value::BooleanLit(literal) if literal.value => Ok(DirectTools::All),
         Value::BooleanLit(_) => Ok(DirectTools::None),
@@ -176,7 +191,7 @@ pub(super) fn direct_tools(reader: &mut Reader<'_>, input: Input<'_>) -> Read<Di
     }
 }
 
-fn number(reader: &mut Reader<'_>, input: Input<'_>) -> Read<f64> {
+fn number(reader: &mut ConfigReader<'_>, input: KeyedValue<'_>) -> Read<f64> {
     let Value::NumberLit(literal) = input.value else {
         return Err(reader.wrong_type(input, "a number"));
     };
@@ -187,8 +202,8 @@ fn number(reader: &mut Reader<'_>, input: Input<'_>) -> Read<f64> {
 }
 
 fn number_within(
-    reader: &mut Reader<'_>,
-    input: Input<'_>,
+    reader: &mut ConfigReader<'_>,
+    input: KeyedValue<'_>,
     range: RangeInclusive<f64>,
     expected: &'static str,
 ) -> Read<f64> {
@@ -197,7 +212,7 @@ fn number_within(
 }
 
 /// A limit. Zero is an error, because it would refuse everything.
-pub(super) fn count(reader: &mut Reader<'_>, input: Input<'_>) -> Read<usize> {
+pub(super) fn count(reader: &mut ConfigReader<'_>, input: KeyedValue<'_>) -> Read<usize> {
     let number = number(reader, input)?;
     if number < 1.0 || number.fract() != 0.0 {
         return Err(reader.out_of_range(input, "a whole number from 1"));
@@ -205,33 +220,42 @@ pub(super) fn count(reader: &mut Reader<'_>, input: Input<'_>) -> Read<usize> {
     Ok(number as usize)
 }
 
-pub(super) fn collapsed_lines(reader: &mut Reader<'_>, input: Input<'_>) -> Read<CollapsedLines> {
+pub(super) fn collapsed_lines(
+    reader: &mut ConfigReader<'_>,
+    input: KeyedValue<'_>,
+) -> Read<CollapsedLines> {
     match number(reader, input)? {
         lines @ 1.0..=3.0 if lines.fract() == 0.0 => Ok(CollapsedLines::Exactly(lines as u8)),
         _ => Err(reader.out_of_range(input, "a whole number from 1 to 3")),
     }
 }
 
-pub(super) fn milliseconds(reader: &mut Reader<'_>, input: Input<'_>) -> Read<Duration> {
+pub(super) fn milliseconds(reader: &mut ConfigReader<'_>, input: KeyedValue<'_>) -> Read<Duration> {
     let expected = "from 1 to 86400000 (milliseconds)";
     let number = number_within(reader, input, 1.0..=MAX_MILLISECONDS, expected)?;
     Ok(Duration::from_millis(number as u64))
 }
 
 /// Hosts give times in seconds, with fractions.
-pub(super) fn seconds(reader: &mut Reader<'_>, input: Input<'_>) -> Read<Duration> {
+pub(super) fn seconds(reader: &mut ConfigReader<'_>, input: KeyedValue<'_>) -> Read<Duration> {
     let range = 0.001..=MAX_MILLISECONDS / 1_000.0;
     number_within(reader, input, range, "from 0.001 to 86400 (seconds)")
         .map(Duration::from_secs_f64)
 }
 
-pub(super) fn start_timeout(reader: &mut Reader<'_>, input: Input<'_>) -> Read<Duration> {
+pub(super) fn start_timeout(
+    reader: &mut ConfigReader<'_>,
+    input: KeyedValue<'_>,
+) -> Read<Duration> {
     let expected = "from 1000 to 300000 (milliseconds)";
     let number = number_within(reader, input, 1_000.0..=300_000.0, expected)?;
     Ok(Duration::from_millis(number as u64))
 }
 
-pub(super) fn idle_timeout(reader: &mut Reader<'_>, input: Input<'_>) -> Read<IdleTimeout> {
+pub(super) fn idle_timeout(
+    reader: &mut ConfigReader<'_>,
+    input: KeyedValue<'_>,
+) -> Read<IdleTimeout> {
     let expected = "from 0 to 525600 (minutes)";
     let minutes = number_within(reader, input, 0.0..=MAX_IDLE_MINUTES, expected)?;
     match Duration::from_secs_f64(minutes * 60.0) {
@@ -240,7 +264,10 @@ pub(super) fn idle_timeout(reader: &mut Reader<'_>, input: Input<'_>) -> Read<Id
     }
 }
 
-pub(super) fn output_guard(reader: &mut Reader<'_>, input: Input<'_>) -> Read<OutputGuard> {
+pub(super) fn output_guard(
+    reader: &mut ConfigReader<'_>,
+    input: KeyedValue<'_>,
+) -> Read<OutputGuard> {
     let mut limits = OutputGuard::DEFAULT;
     let OutputGuard::Limits { max_bytes, max_lines, details_max_bytes } = &mut limits else {
         return Ok(limits);

@@ -10,7 +10,7 @@ use super::reader::join;
 use super::server::ServerEntry;
 use super::settings::{Settings, SettingsEntry};
 use super::transport::Transport;
-use super::trust::{FileHash, TrustHash, too_much, trust_hash};
+use super::trust::{FileHash, TrustHash, review_obstacle, trust_hash};
 use crate::name::look::folded;
 
 /// Merges the files. Later ones take precedence; within a tier the order is the caller's, and
@@ -108,12 +108,12 @@ impl Config {
 /// One file with its source.
 #[derive(Clone, Debug)]
 pub struct Layer {
-    pub source: Source,
+    pub source: ConfigSource,
     pub file: ParsedFile,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Source {
+pub struct ConfigSource {
     pub path: Arc<str>,
     pub tier: Tier,
 }
@@ -126,24 +126,24 @@ pub enum Tier {
     Project,
 }
 
-/// Who may set a key.
+/// The files that may have a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum SetBy {
-    Anyone,
+pub(super) enum AllowedIn {
+    AllFiles,
     /// In a project file it would let a repository extend its own trust or its own limits.
-    User,
+    UserFiles,
 }
 
 /// The position of a value in a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Origin {
+pub struct ConfigOrigin {
     pub path: Arc<str>,
     pub line: u32,
     pub column: u32,
 }
 
 /// `path:line:column`.
-impl fmt::Display for Origin {
+impl fmt::Display for ConfigOrigin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}:{}", self.path, self.line, self.column)
     }
@@ -170,9 +170,9 @@ pub struct Config {
     pub pending: Vec<PendingServer>,
     pub settings: Settings,
     /// The origin of each setting that a file sets, by key.
-    pub settings_origins: BTreeMap<&'static str, Origin>,
+    pub settings_origins: BTreeMap<&'static str, ConfigOrigin>,
     /// The position of a problem in a user file that makes the deny rules uncertain.
-    pub unread_rules: Option<Origin>,
+    pub unread_rules: Option<ConfigOrigin>,
     /// The reason why an entry was refused, by name; another file may have a valid one.
     pub refused: BTreeMap<String, Diagnostic>,
     /// Names of unusable entries, with the tier of their file. No other server gets these names.
@@ -204,7 +204,7 @@ pub struct PendingServer {
     pub hash: TrustHash,
     pub cause: PendingCause,
     /// The last project file that gives its endpoint, or else the first one that names it.
-    pub origin: Origin,
+    pub origin: ConfigOrigin,
 }
 
 /// The reason why a server is pending.
@@ -235,7 +235,7 @@ struct Draft {
 struct Stacked {
     entry: ServerEntry,
     /// In the topmost file that gives an endpoint, or else in the first file.
-    origin: Origin,
+    origin: ConfigOrigin,
     /// Whether a file of another host defines it; each name is imported once.
     import: Import,
 }
@@ -319,12 +319,12 @@ fn warn_of_inherited_field(
     lower: &ServerEntry,
     name: &str,
     upper: &ServerEntry,
-    origin: &Origin,
+    origin: &ConfigOrigin,
 ) -> Option<Diagnostic> {
-    let field = lower.lends_to_other_arguments(upper)?;
-    let Origin { path, line, .. } = lower.origins.get(field)?.clone();
+    let field = lower.inherited_despite_other_arguments(upper)?;
+    let ConfigOrigin { path, line, .. } = lower.origins.get(field)?.clone();
     let server = name.to_owned();
-    let kind = DiagnosticKind::LentToOtherArguments { server, field, path, line };
+    let kind = DiagnosticKind::InheritedDespiteOtherArguments { server, field, path, line };
     Some(Diagnostic::at(origin, Level::Warning, kind))
 }
 
@@ -333,7 +333,7 @@ impl Config {
     fn choose_version(&mut self, name: String, draft: Draft, approvals: &Approvals<'_>) {
         if let Some(Stacked { entry: definition, origin, import }) = draft.project
             && let Some(transport) = self.transport(&name, &definition, &origin)
-            && self.can_be_asked_about(&name, &definition, &origin)
+            && self.is_reviewable(&name, &definition, &origin)
         {
             self.warn_of_unused(&name, &definition, import);
             let files = (approvals.file_hashes)(&definition);
@@ -361,7 +361,7 @@ impl Config {
         &mut self,
         name: &str,
         definition: &ServerEntry,
-        origin: &Origin,
+        origin: &ConfigOrigin,
     ) -> Option<Transport> {
         let kind: DiagnosticKind = match definition.transport(name) {
             Ok(transport) => return Some(transport),
@@ -390,19 +390,20 @@ impl Config {
         }
     }
 
-    fn can_be_asked_about(
+    /// Whether a user can review the definition; if not, refuses it.
+    fn is_reviewable(
         &mut self,
         name: &str,
         definition: &ServerEntry,
-        origin: &Origin,
+        origin: &ConfigOrigin,
     ) -> bool {
-        let Some(what) = too_much(definition) else { return true };
+        let Some(what) = review_obstacle(definition) else { return true };
         let server = join("", name);
         self.refuse(name, origin, DiagnosticKind::TooMuchToApprove { server, what });
         false
     }
 
-    fn refuse(&mut self, name: &str, at: &Origin, kind: DiagnosticKind) {
+    fn refuse(&mut self, name: &str, at: &ConfigOrigin, kind: DiagnosticKind) {
         let problem = Diagnostic::at(at, Level::Error, kind);
         self.diagnostics.push(problem.clone());
         self.refused.entry(name.to_owned()).or_insert(problem);

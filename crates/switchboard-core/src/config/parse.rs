@@ -6,9 +6,9 @@ use super::diagnostic::{Diagnostic, DiagnosticKind};
 use super::fields::{boolean, choices, string};
 use super::hosts::Host;
 use super::ignored;
-use super::layers::{Origin, Source, Tier};
+use super::layers::{ConfigOrigin, ConfigSource, Tier};
 use super::misplaced;
-use super::reader::{Input, Member, Reader, Reported, join};
+use super::reader::{ConfigReader, KeyedValue, Member, Reported, join};
 use super::server::ServerEntry;
 use super::settings::SettingsEntry;
 use super::syntax::{self, OWN_FILE_BYTES, Syntax};
@@ -17,17 +17,17 @@ use crate::name::ServerName;
 const MAX_SERVERS: usize = 1_000;
 
 /// Reads JSONC. A file with a syntax error, or without content, has no entries.
-pub fn parse(text: &str, source: &Source) -> ParsedFile {
+pub fn parse(text: &str, source: &ConfigSource) -> ParsedFile {
     let mut file = ParsedFile::default();
     let mut is_empty = true;
-    let read = |reader: &mut Reader<'_>, root: &Value<'_>| {
+    let read = |reader: &mut ConfigReader<'_>, root: &Value<'_>| {
         is_empty = false;
         file.read_root(reader, root);
     };
     let mut diagnostics = syntax::read((text, Syntax::Jsonc), source, OWN_FILE_BYTES, read);
     // An interrupted write leaves such a file.
     if is_empty && diagnostics.is_empty() && source.tier == Tier::User {
-        let mut reader = Reader::new(text, source);
+        let mut reader = ConfigReader::new(text, source);
         reader.error(0, DiagnosticKind::Empty);
         diagnostics = reader.into_diagnostics();
     }
@@ -57,7 +57,7 @@ pub struct ParsedServer {
     pub name: String,
     pub entry: ServerEntry,
     /// The position of its name.
-    pub origin: Origin,
+    pub origin: ConfigOrigin,
 }
 
 impl ParsedFile {
@@ -73,8 +73,8 @@ impl ParsedFile {
         self.settings.has_rules() || self.servers.iter().any(|server| server.entry.restricts())
     }
 
-    fn read_root(&mut self, reader: &mut Reader<'_>, root: &Value<'_>) {
-        let root = Input { key: "", value: root };
+    fn read_root(&mut self, reader: &mut ConfigReader<'_>, root: &Value<'_>) {
+        let root = KeyedValue { key: "", value: root };
         for member in reader.members(root).into_iter().flatten() {
             // A key of the wrong type is reported where it is read; the others are still used.
             match member.name {
@@ -101,7 +101,7 @@ impl ParsedFile {
         }
     }
 
-    fn read_servers(&mut self, reader: &mut Reader<'_>, servers: &Member<'_>) {
+    fn read_servers(&mut self, reader: &mut ConfigReader<'_>, servers: &Member<'_>) {
         for member in reader.members(servers.input()).into_iter().flatten() {
             if !has_room(&self.servers, reader, (&servers.key, member.offset)) {
                 return;
@@ -138,15 +138,15 @@ impl ParsedFile {
         }
     }
 
-    fn read_settings(&mut self, reader: &mut Reader<'_>, settings: &Member<'_>) {
+    fn read_settings(&mut self, reader: &mut ConfigReader<'_>, settings: &Member<'_>) {
         for member in reader.members(settings.input()).into_iter().flatten() {
-            if is_project(reader) && SettingsEntry::is_the_users(member.name) {
+            if is_project(reader) && SettingsEntry::is_for_user_files(member.name) {
                 forbid(reader, &member);
                 continue;
             }
             let mut setting = SettingsEntry::default();
             match setting.read_field(reader, member.name, &member) {
-                Some(Ok(())) if is_project(reader) && setting.is_hasty() => {
+                Some(Ok(())) if is_project(reader) && setting.has_too_short_time() => {
                     let expected = "at least one second in a project file";
                     reader.out_of_range(member.input(), expected);
                 }
@@ -167,7 +167,7 @@ impl ParsedFile {
 
 /// Reports a key that is unknown, or may mean `rule`.
 fn unknown_key(
-    reader: &mut Reader<'_>,
+    reader: &mut ConfigReader<'_>,
     member: &Member<'_>,
     rule: Option<String>,
     known: &[&'static str],
@@ -178,7 +178,7 @@ fn unknown_key(
     }
 }
 
-fn misspelt_rule(reader: &mut Reader<'_>, member: &Member<'_>, rule: String) {
+fn misspelt_rule(reader: &mut ConfigReader<'_>, member: &Member<'_>, rule: String) {
     let key = member.key.clone();
     reader.error(member.offset, DiagnosticKind::MisspeltRule { key, rule });
 }
@@ -197,7 +197,7 @@ pub(super) const ROOT_KEYS: &[&str] = &[
 /// Whether the limit allows one more server under `key`; if not, reports it.
 pub(super) fn has_room(
     read: &[ParsedServer],
-    reader: &mut Reader<'_>,
+    reader: &mut ConfigReader<'_>,
     (key, offset): (&str, usize),
 ) -> bool {
     let full = read.len() >= MAX_SERVERS;
@@ -210,14 +210,14 @@ pub(super) fn has_room(
 
 /// `None` drops the server: it has an error, which makes its other fields unreliable, or it is our
 /// own entry in a file that a host shares with us.
-fn read_server(reader: &mut Reader<'_>, server: &Member<'_>) -> Option<ParsedServer> {
+fn read_server(reader: &mut ConfigReader<'_>, server: &Member<'_>) -> Option<ParsedServer> {
     if let Err(problem) = ServerName::new(server.name) {
         let key = server.key.clone();
         reader.error(server.offset, DiagnosticKind::BadName { key, problem });
         return None;
     }
     let members = reader.members(server.input()).ok()?;
-    let Fields { mut entry, enabled, sound } = read_fields(reader, members, &[]);
+    let ParsedFields { mut entry, enabled, sound } = read_fields(reader, members, &[]);
     // Of `enabled` and `disabled`, the one that disables takes precedence.
     if let Some((enabled, origin)) = enabled
         && entry.disabled != Some(true)
@@ -231,27 +231,27 @@ fn read_server(reader: &mut Reader<'_>, server: &Member<'_>) -> Option<ParsedSer
 }
 
 /// The fields of one entry.
-pub(super) struct Fields {
+pub(super) struct ParsedFields {
     pub(super) entry: ServerEntry,
     /// Its meaning depends on the format of the file.
-    pub(super) enabled: Option<(bool, Origin)>,
+    pub(super) enabled: Option<(bool, ConfigOrigin)>,
     /// Whether every field was read and none was forbidden.
     pub(super) sound: bool,
 }
 
 /// Reads the fields that all formats of our files share; `besides` are keys that the caller reads.
 pub(super) fn read_fields(
-    reader: &mut Reader<'_>,
+    reader: &mut ConfigReader<'_>,
     members: Vec<Member<'_>>,
     besides: &[&'static str],
-) -> Fields {
-    let mut fields = Fields { entry: ServerEntry::default(), enabled: None, sound: true };
+) -> ParsedFields {
+    let mut fields = ParsedFields { entry: ServerEntry::default(), enabled: None, sound: true };
     for member in members {
         fields.sound &= !member.twice;
         if besides.contains(&member.name) {
             continue;
         }
-        if is_project(reader) && ServerEntry::is_the_users(member.name) {
+        if is_project(reader) && ServerEntry::is_for_user_files(member.name) {
             forbid(reader, &member);
             fields.sound = false;
             continue;
@@ -282,7 +282,7 @@ pub(super) fn read_fields(
     fields
 }
 
-fn misplaced_field(reader: &Reader<'_>, member: &Member<'_>) -> Option<&'static str> {
+fn misplaced_field(reader: &ConfigReader<'_>, member: &Member<'_>) -> Option<&'static str> {
     let by_name = misplaced::field_by_name(member.name);
     match is_project(reader) {
         true => by_name,
@@ -292,7 +292,7 @@ fn misplaced_field(reader: &Reader<'_>, member: &Member<'_>) -> Option<&'static 
 
 /// Reports an entry with more than one endpoint.
 pub(super) fn check_endpoints(
-    reader: &mut Reader<'_>,
+    reader: &mut ConfigReader<'_>,
     server: &Member<'_>,
     entry: &ServerEntry,
 ) -> bool {
@@ -304,11 +304,11 @@ pub(super) fn check_endpoints(
     !several
 }
 
-pub(super) fn is_project(reader: &Reader<'_>) -> bool {
+pub(super) fn is_project(reader: &ConfigReader<'_>) -> bool {
     reader.source().tier == Tier::Project
 }
 
-pub(super) fn forbid(reader: &mut Reader<'_>, member: &Member<'_>) {
+pub(super) fn forbid(reader: &mut ConfigReader<'_>, member: &Member<'_>) {
     let key = member.key.clone();
     reader.error(member.offset, DiagnosticKind::ForbiddenInProject { key });
 }

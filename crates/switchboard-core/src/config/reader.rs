@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use jsonc_parser::ast::{ObjectPropName, Value};
 use jsonc_parser::common::Ranged;
 
-use super::diagnostic::{Diagnostic, DiagnosticKind, Found, Level, ROOT, RULES};
-use super::layers::{Origin, Source};
+use super::diagnostic::{Diagnostic, DiagnosticKind, JsonType, Level, ROOT, RULES};
+use super::layers::{ConfigOrigin, ConfigSource};
 use super::server::ServerEntry;
 
 const MAX_PROBLEMS: usize = 200;
@@ -20,9 +20,9 @@ pub(super) struct Reported;
 
 pub(super) type Read<T> = Result<T, Reported>;
 
-pub(super) struct Reader<'t> {
+pub(super) struct ConfigReader<'t> {
     text: &'t str,
-    source: &'t Source,
+    source: &'t ConfigSource,
     line_starts: Vec<usize>,
     /// The number of characters before every stride, so that a column in a huge line is cheap.
     char_counts: Vec<usize>,
@@ -31,7 +31,7 @@ pub(super) struct Reader<'t> {
 
 /// A value with the clipped path of its key, for messages.
 #[derive(Clone, Copy)]
-pub(super) struct Input<'v> {
+pub(super) struct KeyedValue<'v> {
     pub(super) key: &'v str,
     pub(super) value: &'v Value<'v>,
 }
@@ -49,13 +49,13 @@ pub(super) struct Member<'v> {
 }
 
 impl Member<'_> {
-    pub(super) fn input(&self) -> Input<'_> {
-        Input { key: &self.key, value: self.value }
+    pub(super) fn input(&self) -> KeyedValue<'_> {
+        KeyedValue { key: &self.key, value: self.value }
     }
 }
 
-impl<'t> Reader<'t> {
-    pub(super) fn new(text: &'t str, source: &'t Source) -> Self {
+impl<'t> ConfigReader<'t> {
+    pub(super) fn new(text: &'t str, source: &'t ConfigSource) -> Self {
         let breaks = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n');
         let line_starts = std::iter::once(0).chain(breaks.map(|(at, _)| at + 1)).collect();
         let mut char_counts = vec![0];
@@ -89,17 +89,17 @@ impl<'t> Reader<'t> {
         self.diagnostics.iter().find(is_this)
     }
 
-    pub(super) fn source(&self) -> &'t Source {
+    pub(super) fn source(&self) -> &'t ConfigSource {
         self.source
     }
 
-    pub(super) fn origin(&self, offset: usize) -> Origin {
+    pub(super) fn origin(&self, offset: usize) -> ConfigOrigin {
         let line = self.line_starts.partition_point(|start| *start <= offset).max(1);
         let start = self.line_starts.get(line - 1).copied().unwrap_or_default();
         let chars = self.chars_before(offset);
         let column = chars.saturating_sub(self.chars_before(start)) + 1;
         let number = |count| u32::try_from(count).unwrap_or(u32::MAX);
-        Origin { path: self.source.path.clone(), line: number(line), column: number(column) }
+        ConfigOrigin { path: self.source.path.clone(), line: number(line), column: number(column) }
     }
 
     pub(super) fn error(&mut self, offset: usize, kind: DiagnosticKind) -> Reported {
@@ -135,7 +135,7 @@ impl<'t> Reader<'t> {
     }
 
     /// The members of an object. Of duplicate names, the last takes precedence.
-    pub(super) fn members<'v>(&mut self, input: Input<'v>) -> Read<Vec<Member<'v>>> {
+    pub(super) fn members<'v>(&mut self, input: KeyedValue<'v>) -> Read<Vec<Member<'v>>> {
         let Value::Object(object) = input.value else {
             return Err(self.wrong_type(input, "an object"));
         };
@@ -171,25 +171,29 @@ impl<'t> Reader<'t> {
         Ok(members)
     }
 
-    pub(super) fn wrong_type(&mut self, input: Input<'_>, expected: &'static str) -> Reported {
+    pub(super) fn wrong_type(&mut self, input: KeyedValue<'_>, expected: &'static str) -> Reported {
         let found = match input.value {
-            Value::StringLit(_) => Found::String,
-            Value::NumberLit(_) => Found::Number,
-            Value::BooleanLit(_) => Found::Boolean,
-            Value::NullKeyword(_) => Found::Null,
-            Value::Array(_) => Found::Array,
-            Value::Object(_) => Found::Object,
+            Value::StringLit(_) => JsonType::String,
+            Value::NumberLit(_) => JsonType::Number,
+            Value::BooleanLit(_) => JsonType::Boolean,
+            Value::NullKeyword(_) => JsonType::Null,
+            Value::Array(_) => JsonType::Array,
+            Value::Object(_) => JsonType::Object,
         };
         let key = shown(input.key);
         self.error(input.value.start(), DiagnosticKind::WrongType { key, expected, found })
     }
 
-    pub(super) fn too_many_entries(&mut self, input: Input<'_>) -> Reported {
+    pub(super) fn too_many_entries(&mut self, input: KeyedValue<'_>) -> Reported {
         let kind = DiagnosticKind::TooManyEntries { key: shown(input.key), limit: MAX_ENTRIES };
         self.error(input.value.start(), kind)
     }
 
-    pub(super) fn out_of_range(&mut self, input: Input<'_>, expected: &'static str) -> Reported {
+    pub(super) fn out_of_range(
+        &mut self,
+        input: KeyedValue<'_>,
+        expected: &'static str,
+    ) -> Reported {
         let key = input.key.to_owned();
         self.error(input.value.start(), DiagnosticKind::OutOfRange { key, expected })
     }

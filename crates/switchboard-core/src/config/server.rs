@@ -12,7 +12,7 @@ use super::fields::{
     account, boolean, choice, direct_tools, endpoint, idle_timeout, keywords, milliseconds,
     patterns, secret, start_timeout, string, template, template_map, templates, tool_rule, url,
 };
-use super::layers::SetBy;
+use super::layers::AllowedIn;
 use super::settings::Settings;
 use super::show;
 use super::table::entry_struct;
@@ -34,18 +34,18 @@ enum Inherits {
     SameEndpoint,
 }
 
-/// One row per field: Rust name, type, key in the file, who may set it, inheritance, reader. The
+/// One row per field: Rust name, type, key in the file, files that may have it, inheritance, reader. The
 /// struct, the known keys, the merge, the trust hash, the schema and `config show` all come from
 /// this table, so none can miss a field.
 macro_rules! server_fields {
     ($(
         $(#[$doc:meta])*
-        $field:ident: $kind:ty = $key:literal, $set_by:ident, $inherits:ident, $read:ident;
+        $field:ident: $kind:ty = $key:literal, $allowed_in:ident, $inherits:ident, $read:ident;
     )*) => {
         entry_struct! {
             /// The fields of a server in one file, or merged from all files. Unexpanded.
             ServerEntry {
-                $($(#[$doc])* $field: $kind = $key, $set_by, $read;)*
+                $($(#[$doc])* $field: $kind = $key, $allowed_in, $read;)*
             }
         }
 
@@ -95,55 +95,55 @@ macro_rules! server_fields {
 }
 
 server_fields! {
-    command: Template = "command", Anyone, SameKind, endpoint;
-    args: Vec<Template> = "args", Anyone, SameKind, templates;
-    env: TemplateMap = "env", Anyone, SameEndpoint, template_map;
-    inherit_env: bool = "inheritEnv", User, SameEndpoint, boolean;
+    command: Template = "command", AllFiles, SameKind, endpoint;
+    args: Vec<Template> = "args", AllFiles, SameKind, templates;
+    env: TemplateMap = "env", AllFiles, SameEndpoint, template_map;
+    inherit_env: bool = "inheritEnv", UserFiles, SameEndpoint, boolean;
     /// Missing means true.
-    confine: bool = "confine", User, SameEndpoint, boolean;
-    cwd: Template = "cwd", Anyone, SameKind, template;
+    confine: bool = "confine", UserFiles, SameEndpoint, boolean;
+    cwd: Template = "cwd", AllFiles, SameKind, template;
     /// Missing means true.
-    resolve_launcher: bool = "resolveLauncher", Anyone, SameKind, boolean;
-    url: Template = "url", Anyone, SameKind, url;
-    headers: TemplateMap = "headers", Anyone, SameEndpoint, template_map;
-    socket: Template = "socket", User, SameKind, endpoint;
-    transport_type: TransportType = "type", Anyone, SameKind, choice;
-    auth: Auth = "auth", Anyone, SameEndpoint, auth;
-    bearer_token: Template = "bearerToken", Anyone, SameEndpoint, secret;
-    bearer_token_env: String = "bearerTokenEnv", Anyone, SameEndpoint, string;
-    bearer_token_store: bool = "bearerTokenStore", Anyone, SameEndpoint, boolean;
+    resolve_launcher: bool = "resolveLauncher", AllFiles, SameKind, boolean;
+    url: Template = "url", AllFiles, SameKind, url;
+    headers: TemplateMap = "headers", AllFiles, SameEndpoint, template_map;
+    socket: Template = "socket", UserFiles, SameKind, endpoint;
+    transport_type: TransportType = "type", AllFiles, SameKind, choice;
+    auth: Auth = "auth", AllFiles, SameEndpoint, auth;
+    bearer_token: Template = "bearerToken", AllFiles, SameEndpoint, secret;
+    bearer_token_env: String = "bearerTokenEnv", AllFiles, SameEndpoint, string;
+    bearer_token_store: bool = "bearerTokenStore", AllFiles, SameEndpoint, boolean;
     /// Entries with the same `url` and different accounts have separate tokens.
-    account: String = "account", User, SameEndpoint, account;
-    oauth: OAuth = "oauth", Anyone, SameEndpoint, oauth;
+    account: String = "account", UserFiles, SameEndpoint, account;
+    oauth: OAuth = "oauth", AllFiles, SameEndpoint, oauth;
     request_headers_command: RequestHeadersCommand
-        = "requestHeadersCommand", User, SameEndpoint, request_headers_command;
-    ca_file: Template = "caFile", User, SameEndpoint, endpoint;
-    lifecycle: Lifecycle = "lifecycle", Anyone, Always, choice;
-    idle_timeout: IdleTimeout = "idleTimeout", Anyone, Always, idle_timeout;
-    request_timeout: Duration = "requestTimeoutMs", Anyone, Always, milliseconds;
+        = "requestHeadersCommand", UserFiles, SameEndpoint, request_headers_command;
+    ca_file: Template = "caFile", UserFiles, SameEndpoint, endpoint;
+    lifecycle: Lifecycle = "lifecycle", AllFiles, Always, choice;
+    idle_timeout: IdleTimeout = "idleTimeout", AllFiles, Always, idle_timeout;
+    request_timeout: Duration = "requestTimeoutMs", AllFiles, Always, milliseconds;
     /// `timeout` is an alias.
-    start_timeout: Duration = "startTimeoutMs", Anyone, Always, start_timeout;
-    protocol_version: ProtocolVersion = "protocolVersion", Anyone, Always, choice;
+    start_timeout: Duration = "startTimeoutMs", AllFiles, Always, start_timeout;
+    protocol_version: ProtocolVersion = "protocolVersion", AllFiles, Always, choice;
     /// Missing means true.
-    expose_resources: bool = "exposeResources", Anyone, Always, boolean;
-    direct_tools: DirectTools = "directTools", Anyone, Always, direct_tools;
-    tool_prefix: ToolPrefix = "toolPrefix", Anyone, Always, choice;
-    include_tools: Vec<String> = "includeTools", Anyone, Always, patterns;
-    exclude_tools: Vec<String> = "excludeTools", Anyone, Always, patterns;
-    search_keywords: Vec<(String, Vec<String>)> = "searchKeywords", Anyone, Always, keywords;
-    approve_tools: ToolRule = "approveTools", User, Always, tool_rule;
+    expose_resources: bool = "exposeResources", AllFiles, Always, boolean;
+    direct_tools: DirectTools = "directTools", AllFiles, Always, direct_tools;
+    tool_prefix: ToolPrefix = "toolPrefix", AllFiles, Always, choice;
+    include_tools: Vec<String> = "includeTools", AllFiles, Always, patterns;
+    exclude_tools: Vec<String> = "excludeTools", AllFiles, Always, patterns;
+    search_keywords: Vec<(String, Vec<String>)> = "searchKeywords", AllFiles, Always, keywords;
+    approve_tools: ToolRule = "approveTools", UserFiles, Always, tool_rule;
     /// Whether roots requests of the server are answered. Missing means true.
-    roots: bool = "roots", Anyone, Always, boolean;
+    roots: bool = "roots", AllFiles, Always, boolean;
     /// The tools that run without approval; allowed only in user files.
-    auto_approve: ToolRule = "autoApprove", User, SameEndpoint, tool_rule;
-    debug: bool = "debug", Anyone, Always, boolean;
-    trace: bool = "trace", Anyone, Always, boolean;
+    auto_approve: ToolRule = "autoApprove", UserFiles, SameEndpoint, tool_rule;
+    debug: bool = "debug", AllFiles, Always, boolean;
+    trace: bool = "trace", AllFiles, Always, boolean;
     /// The key `enabled` is its opposite, except for the next field.
-    disabled: bool = "disabled", Anyone, Always, boolean;
+    disabled: bool = "disabled", AllFiles, Always, boolean;
     /// Only in `.pi/mcp-servers.json`: false means that it connects only on explicit request.
-    enabled: bool = "enabled", Anyone, Always, boolean;
-    name: String = "name", Anyone, Always, string;
-    description: String = "description", Anyone, Always, string;
+    enabled: bool = "enabled", AllFiles, Always, boolean;
+    name: String = "name", AllFiles, Always, string;
+    description: String = "description", AllFiles, Always, string;
 }
 
 /// Programs that start another program, which their arguments name.
@@ -258,7 +258,7 @@ impl ServerEntry {
 
     /// The first of the fields that `upper` inherits from here although its launcher starts another
     /// program.
-    pub(super) fn lends_to_other_arguments(&self, upper: &Self) -> Option<&'static str> {
+    pub(super) fn inherited_despite_other_arguments(&self, upper: &Self) -> Option<&'static str> {
         let command = self.command.as_ref()?;
         let differs = self.args.is_some() && upper.args.is_some() && self.args != upper.args;
         if !differs || !is_launcher(command.source()) || !upper.fits_over(self) {

@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde_json::{Map, Value, json};
 
 use super::auth::{Auth, Credential, OAuth, OAuthOptions, RequestHeadersCommand};
-use super::layers::{Config, Origin, Trust};
+use super::layers::{Config, ConfigOrigin, Trust};
 use super::secrecy;
 use super::server::ServerEntry;
 use super::values::{
@@ -45,8 +45,8 @@ fn shown(definition: &ServerEntry, trust: &str) -> Value {
     shown.into()
 }
 
-fn origins(origins: &BTreeMap<&'static str, Origin>) -> Value {
-    let place = |at: &Origin| json!({ "file": &*at.path, "line": at.line });
+fn origins(origins: &BTreeMap<&'static str, ConfigOrigin>) -> Value {
+    let place = |at: &ConfigOrigin| json!({ "file": &*at.path, "line": at.line });
     origins.iter().map(|(key, at)| ((*key).to_owned(), place(at))).collect::<Map<_, _>>().into()
 }
 

@@ -1,12 +1,12 @@
 //! The struct for the entries of a table, and how it is read and merged: the same for the fields of
 //! servers and for settings.
 
-/// One row per field: Rust name, type, key in the file, who may set it, reader.
+/// One row per field: Rust name, type, key in the file, files that may have it, reader.
 macro_rules! entry_struct {
     (
         $(#[$meta:meta])*
         $name:ident {
-            $($(#[$doc:meta])* $field:ident: $kind:ty = $key:literal, $set_by:ident, $read:ident;)*
+            $($(#[$doc:meta])* $field:ident: $kind:ty = $key:literal, $allowed_in:ident, $read:ident;)*
         }
     ) => {
         $(#[$meta])*
@@ -14,7 +14,7 @@ macro_rules! entry_struct {
         pub struct $name {
             $($(#[$doc])* pub $field: Option<$kind>,)*
             /// The origin of each field that is set, by key.
-            pub origins: std::collections::BTreeMap<&'static str, $crate::config::layers::Origin>,
+            pub origins: std::collections::BTreeMap<&'static str, $crate::config::layers::ConfigOrigin>,
         }
 
         impl $name {
@@ -23,7 +23,7 @@ macro_rules! entry_struct {
             /// Reads the field `name` from a member; `None` means that there is no such field.
             pub(super) fn read_field(
                 &mut self,
-                reader: &mut $crate::config::reader::Reader<'_>,
+                reader: &mut $crate::config::reader::ConfigReader<'_>,
                 name: &str,
                 member: &$crate::config::reader::Member<'_>,
             ) -> Option<$crate::config::reader::Read<()>> {
@@ -41,9 +41,9 @@ macro_rules! entry_struct {
             }
 
             /// Whether the key is allowed in user files only, whatever its value.
-            pub(super) fn is_the_users(name: &str) -> bool {
+            pub(super) fn is_for_user_files(name: &str) -> bool {
                 match name {
-                    $($key => SetBy::$set_by == SetBy::User,)*
+                    $($key => AllowedIn::$allowed_in == AllowedIn::UserFiles,)*
                     unknown => $crate::config::parse::claims_trust(unknown),
                 }
             }

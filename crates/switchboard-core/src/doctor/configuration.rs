@@ -64,7 +64,9 @@ fn code_and_server(kind: &DiagnosticKind) -> (&'static str, Option<&String>) {
         DiagnosticKind::BadName { .. } => ("bad_name", None),
         DiagnosticKind::InvalidMcpConfig { problem } => (code(problem), None),
         DiagnosticKind::OnlyInHost { .. } => ("only_in_host", None),
-        DiagnosticKind::LentToOtherArguments { server, .. } => ("other_arguments", Some(server)),
+        DiagnosticKind::InheritedDespiteOtherArguments { server, .. } => {
+            ("other_arguments", Some(server))
+        }
         DiagnosticKind::Gateway { server }
         | DiagnosticKind::OpenQuote { server }
         | DiagnosticKind::TooMuchToApprove { server, .. }

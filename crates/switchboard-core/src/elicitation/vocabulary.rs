@@ -24,7 +24,7 @@ const MISTYPED: &str = "password";
 
 /// The type of value that a field takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Answer {
+pub(super) enum AnswerType {
     Text,
     Number,
 }
@@ -82,7 +82,7 @@ static VOCABULARY: LazyLock<Vocabulary> = LazyLock::new(|| {
 });
 
 /// Whether a name, a title or a sentence asks for a secret.
-pub(super) fn names_secret(text: &str, answer: Answer) -> bool {
+pub(super) fn names_secret(text: &str, answer: AnswerType) -> bool {
     readings(text).iter().any(|reading| reading_names_secret(&words_of_plain(reading), answer))
 }
 
@@ -91,10 +91,10 @@ pub(super) fn chooses_method(text: &str) -> bool {
     words_of(text).iter().any(|word| VOCABULARY.methods.contains(&word.look))
 }
 
-fn reading_names_secret(words: &[Word], answer: Answer) -> bool {
+fn reading_names_secret(words: &[Word], answer: AnswerType) -> bool {
     let has = |any: &[String]| words.iter().any(|word| any.contains(&word.look));
     let is_short = words.len() <= LABEL_WORDS;
-    if has(&VOCABULARY.no_secrets) && (answer == Answer::Number || is_short) {
+    if has(&VOCABULARY.no_secrets) && (answer == AnswerType::Number || is_short) {
         return false;
     }
     let is_label = is_short || has(&VOCABULARY.asking);
@@ -102,7 +102,7 @@ fn reading_names_secret(words: &[Word], answer: Answer) -> bool {
     parts.iter().any(|words| part_names_secret(words, is_label, answer))
 }
 
-fn part_names_secret(words: &[Word], is_label: bool, answer: Answer) -> bool {
+fn part_names_secret(words: &[Word], is_label: bool, answer: AnswerType) -> bool {
     let whole = squashed(words);
     let has = |secret: &str| {
         // A single letter may precede it: `a P I N`.
@@ -119,7 +119,7 @@ fn part_names_secret(words: &[Word], is_label: bool, answer: Answer) -> bool {
         LookedFor::Part => whole.contains(secret),
         LookedFor::Text => has(secret),
         LookedFor::Number => is_label && has(secret),
-        LookedFor::Word => is_label && answer == Answer::Text && has(secret),
+        LookedFor::Word => is_label && answer == AnswerType::Text && has(secret),
         LookedFor::Disguised => has_disguised(secret),
         LookedFor::Phrase => has(secret) || has_phrase(phrase),
     };

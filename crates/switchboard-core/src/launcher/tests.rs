@@ -121,17 +121,17 @@ fn what_is_not_understood_runs_as_it_stands() {
 
 #[test]
 fn a_launcher_is_known_by_its_line_whatever_the_flags() {
-    let check = |line: &str, expected: Option<Kind>| {
+    let check = |line: &str, expected: Option<LauncherKind>| {
         let mut words = line.split(' ').map(str::to_owned);
         let command = words.next().unwrap();
         assert_eq!(kind_of(&command, &words.collect::<Vec<_>>()), expected, "{line}");
     };
-    check("npx --registry x server", Some(Kind::Npm));
-    check("/usr/bin/npx", Some(Kind::Npm));
-    check("npm --loglevel silent exec server", Some(Kind::Npm));
-    check("pnpm --package=x dlx y", Some(Kind::Pnpm));
-    check("uv --offline tool run server", Some(Kind::Uv));
-    check("bun --bun x server", Some(Kind::Bun));
+    check("npx --registry x server", Some(LauncherKind::Npm));
+    check("/usr/bin/npx", Some(LauncherKind::Npm));
+    check("npm --loglevel silent exec server", Some(LauncherKind::Npm));
+    check("pnpm --package=x dlx y", Some(LauncherKind::Pnpm));
+    check("uv --offline tool run server", Some(LauncherKind::Uv));
+    check("bun --bun x server", Some(LauncherKind::Bun));
     check("npm run -- exec", None);
     check("npm start", None);
     check("uv run server", None);
@@ -203,8 +203,8 @@ fn a_package_lies_where_npm_puts_it() {
 #[test]
 fn a_launcher_is_asked_in_its_own_words_and_its_answer_is_found() {
     let asked = |line: &str| {
-        let question = read(line).unwrap().question();
-        let words: Vec<&str> = question.iter().map(String::as_str).collect();
+        let args = read(line).unwrap().probe_args();
+        let words: Vec<&str> = args.iter().map(String::as_str).collect();
         format!("{}\n", words.split_last().unwrap().1.join(" "))
     };
     let lines =

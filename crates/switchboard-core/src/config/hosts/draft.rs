@@ -11,8 +11,8 @@ use super::variables::Variables;
 use crate::config::auth::Auth;
 use crate::config::diagnostic::DiagnosticKind;
 use crate::config::fields::{boolean, endpoint, list, milliseconds, seconds, string, templates};
-use crate::config::layers::Origin;
-use crate::config::reader::{Input, Member, Read, Reader};
+use crate::config::layers::ConfigOrigin;
+use crate::config::reader::{ConfigReader, KeyedValue, Member, Read};
 use crate::config::server::ServerEntry;
 use crate::config::values::{Template, TemplateMap, TransportType};
 
@@ -104,7 +104,12 @@ impl Draft {
         ((command.is_some() || url.is_some()) && !entry.is_gateway()).then_some(entry)
     }
 
-    fn take(&mut self, reader: &mut Reader<'_>, member: &Member<'_>, means: Meaning) -> Read<()> {
+    fn take(
+        &mut self,
+        reader: &mut ConfigReader<'_>,
+        member: &Member<'_>,
+        means: Meaning,
+    ) -> Read<()> {
         let input = member.input();
         let at = reader.origin(member.offset);
         match means {
@@ -156,7 +161,7 @@ impl Draft {
     }
 
     /// Records `at` as the origin of each field that was set and has none yet.
-    fn note_origins(&mut self, means: Meaning, at: &Origin) {
+    fn note_origins(&mut self, means: Meaning, at: &ConfigOrigin) {
         let keys: &[&'static str] = match means {
             Meaning::Field(_) | Meaning::Nested | Meaning::FileOfVariables | Meaning::Nothing => {
                 &[]
@@ -178,11 +183,11 @@ impl Draft {
         }
     }
 
-    fn field(&mut self, reader: &mut Reader<'_>, member: &Member<'_>, key: &str) -> Read<()> {
+    fn field(&mut self, reader: &mut ConfigReader<'_>, member: &Member<'_>, key: &str) -> Read<()> {
         self.entry.read_field(reader, key, member).unwrap_or(Ok(()))
     }
 
-    fn program(&mut self, reader: &mut Reader<'_>, member: &Member<'_>) -> Read<()> {
+    fn program(&mut self, reader: &mut ConfigReader<'_>, member: &Member<'_>) -> Read<()> {
         let input = member.input();
         match input.value {
             Value::Array(_) => {
@@ -235,7 +240,7 @@ fn add(map: &mut Option<TemplateMap>, pairs: Vec<(String, Template)>) {
 }
 
 /// A map of strings. Numbers and booleans are taken as written, null as unset.
-fn texts(reader: &mut Reader<'_>, input: Input<'_>) -> Read<Vec<(String, Template)>> {
+fn texts(reader: &mut ConfigReader<'_>, input: KeyedValue<'_>) -> Read<Vec<(String, Template)>> {
     let mut pairs = Vec::new();
     for member in reader.members(input)? {
         let text = match member.value {
@@ -252,11 +257,14 @@ fn texts(reader: &mut Reader<'_>, input: Input<'_>) -> Read<Vec<(String, Templat
 }
 
 /// Names, or objects with a `name`.
-fn passed_on(reader: &mut Reader<'_>, input: Input<'_>) -> Read<Vec<(String, Template)>> {
-    list(reader, input, |reader, Input { key, value }| {
+fn passed_on(
+    reader: &mut ConfigReader<'_>,
+    input: KeyedValue<'_>,
+) -> Read<Vec<(String, Template)>> {
+    list(reader, input, |reader, KeyedValue { key, value }| {
         let named = value.as_object().and_then(|object| object.get("name"));
         let value = named.map_or(value, |property| &property.value);
-        let name = string(reader, Input { key, value })?;
+        let name = string(reader, KeyedValue { key, value })?;
         // If the variable is not set, expansion reports it.
         let reference = Template::new(format!("${{{name}}}"));
         Ok((name, reference))

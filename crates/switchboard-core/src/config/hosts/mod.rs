@@ -14,10 +14,10 @@ use jsonc_parser::common::Ranged;
 
 use super::canonical::{Canon, Canonical};
 use super::diagnostic::DiagnosticKind;
-use super::install::form::{Form, Listing};
-use super::layers::{Source, Tier};
+use super::install::format::{EntryFormat, ServerList};
+use super::layers::{ConfigSource, Tier};
 use super::parse::{ParsedFile, ParsedServer, has_room};
-use super::reader::{Input, Member, Read, Reader, join};
+use super::reader::{ConfigReader, KeyedValue, Member, Read, join};
 use super::syntax::{self, HOST_FILE_BYTES, OWN_FILE_BYTES, Syntax};
 use super::values::choice;
 use crate::name::ServerName;
@@ -56,14 +56,14 @@ impl Host {
         self.row().syntax
     }
 
-    pub(super) fn form(self) -> &'static Form {
+    pub(super) fn format(self) -> &'static EntryFormat {
         &self.row().install
     }
 }
 
 /// Reads one file of a host, as it applies in the directory `project`. Our own entry in it is
 /// ignored: a gateway that starts itself would recurse without end.
-pub fn parse(host: Host, text: &str, source: &Source, project: &str) -> ParsedFile {
+pub fn parse(host: Host, text: &str, source: &ConfigSource, project: &str) -> ParsedFile {
     let limit = match source.tier {
         Tier::User => HOST_FILE_BYTES,
         Tier::Project => OWN_FILE_BYTES,
@@ -83,7 +83,7 @@ struct HostFile<'r, 't> {
     host: Host,
     /// The absolute path of the project directory.
     project: &'r str,
-    reader: &'r mut Reader<'t>,
+    reader: &'r mut ConfigReader<'t>,
     servers: Vec<ParsedServer>,
     left_out: Vec<String>,
 }
@@ -94,10 +94,10 @@ impl HostFile<'_, '_> {
         let Some(property) = root.as_object().and_then(|root| root.get(key)) else {
             return;
         };
-        let input = Input { key, value: &property.value };
-        let members = match self.host.form().listing {
-            Listing::ByName => self.reader.members(input),
-            Listing::Array => self.named_elements(input),
+        let input = KeyedValue { key, value: &property.value };
+        let members = match self.host.format().listing {
+            ServerList::ByName => self.reader.members(input),
+            ServerList::Array => self.named_elements(input),
         };
         for member in members.into_iter().flatten() {
             if !self.server((key, &member)) {
@@ -107,7 +107,7 @@ impl HostFile<'_, '_> {
     }
 
     /// The elements of an array that have a `name`.
-    fn named_elements<'v>(&mut self, input: Input<'v>) -> Read<Vec<Member<'v>>> {
+    fn named_elements<'v>(&mut self, input: KeyedValue<'v>) -> Read<Vec<Member<'v>>> {
         let Value::Array(array) = input.value else {
             return Err(self.reader.wrong_type(input, "an array of tables"));
         };

@@ -7,8 +7,8 @@ use jsonc_parser::ast::Value;
 use super::draft::Meaning;
 use super::variables::Dialect;
 use super::{Host, HostFile};
-use crate::config::install::form::{
-    Extra, Form, Grant, Launch, Listing, Needs, Off, Passing, Word,
+use crate::config::install::format::{
+    EntryFormat, Extra, Grant, Launch, Needs, Off, Passing, ServerList, Word,
 };
 use crate::config::syntax::Syntax;
 use crate::config::values::TransportType;
@@ -22,7 +22,7 @@ pub(super) struct HostRow {
     pub(super) keys: &'static [(&'static str, Meaning)],
     /// Reads the servers from the root of the file.
     pub(super) read: fn(&mut HostFile<'_, '_>, &Value<'_>),
-    pub(super) install: Form,
+    pub(super) install: EntryFormat,
 }
 
 impl HostRow {
@@ -32,8 +32,8 @@ impl HostRow {
         syntax: Syntax::Jsonc,
         dialect: Dialect::Ours,
         keys: &[],
-        read: |file, root| file.servers(root, file.host.form().holder),
-        install: Form::USUAL,
+        read: |file, root| file.servers(root, file.host.format().holder),
+        install: EntryFormat::USUAL,
     };
 }
 
@@ -64,7 +64,7 @@ impl Host {
 const CLAUDE_CODE: HostRow = HostRow {
     title: "Claude Code",
     read: read_claude_code,
-    install: Form {
+    install: EntryFormat {
         first: &[("type", Word::Text("stdio"))],
         then: &[Extra {
             key: "alwaysLoad",
@@ -76,7 +76,7 @@ const CLAUDE_CODE: HostRow = HostRow {
             "mcp__switchboard",
             "Claude Code does not ask for approval: Switchboard asks before destructive calls",
         )],
-        ..Form::USUAL
+        ..EntryFormat::USUAL
     },
     ..HostRow::USUAL
 };
@@ -100,7 +100,7 @@ fn read_claude_code(file: &mut HostFile<'_, '_>, root: &Value<'_>) {
 
 const CLAUDE_DESKTOP: HostRow = HostRow {
     title: "Claude Desktop",
-    install: Form { passing: Passing::Literals, ..Form::USUAL },
+    install: EntryFormat { passing: Passing::Literals, ..EntryFormat::USUAL },
     ..HostRow::USUAL
 };
 
@@ -114,7 +114,11 @@ const VS_CODE: HostRow = HostRow {
         // The key of other hosts, which users copy.
         file.servers(root, "mcpServers");
     },
-    install: Form { holder: "servers", first: &[("type", Word::Text("stdio"))], ..Form::USUAL },
+    install: EntryFormat {
+        holder: "servers",
+        first: &[("type", Word::Text("stdio"))],
+        ..EntryFormat::USUAL
+    },
     ..HostRow::USUAL
 };
 
@@ -132,7 +136,7 @@ const CODEX: HostRow = HostRow {
         ("enabled_tools", Meaning::Field("includeTools")),
         ("disabled_tools", Meaning::Field("excludeTools")),
     ],
-    install: Form {
+    install: EntryFormat {
         holder: "mcp_servers",
         off: Off::Flag("enabled", false),
         then: &[Extra {
@@ -151,7 +155,7 @@ const CODEX: HostRow = HostRow {
                 "in code mode, Codex shows the tool in its first request",
             )
         }],
-        ..Form::USUAL
+        ..EntryFormat::USUAL
     },
     ..HostRow::USUAL
 };
@@ -160,12 +164,12 @@ const OPEN_CODE: HostRow = HostRow {
     title: "OpenCode",
     dialect: Dialect::Braces,
     keys: &[("environment", Meaning::Env), ("oauth", Meaning::Field("oauth"))],
-    install: Form {
+    install: EntryFormat {
         holder: "mcp",
         off: Off::Flag("enabled", false),
         first: &[("type", Word::Text("local"))],
         launch: Launch::OneList,
-        ..Form::USUAL
+        ..EntryFormat::USUAL
     },
     ..HostRow::USUAL
 };
@@ -177,18 +181,18 @@ const WINDSURF: HostRow = HostRow {
         ("serverUrl", Meaning::Field("url")),
         ("disabledTools", Meaning::Field("excludeTools")),
     ],
-    install: Form { off: Off::Flag("disabled", true), ..Form::USUAL },
+    install: EntryFormat { off: Off::Flag("disabled", true), ..EntryFormat::USUAL },
     ..HostRow::USUAL
 };
 
 /// Servers of extensions have no command and are ignored.
 const ZED: HostRow = HostRow {
     title: "Zed",
-    install: Form {
+    install: EntryFormat {
         holder: "context_servers",
         off: Off::Flag("enabled", false),
         first: &[("source", Word::Text("custom"))],
-        ..Form::USUAL
+        ..EntryFormat::USUAL
     },
     ..HostRow::USUAL
 };
@@ -204,7 +208,7 @@ const GEMINI_CLI: HostRow = HostRow {
         ("excludeTools", Meaning::Field("excludeTools")),
     ],
     read: read_gemini_cli,
-    install: Form {
+    install: EntryFormat {
         then: &[Extra {
             key: "trust",
             value: Word::True,
@@ -212,7 +216,7 @@ const GEMINI_CLI: HostRow = HostRow {
         }],
         passing: Passing::Named { key: "env", opening: "$", closing: "" },
         grants: &[GEMINI_ALLOWED],
-        ..Form::USUAL
+        ..EntryFormat::USUAL
     },
     ..HostRow::USUAL
 };
@@ -239,14 +243,14 @@ fn read_gemini_cli(file: &mut HostFile<'_, '_>, root: &Value<'_>) {
 /// Descends from Gemini CLI.
 const QWEN_CODE: HostRow = HostRow {
     title: "Qwen Code",
-    install: Form {
+    install: EntryFormat {
         then: &[Extra {
             key: "trust",
             value: Word::True,
             why: "Qwen Code does not ask for approval: Switchboard asks before destructive calls",
         }],
         grants: &[GEMINI_ALLOWED],
-        ..Form::USUAL
+        ..EntryFormat::USUAL
     },
     ..GEMINI_CLI
 };
@@ -255,14 +259,14 @@ const COPILOT_CLI: HostRow = HostRow {
     title: "Copilot CLI",
     dialect: Dialect::Dollar,
     keys: &[("timeout", Meaning::RequestMilliseconds)],
-    install: Form {
+    install: EntryFormat {
         first: &[("type", Word::Text("local"))],
         then: &[Extra {
             key: "tools",
             value: Word::Texts(&["*"]),
             why: "Copilot CLI uses only the tools that this key lists",
         }],
-        ..Form::USUAL
+        ..EntryFormat::USUAL
     },
     ..HostRow::USUAL
 };
@@ -272,10 +276,10 @@ const CLINE: HostRow = HostRow {
     dialect: Dialect::Editor,
     // Older files have the endpoint beside `transport`.
     keys: &[("transport", Meaning::Nested), ("timeout", Meaning::RequestSeconds)],
-    install: Form {
+    install: EntryFormat {
         off: Off::Flag("disabled", true),
         launch: Launch::Nested("transport"),
-        ..Form::USUAL
+        ..EntryFormat::USUAL
     },
     ..HostRow::USUAL
 };
@@ -289,9 +293,9 @@ const VIBE: HostRow = HostRow {
         ("tool_timeout_sec", Meaning::RequestSeconds),
         ("api_key_env", Meaning::BearerVariable),
     ],
-    install: Form {
+    install: EntryFormat {
         holder: "mcp_servers",
-        listing: Listing::Array,
+        listing: ServerList::Array,
         off: Off::Flag("disabled", true),
         first: &[("transport", Word::Text("stdio"))],
         passing: Passing::Literals,
@@ -299,7 +303,7 @@ const VIBE: HostRow = HostRow {
             vibe_permission(&["tools", "switchboard_mcp", "permission"]),
             vibe_permission(&["tools", "switchboard_mcp_write", "permission"]),
         ],
-        ..Form::USUAL
+        ..EntryFormat::USUAL
     },
     ..HostRow::USUAL
 };
@@ -312,7 +316,7 @@ const fn vibe_permission(at: &'static [&'static str]) -> Grant {
 const KIRO: HostRow = HostRow {
     title: "Kiro",
     keys: &[("disabledTools", Meaning::Field("excludeTools"))],
-    install: Form { off: Off::Flag("disabled", true), ..Form::USUAL },
+    install: EntryFormat { off: Off::Flag("disabled", true), ..EntryFormat::USUAL },
     ..HostRow::USUAL
 };
 
@@ -320,7 +324,7 @@ const KIRO: HostRow = HostRow {
 const AMP: HostRow = HostRow {
     title: "Amp",
     keys: &[("includeTools", Meaning::Field("includeTools"))],
-    install: Form { holder: "amp.mcpServers", ..Form::USUAL },
+    install: EntryFormat { holder: "amp.mcpServers", ..EntryFormat::USUAL },
     ..HostRow::USUAL
 };
 
@@ -331,11 +335,11 @@ const CRUSH: HostRow = HostRow {
         ("disabled_tools", Meaning::Field("excludeTools")),
         ("timeout", Meaning::RequestSeconds),
     ],
-    install: Form {
+    install: EntryFormat {
         holder: "mcp",
         off: Off::Flag("disabled", true),
         first: &[("type", Word::Text("stdio"))],
-        ..Form::USUAL
+        ..EntryFormat::USUAL
     },
     ..HostRow::USUAL
 };
@@ -347,10 +351,10 @@ const ROO: HostRow = HostRow {
         ("disabledTools", Meaning::Field("excludeTools")),
         ("timeout", Meaning::RequestSeconds),
     ],
-    install: Form {
+    install: EntryFormat {
         off: Off::Flag("disabled", true),
         passing: Passing::Named { key: "env", opening: "${env:", closing: "}" },
-        ..Form::USUAL
+        ..EntryFormat::USUAL
     },
     ..HostRow::USUAL
 };

@@ -4,7 +4,7 @@ use jsonc_parser::ast::Value;
 
 use super::Host;
 use crate::config::diagnostic::DiagnosticKind;
-use crate::config::reader::{Member, Reader, join};
+use crate::config::reader::{ConfigReader, Member, join};
 use crate::config::server::ServerEntry;
 use crate::config::values::{Template, TemplateMap};
 
@@ -30,7 +30,7 @@ pub(super) struct Variables<'p> {
 
 impl Variables<'_> {
     /// Whether the value can be expanded without the host; if not, reports it.
-    pub(super) fn check(&self, reader: &mut Reader<'_>, member: &Member<'_>) -> bool {
+    pub(super) fn check(&self, reader: &mut ConfigReader<'_>, member: &Member<'_>) -> bool {
         let Some((offset, variable)) = self.needs_host(member.value) else {
             return true;
         };

@@ -5,7 +5,7 @@ use serde_json::{Map, Value as Json};
 use super::{Target, is_ours, servers};
 use crate::config::edit::EditError;
 use crate::config::hosts;
-use crate::config::layers::{Source, Tier};
+use crate::config::layers::{ConfigSource, Tier};
 use crate::config::server::ServerEntry;
 use crate::config::snippet;
 use crate::config::values::{Template, TemplateMap};
@@ -24,7 +24,7 @@ const NO_PROJECT: &str = "${workspaceFolder}";
 
 /// All servers of the file except our own.
 pub fn others(target: Target, text: &str) -> Result<Vec<Other>, EditError> {
-    let source = Source { path: "".into(), tier: Tier::User };
+    let source = ConfigSource { path: "".into(), tier: Tier::User };
     let read = target.host().map(|host| hosts::parse(host, text, &source, NO_PROJECT).servers);
     let theirs = servers(target, text)?.into_iter().filter(|(_, entry)| !is_ours(entry));
     Ok(theirs

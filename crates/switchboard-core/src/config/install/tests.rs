@@ -42,16 +42,16 @@ fn take_out(target: Target, text: &str) -> Result<String, EditError> {
 }
 
 fn sample(target: Target) -> String {
-    match (target.syntax(), target.form().listing) {
-        (Syntax::Toml, Listing::Array) => ARRAY.to_owned(),
-        (Syntax::Toml, Listing::ByName) => TABLES.to_owned(),
+    match (target.syntax(), target.format().listing) {
+        (Syntax::Toml, ServerList::Array) => ARRAY.to_owned(),
+        (Syntax::Toml, ServerList::ByName) => TABLES.to_owned(),
         (Syntax::Jsonc, _) => SERVERS.replace("HOLDER", target.holder()),
     }
 }
 
 /// The servers that the host would start, by its own parser, and whether ours is among them.
 fn active(target: Target, text: &str) -> (Vec<String>, Presence) {
-    let source = Source { path: "".into(), tier: Tier::User };
+    let source = ConfigSource { path: "".into(), tier: Tier::User };
     let file = match target.host() {
         Some(host) => hosts::parse(host, text, &source, "/p"),
         None => crate::config::parse::parse(text, &source),

@@ -7,11 +7,11 @@ use super::*;
 const DIRECTORY: &str = "/data/pi-switchboard";
 
 /// There is one checkout of our package, and one of another package.
-fn look(path: &str) -> Found {
+fn look(path: &str) -> LocalPackage {
     match path {
-        "../checkout" => Found::Ours,
-        "/theirs" | "/src/pi-mcp-adapter" => Found::Other,
-        _ => Found::Nothing,
+        "../checkout" => LocalPackage::Ours,
+        "/theirs" | "/src/pi-mcp-adapter" => LocalPackage::Other,
+        _ => LocalPackage::Nothing,
     }
 }
 
