@@ -53,10 +53,10 @@ pub fn identity(definition: &ServerEntry, values: &Values<'_>) -> Identity {
     let inherits = definition.inherit_env == Some(true);
     let secrets = values.inherited.iter().filter(|(name, _)| inherits && names_a_secret(name));
     secrets.for_each(|secret| secret.encode(&mut canon));
-    let given_by_a_program =
+    let is_printed_by_program =
         !reach.commands.is_empty() || definition.request_headers_command.is_some();
     let certainty =
-        if given_by_a_program || inherits { Certainty::Unknown } else { Certainty::Known };
+        if is_printed_by_program || inherits { Certainty::Unknown } else { Certainty::Known };
     Identity { hash: canon.finish(), certainty }
 }
 

@@ -167,7 +167,7 @@ pub fn presence(target: Target, text: &str) -> Result<Presence, EditError> {
 }
 
 /// Adds our entry to the text. An existing entry stays, and gets missing keys.
-pub fn put_in(target: Target, text: &str, setup: &Setup<'_>) -> Result<Put, EditError> {
+pub fn install(target: Target, text: &str, setup: &Setup<'_>) -> Result<Put, EditError> {
     let root = root(target, text)?;
     let servers = servers_in(target, &root)?;
     let mut ours = servers.iter().filter(|(_, entry)| is_ours(entry)).peekable();
@@ -238,16 +238,16 @@ fn renew(
 }
 
 /// Removes our entry and its related settings, if the entry exists.
-pub fn take_out(target: Target, text: &str) -> Result<String, EditError> {
+pub fn uninstall(target: Target, text: &str) -> Result<String, EditError> {
     match presence(target, text)? {
-        Presence::Installed => take_back(target, text, ""),
+        Presence::Installed => undo(target, text, ""),
         Presence::Absent | Presence::NameTaken => Ok(text.to_owned()),
     }
 }
 
 /// Undoes a recorded installation: removes our entry, and the permissions for our tools that were
 /// not in the text `before`.
-pub fn take_back(target: Target, text: &str, before: &str) -> Result<String, EditError> {
+pub fn undo(target: Target, text: &str, before: &str) -> Result<String, EditError> {
     let root = root(target, text)?;
     let servers = servers_in(target, &root)?;
     let ours = servers.iter().filter(|(_, entry)| is_ours(entry));
@@ -273,7 +273,7 @@ pub fn revoke(target: Target, settings: &str, before: &str) -> Result<String, Ed
 }
 
 /// The variables of a list that our entry, if it exists, does not pass on.
-pub fn withheld(
+pub fn variables_not_passed_on(
     target: Target,
     text: &str,
     variables: &[String],
@@ -281,8 +281,8 @@ pub fn withheld(
     let servers = servers(target, text)?;
     let Some(entry) = servers.values().find(|entry| is_ours(entry)) else { return Ok(Vec::new()) };
     let passed = passed_on(target, entry);
-    let withheld = variables.iter().filter(|name| !passed.contains(&name.as_str()));
-    Ok(withheld.filter(|_| target.filters_variables()).cloned().collect())
+    let missing = variables.iter().filter(|name| !passed.contains(&name.as_str()));
+    Ok(missing.filter(|_| target.filters_variables()).cloned().collect())
 }
 
 /// The environment variables that every host passes on.
@@ -308,7 +308,7 @@ impl Added {
 }
 
 /// Disables these servers.
-pub fn switch_off(target: Target, text: &str, names: &[String]) -> Result<String, EditError> {
+pub fn disable_servers(target: Target, text: &str, names: &[String]) -> Result<String, EditError> {
     let edit = |name: &String| match target.format().off {
         Off::Flag(key, value) => Edit::new([target.holder(), name, key], Change::Set(value.into())),
         Off::TakenOut => target.at(name, Change::Remove),
@@ -318,7 +318,7 @@ pub fn switch_off(target: Target, text: &str, names: &[String]) -> Result<String
 
 /// Restores these servers from `before`: enables them, or adds them again. Changes that were made
 /// to them since stay.
-pub fn switch_back(
+pub fn restore_servers(
     target: Target,
     text: &str,
     before: &str,

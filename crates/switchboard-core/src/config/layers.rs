@@ -37,13 +37,13 @@ pub fn merge(layers: &[Layer], approvals: &Approvals<'_>) -> Config {
             }
             for server in &layer.file.servers {
                 let draft = drafts.entry(server.name.clone()).or_default();
-                diagnostics.extend(draft.stack(server, tier));
+                diagnostics.extend(draft.merge_over(server, tier));
             }
         }
         for layer in of_tier().filter(|layer| layer.file.host.is_some()) {
             for server in &layer.file.servers {
                 let draft = drafts.entry(server.name.clone()).or_default();
-                diagnostics.extend(draft.import(server, tier));
+                diagnostics.extend(draft.merge_below(server, tier));
             }
         }
     }
@@ -57,9 +57,10 @@ pub fn merge(layers: &[Layer], approvals: &Approvals<'_>) -> Config {
             drop_lookalikes(&mut drafts, name, problem, &mut refused);
         }
     }
-    let orphans =
-        drafts.iter().filter_map(|(name, draft)| Some((name.clone(), draft.orphan(name)?)));
-    for (name, problem) in orphans.collect::<Vec<_>>() {
+    let undefined = drafts
+        .iter()
+        .filter_map(|(name, draft)| Some((name.clone(), draft.undefined_restriction(name)?)));
+    for (name, problem) in undefined.collect::<Vec<_>>() {
         drop_lookalikes(&mut drafts, &name, &problem, &mut refused);
     }
     let mut config = Config { diagnostics, refused, ..Config::default() };
@@ -227,12 +228,12 @@ impl fmt::Display for PendingCause {
 /// A server while the layers are merged.
 #[derive(Default)]
 struct Draft {
-    user: Option<Stacked>,
-    project: Option<Stacked>,
+    user: Option<MergedEntry>,
+    project: Option<MergedEntry>,
 }
 
 #[derive(Clone)]
-struct Stacked {
+struct MergedEntry {
     entry: ServerEntry,
     /// In the topmost file that gives an endpoint, or else in the first file.
     origin: ConfigOrigin,
@@ -249,8 +250,8 @@ enum Import {
 
 impl Draft {
     /// The problem of a user's entry that restricts a server which no file defines.
-    fn orphan(&self, name: &str) -> Option<Diagnostic> {
-        let Stacked { entry, origin, .. } = self.user.as_ref()?;
+    fn undefined_restriction(&self, name: &str) -> Option<Diagnostic> {
+        let MergedEntry { entry, origin, .. } = self.user.as_ref()?;
         if entry.has_endpoint() || self.project.is_some() || !entry.restricts() {
             return None;
         }
@@ -259,7 +260,7 @@ impl Draft {
     }
 
     /// Merges an entry of ours over the current one.
-    fn stack(&mut self, server: &ParsedServer, tier: Tier) -> Option<Diagnostic> {
+    fn merge_over(&mut self, server: &ParsedServer, tier: Tier) -> Option<Diagnostic> {
         let of_tier = self.version_mut(tier).take();
         let below = of_tier.as_ref().filter(|_| !server.entry.has_endpoint());
         let origin = below.map_or(&server.origin, |below| &below.origin).clone();
@@ -276,20 +277,21 @@ impl Draft {
         if tier == Tier::Project {
             entry.keep_restrictions(self.user.as_ref().map(|users| &users.entry));
         }
-        *self.version_mut(tier) = Some(Stacked { entry, origin, import: Import::None });
+        *self.version_mut(tier) = Some(MergedEntry { entry, origin, import: Import::None });
         warning
     }
 
     /// Merges an entry of another host below the current one, if it is the same server and nothing
     /// was imported under that name before. A project's file adds nothing to a server of the user.
-    fn import(&mut self, server: &ParsedServer, tier: Tier) -> Option<Diagnostic> {
+    fn merge_below(&mut self, server: &ParsedServer, tier: Tier) -> Option<Diagnostic> {
         if tier == Tier::Project && self.user.is_some() {
             return None;
         }
         let mut entry = server.entry.clone();
         let version = self.version_mut(tier);
         let Some(ours) = version else {
-            *version = Some(Stacked { entry, origin: server.origin.clone(), import: Import::Only });
+            *version =
+                Some(MergedEntry { entry, origin: server.origin.clone(), import: Import::Only });
             return None;
         };
         if ours.import != Import::None || !ours.entry.fits_over(&server.entry) {
@@ -306,7 +308,7 @@ impl Draft {
         warning
     }
 
-    fn version_mut(&mut self, tier: Tier) -> &mut Option<Stacked> {
+    fn version_mut(&mut self, tier: Tier) -> &mut Option<MergedEntry> {
         match tier {
             Tier::User => &mut self.user,
             Tier::Project => &mut self.project,
@@ -331,7 +333,7 @@ fn warn_of_inherited_field(
 impl Config {
     /// Decides whether the project's or the user's version of a server is used.
     fn choose_version(&mut self, name: String, draft: Draft, approvals: &Approvals<'_>) {
-        if let Some(Stacked { entry: definition, origin, import }) = draft.project
+        if let Some(MergedEntry { entry: definition, origin, import }) = draft.project
             && let Some(transport) = self.transport(&name, &definition, &origin)
             && self.is_reviewable(&name, &definition, &origin)
         {
@@ -348,7 +350,7 @@ impl Config {
             let name = name.clone();
             self.pending.push(PendingServer { name, definition, transport, hash, cause, origin });
         }
-        if let Some(Stacked { entry: definition, origin, import }) = draft.user
+        if let Some(MergedEntry { entry: definition, origin, import }) = draft.user
             && let Some(transport) = self.transport(&name, &definition, &origin)
         {
             self.warn_of_unused(&name, &definition, import);

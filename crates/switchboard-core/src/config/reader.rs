@@ -155,7 +155,7 @@ impl<'t> ConfigReader<'t> {
             match seen.insert(name, members.len()) {
                 Some(earlier) => {
                     let path = member.key.clone();
-                    let twice = is_single(input.key, name);
+                    let twice = must_be_unique(input.key, name);
                     match twice {
                         true => drop(self.error(offset, DiagnosticKind::GivenTwice { key: path })),
                         false => self.warn(offset, DiagnosticKind::DuplicateKey { key: path }),
@@ -221,7 +221,7 @@ fn shown(key: &str) -> String {
 }
 
 /// Whether a key decides what runs or is called, so that a duplicate is ambiguous.
-fn is_single(parent: &str, name: &str) -> bool {
+fn must_be_unique(parent: &str, name: &str) -> bool {
     let servers = ["mcpServers", "mcp-servers"];
     match parent {
         "" => name == "settings" || servers.contains(&name),

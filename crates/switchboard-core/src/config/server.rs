@@ -68,7 +68,7 @@ macro_rules! server_fields {
             }
 
             /// The fields that are set and apply to this endpoint only.
-            fn given_to_the_endpoint(&self) -> impl Iterator<Item = &'static str> {
+            fn endpoint_specific_fields(&self) -> impl Iterator<Item = &'static str> {
                 let given = [$((
                     $key, self.$field.is_some() && Inherits::$inherits == Inherits::SameEndpoint
                 )),*];
@@ -205,7 +205,7 @@ impl ServerEntry {
         let has_token = self.bearer_token.is_some()
             || self.bearer_token_env.is_some()
             || self.bearer_token_store == Some(true);
-        let asked_for = match &self.auth {
+        let is_requested = match &self.auth {
             Some(Auth::OAuth) => true,
             None => !has_header && !has_token,
             Some(
@@ -214,8 +214,8 @@ impl ServerEntry {
         };
         match &self.oauth {
             Some(OAuth::Off) => None,
-            Some(OAuth::With(options)) => asked_for.then(|| (**options).clone()),
-            None => asked_for.then(OAuthOptions::default),
+            Some(OAuth::With(options)) => is_requested.then(|| (**options).clone()),
+            None => is_requested.then(OAuthOptions::default),
         }
     }
 
@@ -264,7 +264,7 @@ impl ServerEntry {
         if !differs || !is_launcher(command.source()) || !upper.fits_over(self) {
             return None;
         }
-        self.given_to_the_endpoint().find(|key| !upper.has(key))
+        self.endpoint_specific_fields().find(|key| !upper.has(key))
     }
 
     /// Merges `upper` over this entry, field by field. An upper entry that changes the endpoint

@@ -161,7 +161,7 @@ pub struct Programs {
     /// The server itself, if it is a program.
     pub server: Option<String>,
     /// The programs of `!command` values.
-    pub asked: Vec<String>,
+    pub commands: Vec<String>,
 }
 
 pub fn programs_in(definition: &ServerEntry) -> Programs {
@@ -171,7 +171,7 @@ pub fn programs_in(definition: &ServerEntry) -> Programs {
         Ok(Transport::Http { .. } | Transport::WebSocket { .. } | Transport::Socket { .. })
         | Err(_) => None,
     };
-    Programs { server, asked: values(definition).filter_map(Template::program).collect() }
+    Programs { server, commands: values(definition).filter_map(Template::program).collect() }
 }
 
 /// The paths among the words of a command line, each once.

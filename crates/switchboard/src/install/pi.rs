@@ -62,7 +62,7 @@ impl Installer<'_> {
         let now = text(&path)?;
         let put_in = |settings: &Option<String>| {
             let text = settings.as_deref().unwrap_or_default();
-            with(self.locations, |with| pi::put_in(text, with))
+            with(self.locations, |with| pi::install(text, with))
                 .map_err(|cause| refused(&path, cause))
         };
         let mut put = put_in(&now)?;
@@ -106,7 +106,7 @@ impl Installer<'_> {
             }
             (None, None) => None,
             (None, Some(now)) => {
-                let without = with(self.locations, |with| pi::take_out(now, with));
+                let without = with(self.locations, |with| pi::uninstall(now, with));
                 Some(without.map_err(|cause| refused(&path, cause))?)
             }
         };

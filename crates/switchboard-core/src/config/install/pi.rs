@@ -75,7 +75,7 @@ pub fn declared(text: &str, with: Surroundings<'_>) -> Result<Declared, EditErro
 }
 
 /// Adds our package, unless it is declared already, and disables Pi's built-in MCP.
-pub fn put_in(text: &str, with: Surroundings<'_>) -> Result<Put, EditError> {
+pub fn install(text: &str, with: Surroundings<'_>) -> Result<Put, EditError> {
     let before = declared(text, with)?;
     let mut edits = Vec::new();
     let present = |source: &String| source == with.directory || !before.lost.contains(source);
@@ -106,7 +106,7 @@ pub fn put_in(text: &str, with: Surroundings<'_>) -> Result<Put, EditError> {
 }
 
 /// Removes our package and enables Pi's built-in MCP, whether we or the user wrote them.
-pub fn take_out(text: &str, with: Surroundings<'_>) -> Result<String, EditError> {
+pub fn uninstall(text: &str, with: Surroundings<'_>) -> Result<String, EditError> {
     let ours = |item: &Json| match source(item).map(|source| kind(source, with)) {
         Some(PackageKind::Ours | PackageKind::Lost) => true,
         Some(PackageKind::Rival | PackageKind::Other) | None => false,
@@ -121,8 +121,8 @@ pub fn take_out(text: &str, with: Surroundings<'_>) -> Result<String, EditError>
 }
 
 /// Undoes our changes to `before`. Other changes that were made since stay.
-pub fn take_back(text: &str, before: &str, with: Surroundings<'_>) -> Result<String, EditError> {
-    let after = put_in(before, with)?.text;
+pub fn undo(text: &str, before: &str, with: Surroundings<'_>) -> Result<String, EditError> {
+    let after = install(before, with)?.text;
     let mut edits = Vec::new();
     for key in [PACKAGES, EXTENSIONS] {
         let (then, done, now) = (list(before, key)?, list(&after, key)?, list(text, key)?);
