@@ -172,7 +172,7 @@ impl App {
         let Some(path) = &self.load_options.config else { return Ok(()) };
         let named = path.to_string_lossy();
         let broken = |diagnostic: &Diagnostic| {
-            diagnostic.kind.spoils_the_file() && diagnostic.path.as_deref() == Some(&*named)
+            diagnostic.kind.invalidates_file() && diagnostic.path.as_deref() == Some(&*named)
         };
         match loaded.config.diagnostics.iter().find(|found| broken(found)) {
             None => Ok(()),
@@ -207,7 +207,8 @@ impl App {
         let config = self.load_strictly()?.config;
         let user_file = self.paths.user_config();
         let is_broken = config.diagnostics.iter().any(|found| {
-            found.kind.spoils_the_file() && found.path.as_deref().map(Path::new) == Some(&user_file)
+            found.kind.invalidates_file()
+                && found.path.as_deref().map(Path::new) == Some(&user_file)
         });
         let gateway = terms.gateway(self.gateway(config));
         let outcome = self.converse(gateway, terms.consent, command).await;

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use crate::catalog::Entry;
 use crate::catalog::pin::Pin;
 use crate::catalog::resolve::{Checked, Resolved};
-use crate::config::layers::Origin;
+use crate::config::layers::ConfigOrigin;
 use crate::config::server::ServerEntry;
 use crate::config::settings::Settings;
 use crate::config::trust::{DefinitionHash, definition_hash};
@@ -24,7 +24,7 @@ use crate::restriction::{BareServer, Restriction};
 #[derive(Clone, Debug)]
 pub struct Rules {
     /// A file that cannot be parsed: the `deny` rules are unknown.
-    unread: Option<Origin>,
+    unread: Option<ConfigOrigin>,
     /// Calls that are refused; takes precedence over all other rules.
     deny: Restriction,
     /// Whether a tool that does not match its pin may be called.
@@ -145,7 +145,7 @@ pub enum RefusalCause {
     /// It does not match its pin, and `pins` is `block`.
     NotAccepted(Pin),
     /// The `deny` rules in this file cannot be parsed.
-    Unread(Origin),
+    Unread(ConfigOrigin),
     /// The caller reaches read-only tools only, and the tool is not declared read-only.
     NotReadOnly,
 }
@@ -195,7 +195,7 @@ impl Rules {
     }
 
     /// Refuses every call while a file of the user cannot be parsed.
-    pub fn unread(place: &Origin) -> Rules {
+    pub fn unread(place: &ConfigOrigin) -> Rules {
         let unread = Some(place.clone());
         Rules { unread, ..Rules::new(&ServerEntry::default(), &Settings::default()) }
     }

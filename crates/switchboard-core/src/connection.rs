@@ -25,7 +25,7 @@ const LONGEST_TIMEOUT: u64 = 300_000;
 
 /// A requested connection.
 #[derive(Clone, Debug)]
-pub struct Wanted {
+pub struct ConnectionRequest {
     pub id: ServerName,
     /// As given in the request.
     pub address: String,
@@ -35,7 +35,7 @@ pub struct Wanted {
 
 /// The unparsed parameters of a request to connect.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Order<'a> {
+pub struct ConnectParams<'a> {
     pub id: &'a str,
     pub address: &'a str,
     pub transport: Option<&'a str>,
@@ -94,9 +94,9 @@ impl ConnectError {
     }
 }
 
-impl Wanted {
+impl ConnectionRequest {
     /// Parses an address as in a configuration file, except that variables are never expanded.
-    pub fn read(order: Order<'_>) -> Result<Wanted, ConnectError> {
+    pub fn read(order: ConnectParams<'_>) -> Result<ConnectionRequest, ConnectError> {
         let id = name::plain_id(order.id).ok_or(ConnectError::BadId)?;
         let within = SHORTEST_TIMEOUT..=LONGEST_TIMEOUT;
         if order.timeout.is_some_and(|timeout| !within.contains(&timeout)) {
@@ -129,7 +129,12 @@ impl Wanted {
         if !literal {
             return Err(ConnectError::Variables);
         }
-        Ok(Wanted { id, address: order.address.trim().to_owned(), definition, transport })
+        Ok(ConnectionRequest {
+            id,
+            address: order.address.trim().to_owned(),
+            definition,
+            transport,
+        })
     }
 
     /// Whether a configured server is the requested one.
@@ -242,7 +247,7 @@ mod tests {
     use super::*;
 
     fn read(id: &str, address: &str, transport: Option<&str>, timeout: Option<u64>) -> String {
-        match Wanted::read(Order { id, address, transport, timeout }) {
+        match ConnectionRequest::read(ConnectParams { id, address, transport, timeout }) {
             Ok(wanted) => {
                 format!("{} {}", wanted.transport.title(), wanted.transport.shown())
             }
@@ -309,7 +314,12 @@ mod tests {
             ..ServerEntry::default()
         });
         let check = |address: &str, of: &Transport, expected: bool| {
-            let wanted = Wanted::read(Order { id: "x", address, ..Order::default() }).unwrap();
+            let wanted = ConnectionRequest::read(ConnectParams {
+                id: "x",
+                address,
+                ..ConnectParams::default()
+            })
+            .unwrap();
             assert_eq!(wanted.is(of), expected, "{address}");
         };
         check("npx -y server", &program, true);

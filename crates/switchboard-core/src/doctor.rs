@@ -1,46 +1,22 @@
-//! Findings about the servers of a configuration, each with its remedies.
+//! What `doctor` can find about servers, each with its level, code and remedies.
 //!
-//! This module checks the configuration alone; the engine checks the disk and reports with the same
+//! This crate checks the configuration alone; the engine checks the disk and reports with the same
 //! types.
 
+pub mod configuration;
 pub mod hidden_text;
 pub mod pi;
-
-use std::collections::BTreeMap;
 
 use self::hidden_text::HiddenPlaces;
 use self::pi::PiFault;
 use crate::catalog::resolve::nearest;
-use crate::config::diagnostic::{self, Diagnostic, DiagnosticKind};
-use crate::config::expand::{self, ExpandError, Surroundings};
+use crate::config::diagnostic::{Diagnostic, Level};
+use crate::config::expand::ExpandError;
 use crate::config::install::Target;
-use crate::config::layers::{Config, PendingCause};
-use crate::config::server::ServerEntry;
-use crate::config::values::Template;
+use crate::config::layers::PendingCause;
 use crate::failure::{Code, Failure, Hint};
-use crate::name::{ServerName, look};
+use crate::name::ServerName;
 use crate::render::words::list;
-
-/// The severity of a finding.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Level {
-    /// Something does not work.
-    Error,
-    /// Something does not work until the user acts, or is less safe than it should be.
-    Warning,
-    /// Information only.
-    Note,
-}
-
-impl Level {
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Level::Error => "error",
-            Level::Warning => "warning",
-            Level::Note => "note",
-        }
-    }
-}
 
 /// One finding.
 #[derive(Clone, Debug)]
@@ -149,7 +125,7 @@ impl Finding {
         let server = self.server.as_deref().and_then(|name| ServerName::new(name).ok());
         let about = |hint: fn(ServerName) -> Hint| server.clone().map(hint).into_iter().collect();
         match &self.fault {
-            Fault::Config(Diagnostic { level: diagnostic::Level::Note, .. }) => Vec::new(),
+            Fault::Config(Diagnostic { level: Level::Note, .. }) => Vec::new(),
             Fault::Config(Diagnostic { path, line, .. }) => {
                 let path = path.as_deref().unwrap_or_default().to_owned();
                 vec![Hint::Edit { path, line: *line }]
@@ -198,40 +174,47 @@ impl Finding {
 
 impl Fault {
     pub fn level(&self) -> Level {
+        self.level_and_code().0
+    }
+
+    /// The stable code for machines.
+    pub fn code(&self) -> &'static str {
+        self.level_and_code().1
+    }
+
+    fn level_and_code(&self) -> (Level, &'static str) {
         match self {
-            Fault::Pi(fault) => fault.level(),
-            Fault::Config(Diagnostic { level: diagnostic::Level::Warning, .. })
-            | Fault::CollidingNames { .. }
-            | Fault::ForeignPrefix { .. }
-            | Fault::SharedNames { .. }
-            | Fault::UnmatchedRule { nearest: Some(_), .. }
-            | Fault::HiddenText(_)
-            | Fault::ShadowedNames(_)
-            | Fault::NotPassedOn { .. }
-            | Fault::Untrusted { .. }
-            | Fault::DamagedCache { .. }
-            | Fault::OpenDirectory { .. } => Level::Warning,
-            Fault::Config(Diagnostic { level: diagnostic::Level::Note, .. })
-            | Fault::Disabled
+            Fault::Config(diagnostic) => (diagnostic.level, configuration::code(&diagnostic.kind)),
+            Fault::CollidingNames { .. } => (Level::Warning, "colliding_names"),
+            Fault::ForeignPrefix { .. } => (Level::Warning, "foreign_prefix"),
+            Fault::SharedNames { .. } => (Level::Warning, "shared_names"),
             // The rule may be for a server of another project.
-            | Fault::UnmatchedRule { nearest: None, .. }
-            | Fault::NeverPassedOn { .. }
-            | Fault::ExpiredCache
-            | Fault::Launched { .. }
-            | Fault::NotInstalled { .. }
-            | Fault::Attended { .. } => Level::Note,
-            Fault::Config(Diagnostic { level: diagnostic::Level::Error, .. })
-            | Fault::MissingVariable { .. }
-            | Fault::BadValue { .. }
-            | Fault::CommandNotFound { .. }
-            | Fault::LauncherMissing { .. }
-            | Fault::HelperNotFound { .. }
-            | Fault::NotExecutable { .. }
-            | Fault::WorkingDirectory { .. }
-            | Fault::DamagedPins { .. }
-            | Fault::DamagedTrust { .. }
-            | Fault::NoDirectory { .. }
-            | Fault::Unusable(_) => Level::Error,
+            Fault::UnmatchedRule { nearest: None, .. } => (Level::Note, "unmatched_rule"),
+            Fault::UnmatchedRule { nearest: Some(_), .. } => (Level::Warning, "unmatched_rule"),
+            Fault::HiddenText(_) => (Level::Warning, "hidden_text"),
+            Fault::ShadowedNames(_) => (Level::Warning, "shadowed_names"),
+            Fault::Disabled => (Level::Note, "disabled"),
+            Fault::Untrusted { .. } => (Level::Warning, "untrusted"),
+            Fault::MissingVariable { .. } => (Level::Error, "missing_variable"),
+            Fault::NotPassedOn { .. } => (Level::Warning, "variable_not_passed_on"),
+            Fault::NeverPassedOn { .. } => (Level::Note, "variable_not_passed_on"),
+            Fault::BadValue { .. } => (Level::Error, "bad_value"),
+            Fault::CommandNotFound { .. } => (Level::Error, "command_not_found"),
+            Fault::LauncherMissing { .. } => (Level::Error, "launcher_missing"),
+            Fault::HelperNotFound { .. } => (Level::Error, "helper_not_found"),
+            Fault::Launched { .. } => (Level::Note, "launcher_passed_by"),
+            Fault::NotInstalled { .. } => (Level::Note, "launcher_asked"),
+            Fault::Attended { .. } => (Level::Note, "launcher_stays"),
+            Fault::NotExecutable { .. } => (Level::Error, "not_executable"),
+            Fault::WorkingDirectory { .. } => (Level::Error, "no_working_directory"),
+            Fault::ExpiredCache => (Level::Note, "expired_cache"),
+            Fault::DamagedCache { .. } => (Level::Warning, "damaged_cache"),
+            Fault::DamagedPins { .. } => (Level::Error, "damaged_pins"),
+            Fault::DamagedTrust { .. } => (Level::Error, "damaged_trust"),
+            Fault::OpenDirectory { .. } => (Level::Warning, "open_directory"),
+            Fault::NoDirectory { .. } => (Level::Error, Code::Storage.as_str()),
+            Fault::Pi(fault) => fault.level_and_code(),
+            Fault::Unusable(failure) => (Level::Error, failure.code.as_str()),
         }
     }
 
@@ -245,191 +228,6 @@ impl Fault {
             _ => None,
         }
     }
-
-    /// The stable code for machines.
-    pub fn code(&self) -> &'static str {
-        match self {
-            Fault::Config(diagnostic) => config_code(&diagnostic.kind),
-            Fault::CollidingNames { .. } => "colliding_names",
-            Fault::ForeignPrefix { .. } => "foreign_prefix",
-            Fault::SharedNames { .. } => "shared_names",
-            Fault::UnmatchedRule { .. } => "unmatched_rule",
-            Fault::HiddenText(_) => "hidden_text",
-            Fault::ShadowedNames(_) => "shadowed_names",
-            Fault::Disabled => "disabled",
-            Fault::Untrusted { .. } => "untrusted",
-            Fault::MissingVariable { .. } => "missing_variable",
-            Fault::NotPassedOn { .. } | Fault::NeverPassedOn { .. } => "variable_not_passed_on",
-            Fault::BadValue { .. } => "bad_value",
-            Fault::CommandNotFound { .. } => "command_not_found",
-            Fault::LauncherMissing { .. } => "launcher_missing",
-            Fault::HelperNotFound { .. } => "helper_not_found",
-            Fault::Launched { .. } => "launcher_passed_by",
-            Fault::NotInstalled { .. } => "launcher_asked",
-            Fault::Attended { .. } => "launcher_stays",
-            Fault::NotExecutable { .. } => "not_executable",
-            Fault::WorkingDirectory { .. } => "no_working_directory",
-            Fault::ExpiredCache => "expired_cache",
-            Fault::DamagedCache { .. } => "damaged_cache",
-            Fault::DamagedPins { .. } => "damaged_pins",
-            Fault::DamagedTrust { .. } => "damaged_trust",
-            Fault::OpenDirectory { .. } => "open_directory",
-            Fault::NoDirectory { .. } => Code::Storage.as_str(),
-            Fault::Pi(fault) => fault.code(),
-            Fault::Unusable(failure) => failure.code.as_str(),
-        }
-    }
-}
-
-fn config_code(kind: &DiagnosticKind) -> &'static str {
-    match kind {
-        DiagnosticKind::Syntax { .. } | DiagnosticKind::Empty => "config_syntax",
-        DiagnosticKind::Unreadable { .. } | DiagnosticKind::FileTooLarge { .. } => {
-            "config_unreadable"
-        }
-        DiagnosticKind::UnknownKey { .. } | DiagnosticKind::MisspeltRule { .. } => "unknown_key",
-        DiagnosticKind::NoEffect { .. } | DiagnosticKind::Unused { .. } => "no_effect",
-        DiagnosticKind::DuplicateKey { .. } | DiagnosticKind::GivenTwice { .. } => "duplicate_key",
-        DiagnosticKind::ForbiddenInProject { .. } => "forbidden_key",
-        DiagnosticKind::NoEndpoint { .. } => "no_endpoint",
-        DiagnosticKind::SeveralEndpoints { .. } => "several_endpoints",
-        DiagnosticKind::InvalidProtocol { .. } => "unsupported_scheme",
-        DiagnosticKind::BadName { .. } => "bad_name",
-        DiagnosticKind::InvalidMcpConfig { problem } => config_code(problem),
-        DiagnosticKind::OnlyInHost { .. } => "only_in_host",
-        DiagnosticKind::LentToOtherArguments { .. } => "other_arguments",
-        DiagnosticKind::TooManyProblems { .. }
-        | DiagnosticKind::TooManyEntries { .. }
-        | DiagnosticKind::WrongType { .. }
-        | DiagnosticKind::NotAChoice { .. }
-        | DiagnosticKind::NotAnAuth { .. }
-        | DiagnosticKind::OutOfRange { .. }
-        | DiagnosticKind::MissingKey { .. }
-        | DiagnosticKind::Gateway { .. }
-        | DiagnosticKind::OpenQuote { .. }
-        | DiagnosticKind::BadId { .. }
-        | DiagnosticKind::DuplicateId { .. }
-        | DiagnosticKind::FileOfVariables { .. }
-        | DiagnosticKind::TooMuchToApprove { .. }
-        | DiagnosticKind::TypeMismatch { .. } => "bad_value",
-    }
-}
-
-/// The findings about the configuration alone: its errors, names, pending and disabled servers, and
-/// unset variables. Nothing of a pending server is expanded.
-pub fn examine(config: &Config, with: &Surroundings<'_>) -> Vec<Finding> {
-    let mut findings: Vec<Finding> = config.diagnostics.iter().map(of_diagnostic).collect();
-    findings.extend(names(config));
-    for pending in &config.pending {
-        let fault = match pending.definition.is_disabled() {
-            true => Fault::Disabled,
-            false => Fault::Untrusted { cause: pending.cause },
-        };
-        findings.push(Finding::of(&pending.name, fault));
-    }
-    for (name, server) in &config.servers {
-        if server.definition.is_disabled() {
-            findings.push(Finding::of(name, Fault::Disabled));
-            continue;
-        }
-        let faults = values(&server.definition, with).into_iter();
-        findings.extend(faults.map(|fault| Finding::of(name, fault)));
-    }
-    findings
-}
-
-fn of_diagnostic(diagnostic: &Diagnostic) -> Finding {
-    let server = match &diagnostic.kind {
-        DiagnosticKind::NoEndpoint { server }
-        | DiagnosticKind::Unused { server, .. }
-        | DiagnosticKind::LentToOtherArguments { server, .. }
-        | DiagnosticKind::Gateway { server }
-        | DiagnosticKind::SeveralEndpoints { server }
-        | DiagnosticKind::InvalidProtocol { server }
-        | DiagnosticKind::OpenQuote { server }
-        | DiagnosticKind::TooMuchToApprove { server, .. }
-        | DiagnosticKind::TypeMismatch { server, .. } => Some(server.clone()),
-        DiagnosticKind::Syntax { .. }
-        | DiagnosticKind::Unreadable { .. }
-        | DiagnosticKind::FileTooLarge { .. }
-        | DiagnosticKind::TooManyProblems { .. }
-        | DiagnosticKind::TooManyEntries { .. }
-        | DiagnosticKind::WrongType { .. }
-        | DiagnosticKind::NotAChoice { .. }
-        | DiagnosticKind::NotAnAuth { .. }
-        | DiagnosticKind::OutOfRange { .. }
-        | DiagnosticKind::MissingKey { .. }
-        | DiagnosticKind::UnknownKey { .. }
-        | DiagnosticKind::DuplicateKey { .. }
-        | DiagnosticKind::GivenTwice { .. }
-        | DiagnosticKind::MisspeltRule { .. }
-        | DiagnosticKind::Empty
-        | DiagnosticKind::NoEffect { .. }
-        | DiagnosticKind::BadName { .. }
-        | DiagnosticKind::BadId { .. }
-        | DiagnosticKind::DuplicateId { .. }
-        | DiagnosticKind::InvalidMcpConfig { .. }
-        | DiagnosticKind::OnlyInHost { .. }
-        | DiagnosticKind::FileOfVariables { .. }
-        | DiagnosticKind::ForbiddenInProject { .. } => None,
-    };
-    Finding { server, fault: Fault::Config(diagnostic.clone()) }
-}
-
-fn names(config: &Config) -> Vec<Finding> {
-    let mut findings = Vec::new();
-    let mut seen: BTreeMap<String, &str> = BTreeMap::new();
-    let pending = config.pending.iter().map(|pending| pending.name.as_str());
-    for name in config.servers.keys().map(String::as_str).chain(pending) {
-        let other = *seen.entry(look(name)).or_insert(name);
-        if other != name {
-            let other = other.to_owned();
-            findings.push(Finding::of(name, Fault::CollidingNames { other }));
-        }
-    }
-    findings
-}
-
-/// Reports each variable once, with the first field that needs it.
-fn values(entry: &ServerEntry, with: &Surroundings<'_>) -> Vec<Fault> {
-    let plain = [("command", &entry.command), ("cwd", &entry.cwd)];
-    let plain = plain.into_iter().filter_map(|(field, value)| Some((field, value.as_ref()?)));
-    let args = entry.args.iter().flatten().map(|arg| ("args", arg));
-    let mut outcomes: Vec<(String, Result<(), ExpandError>)> = plain
-        .chain(args)
-        .map(|(field, value)| (field.to_owned(), expand::expand(value, with).map(drop)))
-        .collect();
-    let url =
-        entry.url.iter().map(|url| ("url".to_owned(), expand::expand_url(url, with).map(drop)));
-    outcomes.extend(url);
-    let secret =
-        |field: String, value: &Template| (field, expand::expand_value(value, with).map(drop));
-    let env = entry.env.iter().flat_map(|map| map.iter());
-    outcomes.extend(env.map(|(name, value)| secret(format!("env.{name}"), value)));
-    let headers = entry.headers.iter().flat_map(|map| map.iter());
-    outcomes.extend(headers.map(|(name, value)| secret(format!("headers.{name}"), value)));
-    outcomes.extend(entry.bearer_token.iter().map(|value| secret("bearerToken".into(), value)));
-    if let Some(name) = &entry.bearer_token_env
-        && (with.variable)(name).is_none()
-    {
-        let missing = ExpandError::MissingVariable { name: name.clone() };
-        outcomes.push(("bearerTokenEnv".to_owned(), Err(missing)));
-    }
-    let mut named = Vec::new();
-    let mut faults = Vec::new();
-    for (field, outcome) in outcomes {
-        match outcome {
-            Ok(()) => {}
-            Err(ExpandError::MissingVariable { name }) => {
-                if !named.contains(&name) {
-                    named.push(name.clone());
-                    faults.push(Fault::MissingVariable { field, name });
-                }
-            }
-            Err(cause) => faults.push(Fault::BadValue { field, cause }),
-        }
-    }
-    faults
 }
 
 /// Launchers, each with the product that contains it.

@@ -8,7 +8,7 @@ mod words;
 use serde_json::{Map, Value};
 
 use self::form::Walk;
-use self::vocabulary::{Answer, names_secret};
+use self::vocabulary::{AnswerType, names_secret};
 use crate::config::secrecy::TOKEN_PREFIXES;
 use crate::name::ServerName;
 use crate::render::words::{clean_block, clean_line};
@@ -60,7 +60,7 @@ fn shown_name(name: &str) -> String {
 
 /// Whether a text asks for a secret that is typed as text.
 fn asks(text: &str) -> bool {
-    names_secret(text, Answer::Text) || shows_token(text)
+    names_secret(text, AnswerType::Text) || shows_token(text)
 }
 
 fn shows_token(text: &str) -> bool {

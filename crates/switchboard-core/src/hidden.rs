@@ -216,11 +216,11 @@ enum Finding {
 
 /// The characters of a text that are reported.
 fn found(text: &str) -> Vec<(Finding, char)> {
-    let (needed, mut found): (Vec<_>, Vec<_>) =
+    let (needed, found): (Vec<_>, Vec<_>) =
         classified(text).partition(|(_, _, finding)| *finding == Finding::Needed);
     let needed: Vec<(usize, char)> = needed.into_iter().map(|(at, c, _)| (at, c)).collect();
     let excess = excess(text, &needed).into_iter().map(|c| (Finding::Excess, c));
-    found.drain(..).map(|(_, c, finding)| (finding, c)).chain(excess).collect()
+    found.into_iter().map(|(_, c, finding)| (finding, c)).chain(excess).collect()
 }
 
 /// The characters of a text that are removed, with their offsets.

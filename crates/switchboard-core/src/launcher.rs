@@ -3,13 +3,13 @@
 
 pub mod package;
 pub mod python;
-pub mod question;
+pub mod probe;
 
 use package::Package;
 
 /// The launchers, by the cache into which they install.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum LauncherKind {
     Npm,
     Bun,
     Pnpm,
@@ -19,7 +19,7 @@ pub enum Kind {
 /// A launcher's command line whose program can be run without the launcher.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Launch {
-    pub kind: Kind,
+    pub kind: LauncherKind,
     pub package: Package,
     /// The program of the package, if the line names it separately.
     pub bin: Option<String>,
@@ -30,10 +30,10 @@ pub struct Launch {
 }
 
 /// The syntax of a launcher's command line.
-struct Form {
+struct LauncherSyntax {
     command: &'static str,
     mode: &'static [&'static str],
-    kind: Kind,
+    kind: LauncherKind,
     /// Flags without a value that do not affect which program runs.
     switches: &'static [&'static str],
     /// Flags whose value is the package; the first word is then the program.
@@ -49,57 +49,62 @@ enum FlagsEnd {
 }
 
 #[rustfmt::skip]
-const FORMS: [Form; 8] = [
-    Form { command: "npx", mode: &[], kind: Kind::Npm, switches: &["-y", "--yes"], package: &["-p", "--package"], flags_end: FlagsEnd::AtFirstWord },
-    Form { command: "npm", mode: &["exec"], kind: Kind::Npm, switches: &["-y", "--yes"], package: &["--package"], flags_end: FlagsEnd::AtDashes },
-    Form { command: "npm", mode: &["x"], kind: Kind::Npm, switches: &["-y", "--yes"], package: &["--package"], flags_end: FlagsEnd::AtDashes },
-    Form { command: "bunx", mode: &[], kind: Kind::Bun, switches: &[], package: &["-p", "--package"], flags_end: FlagsEnd::AtFirstWord },
-    Form { command: "bun", mode: &["x"], kind: Kind::Bun, switches: &[], package: &["-p", "--package"], flags_end: FlagsEnd::AtFirstWord },
-    Form { command: "pnpm", mode: &["dlx"], kind: Kind::Pnpm, switches: &[], package: &["--package"], flags_end: FlagsEnd::AtFirstWord },
-    Form { command: "uvx", mode: &[], kind: Kind::Uv, switches: &[], package: &["--from"], flags_end: FlagsEnd::AtFirstWord },
-    Form { command: "uv", mode: &["tool", "run"], kind: Kind::Uv, switches: &[], package: &["--from"], flags_end: FlagsEnd::AtFirstWord },
+const SYNTAXES: [LauncherSyntax; 8] = [
+    LauncherSyntax { command: "npx", mode: &[], kind: LauncherKind::Npm, switches: &["-y", "--yes"], package: &["-p", "--package"], flags_end: FlagsEnd::AtFirstWord },
+    LauncherSyntax { command: "npm", mode: &["exec"], kind: LauncherKind::Npm, switches: &["-y", "--yes"], package: &["--package"], flags_end: FlagsEnd::AtDashes },
+    LauncherSyntax { command: "npm", mode: &["x"], kind: LauncherKind::Npm, switches: &["-y", "--yes"], package: &["--package"], flags_end: FlagsEnd::AtDashes },
+    LauncherSyntax { command: "bunx", mode: &[], kind: LauncherKind::Bun, switches: &[], package: &["-p", "--package"], flags_end: FlagsEnd::AtFirstWord },
+    LauncherSyntax { command: "bun", mode: &["x"], kind: LauncherKind::Bun, switches: &[], package: &["-p", "--package"], flags_end: FlagsEnd::AtFirstWord },
+    LauncherSyntax { command: "pnpm", mode: &["dlx"], kind: LauncherKind::Pnpm, switches: &[], package: &["--package"], flags_end: FlagsEnd::AtFirstWord },
+    LauncherSyntax { command: "uvx", mode: &[], kind: LauncherKind::Uv, switches: &[], package: &["--from"], flags_end: FlagsEnd::AtFirstWord },
+    LauncherSyntax { command: "uv", mode: &["tool", "run"], kind: LauncherKind::Uv, switches: &[], package: &["--from"], flags_end: FlagsEnd::AtFirstWord },
 ];
 
 /// Which launcher a command line starts, regardless of its flags.
-pub fn kind_of(command: &str, args: &[String]) -> Option<Kind> {
+pub fn kind_of(command: &str, args: &[String]) -> Option<LauncherKind> {
     let program = program_of(command);
-    let flags_aside = |form: &&Form| {
+    let has_mode = |syntax: &&LauncherSyntax| {
         let words = args.iter().take_while(|arg| *arg != "--").filter(|arg| !arg.starts_with('-'));
         // Values of flags may come in between.
-        form.mode.iter().all(|mode| words.clone().any(|word| word == mode))
+        syntax.mode.iter().all(|mode| words.clone().any(|word| word == mode))
     };
-    FORMS.iter().filter(|form| form.command == program).find(flags_aside).map(|form| form.kind)
+    SYNTAXES
+        .iter()
+        .filter(|syntax| syntax.command == program)
+        .find(has_mode)
+        .map(|syntax| syntax.kind)
 }
 
 /// Parses a command line; `None` if it starts no launcher or has an unknown flag.
 pub fn parse(command: &str, args: &[String]) -> Option<Launch> {
     let program = program_of(command);
-    let (form, words) = FORMS.iter().filter(|form| form.command == program).find_map(|form| {
-        let (mode, words) = args.split_at_checked(form.mode.len())?;
-        (mode == form.mode).then_some((form, words))
-    })?;
-    let (package, named) = form.read(words)?;
+    let (syntax, words) =
+        SYNTAXES.iter().filter(|syntax| syntax.command == program).find_map(|syntax| {
+            let (mode, words) = args.split_at_checked(syntax.mode.len())?;
+            (mode == syntax.mode).then_some((syntax, words))
+        })?;
+    let (package, named) = syntax.read(words)?;
     let mut named = named.into_iter();
     let (spec, bin) = match package {
         Some(package) => (package, Some(named.next().filter(|bin| is_file_name(bin))?)),
         None => (named.next()?, None),
     };
-    let package = Package::parse(form.kind, &spec)?;
+    let package = Package::parse(syntax.kind, &spec)?;
     // A URL does not give the name of its program.
     if bin.is_none() && package.name.is_empty() {
         return None;
     }
-    Some(Launch { kind: form.kind, package, bin, args: named.collect(), mode: form.mode })
+    Some(Launch { kind: syntax.kind, package, bin, args: named.collect(), mode: syntax.mode })
 }
 
-impl Form {
+impl LauncherSyntax {
     /// The package given by a flag, and all words that are neither flags nor their values.
     fn read(&self, words: &[String]) -> Option<(Option<String>, Vec<String>)> {
         let mut package = None;
         let mut named: Vec<String> = Vec::new();
         let mut words = words.iter();
         while let Some(word) = words.next() {
-            if word == "--" && self.kind == Kind::Npm {
+            if word == "--" && self.kind == LauncherKind::Npm {
                 named.extend(words.by_ref().cloned());
                 break;
             }

@@ -147,9 +147,6 @@ fn digest(server: &str, tool: &str, digits: usize) -> String {
 }
 
 impl ToolPrefix {
-    pub const ALL: [ToolPrefix; 4] =
-        [ToolPrefix::Server, ToolPrefix::Short, ToolPrefix::None, ToolPrefix::Mcp];
-
     /// The prefix of a server's tools, without the joining `_`.
     pub fn prefix(self, server: &ServerName) -> String {
         let name = plain(server.as_str());

@@ -88,7 +88,7 @@ pub fn is_deep(json: &str) -> bool {
     is_deeper(json, PART_LEVELS)
 }
 
-fn is_deeper(json: &str, levels: usize) -> bool {
+pub(crate) fn is_deeper(json: &str, levels: usize) -> bool {
     // Deeper nesting needs at least as many brackets, and most results have few.
     if json.len() <= 2 * levels
         || memchr::memchr2_iter(b'{', b'[', json.as_bytes()).nth(levels).is_none()

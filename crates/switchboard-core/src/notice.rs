@@ -20,7 +20,7 @@ const LINE: usize = 600;
 
 /// A kind of notification.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Kind {
+pub enum NotificationKind {
     ToolsChanged,
     ResourcesChanged,
     PromptsChanged,
@@ -31,51 +31,56 @@ pub enum Kind {
     ResourceUpdated,
 }
 
-impl Kind {
-    pub const ALL: [Kind; 7] = [
-        Kind::ToolsChanged,
-        Kind::ResourcesChanged,
-        Kind::PromptsChanged,
-        Kind::Log,
-        Kind::Progress,
-        Kind::Cancelled,
-        Kind::ResourceUpdated,
+impl NotificationKind {
+    pub const ALL: [NotificationKind; 7] = [
+        NotificationKind::ToolsChanged,
+        NotificationKind::ResourcesChanged,
+        NotificationKind::PromptsChanged,
+        NotificationKind::Log,
+        NotificationKind::Progress,
+        NotificationKind::Cancelled,
+        NotificationKind::ResourceUpdated,
     ];
 
     pub fn as_str(self) -> &'static str {
         match self {
-            Kind::ToolsChanged => "tools/list_changed",
-            Kind::ResourcesChanged => "resources/list_changed",
-            Kind::PromptsChanged => "prompts/list_changed",
-            Kind::Log => "logging/setLevel",
-            Kind::Progress => "progress",
-            Kind::Cancelled => "cancelled",
-            Kind::ResourceUpdated => "resources/updated",
+            NotificationKind::ToolsChanged => "tools/list_changed",
+            NotificationKind::ResourcesChanged => "resources/list_changed",
+            NotificationKind::PromptsChanged => "prompts/list_changed",
+            NotificationKind::Log => "logging/setLevel",
+            NotificationKind::Progress => "progress",
+            NotificationKind::Cancelled => "cancelled",
+            NotificationKind::ResourceUpdated => "resources/updated",
         }
     }
 
     /// By the name that a handler uses. Log messages have three names.
-    pub fn from_word(word: &str) -> Option<Kind> {
+    pub fn from_word(word: &str) -> Option<NotificationKind> {
         match word.strip_prefix("notifications/").unwrap_or(word) {
-            "logging" | "message" => Some(Kind::Log),
-            word => Kind::ALL.into_iter().find(|kind| kind.as_str() == word),
+            "logging" | "message" => Some(NotificationKind::Log),
+            word => NotificationKind::ALL.into_iter().find(|kind| kind.as_str() == word),
         }
     }
 
     /// By the MCP method.
-    pub fn of_method(method: &str) -> Option<Kind> {
+    pub fn of_method(method: &str) -> Option<NotificationKind> {
         match method.strip_prefix("notifications/")? {
-            "message" => Some(Kind::Log),
+            "message" => Some(NotificationKind::Log),
             "logging/setLevel" => None,
-            word => Kind::ALL.into_iter().find(|kind| kind.as_str() == word),
+            word => NotificationKind::ALL.into_iter().find(|kind| kind.as_str() == word),
         }
     }
 
     /// Whether it concerns all sessions that use the server, not just the one with the call.
     pub fn is_for_all(self) -> bool {
         match self {
-            Kind::ToolsChanged | Kind::ResourcesChanged | Kind::PromptsChanged => true,
-            Kind::Log | Kind::Progress | Kind::Cancelled | Kind::ResourceUpdated => false,
+            NotificationKind::ToolsChanged
+            | NotificationKind::ResourcesChanged
+            | NotificationKind::PromptsChanged => true,
+            NotificationKind::Log
+            | NotificationKind::Progress
+            | NotificationKind::Cancelled
+            | NotificationKind::ResourceUpdated => false,
         }
     }
 
@@ -83,7 +88,7 @@ impl Kind {
     pub fn words(self, params: Option<&str>) -> String {
         #[derive(Default, Deserialize)]
         #[serde(default)]
-        struct Said {
+        struct NotificationParams {
             level: String,
             data: Value,
             message: String,
@@ -92,20 +97,23 @@ impl Kind {
             uri: String,
             reason: String,
         }
-        let params: Said = params.and_then(|p| serde_json::from_str(p).ok()).unwrap_or_default();
+        let params: NotificationParams =
+            params.and_then(|p| serde_json::from_str(p).ok()).unwrap_or_default();
         let text = match self {
-            Kind::ToolsChanged | Kind::ResourcesChanged | Kind::PromptsChanged => String::new(),
-            Kind::Log => match &params.data {
+            NotificationKind::ToolsChanged
+            | NotificationKind::ResourcesChanged
+            | NotificationKind::PromptsChanged => String::new(),
+            NotificationKind::Log => match &params.data {
                 Value::String(text) => format!("[{}] {text}", params.level),
                 data => format!("[{}] {data}", params.level),
             },
-            Kind::Progress => match (params.progress, params.total) {
+            NotificationKind::Progress => match (params.progress, params.total) {
                 (Some(now), Some(total)) => format!("{now}/{total} {}", params.message),
                 (Some(now), None) => format!("{now} {}", params.message),
                 (None, _) => params.message,
             },
-            Kind::Cancelled => params.reason,
-            Kind::ResourceUpdated => params.uri,
+            NotificationKind::Cancelled => params.reason,
+            NotificationKind::ResourceUpdated => params.uri,
         };
         clean_line(&text, SHOWN).into_owned()
     }
@@ -113,15 +121,15 @@ impl Kind {
 
 /// The notifications that a handler receives.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Filter {
+pub struct NoticeFilter {
     /// `None` means all servers.
     pub server: Option<ServerName>,
     /// Empty means all kinds.
-    pub kinds: Vec<Kind>,
+    pub kinds: Vec<NotificationKind>,
 }
 
-impl Filter {
-    pub fn covers(&self, server: &ServerName, kind: Kind) -> bool {
+impl NoticeFilter {
+    pub fn covers(&self, server: &ServerName, kind: NotificationKind) -> bool {
         self.server.as_ref().is_none_or(|named| named == server)
             && (self.kinds.is_empty() || self.kinds.contains(&kind))
     }
@@ -142,7 +150,7 @@ impl std::fmt::Display for HandlerId {
 pub struct Notice {
     pub handler: HandlerId,
     pub server: ServerName,
-    pub kind: Kind,
+    pub kind: NotificationKind,
     pub times: usize,
     /// The summary of the last one.
     pub words: String,
@@ -164,13 +172,13 @@ impl std::fmt::Display for Notice {
 
 /// Notices to be delivered; repeated notifications are merged into one.
 #[derive(Clone, Debug, Default)]
-pub struct Waiting {
+pub struct NoticeQueue {
     notices: VecDeque<Notice>,
     /// The number of notices that were dropped.
     missed: usize,
 }
 
-impl Waiting {
+impl NoticeQueue {
     pub fn add(&mut self, notice: Notice) {
         let same = |known: &&mut Notice| {
             (known.handler, known.kind, &known.server)
@@ -221,7 +229,7 @@ mod tests {
         ServerName::new(name).unwrap()
     }
 
-    fn notice_of(handler: usize, from: &str, kind: Kind, params: &str) -> Notice {
+    fn notice_of(handler: usize, from: &str, kind: NotificationKind, params: &str) -> Notice {
         let words = kind.words(Some(params));
         Notice { handler: HandlerId(handler), server: server(from), kind, times: 1, words }
     }
@@ -229,44 +237,50 @@ mod tests {
     #[test]
     fn notification_topics_match_their_mcp_names() {
         for (word, expected) in [
-            ("tools/list_changed", Some(Kind::ToolsChanged)),
-            ("logging/setLevel", Some(Kind::Log)),
-            ("logging", Some(Kind::Log)),
-            ("message", Some(Kind::Log)),
-            ("notifications/progress", Some(Kind::Progress)),
+            ("tools/list_changed", Some(NotificationKind::ToolsChanged)),
+            ("logging/setLevel", Some(NotificationKind::Log)),
+            ("logging", Some(NotificationKind::Log)),
+            ("message", Some(NotificationKind::Log)),
+            ("notifications/progress", Some(NotificationKind::Progress)),
             ("tools", None),
         ] {
-            assert_eq!(Kind::from_word(word), expected, "{word}");
+            assert_eq!(NotificationKind::from_word(word), expected, "{word}");
         }
-        assert_eq!(Kind::of_method("notifications/message"), Some(Kind::Log));
-        assert_eq!(Kind::of_method("notifications/resources/updated"), Some(Kind::ResourceUpdated));
-        assert_eq!(Kind::of_method("notifications/initialized"), None);
-        assert_eq!(Kind::of_method("tools/list_changed"), None);
+        assert_eq!(
+            NotificationKind::of_method("notifications/message"),
+            Some(NotificationKind::Log)
+        );
+        assert_eq!(
+            NotificationKind::of_method("notifications/resources/updated"),
+            Some(NotificationKind::ResourceUpdated)
+        );
+        assert_eq!(NotificationKind::of_method("notifications/initialized"), None);
+        assert_eq!(NotificationKind::of_method("tools/list_changed"), None);
     }
 
     #[test]
     fn empty_notification_filter_covers_everything() {
-        let kit = Filter { server: Some(server("kit")), kinds: vec![Kind::Log] };
-        assert!(kit.covers(&server("kit"), Kind::Log));
-        assert!(!kit.covers(&server("kit"), Kind::Progress));
-        assert!(!kit.covers(&server("other"), Kind::Log));
-        assert!(Filter::default().covers(&server("any"), Kind::Cancelled));
+        let kit = NoticeFilter { server: Some(server("kit")), kinds: vec![NotificationKind::Log] };
+        assert!(kit.covers(&server("kit"), NotificationKind::Log));
+        assert!(!kit.covers(&server("kit"), NotificationKind::Progress));
+        assert!(!kit.covers(&server("other"), NotificationKind::Log));
+        assert!(NoticeFilter::default().covers(&server("any"), NotificationKind::Cancelled));
     }
 
     #[test]
     fn repeated_notifications_become_one_line() {
-        let mut waiting = Waiting::default();
+        let mut waiting = NoticeQueue::default();
         assert_eq!(waiting.take_line(), None);
         for step in 1..=3 {
             let params =
                 format!("{{\"progress\":{step},\"total\":10,\"message\":\"at\\n{step}\"}}");
-            waiting.add(notice_of(1, "kit", Kind::Progress, &params));
+            waiting.add(notice_of(1, "kit", NotificationKind::Progress, &params));
         }
-        waiting.add(notice_of(2, "kit", Kind::ToolsChanged, "{}"));
+        waiting.add(notice_of(2, "kit", NotificationKind::ToolsChanged, "{}"));
         waiting.add(notice_of(
             2,
             "kit",
-            Kind::Log,
+            NotificationKind::Log,
             r#"{"level":"error","data":"\u001b[31mred\u202e"}"#,
         ));
         insta::assert_snapshot!(
@@ -281,9 +295,9 @@ mod tests {
         fn notification_line_is_short_and_free_of_controls(
             said in proptest::collection::vec((0..7usize, 0..40usize, "\\PC{0,30}|.{0,30}"), 0..30),
         ) {
-            let mut waiting = Waiting::default();
+            let mut waiting = NoticeQueue::default();
             for (kind, from, params) in said {
-                let kind = Kind::ALL[kind];
+                let kind = NotificationKind::ALL[kind];
                 waiting.add(notice_of(1, &format!("s{from}"), kind, &params));
             }
             if let Some(line) = waiting.take_line() {

@@ -12,7 +12,7 @@ use regex::Regex;
 use serde_json::{Map, Value, json};
 use switchboard::approval::Answer;
 use switchboard::capabilities::CapabilitySet;
-use switchboard::config::layers::{self, Approvals, Config, Layer, Source, Tier};
+use switchboard::config::layers::{self, Approvals, Config, ConfigSource, Layer, Tier};
 use switchboard::config::parse;
 use switchboard::config::transport::Transport;
 use switchboard::dial::in_process::InProcess;
@@ -300,7 +300,7 @@ pub fn call(tool: &str, args: Value) -> CallRequest {
 
 /// Parses the text of a user's configuration file.
 pub fn read(text: &str) -> Config {
-    let source = Source { path: "mcp.json".into(), tier: Tier::User };
+    let source = ConfigSource { path: "mcp.json".into(), tier: Tier::User };
     let file = parse::parse(text, &source);
     let nothing = Approvals {
         project_root: "/",

@@ -1,7 +1,7 @@
 //! Configuration files: ours, Pi's list and those of hosts.
 
 use switchboard_core::config::hosts::{self, Host};
-use switchboard_core::config::layers::{Source, Tier};
+use switchboard_core::config::layers::{ConfigSource, Tier};
 use switchboard_core::config::parse::{self, ParsedFile};
 use switchboard_core::config::pi_servers;
 
@@ -18,10 +18,10 @@ pub(crate) fn host(host: Host, input: &[u8]) {
 }
 
 /// A place is always inside the text, and there is an end to the problems.
-fn both_tiers(input: &[u8], read: impl Fn(&str, &Source) -> ParsedFile) {
+fn both_tiers(input: &[u8], read: impl Fn(&str, &ConfigSource) -> ParsedFile) {
     let text = String::from_utf8_lossy(input);
     for tier in [Tier::User, Tier::Project] {
-        let file = read(&text, &Source { path: "fuzz".into(), tier });
+        let file = read(&text, &ConfigSource { path: "fuzz".into(), tier });
         assert!(file.diagnostics.len() <= 201);
         for found in &file.diagnostics {
             assert!(found.line >= 1 && found.column >= 1, "{found}");

@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 use switchboard::approval::{Answer, Question};
 use switchboard::catalog::Era;
-use switchboard::connection::Wanted;
+use switchboard::connection::ConnectionRequest;
 use switchboard::content::{ResultForm, Spacing};
 use switchboard::exact::Args;
 use switchboard::host::{Abilities, Asked, CannotAsk, Consent, Host, ServerQuestion, Topic};
@@ -250,7 +250,7 @@ impl ClientHost {
         question::decision(&answer, thought, (self.longest, self.profile()))
     }
 
-    async fn ask_to_connect(&self, wanted: &Wanted) -> Result<Consent, CannotAsk> {
+    async fn ask_to_connect(&self, wanted: &ConnectionRequest) -> Result<Consent, CannotAsk> {
         if !self.takes(Mode::Form) {
             return Err(CannotAsk::NobodyThere);
         }
@@ -321,7 +321,7 @@ impl Host for ClientHost {
 
     fn approve_connection<'a>(
         &'a self,
-        wanted: &'a Wanted,
+        wanted: &'a ConnectionRequest,
     ) -> Asked<'a, Result<Consent, CannotAsk>> {
         Box::pin(self.ask_to_connect(wanted))
     }

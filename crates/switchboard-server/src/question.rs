@@ -11,7 +11,7 @@ use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 use switchboard::approval::{Answer, Question};
-use switchboard::connection::Wanted;
+use switchboard::connection::ConnectionRequest;
 use switchboard::elicitation::signed_message;
 use switchboard::exact::Args;
 use switchboard::host::{CannotAsk, Consent, ServerQuestion, Topic};
@@ -164,7 +164,7 @@ pub(crate) fn of_approval(question: &Question, longest: Longest, host: &HostProf
 }
 
 /// Shows every character of the command line or the address.
-pub(crate) fn of_connection(wanted: &Wanted) -> String {
+pub(crate) fn of_connection(wanted: &ConnectionRequest) -> String {
     let quoted = |text: &str| visible(&format!("{text:?}"));
     let what = match wanted.command() {
         Some(words) => {

@@ -18,7 +18,7 @@ use switchboard_core::config::values::{
     ApprovePolicy, DirectTools, IdleTimeout, Lifecycle, OutputGuard, Pins, ProtocolVersion,
     Template, Toolset,
 };
-use switchboard_core::connection::Wanted;
+use switchboard_core::connection::ConnectionRequest;
 use switchboard_core::content::guard::Limits;
 use switchboard_core::lifecycle::Policy;
 use switchboard_core::name::{NameTier, ServerName};
@@ -261,7 +261,11 @@ impl Blueprint {
 
     /// What a server that a session connects ad hoc comes to: one of the user's, for which no file
     /// is written.
-    pub(crate) fn of_guest(&self, wanted: &Wanted, settings: &Settings) -> (Shelf, Recipe) {
+    pub(crate) fn of_guest(
+        &self,
+        wanted: &ConnectionRequest,
+        settings: &Settings,
+    ) -> (Shelf, Recipe) {
         let definition = ServerEntry {
             // Where packages lie is kept on disk.
             resolve_launcher: Some(false),

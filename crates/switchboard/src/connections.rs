@@ -6,12 +6,12 @@ use std::time::Duration;
 use switchboard_core::catalog::{Catalog, Item, Kind};
 use switchboard_core::config::values::AdHocConnections;
 use switchboard_core::connection::{
-    Closed, ConnectError, Connected, ConnectionLine, ConnectionState, Reloaded, ResourcesFrom,
-    ToolsFrom, Wanted,
+    Closed, ConnectError, Connected, ConnectionLine, ConnectionRequest, ConnectionState, Reloaded,
+    ResourcesFrom, ToolsFrom,
 };
 use switchboard_core::failure::{Code, Failure};
 use switchboard_core::name::ServerName;
-use switchboard_core::notice::{Filter, HandlerId};
+use switchboard_core::notice::{HandlerId, NoticeFilter};
 use switchboard_core::reply::{ServerStatus, ToolLine};
 use tokio::time::Instant;
 
@@ -37,7 +37,7 @@ pub enum Existing {
 
 /// Connects a guest. Whoever gives it a time may have started its server just now, so an address
 /// where nobody listens yet is tried until that time is up.
-async fn reach(upstream: &Upstream, wanted: &Wanted) -> Result<(), ConnectError> {
+async fn reach(upstream: &Upstream, wanted: &ConnectionRequest) -> Result<(), ConnectError> {
     let begun = Instant::now();
     loop {
         let error = match upstream.refresh().await {
@@ -61,7 +61,7 @@ impl Session {
     /// a guest of this session, and the user is asked.
     pub async fn connect_to(
         &self,
-        wanted: &Wanted,
+        wanted: &ConnectionRequest,
         caller: &Caller,
     ) -> Result<Connected, ConnectError> {
         if self.gateway.catalog().shelf(&wanted.id).is_some() {
@@ -89,7 +89,7 @@ impl Session {
         })
     }
 
-    async fn connect_configured(&self, wanted: &Wanted) -> Result<(), ConnectError> {
+    async fn connect_configured(&self, wanted: &ConnectionRequest) -> Result<(), ConnectError> {
         let server = self.connection(wanted.id.as_str())?;
         let transport = self.gateway.facts(&server).transport;
         if !transport.is_some_and(|configured| wanted.is(&configured)) {
@@ -100,7 +100,7 @@ impl Session {
     }
 
     /// The user's word for a server that stands in no configuration.
-    async fn consent_to(&self, wanted: &Wanted, caller: &Caller) -> Result<(), Failure> {
+    async fn consent_to(&self, wanted: &ConnectionRequest, caller: &Caller) -> Result<(), Failure> {
         match self.gateway.settings().ad_hoc_connections {
             AdHocConnections::Allow => return Ok(()),
             AdHocConnections::Off => return Err(explain::ad_hoc_is_off(&wanted.id)),
@@ -225,7 +225,7 @@ impl Session {
     }
 
     /// Listens for notifications of servers from now on, until the session ends.
-    pub fn register_handler(&self, filter: Filter) -> Result<HandlerId, Failure> {
+    pub fn register_handler(&self, filter: NoticeFilter) -> Result<HandlerId, Failure> {
         let notices = self.gateway.notices();
         notices.register(&self.gateway, self.listener(), filter).ok_or_else(explain::many_handlers)
     }

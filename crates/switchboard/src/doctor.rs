@@ -35,7 +35,7 @@ use crate::upstream::Words;
 
 pub use listings::known_catalog;
 pub use switchboard_core::doctor::pi::PiFault;
-pub use switchboard_core::doctor::{Fault, Finding, Level};
+pub use switchboard_core::doctor::{Fault, Finding};
 
 /// As many programs on the path are looked at for one that is spelled alike.
 const MOST_PROGRAMS: usize = 20_000;
@@ -45,7 +45,7 @@ const MOST_PROGRAMS: usize = 20_000;
 pub fn examine(environment: &Environment, locations: &Paths, loaded: &Loaded) -> Vec<Finding> {
     let variable = |name: &str| environment.variable(name).map(str::to_owned);
     let with = Surroundings { variable: &variable, ..environment.places() };
-    let mut findings = doctor::examine(&loaded.config, &with);
+    let mut findings = doctor::configuration::examine(&loaded.config, &with);
     if let Some(problem) = &loaded.trust_problem {
         let path = locations.trust().display().to_string();
         let fault = Fault::DamagedTrust { path, cause: problem.to_string() };

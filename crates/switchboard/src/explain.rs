@@ -17,7 +17,7 @@ use switchboard_core::catalog::resolve::ArgumentsError;
 use switchboard_core::catalog::{Kind, ResolveError, Resolved};
 use switchboard_core::config::edit;
 use switchboard_core::config::expand::ExpandError;
-use switchboard_core::config::layers::Origin;
+use switchboard_core::config::layers::ConfigOrigin;
 use switchboard_core::exact::Args;
 use switchboard_core::failure::{Code, Failure, Hint, Subject};
 use switchboard_core::name::ServerName;
@@ -551,7 +551,7 @@ pub(crate) fn refused(refusal: &Refusal) -> Failure {
             Failure::new(Code::NotReadOnly, tool(&refusal.target), cause)
                 .hint(Hint::UseWriteTool(Some(shown)))
         }
-        RefusalCause::Unread(Origin { path, line, .. }) => {
+        RefusalCause::Unread(ConfigOrigin { path, line, .. }) => {
             let cause = Cause::UnreadRules(shown);
             let (path, line) = (path.to_string(), *line);
             Failure::new(Code::Config, tool(&refusal.target), cause).hint(Hint::Edit { path, line })

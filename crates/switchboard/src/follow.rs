@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use switchboard_core::config::diagnostic::Diagnostic;
-use switchboard_core::config::layers::{Origin, Tier};
+use switchboard_core::config::layers::{ConfigOrigin, Tier};
 use switchboard_core::render::words::clean_line;
 use tokio::sync::{mpsc, oneshot};
 
@@ -124,7 +124,7 @@ pub(crate) async fn follow(
                 let mistakes: Vec<Diagnostic> = loaded.mistakes().cloned().collect();
                 warn_of_new(&mistakes, told.as_deref());
                 let places = mistakes.iter().take(SHOWN_MISTAKES).map(place).collect();
-                let stale = loaded.stale.iter().map(Origin::to_string);
+                let stale = loaded.stale.iter().map(ConfigOrigin::to_string);
                 let notices = FileNotices { stale: stale.collect(), mistakes: places };
                 gateway.apply_with(&loaded.config, notices);
                 told = Some(mistakes);

@@ -4,7 +4,7 @@ use std::pin::Pin;
 
 use switchboard_core::approval::{Answer, Question};
 use switchboard_core::catalog::Era;
-use switchboard_core::connection::Wanted;
+use switchboard_core::connection::ConnectionRequest;
 use switchboard_core::content::ResultForm;
 use switchboard_core::elicitation;
 use switchboard_core::exact::Args;
@@ -40,7 +40,7 @@ pub trait Host: Send + Sync {
     /// whole of what would run, or where it leads.
     fn approve_connection<'a>(
         &'a self,
-        _wanted: &'a Wanted,
+        _wanted: &'a ConnectionRequest,
     ) -> Asked<'a, Result<Consent, CannotAsk>> {
         Box::pin(std::future::ready(Err(CannotAsk::NobodyThere)))
     }

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
 use switchboard_core::config::edit;
-use switchboard_core::config::install::moving::{self, Other};
+use switchboard_core::config::install::moving::{self, HostServer};
 use switchboard_core::config::install::{self, Presence, Setup, Target};
 
 use self::archive::Archive;
@@ -80,15 +80,15 @@ impl<'a> Installer<'a> {
             Servers::Stay if is_there => self.unmoved(&archive, old)?,
             Servers::Stay => self.moved(&archive, old, Vec::new())?,
             Servers::Move => {
-                let others = moving::others(target, &host_text).map_err(refused)?;
+                let others = moving::other_servers(target, &host_text).map_err(refused)?;
                 self.moved(&archive, old, others)?
             }
         };
         let (command, variables) = (self.command()?, self.variables(target, user.copies())?);
         let version = self.version_of(target);
         let setup = Setup { command: &command, variables: &variables, version };
-        let put = install::put_in(target, &host_text, &setup).map_err(refused)?;
-        let after = install::switch_off(target, &put.text, &user.moved).map_err(refused)?;
+        let put = install::install(target, &host_text, &setup).map_err(refused)?;
+        let after = install::disable_servers(target, &put.text, &user.moved).map_err(refused)?;
         let (settings, granted) = self.granted(target, old)?;
         let host = match old {
             Some(old) if is_there && servers == Servers::Stay => {
@@ -146,7 +146,7 @@ impl<'a> Installer<'a> {
     fn files_without_us(&self, target: Target) -> Result<Vec<FileChange>, InstallError> {
         let path = self.file_of(target);
         let Some(now) = text(&path)? else { return Ok(Vec::new()) };
-        let after = install::take_out(target, &now).map_err(|cause| refused(&path, cause))?;
+        let after = install::uninstall(target, &now).map_err(|cause| refused(&path, cause))?;
         let mut files = Vec::new();
         if let Some(settings) = self.settings_of(target).filter(|_| after != now)
             && let Some(now) = text(&settings)?
@@ -204,7 +204,7 @@ impl<'a> Installer<'a> {
         &self,
         archive: &Archive,
         old: Option<&Record>,
-        others: Vec<Other>,
+        others: Vec<HostServer>,
     ) -> Result<UserFile, InstallError> {
         let path = match old.and_then(|old| old.user.clone()) {
             Some(path) => path,

@@ -138,7 +138,7 @@ pub(crate) fn is_gone(path: &Path) -> bool {
 /// later.
 fn has_broken_rules(layer: &Layer) -> bool {
     let problems = &layer.file.diagnostics;
-    let parses = !problems.iter().any(|problem| problem.kind.spoils_the_file());
+    let parses = !problems.iter().any(|problem| problem.kind.invalidates_file());
     let hides = |problem: &Diagnostic| problem.is_error() && problem.hides_rules();
     parses && (!layer.file.refused.is_empty() || problems.iter().any(hides))
 }

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use switchboard_core::config::diagnostic::Diagnostic;
-use switchboard_core::config::layers::{Layer, Origin, Tier};
+use switchboard_core::config::layers::{ConfigOrigin, Layer, Tier};
 use switchboard_core::config::parse::ParsedFile;
 
 use crate::load::FileState;
@@ -23,7 +23,7 @@ impl LastGood {
 
     /// The layer to use for a file that was read just now: itself, or if it makes no sense as a
     /// whole, its earlier version with the present problems, and the place of the first of them.
-    pub(crate) fn stand_in(&self, read: Layer) -> (Layer, Option<Origin>) {
+    pub(crate) fn stand_in(&self, read: Layer) -> (Layer, Option<ConfigOrigin>) {
         let Some(place) = unusable(&read) else { return (read, None) };
         match self.layers.iter().find(|layer| layer.source == read.source) {
             None => (read, None),
@@ -64,12 +64,12 @@ impl LastGood {
 }
 
 /// A file that makes no sense as a whole, or in which the user's rules do not.
-fn unusable(layer: &Layer) -> Option<Origin> {
+fn unusable(layer: &Layer) -> Option<ConfigOrigin> {
     let spoils = |problem: &&Diagnostic| match layer.source.tier {
         Tier::User => problem.is_error() && problem.hides_rules(),
-        Tier::Project => problem.kind.spoils_the_file(),
+        Tier::Project => problem.kind.invalidates_file(),
     };
     let problem = layer.file.diagnostics.iter().find(spoils)?;
     let Diagnostic { line, column, .. } = *problem;
-    Some(Origin { path: problem.path.clone().unwrap_or_default(), line, column })
+    Some(ConfigOrigin { path: problem.path.clone().unwrap_or_default(), line, column })
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use switchboard_core::config::diagnostic::{Diagnostic, DiagnosticKind};
 use switchboard_core::config::hosts::Host;
 use switchboard_core::config::layers::{
-    self, Approvals, Config, Layer, Origin, PendingServer, Tier,
+    self, Approvals, Config, ConfigOrigin, Layer, PendingServer, Tier,
 };
 use switchboard_core::render::definition::Definition;
 
@@ -48,7 +48,7 @@ pub struct Loaded {
     /// The approvals could not be read, so nothing of the project counts as approved.
     pub trust_problem: Option<TrustError>,
     /// The first mistakes of files whose last good version is used instead.
-    pub stale: Vec<Origin>,
+    pub stale: Vec<ConfigOrigin>,
     /// What stands in for a file that does not read the next time.
     pub good: LastGood,
 }
@@ -222,7 +222,7 @@ pub(crate) struct Earlier<'a> {
 pub(crate) struct Gathered {
     files: Vec<FileState>,
     pub(crate) layers: Vec<Layer>,
-    stale: Vec<Origin>,
+    stale: Vec<ConfigOrigin>,
 }
 
 impl Gathered {
@@ -259,7 +259,7 @@ impl Gathered {
 
     /// Where a file of the user's leaves open what they allow and deny, unless an earlier version
     /// stands in for it.
-    fn unread_rules(&self, own: &[PathBuf], known: &KnownFiles) -> Option<Origin> {
+    fn unread_rules(&self, own: &[PathBuf], known: &KnownFiles) -> Option<ConfigOrigin> {
         let users = self.layers.iter().filter(|layer| layer.source.tier == Tier::User);
         let users = users.filter(|layer| layer.file.host.is_none());
         users.flat_map(|layer| &layer.file.diagnostics).find_map(|problem| {
@@ -268,10 +268,14 @@ impl Gathered {
             let is_stale = self.stale.iter().any(|place| place.path == path);
             // A file that other programs use, too, is skipped when it does not parse, unless it may
             // have held rules.
-            let may_be_skipped = problem.kind.spoils_the_file() && !known.had_rules(&path);
+            let may_be_skipped = problem.kind.invalidates_file() && !known.had_rules(&path);
             let counts = problem.hides_rules() && (own || !may_be_skipped);
             let Diagnostic { line, column, .. } = *problem;
-            (problem.is_error() && counts && !is_stale).then_some(Origin { path, line, column })
+            (problem.is_error() && counts && !is_stale).then_some(ConfigOrigin {
+                path,
+                line,
+                column,
+            })
         })
     }
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 use hashbrown::HashMap;
 use serde_json::json;
 use switchboard_core::name::ServerName;
-use switchboard_core::notice::{Filter, HandlerId, Kind, Notice, Waiting};
+use switchboard_core::notice::{HandlerId, Notice, NoticeFilter, NoticeQueue, NotificationKind};
 use switchboard_wire::{Notification, Raw};
 use tokio::sync::{Notify, mpsc};
 use tokio_util::task::AbortOnDropHandle;
@@ -43,9 +43,9 @@ struct Shared {
 /// The handlers of one session.
 #[derive(Debug)]
 struct Desk {
-    handlers: Vec<Filter>,
-    for_host: Waiting,
-    for_answer: Waiting,
+    handlers: Vec<NoticeFilter>,
+    for_host: NoticeQueue,
+    for_answer: NoticeQueue,
     news: Arc<Notify>,
     /// Ends with the session.
     _teller: AbortOnDropHandle<()>,
@@ -61,7 +61,7 @@ pub(crate) struct Reach {
 }
 
 impl Reach {
-    fn includes(self, session: SessionId, kind: Kind) -> bool {
+    fn includes(self, session: SessionId, kind: NotificationKind) -> bool {
         match self.owner {
             Some(owner) => owner == session,
             None => kind.is_for_all() || self.meant == Some(session),
@@ -75,7 +75,7 @@ impl Notices {
         &self,
         gateway: &Gateway,
         listener: &Listener,
-        filter: Filter,
+        filter: NoticeFilter,
     ) -> Option<HandlerId> {
         let mut desks = self.desks();
         let desk = desks.entry(listener.session).or_insert_with(|| {
@@ -84,8 +84,8 @@ impl Notices {
             let telling = tell(self.clone(), listener.clone(), Arc::clone(&news));
             Desk {
                 handlers: Vec::new(),
-                for_host: Waiting::default(),
-                for_answer: Waiting::default(),
+                for_host: NoticeQueue::default(),
+                for_answer: NoticeQueue::default(),
                 news,
                 _teller: gateway.beside(telling),
             }
@@ -108,7 +108,13 @@ impl Notices {
     }
 
     /// Passes on what a server says, to the handlers that it may reach.
-    pub(crate) fn hear(&self, server: &ServerName, kind: Kind, params: Option<&Raw>, reach: Reach) {
+    pub(crate) fn hear(
+        &self,
+        server: &ServerName,
+        kind: NotificationKind,
+        params: Option<&Raw>,
+        reach: Reach,
+    ) {
         if self.nobody_listens() {
             return;
         }
@@ -139,7 +145,7 @@ impl Notices {
         let (sender, mut steps) = mpsc::channel(WAITING_STEPS);
         let asked_for = caller.progress.replace(sender);
         let pass_on = |step: Raw| {
-            self.hear(&server, Kind::Progress, Some(&step), reach);
+            self.hear(&server, NotificationKind::Progress, Some(&step), reach);
             if let Some(asked_for) = &asked_for {
                 // Whoever lags behind misses steps, never the answer.
                 let _lagging = asked_for.try_send(step);
@@ -165,7 +171,7 @@ impl Notices {
 }
 
 impl Desk {
-    fn hear(&mut self, server: &ServerName, kind: Kind, params: Option<&Raw>) {
+    fn hear(&mut self, server: &ServerName, kind: NotificationKind, params: Option<&Raw>) {
         let mut words = None;
         for (index, filter) in self.handlers.iter().enumerate() {
             if !filter.covers(server, kind) {

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use switchboard_core::config::diagnostic::Diagnostic;
 use switchboard_core::config::hosts::{self, Host};
-use switchboard_core::config::layers::{Layer, Source, Tier};
+use switchboard_core::config::layers::{ConfigSource, Layer, Tier};
 use switchboard_core::config::parse::{self, ParsedFile};
 use switchboard_core::config::pi_servers;
 
@@ -151,8 +151,8 @@ impl Candidate {
         Layer { source, file: ParsedFile { diagnostics, ..ParsedFile::default() } }
     }
 
-    fn source(&self) -> Source {
-        Source { path: self.path.to_string_lossy().into(), tier: self.tier }
+    fn source(&self) -> ConfigSource {
+        ConfigSource { path: self.path.to_string_lossy().into(), tier: self.tier }
     }
 
     /// Whether it is a file of the user's in our form.

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use switchboard_core::config::diagnostic::DiagnosticKind;
-use switchboard_core::config::layers::{Source, Tier};
+use switchboard_core::config::layers::{ConfigSource, Tier};
 use switchboard_core::config::parse::parse;
 use switchboard_core::config::server::ServerEntry;
 
@@ -185,7 +185,7 @@ pub(super) fn page() -> Result<String, DocsError> {
 
 /// Whether the parser lets a project file have the key that `text` has, whatever its value.
 pub(super) fn project_may(text: &str) -> &'static str {
-    let source = Source { path: ".mcp.json".into(), tier: Tier::Project };
+    let source = ConfigSource { path: ".mcp.json".into(), tier: Tier::Project };
     let forbidden =
         |kind: &DiagnosticKind| matches!(kind, DiagnosticKind::ForbiddenInProject { .. });
     match parse(text, &source).diagnostics.iter().any(|found| forbidden(&found.kind)) {

@@ -7,7 +7,7 @@ use switchboard::config::snippet;
 use switchboard::config::transport::is_address;
 use switchboard::config::values::{AdHocConnections, ToolPrefix};
 use switchboard::config::words::{self, OpenQuote};
-use switchboard::connection::{ConnectError, Wanted};
+use switchboard::connection::{ConnectError, ConnectionRequest};
 use switchboard::failure::{Code, Failure, Hint, Subject};
 
 use super::edit::named;
@@ -40,11 +40,11 @@ impl From<UsageError> for Failure {
 }
 
 /// The server that the options describe, treated as an entry of the user's own file.
-pub(super) fn wanted(given: &AdHoc) -> Result<Wanted, Failure> {
+pub(super) fn wanted(given: &AdHoc) -> Result<ConnectionRequest, Failure> {
     let (entry, address) = entry(given)?;
     let definition = snippet::check(NAME, &entry, Tier::User).map_err(UsageError::Definition)?;
     let transport = definition.transport(NAME).map_err(UsageError::Definition)?;
-    Ok(Wanted { id: named(NAME)?, address, definition, transport })
+    Ok(ConnectionRequest { id: named(NAME)?, address, definition, transport })
 }
 
 fn entry(given: &AdHoc) -> Result<(Map<String, Value>, String), UsageError> {
@@ -72,7 +72,7 @@ fn entry(given: &AdHoc) -> Result<(Map<String, Value>, String), UsageError> {
 pub(super) async fn with(
     app: &App,
     terms: Terms,
-    wanted: &Wanted,
+    wanted: &ConnectionRequest,
     command: impl AsyncFnOnce(&Conversation<'_>) -> Outcome,
 ) -> Outcome {
     let config = app.load_strictly()?.config;

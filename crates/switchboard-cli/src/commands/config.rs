@@ -141,7 +141,7 @@ pub(super) fn check(app: &App, format: Format) -> Outcome {
     if format.json {
         let rows = diagnostics.iter().map(|diagnostic| {
             json!({
-                "level": diagnostic.level.to_string(),
+                "level": diagnostic.level.as_str(),
                 "path": diagnostic.path.as_deref(),
                 "line": diagnostic.line,
                 "column": diagnostic.column,

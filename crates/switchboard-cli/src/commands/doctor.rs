@@ -1,7 +1,8 @@
 //! Checks the configured servers, and suggests remedies.
 
 use serde_json::{Value, json};
-use switchboard::doctor::{self, Finding, Level};
+use switchboard::config::diagnostic::Level;
+use switchboard::doctor::{self, Finding};
 use switchboard::explain;
 use switchboard::failure::{Code, Failure, Hint, Subject};
 use switchboard::load::Loaded;

@@ -6,7 +6,7 @@ use std::fmt::Write;
 use serde_json::{Value, json};
 use switchboard::config::conflicts::{Conflict, Differs};
 use switchboard::config::hosts::Host;
-use switchboard::config::layers::{Origin, Tier};
+use switchboard::config::layers::{ConfigOrigin, Tier};
 use switchboard::config::parse::ParsedServer;
 use switchboard::discover::{Discovery, FoundFile, FoundHost};
 use switchboard::edit::{Edited, Effect};
@@ -185,7 +185,7 @@ pub(super) fn disagreement(conflicts: &[Conflict], palette: Palette) -> String {
     out
 }
 
-fn place(origin: &Origin) -> String {
+fn place(origin: &ConfigOrigin) -> String {
     clean_line(&format!("{}:{}", origin.path, origin.line), PATH).into_owned()
 }
 
@@ -209,7 +209,7 @@ fn as_json(found: &Discovery, conflicts: &[Conflict]) -> Value {
         let files: Vec<Value> = found.files.iter().filter(|file| file.found).map(file).collect();
         json!({ "host": found.host.as_str(), "imported": found.imported, "files": files })
     };
-    let place = |origin: &Origin| json!({ "file": &*origin.path, "line": origin.line });
+    let place = |origin: &ConfigOrigin| json!({ "file": &*origin.path, "line": origin.line });
     let conflict = |conflict: &Conflict| {
         let places: Vec<Value> = conflict.places.iter().map(place).collect();
         let differs = match conflict.differs {

@@ -5,14 +5,15 @@ use std::time::Duration;
 
 use jsonc_parser::ast::Value;
 use jsonc_parser::common::Ranged;
+use serde_json::{Map, Value as Json};
 
 use super::canonical::{Canon, Canonical};
 use super::diagnostic::DiagnosticKind;
 use super::fields::{
-    boolean, choice as read_choice, endpoint, milliseconds, string, template, template_map,
-    templates,
+    boolean, choice, endpoint, milliseconds, string, template, template_map, templates,
 };
-use super::reader::{Read, Reader, Reported};
+use super::reader::{ConfigReader, KeyedValue, Read, Reported};
+use super::schema::row_schema;
 use super::values::{Template, TemplateMap, choice};
 
 /// The `auth` of a server: a method name, `false`, or an object whose `type` is the method name.
@@ -52,59 +53,60 @@ impl Auth {
         }
     }
 
-    fn read_object(reader: &mut Reader<'_>, key: &str, value: &Value<'_>) -> Read<Self> {
+    fn read_object(reader: &mut ConfigReader<'_>, input: KeyedValue<'_>) -> Read<Self> {
         let (mut word, mut username, mut header) = (None, None, None);
         let (mut password, mut api_key) = (None, None);
-        for member in reader.members(key, value)? {
-            let (at, value) = (&member.key, member.value);
+        for member in reader.members(input)? {
+            let input = member.input();
             match member.name {
-                "type" => word = Some(auth_word(reader, at, value)?),
-                "username" => username = Some(template(reader, at, value)?),
-                "header" => header = Some(string(reader, at, value)?),
-                "password" => password = Some(Credential::Inline(template(reader, at, value)?)),
-                "passwordEnv" => password = Some(Credential::Variable(string(reader, at, value)?)),
-                "key" => api_key = Some(Credential::Inline(template(reader, at, value)?)),
-                "keyEnv" => api_key = Some(Credential::Variable(string(reader, at, value)?)),
+                "type" => word = Some(auth_word(reader, input)?),
+                "username" => username = Some(template(reader, input)?),
+                "header" => header = Some(string(reader, input)?),
+                "password" => password = Some(Credential::Inline(template(reader, input)?)),
+                "passwordEnv" => password = Some(Credential::Variable(string(reader, input)?)),
+                "key" => api_key = Some(Credential::Inline(template(reader, input)?)),
+                "keyEnv" => api_key = Some(Credential::Variable(string(reader, input)?)),
                 _ => reader.unknown_key(&member, AUTH_KEYS),
             }
         }
-        match word.ok_or_else(|| missing(reader, value, key, "type"))? {
+        match word.ok_or_else(|| missing(reader, input, "type"))? {
             AuthWord::OAuth | AuthWord::OAuth2 => Ok(Auth::OAuth),
             AuthWord::Bearer => Ok(Auth::Bearer),
             AuthWord::Custom => Ok(Auth::Custom),
             AuthWord::Basic => Ok(Auth::Basic {
-                username: username.ok_or_else(|| missing(reader, value, key, "username"))?,
-                password: password.ok_or_else(|| missing(reader, value, key, "password"))?,
+                username: username.ok_or_else(|| missing(reader, input, "username"))?,
+                password: password.ok_or_else(|| missing(reader, input, "password"))?,
             }),
             AuthWord::ApiKey => Ok(Auth::ApiKey {
                 header: header.unwrap_or_else(|| "X-API-Key".to_owned()),
-                key: api_key.ok_or_else(|| missing(reader, value, key, "key"))?,
+                key: api_key.ok_or_else(|| missing(reader, input, "key"))?,
             }),
         }
     }
 }
 
-pub(super) fn auth(reader: &mut Reader<'_>, key: &str, value: &Value<'_>) -> Read<Auth> {
-    match value {
+pub(super) fn auth(reader: &mut ConfigReader<'_>, input: KeyedValue<'_>) -> Read<Auth> {
+    match input.value {
         Value::BooleanLit(literal) if !literal.value => Ok(Auth::Off),
-        Value::StringLit(_) => match auth_word(reader, key, value)? {
+        Value::StringLit(_) => match auth_word(reader, input)? {
             AuthWord::OAuth | AuthWord::OAuth2 => Ok(Auth::OAuth),
             AuthWord::Bearer => Ok(Auth::Bearer),
             AuthWord::Custom => Ok(Auth::Custom),
             // These methods need an object with their credentials.
-            AuthWord::Basic => Err(missing(reader, value, key, "username")),
-            AuthWord::ApiKey => Err(missing(reader, value, key, "key")),
+            AuthWord::Basic => Err(missing(reader, input, "username")),
+            AuthWord::ApiKey => Err(missing(reader, input, "key")),
         },
-        Value::Object(_) => Auth::read_object(reader, key, value),
-        _ => Err(reader.wrong_type(key, value, "`false`, a string or an object")),
+        Value::Object(_) => Auth::read_object(reader, input),
+        _ => Err(reader.wrong_type(input, "`false`, a string or an object")),
     }
 }
 
-fn auth_word(reader: &mut Reader<'_>, key: &str, value: &Value<'_>) -> Read<AuthWord> {
-    let word = string(reader, key, value)?;
+fn auth_word(reader: &mut ConfigReader<'_>, input: KeyedValue<'_>) -> Read<AuthWord> {
+    let word = string(reader, input)?;
     AuthWord::from_word(&word).ok_or_else(|| {
-        let kind = DiagnosticKind::NotAnAuth { key: key.to_owned(), choices: AuthWord::WORDS };
-        reader.error(value.start(), kind)
+        let kind =
+            DiagnosticKind::NotAnAuth { key: input.key.to_owned(), choices: AuthWord::WORDS };
+        reader.error(input.value.start(), kind)
     })
 }
 
@@ -127,14 +129,8 @@ impl Canonical for Auth {
         self.kind().encode(canon);
         match self {
             Auth::Off | Auth::OAuth | Auth::Bearer | Auth::Custom => {}
-            Auth::Basic { username, password } => {
-                username.encode(canon);
-                password.encode(canon);
-            }
-            Auth::ApiKey { header, key } => {
-                header.encode(canon);
-                key.encode(canon);
-            }
+            Auth::Basic { username, password } => (username, password).encode(canon),
+            Auth::ApiKey { header, key } => (header, key).encode(canon),
         }
     }
 }
@@ -142,14 +138,8 @@ impl Canonical for Auth {
 impl Canonical for Credential {
     fn encode(&self, canon: &mut Canon) {
         match self {
-            Credential::Inline(secret) => {
-                "inline".encode(canon);
-                secret.encode(canon);
-            }
-            Credential::Variable(name) => {
-                "variable".encode(canon);
-                name.encode(canon);
-            }
+            Credential::Inline(secret) => ("inline", secret).encode(canon),
+            Credential::Variable(name) => ("variable", name).encode(canon),
         }
     }
 }
@@ -161,20 +151,58 @@ pub enum OAuth {
     With(Box<OAuthOptions>),
 }
 
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct OAuthOptions {
-    pub grant_type: GrantType,
-    pub client_id: Option<Template>,
-    pub client_secret: Option<Template>,
-    pub client_metadata_url: Option<Template>,
-    pub scope: Option<Template>,
-    pub authorization_params: TemplateMap,
-    pub redirect_uri: Option<Template>,
-    pub client_name: Option<Template>,
-    pub client_uri: Option<Template>,
-    pub logo_uri: Option<Template>,
-    pub auth_server_metadata_url: Option<Template>,
-    pub skip_issuer_metadata_validation: bool,
+/// One row per option: Rust name, type, key in the file, reader. The struct, the known keys, the
+/// trust hash and the schema come from this table.
+macro_rules! oauth_options {
+    ($($field:ident: $kind:ty = $key:literal, $read:ident;)*) => {
+        #[derive(Clone, Debug, Default, PartialEq, Eq)]
+        pub struct OAuthOptions {
+            $(pub $field: $kind,)*
+        }
+
+        impl OAuthOptions {
+            fn read(reader: &mut ConfigReader<'_>, input: KeyedValue<'_>) -> Read<Self> {
+                let mut options = Self::default();
+                for member in reader.members(input)? {
+                    match member.name {
+                        $($key => options.$field = $read(reader, member.input())?,)*
+                        _ => reader.unknown_key(&member, &[$($key),*]),
+                    }
+                }
+                Ok(options)
+            }
+
+            /// The JSON Schema of each option, by key.
+            pub(super) fn schema() -> Map<String, Json> {
+                Map::from_iter([$(($key.to_owned(), row_schema!($read, $kind))),*])
+            }
+        }
+
+        impl Canonical for OAuthOptions {
+            fn encode(&self, canon: &mut Canon) {
+                $(self.$field.encode(canon);)*
+            }
+        }
+    };
+}
+
+oauth_options! {
+    grant_type: GrantType = "grantType", choice;
+    client_id: Option<Template> = "clientId", text;
+    client_secret: Option<Template> = "clientSecret", text;
+    client_metadata_url: Option<Template> = "clientMetadataUrl", text;
+    scope: Option<Template> = "scope", text;
+    authorization_params: TemplateMap = "authorizationParams", template_map;
+    redirect_uri: Option<Template> = "redirectUri", text;
+    client_name: Option<Template> = "clientName", text;
+    client_uri: Option<Template> = "clientUri", text;
+    logo_uri: Option<Template> = "logoUri", text;
+    auth_server_metadata_url: Option<Template> = "authServerMetadataUrl", text;
+    skip_issuer_metadata_validation: bool = "skipIssuerMetadataValidation", boolean;
+}
+
+fn text(reader: &mut ConfigReader<'_>, input: KeyedValue<'_>) -> Read<Option<Template>> {
+    template(reader, input).map(Some)
 }
 
 choice! {
@@ -186,95 +214,20 @@ choice! {
     }
 }
 
-pub(super) const OAUTH_KEYS: &[&str] = &[
-    "grantType",
-    "clientId",
-    "clientSecret",
-    "clientMetadataUrl",
-    "scope",
-    "authorizationParams",
-    "redirectUri",
-    "clientName",
-    "clientUri",
-    "logoUri",
-    "authServerMetadataUrl",
-    "skipIssuerMetadataValidation",
-];
-
-pub(super) fn oauth(reader: &mut Reader<'_>, key: &str, value: &Value<'_>) -> Read<OAuth> {
-    match value {
-        Value::BooleanLit(literal) if !literal.value => return Ok(OAuth::Off),
-        Value::Object(_) => {}
-        _ => return Err(reader.wrong_type(key, value, "`false` or an object")),
+pub(super) fn oauth(reader: &mut ConfigReader<'_>, input: KeyedValue<'_>) -> Read<OAuth> {
+    match input.value {
+        Value::BooleanLit(literal) if !literal.value => Ok(OAuth::Off),
+        Value::Object(_) => Ok(OAuth::With(Box::new(OAuthOptions::read(reader, input)?))),
+        _ => Err(reader.wrong_type(input, "`false` or an object")),
     }
-    let mut options = OAuthOptions::default();
-    for member in reader.members(key, value)? {
-        let (at, value) = (&member.key, member.value);
-        let text = match member.name {
-            "grantType" => {
-                options.grant_type = read_choice(reader, at, value)?;
-                continue;
-            }
-            "authorizationParams" => {
-                options.authorization_params = template_map(reader, at, value)?;
-                continue;
-            }
-            "skipIssuerMetadataValidation" => {
-                options.skip_issuer_metadata_validation = boolean(reader, at, value)?;
-                continue;
-            }
-            "clientId" => &mut options.client_id,
-            "clientSecret" => &mut options.client_secret,
-            "clientMetadataUrl" => &mut options.client_metadata_url,
-            "scope" => &mut options.scope,
-            "redirectUri" => &mut options.redirect_uri,
-            "clientName" => &mut options.client_name,
-            "clientUri" => &mut options.client_uri,
-            "logoUri" => &mut options.logo_uri,
-            "authServerMetadataUrl" => &mut options.auth_server_metadata_url,
-            _ => {
-                reader.unknown_key(&member, OAUTH_KEYS);
-                continue;
-            }
-        };
-        *text = Some(template(reader, at, value)?);
-    }
-    Ok(OAuth::With(Box::new(options)))
 }
 
 impl Canonical for OAuth {
     fn encode(&self, canon: &mut Canon) {
-        let OAuth::With(options) = self else {
-            return "off".encode(canon);
-        };
-        "with".encode(canon);
-        // Destructured without `..`, so that a new option that is not hashed does not compile.
-        let OAuthOptions {
-            grant_type,
-            client_id,
-            client_secret,
-            client_metadata_url,
-            scope,
-            authorization_params,
-            redirect_uri,
-            client_name,
-            client_uri,
-            logo_uri,
-            auth_server_metadata_url,
-            skip_issuer_metadata_validation,
-        } = &**options;
-        grant_type.encode(canon);
-        client_id.encode(canon);
-        client_secret.encode(canon);
-        client_metadata_url.encode(canon);
-        scope.encode(canon);
-        authorization_params.encode(canon);
-        redirect_uri.encode(canon);
-        client_name.encode(canon);
-        client_uri.encode(canon);
-        logo_uri.encode(canon);
-        auth_server_metadata_url.encode(canon);
-        skip_issuer_metadata_validation.encode(canon);
+        match self {
+            OAuth::Off => "off".encode(canon),
+            OAuth::With(options) => ("with", &**options).encode(canon),
+        }
     }
 }
 
@@ -294,32 +247,29 @@ impl RequestHeadersCommand {
 }
 
 pub(super) fn request_headers_command(
-    reader: &mut Reader<'_>,
-    key: &str,
-    value: &Value<'_>,
+    reader: &mut ConfigReader<'_>,
+    input: KeyedValue<'_>,
 ) -> Read<RequestHeadersCommand> {
     let mut command = None;
     let mut args = Vec::new();
     let mut env = TemplateMap::default();
     let mut timeout = RequestHeadersCommand::DEFAULT_TIMEOUT;
-    for member in reader.members(key, value)? {
-        let (at, value) = (&member.key, member.value);
+    for member in reader.members(input)? {
+        let input = member.input();
         match member.name {
-            "command" => command = Some(endpoint(reader, at, value)?),
-            "args" => args = templates(reader, at, value)?,
-            "env" => env = template_map(reader, at, value)?,
+            "command" => command = Some(endpoint(reader, input)?),
+            "args" => args = templates(reader, input)?,
+            "env" => env = template_map(reader, input)?,
             "timeoutMs" => {
-                timeout = milliseconds(reader, at, value)?;
+                timeout = milliseconds(reader, input)?;
                 if timeout > RequestHeadersCommand::MAX_TIMEOUT {
-                    let expected = "from 1 to 60000 (milliseconds)";
-                    let kind = DiagnosticKind::OutOfRange { key: at.clone(), expected };
-                    return Err(reader.error(value.start(), kind));
+                    return Err(reader.out_of_range(input, "from 1 to 60000 (milliseconds)"));
                 }
             }
             _ => reader.unknown_key(&member, RequestHeadersCommand::KEYS),
         }
     }
-    let command = command.ok_or_else(|| missing(reader, value, key, "command"))?;
+    let command = command.ok_or_else(|| missing(reader, input, "command"))?;
     Ok(RequestHeadersCommand { command, args, env, timeout })
 }
 
@@ -333,6 +283,7 @@ impl Canonical for RequestHeadersCommand {
     }
 }
 
-fn missing(reader: &mut Reader<'_>, value: &Value<'_>, key: &str, name: &str) -> Reported {
-    reader.error(value.start(), DiagnosticKind::MissingKey { key: format!("{key}.{name}") })
+fn missing(reader: &mut ConfigReader<'_>, input: KeyedValue<'_>, name: &str) -> Reported {
+    let key = format!("{}.{name}", input.key);
+    reader.error(input.value.start(), DiagnosticKind::MissingKey { key })
 }

@@ -51,6 +51,12 @@ impl Canonical for str {
     }
 }
 
+impl<T: Canonical + ?Sized> Canonical for &T {
+    fn encode(&self, canon: &mut Canon) {
+        (**self).encode(canon);
+    }
+}
+
 impl Canonical for String {
     fn encode(&self, canon: &mut Canon) {
         self.as_str().encode(canon);

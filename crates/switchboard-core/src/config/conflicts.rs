@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::layers::Origin;
+use super::layers::ConfigOrigin;
 use super::parse::ParsedServer;
 
 /// A name that several files define differently, with those definitions in the order of the files.
@@ -10,7 +10,7 @@ use super::parse::ParsedServer;
 pub struct Conflict {
     pub server: String,
     pub differs: Differs,
-    pub places: Vec<Origin>,
+    pub places: Vec<ConfigOrigin>,
 }
 
 /// The part of the definitions that differs.
@@ -26,7 +26,7 @@ pub enum Differs {
 pub fn conflicts<'s>(servers: impl IntoIterator<Item = &'s ParsedServer>) -> Vec<Conflict> {
     let mut named: BTreeMap<&str, Vec<&ParsedServer>> = BTreeMap::new();
     for server in servers {
-        let leads = server.entry.endpoints().iter().any(Option::is_some);
+        let leads = server.entry.has_endpoint();
         named.entry(&server.name).or_default().extend(leads.then_some(server));
     }
     let conflict = |(name, servers): (&str, Vec<&ParsedServer>)| {

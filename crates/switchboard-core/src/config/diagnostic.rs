@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::hosts::Host;
+use super::layers::ConfigOrigin;
 use crate::name::NameError;
 
 /// The settings that decide which tools may be called.
@@ -28,15 +29,16 @@ pub struct Diagnostic {
 }
 
 impl Diagnostic {
+    pub(super) fn at(origin: &ConfigOrigin, level: Level, kind: DiagnosticKind) -> Diagnostic {
+        let ConfigOrigin { path, line, column } = origin.clone();
+        Diagnostic { level, path: Some(path), line, column, kind }
+    }
+
     /// A file that exists but cannot be read.
     pub fn unreadable(path: &str, reason: &str) -> Diagnostic {
-        Diagnostic {
-            level: Level::Error,
-            path: Some(path.into()),
-            line: 1,
-            column: 1,
-            kind: DiagnosticKind::Unreadable { reason: reason.to_owned() },
-        }
+        let origin = ConfigOrigin { path: path.into(), line: 1, column: 1 };
+        let kind = DiagnosticKind::Unreadable { reason: reason.to_owned() };
+        Diagnostic::at(&origin, Level::Error, kind)
     }
 
     pub fn is_error(&self) -> bool {
@@ -58,13 +60,13 @@ impl Diagnostic {
             DiagnosticKind::MisspeltRule { rule, .. } => {
                 return rule == "mcpServers" || rule.starts_with("settings");
             }
-            kind => return kind.spoils_the_file(),
+            kind => return kind.invalidates_file(),
         };
         let setting = key.strip_prefix("settings.").unwrap_or_default();
         let setting = setting.split('[').next().unwrap_or_default();
         ["settings", "mcpServers", "mcp-servers"].contains(&key.as_str())
             || RULES.contains(&setting)
-            || self.kind.spoils_the_file()
+            || self.kind.invalidates_file()
     }
 }
 
@@ -73,25 +75,28 @@ impl fmt::Display for Diagnostic {
         if let Some(path) = &self.path {
             write!(f, "{path}:")?;
         }
-        write!(f, "{}:{}: {}: {}", self.line, self.column, self.level, self.kind)
+        write!(f, "{}:{}: {}: {}", self.line, self.column, self.level.as_str(), self.kind)
     }
 }
 
+/// The severity of a problem.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Level {
+    /// Something does not work.
     Error,
+    /// Something does not work until the user acts, or is less safe than it should be.
     Warning,
-    /// Shown only on request.
+    /// Information only, shown on request.
     Note,
 }
 
-impl fmt::Display for Level {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
+impl Level {
+    pub fn as_str(self) -> &'static str {
+        match self {
             Level::Error => "error",
             Level::Warning => "warning",
             Level::Note => "note",
-        })
+        }
     }
 }
 
@@ -110,7 +115,7 @@ pub enum DiagnosticKind {
     #[error("{} has more than {limit} entries", Key(key))]
     TooManyEntries { key: String, limit: usize },
     #[error("{} must be {expected}, found {found}", Key(key))]
-    WrongType { key: String, expected: &'static str, found: Found },
+    WrongType { key: String, expected: &'static str, found: JsonType },
     #[error("`{key}` must be one of {}, found `{found}`", Choices(choices))]
     NotAChoice { key: String, choices: &'static [&'static str], found: String },
     /// Does not quote the value, which may be a misplaced token.
@@ -159,7 +164,12 @@ pub enum DiagnosticKind {
     #[error(
         "server `{server}` inherits its `{field}` from {path}:{line}, where it has other arguments: set `{field}` here too"
     )]
-    LentToOtherArguments { server: String, field: &'static str, path: Arc<str>, line: u32 },
+    InheritedDespiteOtherArguments {
+        server: String,
+        field: &'static str,
+        path: Arc<str>,
+        line: u32,
+    },
     #[error("server `{server}` starts this gateway itself")]
     Gateway { server: String },
     #[error("server `{server}` must have only one of `command`, `url` and `socket`")]
@@ -177,7 +187,7 @@ pub enum DiagnosticKind {
 
 impl DiagnosticKind {
     /// Whether the whole file is ignored because of this problem.
-    pub fn spoils_the_file(&self) -> bool {
+    pub fn invalidates_file(&self) -> bool {
         match self {
             DiagnosticKind::Syntax { .. }
             | DiagnosticKind::Unreadable { .. }
@@ -193,7 +203,7 @@ impl DiagnosticKind {
 
 /// The JSON type that was found instead of the expected one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Found {
+pub enum JsonType {
     String,
     Number,
     Boolean,
@@ -202,15 +212,15 @@ pub enum Found {
     Object,
 }
 
-impl fmt::Display for Found {
+impl fmt::Display for JsonType {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Found::String => "a string",
-            Found::Number => "a number",
-            Found::Boolean => "a boolean",
-            Found::Null => "null",
-            Found::Array => "an array",
-            Found::Object => "an object",
+            JsonType::String => "a string",
+            JsonType::Number => "a number",
+            JsonType::Boolean => "a boolean",
+            JsonType::Null => "null",
+            JsonType::Array => "an array",
+            JsonType::Object => "an object",
         })
     }
 }

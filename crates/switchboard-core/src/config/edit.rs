@@ -60,11 +60,7 @@ pub fn apply(text: &str, edits: &[Edit]) -> Result<String, EditError> {
         None => ("", text),
     };
     Document::parse(body)?;
-    let mut body = body.to_owned();
-    for edit in edits {
-        body = apply_one(&body, edit)?;
-    }
-    Ok(format!("{mark}{body}"))
+    Ok(format!("{mark}{}", apply_all(body, edits)?))
 }
 
 /// The value at a path, if there is one.

@@ -69,12 +69,12 @@ pub fn expand_url(template: &Template, with: &Surroundings<'_>) -> Result<String
     let segments = segments(source);
     let before_first = match segments.first() {
         Some(Segment::Text(text)) => *text,
-        Some(Segment::Variable { .. } | Segment::Place(_)) | None => "",
+        Some(Segment::Variable { .. } | Segment::FolderVariable(_)) | None => "",
     };
     let first = segments.iter().find_map(|segment| match segment {
         Segment::Text(_) => None,
         Segment::Variable { name, .. } => Some(*name),
-        Segment::Place(place) => Some(place.name()),
+        Segment::FolderVariable(place) => Some(place.name()),
     });
     match first {
         Some(name) if !has_whole_origin(before_first) => {
@@ -117,7 +117,7 @@ pub fn variables_in(template: &Template) -> Vec<&str> {
     segments(template.source())
         .into_iter()
         .filter_map(|segment| match segment {
-            Segment::Text(_) | Segment::Place(_) => None,
+            Segment::Text(_) | Segment::FolderVariable(_) => None,
             Segment::Variable { name, .. } => Some(name),
         })
         .collect()
@@ -147,10 +147,10 @@ fn fill_in(
     for segment in segments {
         match segment {
             Segment::Text(text) => expanded.push_str(text),
-            Segment::Place(Place::Home) => {
+            Segment::FolderVariable(FolderVariable::Home) => {
                 expanded.push_str(with.home.ok_or(ExpandError::NoHome)?);
             }
-            Segment::Place(Place::Project) => {
+            Segment::FolderVariable(FolderVariable::Project) => {
                 expanded.push_str(with.project.ok_or(ExpandError::NoProject)?);
             }
             Segment::Variable { name, default } => {
@@ -182,29 +182,29 @@ fn bounded(bytes: usize) -> Result<(), ExpandError> {
 enum Segment<'t> {
     Text(&'t str),
     Variable { name: &'t str, default: Option<&'t str> },
-    Place(Place),
+    FolderVariable(FolderVariable),
 }
 
 /// Directories that editors provide as variables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
+enum FolderVariable {
     Home,
     Project,
 }
 
-impl Place {
-    fn named(name: &str) -> Option<Place> {
+impl FolderVariable {
+    fn named(name: &str) -> Option<FolderVariable> {
         match name {
-            "userHome" => Some(Place::Home),
-            "workspaceFolder" => Some(Place::Project),
+            "userHome" => Some(FolderVariable::Home),
+            "workspaceFolder" => Some(FolderVariable::Project),
             _ => None,
         }
     }
 
     fn name(self) -> &'static str {
         match self {
-            Place::Home => "userHome",
-            Place::Project => "workspaceFolder",
+            FolderVariable::Home => "userHome",
+            FolderVariable::Project => "workspaceFolder",
         }
     }
 }
@@ -231,7 +231,7 @@ fn segments(text: &str) -> Vec<Segment<'_>> {
 
 fn place(text: &str) -> Option<(Segment<'_>, &str)> {
     let (name, after) = text.strip_prefix("${")?.split_once('}')?;
-    Some((Segment::Place(Place::named(name)?), after))
+    Some((Segment::FolderVariable(FolderVariable::named(name)?), after))
 }
 
 /// The variable that `text` begins with, and what follows it.

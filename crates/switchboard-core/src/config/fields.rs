@@ -1,12 +1,13 @@
 //! One reader for each field type.
 
+use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use jsonc_parser::ast::Value;
 use jsonc_parser::common::Ranged;
 
 use super::diagnostic::DiagnosticKind;
-use super::reader::{MAX_ENTRIES, Read, Reader, join};
+use super::reader::{ConfigReader, KeyedValue, MAX_ENTRIES, Read, join};
 use super::values::{
     CollapsedLines, DirectTools, IdleTimeout, OutputGuard, Template, TemplateMap, ToolRule,
 };
@@ -27,17 +28,17 @@ pub(super) trait Choice: Sized {
     fn from_word(word: &str) -> Option<Self>;
 }
 
-pub(super) fn string(reader: &mut Reader<'_>, key: &str, value: &Value<'_>) -> Read<String> {
-    match value {
+pub(super) fn string(reader: &mut ConfigReader<'_>, input: KeyedValue<'_>) -> Read<String> {
+    match input.value {
         Value::StringLit(literal) => Ok(literal.value.to_string()),
-        _ => Err(reader.wrong_type(key, value, "a string")),
+        _ => Err(reader.wrong_type(input, "a string")),
     }
 }
 
-pub(super) fn template(reader: &mut Reader<'_>, key: &str, value: &Value<'_>) -> Read<Template> {
-    let text = string(reader, key, value)?;
+pub(super) fn template(reader: &mut ConfigReader<'_>, input: KeyedValue<'_>) -> Read<Template> {
+    let text = string(reader, input)?;
     if text.len() > MAX_TEMPLATE_BYTES {
-        return Err(reader.out_of_range(key, value, "at most 32 KiB long"));
+        return Err(reader.out_of_range(input, "at most 32 KiB long"));
     }
     Ok(Template::new(text))
 }
@@ -46,10 +47,10 @@ pub(super) fn template(reader: &mut Reader<'_>, key: &str, value: &Value<'_>) ->
 pub(super) use self::template as secret;
 
 /// A command, URL or path. An empty one is an error.
-pub(super) fn endpoint(reader: &mut Reader<'_>, key: &str, value: &Value<'_>) -> Read<Template> {
-    let text = string(reader, key, value)?;
+pub(super) fn endpoint(reader: &mut ConfigReader<'_>, input: KeyedValue<'_>) -> Read<Template> {
+    let text = string(reader, input)?;
     if text.trim().is_empty() {
-        return Err(reader.out_of_range(key, value, "a string that is not empty"));
+        return Err(reader.out_of_range(input, "a string that is not empty"));
     }
     Ok(Template::new(text))
 }
@@ -58,216 +59,205 @@ pub(super) fn endpoint(reader: &mut Reader<'_>, key: &str, value: &Value<'_>) ->
 pub(super) use self::endpoint as url;
 
 /// The name of an account: short, and without lookalike characters.
-pub(super) fn account(reader: &mut Reader<'_>, key: &str, value: &Value<'_>) -> Read<String> {
-    let name = string(reader, key, value)?;
+pub(super) fn account(reader: &mut ConfigReader<'_>, input: KeyedValue<'_>) -> Read<String> {
+    let name = string(reader, input)?;
     let plain = |c: char| c.is_ascii_alphanumeric() || "._@+-".contains(c);
     if (1..=64).contains(&name.len()) && name.chars().all(plain) {
         return Ok(name);
     }
     let expected = "1 to 64 of the letters A to Z, digits and `._@+-`";
-    Err(reader.out_of_range(key, value, expected))
+    Err(reader.out_of_range(input, expected))
 }
 
-pub(super) fn boolean(reader: &mut Reader<'_>, key: &str, value: &Value<'_>) -> Read<bool> {
-    match value {
+pub(super) fn boolean(reader: &mut ConfigReader<'_>, input: KeyedValue<'_>) -> Read<bool> {
+    match input.value {
         Value::BooleanLit(literal) => Ok(literal.value),
-        _ => Err(reader.wrong_type(key, value, "a boolean")),
+        _ => Err(reader.wrong_type(input, "a boolean")),
     }
 }
 
-pub(super) fn choice<C: Choice>(reader: &mut Reader<'_>, key: &str, value: &Value<'_>) -> Read<C> {
-    let word = string(reader, key, value)?;
+pub(super) fn choice<C: Choice>(reader: &mut ConfigReader<'_>, input: KeyedValue<'_>) -> Read<C> {
+    let word = string(reader, input)?;
     C::from_word(&word).ok_or_else(|| {
-        let (key, found) = (key.to_owned(), join("", &word));
+        let (key, found) = (input.key.to_owned(), join("", &word));
         let kind = DiagnosticKind::NotAChoice { key, choices: C::WORDS, found };
-        reader.error(value.start(), kind)
+        reader.error(input.value.start(), kind)
     })
 }
 
 pub(super) fn choices<C: Choice>(
-    reader: &mut Reader<'_>,
-    key: &str,
-    value: &Value<'_>,
+    reader: &mut ConfigReader<'_>,
+    input: KeyedValue<'_>,
 ) -> Read<Vec<C>> {
-    list(reader, key, value, choice)
+    list(reader, input, choice)
 }
 
-fn list<T>(
-    reader: &mut Reader<'_>,
-    key: &str,
-    value: &Value<'_>,
-    element: fn(&mut Reader<'_>, &str, &Value<'_>) -> Read<T>,
+pub(super) fn list<T>(
+    reader: &mut ConfigReader<'_>,
+    input: KeyedValue<'_>,
+    element: fn(&mut ConfigReader<'_>, KeyedValue<'_>) -> Read<T>,
 ) -> Read<Vec<T>> {
-    let Value::Array(array) = value else {
-        return Err(reader.wrong_type(key, value, "an array of strings"));
+    let Value::Array(array) = input.value else {
+        return Err(reader.wrong_type(input, "an array of strings"));
     };
     if array.elements.len() > MAX_ENTRIES {
-        return Err(reader.too_many_entries(key, value));
+        return Err(reader.too_many_entries(input));
     }
     let read = array.elements.iter().enumerate();
-    read.map(|(index, value)| element(reader, &format!("{key}[{index}]"), value)).collect()
+    let key = |index| format!("{}[{index}]", input.key);
+    read.map(|(index, value)| element(reader, KeyedValue { key: &key(index), value })).collect()
 }
 
-pub(super) fn strings(reader: &mut Reader<'_>, key: &str, value: &Value<'_>) -> Read<Vec<String>> {
-    list(reader, key, value, string)
+pub(super) fn strings(reader: &mut ConfigReader<'_>, input: KeyedValue<'_>) -> Read<Vec<String>> {
+    list(reader, input, string)
 }
 
 /// Names of environment variables.
 pub(super) fn variable_names(
-    reader: &mut Reader<'_>,
-    key: &str,
-    value: &Value<'_>,
+    reader: &mut ConfigReader<'_>,
+    input: KeyedValue<'_>,
 ) -> Read<Vec<String>> {
-    list(reader, key, value, |reader, key, value| {
-        let name = string(reader, key, value)?;
+    list(reader, input, |reader, input| {
+        let name = string(reader, input)?;
         let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
         let begins = name.starts_with(|c: char| !c.is_ascii_digit());
         if begins && name.chars().all(is_name) {
             return Ok(name);
         }
-        Err(reader.out_of_range(key, value, "the name of an environment variable"))
+        Err(reader.out_of_range(input, "the name of an environment variable"))
     })
 }
 
 /// Globs over tool names. A malformed one is an error, because it would silently match nothing.
-pub(super) fn patterns(reader: &mut Reader<'_>, key: &str, value: &Value<'_>) -> Read<Vec<String>> {
-    list(reader, key, value, |reader, key, value| {
-        let pattern = string(reader, key, value)?;
+pub(super) fn patterns(reader: &mut ConfigReader<'_>, input: KeyedValue<'_>) -> Read<Vec<String>> {
+    list(reader, input, |reader, input| {
+        let pattern = string(reader, input)?;
         if is_glob(&pattern) {
             return Ok(pattern);
         }
         let expected = "a glob over tool names without `\\`, a leading `!` or blanks at its ends; a literal `[` is written `[[]`";
-        Err(reader.out_of_range(key, value, expected))
+        Err(reader.out_of_range(input, expected))
     })
 }
 
 pub(super) fn templates(
-    reader: &mut Reader<'_>,
-    key: &str,
-    value: &Value<'_>,
+    reader: &mut ConfigReader<'_>,
+    input: KeyedValue<'_>,
 ) -> Read<Vec<Template>> {
-    list(reader, key, value, template)
+    list(reader, input, template)
 }
 
 pub(super) fn template_map(
-    reader: &mut Reader<'_>,
-    key: &str,
-    value: &Value<'_>,
+    reader: &mut ConfigReader<'_>,
+    input: KeyedValue<'_>,
 ) -> Read<TemplateMap> {
     let mut pairs = Vec::new();
-    for member in reader.members(key, value)? {
-        pairs.push((member.name.to_owned(), template(reader, &member.key, member.value)?));
+    for member in reader.members(input)? {
+        pairs.push((member.name.to_owned(), template(reader, member.input())?));
     }
     Ok(TemplateMap(pairs))
 }
 
 pub(super) fn keywords(
-    reader: &mut Reader<'_>,
-    key: &str,
-    value: &Value<'_>,
+    reader: &mut ConfigReader<'_>,
+    input: KeyedValue<'_>,
 ) -> Read<Vec<(String, Vec<String>)>> {
     let mut keywords = Vec::new();
-    for member in reader.members(key, value)? {
-        keywords.push((member.name.to_owned(), strings(reader, &member.key, member.value)?));
+    for member in reader.members(input)? {
+        keywords.push((member.name.to_owned(), strings(reader, member.input())?));
     }
     Ok(keywords)
 }
 
-pub(super) fn tool_rule(reader: &mut Reader<'_>, key: &str, value: &Value<'_>) -> Read<ToolRule> {
-    match value {
+pub(super) fn tool_rule(reader: &mut ConfigReader<'_>, input: KeyedValue<'_>) -> Read<ToolRule> {
+    match input.value {
         Value::BooleanLit(literal) if literal.value => Ok(ToolRule::All),
         Value::BooleanLit(_) => Ok(ToolRule::None),
-        Value::Array(_) => patterns(reader, key, value).map(ToolRule::Matching),
-        _ => Err(reader.wrong_type(key, value, "a boolean or an array of strings")),
+        Value::Array(_) => patterns(reader, input).map(ToolRule::Matching),
+        _ => Err(reader.wrong_type(input, "a boolean or an array of strings")),
     }
 }
 
 pub(super) fn direct_tools(
-    reader: &mut Reader<'_>,
-    key: &str,
-    value: &Value<'_>,
+    reader: &mut ConfigReader<'_>,
+    input: KeyedValue<'_>,
 ) -> Read<DirectTools> {
-    match value {
+    match input.value {
         Value::BooleanLit(literal) if literal.value => Ok(DirectTools::All),
         Value::BooleanLit(_) => Ok(DirectTools::None),
         Value::StringLit(literal) if literal.value == "search" => Ok(DirectTools::Search),
-        Value::Array(_) => strings(reader, key, value).map(DirectTools::Named),
-        _ => Err(reader.wrong_type(key, value, "a boolean, `\"search\"` or an array of strings")),
+        Value::Array(_) => strings(reader, input).map(DirectTools::Named),
+        _ => Err(reader.wrong_type(input, "a boolean, `\"search\"` or an array of strings")),
     }
 }
 
-fn number(reader: &mut Reader<'_>, key: &str, value: &Value<'_>) -> Read<f64> {
-    let Value::NumberLit(literal) = value else {
-        return Err(reader.wrong_type(key, value, "a number"));
+fn number(reader: &mut ConfigReader<'_>, input: KeyedValue<'_>) -> Read<f64> {
+    let Value::NumberLit(literal) = input.value else {
+        return Err(reader.wrong_type(input, "a number"));
     };
     match literal.value.parse::<f64>() {
         Ok(number) if (0.0..=MAX_WHOLE).contains(&number) => Ok(number),
-        _ => Err(reader.out_of_range(key, value, "a number that is not negative")),
+        _ => Err(reader.out_of_range(input, "a number that is not negative")),
     }
 }
 
+fn number_within(
+    reader: &mut ConfigReader<'_>,
+    input: KeyedValue<'_>,
+    range: RangeInclusive<f64>,
+    expected: &'static str,
+) -> Read<f64> {
+    let number = number(reader, input)?;
+    if range.contains(&number) { Ok(number) } else { Err(reader.out_of_range(input, expected)) }
+}
+
 /// A limit. Zero is an error, because it would refuse everything.
-pub(super) fn count(reader: &mut Reader<'_>, key: &str, value: &Value<'_>) -> Read<usize> {
-    let number = number(reader, key, value)?;
+pub(super) fn count(reader: &mut ConfigReader<'_>, input: KeyedValue<'_>) -> Read<usize> {
+    let number = number(reader, input)?;
     if number < 1.0 || number.fract() != 0.0 {
-        return Err(reader.out_of_range(key, value, "a whole number from 1"));
+        return Err(reader.out_of_range(input, "a whole number from 1"));
     }
     Ok(number as usize)
 }
 
 pub(super) fn collapsed_lines(
-    reader: &mut Reader<'_>,
-    key: &str,
-    value: &Value<'_>,
+    reader: &mut ConfigReader<'_>,
+    input: KeyedValue<'_>,
 ) -> Read<CollapsedLines> {
-    match number(reader, key, value)? {
+    match number(reader, input)? {
         lines @ 1.0..=3.0 if lines.fract() == 0.0 => Ok(CollapsedLines::Exactly(lines as u8)),
-        _ => Err(reader.out_of_range(key, value, "a whole number from 1 to 3")),
+        _ => Err(reader.out_of_range(input, "a whole number from 1 to 3")),
     }
 }
 
-pub(super) fn milliseconds(
-    reader: &mut Reader<'_>,
-    key: &str,
-    value: &Value<'_>,
-) -> Read<Duration> {
-    let number = number(reader, key, value)?;
-    if !(1.0..=MAX_MILLISECONDS).contains(&number) {
-        return Err(reader.out_of_range(key, value, "from 1 to 86400000 (milliseconds)"));
-    }
+pub(super) fn milliseconds(reader: &mut ConfigReader<'_>, input: KeyedValue<'_>) -> Read<Duration> {
+    let expected = "from 1 to 86400000 (milliseconds)";
+    let number = number_within(reader, input, 1.0..=MAX_MILLISECONDS, expected)?;
     Ok(Duration::from_millis(number as u64))
 }
 
 /// Hosts give times in seconds, with fractions.
-pub(super) fn seconds(reader: &mut Reader<'_>, key: &str, value: &Value<'_>) -> Read<Duration> {
-    let number = number(reader, key, value)?;
-    if !(0.001..=MAX_MILLISECONDS / 1_000.0).contains(&number) {
-        return Err(reader.out_of_range(key, value, "from 0.001 to 86400 (seconds)"));
-    }
-    Ok(Duration::from_secs_f64(number))
+pub(super) fn seconds(reader: &mut ConfigReader<'_>, input: KeyedValue<'_>) -> Read<Duration> {
+    let range = 0.001..=MAX_MILLISECONDS / 1_000.0;
+    number_within(reader, input, range, "from 0.001 to 86400 (seconds)")
+        .map(Duration::from_secs_f64)
 }
 
 pub(super) fn start_timeout(
-    reader: &mut Reader<'_>,
-    key: &str,
-    value: &Value<'_>,
+    reader: &mut ConfigReader<'_>,
+    input: KeyedValue<'_>,
 ) -> Read<Duration> {
-    let number = number(reader, key, value)?;
-    if !(1_000.0..=300_000.0).contains(&number) {
-        return Err(reader.out_of_range(key, value, "from 1000 to 300000 (milliseconds)"));
-    }
+    let expected = "from 1000 to 300000 (milliseconds)";
+    let number = number_within(reader, input, 1_000.0..=300_000.0, expected)?;
     Ok(Duration::from_millis(number as u64))
 }
 
 pub(super) fn idle_timeout(
-    reader: &mut Reader<'_>,
-    key: &str,
-    value: &Value<'_>,
+    reader: &mut ConfigReader<'_>,
+    input: KeyedValue<'_>,
 ) -> Read<IdleTimeout> {
-    let minutes = number(reader, key, value)?;
-    if minutes > MAX_IDLE_MINUTES {
-        return Err(reader.out_of_range(key, value, "from 0 to 525600 (minutes)"));
-    }
+    let expected = "from 0 to 525600 (minutes)";
+    let minutes = number_within(reader, input, 0.0..=MAX_IDLE_MINUTES, expected)?;
     match Duration::from_secs_f64(minutes * 60.0) {
         Duration::ZERO => Ok(IdleTimeout::Never),
         time => Ok(IdleTimeout::After(time)),
@@ -275,21 +265,20 @@ pub(super) fn idle_timeout(
 }
 
 pub(super) fn output_guard(
-    reader: &mut Reader<'_>,
-    key: &str,
-    value: &Value<'_>,
+    reader: &mut ConfigReader<'_>,
+    input: KeyedValue<'_>,
 ) -> Read<OutputGuard> {
     let mut limits = OutputGuard::DEFAULT;
     let OutputGuard::Limits { max_bytes, max_lines, details_max_bytes } = &mut limits else {
         return Ok(limits);
     };
-    match value {
+    match input.value {
         Value::BooleanLit(literal) if literal.value => return Ok(limits),
         Value::BooleanLit(_) => return Ok(OutputGuard::Off),
         Value::Object(_) => {}
-        _ => return Err(reader.wrong_type(key, value, "a boolean or an object")),
+        _ => return Err(reader.wrong_type(input, "a boolean or an object")),
     }
-    for member in reader.members(key, value)? {
+    for member in reader.members(input)? {
         let limit = match member.name {
             "maxBytes" => &mut *max_bytes,
             "maxLines" => &mut *max_lines,
@@ -299,7 +288,7 @@ pub(super) fn output_guard(
                 continue;
             }
         };
-        *limit = count(reader, &member.key, member.value)?;
+        *limit = count(reader, member.input())?;
     }
     Ok(limits)
 }

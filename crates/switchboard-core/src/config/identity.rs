@@ -48,18 +48,15 @@ pub fn identity(definition: &ServerEntry, values: &Values<'_>) -> Identity {
     let reach = reach(definition);
     canon.count(reach.variables.len());
     for name in &reach.variables {
-        (name.clone(), (values.variable)(name)).encode(&mut canon);
+        (name, (values.variable)(name)).encode(&mut canon);
     }
     let inherits = definition.inherit_env == Some(true);
     let secrets = values.inherited.iter().filter(|(name, _)| inherits && names_a_secret(name));
-    for (name, value) in secrets {
-        name.encode(&mut canon);
-        value.encode(&mut canon);
-    }
-    let given_by_a_program =
+    secrets.for_each(|secret| secret.encode(&mut canon));
+    let is_printed_by_program =
         !reach.commands.is_empty() || definition.request_headers_command.is_some();
     let certainty =
-        if given_by_a_program || inherits { Certainty::Unknown } else { Certainty::Known };
+        if is_printed_by_program || inherits { Certainty::Unknown } else { Certainty::Known };
     Identity { hash: canon.finish(), certainty }
 }
 

@@ -27,7 +27,7 @@ mod tests {
 
     use super::*;
     use crate::config::diagnostic::Level;
-    use crate::config::layers::{Source, Tier};
+    use crate::config::layers::{ConfigSource, Tier};
     use crate::config::parse::{self, ROOT_KEYS};
     use crate::config::server::ServerEntry;
     use crate::config::settings::SettingsEntry;
@@ -48,7 +48,7 @@ mod tests {
         root.insert("settings".to_owned(), Json::Object(all(SETTINGS)));
         root.insert("mcpServers".to_owned(), json!({ "a": server }));
         for tier in [Tier::User, Tier::Project] {
-            let source = Source { path: "".into(), tier };
+            let source = ConfigSource { path: "".into(), tier };
             let file = parse::parse(&Json::Object(root.clone()).to_string(), &source);
             let levels: Vec<Level> = file.diagnostics.iter().map(|found| found.level).collect();
             assert_eq!(levels, vec![Level::Note; ROOT.len() + SERVER.len() + SETTINGS.len()]);

@@ -2,7 +2,7 @@
 //!
 //! Works on texts; every byte that need not change stays.
 
-pub mod form;
+pub mod format;
 mod grants;
 pub mod moving;
 pub mod pi;
@@ -12,11 +12,11 @@ use std::fmt;
 
 use serde_json::{Map, Value as Json};
 
-use self::form::{Form, Launch, Listing, Off, Passing};
+use self::format::{EntryFormat, Launch, Off, Passing, ServerList};
 use super::diagnostic::{Diagnostic, DiagnosticKind};
 use super::edit::{self, Change, Edit, EditError};
 use super::hosts::Host;
-use super::layers::{Source, Tier};
+use super::layers::{ConfigSource, Tier};
 use super::server::is_gateway;
 use super::syntax::{self, HOST_FILE_BYTES, Syntax};
 
@@ -97,13 +97,13 @@ impl Target {
         self.host().map_or(Syntax::Jsonc, Host::syntax)
     }
 
-    fn form(self) -> &'static Form {
-        self.host().map_or(const { &Form::USUAL }, Host::form)
+    fn format(self) -> &'static EntryFormat {
+        self.host().map_or(const { &EntryFormat::USUAL }, Host::format)
     }
 
     /// The key of the file that holds its servers.
     pub(super) fn holder(self) -> &'static str {
-        self.form().holder
+        self.format().holder
     }
 
     /// The keys of its files that may be shown.
@@ -114,22 +114,22 @@ impl Target {
 
     /// Whether it passes only the environment variables that its file names to servers.
     pub fn filters_variables(self) -> bool {
-        self.form().passing != Passing::Everything
+        self.format().passing != Passing::Everything
     }
 
     /// Whether its file can name environment variables to pass on.
     pub fn can_name_variables(self) -> bool {
-        matches!(self.form().passing, Passing::Listed(_) | Passing::Named { .. })
+        matches!(self.format().passing, Passing::Listed(_) | Passing::Named { .. })
     }
 
     /// Whether an unset variable is passed on as an empty string or as a literal reference.
     pub fn fills_in_variables(self) -> bool {
-        matches!(self.form().passing, Passing::Named { .. })
+        matches!(self.format().passing, Passing::Named { .. })
     }
 
     /// Whether it has a second file, its settings, that needs changes for us.
     pub fn has_settings(self) -> bool {
-        !self.form().settings.is_empty()
+        !self.format().settings.is_empty()
     }
 
     fn args(self) -> [&'static str; 3] {
@@ -137,10 +137,10 @@ impl Target {
     }
 
     fn apply(self, text: &str, edits: &[Edit]) -> Result<String, EditError> {
-        match (self.syntax(), self.form().listing) {
+        match (self.syntax(), self.format().listing) {
             (Syntax::Jsonc, _) => edit::apply(text, edits),
-            (Syntax::Toml, Listing::ByName) => toml::apply(text, edits, None),
-            (Syntax::Toml, Listing::Array) => toml::apply(text, edits, Some(self.holder())),
+            (Syntax::Toml, ServerList::ByName) => toml::apply(text, edits, None),
+            (Syntax::Toml, ServerList::Array) => toml::apply(text, edits, Some(self.holder())),
         }
     }
 
@@ -167,16 +167,16 @@ pub fn presence(target: Target, text: &str) -> Result<Presence, EditError> {
 }
 
 /// Adds our entry to the text. An existing entry stays, and gets missing keys.
-pub fn put_in(target: Target, text: &str, setup: &Setup<'_>) -> Result<Put, EditError> {
+pub fn install(target: Target, text: &str, setup: &Setup<'_>) -> Result<Put, EditError> {
     let root = root(target, text)?;
     let servers = servers_in(target, &root)?;
     let mut ours = servers.iter().filter(|(_, entry)| is_ours(entry)).peekable();
     let (mut edits, mut added) = (Vec::new(), Vec::new());
     if ours.peek().is_none() {
-        let form = target.form();
-        let entry = form.entry(setup.command, &target.args(), setup.variables);
+        let format = target.format();
+        let entry = format.entry(setup.command, &target.args(), setup.variables);
         edits.push(target.at(NAME, Change::Set(entry)));
-        added.extend(form.then.iter().map(|extra| Added::key(&[extra.key], extra.why)));
+        added.extend(format.then.iter().map(|extra| Added::key(&[extra.key], extra.why)));
         if target.can_name_variables() && !setup.variables.is_empty() {
             added.push(Added::Variables(setup.variables.to_vec()));
         }
@@ -184,7 +184,7 @@ pub fn put_in(target: Target, text: &str, setup: &Setup<'_>) -> Result<Put, Edit
     for (name, entry) in ours {
         renew(target, (name, entry), setup, (&mut edits, &mut added));
     }
-    for (grant, edit) in grants::additions(&root, target.form().grants, setup.version) {
+    for (grant, edit) in grants::additions(&root, target.format().grants, setup.version) {
         added.push(Added::key(grant.at, grant.why));
         edits.push(edit);
     }
@@ -204,7 +204,7 @@ fn renew(
     };
     let (_, args) = command_line(entry);
     if !args.iter().any(|arg| ["--host", "--http", "--transparent"].contains(arg)) {
-        let path: &[&str] = match (entry.get("command"), target.form().launch) {
+        let path: &[&str] = match (entry.get("command"), target.format().launch) {
             (Some(Json::Array(_)), _) => &["command"],
             (Some(Json::Object(_)), _) => &["command", "args"],
             (None, Launch::Nested(key)) => &[key, "args"],
@@ -213,7 +213,7 @@ fn renew(
         let words = ["--host", target.as_str()];
         edits.extend(words.map(|word| at(path, Change::AddItem(word.into()))));
     }
-    for extra in target.form().then.iter().filter(|extra| entry.get(extra.key).is_none()) {
+    for extra in target.format().then.iter().filter(|extra| entry.get(extra.key).is_none()) {
         edits.push(at(&[extra.key], Change::Set(extra.value.json())));
         added.push(Added::key(&[extra.key], extra.why));
     }
@@ -221,12 +221,12 @@ fn renew(
     let missing = setup.variables.iter().filter(|variable| !passed.contains(&variable.as_str()));
     let missing: Vec<String> = missing.cloned().collect();
     for variable in &missing {
-        match target.form().passing {
+        match target.format().passing {
             Passing::Listed(key) => {
                 edits.push(at(&[key], Change::AddItem(variable.as_str().into())))
             }
             Passing::Named { key, .. } => {
-                let value = target.form().passing.value(variable).unwrap_or_default();
+                let value = target.format().passing.value(variable).unwrap_or_default();
                 edits.push(at(&[key, variable], Change::Set(value.into())));
             }
             Passing::Everything | Passing::Literals => {}
@@ -238,29 +238,29 @@ fn renew(
 }
 
 /// Removes our entry and its related settings, if the entry exists.
-pub fn take_out(target: Target, text: &str) -> Result<String, EditError> {
+pub fn uninstall(target: Target, text: &str) -> Result<String, EditError> {
     match presence(target, text)? {
-        Presence::Installed => take_back(target, text, ""),
+        Presence::Installed => undo(target, text, ""),
         Presence::Absent | Presence::NameTaken => Ok(text.to_owned()),
     }
 }
 
 /// Undoes a recorded installation: removes our entry, and the permissions for our tools that were
 /// not in the text `before`.
-pub fn take_back(target: Target, text: &str, before: &str) -> Result<String, EditError> {
+pub fn undo(target: Target, text: &str, before: &str) -> Result<String, EditError> {
     let root = root(target, text)?;
     let servers = servers_in(target, &root)?;
     let ours = servers.iter().filter(|(_, entry)| is_ours(entry));
     let mut edits: Vec<Edit> = ours.map(|(name, _)| target.at(name, Change::Remove)).collect();
     let before = self::root(target, before)?;
-    edits.extend(grants::removals(&root, &before, target.form().grants));
+    edits.extend(grants::removals(&root, &before, target.format().grants));
     target.apply(text, &edits)
 }
 
 /// Adds the permissions for our tools to the host's settings.
 pub fn grant(target: Target, settings: &str) -> Result<Put, EditError> {
     let root = root(target, settings)?;
-    let additions = grants::additions(&root, target.form().settings, None);
+    let additions = grants::additions(&root, target.format().settings, None);
     let (added, edits): (Vec<Added>, Vec<Edit>) =
         additions.into_iter().map(|(grant, edit)| (Added::key(grant.at, grant.why), edit)).unzip();
     Ok(Put { text: target.apply(settings, &edits)?, added })
@@ -269,11 +269,11 @@ pub fn grant(target: Target, settings: &str) -> Result<Put, EditError> {
 /// Removes the permissions for our tools, except those that were in the text `before`.
 pub fn revoke(target: Target, settings: &str, before: &str) -> Result<String, EditError> {
     let (now, before) = (root(target, settings)?, root(target, before)?);
-    target.apply(settings, &grants::removals(&now, &before, target.form().settings))
+    target.apply(settings, &grants::removals(&now, &before, target.format().settings))
 }
 
 /// The variables of a list that our entry, if it exists, does not pass on.
-pub fn withheld(
+pub fn variables_not_passed_on(
     target: Target,
     text: &str,
     variables: &[String],
@@ -281,8 +281,8 @@ pub fn withheld(
     let servers = servers(target, text)?;
     let Some(entry) = servers.values().find(|entry| is_ours(entry)) else { return Ok(Vec::new()) };
     let passed = passed_on(target, entry);
-    let withheld = variables.iter().filter(|name| !passed.contains(&name.as_str()));
-    Ok(withheld.filter(|_| target.filters_variables()).cloned().collect())
+    let missing = variables.iter().filter(|name| !passed.contains(&name.as_str()));
+    Ok(missing.filter(|_| target.filters_variables()).cloned().collect())
 }
 
 /// The environment variables that every host passes on.
@@ -291,7 +291,7 @@ pub const ALWAYS_PASSED_ON: [&str; 7] =
 
 /// The environment variables that an entry names, besides those that every host passes on.
 fn passed_on(target: Target, entry: &Json) -> Vec<&str> {
-    let names = match target.form().passing {
+    let names = match target.format().passing {
         Passing::Listed(key) => Some(key),
         Passing::Named { .. } | Passing::Everything | Passing::Literals => None,
     };
@@ -308,8 +308,8 @@ impl Added {
 }
 
 /// Disables these servers.
-pub fn switch_off(target: Target, text: &str, names: &[String]) -> Result<String, EditError> {
-    let edit = |name: &String| match target.form().off {
+pub fn disable_servers(target: Target, text: &str, names: &[String]) -> Result<String, EditError> {
+    let edit = |name: &String| match target.format().off {
         Off::Flag(key, value) => Edit::new([target.holder(), name, key], Change::Set(value.into())),
         Off::TakenOut => target.at(name, Change::Remove),
     };
@@ -318,7 +318,7 @@ pub fn switch_off(target: Target, text: &str, names: &[String]) -> Result<String
 
 /// Restores these servers from `before`: enables them, or adds them again. Changes that were made
 /// to them since stay.
-pub fn switch_back(
+pub fn restore_servers(
     target: Target,
     text: &str,
     before: &str,
@@ -327,7 +327,7 @@ pub fn switch_back(
     let (now, then) = (servers(target, text)?, servers(target, before)?);
     let mut edits = Vec::new();
     for name in names {
-        match (target.form().off, now.get(name), then.get(name)) {
+        match (target.format().off, now.get(name), then.get(name)) {
             (Off::TakenOut, None, Some(entry)) => {
                 edits.push(target.at(name, Change::Set(entry.clone())));
             }
@@ -350,24 +350,24 @@ fn servers(target: Target, text: &str) -> Result<Map<String, Json>, EditError> {
 
 fn servers_in(target: Target, root: &Json) -> Result<Map<String, Json>, EditError> {
     let wrong = |expected| EditError::WrongType { key: target.holder().to_owned(), expected };
-    match (root.get(target.holder()), target.form().listing) {
+    match (root.get(target.holder()), target.format().listing) {
         (None, _) => Ok(Map::new()),
-        (Some(Json::Object(servers)), Listing::ByName) => Ok(servers.clone()),
-        (Some(Json::Array(servers)), Listing::Array) => {
+        (Some(Json::Object(servers)), ServerList::ByName) => Ok(servers.clone()),
+        (Some(Json::Array(servers)), ServerList::Array) => {
             let named = servers
                 .iter()
                 .filter_map(|entry| Some((entry.get("name")?.as_str()?.to_owned(), entry.clone())));
             Ok(named.collect())
         }
-        (Some(_), Listing::ByName) => Err(wrong("an object")),
-        (Some(_), Listing::Array) => Err(wrong("an array of tables")),
+        (Some(_), ServerList::ByName) => Err(wrong("an object")),
+        (Some(_), ServerList::Array) => Err(wrong("an array of tables")),
     }
 }
 
 /// The whole file, which is an object.
 fn root(target: Target, text: &str) -> Result<Json, EditError> {
     let mut found = None;
-    let source = Source { path: "".into(), tier: Tier::User };
+    let source = ConfigSource { path: "".into(), tier: Tier::User };
     let problems = syntax::read((text, target.syntax()), &source, HOST_FILE_BYTES, |_, root| {
         found = Some(edit::json(root));
     });

@@ -10,7 +10,7 @@ use super::reader::join;
 use super::server::ServerEntry;
 use super::settings::{Settings, SettingsEntry};
 use super::transport::Transport;
-use super::trust::{FileHash, TrustHash, too_much, trust_hash};
+use super::trust::{FileHash, TrustHash, review_obstacle, trust_hash};
 use crate::name::look::folded;
 
 /// Merges the files. Later ones take precedence; within a tier the order is the caller's, and
@@ -37,13 +37,13 @@ pub fn merge(layers: &[Layer], approvals: &Approvals<'_>) -> Config {
             }
             for server in &layer.file.servers {
                 let draft = drafts.entry(server.name.clone()).or_default();
-                diagnostics.extend(draft.stack(server, tier));
+                diagnostics.extend(draft.merge_over(server, tier));
             }
         }
         for layer in of_tier().filter(|layer| layer.file.host.is_some()) {
             for server in &layer.file.servers {
                 let draft = drafts.entry(server.name.clone()).or_default();
-                diagnostics.extend(draft.import(server, tier));
+                diagnostics.extend(draft.merge_below(server, tier));
             }
         }
     }
@@ -57,9 +57,10 @@ pub fn merge(layers: &[Layer], approvals: &Approvals<'_>) -> Config {
             drop_lookalikes(&mut drafts, name, problem, &mut refused);
         }
     }
-    let orphans =
-        drafts.iter().filter_map(|(name, draft)| Some((name.clone(), draft.orphan(name)?)));
-    for (name, problem) in orphans.collect::<Vec<_>>() {
+    let undefined = drafts
+        .iter()
+        .filter_map(|(name, draft)| Some((name.clone(), draft.undefined_restriction(name)?)));
+    for (name, problem) in undefined.collect::<Vec<_>>() {
         drop_lookalikes(&mut drafts, &name, &problem, &mut refused);
     }
     let mut config = Config { diagnostics, refused, ..Config::default() };
@@ -108,12 +109,12 @@ impl Config {
 /// One file with its source.
 #[derive(Clone, Debug)]
 pub struct Layer {
-    pub source: Source,
+    pub source: ConfigSource,
     pub file: ParsedFile,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Source {
+pub struct ConfigSource {
     pub path: Arc<str>,
     pub tier: Tier,
 }
@@ -126,24 +127,24 @@ pub enum Tier {
     Project,
 }
 
-/// Who may set a key.
+/// The files that may have a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum SetBy {
-    Anyone,
+pub(super) enum AllowedIn {
+    AllFiles,
     /// In a project file it would let a repository extend its own trust or its own limits.
-    User,
+    UserFiles,
 }
 
 /// The position of a value in a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Origin {
+pub struct ConfigOrigin {
     pub path: Arc<str>,
     pub line: u32,
     pub column: u32,
 }
 
 /// `path:line:column`.
-impl fmt::Display for Origin {
+impl fmt::Display for ConfigOrigin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}:{}", self.path, self.line, self.column)
     }
@@ -170,9 +171,9 @@ pub struct Config {
     pub pending: Vec<PendingServer>,
     pub settings: Settings,
     /// The origin of each setting that a file sets, by key.
-    pub settings_origins: BTreeMap<&'static str, Origin>,
+    pub settings_origins: BTreeMap<&'static str, ConfigOrigin>,
     /// The position of a problem in a user file that makes the deny rules uncertain.
-    pub unread_rules: Option<Origin>,
+    pub unread_rules: Option<ConfigOrigin>,
     /// The reason why an entry was refused, by name; another file may have a valid one.
     pub refused: BTreeMap<String, Diagnostic>,
     /// Names of unusable entries, with the tier of their file. No other server gets these names.
@@ -204,7 +205,7 @@ pub struct PendingServer {
     pub hash: TrustHash,
     pub cause: PendingCause,
     /// The last project file that gives its endpoint, or else the first one that names it.
-    pub origin: Origin,
+    pub origin: ConfigOrigin,
 }
 
 /// The reason why a server is pending.
@@ -227,15 +228,15 @@ impl fmt::Display for PendingCause {
 /// A server while the layers are merged.
 #[derive(Default)]
 struct Draft {
-    user: Option<Stacked>,
-    project: Option<Stacked>,
+    user: Option<MergedEntry>,
+    project: Option<MergedEntry>,
 }
 
 #[derive(Clone)]
-struct Stacked {
+struct MergedEntry {
     entry: ServerEntry,
     /// In the topmost file that gives an endpoint, or else in the first file.
-    origin: Origin,
+    origin: ConfigOrigin,
     /// Whether a file of another host defines it; each name is imported once.
     import: Import,
 }
@@ -249,23 +250,20 @@ enum Import {
 
 impl Draft {
     /// The problem of a user's entry that restricts a server which no file defines.
-    fn orphan(&self, name: &str) -> Option<Diagnostic> {
-        let Stacked { entry, origin, .. } = self.user.as_ref()?;
-        let defined = entry.endpoints().iter().any(Option::is_some) || self.project.is_some();
-        if defined || !entry.restricts() {
+    fn undefined_restriction(&self, name: &str) -> Option<Diagnostic> {
+        let MergedEntry { entry, origin, .. } = self.user.as_ref()?;
+        if entry.has_endpoint() || self.project.is_some() || !entry.restricts() {
             return None;
         }
-        let Origin { path, line, column } = origin.clone();
         let kind = DiagnosticKind::NoEndpoint { server: join("", name) };
-        Some(Diagnostic { level: Level::Error, path: Some(path), line, column, kind })
+        Some(Diagnostic::at(origin, Level::Error, kind))
     }
 
     /// Merges an entry of ours over the current one.
-    fn stack(&mut self, server: &ParsedServer, tier: Tier) -> Option<Diagnostic> {
+    fn merge_over(&mut self, server: &ParsedServer, tier: Tier) -> Option<Diagnostic> {
         let of_tier = self.version_mut(tier).take();
-        let says_where = server.entry.endpoints().iter().any(Option::is_some);
-        let below = of_tier.as_ref().filter(|_| !says_where).map(|below| below.origin.clone());
-        let origin = below.unwrap_or_else(|| server.origin.clone());
+        let below = of_tier.as_ref().filter(|_| !server.entry.has_endpoint());
+        let origin = below.map_or(&server.origin, |below| &below.origin).clone();
         let base = match tier {
             Tier::User => of_tier,
             Tier::Project => of_tier.or_else(|| self.user.clone()),
@@ -274,49 +272,43 @@ impl Draft {
         let base = base
             .filter(|below| below.import != Import::Only || server.entry.fits_over(&below.entry));
         let mut entry = base.map(|below| below.entry).unwrap_or_default();
-        let warning = warn_of_inherited_field(&entry, server);
+        let warning = warn_of_inherited_field(&entry, &server.name, &server.entry, &server.origin);
         entry.overlay(&server.entry);
         if tier == Tier::Project {
             entry.keep_restrictions(self.user.as_ref().map(|users| &users.entry));
         }
-        *self.version_mut(tier) = Some(Stacked { entry, origin, import: Import::None });
+        *self.version_mut(tier) = Some(MergedEntry { entry, origin, import: Import::None });
         warning
     }
 
     /// Merges an entry of another host below the current one, if it is the same server and nothing
     /// was imported under that name before. A project's file adds nothing to a server of the user.
-    fn import(&mut self, server: &ParsedServer, tier: Tier) -> Option<Diagnostic> {
+    fn merge_below(&mut self, server: &ParsedServer, tier: Tier) -> Option<Diagnostic> {
         if tier == Tier::Project && self.user.is_some() {
             return None;
         }
+        let mut entry = server.entry.clone();
         let version = self.version_mut(tier);
-        let Some(ours) = version.take() else {
-            *version = Some(Stacked {
-                entry: server.entry.clone(),
-                origin: server.origin.clone(),
-                import: Import::Only,
-            });
+        let Some(ours) = version else {
+            *version =
+                Some(MergedEntry { entry, origin: server.origin.clone(), import: Import::Only });
             return None;
         };
         if ours.import != Import::None || !ours.entry.fits_over(&server.entry) {
-            *version = Some(ours);
             return None;
         }
-        let Stacked { entry, origin, .. } = ours;
-        let ours = ParsedServer { name: server.name.clone(), entry, origin };
-        let mut entry = server.entry.clone();
-        if ours.entry.endpoints().iter().any(Option::is_some) {
+        if ours.entry.has_endpoint() {
             // A host's `disabled` does not apply: servers that were moved here are disabled there.
             (entry.disabled, entry.enabled) = (None, None);
             entry.origins.retain(|key, _| !["disabled", "enabled"].contains(key));
         }
-        let warning = warn_of_inherited_field(&entry, &ours);
+        let warning = warn_of_inherited_field(&entry, &server.name, &ours.entry, &ours.origin);
         entry.overlay(&ours.entry);
-        *version = Some(Stacked { entry, import: Import::Below, origin: ours.origin });
+        (ours.entry, ours.import) = (entry, Import::Below);
         warning
     }
 
-    fn version_mut(&mut self, tier: Tier) -> &mut Option<Stacked> {
+    fn version_mut(&mut self, tier: Tier) -> &mut Option<MergedEntry> {
         match tier {
             Tier::User => &mut self.user,
             Tier::Project => &mut self.project,
@@ -325,21 +317,25 @@ impl Draft {
 }
 
 /// Warns that `upper` inherits a field that was set for another command line.
-fn warn_of_inherited_field(lower: &ServerEntry, upper: &ParsedServer) -> Option<Diagnostic> {
-    let field = lower.lends_to_other_arguments(&upper.entry)?;
-    let from = lower.origins.get(field)?;
-    let Origin { path, line, column } = upper.origin.clone();
-    let (server, from, from_line) = (upper.name.clone(), from.path.clone(), from.line);
-    let kind = DiagnosticKind::LentToOtherArguments { server, field, path: from, line: from_line };
-    Some(Diagnostic { level: Level::Warning, path: Some(path), line, column, kind })
+fn warn_of_inherited_field(
+    lower: &ServerEntry,
+    name: &str,
+    upper: &ServerEntry,
+    origin: &ConfigOrigin,
+) -> Option<Diagnostic> {
+    let field = lower.inherited_despite_other_arguments(upper)?;
+    let ConfigOrigin { path, line, .. } = lower.origins.get(field)?.clone();
+    let server = name.to_owned();
+    let kind = DiagnosticKind::InheritedDespiteOtherArguments { server, field, path, line };
+    Some(Diagnostic::at(origin, Level::Warning, kind))
 }
 
 impl Config {
     /// Decides whether the project's or the user's version of a server is used.
     fn choose_version(&mut self, name: String, draft: Draft, approvals: &Approvals<'_>) {
-        if let Some(Stacked { entry: definition, origin, import }) = draft.project
+        if let Some(MergedEntry { entry: definition, origin, import }) = draft.project
             && let Some(transport) = self.transport(&name, &definition, &origin)
-            && self.can_be_asked_about(&name, &definition, &origin)
+            && self.is_reviewable(&name, &definition, &origin)
         {
             self.warn_of_unused(&name, &definition, import);
             let files = (approvals.file_hashes)(&definition);
@@ -354,7 +350,7 @@ impl Config {
             let name = name.clone();
             self.pending.push(PendingServer { name, definition, transport, hash, cause, origin });
         }
-        if let Some(Stacked { entry: definition, origin, import }) = draft.user
+        if let Some(MergedEntry { entry: definition, origin, import }) = draft.user
             && let Some(transport) = self.transport(&name, &definition, &origin)
         {
             self.warn_of_unused(&name, &definition, import);
@@ -367,7 +363,7 @@ impl Config {
         &mut self,
         name: &str,
         definition: &ServerEntry,
-        origin: &Origin,
+        origin: &ConfigOrigin,
     ) -> Option<Transport> {
         let kind: DiagnosticKind = match definition.transport(name) {
             Ok(transport) => return Some(transport),
@@ -390,30 +386,27 @@ impl Config {
             return;
         }
         for (key, endpoint) in definition.unused() {
-            let Some(Origin { path, line, column }) = definition.origins.get(key).cloned() else {
-                continue;
-            };
+            let Some(origin) = definition.origins.get(key) else { continue };
             let kind = DiagnosticKind::Unused { server: join("", name), key, endpoint };
-            let path = Some(path);
-            self.diagnostics.push(Diagnostic { level: Level::Warning, path, line, column, kind });
+            self.diagnostics.push(Diagnostic::at(origin, Level::Warning, kind));
         }
     }
 
-    fn can_be_asked_about(
+    /// Whether a user can review the definition; if not, refuses it.
+    fn is_reviewable(
         &mut self,
         name: &str,
         definition: &ServerEntry,
-        origin: &Origin,
+        origin: &ConfigOrigin,
     ) -> bool {
-        let Some(what) = too_much(definition) else { return true };
+        let Some(what) = review_obstacle(definition) else { return true };
         let server = join("", name);
         self.refuse(name, origin, DiagnosticKind::TooMuchToApprove { server, what });
         false
     }
 
-    fn refuse(&mut self, name: &str, at: &Origin, kind: DiagnosticKind) {
-        let (path, line, column) = (Some(at.path.clone()), at.line, at.column);
-        let problem = Diagnostic { level: Level::Error, path, line, column, kind };
+    fn refuse(&mut self, name: &str, at: &ConfigOrigin, kind: DiagnosticKind) {
+        let problem = Diagnostic::at(at, Level::Error, kind);
         self.diagnostics.push(problem.clone());
         self.refused.entry(name.to_owned()).or_insert(problem);
     }

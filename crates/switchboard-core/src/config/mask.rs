@@ -4,7 +4,7 @@ use jsonc_parser::ast::{Object, Value};
 use jsonc_parser::common::Ranged;
 
 use super::install::{NAME, Target};
-use super::layers::{Source, Tier};
+use super::layers::{ConfigSource, Tier};
 use super::secrecy::{self, HIDDEN};
 use super::syntax::{self, Syntax};
 
@@ -32,7 +32,7 @@ pub fn masked_of_host(text: &str, target: Target) -> Option<String> {
 fn mask(text: &str, syntax: Syntax, find: impl FnOnce(&Value<'_>, &mut Mask)) -> Option<String> {
     let body = text.strip_prefix('\u{feff}').unwrap_or(text);
     let mut mask = Mask::default();
-    let source = Source { path: "".into(), tier: Tier::User };
+    let source = ConfigSource { path: "".into(), tier: Tier::User };
     let problems =
         syntax::read((body, syntax), &source, usize::MAX, |_, root| find(root, &mut mask));
     if !problems.is_empty() {

@@ -13,72 +13,32 @@ use crate::name::look::folded;
 const SERVER_RULES: &[&str] =
     &["approveTools", "includeTools", "excludeTools", "disabled", "enabled", "deny", "approve"];
 
-/// Names that other programs use for rules of a whole file, each with ours, without separators.
+/// Words that other programs use for rules of a whole file, by our rule, without separators.
 const FILE_WORDS: &[(&str, &str)] = &[
-    ("denied", "deny"),
-    ("denylist", "deny"),
-    ("denytools", "deny"),
-    ("deniedtools", "deny"),
-    ("disallow", "deny"),
-    ("disallowed", "deny"),
-    ("disallowedtools", "deny"),
-    ("block", "deny"),
-    ("blocked", "deny"),
-    ("blockedtools", "deny"),
-    ("blocklist", "deny"),
-    ("blacklist", "deny"),
-    ("forbid", "deny"),
-    ("forbidden", "deny"),
-    ("excludetools", "deny"),
-    ("excludedtools", "deny"),
-    ("disabled", "deny"),
-    ("disabledtools", "deny"),
-    ("allowed", "allow"),
-    ("allowlist", "allow"),
-    ("allowtools", "allow"),
-    ("allowedtools", "allow"),
-    ("whitelist", "allow"),
-    ("includetools", "allow"),
-    ("includedtools", "allow"),
-    ("enabledtools", "allow"),
-    ("approval", "approve"),
-    ("approvals", "approve"),
-    ("approvalmode", "approve"),
-    ("approvalpolicy", "approve"),
-    ("permission", "approve"),
-    ("permissions", "approve"),
-    ("rule", "deny"),
-    ("rules", "deny"),
+    (
+        "deny",
+        "denied denylist denytools deniedtools disallow disallowed disallowedtools block blocked \
+         blockedtools blocklist blacklist forbid forbidden excludetools excludedtools disabled \
+         disabledtools rule rules",
+    ),
+    (
+        "allow",
+        "allowed allowlist allowtools allowedtools whitelist includetools includedtools \
+         enabledtools",
+    ),
+    ("approve", "approval approvals approvalmode approvalpolicy permission permissions"),
 ];
 
-/// Names that are too common to be checked in the root of a file that other programs share.
+/// Words that are too common to be checked in the root of a file that other programs share.
 const NARROW_WORDS: &[(&str, &str)] = &[
-    ("exclude", "deny"),
-    ("excluded", "deny"),
-    ("include", "allow"),
-    ("included", "allow"),
-    ("hidden", "deny"),
-    ("hiddentools", "deny"),
-    ("policy", "approve"),
-    ("policies", "approve"),
-    ("toolfilter", "deny"),
+    ("deny", "exclude excluded hidden hiddentools toolfilter"),
+    ("allow", "include included"),
+    ("approve", "policy policies"),
 ];
 
 /// Keys that mark an object as one with rules.
-const RULE_KEYS: &[&str] = &[
-    "deny",
-    "allow",
-    "approve",
-    "approvetools",
-    "autoapprove",
-    "excludetools",
-    "includetools",
-    "disabledtools",
-    "enabledtools",
-    "allowedtools",
-    "disabled",
-    "pins",
-];
+const RULE_KEYS: &str = "deny allow approve approvetools autoapprove excludetools includetools \
+    disabledtools enabledtools allowedtools disabled pins";
 
 const ENDPOINTS: &[&str] = &["command", "url", "socket", "httpUrl", "serverUrl"];
 
@@ -209,10 +169,10 @@ fn near(rules: &[&'static str], word: &str) -> Option<&'static str> {
 }
 
 /// Short names are compared exactly, because too many words are similar.
-fn rule_of(tables: &[&[(&str, &'static str)]], word: &str) -> Option<&'static str> {
+fn rule_of(tables: &[&[(&'static str, &str)]], word: &str) -> Option<&'static str> {
     let fits = |known: &str| word == known || known.len() > 6 && is_near(word, known);
-    let mut words = tables.iter().copied().flatten();
-    words.find(|(known, _)| fits(known)).map(|(_, rule)| *rule)
+    let mut rules = tables.iter().copied().flatten();
+    rules.find(|(_, words)| words.split(' ').any(fits)).map(|(rule, _)| *rule)
 }
 
 fn keys<'o>(object: &'o Object<'_>) -> impl Iterator<Item = &'o str> {
@@ -227,7 +187,7 @@ fn has_rule(object: &Object<'_>) -> bool {
     let is_rule = |key: &str| {
         let word = plain(key);
         let fits = |rule: &str| word == rule || rule.len() > 6 && is_near(&word, rule);
-        RULE_KEYS.iter().any(|rule| fits(rule))
+        RULE_KEYS.split(' ').any(fits)
     };
     keys(object).any(is_rule)
 }

@@ -33,6 +33,7 @@ mod fields;
 mod misplaced;
 mod reader;
 mod syntax;
+mod table;
 
 #[cfg(test)]
 mod tests;

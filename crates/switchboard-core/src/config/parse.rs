@@ -6,9 +6,9 @@ use super::diagnostic::{Diagnostic, DiagnosticKind};
 use super::fields::{boolean, choices, string};
 use super::hosts::Host;
 use super::ignored;
-use super::layers::{Origin, Source, Tier};
+use super::layers::{ConfigOrigin, ConfigSource, Tier};
 use super::misplaced;
-use super::reader::{Member, Reader, Reported, join};
+use super::reader::{ConfigReader, KeyedValue, Member, Reported, join};
 use super::server::ServerEntry;
 use super::settings::SettingsEntry;
 use super::syntax::{self, OWN_FILE_BYTES, Syntax};
@@ -17,17 +17,17 @@ use crate::name::ServerName;
 const MAX_SERVERS: usize = 1_000;
 
 /// Reads JSONC. A file with a syntax error, or without content, has no entries.
-pub fn parse(text: &str, source: &Source) -> ParsedFile {
+pub fn parse(text: &str, source: &ConfigSource) -> ParsedFile {
     let mut file = ParsedFile::default();
     let mut is_empty = true;
-    let read = |reader: &mut Reader<'_>, root: &Value<'_>| {
+    let read = |reader: &mut ConfigReader<'_>, root: &Value<'_>| {
         is_empty = false;
         file.read_root(reader, root);
     };
     let mut diagnostics = syntax::read((text, Syntax::Jsonc), source, OWN_FILE_BYTES, read);
     // An interrupted write leaves such a file.
     if is_empty && diagnostics.is_empty() && source.tier == Tier::User {
-        let mut reader = Reader::new(text, source);
+        let mut reader = ConfigReader::new(text, source);
         reader.error(0, DiagnosticKind::Empty);
         diagnostics = reader.into_diagnostics();
     }
@@ -57,7 +57,7 @@ pub struct ParsedServer {
     pub name: String,
     pub entry: ServerEntry,
     /// The position of its name.
-    pub origin: Origin,
+    pub origin: ConfigOrigin,
 }
 
 impl ParsedFile {
@@ -73,21 +73,19 @@ impl ParsedFile {
         self.settings.has_rules() || self.servers.iter().any(|server| server.entry.restricts())
     }
 
-    fn read_root(&mut self, reader: &mut Reader<'_>, root: &Value<'_>) {
-        let Ok(members) = reader.members("", root) else {
-            return;
-        };
-        for member in members {
+    fn read_root(&mut self, reader: &mut ConfigReader<'_>, root: &Value<'_>) {
+        let root = KeyedValue { key: "", value: root };
+        for member in reader.members(root).into_iter().flatten() {
             // A key of the wrong type is reported where it is read; the others are still used.
             match member.name {
                 "mcpServers" | "mcp-servers" => self.read_servers(reader, &member),
                 "settings" => self.read_settings(reader, &member),
                 "imports" if is_project(reader) => forbid(reader, &member),
                 "imports" => {
-                    self.imports = choices(reader, &member.key, member.value).unwrap_or_default();
+                    self.imports = choices(reader, member.input()).unwrap_or_default();
                 }
                 "$schema" | "version" | "name" | "description" => {
-                    string(reader, &member.key, member.value).ok();
+                    string(reader, member.input()).ok();
                 }
                 name if is_project(reader) && claims_trust(name) => forbid(reader, &member),
                 name if ignored::ROOT.contains(&name) => reader.ignored_key(&member),
@@ -97,20 +95,14 @@ impl ParsedFile {
                         true => misplaced::root_by_name(name),
                         false => misplaced::in_root(name, member.value),
                     };
-                    match meant {
-                        Some(rule) => misspelt_rule(reader, &member, rule),
-                        None => reader.unknown_key(&member, ROOT_KEYS),
-                    }
+                    unknown_key(reader, &member, meant, ROOT_KEYS);
                 }
             }
         }
     }
 
-    fn read_servers(&mut self, reader: &mut Reader<'_>, servers: &Member<'_>) {
-        let Ok(members) = reader.members(&servers.key, servers.value) else {
-            return;
-        };
-        for member in members {
+    fn read_servers(&mut self, reader: &mut ConfigReader<'_>, servers: &Member<'_>) {
+        for member in reader.members(servers.input()).into_iter().flatten() {
             if !has_room(&self.servers, reader, (&servers.key, member.offset)) {
                 return;
             }
@@ -146,22 +138,17 @@ impl ParsedFile {
         }
     }
 
-    fn read_settings(&mut self, reader: &mut Reader<'_>, settings: &Member<'_>) {
-        let Ok(members) = reader.members(&settings.key, settings.value) else {
-            return;
-        };
-        for member in members {
-            if is_project(reader) && is_the_users_setting(member.name) {
+    fn read_settings(&mut self, reader: &mut ConfigReader<'_>, settings: &Member<'_>) {
+        for member in reader.members(settings.input()).into_iter().flatten() {
+            if is_project(reader) && SettingsEntry::is_for_user_files(member.name) {
                 forbid(reader, &member);
                 continue;
             }
-            let origin = reader.origin(member.offset);
-            let key = (member.name, member.key.as_str());
             let mut setting = SettingsEntry::default();
-            match setting.read_setting(reader, key, member.value, origin) {
-                Some(Ok(())) if is_project(reader) && setting.is_hasty() => {
+            match setting.read_field(reader, member.name, &member) {
+                Some(Ok(())) if is_project(reader) && setting.has_too_short_time() => {
                     let expected = "at least one second in a project file";
-                    reader.out_of_range(&member.key, member.value, expected);
+                    reader.out_of_range(member.input(), expected);
                 }
                 Some(Ok(())) => self.settings.overlay(&setting),
                 Some(Err(Reported)) => {}
@@ -171,17 +158,27 @@ impl ParsedFile {
                         true => misplaced::setting_by_name(member.name),
                         false => misplaced::in_settings(member.name, member.value),
                     };
-                    match meant {
-                        Some(rule) => misspelt_rule(reader, &member, rule),
-                        None => reader.unknown_key(&member, SettingsEntry::KEYS),
-                    }
+                    unknown_key(reader, &member, meant, SettingsEntry::KEYS);
                 }
             }
         }
     }
 }
 
-fn misspelt_rule(reader: &mut Reader<'_>, member: &Member<'_>, rule: String) {
+/// Reports a key that is unknown, or may mean `rule`.
+fn unknown_key(
+    reader: &mut ConfigReader<'_>,
+    member: &Member<'_>,
+    rule: Option<String>,
+    known: &[&'static str],
+) {
+    match rule {
+        Some(rule) => misspelt_rule(reader, member, rule),
+        None => reader.unknown_key(member, known),
+    }
+}
+
+fn misspelt_rule(reader: &mut ConfigReader<'_>, member: &Member<'_>, rule: String) {
     let key = member.key.clone();
     reader.error(member.offset, DiagnosticKind::MisspeltRule { key, rule });
 }
@@ -200,7 +197,7 @@ pub(super) const ROOT_KEYS: &[&str] = &[
 /// Whether the limit allows one more server under `key`; if not, reports it.
 pub(super) fn has_room(
     read: &[ParsedServer],
-    reader: &mut Reader<'_>,
+    reader: &mut ConfigReader<'_>,
     (key, offset): (&str, usize),
 ) -> bool {
     let full = read.len() >= MAX_SERVERS;
@@ -213,14 +210,14 @@ pub(super) fn has_room(
 
 /// `None` drops the server: it has an error, which makes its other fields unreliable, or it is our
 /// own entry in a file that a host shares with us.
-fn read_server(reader: &mut Reader<'_>, server: &Member<'_>) -> Option<ParsedServer> {
+fn read_server(reader: &mut ConfigReader<'_>, server: &Member<'_>) -> Option<ParsedServer> {
     if let Err(problem) = ServerName::new(server.name) {
         let key = server.key.clone();
         reader.error(server.offset, DiagnosticKind::BadName { key, problem });
         return None;
     }
-    let members = reader.members(&server.key, server.value).ok()?;
-    let Fields { mut entry, enabled, sound } = read_fields(reader, members, &[]);
+    let members = reader.members(server.input()).ok()?;
+    let ParsedFields { mut entry, enabled, sound } = read_fields(reader, members, &[]);
     // Of `enabled` and `disabled`, the one that disables takes precedence.
     if let Some((enabled, origin)) = enabled
         && entry.disabled != Some(true)
@@ -234,40 +231,39 @@ fn read_server(reader: &mut Reader<'_>, server: &Member<'_>) -> Option<ParsedSer
 }
 
 /// The fields of one entry.
-pub(super) struct Fields {
+pub(super) struct ParsedFields {
     pub(super) entry: ServerEntry,
     /// Its meaning depends on the format of the file.
-    pub(super) enabled: Option<(bool, Origin)>,
+    pub(super) enabled: Option<(bool, ConfigOrigin)>,
     /// Whether every field was read and none was forbidden.
     pub(super) sound: bool,
 }
 
 /// Reads the fields that all formats of our files share; `besides` are keys that the caller reads.
 pub(super) fn read_fields(
-    reader: &mut Reader<'_>,
+    reader: &mut ConfigReader<'_>,
     members: Vec<Member<'_>>,
     besides: &[&'static str],
-) -> Fields {
-    let mut fields = Fields { entry: ServerEntry::default(), enabled: None, sound: true };
+) -> ParsedFields {
+    let mut fields = ParsedFields { entry: ServerEntry::default(), enabled: None, sound: true };
     for member in members {
         fields.sound &= !member.twice;
         if besides.contains(&member.name) {
             continue;
         }
-        if is_project(reader) && is_the_users_field(member.name) {
+        if is_project(reader) && ServerEntry::is_for_user_files(member.name) {
             forbid(reader, &member);
             fields.sound = false;
             continue;
         }
-        let origin = reader.origin(member.offset);
-        let (path, value) = (member.key.as_str(), member.value);
         let read = match member.name {
             "enabled" => {
-                let read = boolean(reader, path, value);
+                let origin = reader.origin(member.offset);
+                let read = boolean(reader, member.input());
                 Some(read.map(|enabled| fields.enabled = Some((enabled, origin))))
             }
-            "timeout" => fields.entry.read_field(reader, ("startTimeoutMs", path), value, origin),
-            name => fields.entry.read_field(reader, (name, path), value, origin),
+            "timeout" => fields.entry.read_field(reader, "startTimeoutMs", &member),
+            name => fields.entry.read_field(reader, name, &member),
         };
         match read {
             Some(read) => fields.sound &= read.is_ok(),
@@ -286,7 +282,7 @@ pub(super) fn read_fields(
     fields
 }
 
-fn misplaced_field(reader: &Reader<'_>, member: &Member<'_>) -> Option<&'static str> {
+fn misplaced_field(reader: &ConfigReader<'_>, member: &Member<'_>) -> Option<&'static str> {
     let by_name = misplaced::field_by_name(member.name);
     match is_project(reader) {
         true => by_name,
@@ -296,7 +292,7 @@ fn misplaced_field(reader: &Reader<'_>, member: &Member<'_>) -> Option<&'static 
 
 /// Reports an entry with more than one endpoint.
 pub(super) fn check_endpoints(
-    reader: &mut Reader<'_>,
+    reader: &mut ConfigReader<'_>,
     server: &Member<'_>,
     entry: &ServerEntry,
 ) -> bool {
@@ -308,24 +304,13 @@ pub(super) fn check_endpoints(
     !several
 }
 
-pub(super) fn is_project(reader: &Reader<'_>) -> bool {
+pub(super) fn is_project(reader: &ConfigReader<'_>) -> bool {
     reader.source().tier == Tier::Project
 }
 
-pub(super) fn forbid(reader: &mut Reader<'_>, member: &Member<'_>) {
+pub(super) fn forbid(reader: &mut ConfigReader<'_>, member: &Member<'_>) {
     let key = member.key.clone();
     reader.error(member.offset, DiagnosticKind::ForbiddenInProject { key });
-}
-
-/// Whether a server's field would let a project extend its own trust.
-fn is_the_users_field(name: &str) -> bool {
-    let known = ServerEntry::KEYS.contains(&name);
-    ServerEntry::is_the_users(name) || (!known && claims_trust(name))
-}
-
-fn is_the_users_setting(name: &str) -> bool {
-    let known = SettingsEntry::KEYS.contains(&name);
-    SettingsEntry::is_the_users(name) || (!known && claims_trust(name))
 }
 
 /// Whether other programs read the key as a grant. We support none of them, but a project file that

@@ -6,30 +6,30 @@ use jsonc_parser::common::Ranged;
 
 use super::diagnostic::{Diagnostic, DiagnosticKind, Level};
 use super::fields::string;
-use super::layers::Source;
+use super::layers::ConfigSource;
 use super::parse::{
-    Fields, ParsedFile, ParsedServer, check_endpoints, claims_trust, forbid, has_room, is_project,
-    read_fields,
+    ParsedFields, ParsedFile, ParsedServer, check_endpoints, claims_trust, forbid, has_room,
+    is_project, read_fields,
 };
-use super::reader::{MAX_ENTRIES, Member, Reader, join};
+use super::reader::{ConfigReader, KeyedValue, MAX_ENTRIES, Member, join};
 use super::syntax::{self, OWN_FILE_BYTES, Syntax};
 use super::values::Lifecycle;
 use crate::name::plain_id;
 
 /// Reads the list. Its diagnostics begin with the texts that users of this format know.
-pub fn parse(text: &str, source: &Source) -> ParsedFile {
+pub fn parse(text: &str, source: &ConfigSource) -> ParsedFile {
     let mut file = ParsedFile::default();
-    let read = |reader: &mut Reader<'_>, root: &Value<'_>| read_root(&mut file, reader, root);
+    let read = |reader: &mut ConfigReader<'_>, root: &Value<'_>| read_root(&mut file, reader, root);
     let diagnostics = syntax::read((text, Syntax::Jsonc), source, OWN_FILE_BYTES, read);
-    file.diagnostics = diagnostics.into_iter().map(in_the_words_of_the_form).collect();
+    file.diagnostics = diagnostics.into_iter().map(in_format_wording).collect();
     let refused = std::mem::take(&mut file.refused).into_iter();
-    file.refused = refused.map(|(id, why)| (id, in_the_words_of_the_form(why))).collect();
+    file.refused = refused.map(|(id, why)| (id, in_format_wording(why))).collect();
     file
 }
 
 pub(super) const ROOT_KEYS: &[&str] = &["$schema", "version", "name", "description", "servers"];
 
-fn in_the_words_of_the_form(mut diagnostic: Diagnostic) -> Diagnostic {
+fn in_format_wording(mut diagnostic: Diagnostic) -> Diagnostic {
     diagnostic.kind = match diagnostic.kind {
         DiagnosticKind::Syntax { clause } => {
             DiagnosticKind::Syntax { clause: format!("Failed to parse MCP config file: {clause}") }
@@ -43,15 +43,13 @@ fn in_the_words_of_the_form(mut diagnostic: Diagnostic) -> Diagnostic {
     diagnostic
 }
 
-fn read_root(file: &mut ParsedFile, reader: &mut Reader<'_>, root: &Value<'_>) {
-    let Ok(members) = reader.members("", root) else {
-        return;
-    };
-    for member in members {
+fn read_root(file: &mut ParsedFile, reader: &mut ConfigReader<'_>, root: &Value<'_>) {
+    let root = KeyedValue { key: "", value: root };
+    for member in reader.members(root).into_iter().flatten() {
         match member.name {
             "servers" => read_servers(file, reader, &member),
             "$schema" | "version" | "name" | "description" => {
-                string(reader, &member.key, member.value).ok();
+                string(reader, member.input()).ok();
             }
             name if is_project(reader) && (name == "imports" || claims_trust(name)) => {
                 forbid(reader, &member);
@@ -61,13 +59,13 @@ fn read_root(file: &mut ParsedFile, reader: &mut Reader<'_>, root: &Value<'_>) {
     }
 }
 
-fn read_servers(file: &mut ParsedFile, reader: &mut Reader<'_>, servers: &Member<'_>) {
+fn read_servers(file: &mut ParsedFile, reader: &mut ConfigReader<'_>, servers: &Member<'_>) {
     let Value::Array(array) = servers.value else {
-        reader.wrong_type(&servers.key, servers.value, "an array of objects");
+        reader.wrong_type(servers.input(), "an array of objects");
         return;
     };
     if array.elements.len() > MAX_ENTRIES {
-        reader.too_many_entries(&servers.key, servers.value);
+        reader.too_many_entries(servers.input());
         return;
     }
     for (index, value) in array.elements.iter().enumerate() {
@@ -76,7 +74,7 @@ fn read_servers(file: &mut ParsedFile, reader: &mut Reader<'_>, servers: &Member
         }
         let key = format!("{}[{index}]", servers.key);
         let before = reader.problems();
-        let Some(server) = read_server(reader, &key, value) else {
+        let Some(server) = read_server(reader, KeyedValue { key: &key, value }) else {
             let id = value.as_object().and_then(|server| server.get_string("id"));
             let refused = id.zip(reader.error_after(before));
             file.refused.extend(refused.map(|(id, why)| (id.value.to_string(), why.clone())));
@@ -91,19 +89,20 @@ fn read_servers(file: &mut ParsedFile, reader: &mut Reader<'_>, servers: &Member
     }
 }
 
-fn read_server(reader: &mut Reader<'_>, key: &str, value: &Value<'_>) -> Option<ParsedServer> {
-    let members = reader.members(key, value).ok()?;
+fn read_server(reader: &mut ConfigReader<'_>, input: KeyedValue<'_>) -> Option<ParsedServer> {
+    let KeyedValue { key, value } = input;
+    let members = reader.members(input).ok()?;
     let id = members.iter().find(|member| member.name == "id").map(|id| (id.offset, id.value));
     let Some((offset, id)) = id else {
         reader.error(value.start(), DiagnosticKind::MissingKey { key: format!("{key}.id") });
         return None;
     };
-    let name = string(reader, &format!("{key}.id"), id).ok()?;
+    let name = string(reader, KeyedValue { key: &format!("{key}.id"), value: id }).ok()?;
     if plain_id(&name).is_none() {
         reader.error(id.start(), DiagnosticKind::BadId { key: key.to_owned() });
         return None;
     }
-    let Fields { mut entry, enabled, sound } = read_fields(reader, members, &["id"]);
+    let ParsedFields { mut entry, enabled, sound } = read_fields(reader, members, &["id"]);
     let (enabled, at) = enabled.unwrap_or_else(|| (false, reader.origin(offset)));
     entry.enabled = Some(enabled);
     entry.origins.insert("enabled", at.clone());
@@ -115,7 +114,7 @@ fn read_server(reader: &mut Reader<'_>, key: &str, value: &Value<'_>) -> Option<
     if !check_endpoints(reader, &member, &entry) || !sound {
         return None;
     }
-    if entry.endpoints().into_iter().flatten().next().is_none() {
+    if !entry.has_endpoint() {
         reader.error(value.start(), DiagnosticKind::MissingKey { key: format!("{key}.url") });
         return None;
     }

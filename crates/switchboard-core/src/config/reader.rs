@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use jsonc_parser::ast::{ObjectPropName, Value};
 use jsonc_parser::common::Ranged;
 
-use super::diagnostic::{Diagnostic, DiagnosticKind, Found, Level, ROOT, RULES};
-use super::layers::{Origin, Source};
+use super::diagnostic::{Diagnostic, DiagnosticKind, JsonType, Level, ROOT, RULES};
+use super::layers::{ConfigOrigin, ConfigSource};
 use super::server::ServerEntry;
 
 const MAX_PROBLEMS: usize = 200;
@@ -20,13 +20,20 @@ pub(super) struct Reported;
 
 pub(super) type Read<T> = Result<T, Reported>;
 
-pub(super) struct Reader<'t> {
+pub(super) struct ConfigReader<'t> {
     text: &'t str,
-    source: &'t Source,
+    source: &'t ConfigSource,
     line_starts: Vec<usize>,
     /// The number of characters before every stride, so that a column in a huge line is cheap.
     char_counts: Vec<usize>,
     diagnostics: Vec<Diagnostic>,
+}
+
+/// A value with the clipped path of its key, for messages.
+#[derive(Clone, Copy)]
+pub(super) struct KeyedValue<'v> {
+    pub(super) key: &'v str,
+    pub(super) value: &'v Value<'v>,
 }
 
 /// A member of an object.
@@ -41,8 +48,14 @@ pub(super) struct Member<'v> {
     pub(super) twice: bool,
 }
 
-impl<'t> Reader<'t> {
-    pub(super) fn new(text: &'t str, source: &'t Source) -> Self {
+impl Member<'_> {
+    pub(super) fn input(&self) -> KeyedValue<'_> {
+        KeyedValue { key: &self.key, value: self.value }
+    }
+}
+
+impl<'t> ConfigReader<'t> {
+    pub(super) fn new(text: &'t str, source: &'t ConfigSource) -> Self {
         let breaks = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n');
         let line_starts = std::iter::once(0).chain(breaks.map(|(at, _)| at + 1)).collect();
         let mut char_counts = vec![0];
@@ -76,13 +89,17 @@ impl<'t> Reader<'t> {
         self.diagnostics.iter().find(is_this)
     }
 
-    pub(super) fn source(&self) -> &'t Source {
+    pub(super) fn source(&self) -> &'t ConfigSource {
         self.source
     }
 
-    pub(super) fn origin(&self, offset: usize) -> Origin {
-        let (line, column) = self.position(offset);
-        Origin { path: self.source.path.clone(), line, column }
+    pub(super) fn origin(&self, offset: usize) -> ConfigOrigin {
+        let line = self.line_starts.partition_point(|start| *start <= offset).max(1);
+        let start = self.line_starts.get(line - 1).copied().unwrap_or_default();
+        let chars = self.chars_before(offset);
+        let column = chars.saturating_sub(self.chars_before(start)) + 1;
+        let number = |count| u32::try_from(count).unwrap_or(u32::MAX);
+        ConfigOrigin { path: self.source.path.clone(), line: number(line), column: number(column) }
     }
 
     pub(super) fn error(&mut self, offset: usize, kind: DiagnosticKind) -> Reported {
@@ -118,12 +135,12 @@ impl<'t> Reader<'t> {
     }
 
     /// The members of an object. Of duplicate names, the last takes precedence.
-    pub(super) fn members<'v>(&mut self, key: &str, value: &'v Value<'v>) -> Read<Vec<Member<'v>>> {
-        let Value::Object(object) = value else {
-            return Err(self.wrong_type(key, value, "an object"));
+    pub(super) fn members<'v>(&mut self, input: KeyedValue<'v>) -> Read<Vec<Member<'v>>> {
+        let Value::Object(object) = input.value else {
+            return Err(self.wrong_type(input, "an object"));
         };
         if object.properties.len() > MAX_ENTRIES {
-            return Err(self.too_many_entries(key, value));
+            return Err(self.too_many_entries(input));
         }
         let mut members: Vec<Member<'v>> = Vec::with_capacity(object.properties.len());
         let mut seen = HashMap::new();
@@ -134,11 +151,11 @@ impl<'t> Reader<'t> {
             };
             let name = property.name.as_str();
             let (value, twice) = (&property.value, false);
-            let member = Member { name, key: join(key, name), offset, value, twice };
+            let member = Member { name, key: join(input.key, name), offset, value, twice };
             match seen.insert(name, members.len()) {
                 Some(earlier) => {
                     let path = member.key.clone();
-                    let twice = is_single(key, name);
+                    let twice = must_be_unique(input.key, name);
                     match twice {
                         true => drop(self.error(offset, DiagnosticKind::GivenTwice { key: path })),
                         false => self.warn(offset, DiagnosticKind::DuplicateKey { key: path }),
@@ -154,36 +171,31 @@ impl<'t> Reader<'t> {
         Ok(members)
     }
 
-    pub(super) fn wrong_type(
-        &mut self,
-        key: &str,
-        value: &Value<'_>,
-        expected: &'static str,
-    ) -> Reported {
-        let found = match value {
-            Value::StringLit(_) => Found::String,
-            Value::NumberLit(_) => Found::Number,
-            Value::BooleanLit(_) => Found::Boolean,
-            Value::NullKeyword(_) => Found::Null,
-            Value::Array(_) => Found::Array,
-            Value::Object(_) => Found::Object,
+    pub(super) fn wrong_type(&mut self, input: KeyedValue<'_>, expected: &'static str) -> Reported {
+        let found = match input.value {
+            Value::StringLit(_) => JsonType::String,
+            Value::NumberLit(_) => JsonType::Number,
+            Value::BooleanLit(_) => JsonType::Boolean,
+            Value::NullKeyword(_) => JsonType::Null,
+            Value::Array(_) => JsonType::Array,
+            Value::Object(_) => JsonType::Object,
         };
-        self.error(value.start(), DiagnosticKind::WrongType { key: shown(key), expected, found })
+        let key = shown(input.key);
+        self.error(input.value.start(), DiagnosticKind::WrongType { key, expected, found })
     }
 
-    pub(super) fn too_many_entries(&mut self, key: &str, value: &Value<'_>) -> Reported {
-        let kind = DiagnosticKind::TooManyEntries { key: shown(key), limit: MAX_ENTRIES };
-        self.error(value.start(), kind)
+    pub(super) fn too_many_entries(&mut self, input: KeyedValue<'_>) -> Reported {
+        let kind = DiagnosticKind::TooManyEntries { key: shown(input.key), limit: MAX_ENTRIES };
+        self.error(input.value.start(), kind)
     }
 
     pub(super) fn out_of_range(
         &mut self,
-        key: &str,
-        value: &Value<'_>,
+        input: KeyedValue<'_>,
         expected: &'static str,
     ) -> Reported {
-        let key = key.to_owned();
-        self.error(value.start(), DiagnosticKind::OutOfRange { key, expected })
+        let key = input.key.to_owned();
+        self.error(input.value.start(), DiagnosticKind::OutOfRange { key, expected })
     }
 
     fn report(&mut self, level: Level, offset: usize, kind: DiagnosticKind) {
@@ -193,17 +205,7 @@ impl<'t> Reader<'t> {
             MAX_PROBLEMS => (Level::Error, DiagnosticKind::TooManyProblems { limit: MAX_PROBLEMS }),
             _ => return,
         };
-        let (line, column) = self.position(offset);
-        let path = Some(self.source.path.clone());
-        self.diagnostics.push(Diagnostic { level, path, line, column, kind });
-    }
-
-    fn position(&self, offset: usize) -> (u32, u32) {
-        let line = self.line_starts.partition_point(|start| *start <= offset).max(1);
-        let start = self.line_starts.get(line - 1).copied().unwrap_or_default();
-        let chars = self.chars_before(offset);
-        let column = chars.saturating_sub(self.chars_before(start)) + 1;
-        (u32::try_from(line).unwrap_or(u32::MAX), u32::try_from(column).unwrap_or(u32::MAX))
+        self.diagnostics.push(Diagnostic::at(&self.origin(offset), level, kind));
     }
 
     fn chars_before(&self, offset: usize) -> usize {
@@ -219,7 +221,7 @@ fn shown(key: &str) -> String {
 }
 
 /// Whether a key decides what runs or is called, so that a duplicate is ambiguous.
-fn is_single(parent: &str, name: &str) -> bool {
+fn must_be_unique(parent: &str, name: &str) -> bool {
     let servers = ["mcpServers", "mcp-servers"];
     match parent {
         "" => name == "settings" || servers.contains(&name),

@@ -4,7 +4,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::auth::{self, AuthWord, GrantType};
+use super::auth::{self, AuthWord, OAuthOptions};
 use super::hosts::Host;
 use super::server::ServerEntry;
 use super::settings::SettingsEntry;
@@ -16,23 +16,13 @@ pub fn file() -> Value {
     let mut server = ServerEntry::schema();
     server.insert("timeout".to_owned(), start_timeout());
     let servers = json!({ "type": "object", "additionalProperties": { "$ref": "#/$defs/server" } });
-    json!({
-        "$schema": DRAFT,
-        "title": "Switchboard: mcp.json",
-        "type": "object",
-        "properties": {
-            "$schema": string(),
-            "version": string(),
-            "name": string(),
-            "description": string(),
-            "mcpServers": servers,
-            "mcp-servers": servers,
-            "imports": { "type": "array", "items": words(Host::WORDS) },
-            "settings": object(SettingsEntry::schema()),
-        },
-        "additionalProperties": false,
-        "$defs": { "server": object(server) },
-    })
+    let content = [
+        ("mcpServers", servers.clone()),
+        ("mcp-servers", servers),
+        ("imports", json!({ "type": "array", "items": words(Host::WORDS) })),
+        ("settings", object(SettingsEntry::schema())),
+    ];
+    document("mcp.json", content, object(server))
 }
 
 /// The schema of `.pi/mcp-servers.json`.
@@ -45,17 +35,19 @@ pub fn pi_servers() -> Value {
     server["required"] = json!(["id"]);
     server["anyOf"] =
         json!([{ "required": ["url"] }, { "required": ["command"] }, { "required": ["socket"] }]);
+    let servers = json!({ "type": "array", "items": { "$ref": "#/$defs/server" } });
+    document(".pi/mcp-servers.json", [("servers", servers)], server)
+}
+
+fn document<const N: usize>(file: &str, content: [(&str, Value); N], server: Value) -> Value {
+    let unused = ["$schema", "version", "name", "description"].map(|key| (key, string()));
+    let properties = unused.into_iter().chain(content);
+    let properties: Map<_, _> = properties.map(|(key, value)| (key.to_owned(), value)).collect();
     json!({
         "$schema": DRAFT,
-        "title": "Switchboard: .pi/mcp-servers.json",
+        "title": format!("Switchboard: {file}"),
         "type": "object",
-        "properties": {
-            "$schema": string(),
-            "version": string(),
-            "name": string(),
-            "description": string(),
-            "servers": { "type": "array", "items": { "$ref": "#/$defs/server" } },
-        },
+        "properties": properties,
         "additionalProperties": false,
         "$defs": { "server": server },
     })
@@ -75,6 +67,11 @@ macro_rules! row_schema {
     };
 }
 pub(super) use row_schema;
+
+pub(super) use self::{
+    endpoint as url, string as secret, string as template, string as text, strings as patterns,
+    strings as templates,
+};
 
 pub(super) fn words(words: &[&str]) -> Value {
     json!({ "enum": words })
@@ -96,28 +93,8 @@ pub(super) fn variable_names() -> Value {
     json!({ "type": "array", "items": { "type": "string", "pattern": "^[A-Za-z_][A-Za-z0-9_]*$" } })
 }
 
-pub(super) fn patterns() -> Value {
-    strings()
-}
-
-pub(super) fn template() -> Value {
-    string()
-}
-
-pub(super) fn secret() -> Value {
-    string()
-}
-
 pub(super) fn endpoint() -> Value {
     json!({ "type": "string", "pattern": "\\S" })
-}
-
-pub(super) fn url() -> Value {
-    endpoint()
-}
-
-pub(super) fn templates() -> Value {
-    strings()
 }
 
 pub(super) fn template_map() -> Value {
@@ -176,16 +153,7 @@ pub(super) fn auth() -> Value {
 }
 
 pub(super) fn oauth() -> Value {
-    let keys = auth::OAUTH_KEYS.iter().map(|key| {
-        let schema = match *key {
-            "grantType" => words(GrantType::WORDS),
-            "authorizationParams" => template_map(),
-            "skipIssuerMetadataValidation" => boolean(),
-            _ => string(),
-        };
-        ((*key).to_owned(), schema)
-    });
-    json!({ "anyOf": [{ "const": false }, object(keys.collect())] })
+    json!({ "anyOf": [{ "const": false }, object(OAuthOptions::schema())] })
 }
 
 pub(super) fn request_headers_command() -> Value {

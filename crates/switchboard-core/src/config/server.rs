@@ -1,9 +1,7 @@
 //! A server's entry: the table of its fields, and how entries are merged.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
-use jsonc_parser::ast::Value;
 use serde_json::{Map, Value as Json};
 
 use super::auth::{
@@ -14,11 +12,10 @@ use super::fields::{
     account, boolean, choice, direct_tools, endpoint, idle_timeout, keywords, milliseconds,
     patterns, secret, start_timeout, string, template, template_map, templates, tool_rule, url,
 };
-use super::layers::{Origin, SetBy};
-use super::reader::{Read, Reader};
-use super::schema::row_schema;
+use super::layers::AllowedIn;
 use super::settings::Settings;
 use super::show;
+use super::table::entry_struct;
 use super::transport::is_address;
 use super::values::{
     DirectTools, IdleTimeout, Lifecycle, ProtocolVersion, Template, TemplateMap, ToolPrefix,
@@ -37,65 +34,28 @@ enum Inherits {
     SameEndpoint,
 }
 
-/// One row per field: Rust name, type, key in the file, who may set it, inheritance, reader. The
+/// One row per field: Rust name, type, key in the file, files that may have it, inheritance, reader. The
 /// struct, the known keys, the merge, the trust hash, the schema and `config show` all come from
 /// this table, so none can miss a field.
 macro_rules! server_fields {
     ($(
         $(#[$doc:meta])*
-        $field:ident: $kind:ty = $key:literal, $set_by:ident, $inherits:ident, $read:ident;
+        $field:ident: $kind:ty = $key:literal, $allowed_in:ident, $inherits:ident, $read:ident;
     )*) => {
-        /// The fields of a server in one file, or merged from all files. Unexpanded.
-        #[derive(Clone, Debug, Default, PartialEq)]
-        pub struct ServerEntry {
-            $($(#[$doc])* pub $field: Option<$kind>,)*
-            /// The origin of each field that is set, by key.
-            pub origins: BTreeMap<&'static str, Origin>,
+        entry_struct! {
+            /// The fields of a server in one file, or merged from all files. Unexpanded.
+            ServerEntry {
+                $($(#[$doc])* $field: $kind = $key, $allowed_in, $read;)*
+            }
         }
 
         impl ServerEntry {
-            pub const KEYS: &'static [&'static str] = &[$($key),*];
-
-            /// Reads the field `name`; `None` means that there is no such field.
-            pub(super) fn read_field(
-                &mut self,
-                reader: &mut Reader<'_>,
-                (name, path): (&str, &str),
-                value: &Value<'_>,
-                origin: Origin,
-            ) -> Option<Read<()>> {
-                match name {
-                    $($key => {
-                        match $read(reader, path, value) {
-                            Ok(read) => self.$field = Some(read),
-                            Err(reported) => return Some(Err(reported)),
-                        }
-                        self.origins.insert($key, origin);
-                    })*
-                    _ => return None,
-                }
-                Some(Ok(()))
-            }
-
             /// Whether the field of this key is set.
             pub(super) fn has(&self, key: &str) -> bool {
                 match key {
                     $($key => self.$field.is_some(),)*
                     _ => false,
                 }
-            }
-
-            /// Whether only the user may set `name`, whatever its value.
-            pub(super) fn is_the_users(name: &str) -> bool {
-                match name {
-                    $($key => SetBy::$set_by == SetBy::User,)*
-                    _ => false,
-                }
-            }
-
-            /// The JSON Schema of each field, by key.
-            pub(super) fn schema() -> Map<String, Json> {
-                Map::from_iter([$(($key.to_owned(), row_schema!($read, $kind))),*])
             }
 
             /// The fields that are set, by key, without secrets.
@@ -108,7 +68,7 @@ macro_rules! server_fields {
             }
 
             /// The fields that are set and apply to this endpoint only.
-            fn given_to_the_endpoint(&self) -> impl Iterator<Item = &'static str> {
+            fn endpoint_specific_fields(&self) -> impl Iterator<Item = &'static str> {
                 let given = [$((
                     $key, self.$field.is_some() && Inherits::$inherits == Inherits::SameEndpoint
                 )),*];
@@ -120,13 +80,6 @@ macro_rules! server_fields {
                     self.$field = None;
                     self.origins.remove($key);
                 })*
-            }
-
-            fn copy_from(&mut self, upper: &Self) {
-                $(if upper.$field.is_some() {
-                    self.$field.clone_from(&upper.$field);
-                })*
-                self.origins.extend(upper.origins.iter().map(|(key, at)| (*key, at.clone())));
             }
         }
 
@@ -142,55 +95,55 @@ macro_rules! server_fields {
 }
 
 server_fields! {
-    command: Template = "command", Anyone, SameKind, endpoint;
-    args: Vec<Template> = "args", Anyone, SameKind, templates;
-    env: TemplateMap = "env", Anyone, SameEndpoint, template_map;
-    inherit_env: bool = "inheritEnv", User, SameEndpoint, boolean;
+    command: Template = "command", AllFiles, SameKind, endpoint;
+    args: Vec<Template> = "args", AllFiles, SameKind, templates;
+    env: TemplateMap = "env", AllFiles, SameEndpoint, template_map;
+    inherit_env: bool = "inheritEnv", UserFiles, SameEndpoint, boolean;
     /// Missing means true.
-    confine: bool = "confine", User, SameEndpoint, boolean;
-    cwd: Template = "cwd", Anyone, SameKind, template;
+    confine: bool = "confine", UserFiles, SameEndpoint, boolean;
+    cwd: Template = "cwd", AllFiles, SameKind, template;
     /// Missing means true.
-    resolve_launcher: bool = "resolveLauncher", Anyone, SameKind, boolean;
-    url: Template = "url", Anyone, SameKind, url;
-    headers: TemplateMap = "headers", Anyone, SameEndpoint, template_map;
-    socket: Template = "socket", User, SameKind, endpoint;
-    transport_type: TransportType = "type", Anyone, SameKind, choice;
-    auth: Auth = "auth", Anyone, SameEndpoint, auth;
-    bearer_token: Template = "bearerToken", Anyone, SameEndpoint, secret;
-    bearer_token_env: String = "bearerTokenEnv", Anyone, SameEndpoint, string;
-    bearer_token_store: bool = "bearerTokenStore", Anyone, SameEndpoint, boolean;
+    resolve_launcher: bool = "resolveLauncher", AllFiles, SameKind, boolean;
+    url: Template = "url", AllFiles, SameKind, url;
+    headers: TemplateMap = "headers", AllFiles, SameEndpoint, template_map;
+    socket: Template = "socket", UserFiles, SameKind, endpoint;
+    transport_type: TransportType = "type", AllFiles, SameKind, choice;
+    auth: Auth = "auth", AllFiles, SameEndpoint, auth;
+    bearer_token: Template = "bearerToken", AllFiles, SameEndpoint, secret;
+    bearer_token_env: String = "bearerTokenEnv", AllFiles, SameEndpoint, string;
+    bearer_token_store: bool = "bearerTokenStore", AllFiles, SameEndpoint, boolean;
     /// Entries with the same `url` and different accounts have separate tokens.
-    account: String = "account", User, SameEndpoint, account;
-    oauth: OAuth = "oauth", Anyone, SameEndpoint, oauth;
+    account: String = "account", UserFiles, SameEndpoint, account;
+    oauth: OAuth = "oauth", AllFiles, SameEndpoint, oauth;
     request_headers_command: RequestHeadersCommand
-        = "requestHeadersCommand", User, SameEndpoint, request_headers_command;
-    ca_file: Template = "caFile", User, SameEndpoint, endpoint;
-    lifecycle: Lifecycle = "lifecycle", Anyone, Always, choice;
-    idle_timeout: IdleTimeout = "idleTimeout", Anyone, Always, idle_timeout;
-    request_timeout: Duration = "requestTimeoutMs", Anyone, Always, milliseconds;
+        = "requestHeadersCommand", UserFiles, SameEndpoint, request_headers_command;
+    ca_file: Template = "caFile", UserFiles, SameEndpoint, endpoint;
+    lifecycle: Lifecycle = "lifecycle", AllFiles, Always, choice;
+    idle_timeout: IdleTimeout = "idleTimeout", AllFiles, Always, idle_timeout;
+    request_timeout: Duration = "requestTimeoutMs", AllFiles, Always, milliseconds;
     /// `timeout` is an alias.
-    start_timeout: Duration = "startTimeoutMs", Anyone, Always, start_timeout;
-    protocol_version: ProtocolVersion = "protocolVersion", Anyone, Always, choice;
+    start_timeout: Duration = "startTimeoutMs", AllFiles, Always, start_timeout;
+    protocol_version: ProtocolVersion = "protocolVersion", AllFiles, Always, choice;
     /// Missing means true.
-    expose_resources: bool = "exposeResources", Anyone, Always, boolean;
-    direct_tools: DirectTools = "directTools", Anyone, Always, direct_tools;
-    tool_prefix: ToolPrefix = "toolPrefix", Anyone, Always, choice;
-    include_tools: Vec<String> = "includeTools", Anyone, Always, patterns;
-    exclude_tools: Vec<String> = "excludeTools", Anyone, Always, patterns;
-    search_keywords: Vec<(String, Vec<String>)> = "searchKeywords", Anyone, Always, keywords;
-    approve_tools: ToolRule = "approveTools", User, Always, tool_rule;
+    expose_resources: bool = "exposeResources", AllFiles, Always, boolean;
+    direct_tools: DirectTools = "directTools", AllFiles, Always, direct_tools;
+    tool_prefix: ToolPrefix = "toolPrefix", AllFiles, Always, choice;
+    include_tools: Vec<String> = "includeTools", AllFiles, Always, patterns;
+    exclude_tools: Vec<String> = "excludeTools", AllFiles, Always, patterns;
+    search_keywords: Vec<(String, Vec<String>)> = "searchKeywords", AllFiles, Always, keywords;
+    approve_tools: ToolRule = "approveTools", UserFiles, Always, tool_rule;
     /// Whether roots requests of the server are answered. Missing means true.
-    roots: bool = "roots", Anyone, Always, boolean;
+    roots: bool = "roots", AllFiles, Always, boolean;
     /// The tools that run without approval; allowed only in user files.
-    auto_approve: ToolRule = "autoApprove", User, SameEndpoint, tool_rule;
-    debug: bool = "debug", Anyone, Always, boolean;
-    trace: bool = "trace", Anyone, Always, boolean;
+    auto_approve: ToolRule = "autoApprove", UserFiles, SameEndpoint, tool_rule;
+    debug: bool = "debug", AllFiles, Always, boolean;
+    trace: bool = "trace", AllFiles, Always, boolean;
     /// The key `enabled` is its opposite, except for the next field.
-    disabled: bool = "disabled", Anyone, Always, boolean;
+    disabled: bool = "disabled", AllFiles, Always, boolean;
     /// Only in `.pi/mcp-servers.json`: false means that it connects only on explicit request.
-    enabled: bool = "enabled", Anyone, Always, boolean;
-    name: String = "name", Anyone, Always, string;
-    description: String = "description", Anyone, Always, string;
+    enabled: bool = "enabled", AllFiles, Always, boolean;
+    name: String = "name", AllFiles, Always, string;
+    description: String = "description", AllFiles, Always, string;
 }
 
 /// Programs that start another program, which their arguments name.
@@ -252,7 +205,7 @@ impl ServerEntry {
         let has_token = self.bearer_token.is_some()
             || self.bearer_token_env.is_some()
             || self.bearer_token_store == Some(true);
-        let asked_for = match &self.auth {
+        let is_requested = match &self.auth {
             Some(Auth::OAuth) => true,
             None => !has_header && !has_token,
             Some(
@@ -261,14 +214,18 @@ impl ServerEntry {
         };
         match &self.oauth {
             Some(OAuth::Off) => None,
-            Some(OAuth::With(options)) => asked_for.then(|| (**options).clone()),
-            None => asked_for.then(OAuthOptions::default),
+            Some(OAuth::With(options)) => is_requested.then(|| (**options).clone()),
+            None => is_requested.then(OAuthOptions::default),
         }
     }
 
     /// `command`, `url` and `socket`; at most one is set in an entry of one file.
     pub fn endpoints(&self) -> [Option<&Template>; 3] {
         [self.command.as_ref(), self.url.as_ref(), self.socket.as_ref()]
+    }
+
+    pub(super) fn has_endpoint(&self) -> bool {
+        self.endpoints().iter().any(Option::is_some)
     }
 
     /// The keys that have no effect with this entry's endpoint, each with the endpoint's key.
@@ -296,27 +253,25 @@ impl ServerEntry {
 
     /// Whether the endpoint is the one of `lower`, or is not given.
     pub(super) fn fits_over(&self, lower: &Self) -> bool {
-        let mine = self.endpoints();
-        mine == [None; 3] || mine == lower.endpoints()
+        !self.has_endpoint() || self.endpoints() == lower.endpoints()
     }
 
     /// The first of the fields that `upper` inherits from here although its launcher starts another
     /// program.
-    pub(super) fn lends_to_other_arguments(&self, upper: &Self) -> Option<&'static str> {
+    pub(super) fn inherited_despite_other_arguments(&self, upper: &Self) -> Option<&'static str> {
         let command = self.command.as_ref()?;
         let differs = self.args.is_some() && upper.args.is_some() && self.args != upper.args;
         if !differs || !is_launcher(command.source()) || !upper.fits_over(self) {
             return None;
         }
-        self.given_to_the_endpoint().find(|key| !upper.has(key))
+        self.endpoint_specific_fields().find(|key| !upper.has(key))
     }
 
     /// Merges `upper` over this entry, field by field. An upper entry that changes the endpoint
     /// inherits nothing that was set for the old one.
     pub(super) fn overlay(&mut self, upper: &Self) {
-        let endpoints = upper.endpoints();
-        if endpoints.iter().any(|endpoint| endpoint.is_some()) {
-            let mine = self.endpoints();
+        if upper.has_endpoint() {
+            let (mine, endpoints) = (self.endpoints(), upper.endpoints());
             let same_kind = mine.iter().zip(endpoints).all(|(a, b)| a.is_some() == b.is_some());
             if mine != endpoints {
                 self.clear(Inherits::SameEndpoint);

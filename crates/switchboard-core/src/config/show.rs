@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde_json::{Map, Value, json};
 
 use super::auth::{Auth, Credential, OAuth, OAuthOptions, RequestHeadersCommand};
-use super::layers::{Config, Origin, Trust};
+use super::layers::{Config, ConfigOrigin, Trust};
 use super::secrecy;
 use super::server::ServerEntry;
 use super::values::{
@@ -45,32 +45,27 @@ fn shown(definition: &ServerEntry, trust: &str) -> Value {
     shown.into()
 }
 
-fn origins(origins: &BTreeMap<&'static str, Origin>) -> Value {
-    let place = |at: &Origin| json!({ "file": &*at.path, "line": at.line });
+fn origins(origins: &BTreeMap<&'static str, ConfigOrigin>) -> Value {
+    let place = |at: &ConfigOrigin| json!({ "file": &*at.path, "line": at.line });
     origins.iter().map(|(key, at)| ((*key).to_owned(), place(at))).collect::<Map<_, _>>().into()
 }
 
+// An endpoint is masked like a URL, because a command is sometimes written as a whole command line.
+pub(super) use self::{
+    milliseconds as start_timeout, string as account, strings as patterns,
+    strings as variable_names, url as endpoint,
+};
+
 pub(super) fn string(text: &str) -> Value {
     text.into()
-}
-
-pub(super) fn account(name: &str) -> Value {
-    name.into()
 }
 
 pub(super) fn strings(texts: &[String]) -> Value {
     texts.into()
 }
 
-pub(super) use self::strings as patterns;
-
 pub(super) fn template(template: &Template) -> Value {
     template.source().into()
-}
-
-/// Masked like a URL, because a command is sometimes written as a whole command line.
-pub(super) fn endpoint(endpoint: &Template) -> Value {
-    url(endpoint)
 }
 
 pub(super) fn templates(words: &[Template]) -> Value {
@@ -79,10 +74,6 @@ pub(super) fn templates(words: &[Template]) -> Value {
 
 pub(super) fn secret(value: &Template) -> Value {
     secrecy::value(value.source()).into()
-}
-
-pub(super) fn variable_names(names: &[String]) -> Value {
-    strings(names)
 }
 
 pub(super) fn template_map(map: &TemplateMap) -> Value {
@@ -114,10 +105,6 @@ pub(super) fn collapsed_lines(lines: &CollapsedLines) -> Value {
 
 pub(super) fn milliseconds(time: &Duration) -> Value {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX).into()
-}
-
-pub(super) fn start_timeout(time: &Duration) -> Value {
-    milliseconds(time)
 }
 
 pub(super) fn idle_timeout(time: &IdleTimeout) -> Value {
@@ -166,18 +153,18 @@ pub(super) fn auth(auth: &Auth) -> Value {
     match auth {
         Auth::Off => false.into(),
         Auth::OAuth | Auth::Bearer | Auth::Custom => auth.kind().into(),
-        Auth::Basic { username, password } => {
-            let mut shown = Map::from_iter([credential("password", password)]);
-            shown.insert("type".to_owned(), auth.kind().into());
-            shown.insert("username".to_owned(), template(username));
-            shown.into()
-        }
-        Auth::ApiKey { header, key } => {
-            let mut shown = Map::from_iter([credential("key", key)]);
-            shown.insert("type".to_owned(), auth.kind().into());
-            shown.insert("header".to_owned(), header.as_str().into());
-            shown.into()
-        }
+        Auth::Basic { username, password } => Map::from_iter([
+            credential("password", password),
+            ("type".to_owned(), auth.kind().into()),
+            ("username".to_owned(), template(username)),
+        ])
+        .into(),
+        Auth::ApiKey { header, key } => Map::from_iter([
+            credential("key", key),
+            ("type".to_owned(), auth.kind().into()),
+            ("header".to_owned(), header.as_str().into()),
+        ])
+        .into(),
     }
 }
 

@@ -4,7 +4,7 @@ use serde_json::{Map, Value as Json};
 
 use super::diagnostic::DiagnosticKind;
 use super::edit::{EditError, value_at};
-use super::layers::{Source, Tier};
+use super::layers::{ConfigSource, Tier};
 use super::parse::{self, ParsedServer};
 use super::server::ServerEntry;
 
@@ -78,7 +78,7 @@ pub fn check(
     tier: Tier,
 ) -> Result<ServerEntry, DiagnosticKind> {
     let file = serde_json::json!({ "mcpServers": { name: entry } }).to_string();
-    let parsed = parse::parse(&file, &Source { path: "".into(), tier });
+    let parsed = parse::parse(&file, &ConfigSource { path: "".into(), tier });
     if let Some(diagnostic) = parsed.diagnostics.into_iter().find(|found| found.is_error()) {
         return Err(diagnostic.kind);
     }

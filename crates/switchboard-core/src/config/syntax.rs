@@ -11,8 +11,8 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::diagnostic::{Diagnostic, DiagnosticKind};
-use super::layers::Source;
-use super::reader::Reader;
+use super::layers::ConfigSource;
+use super::reader::ConfigReader;
 
 /// Limit for our own files and for files in a repository.
 pub(super) const OWN_FILE_BYTES: usize = 1024 * 1024;
@@ -30,12 +30,12 @@ pub(super) enum Syntax {
 /// that `read` reports.
 pub(super) fn read(
     (text, syntax): (&str, Syntax),
-    source: &Source,
+    source: &ConfigSource,
     limit: usize,
-    read: impl FnOnce(&mut Reader<'_>, &Value<'_>),
+    read: impl FnOnce(&mut ConfigReader<'_>, &Value<'_>),
 ) -> Vec<Diagnostic> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    let mut reader = Reader::new(text, source);
+    let mut reader = ConfigReader::new(text, source);
     if text.len() > limit {
         reader.error(0, DiagnosticKind::FileTooLarge { limit });
         return reader.into_diagnostics();

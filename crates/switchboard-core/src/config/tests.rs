@@ -8,7 +8,7 @@ use super::auth::{Auth, Credential, OAuth};
 use super::diagnostic::DiagnosticKind;
 use super::hosts::{self, Host};
 use super::install::Target;
-use super::layers::{Approvals, Config, Layer, Source, Tier, Trust, merge};
+use super::layers::{Approvals, Config, ConfigSource, Layer, Tier, Trust, merge};
 use super::mask;
 use super::parse::{ParsedFile, parse};
 use super::pi_servers;
@@ -29,8 +29,8 @@ mod shown;
 const USER: Tier = Tier::User;
 const PROJECT: Tier = Tier::Project;
 
-fn source(path: &str, tier: Tier) -> Source {
-    Source { path: path.into(), tier }
+fn source(path: &str, tier: Tier) -> ConfigSource {
+    ConfigSource { path: path.into(), tier }
 }
 
 pub(super) fn entry(fields: &str) -> ServerEntry {

@@ -63,14 +63,13 @@ impl Transport {
 
     /// The URL or the command line, unexpanded and with possible secrets masked.
     pub fn shown(&self) -> String {
-        let words = |words: &mut dyn Iterator<Item = &str>| {
-            secrecy::arguments(words).collect::<Vec<_>>().join(" ")
-        };
         match self {
             Transport::Stdio { command, args } => {
-                words(&mut [command].into_iter().chain(args).map(Template::source))
+                secrecy::command_line([command].into_iter().chain(args).map(Template::source))
             }
-            Transport::CommandLine { words: line } => words(&mut line.iter().map(String::as_str)),
+            Transport::CommandLine { words } => {
+                secrecy::command_line(words.iter().map(String::as_str))
+            }
             Transport::Http { url, .. } | Transport::WebSocket { url } => {
                 secrecy::line(url.source().trim())
             }

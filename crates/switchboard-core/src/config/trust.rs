@@ -41,7 +41,7 @@ pub fn trust_hash(
 }
 
 /// Why a definition is too large for a user to review, if it is.
-pub(super) fn too_much(definition: &ServerEntry) -> Option<&'static str> {
+pub(super) fn review_obstacle(definition: &ServerEntry) -> Option<&'static str> {
     let maps = [&definition.env, &definition.headers].into_iter().flatten();
     if maps.map(|map| map.names().count()).any(|count| count > MOST_NAMES) {
         return Some("more than 200 variables or headers");
@@ -74,39 +74,28 @@ fn sorted_names(map: Option<&TemplateMap>) -> Vec<String> {
     names
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct TrustHash([u8; 32]);
+/// A SHA-256, shown in hexadecimal.
+macro_rules! hash_type {
+    ($name:ident) => {
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub struct $name([u8; 32]);
 
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct DefinitionHash([u8; 32]);
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+            }
+        }
 
-impl fmt::Display for TrustHash {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        hex(&self.0, f)
-    }
+        impl fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                fmt::Display::fmt(self, f)
+            }
+        }
+    };
 }
 
-impl fmt::Debug for TrustHash {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        hex(&self.0, f)
-    }
-}
-
-impl fmt::Display for DefinitionHash {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        hex(&self.0, f)
-    }
-}
-
-impl fmt::Debug for DefinitionHash {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        hex(&self.0, f)
-    }
-}
-
-fn hex(bytes: &[u8; 32], f: &mut fmt::Formatter<'_>) -> fmt::Result {
-    bytes.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
-}
+hash_type!(TrustHash);
+hash_type!(DefinitionHash);
 
 /// The words of a definition that may name a file it runs, unexpanded and as written. Relative
 /// paths are relative to the server's working directory.
@@ -149,7 +138,7 @@ pub fn runs_code(definition: &ServerEntry) -> bool {
     let is_code = |word: &str| {
         word.contains(|c: char| c.is_whitespace() || "();|&<>\"'`$*?[]{}\\~".contains(c))
     };
-    let behind = words.windows(2).any(|pair| match pair {
+    let follows_flag = words.windows(2).any(|pair| match pair {
         [flag, code] => is_flag(flag) && is_code(code),
         _ => false,
     });
@@ -163,7 +152,7 @@ pub fn runs_code(definition: &ServerEntry) -> bool {
         let mut letters = letters.chars().take_while(char::is_ascii_alphabetic);
         letters.any(|letter| matches!(letter, 'c' | 'e' | 'E')) && is_code(word)
     };
-    behind || words.iter().any(|word| within(word) || attached(word))
+    follows_flag || words.iter().any(|word| within(word) || attached(word))
 }
 
 /// The programs that a definition starts, unexpanded and as written.
@@ -172,7 +161,7 @@ pub struct Programs {
     /// The server itself, if it is a program.
     pub server: Option<String>,
     /// The programs of `!command` values.
-    pub asked: Vec<String>,
+    pub commands: Vec<String>,
 }
 
 pub fn programs_in(definition: &ServerEntry) -> Programs {
@@ -182,14 +171,14 @@ pub fn programs_in(definition: &ServerEntry) -> Programs {
         Ok(Transport::Http { .. } | Transport::WebSocket { .. } | Transport::Socket { .. })
         | Err(_) => None,
     };
-    Programs { server, asked: values(definition).filter_map(Template::program).collect() }
+    Programs { server, commands: values(definition).filter_map(Template::program).collect() }
 }
 
 /// The paths among the words of a command line, each once.
 pub fn paths_in<'w>(words: impl Iterator<Item = &'w str>) -> Vec<String> {
     let mut paths = Vec::new();
     let mut known = HashSet::new();
-    for path in words.flat_map(places_in) {
+    for path in words.flat_map(path_candidates) {
         let fits = !path.is_empty() && path.len() <= MAX_PATH_BYTES;
         if fits && known.insert(path) {
             paths.push(path.to_owned());
@@ -200,7 +189,7 @@ pub fn paths_in<'w>(words: impl Iterator<Item = &'w str>) -> Vec<String> {
 
 /// The parts of a word that may name a file: `run.js`, `--config=run.js`, `-frun.awk`,
 /// `RC=./rc.sh`, `@args`, `-javaagent:run.jar`, or parts of a command line, a list or code in it.
-fn places_in(word: &str) -> impl Iterator<Item = &str> {
+fn path_candidates(word: &str) -> impl Iterator<Item = &str> {
     let whole = (!word.starts_with('-')).then_some(word);
     let value = word.split_once('=').map(|(_, value)| value);
     let flag = word.strip_prefix('-').filter(|flag| !flag.starts_with('-') && value.is_none());

@@ -80,11 +80,10 @@ macro_rules! choice {
         impl $name {
             $vis const WORDS: &'static [&'static str] = &[$($word),+];
 
+            $vis const ALL: [Self; Self::WORDS.len()] = [$(Self::$variant),+];
+
             $vis fn from_word(word: &str) -> Option<Self> {
-                match word {
-                    $($word => Some(Self::$variant),)+
-                    _ => None,
-                }
+                Self::ALL.into_iter().find(|choice| choice.as_str() == word)
             }
 
             $vis fn as_str(self) -> &'static str {
@@ -304,10 +303,7 @@ impl Canonical for DirectTools {
             DirectTools::None => "none".encode(canon),
             DirectTools::All => "all".encode(canon),
             DirectTools::Search => "search".encode(canon),
-            DirectTools::Named(names) => {
-                "named".encode(canon);
-                names.encode(canon);
-            }
+            DirectTools::Named(names) => ("named", names).encode(canon),
         }
     }
 }
@@ -325,10 +321,7 @@ impl Canonical for ToolRule {
         match self {
             ToolRule::None => "none".encode(canon),
             ToolRule::All => "all".encode(canon),
-            ToolRule::Matching(globs) => {
-                "matching".encode(canon);
-                globs.encode(canon);
-            }
+            ToolRule::Matching(globs) => ("matching", globs).encode(canon),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Findings about Pi: which of its files are read, and whether our package is installed.
 
-use super::Level;
+use crate::config::diagnostic::Level;
 use crate::config::edit::EditError;
 use crate::config::hosts::Host;
 use crate::config::install::Target;
@@ -42,29 +42,17 @@ pub enum PiFault {
 }
 
 impl PiFault {
-    pub(super) fn level(&self) -> Level {
+    pub(super) fn level_and_code(&self) -> (Level, &'static str) {
         match self {
-            PiFault::NoPackage { .. } | PiFault::NoProgram { .. } => Level::Error,
-            PiFault::Settings { .. } | PiFault::Both { .. } | PiFault::BuiltInOn { .. } => {
-                Level::Warning
-            }
-            PiFault::FileRead { .. }
-            | PiFault::NarrowEnvironment { .. }
-            | PiFault::OnlyOther { .. }
-            | PiFault::OlderTokens => Level::Note,
-        }
-    }
-
-    pub(super) fn code(&self) -> &'static str {
-        match self {
-            PiFault::FileRead { .. } => "pi_file",
-            PiFault::NarrowEnvironment { .. } => "narrow_environment",
-            PiFault::Settings { .. } => "pi_settings",
-            PiFault::Both { .. } | PiFault::OnlyOther { .. } => "pi_other_package",
-            PiFault::BuiltInOn { .. } => "pi_built_in",
-            PiFault::NoPackage { .. } => "pi_package",
-            PiFault::NoProgram { .. } => "pi_program",
-            PiFault::OlderTokens => "older_tokens",
+            PiFault::FileRead { .. } => (Level::Note, "pi_file"),
+            PiFault::NarrowEnvironment { .. } => (Level::Note, "narrow_environment"),
+            PiFault::Settings { .. } => (Level::Warning, "pi_settings"),
+            PiFault::Both { .. } => (Level::Warning, "pi_other_package"),
+            PiFault::OnlyOther { .. } => (Level::Note, "pi_other_package"),
+            PiFault::BuiltInOn { .. } => (Level::Warning, "pi_built_in"),
+            PiFault::NoPackage { .. } => (Level::Error, "pi_package"),
+            PiFault::NoProgram { .. } => (Level::Error, "pi_program"),
+            PiFault::OlderTokens => (Level::Note, "older_tokens"),
         }
     }
 

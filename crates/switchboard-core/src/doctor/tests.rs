@@ -1,13 +1,15 @@
 //! Findings about a configuration alone.
 
+use super::configuration::examine;
 use super::*;
-use crate::config::layers::{Approvals, Layer, Source, Tier, merge};
+use crate::config::expand::Surroundings;
+use crate::config::layers::{Approvals, Config, ConfigSource, Layer, Tier, merge};
 use crate::config::parse::parse;
 
 fn config(user: &str, project: &str) -> Config {
     let files = [("user.json", Tier::User, user), (".mcp.json", Tier::Project, project)];
     let layers = files.map(|(path, tier, text)| {
-        let source = Source { path: path.into(), tier };
+        let source = ConfigSource { path: path.into(), tier };
         Layer { file: parse(text, &source), source }
     });
     let approvals = Approvals {

@@ -5,7 +5,7 @@
 
 use serde_json::{Map, Value};
 
-use super::vocabulary::{Answer, chooses_method, names_secret};
+use super::vocabulary::{AnswerType, chooses_method, names_secret};
 use super::{asks, shows_token};
 
 /// The maximum number of schemas and texts that are checked. A larger form is marked unchecked.
@@ -39,7 +39,7 @@ const NESTED: [&str; 14] = [
 #[derive(Clone, Copy)]
 enum FieldKind {
     /// The user types a value.
-    Typed(Answer),
+    Typed(AnswerType),
     /// A choice of two or more.
     Choice,
     /// An object, whose fields have kinds of their own.
@@ -68,7 +68,7 @@ impl<'a> Walk<'a> {
     }
 
     fn field(&mut self, name: &'a str, schema: &'a Value, depth: usize) -> Option<&'a str> {
-        let kind = schema.as_object().map_or(FieldKind::Typed(Answer::Text), kind_of);
+        let kind = schema.as_object().map_or(FieldKind::Typed(AnswerType::Text), kind_of);
         self.label(name, name, kind).or_else(|| self.schema(name, schema, depth))
     }
 
@@ -78,7 +78,7 @@ impl<'a> Walk<'a> {
             Value::Array(schemas) => {
                 schemas.iter().find_map(|schema| self.schema(name, schema, depth + 1))
             }
-            other => self.texts(name, other, FieldKind::Typed(Answer::Text), depth),
+            other => self.texts(name, other, FieldKind::Typed(AnswerType::Text), depth),
         }
     }
 
@@ -221,9 +221,9 @@ fn kind_of(object: &Map<String, Value>) -> FieldKind {
     {
         FieldKind::Container
     } else if are(&["integer", "number", "null"]) {
-        FieldKind::Typed(Answer::Number)
+        FieldKind::Typed(AnswerType::Number)
     } else {
-        FieldKind::Typed(Answer::Text)
+        FieldKind::Typed(AnswerType::Text)
     }
 }
 

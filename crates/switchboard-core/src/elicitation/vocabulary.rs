@@ -24,13 +24,13 @@ const MISTYPED: &str = "password";
 
 /// The type of value that a field takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Answer {
+pub(super) enum AnswerType {
     Text,
     Number,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum LookedFor {
+enum MatchRule {
     /// Anywhere in the text, ignoring separators.
     Part,
     /// As a whole word of a label, or of a text that asks for something.
@@ -47,7 +47,7 @@ enum LookedFor {
 
 struct Vocabulary {
     /// How to match, the text as one word, and its words.
-    secrets: Vec<(LookedFor, String, Vec<String>)>,
+    secrets: Vec<(MatchRule, String, Vec<String>)>,
     /// Phrases that contain such a word but ask for no secret.
     benign: Vec<Vec<String>>,
     asking: Vec<String>,
@@ -61,15 +61,15 @@ static VOCABULARY: LazyLock<Vocabulary> = LazyLock::new(|| {
         text.split(' ').flat_map(words_of).map(|word| word.look).collect()
     };
     let secret = |(how, word): (&str, &str)| {
-        let looked_for = match how {
-            "part" => LookedFor::Part,
-            "word" => LookedFor::Word,
-            "phrase" => LookedFor::Phrase,
-            "number" => LookedFor::Number,
-            "disguised" => LookedFor::Disguised,
-            _ => LookedFor::Text,
+        let match_rule = match how {
+            "part" => MatchRule::Part,
+            "word" => MatchRule::Word,
+            "phrase" => MatchRule::Phrase,
+            "number" => MatchRule::Number,
+            "disguised" => MatchRule::Disguised,
+            _ => MatchRule::Text,
         };
-        (looked_for, squashed(&words_of(word)), looks(word))
+        (match_rule, squashed(&words_of(word)), looks(word))
     };
     let secrets = rows(include_str!("secrets.txt")).filter_map(|row| row.split_once(' '));
     Vocabulary {
@@ -82,7 +82,7 @@ static VOCABULARY: LazyLock<Vocabulary> = LazyLock::new(|| {
 });
 
 /// Whether a name, a title or a sentence asks for a secret.
-pub(super) fn names_secret(text: &str, answer: Answer) -> bool {
+pub(super) fn names_secret(text: &str, answer: AnswerType) -> bool {
     readings(text).iter().any(|reading| reading_names_secret(&words_of_plain(reading), answer))
 }
 
@@ -91,10 +91,10 @@ pub(super) fn chooses_method(text: &str) -> bool {
     words_of(text).iter().any(|word| VOCABULARY.methods.contains(&word.look))
 }
 
-fn reading_names_secret(words: &[Word], answer: Answer) -> bool {
+fn reading_names_secret(words: &[Word], answer: AnswerType) -> bool {
     let has = |any: &[String]| words.iter().any(|word| any.contains(&word.look));
     let is_short = words.len() <= LABEL_WORDS;
-    if has(&VOCABULARY.no_secrets) && (answer == Answer::Number || is_short) {
+    if has(&VOCABULARY.no_secrets) && (answer == AnswerType::Number || is_short) {
         return false;
     }
     let is_label = is_short || has(&VOCABULARY.asking);
@@ -102,7 +102,7 @@ fn reading_names_secret(words: &[Word], answer: Answer) -> bool {
     parts.iter().any(|words| part_names_secret(words, is_label, answer))
 }
 
-fn part_names_secret(words: &[Word], is_label: bool, answer: Answer) -> bool {
+fn part_names_secret(words: &[Word], is_label: bool, answer: AnswerType) -> bool {
     let whole = squashed(words);
     let has = |secret: &str| {
         // A single letter may precede it: `a P I N`.
@@ -115,13 +115,13 @@ fn part_names_secret(words: &[Word], is_label: bool, answer: Answer) -> bool {
         words.windows(phrase.len()).any(|row| row.iter().map(|word| &word.look).eq(phrase))
     };
     let is_mistyped = |word: &Word| strsim::osa_distance(&word.look, MISTYPED) == 1;
-    let is_in = |(looked_for, secret, phrase): &(LookedFor, String, Vec<String>)| match looked_for {
-        LookedFor::Part => whole.contains(secret),
-        LookedFor::Text => has(secret),
-        LookedFor::Number => is_label && has(secret),
-        LookedFor::Word => is_label && answer == Answer::Text && has(secret),
-        LookedFor::Disguised => has_disguised(secret),
-        LookedFor::Phrase => has(secret) || has_phrase(phrase),
+    let is_in = |(match_rule, secret, phrase): &(MatchRule, String, Vec<String>)| match match_rule {
+        MatchRule::Part => whole.contains(secret),
+        MatchRule::Text => has(secret),
+        MatchRule::Number => is_label && has(secret),
+        MatchRule::Word => is_label && answer == AnswerType::Text && has(secret),
+        MatchRule::Disguised => has_disguised(secret),
+        MatchRule::Phrase => has(secret) || has_phrase(phrase),
     };
     words.iter().any(is_mistyped) || VOCABULARY.secrets.iter().any(is_in)
 }

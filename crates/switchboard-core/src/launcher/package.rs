@@ -3,7 +3,7 @@
 use serde_json::Value;
 use sha2::{Digest, Sha512};
 
-use super::{Kind, Launch, is_file_name};
+use super::{Launch, LauncherKind, is_file_name};
 
 /// A package and its requested version.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,10 +26,10 @@ pub enum Version {
 
 impl Package {
     /// `None` if it is not a registry package but a directory, a file or a repository shorthand.
-    pub(super) fn parse(kind: Kind, spec: &str) -> Option<Package> {
+    pub(super) fn parse(kind: LauncherKind, spec: &str) -> Option<Package> {
         let (name, version) = match kind {
-            Kind::Npm | Kind::Bun | Kind::Pnpm => of_node(kind, spec)?,
-            Kind::Uv => of_python(spec)?,
+            LauncherKind::Npm | LauncherKind::Bun | LauncherKind::Pnpm => of_node(kind, spec)?,
+            LauncherKind::Uv => of_python(spec)?,
         };
         Some(Package { spec: spec.to_owned(), name: name.to_owned(), version })
     }
@@ -52,7 +52,7 @@ impl Package {
     }
 }
 
-fn of_node(kind: Kind, spec: &str) -> Option<(&str, Version)> {
+fn of_node(kind: LauncherKind, spec: &str) -> Option<(&str, Version)> {
     let (scope, rest) = match spec.strip_prefix('@') {
         Some(scoped) => scoped.split_once('/').map(|(scope, rest)| (Some(scope), rest))?,
         None => (None, spec),
@@ -66,11 +66,11 @@ fn of_node(kind: Kind, spec: &str) -> Option<(&str, Version)> {
     }
     let name = spec.get(..spec.len() - rest.len() + short.len())?;
     let version = match (version, kind) {
-        (None, Kind::Npm) => Version::Installed,
-        (None, Kind::Bun | Kind::Pnpm | Kind::Uv) => Version::Moving,
+        (None, LauncherKind::Npm) => Version::Installed,
+        (None, LauncherKind::Bun | LauncherKind::Pnpm | LauncherKind::Uv) => Version::Moving,
         (Some(version), _) if version.contains([':', '/']) => return None,
         (Some(version), _) if is_exact(version) => Version::Exact(version.to_owned()),
-        (Some(version), Kind::Npm) if is_range(version) => Version::Installed,
+        (Some(version), LauncherKind::Npm) if is_range(version) => Version::Installed,
         (Some(_), _) => Version::Moving,
     };
     Some((name, version))
@@ -103,13 +103,12 @@ fn is_plain(name: &str) -> bool {
 fn is_exact(version: &str) -> bool {
     let mut parts = version.splitn(3, '.');
     let mut number = || parts.next().is_some_and(is_number);
-    let first_two = number() && number();
-    let digits = |part: &str| part.find(|c: char| !c.is_ascii_digit()).unwrap_or(part.len());
-    let third = parts.next().is_some_and(|third| {
-        let suffix = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '+' | '.');
-        digits(third) > 0 && third.chars().all(suffix)
-    });
-    first_two && third
+    let suffix = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '+' | '.');
+    number()
+        && number()
+        && parts.next().is_some_and(|third| {
+            third.starts_with(|c: char| c.is_ascii_digit()) && third.chars().all(suffix)
+        })
 }
 
 fn is_number(part: &str) -> bool {

@@ -121,17 +121,17 @@ fn unknown_launcher_syntax_runs_unchanged() {
 
 #[test]
 fn launcher_kind_is_recognized_despite_flags() {
-    let check = |line: &str, expected: Option<Kind>| {
+    let check = |line: &str, expected: Option<LauncherKind>| {
         let mut words = line.split(' ').map(str::to_owned);
         let command = words.next().unwrap();
         assert_eq!(kind_of(&command, &words.collect::<Vec<_>>()), expected, "{line}");
     };
-    check("npx --registry x server", Some(Kind::Npm));
-    check("/usr/bin/npx", Some(Kind::Npm));
-    check("npm --loglevel silent exec server", Some(Kind::Npm));
-    check("pnpm --package=x dlx y", Some(Kind::Pnpm));
-    check("uv --offline tool run server", Some(Kind::Uv));
-    check("bun --bun x server", Some(Kind::Bun));
+    check("npx --registry x server", Some(LauncherKind::Npm));
+    check("/usr/bin/npx", Some(LauncherKind::Npm));
+    check("npm --loglevel silent exec server", Some(LauncherKind::Npm));
+    check("pnpm --package=x dlx y", Some(LauncherKind::Pnpm));
+    check("uv --offline tool run server", Some(LauncherKind::Uv));
+    check("bun --bun x server", Some(LauncherKind::Bun));
     check("npm run -- exec", None);
     check("npm start", None);
     check("uv run server", None);
@@ -203,8 +203,8 @@ fn npx_cache_directory_matches_npm() {
 #[test]
 fn launcher_query_uses_its_syntax_and_answer_is_parsed() {
     let asked = |line: &str| {
-        let question = read(line).unwrap().question();
-        let words: Vec<&str> = question.iter().map(String::as_str).collect();
+        let args = read(line).unwrap().probe_args();
+        let words: Vec<&str> = args.iter().map(String::as_str).collect();
         format!("{}\n", words.split_last().unwrap().1.join(" "))
     };
     let lines =

@@ -14,7 +14,7 @@ use crate::connection::{
 };
 use crate::failure::{Code, Failure, Hint};
 use crate::name::ServerName;
-use crate::notice::{Filter, HandlerId};
+use crate::notice::{HandlerId, NoticeFilter};
 use crate::reply::SearchPage;
 
 const ADDRESS: usize = 1_000;
@@ -210,7 +210,7 @@ pub fn reloaded(reloaded: &Reloaded) -> Result<String, String> {
     if reloaded.mistakes.is_empty() { Ok(text) } else { Err(text) }
 }
 
-pub fn registered(handler: HandlerId, filter: &Filter) -> String {
+pub fn registered(handler: HandlerId, filter: &NoticeFilter) -> String {
     let connection = filter.server.as_ref().map_or("all connections", |server| server.as_str());
     let kinds: Vec<&str> = filter.kinds.iter().map(|kind| kind.as_str()).collect();
     let kinds = if kinds.is_empty() { "all types".to_owned() } else { kinds.join(", ") };

@@ -84,12 +84,7 @@ pub struct Reach {
 impl Reach {
     /// The reach of the server with this configured URL.
     pub fn of(server: &Url) -> Reach {
-        let class = match server.host() {
-            Some(Host::Ipv4(address)) => class_of(address.into()),
-            Some(Host::Ipv6(address)) => class_of(address.into()),
-            Some(Host::Domain(name)) if is_local(name) => Class::Loopback,
-            Some(Host::Domain(_)) | None => Class::Public,
-        };
+        let class = server.host().map_or(Class::Public, |host| class_of_host(&host));
         Reach { server: class, hosts: Vec::new() }.and(server)
     }
 
@@ -131,12 +126,13 @@ impl Reach {
     }
 }
 
-/// Whether the literal host of a URL is this machine.
-pub(super) fn is_loopback(host: &Host<&str>) -> bool {
+/// The class of the literal host of a URL, without resolving its name.
+pub(super) fn class_of_host(host: &Host<&str>) -> Class {
     match host {
-        Host::Ipv4(address) => class_of((*address).into()) == Class::Loopback,
-        Host::Ipv6(address) => class_of((*address).into()) == Class::Loopback,
-        Host::Domain(name) => is_local(name),
+        Host::Ipv4(address) => class_of((*address).into()),
+        Host::Ipv6(address) => class_of((*address).into()),
+        Host::Domain(name) if is_local(name) => Class::Loopback,
+        Host::Domain(_) => Class::Public,
     }
 }
 

@@ -17,7 +17,7 @@ pub struct Challenge {
 
 impl Challenge {
     /// Whether the token is valid but has insufficient scope.
-    pub fn wants_more_scope(&self) -> bool {
+    pub fn is_insufficient_scope(&self) -> bool {
         self.error.as_deref() == Some("insufficient_scope")
     }
 }

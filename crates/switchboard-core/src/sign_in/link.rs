@@ -5,7 +5,7 @@ use std::fmt;
 
 use url::Url;
 
-use super::address::{Reach, is_loopback};
+use super::address::{Class, Reach, class_of_host};
 use crate::render::words::{clean_line, visible};
 
 /// The maximum length of a URL.
@@ -83,11 +83,8 @@ fn parse(text: &str, reach: &Reach) -> Result<Url, BadLink> {
 fn is_as_written(text: &str, url: &Url) -> bool {
     let authority = text.split_once("://").map(|(_, rest)| rest).unwrap_or_default();
     let authority = authority.split(['/', '?', '#']).next().unwrap_or_default();
-    let host = match authority.starts_with('[') {
-        true => return true,
-        false => authority.split(':').next().unwrap_or_default(),
-    };
-    url.host_str().is_some_and(|read| read.eq_ignore_ascii_case(host))
+    let host = authority.split(':').next().unwrap_or_default();
+    authority.starts_with('[') || url.host_str().is_some_and(|read| read.eq_ignore_ascii_case(host))
 }
 
 /// The checks for every URL that we open or send requests to, regardless of its origin.
@@ -104,7 +101,7 @@ pub fn admissible(url: &Url, reach: &Reach) -> Result<(), BadLink> {
     if !reach.admits_host(&host) {
         return Err(BadLink::Internal { host: shown });
     }
-    if url.scheme() == "http" && !is_loopback(&host) {
+    if url.scheme() == "http" && class_of_host(&host) != Class::Loopback {
         return Err(BadLink::Unencrypted { host: shown });
     }
     Ok(())
@@ -124,14 +121,15 @@ fn refuse_shell_characters(text: &str) -> Result<(), BadLink> {
     only_of(text, |c| !"!$'();".contains(c))
 }
 
-fn only_of(text: &str, has_a_place: impl Fn(char) -> bool) -> Result<(), BadLink> {
-    match text.chars().find(|c| !has_a_place(*c)) {
+fn only_of(text: &str, is_allowed: impl Fn(char) -> bool) -> Result<(), BadLink> {
+    match text.chars().find(|c| !is_allowed(*c)) {
         Some(c) => Err(BadLink::Character { character: visible(c.encode_utf8(&mut [0; 4])) }),
         None => Ok(()),
     }
 }
 
-fn shown(text: &str) -> String {
+/// Foreign text for a message.
+pub(super) fn shown(text: &str) -> String {
     clean_line(text, SHOWN).into_owned()
 }
 

@@ -5,15 +5,12 @@ use serde_json::{Map, Value};
 use url::Url;
 
 use super::address::Reach;
-use super::link::{self, BadLink};
+use super::link::{self, BadLink, shown};
 use super::scope;
-use crate::render::words::clean_line;
+use crate::nesting::is_deeper;
 
 /// The maximum nesting of a document.
 const DEEPEST: usize = 16;
-
-/// The maximum length of foreign text in a message.
-const SHOWN: usize = 100;
 
 /// The maximum number of authorization servers of one server that are used.
 const MOST_AUTHORITIES: usize = 4;
@@ -92,12 +89,11 @@ impl Resource {
     /// The possible URLs of the document, the likeliest first.
     pub fn locations(server: &Url) -> Vec<Url> {
         let path = server.path().trim_end_matches('/');
-        let mut locations =
-            vec![at(server, &format!("/.well-known/oauth-protected-resource{path}"))];
-        let root = at(server, "/.well-known/oauth-protected-resource");
-        if locations.first() != Some(&root) {
-            locations.push(root);
-        }
+        let mut locations = vec![
+            at(server, &format!("/.well-known/oauth-protected-resource{path}")),
+            at(server, "/.well-known/oauth-protected-resource"),
+        ];
+        locations.dedup();
         locations
     }
 
@@ -201,10 +197,11 @@ struct Document(Map<String, Value>);
 
 impl Document {
     fn read(body: &[u8]) -> Result<Document, BadDocument> {
-        if is_deep(body) {
+        let text = std::str::from_utf8(body).map_err(|_| BadDocument::NotJson)?;
+        if is_deeper(text, DEEPEST) {
             return Err(BadDocument::TooDeep);
         }
-        match serde_json::from_slice(body) {
+        match serde_json::from_str(text) {
             Ok(Value::Object(fields)) => Ok(Document(fields)),
             Ok(_) | Err(_) => Err(BadDocument::NotJson),
         }
@@ -267,29 +264,6 @@ fn is_same(one: &str, other: &str) -> bool {
     let bare = |issuer: &str| issuer.strip_suffix('/').unwrap_or(issuer).to_owned();
     let is_root = |issuer: &str| Url::parse(issuer).is_ok_and(|url| url.path() == "/");
     one == other || (is_root(one) && bare(one) == bare(other))
-}
-
-/// Whether brackets nest too deep. Scans bytes, before the document is parsed.
-fn is_deep(body: &[u8]) -> bool {
-    let (mut depth, mut in_text, mut escaped) = (0_usize, false, false);
-    for byte in body {
-        match (in_text, escaped, byte) {
-            (true, true, _) => escaped = false,
-            (true, false, b'\\') => escaped = true,
-            (_, false, b'"') => in_text = !in_text,
-            (false, _, b'{' | b'[') => depth += 1,
-            (false, _, b'}' | b']') => depth = depth.saturating_sub(1),
-            _ => {}
-        }
-        if depth > DEEPEST {
-            return true;
-        }
-    }
-    false
-}
-
-fn shown(text: &str) -> String {
-    clean_line(text, SHOWN).into_owned()
 }
 
 #[cfg(test)]

@@ -5,11 +5,11 @@ mod cards;
 
 use serde::Deserialize;
 use serde_json::Value;
-use switchboard::connection::{Order, Wanted};
+use switchboard::connection::{ConnectParams, ConnectionRequest};
 use switchboard::connections::Existing;
 use switchboard::exact::{Args, Exact};
 use switchboard::failure::{Code, Failure};
-use switchboard::notice::{Filter, Kind};
+use switchboard::notice::{NoticeFilter, NotificationKind};
 use switchboard::render::granular::{self as words, Asked};
 use switchboard::render::words::clean_line;
 use switchboard::reply::{Output, Reply};
@@ -126,8 +126,8 @@ async fn run(session: &Session, mut given: Given, caller: Caller) -> Result<Outc
 async fn connect(session: &Session, mut given: Given, caller: &Caller) -> Result<Outcome, Wrong> {
     let (id, url) = (given.text("id")?, given.text("url")?);
     let (transport, timeout) = (given.optional_text("type")?, given.count("timeout")?);
-    let order = Order { id: &id, address: &url, transport: transport.as_deref(), timeout };
-    let connected = async { session.connect_to(&Wanted::read(order)?, caller).await };
+    let order = ConnectParams { id: &id, address: &url, transport: transport.as_deref(), timeout };
+    let connected = async { session.connect_to(&ConnectionRequest::read(order)?, caller).await };
     match connected.await {
         Ok(connected) => Ok(Outcome::Text(words::connected(&connected))),
         Err(error) => Err(Wrong { text: words::connect_error(&error), code: error.code() }),
@@ -157,15 +157,15 @@ fn register(session: &Session, mut given: Given) -> Result<Outcome, Wrong> {
     };
     let mut kinds = Vec::new();
     for word in types {
-        let Some(kind) = Kind::from_word(&word) else {
-            let known: Vec<&str> = Kind::ALL.iter().map(|kind| kind.as_str()).collect();
+        let Some(kind) = NotificationKind::from_word(&word) else {
+            let known: Vec<&str> = NotificationKind::ALL.iter().map(|kind| kind.as_str()).collect();
             return Err(bad("types", &format!("must be of {}", known.join(", "))));
         };
         if !kinds.contains(&kind) {
             kinds.push(kind);
         }
     }
-    let filter = Filter { server, kinds };
+    let filter = NoticeFilter { server, kinds };
     let handler = session.register_handler(filter.clone()).map_err(|failure| failed(&failure))?;
     Ok(Outcome::Text(words::registered(handler, &filter)))
 }

@@ -30,7 +30,7 @@ impl Signer for Account {
             let headers = refused.answer.get_all(WWW_AUTHENTICATE);
             let challenge =
                 challenge::bearer(headers.iter().filter_map(|value| value.to_str().ok()));
-            let wants_more = challenge.wants_more_scope().then(|| challenge.scopes.clone());
+            let wants_more = challenge.is_insufficient_scope().then(|| challenge.scopes.clone());
             self.was_challenged(challenge);
             let shown = shown(refused.sent);
             let outcome = match (refused.status, shown, wants_more) {

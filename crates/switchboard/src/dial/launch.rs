@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use switchboard_core::launcher::package::Version;
-use switchboard_core::launcher::{self, Kind, Launch, python};
+use switchboard_core::launcher::{self, Launch, LauncherKind, python};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
@@ -153,7 +153,7 @@ impl Launching {
         if is_found_elsewhere(self.ground, &launch, program, &place) {
             return Outlook::Plain;
         }
-        if launch.kind == Kind::Npm
+        if launch.kind == LauncherKind::Npm
             && launch.package.version != Version::Moving
             && let Some(root) = npm::root_of(&launch.package, &program.env)
             && let Some(found) = installed::program(&launch, &root, program, &place)
@@ -190,7 +190,7 @@ impl Launching {
     ) -> Result<PathBuf, DialError> {
         let asked = Program {
             command: program.command.clone(),
-            args: launch.question(),
+            args: launch.probe_args(),
             env: program.env.clone(),
             cwd: self.entered_place(program),
             confinement: program.confinement,
@@ -279,8 +279,8 @@ impl Launching {
 /// that is installed for everybody.
 fn is_found_elsewhere(ground: Ground, launch: &Launch, program: &Program, place: &Path) -> bool {
     match launch.kind {
-        Kind::Uv => return false,
-        Kind::Npm | Kind::Bun | Kind::Pnpm => {}
+        LauncherKind::Uv => return false,
+        LauncherKind::Npm | LauncherKind::Bun | LauncherKind::Pnpm => {}
     }
     let name = &launch.package.name;
     let installed_here = || {
@@ -296,7 +296,9 @@ fn is_found_elsewhere(ground: Ground, launch: &Launch, program: &Program, place:
         launcher.is_some_and(|launcher| launcher.with_file_name(name).exists())
     };
     (ground == Ground::Own && installed_here())
-        || (launch.kind == Kind::Npm && launch.package.may_be_global() && installed_for_all())
+        || (launch.kind == LauncherKind::Npm
+            && launch.package.may_be_global()
+            && installed_for_all())
 }
 
 /// Makes a directory in which nothing decides what is run, and above which npm looks no further.

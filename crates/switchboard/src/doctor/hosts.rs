@@ -34,7 +34,8 @@ pub(super) fn examine(
             let Ok(Some(bytes)) = paths::read(&file) else { continue };
             let text = String::from_utf8_lossy(&bytes);
             for (server, names) in &needs {
-                let withheld = install::withheld(target, &text, names).unwrap_or_default();
+                let withheld =
+                    install::variables_not_passed_on(target, &text, names).unwrap_or_default();
                 findings.extend(withheld.into_iter().map(|name| {
                     let path = file.display().to_string();
                     let fault = match target.can_name_variables() {

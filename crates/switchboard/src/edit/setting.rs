@@ -4,7 +4,7 @@ use serde_json::Value;
 use switchboard_core::catalog::resolve::nearest;
 use switchboard_core::config::diagnostic::{Diagnostic, DiagnosticKind};
 use switchboard_core::config::edit::{self, Change, Edit};
-use switchboard_core::config::layers::{Source, Tier};
+use switchboard_core::config::layers::{ConfigSource, Tier};
 use switchboard_core::config::parse::parse;
 use switchboard_core::config::server::ServerEntry;
 use switchboard_core::config::settings::SettingsEntry;
@@ -74,7 +74,7 @@ fn changed(
 
 /// What is wrong with the file, wherever it stands.
 fn problems(text: &str) -> Vec<DiagnosticKind> {
-    let source = Source { path: "".into(), tier: Tier::User };
+    let source = ConfigSource { path: "".into(), tier: Tier::User };
     let found = parse(text, &source).diagnostics.into_iter().filter(Diagnostic::is_error);
     found.map(|problem| problem.kind).filter(|kind| *kind != DiagnosticKind::Empty).collect()
 }

@@ -9,7 +9,7 @@ use switchboard_core::approval::Rules;
 use switchboard_core::catalog::{Catalog, Shelf};
 use switchboard_core::config::settings::Settings;
 use switchboard_core::config::values::Lifecycle;
-use switchboard_core::connection::{ConnectError, MOST_AD_HOC, Wanted};
+use switchboard_core::connection::{ConnectError, ConnectionRequest, MOST_AD_HOC};
 use switchboard_core::lifecycle::Policy;
 use switchboard_core::name::ServerName;
 
@@ -77,7 +77,7 @@ impl Gateway {
     /// Lets a server in for one session, without connecting it.
     pub(crate) fn admit(
         &self,
-        wanted: &Wanted,
+        wanted: &ConnectionRequest,
         listener: &Listener,
     ) -> Result<Admission, ConnectError> {
         let mut admitted = Ok(());
@@ -99,7 +99,7 @@ impl Gateway {
     fn seat(
         &self,
         roster: &mut Roster,
-        wanted: &Wanted,
+        wanted: &ConnectionRequest,
         listener: &Listener,
     ) -> Result<(), ConnectError> {
         let Roster { guests, settings, unread_rules, .. } = roster;

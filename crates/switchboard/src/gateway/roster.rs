@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use hashbrown::HashMap;
 use switchboard_core::catalog::{ResolveError, Standing};
-use switchboard_core::config::layers::Origin;
+use switchboard_core::config::layers::ConfigOrigin;
 use switchboard_core::config::settings::Settings;
 use switchboard_core::content::guard::Limits;
 use switchboard_core::failure::Failure;
@@ -25,7 +25,7 @@ pub(super) struct Roster {
     pub(super) limits: Limits,
     pub(super) notices: FileNotices,
     /// The first place in the user's files whose rules cannot be parsed.
-    pub(super) unread_rules: Option<Origin>,
+    pub(super) unread_rules: Option<ConfigOrigin>,
     /// Servers that sessions connected ad hoc. They stay when the configuration changes.
     pub(super) guests: AllGuests,
 }

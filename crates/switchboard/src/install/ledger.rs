@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use switchboard_core::config::edit::{self, Change, Edit, EditError};
-use switchboard_core::config::install::moving::{self, Other};
+use switchboard_core::config::install::moving::{self, HostServer};
 
 use super::record::hash;
 use super::{Reason, Staying};
@@ -106,13 +106,13 @@ impl Ledger {
     /// earlier, `held` those that other installations need.
     pub(super) fn plan(
         &self,
-        others: Vec<Other>,
+        others: Vec<HostServer>,
         before: &[String],
         held: &HashSet<&str>,
     ) -> Result<Moving, EditError> {
         let mut moving = Moving { copies: self.copies.clone(), ..Moving::default() };
         let base = self.base.as_deref().unwrap_or_default();
-        for Other { name, ours } in others {
+        for HostServer { name, ours } in others {
             let Some(mut entry) = ours else {
                 moving.stay.push(Staying { name, reason: Reason::OnlyInHost });
                 continue;
@@ -124,7 +124,9 @@ impl Ledger {
                 }
                 Some(present) => {
                     let present = present.as_object();
-                    match present.is_some_and(|present| moving::same(&name, present, &entry)) {
+                    match present
+                        .is_some_and(|present| moving::defines_same(&name, present, &entry))
+                    {
                         true => moving.moved.push(name),
                         false => moving.stay.push(Staying { name, reason: Reason::Conflict }),
                     }
@@ -133,7 +135,7 @@ impl Ledger {
                 None => {}
             }
             match moving.copies.iter_mut().find(|copy| copy.name == name) {
-                Some(copy) if moving::same(&name, &copy.entry, &entry) => {}
+                Some(copy) if moving::defines_same(&name, &copy.entry, &entry) => {}
                 Some(_) if held.contains(&*name) || !before.contains(&name) => {
                     moving.stay.push(Staying { name, reason: Reason::Conflict });
                     continue;

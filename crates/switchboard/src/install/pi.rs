@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 use switchboard_core::config::install::Target;
-use switchboard_core::config::install::pi::{self, Found, PACKAGE, Put, Surroundings};
+use switchboard_core::config::install::pi::{self, LocalPackage, PACKAGE, Put, Surroundings};
 
 use super::archive::Archive;
 use super::error::InstallError;
@@ -32,7 +32,7 @@ pub(super) fn is_of_servers(record: &Record) -> bool {
 }
 
 /// What lies where the path of a package leads, which begins at the settings.
-pub(crate) fn look(locations: &Paths, source: &str) -> Found {
+pub(crate) fn look(locations: &Paths, source: &str) -> LocalPackage {
     let source = source.trim();
     let source = source.strip_prefix("file://").unwrap_or(source);
     let path = match source.strip_prefix("~/") {
@@ -40,12 +40,12 @@ pub(crate) fn look(locations: &Paths, source: &str) -> Found {
         None => locations.others.pi.join(source),
     };
     if !path.exists() {
-        return Found::Nothing;
+        return LocalPackage::Nothing;
     }
     let manifest = paths::read(&path.join("package.json")).ok().flatten();
     let manifest: Option<Value> = manifest.and_then(|bytes| serde_json::from_slice(&bytes).ok());
     let name = manifest.as_ref().and_then(|manifest| manifest.get("name")?.as_str());
-    if name == Some(PACKAGE) { Found::Ours } else { Found::Other }
+    if name == Some(PACKAGE) { LocalPackage::Ours } else { LocalPackage::Other }
 }
 
 /// Does `work` with what Pi's settings are read with.
@@ -62,7 +62,7 @@ impl Installer<'_> {
         let now = text(&path)?;
         let put_in = |settings: &Option<String>| {
             let text = settings.as_deref().unwrap_or_default();
-            with(self.locations, |with| pi::put_in(text, with))
+            with(self.locations, |with| pi::install(text, with))
                 .map_err(|cause| refused(&path, cause))
         };
         let mut put = put_in(&now)?;
@@ -106,7 +106,7 @@ impl Installer<'_> {
             }
             (None, None) => None,
             (None, Some(now)) => {
-                let without = with(self.locations, |with| pi::take_out(now, with));
+                let without = with(self.locations, |with| pi::uninstall(now, with));
                 Some(without.map_err(|cause| refused(&path, cause))?)
             }
         };

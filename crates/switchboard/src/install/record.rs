@@ -87,8 +87,8 @@ impl Record {
         }
         let Some(now) = now else { return Ok(None) };
         let before = self.host.before.as_deref().unwrap_or_default();
-        let without = install::take_back(self.target, &now, before)
-            .and_then(|text| install::switch_back(self.target, &text, before, &self.moved));
+        let without = install::undo(self.target, &now, before)
+            .and_then(|text| install::restore_servers(self.target, &text, before, &self.moved));
         without.map(Some).map_err(|cause| refused(&self.host.path, cause))
     }
 
@@ -103,7 +103,7 @@ impl Record {
         }
         let Some(now) = now else { return Ok(None) };
         let before = self.host.before.as_deref().unwrap_or_default();
-        let without = pi::take_back(&now, before, with);
+        let without = pi::undo(&now, before, with);
         without.map(Some).map_err(|cause| refused(&self.host.path, cause))
     }
 }

@@ -104,7 +104,8 @@ impl Scripts {
         let Found { mut files, mut directories, not_followed } = resolver::candidates(&line);
         not_followed.into_iter().for_each(|what| coverage.leave_out(what));
         let programs = programs_in(entry);
-        let asked: Vec<String> = programs.asked.iter().filter_map(|name| expanded(name)).collect();
+        let asked: Vec<String> =
+            programs.commands.iter().filter_map(|name| expanded(name)).collect();
         let ours = environment.variable("PATH");
         let helpers = CommandLine { words: asked, cwd: &cwd, path: ours, root, code };
         files.extend(resolver::candidates(&helpers).files);
@@ -120,7 +121,7 @@ impl Scripts {
             coverage.leave_out("files that its code names in other ways".to_owned());
         }
         let starts_program = programs.server.is_some()
-            || !programs.asked.is_empty()
+            || !programs.commands.is_empty()
             || entry.request_headers_command.is_some();
         let has_paths = coverage.hashes().iter().any(|(path, _)| project.contains(Path::new(path)))
             || files.iter().any(|candidate| project.contains(&candidate.file));

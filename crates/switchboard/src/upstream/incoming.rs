@@ -126,7 +126,7 @@ impl Incoming {
 
     /// Passes a notification on to those who registered for it.
     fn notice(&self, notification: &Notification) {
-        let Some(kind) = notice::Kind::of_method(&notification.method) else { return };
+        let Some(kind) = notice::NotificationKind::of_method(&notification.method) else { return };
         if self.notices.nobody_listens() {
             return;
         }

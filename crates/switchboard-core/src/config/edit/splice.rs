@@ -52,35 +52,30 @@ pub(super) struct Container<'d> {
     /// The offset of the closing bracket.
     close: usize,
     children: Vec<Range<usize>>,
-    kind: Kind,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    Object,
-    Array,
+    /// Between the brackets and the members, if they are on one line.
+    pad: &'static str,
 }
 
 impl<'d> Container<'d> {
     pub(super) fn of_object(document: &'d Document<'_>, object: &Object<'_>) -> Self {
         let children = object.properties.iter().map(|property| property.start()..property.end());
-        Self::new(document, object.start()..object.end(), children.collect(), Kind::Object)
+        Self::new(document, object.start()..object.end(), children.collect(), " ")
     }
 
     pub(super) fn of_array(document: &'d Document<'_>, array: &Array<'_>) -> Self {
         let children = array.elements.iter().map(|element| element.start()..element.end());
-        Self::new(document, array.start()..array.end(), children.collect(), Kind::Array)
+        Self::new(document, array.start()..array.end(), children.collect(), "")
     }
 
     fn new(
         document: &'d Document<'_>,
         range: Range<usize>,
         children: Vec<Range<usize>>,
-        kind: Kind,
+        pad: &'static str,
     ) -> Self {
         let (open, close) = (range.start + 1, range.end.saturating_sub(1));
         let (lines, tokens) = (document.lines, document.tokens.as_slice());
-        Self { lines, tokens, open, close, children, kind }
+        Self { lines, tokens, open, close, children, pad }
     }
 
     /// Appends a member in the style of the one before it.
@@ -139,7 +134,7 @@ impl<'d> Container<'d> {
             let text = format!("{newline}{inner}{name}{value}{newline}{indent}");
             splices.0.push((self.open..self.close, text));
         } else if is_blank {
-            let pad = if self.kind == Kind::Object { " " } else { "" };
+            let pad = self.pad;
             let text = format!("{pad}{name}{}{pad}", layout.inline(value));
             splices.0.push((self.open..self.close, text));
         } else if inside.contains('\n') {
@@ -223,14 +218,9 @@ impl<'d> Container<'d> {
     }
 
     fn holds_no_comment(&self) -> bool {
-        let mut from = self.open;
-        let mut gaps = Vec::new();
-        for child in &self.children {
-            gaps.push(from..child.start);
-            from = child.end;
-        }
-        gaps.push(from..self.close);
+        let starts = [self.open].into_iter().chain(self.children.iter().map(|child| child.end));
+        let ends = self.children.iter().map(|child| child.start).chain([self.close]);
         let filler = |c: char| c == ',' || WHITESPACE.contains(&c);
-        gaps.into_iter().all(|gap| self.lines.slice(gap).chars().all(filler))
+        starts.zip(ends).all(|(from, to)| self.lines.slice(from..to).chars().all(filler))
     }
 }

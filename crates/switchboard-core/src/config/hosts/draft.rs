@@ -7,12 +7,12 @@ use jsonc_parser::ast::Value;
 use jsonc_parser::common::Ranged;
 
 use super::HostFile;
-use super::variables::{Dialect, Variables};
+use super::variables::Variables;
 use crate::config::auth::Auth;
 use crate::config::diagnostic::DiagnosticKind;
-use crate::config::fields::{boolean, endpoint, milliseconds, seconds, string, templates};
-use crate::config::layers::Origin;
-use crate::config::reader::{MAX_ENTRIES, Member, Read, Reader};
+use crate::config::fields::{boolean, endpoint, list, milliseconds, seconds, string, templates};
+use crate::config::layers::ConfigOrigin;
+use crate::config::reader::{ConfigReader, KeyedValue, Member, Read};
 use crate::config::server::ServerEntry;
 use crate::config::values::{Template, TemplateMap, TransportType};
 
@@ -51,7 +51,7 @@ pub(super) enum Meaning {
 }
 
 /// The keys of most hosts.
-pub(super) fn usual(key: &str) -> Meaning {
+fn usual(key: &str) -> Meaning {
     match key {
         "command" => Meaning::Program,
         "args" => Meaning::Field("args"),
@@ -78,17 +78,14 @@ pub(super) struct Draft {
 
 impl Draft {
     /// Reads the supported keys; `None` if one is invalid or only the host can expand it.
-    pub(super) fn read(
-        file: &mut HostFile<'_, '_>,
-        server: &Member<'_>,
-        dialect: Dialect,
-        meaning: fn(&str) -> Meaning,
-    ) -> Option<Draft> {
-        let variables = Variables { dialect, host: file.host, project: file.project };
+    pub(super) fn read(file: &mut HostFile<'_, '_>, server: &Member<'_>) -> Option<Draft> {
+        let variables = Variables { host: file.host, project: file.project };
+        let keys = file.host.row().keys;
         let mut draft = Draft { entry: ServerEntry::default(), typed: false };
         let mut sound = true;
-        for member in file.reader.members(&server.key, server.value).ok()? {
-            let meaning = meaning(member.name);
+        for member in file.reader.members(server.input()).ok()? {
+            let own = keys.iter().find(|(key, _)| *key == member.name);
+            let meaning = own.map_or_else(|| usual(member.name), |(_, meaning)| *meaning);
             // Some hosts write unset keys as null.
             if meaning == Meaning::Nothing || matches!(member.value, Value::NullKeyword(_)) {
                 continue;
@@ -107,26 +104,31 @@ impl Draft {
         ((command.is_some() || url.is_some()) && !entry.is_gateway()).then_some(entry)
     }
 
-    fn take(&mut self, reader: &mut Reader<'_>, member: &Member<'_>, means: Meaning) -> Read<()> {
-        let (key, value) = (member.key.as_str(), member.value);
+    fn take(
+        &mut self,
+        reader: &mut ConfigReader<'_>,
+        member: &Member<'_>,
+        means: Meaning,
+    ) -> Read<()> {
+        let input = member.input();
         let at = reader.origin(member.offset);
         match means {
             Meaning::Field(field) => self.field(reader, member, field)?,
-            Meaning::Env => add(&mut self.entry.env, texts(reader, key, value)?),
-            Meaning::Headers => add(&mut self.entry.headers, texts(reader, key, value)?),
+            Meaning::Env => add(&mut self.entry.env, texts(reader, input)?),
+            Meaning::Headers => add(&mut self.entry.headers, texts(reader, input)?),
             Meaning::Program => self.program(reader, member)?,
             Meaning::Transport => {
-                self.entry.transport_type = transport(&string(reader, key, value)?);
+                self.entry.transport_type = transport(&string(reader, input)?);
                 // An explicit `type` replaces the one that a URL implied.
                 self.entry.origins.remove("type");
                 self.typed = true;
             }
-            Meaning::UrlOf(implied) => self.url(endpoint(reader, key, value)?, implied),
-            Meaning::Enabled if boolean(reader, key, value)? => return Ok(()),
+            Meaning::UrlOf(implied) => self.url(endpoint(reader, input)?, implied),
+            Meaning::Enabled if boolean(reader, input)? => return Ok(()),
             Meaning::Enabled => self.entry.disabled = Some(true),
-            Meaning::PassedOn => add(&mut self.entry.env, passed_on(reader, key, value)?),
+            Meaning::PassedOn => add(&mut self.entry.env, passed_on(reader, input)?),
             Meaning::HeadersFromVariables => {
-                let names = texts(reader, key, value)?;
+                let names = texts(reader, input)?;
                 let variable = |(name, variable): (String, Template)| {
                     (name, Template::new(format!("${{{}}}", variable.source())))
                 };
@@ -136,12 +138,12 @@ impl Draft {
                 self.field(reader, member, "bearerTokenEnv")?;
                 self.entry.auth = Some(Auth::Bearer);
             }
-            Meaning::StartSeconds => self.start(seconds(reader, key, value)?),
-            Meaning::StartMilliseconds => self.start(milliseconds(reader, key, value)?),
-            Meaning::RequestSeconds => self.request(seconds(reader, key, value)?),
-            Meaning::RequestMilliseconds => self.request(milliseconds(reader, key, value)?),
+            Meaning::StartSeconds => self.start(seconds(reader, input)?),
+            Meaning::StartMilliseconds => self.start(milliseconds(reader, input)?),
+            Meaning::RequestSeconds => self.request(seconds(reader, input)?),
+            Meaning::RequestMilliseconds => self.request(milliseconds(reader, input)?),
             Meaning::Nested => {
-                for part in reader.members(key, value)? {
+                for part in reader.members(input)? {
                     let means = usual(part.name);
                     if means != Meaning::Nothing && !matches!(part.value, Value::NullKeyword(_)) {
                         self.take(reader, &part, means)?;
@@ -150,7 +152,7 @@ impl Draft {
             }
             Meaning::FileOfVariables => {
                 let key = member.key.clone();
-                reader.warn(value.start(), DiagnosticKind::FileOfVariables { key });
+                reader.warn(member.value.start(), DiagnosticKind::FileOfVariables { key });
             }
             Meaning::Nothing => {}
         }
@@ -159,7 +161,7 @@ impl Draft {
     }
 
     /// Records `at` as the origin of each field that was set and has none yet.
-    fn note_origins(&mut self, means: Meaning, at: &Origin) {
+    fn note_origins(&mut self, means: Meaning, at: &ConfigOrigin) {
         let keys: &[&'static str] = match means {
             Meaning::Field(_) | Meaning::Nested | Meaning::FileOfVariables | Meaning::Nothing => {
                 &[]
@@ -181,27 +183,25 @@ impl Draft {
         }
     }
 
-    fn field(&mut self, reader: &mut Reader<'_>, member: &Member<'_>, key: &str) -> Read<()> {
-        let origin = reader.origin(member.offset);
-        let path = member.key.as_str();
-        self.entry.read_field(reader, (key, path), member.value, origin).unwrap_or(Ok(()))
+    fn field(&mut self, reader: &mut ConfigReader<'_>, member: &Member<'_>, key: &str) -> Read<()> {
+        self.entry.read_field(reader, key, member).unwrap_or(Ok(()))
     }
 
-    fn program(&mut self, reader: &mut Reader<'_>, member: &Member<'_>) -> Read<()> {
-        let (key, value) = (member.key.as_str(), member.value);
-        match value {
+    fn program(&mut self, reader: &mut ConfigReader<'_>, member: &Member<'_>) -> Read<()> {
+        let input = member.input();
+        match input.value {
             Value::Array(_) => {
-                let mut words = templates(reader, key, value)?.into_iter();
+                let mut words = templates(reader, input)?.into_iter();
                 self.entry.command = words.next();
                 self.entry.args = Some(words.collect());
             }
             Value::Object(_) => {
-                for part in reader.members(key, value)? {
+                for part in reader.members(input)? {
                     match part.name {
                         "path" => self.field(reader, &part, "command")?,
                         "args" => self.field(reader, &part, "args")?,
                         "env" if !matches!(part.value, Value::NullKeyword(_)) => {
-                            add(&mut self.entry.env, texts(reader, &part.key, part.value)?);
+                            add(&mut self.entry.env, texts(reader, part.input())?);
                         }
                         _ => {}
                     }
@@ -240,15 +240,15 @@ fn add(map: &mut Option<TemplateMap>, pairs: Vec<(String, Template)>) {
 }
 
 /// A map of strings. Numbers and booleans are taken as written, null as unset.
-fn texts(reader: &mut Reader<'_>, key: &str, value: &Value<'_>) -> Read<Vec<(String, Template)>> {
+fn texts(reader: &mut ConfigReader<'_>, input: KeyedValue<'_>) -> Read<Vec<(String, Template)>> {
     let mut pairs = Vec::new();
-    for member in reader.members(key, value)? {
+    for member in reader.members(input)? {
         let text = match member.value {
             Value::NullKeyword(_) => continue,
             Value::NumberLit(number) => number.value.to_owned(),
             Value::BooleanLit(literal) => literal.value.to_string(),
             Value::StringLit(_) | Value::Object(_) | Value::Array(_) => {
-                string(reader, &member.key, member.value)?
+                string(reader, member.input())?
             }
         };
         pairs.push((member.name.to_owned(), Template::new(text)));
@@ -258,26 +258,17 @@ fn texts(reader: &mut Reader<'_>, key: &str, value: &Value<'_>) -> Read<Vec<(Str
 
 /// Names, or objects with a `name`.
 fn passed_on(
-    reader: &mut Reader<'_>,
-    key: &str,
-    value: &Value<'_>,
+    reader: &mut ConfigReader<'_>,
+    input: KeyedValue<'_>,
 ) -> Read<Vec<(String, Template)>> {
-    let Value::Array(array) = value else {
-        return Err(reader.wrong_type(key, value, "an array of strings"));
-    };
-    if array.elements.len() > MAX_ENTRIES {
-        return Err(reader.too_many_entries(key, value));
-    }
-    let mut pairs = Vec::new();
-    for (index, element) in array.elements.iter().enumerate() {
-        let named = element.as_object().and_then(|object| object.get("name"));
-        let name = named.map_or(element, |property| &property.value);
-        let name = string(reader, &format!("{key}[{index}]"), name)?;
+    list(reader, input, |reader, KeyedValue { key, value }| {
+        let named = value.as_object().and_then(|object| object.get("name"));
+        let value = named.map_or(value, |property| &property.value);
+        let name = string(reader, KeyedValue { key, value })?;
         // If the variable is not set, expansion reports it.
-        let value = Template::new(format!("${{{name}}}"));
-        pairs.push((name, value));
-    }
-    Ok(pairs)
+        let reference = Template::new(format!("${{{name}}}"));
+        Ok((name, reference))
+    })
 }
 
 fn transport(word: &str) -> Option<TransportType> {

@@ -4,7 +4,7 @@ use jsonc_parser::ast::Value;
 
 use super::Host;
 use crate::config::diagnostic::DiagnosticKind;
-use crate::config::reader::{Member, Reader, join};
+use crate::config::reader::{ConfigReader, Member, join};
 use crate::config::server::ServerEntry;
 use crate::config::values::{Template, TemplateMap};
 
@@ -24,14 +24,13 @@ pub(super) enum Dialect {
 
 #[derive(Clone, Copy)]
 pub(super) struct Variables<'p> {
-    pub(super) dialect: Dialect,
     pub(super) host: Host,
     pub(super) project: &'p str,
 }
 
 impl Variables<'_> {
     /// Whether the value can be expanded without the host; if not, reports it.
-    pub(super) fn check(&self, reader: &mut Reader<'_>, member: &Member<'_>) -> bool {
+    pub(super) fn check(&self, reader: &mut ConfigReader<'_>, member: &Member<'_>) -> bool {
         let Some((offset, variable)) = self.needs_host(member.value) else {
             return true;
         };
@@ -56,7 +55,7 @@ impl Variables<'_> {
     }
 
     fn foreign<'v>(&self, text: &'v str) -> Option<&'v str> {
-        let openings: &[&str] = match self.dialect {
+        let openings: &[&str] = match self.host.row().dialect {
             Dialect::Ours | Dialect::Dollar => &[],
             Dialect::Shell => &["$("],
             Dialect::Editor => &["${input:", "${command:", "${config:", "${file"],
@@ -70,7 +69,7 @@ impl Variables<'_> {
 
     /// Translates all templates of an entry into our syntax.
     pub(super) fn translate(&self, entry: &mut ServerEntry) {
-        if matches!(self.dialect, Dialect::Ours | Dialect::Braces) {
+        if matches!(self.host.row().dialect, Dialect::Ours | Dialect::Braces) {
             return;
         }
         let single = [&mut entry.command, &mut entry.cwd, &mut entry.url].into_iter().flatten();
@@ -83,7 +82,7 @@ impl Variables<'_> {
     }
 
     fn translated(&self, text: &str) -> String {
-        if matches!(self.dialect, Dialect::Dollar | Dialect::Shell) {
+        if matches!(self.host.row().dialect, Dialect::Dollar | Dialect::Shell) {
             return with_braces(text);
         }
         // A path that looks like a variable would be expanded.

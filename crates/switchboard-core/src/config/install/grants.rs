@@ -2,7 +2,7 @@
 
 use serde_json::Value as Json;
 
-use super::form::{Grant, Granted, Needs};
+use super::format::{Grant, Granted, Needs};
 use crate::config::edit::{Change, Edit};
 
 /// The edits that add the applicable grants to a file, except those that exist already or collide

@@ -5,14 +5,14 @@ use serde_json::{Map, Value as Json};
 use super::{Target, is_ours, servers};
 use crate::config::edit::EditError;
 use crate::config::hosts;
-use crate::config::layers::{Source, Tier};
+use crate::config::layers::{ConfigSource, Tier};
 use crate::config::server::ServerEntry;
 use crate::config::snippet;
 use crate::config::values::{Template, TemplateMap};
 
 /// A server of a host's file.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Other {
+pub struct HostServer {
     pub name: String,
     /// `None` if only the host can start it, or if it cannot be converted exactly.
     pub ours: Option<Map<String, Json>>,
@@ -23,35 +23,35 @@ pub struct Other {
 const NO_PROJECT: &str = "${workspaceFolder}";
 
 /// All servers of the file except our own.
-pub fn others(target: Target, text: &str) -> Result<Vec<Other>, EditError> {
-    let source = Source { path: "".into(), tier: Tier::User };
+pub fn other_servers(target: Target, text: &str) -> Result<Vec<HostServer>, EditError> {
+    let source = ConfigSource { path: "".into(), tier: Tier::User };
     let read = target.host().map(|host| hosts::parse(host, text, &source, NO_PROJECT).servers);
     let theirs = servers(target, text)?.into_iter().filter(|(_, entry)| !is_ours(entry));
     Ok(theirs
         .map(|(name, entry)| {
             let ours = match &read {
-                None => entry.as_object().cloned().filter(|entry| means(&name, entry).is_some()),
+                None => entry.as_object().cloned().filter(|entry| parsed(&name, entry).is_some()),
                 Some(read) => read
                     .iter()
                     .find(|server| server.name == name)
-                    .and_then(|server| faithful(&name, &server.entry)),
+                    .and_then(|server| converted_exactly(&name, &server.entry)),
             };
-            Other { name, ours }
+            HostServer { name, ours }
         })
         .collect())
 }
 
 /// Whether two entries in our format define the same server.
-pub fn same(name: &str, one: &Map<String, Json>, other: &Map<String, Json>) -> bool {
-    means(name, one).is_some_and(|one| means(name, other) == Some(one))
+pub fn defines_same(name: &str, one: &Map<String, Json>, other: &Map<String, Json>) -> bool {
+    parsed(name, one).is_some_and(|one| parsed(name, other) == Some(one))
 }
 
-fn means(name: &str, entry: &Map<String, Json>) -> Option<ServerEntry> {
+fn parsed(name: &str, entry: &Map<String, Json>) -> Option<ServerEntry> {
     snippet::check(name, entry, Tier::User).ok()
 }
 
 /// The entry in our format, if parsing it gives the same entry again.
-fn faithful(name: &str, entry: &ServerEntry) -> Option<Map<String, Json>> {
+fn converted_exactly(name: &str, entry: &ServerEntry) -> Option<Map<String, Json>> {
     let mut entry = entry.clone();
     entry.origins.clear();
     entry.args = entry.args.filter(|args| !args.is_empty());
@@ -61,7 +61,7 @@ fn faithful(name: &str, entry: &ServerEntry) -> Option<Map<String, Json>> {
         }
     }
     let written = written(&entry);
-    (means(name, &written).as_ref() == Some(&entry)).then_some(written)
+    (parsed(name, &written).as_ref() == Some(&entry)).then_some(written)
 }
 
 /// The fields that a host's file can set.

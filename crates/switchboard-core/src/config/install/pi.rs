@@ -17,7 +17,7 @@ const ON: &str = "+builtin:mcp";
 
 /// The package at a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Found {
+pub enum LocalPackage {
     Ours,
     /// Some other package.
     Other,
@@ -28,7 +28,7 @@ pub enum Found {
 #[derive(Clone, Copy)]
 pub struct Surroundings<'a> {
     pub directory: &'a str,
-    pub look: &'a dyn Fn(&str) -> Found,
+    pub look: &'a dyn Fn(&str) -> LocalPackage,
 }
 
 /// The declarations in the settings that concern us.
@@ -64,10 +64,10 @@ pub fn declared(text: &str, with: Surroundings<'_>) -> Result<Declared, EditErro
     let mut declared = Declared { built_in: built_in(text)?, ..Declared::default() };
     for source in list(text, PACKAGES)?.iter().filter_map(source) {
         let kind = match kind(source, with) {
-            Kind::Ours => &mut declared.ours,
-            Kind::Lost => &mut declared.lost,
-            Kind::Rival => &mut declared.rivals,
-            Kind::Other => continue,
+            PackageKind::Ours => &mut declared.ours,
+            PackageKind::Lost => &mut declared.lost,
+            PackageKind::Rival => &mut declared.rivals,
+            PackageKind::Other => continue,
         };
         kind.push(source.to_owned());
     }
@@ -75,7 +75,7 @@ pub fn declared(text: &str, with: Surroundings<'_>) -> Result<Declared, EditErro
 }
 
 /// Adds our package, unless it is declared already, and disables Pi's built-in MCP.
-pub fn put_in(text: &str, with: Surroundings<'_>) -> Result<Put, EditError> {
+pub fn install(text: &str, with: Surroundings<'_>) -> Result<Put, EditError> {
     let before = declared(text, with)?;
     let mut edits = Vec::new();
     let present = |source: &String| source == with.directory || !before.lost.contains(source);
@@ -87,9 +87,9 @@ pub fn put_in(text: &str, with: Surroundings<'_>) -> Result<Put, EditError> {
     }
     for item in list(text, PACKAGES)? {
         let goes = source(&item).is_some_and(|source| match kind(source, with) {
-            Kind::Rival => true,
-            Kind::Lost => source != with.directory,
-            Kind::Ours | Kind::Other => false,
+            PackageKind::Rival => true,
+            PackageKind::Lost => source != with.directory,
+            PackageKind::Ours | PackageKind::Other => false,
         });
         if goes {
             edits.push(Edit::new([PACKAGES], Change::RemoveItem(item)));
@@ -106,10 +106,10 @@ pub fn put_in(text: &str, with: Surroundings<'_>) -> Result<Put, EditError> {
 }
 
 /// Removes our package and enables Pi's built-in MCP, whether we or the user wrote them.
-pub fn take_out(text: &str, with: Surroundings<'_>) -> Result<String, EditError> {
+pub fn uninstall(text: &str, with: Surroundings<'_>) -> Result<String, EditError> {
     let ours = |item: &Json| match source(item).map(|source| kind(source, with)) {
-        Some(Kind::Ours | Kind::Lost) => true,
-        Some(Kind::Rival | Kind::Other) | None => false,
+        Some(PackageKind::Ours | PackageKind::Lost) => true,
+        Some(PackageKind::Rival | PackageKind::Other) | None => false,
     };
     let gone = list(text, PACKAGES)?.into_iter().filter(ours);
     let mut edits: Vec<Edit> =
@@ -121,8 +121,8 @@ pub fn take_out(text: &str, with: Surroundings<'_>) -> Result<String, EditError>
 }
 
 /// Undoes our changes to `before`. Other changes that were made since stay.
-pub fn take_back(text: &str, before: &str, with: Surroundings<'_>) -> Result<String, EditError> {
-    let after = put_in(before, with)?.text;
+pub fn undo(text: &str, before: &str, with: Surroundings<'_>) -> Result<String, EditError> {
+    let after = install(before, with)?.text;
     let mut edits = Vec::new();
     for key in [PACKAGES, EXTENSIONS] {
         let (then, done, now) = (list(before, key)?, list(&after, key)?, list(text, key)?);
@@ -143,7 +143,7 @@ pub fn take_back(text: &str, before: &str, with: Surroundings<'_>) -> Result<Str
     edit::apply(text, &edits)
 }
 
-enum Kind {
+enum PackageKind {
     Ours,
     /// A path that names our package and does not exist.
     Lost,
@@ -151,17 +151,17 @@ enum Kind {
     Other,
 }
 
-fn kind(source: &str, with: Surroundings<'_>) -> Kind {
+fn kind(source: &str, with: Surroundings<'_>) -> PackageKind {
     const REMOTE: [&str; 6] = ["npm:", "git:", "github:", "http:", "https:", "ssh:"];
     let name = name(source);
     let is_local = !REMOTE.iter().any(|scheme| source.starts_with(scheme));
-    let found = if is_local { (with.look)(source) } else { Found::Other };
+    let found = if is_local { (with.look)(source) } else { LocalPackage::Other };
     match found {
-        Found::Ours => Kind::Ours,
-        Found::Nothing if name == PACKAGE => Kind::Lost,
-        Found::Other if name == PACKAGE && !is_local => Kind::Ours,
-        Found::Nothing | Found::Other if name == RIVAL => Kind::Rival,
-        Found::Nothing | Found::Other => Kind::Other,
+        LocalPackage::Ours => PackageKind::Ours,
+        LocalPackage::Nothing if name == PACKAGE => PackageKind::Lost,
+        LocalPackage::Other if name == PACKAGE && !is_local => PackageKind::Ours,
+        LocalPackage::Nothing | LocalPackage::Other if name == RIVAL => PackageKind::Rival,
+        LocalPackage::Nothing | LocalPackage::Other => PackageKind::Other,
     }
 }
 

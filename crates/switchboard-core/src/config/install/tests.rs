@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use super::moving::{Other, others};
+use super::moving::{HostServer, other_servers};
 use super::*;
 use crate::config::hosts;
 use crate::config::parse::ParsedServer;
@@ -32,26 +32,26 @@ fn targets() -> impl Iterator<Item = Target> {
 }
 
 /// Adds our entry with a command only.
-fn put_in(target: Target, text: &str, command: &str) -> Result<String, EditError> {
+fn install(target: Target, text: &str, command: &str) -> Result<String, EditError> {
     let setup = Setup { command, variables: &[], version: None };
-    super::put_in(target, text, &setup).map(|put| put.text)
+    super::install(target, text, &setup).map(|put| put.text)
 }
 
-fn take_out(target: Target, text: &str) -> Result<String, EditError> {
-    super::take_out(target, text)
+fn uninstall(target: Target, text: &str) -> Result<String, EditError> {
+    super::uninstall(target, text)
 }
 
 fn sample(target: Target) -> String {
-    match (target.syntax(), target.form().listing) {
-        (Syntax::Toml, Listing::Array) => ARRAY.to_owned(),
-        (Syntax::Toml, Listing::ByName) => TABLES.to_owned(),
+    match (target.syntax(), target.format().listing) {
+        (Syntax::Toml, ServerList::Array) => ARRAY.to_owned(),
+        (Syntax::Toml, ServerList::ByName) => TABLES.to_owned(),
         (Syntax::Jsonc, _) => SERVERS.replace("HOLDER", target.holder()),
     }
 }
 
 /// The servers that the host would start, by its own parser, and whether ours is among them.
 fn active(target: Target, text: &str) -> (Vec<String>, Presence) {
-    let source = Source { path: "".into(), tier: Tier::User };
+    let source = ConfigSource { path: "".into(), tier: Tier::User };
     let file = match target.host() {
         Some(host) => hosts::parse(host, text, &source, "/p"),
         None => crate::config::parse::parse(text, &source),
@@ -64,19 +64,19 @@ fn active(target: Target, text: &str) -> (Vec<String>, Presence) {
 fn host_entry_is_added_and_removed_byte_for_byte() {
     for target in targets() {
         let text = sample(target);
-        let with = put_in(target, &text, "/opt/switchboard").unwrap();
+        let with = install(target, &text, "/opt/switchboard").unwrap();
         assert!(with.contains("/opt/switchboard"), "{target}: {with}");
         for line in text.lines().filter(|line| !line.ends_with('}')) {
             assert!(with.contains(line), "{target} lost {line}: {with}");
         }
         let servers = vec!["files".to_owned(), "docs".to_owned()];
         assert_eq!(active(target, &with), (servers.clone(), Presence::Installed), "{target}");
-        assert_eq!(put_in(target, &with, "other").unwrap(), with, "{target}");
-        assert_eq!(take_out(target, &with).unwrap(), text, "{target}");
-        let off = switch_off(target, &with, &servers).unwrap();
+        assert_eq!(install(target, &with, "other").unwrap(), with, "{target}");
+        assert_eq!(uninstall(target, &with).unwrap(), text, "{target}");
+        let off = disable_servers(target, &with, &servers).unwrap();
         assert_eq!(active(target, &off), (vec![], Presence::Installed), "{target}: {off}");
-        let back = switch_back(target, &off, &text, &servers).unwrap();
-        let (mut names, _) = active(target, &take_out(target, &back).unwrap());
+        let back = restore_servers(target, &off, &text, &servers).unwrap();
+        let (mut names, _) = active(target, &uninstall(target, &back).unwrap());
         names.sort_unstable();
         assert_eq!(names, ["docs", "files"], "{target}: {back}");
     }
@@ -85,16 +85,16 @@ fn host_entry_is_added_and_removed_byte_for_byte() {
 #[test]
 fn host_entry_is_added_to_an_empty_file() {
     for target in targets() {
-        let with = put_in(target, "", "switchboard").unwrap();
+        let with = install(target, "", "switchboard").unwrap();
         assert_eq!(active(target, &with), (vec![], Presence::Installed), "{target}: {with}");
     }
-    insta::assert_snapshot!(put_in(Target::Host(Host::Codex), "", "switchboard").unwrap(), @r#"
+    insta::assert_snapshot!(install(Target::Host(Host::Codex), "", "switchboard").unwrap(), @r#"
     [mcp_servers.switchboard]
     command = "switchboard"
     args = ["serve", "--host", "codex"]
     default_tools_approval_mode = "approve"
     "#);
-    insta::assert_snapshot!(put_in(Target::Host(Host::Vibe), "", "switchboard").unwrap(), @r#"
+    insta::assert_snapshot!(install(Target::Host(Host::Vibe), "", "switchboard").unwrap(), @r#"
     [[mcp_servers]]
     name = "switchboard"
     transport = "stdio"
@@ -107,7 +107,7 @@ fn host_entry_is_added_to_an_empty_file() {
     [tools.switchboard_mcp_write]
     permission = "always"
     "#);
-    insta::assert_snapshot!(put_in(Target::Host(Host::Cline), "", "switchboard").unwrap(), @r#"
+    insta::assert_snapshot!(install(Target::Host(Host::Cline), "", "switchboard").unwrap(), @r#"
     {
       "mcpServers": {
         "switchboard": {
@@ -120,7 +120,7 @@ fn host_entry_is_added_to_an_empty_file() {
       }
     }
     "#);
-    insta::assert_snapshot!(put_in(Target::Host(Host::Zed), "", "switchboard").unwrap(), @r#"
+    insta::assert_snapshot!(install(Target::Host(Host::Zed), "", "switchboard").unwrap(), @r#"
     {
       "context_servers": {
         "switchboard": {
@@ -135,8 +135,8 @@ fn host_entry_is_added_to_an_empty_file() {
 
 #[test]
 fn codex_tables_are_edited_in_place() {
-    let with = put_in(Target::Host(Host::Codex), TABLES, "switchboard").unwrap();
-    let off = switch_off(Target::Host(Host::Codex), &with, &["docs".to_owned()]).unwrap();
+    let with = install(Target::Host(Host::Codex), TABLES, "switchboard").unwrap();
+    let off = disable_servers(Target::Host(Host::Codex), &with, &["docs".to_owned()]).unwrap();
     insta::assert_snapshot!(off, @r#"
     # mine
     model = "x" # stays
@@ -163,9 +163,9 @@ fn codex_tables_are_edited_in_place() {
 #[test]
 fn codex_servers_are_edited_in_any_toml_form() {
     let check = |text: &str, expected: &str| {
-        let with = put_in(Target::Host(Host::Codex), text, "switchboard").unwrap();
+        let with = install(Target::Host(Host::Codex), text, "switchboard").unwrap();
         assert_eq!(presence(Target::Host(Host::Codex), &with), Ok(Presence::Installed), "{with}");
-        let off = switch_off(Target::Host(Host::Codex), text, &["a".to_owned()]).unwrap();
+        let off = disable_servers(Target::Host(Host::Codex), text, &["a".to_owned()]).unwrap();
         assert_eq!(off, expected);
         assert_eq!(active(Target::Host(Host::Codex), &off).0, Vec::<String>::new(), "{off}");
     };
@@ -186,30 +186,30 @@ fn codex_servers_are_edited_in_any_toml_form() {
 #[test]
 fn allowed_servers_list_gains_and_loses_our_name() {
     let text = r#"{ "mcp": { "allowed": ["a"] } }"#;
-    let with = put_in(Target::Host(Host::GeminiCli), text, "switchboard").unwrap();
+    let with = install(Target::Host(Host::GeminiCli), text, "switchboard").unwrap();
     assert!(with.contains(r#""allowed": ["a", "switchboard"]"#), "{with}");
     assert!(
-        take_out(Target::Host(Host::GeminiCli), &with).unwrap().contains(r#""allowed": ["a"]"#)
+        uninstall(Target::Host(Host::GeminiCli), &with).unwrap().contains(r#""allowed": ["a"]"#)
     );
 }
 
 #[test]
 fn our_older_entry_gains_its_missing_arguments() {
     for target in targets() {
-        let fresh = put_in(target, "", "switchboard").unwrap();
+        let fresh = install(target, "", "switchboard").unwrap();
         for args in [
             format!(r#""serve", "--host", "{target}""#),
             format!("\"serve\",\n            \"--host\",\n            \"{target}\""),
         ] {
             let older = fresh.replace(&args, r#""serve""#);
             assert_eq!(presence(target, &older), Ok(Presence::Installed), "{target}: {older}");
-            let renewed = put_in(target, &older, "other").unwrap();
+            let renewed = install(target, &older, "other").unwrap();
             assert!(renewed.contains(r#""--host""#), "{target}: {renewed}");
             assert!(!renewed.contains("other"), "{target}: {renewed}");
         }
     }
     let text = r#"{ "mcpServers": { "mine": { "command": "switchboard", "args": ["serve", "--transparent", "x"], "trust": false } } }"#;
-    assert_eq!(put_in(Target::Host(Host::GeminiCli), text, "x").unwrap(), text);
+    assert_eq!(install(Target::Host(Host::GeminiCli), text, "x").unwrap(), text);
 }
 
 #[test]
@@ -217,16 +217,24 @@ fn variables_are_passed_in_the_syntax_of_the_host() {
     let variables = ["MY_TOKEN".to_owned(), "OTHER".to_owned()];
     let with = |target, text: &str, variables: &[String]| {
         let setup = Setup { command: "switchboard", variables, version: None };
-        super::put_in(target, text, &setup).unwrap()
+        super::install(target, text, &setup).unwrap()
     };
     let check = |host, expected: &[&str]| {
         let target = Target::Host(host);
         let first = with(target, "", &variables[..1]);
         assert!(first.added.contains(&Added::Variables(vec!["MY_TOKEN".to_owned()])));
-        assert_eq!(withheld(target, &first.text, &variables), Ok(vec!["OTHER".to_owned()]));
+        assert_eq!(
+            variables_not_passed_on(target, &first.text, &variables),
+            Ok(vec!["OTHER".to_owned()])
+        );
         let both = with(target, &first.text, &variables);
         assert_eq!(both.added, [Added::Variables(vec!["OTHER".to_owned()])]);
-        assert_eq!(withheld(target, &both.text, &variables), Ok(vec![]), "{}", both.text);
+        assert_eq!(
+            variables_not_passed_on(target, &both.text, &variables),
+            Ok(vec![]),
+            "{}",
+            both.text
+        );
         expected.iter().for_each(|part| assert!(both.text.contains(part), "{}", both.text));
         assert_eq!(with(target, &both.text, &variables[..1]).text, both.text);
     };
@@ -240,9 +248,15 @@ fn variables_are_passed_in_the_syntax_of_the_host() {
         );
     }
     let vibe = with(Target::Host(Host::Vibe), "", &[]).text;
-    assert_eq!(withheld(Target::Host(Host::Vibe), &vibe, &variables).unwrap(), variables);
+    assert_eq!(
+        variables_not_passed_on(Target::Host(Host::Vibe), &vibe, &variables).unwrap(),
+        variables
+    );
     let qwen = with(Target::Host(Host::QwenCode), "", &[]).text;
-    assert_eq!(withheld(Target::Host(Host::QwenCode), &qwen, &variables), Ok(vec![]));
+    assert_eq!(
+        variables_not_passed_on(Target::Host(Host::QwenCode), &qwen, &variables),
+        Ok(vec![])
+    );
 }
 
 #[test]
@@ -250,7 +264,7 @@ fn codex_namespace_is_written_only_for_supporting_versions() {
     let target = Target::Host(Host::Codex);
     let with = |text: &str, version| {
         let setup = Setup { command: "switchboard", variables: &[], version };
-        super::put_in(target, text, &setup).unwrap().text
+        super::install(target, text, &setup).unwrap().text
     };
     let namespaces = r#"direct_only_tool_namespaces = ["mcp__switchboard"]"#;
     for older in [None, Some([0, 141])] {
@@ -258,12 +272,12 @@ fn codex_namespace_is_written_only_for_supporting_versions() {
     }
     let current = with("", Some([0, 142]));
     assert!(current.contains(&format!("[features.code_mode]\n{namespaces}\n")), "{current}");
-    assert_eq!(super::take_out(target, &current).unwrap(), "");
+    assert_eq!(super::uninstall(target, &current).unwrap(), "");
     let theirs =
         "[features.code_mode]\nenabled = true\ndirect_only_tool_namespaces = [\"mcp__x\"]\n";
     let both = with(theirs, Some([1, 0]));
     assert!(both.contains(r#"["mcp__x", "mcp__switchboard"]"#), "{both}");
-    assert_eq!(take_back(target, &both, theirs).unwrap(), theirs);
+    assert_eq!(undo(target, &both, theirs).unwrap(), theirs);
     for taken in ["[features]\ncode_mode = true\n", "features = 3\n"] {
         assert!(!with(taken, Some([0, 166])).contains("namespaces"), "{taken}");
     }
@@ -290,7 +304,7 @@ fn claude_code_permissions_gain_ours_and_keep_others() {
 
 #[test]
 fn uneditable_host_text_is_refused() {
-    let refusal = |target, text| put_in(target, text, "x").unwrap_err().to_string();
+    let refusal = |target, text| install(target, text, "x").unwrap_err().to_string();
     insta::assert_snapshot!(refusal(Target::Host(Host::Cursor), "{ \"mcpServers\": "), @"line 1, column 17: expected value after colon in object property");
     insta::assert_snapshot!(refusal(Target::Host(Host::Cursor), "[]"), @"`(root)` must be an object before it can be changed");
     insta::assert_snapshot!(refusal(Target::Host(Host::VsCode), "{ \"servers\": 3 }"), @"`servers` must be an object before it can be changed");
@@ -305,21 +319,24 @@ fn undo_keeps_edits_made_since_the_install() {
     let before = sample(target);
     let names = ["files".to_owned(), "docs".to_owned()];
     let theirs = r#"{ "mcpServers": { "files": { "command": "newer" } } }"#;
-    let back = switch_back(target, theirs, &before, &names).unwrap();
+    let back = restore_servers(target, theirs, &before, &names).unwrap();
     assert!(back.contains("newer") && !back.contains("files-mcp"), "{back}");
     assert!(back.contains("docs.example"), "{back}");
     let gone = "[mcp_servers.other]\ncommand = \"x\"\n";
-    assert_eq!(switch_back(Target::Host(Host::Codex), gone, TABLES, &names), Ok(gone.to_owned()));
+    assert_eq!(
+        restore_servers(Target::Host(Host::Codex), gone, TABLES, &names),
+        Ok(gone.to_owned())
+    );
 }
 
 #[test]
 fn host_servers_convert_only_without_loss_of_meaning() {
     let shown = |target, text: &str| {
-        let line = |Other { name, ours }: Other| match ours {
+        let line = |HostServer { name, ours }: HostServer| match ours {
             Some(entry) => format!("{name} {}", Json::Object(entry)),
             None => format!("{name} stays"),
         };
-        others(target, text).unwrap().into_iter().map(line).collect::<Vec<_>>().join("\n")
+        other_servers(target, text).unwrap().into_iter().map(line).collect::<Vec<_>>().join("\n")
     };
     insta::assert_snapshot!(shown(Target::Host(Host::Codex), r#"
         [mcp_servers.switchboard]
@@ -364,12 +381,12 @@ proptest! {
             let cut: String = sample.chars().take(cut).chain(text.chars()).collect();
             for text in [&text, &cut] {
                 let names = ["files".to_owned(), "a".to_owned()];
-                if let Ok(with) = put_in(target, text, "switchboard") {
+                if let Ok(with) = install(target, text, "switchboard") {
                     prop_assert_eq!(presence(target, &with), Ok(Presence::Installed));
                 }
-                let _ = (take_out(target, text), others(target, text));
-                let _ = switch_off(target, text, &names);
-                let _ = switch_back(target, text, &sample, &names);
+                let _ = (uninstall(target, text), other_servers(target, text));
+                let _ = disable_servers(target, text, &names);
+                let _ = restore_servers(target, text, &sample, &names);
             }
         }
     }

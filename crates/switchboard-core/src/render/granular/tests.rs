@@ -7,10 +7,10 @@ use insta::assert_snapshot;
 use super::*;
 use crate::catalog::pin::Pin;
 use crate::catalog::search::Fit;
-use crate::connection::{Order, Wanted};
+use crate::connection::{ConnectParams, ConnectionRequest};
 use crate::failure::Subject;
 use crate::name::ServerName;
-use crate::notice::Kind;
+use crate::notice::NotificationKind;
 use crate::reply::{ReachedBy, SearchHit, ToolLine};
 
 fn server(name: &str) -> ServerName {
@@ -31,7 +31,7 @@ fn line(tool: &str, description: &str) -> ToolLine {
 }
 
 fn refused() -> Failure {
-    let error = Wanted::read(Order::default()).unwrap_err();
+    let error = ConnectionRequest::read(ConnectParams::default()).unwrap_err();
     Failure::new(Code::ApprovalRequired, Subject::Request, error).hint(Hint::AskUser)
 }
 
@@ -209,13 +209,13 @@ fn reload_answer_lists_connected_failed_and_pending() {
 
 #[test]
 fn registered_handler_describes_its_filter() {
-    let filter = Filter { server: None, kinds: vec![Kind::ToolsChanged] };
+    let filter = NoticeFilter { server: None, kinds: vec![NotificationKind::ToolsChanged] };
     assert_snapshot!(registered(HandlerId(1), &filter), @r"
     Registered notification handler: handler-1
     Connection filter: all connections
     Type filter: tools/list_changed
     ");
-    let filter = Filter { server: Some(server("my-server")), kinds: Vec::new() };
+    let filter = NoticeFilter { server: Some(server("my-server")), kinds: Vec::new() };
     assert_snapshot!(registered(HandlerId(2), &filter), @r"
     Registered notification handler: handler-2
     Connection filter: my-server

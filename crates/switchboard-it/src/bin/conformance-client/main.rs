@@ -9,7 +9,7 @@ use std::process::ExitCode;
 use serde_json::{Map, Value, json};
 use switchboard::approval::{Answer, Question};
 use switchboard::auth::{Begun, Way};
-use switchboard::config::layers::{self, Approvals, Config, Layer, Source, Tier};
+use switchboard::config::layers::{self, Approvals, Config, ConfigSource, Layer, Tier};
 use switchboard::config::parse;
 use switchboard::failure::{Code, Failure};
 use switchboard::host::{Abilities, Asked, CannotAsk, Host, ServerQuestion, Topic};
@@ -139,7 +139,7 @@ fn oauth(scenario: &str, context: &Value) -> Value {
 fn only(url: &str, oauth: &Value) -> Config {
     let entry = json!({ "type": "http", "url": url, "oauth": oauth });
     let text = json!({ "mcpServers": { SERVER: entry } }).to_string();
-    let source = Source { path: "conformance".into(), tier: Tier::User };
+    let source = ConfigSource { path: "conformance".into(), tier: Tier::User };
     let file = parse::parse(&text, &source);
     let nothing = Approvals {
         project_root: "/",

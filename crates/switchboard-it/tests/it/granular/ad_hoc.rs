@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
-use switchboard::connection::{ConnectError, Order, Wanted};
+use switchboard::connection::{ConnectError, ConnectParams, ConnectionRequest};
 use switchboard::failure::Code;
 use switchboard::{Headless, Session};
 use switchboard_it::harness::World;
@@ -154,9 +154,10 @@ async fn ended_session_leaves_no_trace_of_ad_hoc_connections() {
     assert_eq!(named.collect::<Vec<_>>(), Vec::<&PathBuf>::new(), "{left:?}");
 }
 
-fn wanted(id: &str) -> Wanted {
+fn wanted(id: &str) -> ConnectionRequest {
     let address = format!("{} everything", PROGRAMS.fixture_server);
-    Wanted::read(Order { id, address: &address, ..Order::default() }).unwrap()
+    ConnectionRequest::read(ConnectParams { id, address: &address, ..ConnectParams::default() })
+        .unwrap()
 }
 
 async fn connect(session: &Session, id: &str) -> Result<usize, ConnectError> {

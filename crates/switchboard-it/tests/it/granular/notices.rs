@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use switchboard::name::ServerName;
-use switchboard::notice::{Filter, Kind};
+use switchboard::notice::{NoticeFilter, NotificationKind};
 use switchboard::request::Request;
 use switchboard_it::harness::{World, call, pass};
 use switchboard_it::host::ScriptedHost;
@@ -82,8 +82,8 @@ async fn notification_handler_reports_events_in_the_next_answer() {
     assert!(unknown.starts_with("(error) Error: types: must be of tools/list_changed, "));
 }
 
-fn about(server: &str, kinds: &[Kind]) -> Filter {
-    Filter { server: ServerName::new(server).ok(), kinds: kinds.to_vec() }
+fn about(server: &str, kinds: &[NotificationKind]) -> NoticeFilter {
+    NoticeFilter { server: ServerName::new(server).ok(), kinds: kinds.to_vec() }
 }
 
 #[tokio::test]
@@ -93,7 +93,7 @@ async fn list_changes_reach_all_subscribers_and_logs_the_caller() {
     let one = world.gateway.session(heard_one.clone());
     let two = world.gateway.session(heard_two.clone());
     for session in [&one, &two] {
-        let kinds = [Kind::ToolsChanged, Kind::Log];
+        let kinds = [NotificationKind::ToolsChanged, NotificationKind::Log];
         session.register_handler(about("kit", &kinds)).unwrap();
     }
     let call = |tool: &str| Request::Call(call(tool, json!({})));
@@ -113,7 +113,7 @@ async fn burst_of_notifications_is_coalesced_to_one_per_second() {
     let world = World::of("kit", "everything").start();
     let host = ScriptedHost::default();
     let session = world.gateway.session(host.clone());
-    session.register_handler(about("kit", &[Kind::ToolsChanged])).unwrap();
+    session.register_handler(about("kit", &[NotificationKind::ToolsChanged])).unwrap();
     for _ in 0..5 {
         let call = Request::Call(call("kit_change_tools", json!({})));
         session.handle(call).await.unwrap();
@@ -131,12 +131,12 @@ async fn notification_handlers_are_bounded_and_end_with_their_session() {
     let world = World::of("kit", "everything").start();
     let session = world.gateway.session(ScriptedHost::default());
     for number in 1..=32 {
-        let handler = session.register_handler(Filter::default()).unwrap();
+        let handler = session.register_handler(NoticeFilter::default()).unwrap();
         assert_eq!(handler.to_string(), format!("handler-{number}"));
     }
-    assert!(session.register_handler(Filter::default()).is_err());
+    assert!(session.register_handler(NoticeFilter::default()).is_err());
     drop(session);
     let next = world.gateway.session(ScriptedHost::default());
-    let first = next.register_handler(Filter::default()).unwrap();
+    let first = next.register_handler(NoticeFilter::default()).unwrap();
     assert_eq!(first.to_string(), "handler-1");
 }

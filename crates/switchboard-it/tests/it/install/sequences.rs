@@ -9,7 +9,7 @@ use fastrand::Rng;
 use serde_json::{Value, json};
 use switchboard::config::hosts::{self, Host};
 use switchboard::config::install::Target;
-use switchboard::config::layers::{Source, Tier};
+use switchboard::config::layers::{ConfigSource, Tier};
 use switchboard::env::Environment;
 use switchboard::install::{Installer, Servers};
 use switchboard::load::LoadOptions;
@@ -131,7 +131,7 @@ impl World {
     fn check_all_there(&self, history: &[String]) {
         let user: Value = match fs::read_to_string(&self.user) {
             Ok(text) => {
-                let source = Source { path: "".into(), tier: Tier::User };
+                let source = ConfigSource { path: "".into(), tier: Tier::User };
                 let parsed = switchboard::config::parse::parse(&text, &source).servers;
                 let command = |entry: &switchboard::config::server::ServerEntry| {
                     entry.command.as_ref().map(|command| command.source().to_owned())
@@ -191,7 +191,7 @@ impl Site {
     /// The servers that the host starts, with their commands.
     fn active(&self) -> BTreeMap<String, String> {
         let Ok(text) = fs::read_to_string(&self.file) else { return BTreeMap::new() };
-        let source = Source { path: "".into(), tier: Tier::User };
+        let source = ConfigSource { path: "".into(), tier: Tier::User };
         let servers = hosts::parse(self.host, &text, &source, "/p").servers;
         let on = servers.into_iter().filter(|server| !server.entry.is_disabled());
         on.filter_map(|server| Some((server.name, server.entry.command?.source().to_owned())))

@@ -5,7 +5,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use switchboard_core::launcher::package::{interpreter, runs_under_node, script_of};
-use switchboard_core::launcher::{Kind, Launch};
+use switchboard_core::launcher::{Launch, LauncherKind};
 
 use super::{Found, Swayed};
 use crate::dial::lookup;
@@ -25,7 +25,7 @@ pub(super) fn program(
 ) -> Option<Found> {
     let path = plain.env.get("PATH").map(String::as_str).unwrap_or_default();
     let (folder, words, swayed) = match launch.kind {
-        Kind::Npm | Kind::Bun | Kind::Pnpm => {
+        LauncherKind::Npm | LauncherKind::Bun | LauncherKind::Pnpm => {
             let modules = root.join("node_modules");
             let script = script(launch, &modules.join(&launch.package.name))?;
             let (words, swayed) = match script {
@@ -44,7 +44,7 @@ pub(super) fn program(
             };
             (modules.join(".bin"), words, swayed)
         }
-        Kind::Uv => {
+        LauncherKind::Uv => {
             let folder = root.join("bin");
             let name = launch.bin.as_ref().unwrap_or(&launch.package.name);
             let program = Some(folder.join(name)).filter(|program| lookup::is_program(program))?;

@@ -55,7 +55,7 @@ impl Known {
             digest.update(text);
         };
         add(&program.command);
-        launch.question().iter().for_each(|word| add(word));
+        launch.probe_args().iter().for_each(|word| add(word));
         add(&place.to_string_lossy());
         for (name, value) in &program.env {
             let lower = name.to_ascii_lowercase();

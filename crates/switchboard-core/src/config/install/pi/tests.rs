@@ -7,11 +7,11 @@ use super::*;
 const DIRECTORY: &str = "/data/pi-switchboard";
 
 /// There is one checkout of our package, and one of another package.
-fn look(path: &str) -> Found {
+fn look(path: &str) -> LocalPackage {
     match path {
-        "../checkout" => Found::Ours,
-        "/theirs" | "/src/pi-mcp-adapter" => Found::Other,
-        _ => Found::Nothing,
+        "../checkout" => LocalPackage::Ours,
+        "/theirs" | "/src/pi-mcp-adapter" => LocalPackage::Other,
+        _ => LocalPackage::Nothing,
     }
 }
 
@@ -31,7 +31,7 @@ fn pi_package_is_added_and_removed_keeping_comments() {
   "extensions": ["+builtin:mcp", "./a.ts"]
 }
 "#;
-    let put = put_in(before, with()).unwrap();
+    let put = install(before, with()).unwrap();
     assert_eq!(put.displaced, ["npm:pi-mcp-adapter@2.36.0"]);
     assert!(put.in_our_directory);
     insta::assert_snapshot!(put.text, @r#"
@@ -45,9 +45,9 @@ fn pi_package_is_added_and_removed_keeping_comments() {
       "extensions": ["./a.ts", "-builtin:mcp"]
     }
     "#);
-    assert_eq!(put_in(&put.text, with()).unwrap().text, put.text);
+    assert_eq!(install(&put.text, with()).unwrap().text, put.text);
     let changed = put.text.replace("dark", "light").replace("\"./a.ts\", ", "");
-    insta::assert_snapshot!(take_back(&changed, before, with()).unwrap(), @r#"
+    insta::assert_snapshot!(undo(&changed, before, with()).unwrap(), @r#"
     {
       // mine
       "theme": "light",
@@ -58,7 +58,7 @@ fn pi_package_is_added_and_removed_keeping_comments() {
       "extensions": ["+builtin:mcp"]
     }
     "#);
-    insta::assert_snapshot!(take_out(&put.text, with()).unwrap(), @r#"
+    insta::assert_snapshot!(uninstall(&put.text, with()).unwrap(), @r#"
     {
       // mine
       "theme": "dark",
@@ -82,12 +82,12 @@ fn declared_pi_package_is_not_added_again() {
         (r#"["npm:pi-switchboard", "/data/pi-switchboard"]"#, true),
     ] {
         let text = format!(r#"{{ "packages": {packages}, "extensions": ["-builtin:mcp"] }}"#);
-        let put = put_in(&text, with()).unwrap();
+        let put = install(&text, with()).unwrap();
         assert_eq!((put.text, put.in_our_directory), (text, in_our_directory));
     }
     for packages in [r#"["npm:pi-switchboard-x", "npm:@x/switchboard", "/theirs"]"#, "[1, {}]"] {
         let text = format!(r#"{{ "packages": {packages} }}"#);
-        let put = put_in(&text, with()).unwrap().text;
+        let put = install(&text, with()).unwrap().text;
         assert!(put.contains(DIRECTORY), "{put}");
     }
 }
@@ -96,7 +96,7 @@ fn declared_pi_package_is_not_added_again() {
 fn stale_pi_package_path_is_replaced() {
     let text = r#"{ "packages": ["/old/pi-switchboard"], "extensions": ["!builtin:*"] }"#;
     assert_eq!(declared(text, with()).unwrap().lost, ["/old/pi-switchboard"]);
-    let put = put_in(text, with()).unwrap().text;
+    let put = install(text, with()).unwrap().text;
     let expected = r#"{ "packages": ["/data/pi-switchboard"], "extensions": ["!builtin:*"] }"#;
     assert_eq!(put, expected);
 }
@@ -113,7 +113,7 @@ fn every_form_of_the_rival_package_is_recognized() {
     ] {
         let text = serde_json::json!({ "packages": [{ "source": source }] }).to_string();
         assert_eq!(declared(&text, with()).unwrap().rivals, [source]);
-        let after = put_in(&text, with()).unwrap().text;
+        let after = install(&text, with()).unwrap().text;
         assert_eq!(declared(&after, with()).unwrap().rivals, Vec::<String>::new());
     }
 }
@@ -131,14 +131,14 @@ fn builtin_mcp_state_follows_the_rules_of_pi() {
     ] {
         let text = format!(r#"{{ "extensions": {extensions} }}"#);
         assert_eq!(declared(&text, with()).unwrap().built_in, expected, "{extensions}");
-        let after = put_in(&text, with()).unwrap().text;
+        let after = install(&text, with()).unwrap().text;
         assert_eq!(declared(&after, with()).unwrap().built_in, BuiltIn::Off, "{after}");
     }
 }
 
 #[test]
 fn pi_list_of_a_wrong_type_is_refused() {
-    let refusal = |text| put_in(text, with()).unwrap_err().to_string();
+    let refusal = |text| install(text, with()).unwrap_err().to_string();
     insta::assert_snapshot!(refusal("[]"), @"`(root)` must be an object before it can be changed");
     insta::assert_snapshot!(refusal(r#"{ "packages": {} }"#), @"`packages` must be an array before it can be changed");
     insta::assert_snapshot!(refusal(r#"{ "extensions": "x" }"#), @"`extensions` must be an array before it can be changed");
@@ -147,7 +147,7 @@ fn pi_list_of_a_wrong_type_is_refused() {
 
 #[test]
 fn empty_pi_settings_gain_and_lose_both_lists() {
-    let put = put_in("", with()).unwrap().text;
+    let put = install("", with()).unwrap().text;
     insta::assert_snapshot!(put, @r#"
     {
       "packages": ["/data/pi-switchboard"],
@@ -155,7 +155,7 @@ fn empty_pi_settings_gain_and_lose_both_lists() {
     }
     "#);
     let changed = put.replace("\n}", ",\n  \"theme\": \"dark\"\n}");
-    insta::assert_snapshot!(take_back(&changed, "", with()).unwrap(), @r#"
+    insta::assert_snapshot!(undo(&changed, "", with()).unwrap(), @r#"
     {
       "theme": "dark"
     }
@@ -182,13 +182,13 @@ proptest! {
         let mut packages = packages;
         packages.dedup();
         let before = serde_json::json!({ "packages": packages, "extensions": extensions });
-        let put = put_in(&before.to_string(), with()).unwrap();
+        let put = install(&before.to_string(), with()).unwrap();
         let after = declared(&put.text, with()).unwrap();
         prop_assert_eq!(after.built_in, BuiltIn::Off);
         prop_assert!(after.lost.iter().all(|path| path == DIRECTORY));
         prop_assert!(!after.ours.is_empty() || !after.lost.is_empty());
         prop_assert!(after.rivals.is_empty());
-        let back = take_back(&put.text, &before.to_string(), with()).unwrap();
+        let back = undo(&put.text, &before.to_string(), with()).unwrap();
         let back: Json = serde_json::from_str(&back).unwrap();
         for key in ["packages", "extensions"] {
             let then = before[key].as_array().unwrap();
@@ -200,6 +200,6 @@ proptest! {
 
     #[test]
     fn pi_settings_edit_never_panics(text in "\\PC{0,40}|[\\[\\]{}\"=.,:a\n ]{0,40}") {
-        let _ = (put_in(&text, with()), take_out(&text, with()), take_back(&text, &text, with()));
+        let _ = (install(&text, with()), uninstall(&text, with()), undo(&text, &text, with()));
     }
 }

@@ -4,10 +4,10 @@ use serde_json::{Map, Value as Json};
 
 /// The differences between the hosts' files.
 #[derive(Debug)]
-pub(in crate::config) struct Form {
+pub(in crate::config) struct EntryFormat {
     /// The key of the file that holds its servers.
     pub(in crate::config) holder: &'static str,
-    pub(in crate::config) listing: Listing,
+    pub(in crate::config) listing: ServerList,
     pub(in crate::config) off: Off,
     /// The keys before the command of our entry.
     pub(in crate::config) first: &'static [(&'static str, Word)],
@@ -21,11 +21,11 @@ pub(in crate::config) struct Form {
     pub(in crate::config) settings: &'static [Grant],
 }
 
-impl Form {
+impl EntryFormat {
     /// The format of most hosts.
-    pub(in crate::config) const USUAL: Form = Form {
+    pub(in crate::config) const USUAL: EntryFormat = EntryFormat {
         holder: "mcpServers",
-        listing: Listing::ByName,
+        listing: ServerList::ByName,
         off: Off::TakenOut,
         first: &[],
         launch: Launch::CommandAndArgs,
@@ -81,7 +81,7 @@ impl Form {
 
 /// How a file lists its servers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::config) enum Listing {
+pub(in crate::config) enum ServerList {
     /// Under their names.
     ByName,
     /// In an array of tables, each with a `name`.

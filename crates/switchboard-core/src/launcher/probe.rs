@@ -1,0 +1,39 @@
+//! The probe of a launcher: it installs the package, and runs a line of our code that prints where,
+//! instead of the package's program.
+
+use super::{Launch, LauncherKind};
+
+/// The prefix of the printed location, which distinguishes it from other output.
+const PREFIX: &str = "switchboard: ";
+
+/// Prints `PATH`, in which the package's directory comes first.
+const NODE: &str = "process.stdout.write('\\nswitchboard: '+process.env.PATH+'\\n')";
+const PYTHON: &str = "import sys; print('\\nswitchboard: '+sys.prefix)";
+
+impl Launch {
+    /// The arguments with which the launcher installs the package and prints its location.
+    pub fn probe_args(&self) -> Vec<String> {
+        let spec = self.package.spec.as_str();
+        let package = format!("--package={spec}");
+        let words: &[&str] = match self.kind {
+            LauncherKind::Npm => &["--yes", &package, "--", "node", "-e", NODE],
+            LauncherKind::Bun => &["--package", spec, "node", "-e", NODE],
+            LauncherKind::Pnpm => &[&package, "node", "-e", NODE],
+            LauncherKind::Uv => &["--from", spec, "python", "-c", PYTHON],
+        };
+        self.mode.iter().chain(words).map(|word| (*word).to_owned()).collect()
+    }
+
+    /// The location of the package in the output of the launcher: the directory that contains
+    /// `node_modules`, or the Python environment.
+    pub fn root_in<'a>(&self, printed: &'a str) -> Option<&'a str> {
+        let line = printed.lines().rev().find_map(|line| line.strip_prefix(PREFIX))?;
+        let root = match self.kind {
+            LauncherKind::Npm | LauncherKind::Bun | LauncherKind::Pnpm => {
+                line.split(':').find_map(|folder| folder.strip_suffix("/node_modules/.bin"))?
+            }
+            LauncherKind::Uv => line.trim_end(),
+        };
+        root.starts_with('/').then_some(root)
+    }
+}
