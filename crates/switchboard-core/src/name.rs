@@ -7,6 +7,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
+use serde::Serialize;
 use sha2::{Digest, Sha256};
 
 use crate::config::values::ToolPrefix;
@@ -22,7 +23,7 @@ const SHOWN_LIMIT: usize = 64;
 const NAME_LIMIT: usize = 256;
 
 /// The name of a server, as spelled in the configuration.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub struct ServerName(Arc<str>);
 
 /// The name of a tool, as spelled by its server.

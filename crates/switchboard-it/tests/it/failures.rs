@@ -173,7 +173,8 @@ async fn every_failure_says_what_why_and_what_to_do() {
         table.push_str(&format!("=== {request}\n{}\n\n", filtered(&text)));
     }
     let unseen: Vec<Code> = Code::ALL
-        .into_iter()
+        .iter()
+        .copied()
         .filter(|code| !codes.contains_key(code.as_str()) && !ELSEWHERE.contains(code))
         .collect();
     assert_eq!(unseen, [], "codes without a test");
