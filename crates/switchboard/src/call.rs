@@ -363,7 +363,7 @@ async fn confirm(
     if current.entry.same_definition(&old.entry) && current.pin == old.pin {
         return Ok(approved);
     }
-    let new = current.resolved();
+    let new = current.clone();
     if approved.by() == By::User || definition == Definition::MustStay {
         return Err(explain::tool_changed(&new));
     }

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use switchboard_core::catalog::{Catalog, Item, Kind};
+use switchboard_core::catalog::{Catalog, Kind, Resolved};
 use switchboard_core::config::values::AdHocConnections;
 use switchboard_core::connection::{
     Closed, ConnectError, Connected, ConnectionLine, ConnectionState, Reloaded, ResourcesFrom,
@@ -237,7 +237,7 @@ impl Session {
 }
 
 /// What the server itself calls tools.
-fn tools_of<'c>(catalog: &'c Catalog, id: &ServerName) -> impl Iterator<Item = Item<'c>> {
+fn tools_of<'c>(catalog: &'c Catalog, id: &ServerName) -> impl Iterator<Item = &'c Resolved> {
     catalog.tools_of(id).filter(|item| item.entry.kind == Kind::Tool)
 }
 

@@ -209,7 +209,7 @@ fn found(catalog: &Catalog, server: &ServerName, set: CapabilitySet) -> Vec<Foun
         name: item.entry.name.as_str().to_owned(),
         pin: item.pin,
         hidden: item.entry.hidden.as_deref().cloned(),
-        accepted: of(Definition::Tool(Arc::clone(item.entry))),
+        accepted: of(Definition::Tool(Arc::clone(&item.entry))),
     });
     let prompts = catalog.prompts_of(server).map(|item| Found {
         shown: item.shown.to_string(),

@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 
 use crate::hidden::{self, Hidden};
 use crate::name::look::folded;
-use crate::name::{NameError, ToolName};
+use crate::name::{NameError, ServerName, ToolId, ToolName};
 use crate::schema::{SchemaError, Validator};
 
 /// Larger definitions are skipped.
@@ -131,38 +131,35 @@ impl Entry {
         let mut names = names.into_iter();
         let name = names.next()?;
         let description = description.unwrap_or_else(|| format!("Read resource: {uri}"));
-        Some(Entry {
-            name,
-            title: None,
-            description,
-            annotations: Annotations { read_only: Some(true), ..Annotations::default() },
-            kind: Kind::Resource { uri, aliases: names.collect() },
-            hidden: None,
-            original: None,
-            raw: NO_PARAMETERS.into(),
-            input_schema: 0..NO_PARAMETERS.len(),
-            output_schema: None,
-            raw_annotations: None,
-            validator: OnceLock::new(),
-        })
+        let kind = Kind::Resource { uri, aliases: names.collect() };
+        Some(Entry::read_only(name, description, kind, NO_PARAMETERS))
     }
 
     /// A prompt; its server checks the arguments.
     pub(super) fn prompt(name: &str) -> Result<Entry, NameError> {
-        Ok(Entry {
-            name: ToolName::new(name)?,
+        Ok(Entry::read_only(ToolName::new(name)?, String::new(), Kind::Prompt, ANY_PARAMETERS))
+    }
+
+    /// A resource or prompt, which has no tool definition.
+    fn read_only(name: ToolName, description: String, kind: Kind, schema: &str) -> Entry {
+        Entry {
+            name,
             title: None,
-            description: String::new(),
+            description,
             annotations: Annotations { read_only: Some(true), ..Annotations::default() },
-            kind: Kind::Prompt,
+            kind,
             hidden: None,
             original: None,
-            raw: ANY_PARAMETERS.into(),
-            input_schema: 0..ANY_PARAMETERS.len(),
+            raw: schema.into(),
+            input_schema: 0..schema.len(),
             output_schema: None,
             raw_annotations: None,
             validator: OnceLock::new(),
-        })
+        }
+    }
+
+    pub(super) fn id(&self, server: &ServerName) -> ToolId {
+        ToolId { server: server.clone(), tool: self.name.clone() }
     }
 
     /// Every name that rules match, its own first.

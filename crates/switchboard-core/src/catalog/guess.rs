@@ -2,8 +2,8 @@
 
 use std::fmt;
 
+use super::Catalog;
 use super::resolve::{ArgumentsError, Checked, Resolved};
-use super::{Catalog, Item};
 use crate::approval::Access;
 use crate::config::values::ToolPrefix;
 use crate::exact::Args;
@@ -152,20 +152,20 @@ impl Catalog {
             Some(server) => Some(self.active_server(server).ok()?),
             None => self.owner(name).ok()?,
         };
-        let mut near: Vec<(Slip<'_>, Item<'_>)> = self
+        let mut near: Vec<(Slip<'_>, &Resolved)> = self
             .scope(within.as_ref())
             // A misspelt prefix must not lead to a tool whose name has another server's prefix.
-            .filter(|item| {
-                item.claims.is_none() && self.permits(item.entry.name.as_str(), item.server)
+            .filter(|tool| {
+                tool.claims.is_none() && self.permits(tool.entry.name.as_str(), &tool.server)
             })
-            .filter_map(|item| Some((slips(&item, &wanted)?, item)))
+            .filter_map(|tool| Some((slips(tool, &wanted)?, tool)))
             .collect();
         near.sort_by_key(|(slip, _)| slip.edits);
         let (slip, best) = near.first()?;
         let rival = near.get(1).is_some_and(|(other, _)| other.edits <= slip.edits + 1);
         let own = fold(best.entry.name.as_str());
         let is_slip = slip.edits <= tolerated(&own) && figures(slip.typed) == figures(&own);
-        (is_slip && !rival).then(|| best.resolved())
+        (is_slip && !rival).then(|| (*best).clone())
     }
 }
 
@@ -190,15 +190,15 @@ struct Slip<'a> {
 const FURTHEST: usize = 3;
 
 /// The closest spelling of the tool's name; `None` if it is too different.
-fn slips<'a>(item: &Item<'_>, wanted: &'a str) -> Option<Slip<'a>> {
-    let own = fold(item.entry.name.as_str());
+fn slips<'a>(tool: &Resolved, wanted: &'a str) -> Option<Slip<'a>> {
+    let own = fold(tool.entry.name.as_str());
     let between = |typed: &'a str| {
         let near = typed.len().abs_diff(own.len()) <= FURTHEST;
         near.then(|| Slip { edits: strsim::damerau_levenshtein(typed, &own), typed })
     };
     let modes = [ToolPrefix::Server, ToolPrefix::Short, ToolPrefix::Mcp];
     let prefixed = modes.iter().filter_map(|mode| {
-        let prefix = fold(&mode.prefix(item.server));
+        let prefix = fold(&mode.prefix(&tool.server));
         let words = prefix.matches('_').count();
         let (at, _) = wanted.match_indices('_').nth(words)?;
         let (head, tail) = (wanted.get(..at)?, wanted.get(at + 1..)?);

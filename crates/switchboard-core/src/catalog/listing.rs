@@ -165,10 +165,11 @@ impl Instructions {
     }
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct PromptArgument {
     pub name: String,
     pub description: Option<String>,
+    #[serde(default)]
     pub required: bool,
 }
 
@@ -324,24 +325,15 @@ fn distinct(prompts: impl Iterator<Item = Prompt>) -> Vec<Prompt> {
 
 pub(super) fn read_prompt(raw: &RawValue) -> Option<Prompt> {
     #[derive(Deserialize)]
-    struct Definition<'a> {
+    struct PromptDefinition<'a> {
         name: String,
-        #[serde(default)]
         description: Option<String>,
         #[serde(default, borrow)]
         arguments: Vec<&'a RawValue>,
     }
-    #[derive(Deserialize)]
-    struct Argument {
-        name: String,
-        #[serde(default)]
-        description: Option<String>,
-        #[serde(default)]
-        required: bool,
-    }
     let (original, hidden) = (raw.get(), hidden::find_json(raw.get()));
     let raw = plain(original);
-    let definition: Definition<'_> = serde_json::from_str(&raw).ok()?;
+    let definition: PromptDefinition<'_> = serde_json::from_str(&raw).ok()?;
     let name = match hidden {
         None => definition.name,
         // Requests must use the name exactly as the server wrote it.
@@ -349,11 +341,6 @@ pub(super) fn read_prompt(raw: &RawValue) -> Option<Prompt> {
     };
     let arguments = definition.arguments.iter().take(MOST_ARGUMENTS);
     let arguments = arguments.filter_map(|raw| serde_json::from_str(raw.get()).ok());
-    let arguments = arguments.map(|argument: Argument| PromptArgument {
-        name: argument.name,
-        description: argument.description,
-        required: argument.required,
-    });
     Some(Prompt {
         name,
         description: definition.description,

@@ -16,22 +16,28 @@ use crate::nesting::plain;
 /// How often nested percent-encoding is decoded.
 const MOST_ESCAPES: usize = 4;
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct Resource {
     pub uri: String,
+    #[serde(default)]
     pub name: String,
     pub description: Option<String>,
     pub mime_type: Option<String>,
     /// As the server wrote it.
+    #[serde(skip)]
     pub raw: Box<str>,
 }
 
 /// A resource template: a URI with placeholders.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct ResourceTemplate {
     pub uri_template: String,
+    #[serde(default)]
     pub name: String,
     /// As the server wrote it.
+    #[serde(skip)]
     pub raw: Box<str>,
 }
 
@@ -182,21 +188,9 @@ impl Address<'_> {
 
 impl Resource {
     pub(super) fn read(raw: &RawValue) -> Option<Resource> {
-        #[derive(Deserialize)]
-        #[serde(rename_all = "camelCase")]
-        struct ResourceDefinition {
-            uri: String,
-            #[serde(default)]
-            name: String,
-            #[serde(default)]
-            description: Option<String>,
-            #[serde(default)]
-            mime_type: Option<String>,
-        }
         let raw = plain(raw.get());
-        let ResourceDefinition { uri, name, description, mime_type } =
-            serde_json::from_str(&raw).ok()?;
-        Some(Resource { uri, name, description, mime_type, raw: raw.into() })
+        let resource: Resource = serde_json::from_str(&raw).ok()?;
+        Some(Resource { raw: raw.into(), ..resource })
     }
 
     fn own_name(&self) -> &str {
@@ -214,16 +208,9 @@ impl Resource {
 
 impl ResourceTemplate {
     pub(super) fn read(raw: &RawValue) -> Option<ResourceTemplate> {
-        #[derive(Deserialize)]
-        #[serde(rename_all = "camelCase")]
-        struct TemplateDefinition {
-            uri_template: String,
-            #[serde(default)]
-            name: String,
-        }
         let raw = plain(raw.get());
-        let TemplateDefinition { uri_template, name } = serde_json::from_str(&raw).ok()?;
-        Some(ResourceTemplate { uri_template, name, raw: raw.into() })
+        let template: ResourceTemplate = serde_json::from_str(&raw).ok()?;
+        Some(ResourceTemplate { raw: raw.into(), ..template })
     }
 
     /// The names of the tools that would read it.
