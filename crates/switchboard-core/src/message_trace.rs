@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use std::fmt::{self, Write as _};
 
 use crate::config::secrecy::{self, HIDDEN};
+use crate::nesting::string_length;
 use crate::render::words::{bytes, visible_json};
 
 /// The maximum number of bytes shown of a message.
@@ -184,7 +185,7 @@ fn mask_by_name(text: &str) -> String {
             key_names_secret = false;
         }
         out.push_str(before);
-        let end = end_of_string(behind);
+        let end = string_length(behind.as_bytes());
         let content = behind.get(..end).unwrap_or(behind);
         let after = behind.get(end..).unwrap_or_default();
         let closing = after.get(..1).unwrap_or_default();
@@ -201,20 +202,6 @@ fn mask_by_name(text: &str) -> String {
     }
     out.push_str(rest);
     out
-}
-
-/// The end of the string that contains the beginning of `text`.
-fn end_of_string(text: &str) -> usize {
-    let mut escaped = false;
-    for (at, byte) in text.bytes().enumerate() {
-        match byte {
-            _ if escaped => escaped = false,
-            b'\\' => escaped = true,
-            b'"' => return at,
-            _ => {}
-        }
-    }
-    text.len()
 }
 
 fn is_address_with_secrets(text: &str) -> bool {

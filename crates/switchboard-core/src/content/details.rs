@@ -1,7 +1,10 @@
 //! The machine-readable details of a reply, bounded, for `_meta["switchboard/details"]`.
 
+use serde_json::Value;
+
+use super::CallOutput;
+use super::block::{Block, MediaKind};
 use super::json::{push_json_string, significant};
-use super::{Block, CallOutput};
 use crate::nesting::shallow;
 
 /// Bytes that each part of the details may have.
@@ -131,24 +134,17 @@ fn push_images(json: &mut String, output: &CallOutput<'_>) {
     let mut count = 0;
     let mut mimes: Vec<&str> = Vec::new();
     for block in &output.blocks {
-        if let Block::Image(image) = block {
+        if let Block::Media(MediaKind::Image, image) = block {
             count += 1;
             if !mimes.contains(&image.mime.as_str()) {
                 mimes.push(&image.mime);
             }
         }
     }
-    if count == 0 {
-        return;
+    if count > 0 {
+        let mimes = Value::from(mimes);
+        json.push_str(&format!(",\"imageCount\":{count},\"mimeTypes\":{mimes}"));
     }
-    json.push_str(&format!(",\"imageCount\":{count},\"mimeTypes\":["));
-    for (index, mime) in mimes.iter().enumerate() {
-        if index > 0 {
-            json.push(',');
-        }
-        push_json_string(json, mime);
-    }
-    json.push(']');
 }
 
 #[cfg(test)]

@@ -3,9 +3,10 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use super::CallOutput;
+use super::block::Block;
 use super::json::between_quotes;
 use super::lines::Lines;
-use super::{Block, CallOutput};
 use crate::render::words;
 
 /// The size limits of the text of one reply.
@@ -182,7 +183,7 @@ fn surely_within(output: &CallOutput<'_>, limits: &Limits) -> bool {
             Block::Note(_) | Block::Aside(_) | Block::Json(_) | Block::Blob { .. } => {
                 ("", block.text(&output.raw), b'\n')
             }
-            Block::Image(_) | Block::Audio(_) => continue,
+            Block::Media(..) => continue,
         };
         bytes += head.len() + body.len() + 1;
         if bytes > limits.max_bytes {

@@ -36,17 +36,8 @@ pub enum RequestError {
     Empty { name: &'static str },
     #[error("`{name}` must be from {least} to {most}")]
     OutOfRange { name: &'static str, least: usize, most: usize },
-    #[error("`args` is not valid JSON (line {line}, column {column})")]
-    ArgsSyntax { line: usize, column: usize },
-    #[error("`args` holds the number `{number}`, which is out of range")]
-    ArgsOutOfRange { number: String },
-    /// A duplicate key is ambiguous.
-    #[error("`args` contains the duplicate key `{name}`")]
-    ArgsTwice { name: String },
-    #[error("`args` holds more than 1,000,000 values")]
-    ArgsTooMany,
-    #[error("`args` must hold a JSON object, not {found}")]
-    ArgsNotAnObject { found: &'static str },
+    #[error("`args` {}", problem_of_args(.0))]
+    Args(ReadError),
     #[error("`args` needs a `tool` or a `search` beside it")]
     ArgsAlone,
     #[error("`{name}` needs `{needs}` beside it")]
@@ -63,12 +54,24 @@ fn nearest_clause(nearest: Option<&str>) -> String {
     nearest.map(|name| format!("; did you mean `{name}`?")).unwrap_or_default()
 }
 
+fn problem_of_args(cause: &ReadError) -> String {
+    match cause {
+        ReadError::Syntax { .. } => format!("is {cause}"),
+        ReadError::OutOfRange { number } => {
+            format!("holds the number `{number}`, which is out of range")
+        }
+        ReadError::Twice { .. } => format!("contains the {cause}"),
+        ReadError::TooMany => format!("holds {cause}"),
+        ReadError::NotAnObject { found } => format!("must hold a JSON object, not {found}"),
+    }
+}
+
 /// Reads the arguments of one `mcp` call.
 pub fn parse(arguments: Arguments) -> Result<Parsed, RequestError> {
     let given = match arguments {
         Arguments::Given(given) => given,
         Arguments::Other { found } => return Err(RequestError::NotAnObject { found }),
-        Arguments::Unread(cause) => return Err(unread(cause)),
+        Arguments::Unread(cause) => return Err(RequestError::Args(cause)),
         Arguments::TooMany => return Err(RequestError::TooMany),
     };
     let mut fields = Fields::check(given)?;
@@ -82,7 +85,7 @@ pub fn parse_args(text: &str) -> Result<Args, RequestError> {
     if text.trim().is_empty() {
         return Ok(Args::default());
     }
-    Args::parse(text).map_err(unread)
+    Args::parse(text).map_err(RequestError::Args)
 }
 
 /// A tool's arguments: an object, or a JSON string that holds one.
@@ -90,7 +93,7 @@ pub fn args_of(given: Exact) -> Result<Args, RequestError> {
     match given.value() {
         Value::String(text) => parse_args(text),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => {
-            given.try_into().map_err(unread)
+            given.try_into().map_err(RequestError::Args)
         }
     }
 }
@@ -126,16 +129,6 @@ fn sign_in_answer(args: Exact) -> Result<Option<String>, RequestError> {
     let args = args_of(args)?;
     let mut given = ["redirectUrl", "code", "input"].into_iter();
     Ok(given.find_map(|name| args.values().get(name)?.as_str()).map(str::to_owned))
-}
-
-fn unread(cause: ReadError) -> RequestError {
-    match cause {
-        ReadError::Syntax { line, column } => RequestError::ArgsSyntax { line, column },
-        ReadError::OutOfRange { number } => RequestError::ArgsOutOfRange { number },
-        ReadError::Twice { name } => RequestError::ArgsTwice { name },
-        ReadError::TooMany => RequestError::ArgsTooMany,
-        ReadError::NotAnObject { found } => RequestError::ArgsNotAnObject { found },
-    }
 }
 
 /// The steps of a sign-in that a model can request.
@@ -311,11 +304,7 @@ impl Fields {
         if self.given.is_empty() {
             return Vec::new();
         }
-        PARAMETERS
-            .iter()
-            .filter(|parameter| self.has(parameter.name))
-            .map(|parameter| parameter.name)
-            .collect()
+        PARAMETERS.iter().map(|parameter| parameter.name).filter(|name| self.has(name)).collect()
     }
 
     fn text(&mut self, name: &'static str) -> Result<Option<String>, RequestError> {

@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use super::shape::{Detail, Shape};
 use super::{limits, object, text};
+use crate::exact::kind_of;
 
 /// The most mismatches in one error.
 const MAX_MISMATCHES: usize = 8;
@@ -132,7 +133,7 @@ impl<'s> Mismatches<'s> {
         let size = |bound, limit: &u64, unit| Problem::WrongSize { bound, limit: *limit, unit };
         match kind {
             Kind::Type { kind } => {
-                Problem::WrongType { expected: wanted(kind), found: type_name(error.instance()) }
+                Problem::WrongType { expected: wanted(kind), found: kind_of(error.instance()) }
             }
             Kind::Enum { .. } | Kind::Constant { .. } => {
                 Problem::NotAnOption { options: self.expected(error) }
@@ -244,17 +245,6 @@ fn wanted(kind: &TypeKind) -> String {
             names.join(" or ")
         }
     }
-}
-
-fn type_name(value: &Value) -> &'static str {
-    with_article(match value {
-        Value::Null => "null",
-        Value::Bool(_) => "boolean",
-        Value::Number(_) => "number",
-        Value::String(_) => "string",
-        Value::Array(_) => "array",
-        Value::Object(_) => "object",
-    })
 }
 
 fn with_article(name: &str) -> &'static str {

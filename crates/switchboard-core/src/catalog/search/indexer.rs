@@ -5,16 +5,15 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 use hashbrown::HashMap;
-use rust_stemmers::Stemmer;
 
 use super::Document;
 use super::effect::Effect;
 use super::postings::{Entry, Field, Indexed, Outline, Postings};
 use super::properties::{self, Piece};
-use super::stemming;
+use super::stemming::WordStemmer;
 use super::table::{self, Direction, Row, Sum};
 use super::tokens;
-use super::vocabulary::{Interned, Interner, Key, Vocabulary};
+use super::vocabulary::{Interner, Key, Vocabulary};
 
 /// The most tools of one server that are searchable.
 const MOST_DOCUMENTS: usize = 1 << 15;
@@ -48,8 +47,9 @@ pub fn index_all<L: Sync>(listings: &[L], tools: usize, index: impl Fn(&L, &mut 
 
 /// Indexes listings one after the other, and caches the stems of words: tools of all servers share
 /// many words, and stemming is expensive.
+#[derive(Default)]
 pub struct Indexer {
-    stemmer: Stemmer,
+    stemmer: WordStemmer,
     /// The stem of each short word. Servers choose the words, so the hash is seeded.
     short: HashMap<u128, u32>,
     long: HashMap<Box<str>, u32>,
@@ -114,25 +114,6 @@ impl Reading {
     }
 }
 
-impl Default for Indexer {
-    fn default() -> Self {
-        Indexer {
-            stemmer: stemming::stemmer(),
-            short: HashMap::new(),
-            long: HashMap::new(),
-            stems: Interner::default(),
-            known: Vec::new(),
-            listing: 0,
-            words: Vec::new(),
-            found: Vec::new(),
-            room: 0,
-            texts: HashMap::new(),
-            text_stems: Vec::new(),
-            telling: Vec::new(),
-        }
-    }
-}
-
 impl Indexer {
     /// The index of the tools of one server.
     pub fn index<'a>(&mut self, documents: impl IntoIterator<Item = Document<'a>>) -> Postings {
@@ -147,7 +128,7 @@ impl Indexer {
 
         let keys = self.words.iter().map(|stem| {
             let hash = self.known.get(*stem as usize).map_or(0, |known| known.hash);
-            Key::hashed(self.stems.word(*stem), hash)
+            Key { word: self.stems.word(*stem), hash }
         });
         let known = |stem: &u32| self.known.get(*stem as usize);
         let outlines = self.words.iter().filter_map(known).map(|known| known.outline).collect();
@@ -254,14 +235,11 @@ impl Indexer {
         if let Some(stem) = known {
             return *stem;
         }
-        let stem = stemming::stem(&self.stemmer, word);
-        let number = match self.stems.intern(&stem) {
-            Interned::Known(number) => number,
-            Interned::New(number) => {
-                self.known.push(Stem::new(Key::new(&stem)));
-                number
-            }
-        };
+        let stem = self.stemmer.stem(word);
+        let number = self.stems.intern(&stem);
+        if number as usize == self.known.len() {
+            self.known.push(Stem::new(Key::new(&stem)));
+        }
         match short {
             Some(short) => self.short.insert(short, number),
             None => self.long.insert(word.into(), number),
@@ -273,8 +251,8 @@ impl Indexer {
 impl Stem {
     fn new(key: Key<'_>) -> Self {
         Stem {
-            hash: key.hash(),
-            outline: Outline::of(key.word()),
+            hash: key.hash,
+            outline: Outline::of(key.word),
             row: table::find(key),
             listing: 0,
             number: 0,

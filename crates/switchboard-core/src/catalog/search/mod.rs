@@ -28,7 +28,7 @@ pub use rank::{Hit, Ranking, rank};
 
 /// The stem under which a lower-case word is indexed.
 pub fn stem(word: &str) -> String {
-    stemming::stem(&stemming::stemmer(), word).into_owned()
+    stemming::WordStemmer::default().stem(word).into_owned()
 }
 
 /// The searchable fields of one tool.

@@ -2,22 +2,22 @@
 
 use super::effect::Effect;
 use super::table::{self, Direction};
-use super::vocabulary::{Key, Vocabulary};
+use super::vocabulary::Vocabulary;
 
 /// The searchable part of one server's listing: immutable and self-contained, so that publishing
 /// a server swaps one pointer.
 #[derive(Debug, Default)]
 pub struct Postings {
-    vocabulary: Vocabulary,
+    pub(super) vocabulary: Vocabulary,
     /// By word of the vocabulary; most words are excluded from a similarity search by their
     /// outline.
-    outlines: Vec<Outline>,
+    pub(super) outlines: Vec<Outline>,
     /// The end of each word's entries, which start at the end of the previous word's.
     ends: Vec<u32>,
     /// By word, then document.
     entries: Vec<Entry>,
-    documents: Vec<Indexed>,
-    totals: [FieldTotal; Field::COUNT],
+    pub(super) documents: Vec<Indexed>,
+    pub(super) totals: [FieldTotal; Field::COUNT],
 }
 
 /// A part of a tool that has its own weight.
@@ -184,28 +184,6 @@ impl Postings {
         Postings { vocabulary, outlines, ends, entries, documents, totals }
     }
 
-    /// How many documents are indexed.
-    pub fn len(&self) -> usize {
-        self.documents.len()
-    }
-
-    pub fn is_empty(&self) -> bool {
-        self.documents.is_empty()
-    }
-
-    pub(super) fn find(&self, key: Key<'_>) -> Option<u32> {
-        self.vocabulary.find(key)
-    }
-
-    pub(super) fn word(&self, number: u32) -> &str {
-        self.vocabulary.word(number)
-    }
-
-    /// The outline of each word, by its number.
-    pub(super) fn outlines(&self) -> &[Outline] {
-        &self.outlines
-    }
-
     /// The documents that have a word, each with its entries.
     pub(super) fn occurrences(&self, word: u32) -> impl Iterator<Item = (usize, &[Entry])> {
         let word = word as usize;
@@ -215,14 +193,6 @@ impl Postings {
         let documents =
             entries.unwrap_or_default().chunk_by(|one, next| one.document() == next.document());
         documents.filter_map(|entries| Some((entries.first()?.document(), entries)))
-    }
-
-    pub(super) fn documents(&self) -> &[Indexed] {
-        &self.documents
-    }
-
-    pub(super) fn totals(&self) -> &[FieldTotal; Field::COUNT] {
-        &self.totals
     }
 }
 

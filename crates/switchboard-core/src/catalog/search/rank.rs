@@ -140,8 +140,9 @@ fn split_compound(listings: &[&Postings], word: &QueryWord) -> Option<[QueryWord
     let mut splits = (SHORTEST_PART..=last).filter_map(|at| typed.split_at_checked(at));
     splits.find_map(|(first, second)| {
         let parts = [first, second].map(QueryWord::part);
-        let is_known =
-            |part: &QueryWord| listings.iter().any(|it| it.find(Key::new(&part.stem)).is_some());
+        let is_known = |part: &QueryWord| {
+            listings.iter().any(|it| it.vocabulary.find(Key::new(&part.stem)).is_some())
+        };
         // `forget` must not become `for get`.
         let says_something = |part: &QueryWord| !query::is_stop_word(&part.typed);
         parts.iter().all(|part| says_something(part) && is_known(part)).then_some(parts)
@@ -151,9 +152,9 @@ fn split_compound(listings: &[&Postings], word: &QueryWord) -> Option<[QueryWord
 fn known<'a>(listings: &[&Postings], key: Key<'a>, weight: f32) -> Option<Meaning<'a>> {
     let mut places = Vec::new();
     for (listing, postings) in listings.iter().enumerate() {
-        places.extend(postings.find(key).map(|number| (listing, number)));
+        places.extend(postings.vocabulary.find(key).map(|number| (listing, number)));
     }
-    (!places.is_empty()).then_some(Meaning { word: key.word(), weight, places })
+    (!places.is_empty()).then_some(Meaning { word: key.word, weight, places })
 }
 
 /// Adds the vector of a word to the direction of the query, or else the vectors of its meanings.
@@ -215,14 +216,15 @@ impl<'a> Scores<'a> {
     fn new(listings: &[&'a Postings]) -> Self {
         let mut totals = [FieldTotal::default(); Field::COUNT];
         for postings in listings {
-            for (sum, total) in totals.iter_mut().zip(postings.totals()) {
+            for (sum, total) in totals.iter_mut().zip(&postings.totals) {
                 sum.words += total.words;
                 sum.documents += total.documents;
             }
         }
-        let tallied = |&postings: &&'a Postings| (postings, vec![Tally::default(); postings.len()]);
+        let tallied =
+            |&postings: &&'a Postings| (postings, vec![Tally::default(); postings.documents.len()]);
         Scores {
-            documents: listings.iter().map(|postings| postings.len()).sum(),
+            documents: listings.iter().map(|postings| postings.documents.len()).sum(),
             listings: listings.iter().map(tallied).collect(),
             norms: Field::ALL.map(|field| {
                 let (weight, by_length) = importance(field);
@@ -265,12 +267,8 @@ impl<'a> Scores<'a> {
                     continue;
                 };
                 for (document, entries) in postings.occurrences(word) {
-                    let Some(indexed) = postings.documents().get(document) else {
-                        continue;
-                    };
-                    let Some(tally) = tallies.get_mut(document) else {
-                        continue;
-                    };
+                    let found = postings.documents.get(document).zip(tallies.get_mut(document));
+                    let Some((indexed, tally)) = found else { continue };
                     let frequency = frequency(&self.norms, entries, &indexed.lengths);
                     let is_keyword = |entry: &Entry| entry.field() == Field::Keywords as usize;
                     if counted == Counted::Word
@@ -308,7 +306,7 @@ impl<'a> Scores<'a> {
         let most = tallies.map(by_words).fold(f32::MIN_POSITIVE, f32::max);
         let mut hits: Vec<(Hit, fit::Match)> = Vec::new();
         for (listing, (postings, tallies)) in self.listings.iter().enumerate() {
-            let tools = postings.documents().iter().zip(tallies).enumerate();
+            let tools = postings.documents.iter().zip(tallies).enumerate();
             for (document, (indexed, tally)) in tools {
                 let of = self.words + self.unknown;
                 // A keyword match counts as similarity: the user set it.
@@ -342,7 +340,7 @@ impl<'a> Scores<'a> {
     fn by_name(&self, one: &Hit, other: &Hit) -> Ordering {
         let key = |hit: &Hit| {
             let (postings, _) = self.listings.get(hit.listing)?;
-            let indexed = postings.documents().get(hit.document)?;
+            let indexed = postings.documents.get(hit.document)?;
             Some((&indexed.server, &indexed.name, hit.document, hit.listing))
         };
         key(one).cmp(&key(other))

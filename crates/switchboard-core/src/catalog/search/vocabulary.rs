@@ -16,8 +16,8 @@ pub(super) struct Vocabulary {
 /// A word with its hash, so that a query hashes it once for all listings.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Key<'a> {
-    word: &'a str,
-    hash: u32,
+    pub(super) word: &'a str,
+    pub(super) hash: u32,
 }
 
 impl<'a> Key<'a> {
@@ -27,19 +27,6 @@ impl<'a> Key<'a> {
             .bytes()
             .fold(0x811c_9dc5_u32, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193));
         Key { word, hash }
-    }
-
-    /// A word with its known hash.
-    pub(super) fn hashed(word: &'a str, hash: u32) -> Self {
-        Key { word, hash }
-    }
-
-    pub(super) fn word(self) -> &'a str {
-        self.word
-    }
-
-    pub(super) fn hash(self) -> u32 {
-        self.hash
     }
 }
 
@@ -105,25 +92,19 @@ pub(super) struct Interner {
     hasher: DefaultHashBuilder,
 }
 
-/// The number of a word.
-#[derive(Debug, Clone, Copy)]
-pub(super) enum Interned {
-    Known(u32),
-    New(u32),
-}
-
 impl Interner {
-    pub(super) fn intern(&mut self, word: &str) -> Interned {
+    /// The number of a word; a new word gets the next one.
+    pub(super) fn intern(&mut self, word: &str) -> u32 {
         let Interner { words, numbers, hasher } = self;
         let known = |number: &u32| words.word(*number) == word;
         let hash_of = |number: &u32| hasher.hash_one(words.word(*number));
         match numbers.entry(hasher.hash_one(word), known, hash_of) {
-            Entry::Occupied(found) => Interned::Known(*found.get()),
+            Entry::Occupied(found) => *found.get(),
             Entry::Vacant(free) => {
                 let number = words.ends.len() as u32;
                 free.insert(number);
                 words.push(word);
-                Interned::New(number)
+                number
             }
         }
     }
