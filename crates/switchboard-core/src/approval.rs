@@ -153,20 +153,8 @@ pub enum RefusalCause {
 /// Applies the rules to a checked call.
 pub fn decide(rules: &Rules, grants: &Grants, access: Access, checked: Checked) -> Decision {
     let Checked { target, args } = checked;
-    if let Some(place) = &rules.unread {
-        let cause = RefusalCause::Unread(place.clone());
+    if let Some(cause) = rules.refuse(&target, access) {
         return Decision::Refused(Refusal { target, cause });
-    }
-    if let Some(pattern) = rules.denied_by(&target) {
-        let cause = RefusalCause::Denied { pattern: pattern.to_owned() };
-        return Decision::Refused(Refusal { target, cause });
-    }
-    if rules.block(&target) {
-        let cause = RefusalCause::NotAccepted(target.pin);
-        return Decision::Refused(Refusal { target, cause });
-    }
-    if access == Access::ReadOnly && !target.entry.annotations.only_reads() {
-        return Decision::Refused(Refusal { target, cause: RefusalCause::NotReadOnly });
     }
     if rules.ask_for(&target) && !grants.cover(&target, rules.definition) {
         let definition = rules.definition;
@@ -200,6 +188,19 @@ impl Rules {
         Rules { unread, ..Rules::new(&ServerEntry::default(), &Settings::default()) }
     }
 
+    fn refuse(&self, target: &Resolved, access: Access) -> Option<RefusalCause> {
+        if let Some(place) = &self.unread {
+            Some(RefusalCause::Unread(place.clone()))
+        } else if let Some(pattern) = denying(&self.deny, target) {
+            Some(RefusalCause::Denied { pattern: pattern.to_owned() })
+        } else if self.block(target) {
+            Some(RefusalCause::NotAccepted(target.pin))
+        } else {
+            let writes = access == Access::ReadOnly && !target.entry.annotations.only_reads();
+            writes.then_some(RefusalCause::NotReadOnly)
+        }
+    }
+
     /// Whether the tool is refused because it does not match its pin.
     pub fn block(&self, target: &Resolved) -> bool {
         self.pins == Pins::Block && target.pin != Pin::Same
@@ -208,15 +209,10 @@ impl Rules {
     /// The pattern that denies `name`, the requested name in whose place `target` is called. A
     /// target that is denied itself is left to [`decide`].
     pub fn deny_written(&self, name: &str, target: &Resolved) -> Option<&str> {
-        if self.denied_by(target).is_some() {
+        if denying(&self.deny, target).is_some() {
             return None;
         }
         self.deny.find_written(name, &target.server)
-    }
-
-    /// The pattern that denies the tool.
-    fn denied_by(&self, target: &Resolved) -> Option<&str> {
-        denying(&self.deny, target)
     }
 
     /// Whether `allow` matches the tool. If a project's file changes the prefix, `allow` must also

@@ -231,44 +231,37 @@ impl Machine {
             }
             Input::Acquire { waiter, urgency } => self.acquire(now, waiter, urgency, &mut effects),
             Input::Dialled { generation } => self.dialled(now, generation, &mut effects),
-            Input::DialFailed { generation, jitter } => {
-                if self.phase == Phase::Dialling && generation == self.generation {
-                    self.fail(now, jitter);
-                    self.refuse_all(Refusal::DialFailed, &mut effects);
-                }
+            Input::DialFailed { generation, jitter } if self.is(Phase::Dialling, generation) => {
+                self.fail(now, jitter);
+                self.refuse_all(Refusal::DialFailed, &mut effects);
             }
-            Input::NotSignedIn { generation } => {
-                if self.phase == Phase::Dialling && generation == self.generation {
-                    self.down();
-                    self.failures = 0;
-                    self.crashes.clear();
-                    // A call may redial at once; automatic retries wait.
-                    self.retry_at = now + LONGEST_BACKOFF;
-                    self.refuse_all(Refusal::DialFailed, &mut effects);
-                }
+            Input::NotSignedIn { generation } if self.is(Phase::Dialling, generation) => {
+                self.down();
+                self.failures = 0;
+                self.crashes.clear();
+                // A call may redial at once; automatic retries wait.
+                self.retry_at = now + LONGEST_BACKOFF;
+                self.refuse_all(Refusal::DialFailed, &mut effects);
             }
-            Input::Lost { generation, usage, jitter } => {
-                if self.phase == Phase::Up && generation == self.generation {
-                    self.learn(now, usage);
-                    self.lose(now, jitter);
-                }
+            Input::Lost { generation, usage, jitter } if self.is(Phase::Up, generation) => {
+                self.learn(now, usage);
+                self.lose(now, jitter);
             }
-            Input::Forgotten { generation, usage, jitter } => {
-                if self.phase == Phase::Up && generation == self.generation {
-                    self.forget(now, usage, jitter);
-                }
+            Input::Forgotten { generation, usage, jitter } if self.is(Phase::Up, generation) => {
+                self.forget(now, usage, jitter);
             }
-            Input::Pong { generation } => {
-                if self.phase == Phase::Up && generation == self.generation {
-                    self.failures = 0;
-                }
+            Input::Pong { generation } if self.is(Phase::Up, generation) => self.failures = 0,
+            Input::PingFailed { generation, jitter } if self.is(Phase::Up, generation) => {
+                effects.push(Effect::Close { generation });
+                self.lose(now, jitter);
             }
-            Input::PingFailed { generation, jitter } => {
-                if self.phase == Phase::Up && generation == self.generation {
-                    effects.push(Effect::Close { generation });
-                    self.lose(now, jitter);
-                }
-            }
+            // Of an older connection.
+            Input::DialFailed { .. }
+            | Input::NotSignedIn { .. }
+            | Input::Lost { .. }
+            | Input::Forgotten { .. }
+            | Input::Pong { .. }
+            | Input::PingFailed { .. } => {}
             Input::Disconnect => self.stop(Refusal::Disconnected, &mut effects),
             Input::Wake { usage } => self.wake(now, usage, &mut effects),
             Input::Shutdown => {
@@ -277,6 +270,11 @@ impl Machine {
             }
         }
         effects
+    }
+
+    /// Whether the present connection has this number and is in this phase.
+    fn is(&self, phase: Phase, generation: Generation) -> bool {
+        self.phase == phase && self.generation == generation
     }
 
     /// When [`Input::Wake`] is due, if ever.
@@ -331,7 +329,7 @@ impl Machine {
     }
 
     fn dialled(&mut self, now: Duration, generation: Generation, effects: &mut Vec<Effect>) {
-        if self.phase != Phase::Dialling || generation != self.generation {
+        if !self.is(Phase::Dialling, generation) {
             // A dial that was cancelled or replaced.
             effects.push(Effect::Close { generation });
             return;

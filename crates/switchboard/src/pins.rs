@@ -37,7 +37,7 @@ impl Found {
         let changes = match self.pin {
             Pin::Same => Vec::new(),
             Pin::Changed | Pin::New | Pin::Unknown => {
-                definition.changes(record.unwrap_or(&Record::default()))
+                record.unwrap_or(&Record::default()).changes(&definition.pinned())
             }
         };
         let listed_to = match sets.contains(&own) {

@@ -1,7 +1,5 @@
 //! Whether a tool that the caller did not name exactly may be called.
 
-use std::fmt;
-
 use super::Catalog;
 use super::resolve::{ArgumentsError, Checked, Resolved};
 use crate::approval::Access;
@@ -12,33 +10,24 @@ use crate::name::{ServerName, fold, short};
 use crate::schema::{self, Mismatch};
 
 /// Why the tool that was probably meant was not called.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, thiserror::Error)]
 pub enum NotCalled {
     /// Disabled by the settings.
+    #[error("calls by search are off")]
     Off,
-    /// No tool is a clear match.
+    #[error("no tool fits far better than the others")]
     Unclear,
-    /// The written name matches a `deny` rule.
-    Denied {
-        written: String,
-        pattern: String,
-    },
-    /// It does not match its pin.
-    Blocked {
-        shown: String,
-    },
+    #[error("`{written}` matches the `deny` rule `{pattern}`")]
+    Denied { written: String, pattern: String },
+    #[error("{shown} does not match its pin")]
+    Blocked { shown: String },
     /// Its schema cannot be used to check arguments.
-    Unchecked {
-        shown: String,
-    },
-    Mismatch {
-        shown: String,
-        error: ArgumentsError,
-    },
-    /// It is declared neither read-only nor additive.
-    MayWrite {
-        shown: String,
-    },
+    #[error("arguments of {shown} cannot be checked")]
+    Unchecked { shown: String },
+    #[error("{error} ({shown})")]
+    Mismatch { shown: String, error: ArgumentsError },
+    #[error("{shown} does not declare that it only reads or only adds")]
+    MayWrite { shown: String },
 }
 
 impl NotCalled {
@@ -50,26 +39,6 @@ impl NotCalled {
             | NotCalled::Unchecked { shown }
             | NotCalled::Mismatch { shown, .. }
             | NotCalled::MayWrite { shown } => Some(shown),
-        }
-    }
-}
-
-impl fmt::Display for NotCalled {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            NotCalled::Off => f.write_str("calls by search are off"),
-            NotCalled::Unclear => f.write_str("no tool fits far better than the others"),
-            NotCalled::Denied { written, pattern } => {
-                write!(f, "`{written}` matches the `deny` rule `{pattern}`")
-            }
-            NotCalled::Blocked { shown } => write!(f, "{shown} does not match its pin"),
-            NotCalled::Unchecked { shown } => {
-                write!(f, "arguments of {shown} cannot be checked")
-            }
-            NotCalled::Mismatch { shown, error } => write!(f, "{error} ({shown})"),
-            NotCalled::MayWrite { shown } => {
-                write!(f, "{shown} does not declare that it only reads or only adds")
-            }
         }
     }
 }

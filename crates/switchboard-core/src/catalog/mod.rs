@@ -367,12 +367,12 @@ impl Shelf {
 
     fn compare(&mut self) {
         let entries = self.listing.iter().flat_map(|listing| &listing.entries);
-        self.pins = entries.map(|entry| self.baseline.compare(entry)).collect();
+        self.pins = entries.map(|entry| self.baseline.compare_entry(entry)).collect();
         let prompts = self.listing.iter().flat_map(|listing| &listing.prompts);
         let prompts: Arc<[Pin]> =
-            prompts.map(|prompt| self.baseline.compare_prompt(prompt)).collect();
+            prompts.map(|prompt| self.baseline.compare(&prompt.pinned())).collect();
         let instructions = self.listing.as_ref().and_then(|it| it.instructions.as_ref());
-        let instructions = instructions.map(|it| self.baseline.compare_instructions(it));
+        let instructions = instructions.map(|it| self.baseline.compare(&it.pinned()));
         self.word_pins = (prompts, instructions.unwrap_or_default());
         let (prompts, instructions) = &self.word_pins;
         let all = self.pins.iter().chain(prompts.iter()).chain([instructions]);

@@ -6,12 +6,13 @@
 
 mod diff;
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
 use super::listing::{Instructions, read_prompt};
@@ -41,13 +42,31 @@ const NO_TOOL: &str = "\u{1}";
 
 const INSTRUCTIONS: &str = "\u{1}instructions";
 
-fn prompt_key(name: &str) -> String {
-    format!("{NO_TOOL}prompt {name}")
+/// A definition as it is pinned.
+pub struct PinnedDefinition<'a> {
+    /// The key in the pin file.
+    key: Cow<'a, str>,
+    json: Cow<'a, str>,
 }
 
-/// Instructions as a JSON definition.
-fn of_instructions(text: &str) -> String {
-    Value::Object(Map::from_iter([("instructions".to_owned(), Value::from(text))])).to_string()
+impl Entry {
+    pub fn pinned(&self) -> PinnedDefinition<'_> {
+        PinnedDefinition { key: self.name.as_str().into(), json: self.definition().into() }
+    }
+}
+
+impl Prompt {
+    pub fn pinned(&self) -> PinnedDefinition<'_> {
+        let key = format!("{NO_TOOL}prompt {}", self.name);
+        PinnedDefinition { key: key.into(), json: self.definition().into() }
+    }
+}
+
+impl Instructions {
+    pub fn pinned(&self) -> PinnedDefinition<'_> {
+        let json = json!({ "instructions": self.original() }).to_string();
+        PinnedDefinition { key: INSTRUCTIONS.into(), json: json.into() }
+    }
 }
 
 /// How a tool compares with the baseline of its server.
@@ -123,28 +142,20 @@ impl Baseline {
     }
 
     /// How this tool compares with its pin. Resources change often and are not pinned.
-    pub(super) fn compare(&self, entry: &Entry) -> Pin {
+    pub(super) fn compare_entry(&self, entry: &Entry) -> Pin {
         match entry.kind {
             Kind::Resource { .. } | Kind::Prompt => Pin::Same,
-            Kind::Tool => self.compare_definition(entry.name.as_str(), entry.definition()),
+            Kind::Tool => self.compare(&entry.pinned()),
         }
     }
 
-    pub(super) fn compare_prompt(&self, prompt: &Prompt) -> Pin {
-        self.compare_definition(&prompt_key(&prompt.name), prompt.definition())
-    }
-
-    pub(super) fn compare_instructions(&self, instructions: &Instructions) -> Pin {
-        self.compare_definition(INSTRUCTIONS, &of_instructions(instructions.original()))
-    }
-
-    fn compare_definition(&self, key: &str, definition: &str) -> Pin {
+    pub(super) fn compare(&self, definition: &PinnedDefinition<'_>) -> Pin {
         match self {
             Baseline::Off | Baseline::Open(_) => Pin::Same,
             Baseline::Damaged => Pin::Unknown,
-            Baseline::Taken(accepted) => match accepted.get(key) {
+            Baseline::Taken(accepted) => match accepted.get(&*definition.key) {
                 None => Pin::New,
-                Some(pinned) if pinned.fits(definition) => Pin::Same,
+                Some(pinned) if pinned.fits(&definition.json) => Pin::Same,
                 Some(_) => Pin::Changed,
             },
         }
@@ -222,37 +233,25 @@ impl Record {
             if let Ok(entry) = Entry::tool(definition)
                 && !record.tools.contains_key(entry.name.as_str())
             {
-                record.accept(&entry);
+                record.accept(entry.pinned());
             }
         }
         for prompt in listing.prompts.iter().filter_map(|raw| read_prompt(raw)) {
-            record.accept_prompt(&prompt);
+            record.accept(prompt.pinned());
         }
         if let Some(instructions) = listing.instructions.as_deref().map(Instructions::of) {
-            record.accept_instructions(&instructions);
+            record.accept(instructions.pinned());
         }
         record
     }
 
-    /// Accepts a tool as it is now.
-    pub fn accept(&mut self, entry: &Entry) {
-        self.accept_definition(entry.name.as_str().to_owned(), entry.definition());
-    }
-
-    pub fn accept_prompt(&mut self, prompt: &Prompt) {
-        self.accept_definition(prompt_key(&prompt.name), prompt.definition());
-    }
-
-    pub fn accept_instructions(&mut self, instructions: &Instructions) {
-        let definition = of_instructions(instructions.original());
-        self.accept_definition(INSTRUCTIONS.to_owned(), &definition);
-    }
-
-    fn accept_definition(&mut self, key: String, definition: &str) {
-        let Ok(raw) = RawValue::from_string(definition.to_owned()) else { return };
-        let Fingerprint { exact, meaning } = Fingerprint::of(definition);
-        self.fingerprints.insert(key.clone(), format!("{}{}", hex(&exact), hex(&meaning)));
-        self.tools.insert(key, raw);
+    /// Accepts a definition as it is now.
+    pub fn accept(&mut self, PinnedDefinition { key, json }: PinnedDefinition<'_>) {
+        let Fingerprint { exact, meaning } = Fingerprint::of(&json);
+        let Ok(raw) = RawValue::from_string(json.into_owned()) else { return };
+        let fingerprint = format!("{}{}", hex(&exact), hex(&meaning));
+        self.fingerprints.insert(key.to_string(), fingerprint);
+        self.tools.insert(key.into_owned(), raw);
     }
 
     pub fn baseline(&self) -> Baseline {
@@ -264,23 +263,11 @@ impl Record {
         Baseline::Taken(Arc::new(fingerprints.collect()))
     }
 
-    /// The changes of a tool since it was pinned.
-    pub fn changes(&self, entry: &Entry) -> Vec<Change> {
-        self.changes_of(entry.name.as_str(), entry.definition())
-    }
-
-    pub fn changes_of_prompt(&self, prompt: &Prompt) -> Vec<Change> {
-        self.changes_of(&prompt_key(&prompt.name), prompt.definition())
-    }
-
-    pub fn changes_of_instructions(&self, instructions: &Instructions) -> Vec<Change> {
-        self.changes_of(INSTRUCTIONS, &of_instructions(instructions.original()))
-    }
-
-    fn changes_of(&self, key: &str, definition: &str) -> Vec<Change> {
-        let old = self.tools.get(key);
+    /// The changes of a definition since it was pinned.
+    pub fn changes(&self, definition: &PinnedDefinition<'_>) -> Vec<Change> {
+        let old = self.tools.get(&*definition.key);
         let old = old.map(|raw| pinned_parts(raw.get())).unwrap_or_default();
-        diff::changes(&Value::Object(old), &Value::Object(pinned_parts(definition)))
+        diff::changes(&Value::Object(old), &Value::Object(pinned_parts(&definition.json)))
     }
 }
 

@@ -8,7 +8,7 @@ use super::caution::behind_name;
 use super::lead::lead;
 use super::remedy::{self, Speech};
 use super::text::found::budget_of;
-use super::text::{mistake_line, server_line, stale_line, status_header};
+use super::text::{causes, mistake_line, server_line, stale_line, status_header};
 use super::words::{clean_line, plural};
 use crate::budget;
 use crate::config::settings::Settings;
@@ -59,9 +59,7 @@ pub fn failure(failure: &Failure) -> String {
 }
 
 fn failure_line(failure: &Failure) -> String {
-    let chain = failure.chain();
-    let causes: Vec<_> = chain.iter().map(|cause| clean_line(cause, MESSAGE)).collect();
-    causes.join(": ")
+    causes(failure, MESSAGE)
 }
 
 /// The status of all servers: a header, and a line for each.

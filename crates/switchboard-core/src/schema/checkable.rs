@@ -103,33 +103,16 @@ impl Pass<'_> {
     }
 
     fn keyword(&mut self, key: &str, value: &Value) -> Value {
-        match (key, value) {
-            (
-                "properties" | "patternProperties" | "$defs" | "definitions" | "dependentSchemas"
-                | "dependencies",
-                Value::Object(schemas),
-            ) => schemas
+        match value {
+            Value::Object(schemas) if refs::SCHEMAS_BY_NAME.contains(&key) => schemas
                 .iter()
                 .map(|(name, schema)| (name.clone(), self.schema(schema, Place::Within)))
                 .collect(),
-            ("allOf" | "anyOf" | "oneOf" | "prefixItems" | "items", Value::Array(schemas)) => {
+            Value::Array(schemas) if SCHEMA_LISTS.contains(&key) => {
                 schemas.iter().map(|schema| self.schema(schema, Place::Within)).collect()
             }
-            (
-                "items"
-                | "additionalItems"
-                | "additionalProperties"
-                | "not"
-                | "if"
-                | "then"
-                | "else"
-                | "contains"
-                | "propertyNames"
-                | "unevaluatedItems"
-                | "unevaluatedProperties",
-                schema,
-            ) => self.schema(schema, Place::Within),
-            (_, value) => value.clone(),
+            schema if SINGLE_SCHEMAS.contains(&key) => self.schema(schema, Place::Within),
+            value => value.clone(),
         }
     }
 
@@ -161,54 +144,54 @@ impl Pass<'_> {
     }
 }
 
-/// Keywords that accept or reject values, or that contain targets of references. `format` is left
-/// to the servers, which differ in the addresses and dates that they accept.
+/// Keywords with a list of schemas; `items` can also be a single one.
+const SCHEMA_LISTS: [&str; 5] = ["allOf", "anyOf", "oneOf", "prefixItems", "items"];
+
+/// Keywords with a single schema.
+const SINGLE_SCHEMAS: [&str; 11] = [
+    "items",
+    "additionalItems",
+    "additionalProperties",
+    "not",
+    "if",
+    "then",
+    "else",
+    "contains",
+    "propertyNames",
+    "unevaluatedItems",
+    "unevaluatedProperties",
+];
+
+/// Keywords without schemas. `format` is left to the servers, which differ in the addresses and
+/// dates that they accept.
+const ASSERTIONS: [&str; 21] = [
+    "$ref",
+    "const",
+    "dependentRequired",
+    "enum",
+    "exclusiveMaximum",
+    "exclusiveMinimum",
+    "maxContains",
+    "maxItems",
+    "maxLength",
+    "maxProperties",
+    "maximum",
+    "minContains",
+    "minItems",
+    "minLength",
+    "minProperties",
+    "minimum",
+    "multipleOf",
+    "pattern",
+    "required",
+    "type",
+    "uniqueItems",
+];
+
+/// Whether a keyword accepts or rejects values, or contains targets of references.
 fn is_checked(key: &str) -> bool {
-    matches!(
-        key,
-        "$defs"
-            | "$ref"
-            | "additionalItems"
-            | "additionalProperties"
-            | "allOf"
-            | "anyOf"
-            | "const"
-            | "contains"
-            | "definitions"
-            | "dependencies"
-            | "dependentRequired"
-            | "dependentSchemas"
-            | "else"
-            | "enum"
-            | "exclusiveMaximum"
-            | "exclusiveMinimum"
-            | "if"
-            | "items"
-            | "maxContains"
-            | "maxItems"
-            | "maxLength"
-            | "maxProperties"
-            | "maximum"
-            | "minContains"
-            | "minItems"
-            | "minLength"
-            | "minProperties"
-            | "minimum"
-            | "multipleOf"
-            | "not"
-            | "oneOf"
-            | "pattern"
-            | "patternProperties"
-            | "prefixItems"
-            | "properties"
-            | "propertyNames"
-            | "required"
-            | "then"
-            | "type"
-            | "unevaluatedItems"
-            | "unevaluatedProperties"
-            | "uniqueItems"
-    )
+    let lists = [&refs::SCHEMAS_BY_NAME[..], &SCHEMA_LISTS, &SINGLE_SCHEMAS, &ASSERTIONS];
+    lists.iter().any(|keywords| keywords.contains(&key))
 }
 
 /// Every string under a `$ref` key, at any depth.

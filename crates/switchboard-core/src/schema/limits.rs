@@ -199,19 +199,10 @@ impl<'s> Expansion<'s> {
         value: &'s Value,
         depth: usize,
     ) -> Result<Extent, SchemaError> {
-        let named_schemas = matches!(
-            key,
-            "properties"
-                | "patternProperties"
-                | "dependentSchemas"
-                | "dependencies"
-                | "$defs"
-                | "definitions"
-        );
         let Value::Object(schemas) = value else {
             return self.schema(value, depth);
         };
-        if !named_schemas {
+        if !refs::SCHEMAS_BY_NAME.contains(&key) {
             return self.schema(value, depth);
         }
         let mut extent = Extent { nodes: 1, loops: 0 };

@@ -29,19 +29,31 @@ pub struct Mismatch {
 }
 
 /// The kind of a mismatch. Texts are bounded and safe to display.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Problem {
+    #[error("is required")]
     Missing,
+    #[error("is not a parameter{}", suggestion(.nearest.as_deref()))]
     Unknown { nearest: Option<String> },
+    #[error("must be {expected}, not {found}")]
     WrongType { expected: String, found: &'static str },
+    #[error("must be {options}")]
     NotAnOption { options: String },
+    #[error("must be {bound} {limit}")]
     OutOfRange { bound: Bound, limit: String },
+    #[error("must have {bound} {limit} {unit}")]
     WrongSize { bound: Bound, limit: u64, unit: Unit },
+    #[error("must be a multiple of {of}")]
     NotAMultiple { of: String },
+    #[error("must match the pattern `{pattern}`")]
     NoPatternMatch { pattern: String },
+    #[error("must not contain duplicate items")]
     Duplicates,
+    #[error("must not be nested deeper than {limit} levels")]
     TooDeep { limit: usize },
+    #[error("must fit `{expected}`")]
     NoAlternative { expected: String },
+    #[error("does not match the schema")]
     Refused,
 }
 
@@ -268,30 +280,8 @@ impl fmt::Display for Mismatch {
     }
 }
 
-impl fmt::Display for Problem {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Problem::Missing => f.write_str("is required"),
-            Problem::Unknown { nearest: None } => f.write_str("is not a parameter"),
-            Problem::Unknown { nearest: Some(name) } => {
-                write!(f, "is not a parameter, did you mean `{name}`?")
-            }
-            Problem::WrongType { expected, found } => write!(f, "must be {expected}, not {found}"),
-            Problem::NotAnOption { options } => write!(f, "must be {options}"),
-            Problem::OutOfRange { bound, limit } => write!(f, "must be {bound} {limit}"),
-            Problem::WrongSize { bound, limit, unit } => {
-                write!(f, "must have {bound} {limit} {unit}")
-            }
-            Problem::NotAMultiple { of } => write!(f, "must be a multiple of {of}"),
-            Problem::NoPatternMatch { pattern } => write!(f, "must match the pattern `{pattern}`"),
-            Problem::Duplicates => f.write_str("must not contain duplicate items"),
-            Problem::TooDeep { limit } => {
-                write!(f, "must not be nested deeper than {limit} levels")
-            }
-            Problem::NoAlternative { expected } => write!(f, "must fit `{expected}`"),
-            Problem::Refused => f.write_str("does not match the schema"),
-        }
-    }
+fn suggestion(nearest: Option<&str>) -> String {
+    nearest.map(|name| format!(", did you mean `{name}`?")).unwrap_or_default()
 }
 
 impl fmt::Display for Bound {

@@ -16,7 +16,7 @@ fn listing(definitions: &[&str]) -> RawListing {
 const SAVE: &str = r#"{"name":"save","description":"Saves.","inputSchema":{"type":"object","properties":{"text":{"type":"string"}}},"annotations":{"readOnlyHint":false}}"#;
 
 fn pin_of(definition: &str, baseline: &Baseline) -> Pin {
-    baseline.compare(&Entry::tool(&raw(definition)).unwrap())
+    baseline.compare_entry(&Entry::tool(&raw(definition)).unwrap())
 }
 
 fn check(definition: &str, expected: Pin) {
@@ -55,7 +55,7 @@ fn an_accepted_tool_is_the_same_and_the_others_stay_as_they_were() {
     let mut record = Record::of(&listing(&[SAVE]));
     let (other, changed) = (SAVE.replace("save", "other"), SAVE.replace("Saves.", "Saves all."));
     assert_eq!(pin_of(&other, &record.baseline()), Pin::New);
-    record.accept(&Entry::tool(&raw(&other)).unwrap());
+    record.accept(Entry::tool(&raw(&other)).unwrap().pinned());
     assert_eq!(pin_of(&other, &record.baseline()), Pin::Same);
     assert_eq!(pin_of(&changed, &record.baseline()), Pin::Changed);
     assert_eq!(pin_of(SAVE, &record.baseline()), Pin::Same);
@@ -70,7 +70,7 @@ fn a_repeated_name_does_not_replace_the_first() {
 }
 
 fn diff_of(old: &str, new: &str) -> String {
-    let changes = Record::of(&listing(&[old])).changes(&Entry::tool(&raw(new)).unwrap());
+    let changes = Record::of(&listing(&[old])).changes(&Entry::tool(&raw(new)).unwrap().pinned());
     let lines = changes.iter().flat_map(|change| {
         let line = |sign, text: &Option<String>| {
             text.as_ref().map(|text| format!("{sign} {}: {text}\n", change.field))
@@ -159,7 +159,7 @@ proptest! {
         let mut accepted = 0;
         for (version, accept) in steps {
             if accept {
-                record.accept(&Entry::tool(&raw(&versions[version])).unwrap());
+                record.accept(Entry::tool(&raw(&versions[version])).unwrap().pinned());
                 accepted = version;
             }
             for (n, definition) in versions.iter().enumerate() {
@@ -200,7 +200,7 @@ fn tool_that_changed_is_not_accepted_by_a_client_with_other_capabilities() {
     let pin = |records: &Records, tool: &str| pin_of(tool, &records.baseline(ALL_CAPABILITIES));
     assert_eq!(pin(&records, &changed), Pin::Changed);
     assert_eq!(pin(&records, SAVE), Pin::Same);
-    records.of_set_mut(ALL_CAPABILITIES).accept(&Entry::tool(&raw(&changed)).unwrap());
+    records.of_set_mut(ALL_CAPABILITIES).accept(Entry::tool(&raw(&changed)).unwrap().pinned());
     assert_eq!(pin(&records, &changed), Pin::Same);
     // Accepted for one set, it is accepted for a third.
     records.take_first(1, &listing(&[&changed]));
@@ -219,7 +219,7 @@ fn prompts_and_instructions_are_pinned_like_tools() {
         let baseline = record.baseline();
         let prompt = read_prompt(&listing.prompts[0]).unwrap();
         let instructions = Instructions::of(listing.instructions.as_deref().unwrap());
-        (baseline.compare_instructions(&instructions), baseline.compare_prompt(&prompt))
+        (baseline.compare(&instructions.pinned()), baseline.compare(&prompt.pinned()))
     };
     let record = Record::of(&words("a", greet));
     assert_eq!(pins(&record, &words("a", greet)), (Pin::Same, Pin::Same));

@@ -287,13 +287,11 @@ impl<'a> Scores<'a> {
 
     /// The inverse document frequency of a word over all listings.
     fn rarity(&self, meaning: &Meaning<'_>) -> f32 {
-        let mut having = 0;
-        for &(listing, word) in &meaning.places {
-            let Some((postings, _)) = self.listings.get(listing) else {
-                continue;
-            };
-            having += postings.occurrences(word).count();
-        }
+        let counts = meaning.places.iter().filter_map(|&(listing, word)| {
+            let (postings, _) = self.listings.get(listing)?;
+            Some(postings.occurrences(word).count())
+        });
+        let having: usize = counts.sum();
         let without = self.documents.saturating_sub(having);
         ((without as f32 + 0.5) / (having as f32 + 0.5)).ln_1p()
     }
