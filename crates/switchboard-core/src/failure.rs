@@ -10,62 +10,44 @@ use serde::{Serialize, Serializer};
 use crate::config::install::Target;
 use crate::name::ServerName;
 use crate::sign_in::link::Link;
+use crate::spelled::spelled_enum;
 
-/// Defines [`Code`] by a table of its variants with their stable spellings for machines.
-macro_rules! codes {
-    ($($code:ident => $spelling:literal,)*) => {
-        /// The kind of a failure. Callers branch on this and on nothing else.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-        pub enum Code {
-            $($code),*
-        }
-
-        impl Code {
-            pub const ALL: &[Code] = &[$(Code::$code),*];
-
-            /// The stable spelling for machines.
-            pub fn as_str(self) -> &'static str {
-                match self {
-                    $(Code::$code => $spelling),*
-                }
-            }
-        }
-    };
-}
-
-codes! {
-    BadRequest => "bad_request",
-    UnknownTool => "unknown_tool",
-    AmbiguousTool => "ambiguous_tool",
-    UnknownServer => "unknown_server",
-    UnknownResource => "unknown_resource",
-    UnknownPrompt => "unknown_prompt",
-    UnknownResult => "unknown_result",
-    ServerDisabled => "server_disabled",
-    TrustRequired => "trust_required",
-    SignInRequired => "sign_in_required",
-    BadArguments => "bad_arguments",
-    BadPattern => "bad_pattern",
-    BadFilter => "bad_filter",
-    ApprovalRequired => "approval_required",
-    ApprovalDenied => "approval_denied",
-    ToolChanged => "tool_changed",
-    ToolBlocked => "tool_blocked",
-    NotReadOnly => "not_read_only",
-    NoInstructions => "no_instructions",
-    Config => "config",
-    ConnectFailed => "connect_failed",
-    Starting => "starting",
-    Backoff => "backoff",
-    CrashLoop => "crash_loop",
-    TimedOut => "timed_out",
-    ConnectionLost => "connection_lost",
-    OutcomeUnknown => "outcome_unknown",
-    AnswerTooLarge => "answer_too_large",
-    ServerError => "server_error",
-    Disconnected => "disconnected",
-    ShuttingDown => "shutting_down",
-    Storage => "storage",
+spelled_enum! {
+    /// The kind of a failure. Callers branch on this and on nothing else.
+    pub enum Code {
+        BadRequest = "bad_request",
+        UnknownTool = "unknown_tool",
+        AmbiguousTool = "ambiguous_tool",
+        UnknownServer = "unknown_server",
+        UnknownResource = "unknown_resource",
+        UnknownPrompt = "unknown_prompt",
+        UnknownResult = "unknown_result",
+        ServerDisabled = "server_disabled",
+        TrustRequired = "trust_required",
+        SignInRequired = "sign_in_required",
+        BadArguments = "bad_arguments",
+        BadPattern = "bad_pattern",
+        BadFilter = "bad_filter",
+        ApprovalRequired = "approval_required",
+        ApprovalDenied = "approval_denied",
+        ToolChanged = "tool_changed",
+        ToolBlocked = "tool_blocked",
+        NotReadOnly = "not_read_only",
+        NoInstructions = "no_instructions",
+        Config = "config",
+        ConnectFailed = "connect_failed",
+        Starting = "starting",
+        Backoff = "backoff",
+        CrashLoop = "crash_loop",
+        TimedOut = "timed_out",
+        ConnectionLost = "connection_lost",
+        OutcomeUnknown = "outcome_unknown",
+        AnswerTooLarge = "answer_too_large",
+        ServerError = "server_error",
+        Disconnected = "disconnected",
+        ShuttingDown = "shutting_down",
+        Storage = "storage",
+    }
 }
 
 impl Code {

@@ -134,25 +134,18 @@ fn canonical(text: &str) -> Cow<'_, str> {
         let escape = behind.chars().next();
         let after = escape.and_then(|c| behind.get(c.len_utf8()..)).unwrap_or_default();
         let hex = after.get(..4).and_then(|hex| u32::from_str_radix(hex, 16).ok());
-        rest = match (escape, hex.and_then(char::from_u32)) {
+        rest = after;
+        match (escape, hex.and_then(char::from_u32)) {
             (Some('u'), Some(c)) => {
                 push_escaped(&mut out, c);
-                after.get(4..).unwrap_or_default()
+                rest = after.get(4..).unwrap_or_default();
             }
-            (Some('/'), _) => {
-                out.push('/');
-                after
-            }
-            (Some(other), _) => {
+            (Some('/'), _) => out.push('/'),
+            (escape, _) => {
                 out.push('\\');
-                out.push(other);
-                after
+                out.extend(escape);
             }
-            (None, _) => {
-                out.push('\\');
-                after
-            }
-        };
+        }
     }
     out.push_str(rest);
     Cow::Owned(out)

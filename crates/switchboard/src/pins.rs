@@ -4,7 +4,7 @@ mod file;
 
 use std::sync::Arc;
 
-use switchboard_core::catalog::pin::{Baseline, Drift, Pin, Record, Records, ServerPins};
+use switchboard_core::catalog::pin::{Baseline, Drift, Pin, PinRecord, Records, ServerPins};
 use switchboard_core::catalog::{Catalog, Entry, Listing, Resolution};
 use switchboard_core::failure::Failure;
 use switchboard_core::hidden::Hidden;
@@ -37,7 +37,7 @@ impl Found {
         let changes = match self.pin {
             Pin::Same => Vec::new(),
             Pin::Changed | Pin::New | Pin::Unknown => {
-                record.unwrap_or(&Record::default()).changes(&definition.pinned())
+                record.unwrap_or(&PinRecord::default()).changes(&definition.pinned())
             }
         };
         let listed_to = match sets.contains(&own) {

@@ -26,7 +26,7 @@ pub struct Entry {
     pub title: Option<String>,
     pub description: String,
     pub annotations: Annotations,
-    pub kind: Kind,
+    pub kind: EntryKind,
     /// Hidden text of the definition, which is removed from all fields but the name.
     pub hidden: Option<Box<Hidden>>,
     /// The definition as the server wrote it, without hidden text.
@@ -41,7 +41,7 @@ pub struct Entry {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum EntryKind {
     Tool,
     Resource {
         uri: String,
@@ -79,7 +79,7 @@ impl Entry {
     pub fn tool(definition: &RawValue) -> Result<Entry, EntryError> {
         #[derive(Deserialize)]
         #[serde(rename_all = "camelCase")]
-        struct Definition<'a> {
+        struct ToolDefinition<'a> {
             name: String,
             #[serde(default)]
             title: Option<String>,
@@ -98,7 +98,7 @@ impl Entry {
         }
         let hidden = hidden::find_json(original);
         let raw = &*hidden::strip_json(original);
-        let read: Definition<'_> = serde_json::from_str(raw).map_err(EntryError::Malformed)?;
+        let read: ToolDefinition<'_> = serde_json::from_str(raw).map_err(EntryError::Malformed)?;
         if !read.input_schema.get().starts_with('{') {
             return Err(EntryError::NoSchema);
         }
@@ -111,7 +111,7 @@ impl Entry {
             title: read.title.filter(|title| !title.trim().is_empty()),
             description: read.description.unwrap_or_default(),
             annotations: read.annotations.map(Annotations::read).unwrap_or_default(),
-            kind: Kind::Tool,
+            kind: EntryKind::Tool,
             original: hidden.is_some().then(|| original.into()),
             hidden: hidden.map(Box::new),
             input_schema: within(raw, read.input_schema.get()),
@@ -131,17 +131,17 @@ impl Entry {
         let mut names = names.into_iter();
         let name = names.next()?;
         let description = description.unwrap_or_else(|| format!("Read resource: {uri}"));
-        let kind = Kind::Resource { uri, aliases: names.collect() };
+        let kind = EntryKind::Resource { uri, aliases: names.collect() };
         Some(Entry::read_only(name, description, kind, NO_PARAMETERS))
     }
 
     /// A prompt; its server checks the arguments.
     pub(super) fn prompt(name: &str) -> Result<Entry, NameError> {
-        Ok(Entry::read_only(ToolName::new(name)?, String::new(), Kind::Prompt, ANY_PARAMETERS))
+        Ok(Entry::read_only(ToolName::new(name)?, String::new(), EntryKind::Prompt, ANY_PARAMETERS))
     }
 
     /// A resource or prompt, which has no tool definition.
-    fn read_only(name: ToolName, description: String, kind: Kind, schema: &str) -> Entry {
+    fn read_only(name: ToolName, description: String, kind: EntryKind, schema: &str) -> Entry {
         Entry {
             name,
             title: None,
@@ -170,8 +170,8 @@ impl Entry {
     /// Further names that rules match besides its own.
     pub(crate) fn aliases(&self) -> &[ToolName] {
         match &self.kind {
-            Kind::Resource { aliases, .. } => aliases,
-            Kind::Tool | Kind::Prompt => &[],
+            EntryKind::Resource { aliases, .. } => aliases,
+            EntryKind::Tool | EntryKind::Prompt => &[],
         }
     }
 

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use super::search::{self, Document, Fit, Hit, Page, Ranking};
-use super::{Catalog, Kind, Listing, ResolveError, Resolved};
+use super::search::{self, Document, Fit, Hit, Ranking, RankingPage};
+use super::{Catalog, EntryKind, Listing, ResolveError, Resolved};
 use crate::hidden::strip;
 use crate::name::ServerName;
 use crate::pattern::{Case, Pattern, PatternError};
@@ -51,7 +51,7 @@ impl Catalog {
             }
         };
         let Visible { hits, fit, good, denied, clear } = self.visible(&listings, ranking);
-        let page = Page::of(&hits, request.page.offset, request.page.limit);
+        let page = RankingPage::of(&hits, request.page.offset, request.page.limit);
         let hits = page.items.iter().filter_map(|hit| {
             let tool = self.tool_of(&listings, hit)?;
             let input = tool.entry.input_value();
@@ -87,7 +87,7 @@ impl Catalog {
             Some(server) => self.tools_of(server).collect(),
             None => self.tools().collect(),
         };
-        let page = Page::of(&tools, request.offset, request.limit);
+        let page = RankingPage::of(&tools, request.offset, request.limit);
         let listing = server.and_then(|server| self.listing(server));
         let (not_listed, pending) = self.unseen(server);
         ToolPage {
@@ -213,8 +213,8 @@ impl Resolved {
             parameters: schema::parameters(&input),
             returns: output_value.as_ref().map(schema::output_shape),
             resource: match &self.entry.kind {
-                Kind::Resource { uri, .. } => Some(uri.clone()),
-                Kind::Tool | Kind::Prompt => None,
+                EntryKind::Resource { uri, .. } => Some(uri.clone()),
+                EntryKind::Tool | EntryKind::Prompt => None,
             },
             input_schema: self.entry.input_schema().to_owned(),
             output_schema: output.map(str::to_owned),

@@ -196,7 +196,7 @@ impl Listing {
         let mut prompts = distinct(raw.prompts.iter().filter_map(|raw| read_prompt(raw)));
         let shadowed = drop_shadowed(&mut entries, &mut prompts);
         skipped.extend(shadowed.iter().cloned());
-        let filter = Filter::new(policy);
+        let filter = ToolFilter::new(policy);
         entries.retain(|entry| filter.admits(&server, &entry.names()));
         if entries.len() > policy.max_tools {
             skipped.push(format!("{} tools over the limit", entries.len() - policy.max_tools));
@@ -261,16 +261,16 @@ fn drop_repeated(entries: &mut Vec<Entry>, skipped: &mut Vec<String>) {
 
 /// `includeTools` and `excludeTools`: globs over the original and every shown spelling.
 #[derive(Debug)]
-struct Filter {
+struct ToolFilter {
     /// `None` admits every tool, an empty list none.
     include: Option<Globs>,
     exclude: Restriction,
 }
 
-impl Filter {
-    fn new(policy: &ListingPolicy) -> Filter {
+impl ToolFilter {
+    fn new(policy: &ListingPolicy) -> ToolFilter {
         let include = policy.include.as_deref().map(Globs::new);
-        Filter { include, exclude: Restriction::new(&policy.exclude) }
+        ToolFilter { include, exclude: Restriction::new(&policy.exclude) }
     }
 
     fn admits_all(&self) -> bool {

@@ -31,7 +31,7 @@ use crate::restriction::Restriction;
 
 use denied::Denied;
 use disk::Refresh;
-pub use entry::{Annotations, Entry, Kind};
+pub use entry::{Annotations, Entry, EntryKind};
 use known_failure::KnownFailure;
 use pin::{Baseline, DriftCount, Pin};
 
@@ -271,7 +271,7 @@ impl Shelf {
 
     /// These names and rules, with the listing and state of `old`.
     #[must_use]
-    pub fn knowing(self, old: &Shelf) -> Shelf {
+    pub fn with_state_of(self, old: &Shelf) -> Shelf {
         let Shelf { prefix, standing, tier, direct, deny, .. } = self;
         Shelf { prefix, standing, tier, direct, deny, ..old.clone() }
     }

@@ -17,7 +17,7 @@ use sha2::{Digest, Sha256};
 
 use super::listing::{Instructions, read_prompt};
 use super::sealed::Seal;
-use super::{Entry, Kind, Prompt, RawListing};
+use super::{Entry, EntryKind, Prompt, RawListing};
 use crate::hidden::Hidden;
 use crate::name::ServerName;
 
@@ -144,8 +144,8 @@ impl Baseline {
     /// How this tool compares with its pin. Resources change often and are not pinned.
     pub(super) fn compare_entry(&self, entry: &Entry) -> Pin {
         match entry.kind {
-            Kind::Resource { .. } | Kind::Prompt => Pin::Same,
-            Kind::Tool => self.compare(&entry.pinned()),
+            EntryKind::Resource { .. } | EntryKind::Prompt => Pin::Same,
+            EntryKind::Tool => self.compare(&entry.pinned()),
         }
     }
 
@@ -219,15 +219,15 @@ fn canonical(value: &Value) -> String {
 /// The accepted definitions of one server, unchanged, for one set of client capabilities.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Record {
+pub struct PinRecord {
     tools: BTreeMap<String, Box<RawValue>>,
     fingerprints: BTreeMap<String, String>,
 }
 
-impl Record {
+impl PinRecord {
     /// A record of all definitions in a listing.
-    pub fn of(listing: &RawListing) -> Record {
-        let mut record = Record::default();
+    pub fn of(listing: &RawListing) -> PinRecord {
+        let mut record = PinRecord::default();
         for definition in &listing.tools {
             // A skipped definition is not accepted.
             if let Ok(entry) = Entry::tool(definition)
@@ -276,7 +276,7 @@ impl Record {
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Records {
-    sets: BTreeMap<u8, Record>,
+    sets: BTreeMap<u8, PinRecord>,
 }
 
 impl Records {
@@ -288,12 +288,12 @@ impl Records {
         }
     }
 
-    pub fn of_set(&self, set: u8) -> Option<&Record> {
+    pub fn of_set(&self, set: u8) -> Option<&PinRecord> {
         self.sets.get(&set)
     }
 
     /// The record to change; an empty one if there is none yet.
-    pub fn of_set_mut(&mut self, set: u8) -> &mut Record {
+    pub fn of_set_mut(&mut self, set: u8) -> &mut PinRecord {
         self.sets.entry(set).or_default()
     }
 
@@ -304,8 +304,8 @@ impl Records {
 
     /// Takes the first listing for clients with other capabilities. Definitions accepted for other
     /// sets apply here, too: otherwise a server could change a tool unnoticed for such clients.
-    pub fn take_first(&mut self, set: u8, listing: &RawListing) -> &Record {
-        let mut first = Record::of(listing);
+    pub fn take_first(&mut self, set: u8, listing: &RawListing) -> &PinRecord {
+        let mut first = PinRecord::of(listing);
         for (key, fingerprint) in &mut first.fingerprints {
             let mut accepted = self
                 .sets
@@ -335,7 +335,7 @@ impl Records {
             return None;
         }
         let records: Records = serde_json::from_slice(body).ok()?;
-        let is_whole = |record: &Record| record.tools.keys().eq(record.fingerprints.keys());
+        let is_whole = |record: &PinRecord| record.tools.keys().eq(record.fingerprints.keys());
         records.sets.values().all(is_whole).then_some(records)
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::pin::Pin;
-use super::{Catalog, Entry, Kind, Listing, Standing, search};
+use super::{Catalog, Entry, EntryKind, Listing, Standing, search};
 use crate::config::layers::PendingCause;
 use crate::config::values::ToolPrefix;
 use crate::exact::Args;
@@ -221,8 +221,9 @@ impl Catalog {
 
     /// The tool with the original name `name`.
     pub fn own_tool(&self, server: &ServerName, name: &str) -> Option<Resolved> {
-        let named =
-            |tool: &&Resolved| tool.entry.kind == Kind::Tool && tool.entry.name.as_str() == name;
+        let named = |tool: &&Resolved| {
+            tool.entry.kind == EntryKind::Tool && tool.entry.name.as_str() == name
+        };
         let found = self.all_tools_of(server).find(named);
         // Clients get the name without hidden characters.
         let seen = |tool: &&Resolved| {
@@ -331,7 +332,7 @@ fn other_spellings(tool: &Resolved) -> impl Iterator<Item = String> {
         let joined = format!("{}__{}", mode.prefix(&id.server), id.tool);
         [fold(&shown(&id, mode)), fold(&joined)]
     });
-    let is_resource = matches!(tool.entry.kind, Kind::Resource { .. });
+    let is_resource = matches!(tool.entry.kind, EntryKind::Resource { .. });
     names.flat_map(move |name| {
         let older = is_resource.then(|| name.replacen("read_", "get_", 1));
         [Some(name), older].into_iter().flatten()

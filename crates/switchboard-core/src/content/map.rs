@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 use super::block::{Block, MediaKind, MediaSpan, Span};
 use super::fields::{BlockFields, CallFields, Items, ResourceFields};
 use super::json::{significant, unescaped};
-use super::structured::{say_together, says};
+use super::structured::{are_items, contains_data};
 use crate::render::words;
 
 /// Images beyond these limits are counted, not shown: a host would reject the whole result.
@@ -234,7 +234,7 @@ impl<'r> Mapper<'r> {
             | Block::Blob { .. } => None,
         });
         let texts: Vec<&str> = texts.collect();
-        if texts.iter().any(|text| says(text, json)) || say_together(&texts, json) {
+        if texts.iter().any(|text| contains_data(text, json)) || are_items(&texts, json) {
             return;
         }
         let mut is_significant = significant();

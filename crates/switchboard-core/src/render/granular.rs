@@ -227,14 +227,14 @@ pub fn registered(handler: HandlerId, filter: &Filter) -> String {
 
 /// The requested names, for messages about unknown ones.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Asked<'a> {
+pub struct RequestedNames<'a> {
     pub connection: &'a str,
     pub tool: &'a str,
 }
 
 /// Unknown connections and tools have fixed texts, without remedies: those would only repeat the
 /// text, or use names that this toolset does not have.
-pub fn failure(failure: &Failure, asked: Asked<'_>) -> String {
+pub fn failure(failure: &Failure, asked: RequestedNames<'_>) -> String {
     match failure.code {
         Code::UnknownServer => {
             format!("Error: Connection '{}' not found", clean_line(asked.connection, NAME))

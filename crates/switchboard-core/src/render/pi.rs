@@ -6,7 +6,7 @@ use std::fmt::Write;
 
 use super::caution::behind_name;
 use super::lead::lead;
-use super::remedy::{self, Speech};
+use super::remedy::{self, CommandSyntax};
 use super::text::found::budget_of;
 use super::text::{causes, mistake_line, server_line, stale_line, status_header};
 use super::words::{clean_line, plural};
@@ -30,7 +30,7 @@ const FULL_HITS: usize = 3;
 #[derive(Clone, Copy, Debug)]
 pub struct Pi;
 
-impl Speech for Pi {
+impl CommandSyntax for Pi {
     fn command(&self, words: &str) -> String {
         match words.split_once(' ') {
             Some(("auth", server)) => format!("`/mcp-auth {server}`"),
@@ -44,7 +44,7 @@ impl Speech for Pi {
         format!("`{line}`")
     }
 
-    fn say_yes(&self) -> String {
+    fn approve(&self) -> String {
         "this session of Pi is not interactive; use an interactive one".to_owned()
     }
 }

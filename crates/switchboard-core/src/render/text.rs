@@ -16,8 +16,8 @@ use crate::catalog::pin::{DriftCount, Pin};
 use crate::failure::{Failure, Hint};
 use crate::name::ServerName;
 use crate::reply::{
-    Clue, Guessed, Output, Overview, ReachedBy, Reply, ServerLine, ServerStatus, Stage, ToolLine,
-    ToolPage, Underway,
+    Clue, ConnectStage, Guessed, Output, Overview, ReachedBy, Reply, ServerLine, ServerStatus,
+    ToolLine, ToolPage, Underway,
 };
 use crate::request::PARAMETERS;
 use crate::tool_card::WRITE_NAME;
@@ -180,10 +180,10 @@ pub fn server_line(server: &ServerLine) -> String {
         (ServerStatus::Cached, _) => Some("cached".to_owned()),
         (ServerStatus::NotConnected, _) => Some("not connected".to_owned()),
         (ServerStatus::Connecting, _) => Some(match server.underway {
-            Some(Underway { stage: Stage::Installing, since }) => {
+            Some(Underway { stage: ConnectStage::Installing, since }) => {
                 format!("connecting, installing for {}", duration(since))
             }
-            Some(Underway { stage: Stage::Starting, .. }) | None => "connecting".to_owned(),
+            Some(Underway { stage: ConnectStage::Starting, .. }) | None => "connecting".to_owned(),
         }),
         (ServerStatus::NeedsAuth, _) => Some("needs sign-in".to_owned()),
         (ServerStatus::Pending, None) => Some("pending: the user has to trust it".to_owned()),

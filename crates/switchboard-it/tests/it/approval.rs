@@ -2,7 +2,7 @@
 
 use serde_json::json;
 use switchboard::Headless;
-use switchboard::approval::Answer;
+use switchboard::approval::ApprovalAnswer;
 use switchboard::failure::{Code, Hint};
 use switchboard::request::Request;
 use switchboard_it::harness::{World, call};
@@ -14,7 +14,7 @@ use crate::PROGRAMS;
 /// questions.
 async fn check(
     settings: &str,
-    answers: &[Answer],
+    answers: &[ApprovalAnswer],
     calls: &[(&str, Result<(), Code>)],
     asked: &[&str],
 ) {
@@ -38,25 +38,25 @@ const ASKED: &str = "demo_delete_everything {}";
 
 #[tokio::test(start_paused = true)]
 async fn a_destructive_tool_asks_and_others_do_not() {
-    check("", &[Answer::Once], &[("demo_count", Ok(())), (DELETE, Ok(()))], &[ASKED]).await;
+    check("", &[ApprovalAnswer::Once], &[("demo_count", Ok(())), (DELETE, Ok(()))], &[ASKED]).await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn once_means_once() {
     let calls = [(DELETE, Ok(())), (DELETE, Err(Code::ApprovalDenied))];
-    check("", &[Answer::Once, Answer::No], &calls, &[ASKED, ASKED]).await;
+    check("", &[ApprovalAnswer::Once, ApprovalAnswer::No], &calls, &[ASKED, ASKED]).await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_yes_for_the_session_is_not_asked_again_for_that_tool() {
     let calls = [(DELETE, Ok(())), (DELETE, Ok(())), ("demo_count", Err(Code::ApprovalRequired))];
-    check(r#""approve": "all""#, &[Answer::Tool], &calls, &[ASKED, "demo_count {}"]).await;
+    check(r#""approve": "all""#, &[ApprovalAnswer::Tool], &calls, &[ASKED, "demo_count {}"]).await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_yes_for_the_server_covers_its_tools() {
     let calls = [(DELETE, Ok(())), ("demo_count", Ok(()))];
-    check(r#""approve": "all""#, &[Answer::Server], &calls, &[ASKED]).await;
+    check(r#""approve": "all""#, &[ApprovalAnswer::Server], &calls, &[ASKED]).await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -74,7 +74,7 @@ async fn what_asks_is_a_setting() {
         r#"{ "settings": { "approve": "writes" }, "mcpServers": {
             "demo": { "command": "fixture-server", "args": ["everything"] } } }"#,
     )
-    .answers([Answer::No, Answer::No])
+    .answers([ApprovalAnswer::No, ApprovalAnswer::No])
     .start();
     for (tool, expected) in writes {
         let outcome = world.call(tool, json!({})).await;
@@ -82,7 +82,7 @@ async fn what_asks_is_a_setting() {
     }
     assert_eq!(world.host.asked(), asked);
     let named = [("demo_count", Ok(())), ("demo_log", Ok(()))];
-    check(r#""approveTools": ["cou*"]"#, &[Answer::Once], &named, &["demo_count {}"]).await;
+    check(r#""approveTools": ["cou*"]"#, &[ApprovalAnswer::Once], &named, &["demo_count {}"]).await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -92,10 +92,10 @@ async fn what_is_allowed_runs_unasked_and_what_is_denied_runs_for_nobody() {
     check(allow, &[], &calls, &["demo_count {}"]).await;
     let deny = r#""approve": "all", "allow": ["*"], "deny": ["demo_delete_*"]"#;
     let calls = [(DELETE, Err(Code::ApprovalDenied)), ("demo_count", Ok(()))];
-    check(deny, &[Answer::Server], &calls, &[]).await;
+    check(deny, &[ApprovalAnswer::Server], &calls, &[]).await;
     let granted = r#""approve": "all", "deny": ["demo/delete_everything"]"#;
     let calls = [("demo_count", Ok(())), (DELETE, Err(Code::ApprovalDenied))];
-    check(granted, &[Answer::Server], &calls, &["demo_count {}"]).await;
+    check(granted, &[ApprovalAnswer::Server], &calls, &["demo_count {}"]).await;
 }
 
 /// The methods of a fixture that pass the approval gate.
@@ -198,7 +198,7 @@ async fn where_nobody_can_be_asked_the_call_is_refused_with_the_remedy() {
 
 #[tokio::test(start_paused = true)]
 async fn a_yes_of_one_session_is_none_of_another() {
-    let world = World::of("demo", "everything").answers([Answer::Server]).start();
+    let world = World::of("demo", "everything").answers([ApprovalAnswer::Server]).start();
     world.call(DELETE, json!({})).await.unwrap();
     let other = world.gateway.session(Headless);
     let failure = other.handle(Request::Call(call(DELETE, json!({})))).await.unwrap_err();
@@ -213,7 +213,8 @@ async fn wrong_arguments_are_refused_before_anyone_is_asked() {
         annotations = { destructiveHint = true }
         input_schema = { type = "object", properties = { table = { type = "string" } }, required = ["table"] }
     "#;
-    let world = World::of("demo", "db").script("db", script).answers([Answer::Once]).start();
+    let world =
+        World::of("demo", "db").script("db", script).answers([ApprovalAnswer::Once]).start();
     let failure = world.call("demo_drop", json!({})).await.unwrap_err();
     assert_eq!(failure.code, Code::BadArguments);
     assert!(world.host.asked().is_empty());

@@ -1,7 +1,7 @@
 //! A tool that differs from its cached definition: only a checked and approved definition runs.
 
 use serde_json::{Value, json};
-use switchboard::approval::Answer;
+use switchboard::approval::ApprovalAnswer;
 use switchboard::failure::{Code, Failure};
 use switchboard_it::harness::World;
 
@@ -16,7 +16,7 @@ async fn check(
     before: &str,
     after: &str,
     args: Value,
-    answers: &[Answer],
+    answers: &[ApprovalAnswer],
 ) -> (Result<String, Failure>, usize, World) {
     let first = World::of("demo", "save").script("save", before).start();
     first.ask(r#"{ "connect": "demo" }"#).await;
@@ -68,7 +68,7 @@ async fn a_tool_that_is_gone_is_not_called() {
 #[tokio::test(start_paused = true)]
 async fn a_tool_that_became_destructive_asks_before_it_runs() {
     let after = format!("{BEFORE}annotations = {{ destructiveHint = true }}\n");
-    let (outcome, calls, world) = check(BEFORE, &after, json!({}), &[Answer::No]).await;
+    let (outcome, calls, world) = check(BEFORE, &after, json!({}), &[ApprovalAnswer::No]).await;
     assert_eq!((outcome.unwrap_err().code, calls), (Code::ApprovalDenied, 0));
     assert_eq!(world.host.asked(), ["demo_save {}"]);
 }
@@ -77,7 +77,7 @@ async fn a_tool_that_became_destructive_asks_before_it_runs() {
 async fn a_yes_to_the_old_definition_does_not_count_for_the_new_one() {
     let before = format!("{BEFORE}annotations = {{ destructiveHint = true }}\n");
     let after = format!("{before}description = \"Saves over everything.\"\n");
-    let (outcome, calls, world) = check(&before, &after, json!({}), &[Answer::Once]).await;
+    let (outcome, calls, world) = check(&before, &after, json!({}), &[ApprovalAnswer::Once]).await;
     assert_eq!((outcome.unwrap_err().code, calls), (Code::ToolChanged, 0));
     assert_eq!(world.host.asked().len(), 1);
 }

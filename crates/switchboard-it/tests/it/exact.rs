@@ -164,7 +164,7 @@ async fn duplicate_key_in_params_is_refused() {
 #[tokio::test(start_paused = true)]
 async fn a_user_is_asked_about_the_numbers_that_are_sent() {
     let world = World::of("demo", "exact").script("exact", SCRIPT).start();
-    world.host.will_answer([switchboard::approval::Answer::Once]);
+    world.host.will_answer([switchboard::approval::ApprovalAnswer::Once]);
     let call = format!(r#"{{"tool":"demo_delete","args":{ARGS}}}"#);
     let sent = world.ask(&call).await;
     assert!(sent.contains(ARGS), "{sent}");

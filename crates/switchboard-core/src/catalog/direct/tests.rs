@@ -6,7 +6,7 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::catalog::{Listing, ListingPolicy, RawListing, Shelf, Standing, pin::Record};
+use crate::catalog::{Listing, ListingPolicy, RawListing, Shelf, Standing, pin::PinRecord};
 use crate::config::values::ToolPrefix;
 use crate::name::ToolName;
 
@@ -130,7 +130,7 @@ fn the_label_is_the_title_or_else_the_name_that_the_server_has_for_it() {
 
 #[test]
 fn a_tool_that_is_not_what_was_accepted_is_marked_or_kept_back() {
-    let accepted = Record::of(&named(&["same"])).baseline();
+    let accepted = PinRecord::of(&named(&["same"])).baseline();
     let (server, shelf) = plain("s", &["same", "new"]);
     let shelf = shelf.with_baseline(accepted);
     let catalog = Catalog::new(BTreeMap::from([(server, shelf)]));

@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 use unicode_normalization::UnicodeNormalization;
 
 use super::super::entry::{Entry, resource_slug};
-use super::{Filter, ListingPolicy};
+use super::{ListingPolicy, ToolFilter};
 use crate::name::{ServerName, ToolName};
 use crate::nesting::plain;
 
@@ -45,7 +45,7 @@ pub struct ResourceTemplate {
 #[derive(Debug)]
 pub(super) struct LeftOut {
     server: ServerName,
-    filter: Filter,
+    filter: ToolFilter,
     resources: Vec<Resource>,
     templates: Vec<ResourceTemplate>,
 }
@@ -60,7 +60,7 @@ pub(super) fn admitted(
     resources: impl Iterator<Item = Resource>,
     templates: impl Iterator<Item = ResourceTemplate>,
 ) -> Admitted {
-    let filter = Filter::new(policy);
+    let filter = ToolFilter::new(policy);
     let (resources, left_resources) = resources.partition(|resource: &Resource| {
         resource.entry().is_none_or(|entry| filter.admits(server, &entry.names()))
     });
@@ -133,7 +133,7 @@ impl super::Listing {
             resources.map(|resource| canonical(&resource.uri)).collect()
         });
         known.contains(address.canonical())
-            || templates.any(|template| template.says_scheme() && template.fits(address))
+            || templates.any(|template| template.has_literal_scheme() && template.fits(address))
     }
 
     pub(in super::super) fn has_template(&self, template: &ResourceTemplate) -> bool {
@@ -220,7 +220,7 @@ impl ResourceTemplate {
     }
 
     /// Whether it has a literal scheme; `{+uri}` matches the URIs of any server.
-    fn says_scheme(&self) -> bool {
+    fn has_literal_scheme(&self) -> bool {
         self.uri_template.split('{').next().is_some_and(|literal| literal.contains(':'))
     }
 

@@ -20,7 +20,7 @@ fn pin_of(definition: &str, baseline: &Baseline) -> Pin {
 }
 
 fn check(definition: &str, expected: Pin) {
-    let baseline = Record::of(&listing(&[SAVE])).baseline();
+    let baseline = PinRecord::of(&listing(&[SAVE])).baseline();
     assert_eq!(pin_of(definition, &baseline), expected, "{definition}");
 }
 
@@ -52,7 +52,7 @@ fn without_a_baseline_nothing_is_marked_and_with_a_damaged_one_everything() {
 
 #[test]
 fn an_accepted_tool_is_the_same_and_the_others_stay_as_they_were() {
-    let mut record = Record::of(&listing(&[SAVE]));
+    let mut record = PinRecord::of(&listing(&[SAVE]));
     let (other, changed) = (SAVE.replace("save", "other"), SAVE.replace("Saves.", "Saves all."));
     assert_eq!(pin_of(&other, &record.baseline()), Pin::New);
     record.accept(Entry::tool(&raw(&other)).unwrap().pinned());
@@ -64,13 +64,14 @@ fn an_accepted_tool_is_the_same_and_the_others_stay_as_they_were() {
 #[test]
 fn a_repeated_name_does_not_replace_the_first() {
     let second = SAVE.replace("Saves.", "Saves all.");
-    let baseline = Record::of(&listing(&[SAVE, &second])).baseline();
+    let baseline = PinRecord::of(&listing(&[SAVE, &second])).baseline();
     assert_eq!(pin_of(SAVE, &baseline), Pin::Same);
     assert_eq!(pin_of(&second, &baseline), Pin::Changed);
 }
 
 fn diff_of(old: &str, new: &str) -> String {
-    let changes = Record::of(&listing(&[old])).changes(&Entry::tool(&raw(new)).unwrap().pinned());
+    let changes =
+        PinRecord::of(&listing(&[old])).changes(&Entry::tool(&raw(new)).unwrap().pinned());
     let lines = changes.iter().flat_map(|change| {
         let line = |sign, text: &Option<String>| {
             text.as_ref().map(|text| format!("{sign} {}: {text}\n", change.field))
@@ -155,7 +156,7 @@ proptest! {
     ) {
         let versions: Vec<String> =
             (0..4).map(|n| SAVE.replace("Saves.", &format!("Saves {n}."))).collect();
-        let mut record = Record::of(&listing(&[&versions[0]]));
+        let mut record = PinRecord::of(&listing(&[&versions[0]]));
         let mut accepted = 0;
         for (version, accept) in steps {
             if accept {
@@ -215,14 +216,14 @@ fn prompts_and_instructions_are_pinned_like_tools() {
         ..listing(&[SAVE])
     };
     let (greet, changed) = (r#"{"name":"greet"}"#, r#"{"name":"greet","description":"Obeys."}"#);
-    let pins = |record: &Record, listing: &RawListing| {
+    let pins = |record: &PinRecord, listing: &RawListing| {
         let baseline = record.baseline();
         let prompt = read_prompt(&listing.prompts[0]).unwrap();
         let instructions = Instructions::of(listing.instructions.as_deref().unwrap());
         (baseline.compare(&instructions.pinned()), baseline.compare(&prompt.pinned()))
     };
-    let record = Record::of(&words("a", greet));
+    let record = PinRecord::of(&words("a", greet));
     assert_eq!(pins(&record, &words("a", greet)), (Pin::Same, Pin::Same));
     assert_eq!(pins(&record, &words("b", changed)), (Pin::Changed, Pin::Changed));
-    assert_eq!(pins(&Record::of(&listing(&[SAVE])), &words("a", greet)), (Pin::New, Pin::New));
+    assert_eq!(pins(&PinRecord::of(&listing(&[SAVE])), &words("a", greet)), (Pin::New, Pin::New));
 }

@@ -7,11 +7,11 @@ use std::thread;
 use hashbrown::HashMap;
 
 use super::Document;
-use super::effect::Effect;
-use super::postings::{Entry, Field, Indexed, Outline, Postings};
+use super::effect::ToolEffect;
+use super::postings::{Indexed, Occurrence, Outline, Postings, ToolField};
 use super::properties::{self, Piece};
 use super::stemming::WordStemmer;
-use super::table::{self, Direction, Row, Sum};
+use super::table::{self, Direction, Sum, WordVector};
 use super::tokens;
 use super::vocabulary::{Interner, Key, Vocabulary};
 
@@ -60,7 +60,7 @@ pub struct Indexer {
     listing: u32,
     /// Its stems by number, and their entries.
     words: Vec<u32>,
-    found: Vec<(u32, Entry)>,
+    found: Vec<(u32, Occurrence)>,
     /// Bytes of it that may still be indexed.
     room: usize,
     /// Its texts that were indexed already, with the ranges of their stems in `text_stems`: tools
@@ -75,7 +75,7 @@ pub struct Indexer {
 struct Stem {
     hash: u32,
     outline: Outline,
-    row: Option<Row>,
+    row: Option<WordVector>,
     /// The listing that `number` and `last` are about.
     listing: u32,
     /// Its number among the words of that listing.
@@ -88,7 +88,7 @@ struct Stem {
 
 /// The indexing state of one field of the present document.
 struct Reading {
-    entry: Entry,
+    entry: Occurrence,
     words: u16,
     /// Bytes that were indexed, and the most that may be.
     bytes: usize,
@@ -99,16 +99,16 @@ struct Reading {
 }
 
 impl Reading {
-    fn new(document: usize, field: Field, room: usize) -> Self {
+    fn new(document: usize, field: ToolField, room: usize) -> Self {
         let (telling, weight) = field.about();
-        let entry = Entry::new(document, field);
+        let entry = Occurrence::new(document, field);
         let most = match field {
-            Field::Name | Field::Server | Field::Keywords => field.longest(),
-            Field::Title
-            | Field::Lead
-            | Field::Description
-            | Field::PropertyNames
-            | Field::PropertyText => field.longest().min(room),
+            ToolField::Name | ToolField::Server | ToolField::Keywords => field.longest(),
+            ToolField::Title
+            | ToolField::Lead
+            | ToolField::Description
+            | ToolField::PropertyNames
+            | ToolField::PropertyText => field.longest().min(room),
         };
         Reading { entry, words: 0, bytes: 0, most, telling, weight }
     }
@@ -136,31 +136,31 @@ impl Indexer {
     }
 
     fn add(&mut self, number: usize, document: &Document<'_>) -> Indexed {
-        let mut fields = Field::ALL.map(|field| Reading::new(number, field, self.room));
-        let mut read = |text: &str, field: Field| {
+        let mut fields = ToolField::ALL.map(|field| Reading::new(number, field, self.room));
+        let mut read = |text: &str, field: ToolField| {
             if let Some(reading) = fields.get_mut(field as usize) {
                 self.read(text, reading);
             }
         };
         for keyword in document.keywords {
-            read(keyword, Field::Keywords);
+            read(keyword, ToolField::Keywords);
         }
-        read(document.server, Field::Server);
-        read(document.name, Field::Name);
-        read(document.title.unwrap_or_default(), Field::Title);
+        read(document.server, ToolField::Server);
+        read(document.name, ToolField::Name);
+        read(document.title.unwrap_or_default(), ToolField::Title);
         let (lead, rest) = after_first_sentence(document.description);
-        read(lead, Field::Lead);
-        read(rest, Field::Description);
+        read(lead, ToolField::Lead);
+        read(rest, ToolField::Description);
         properties::walk(document.input_schema, |piece| match piece {
-            Piece::Name(name) => read(name, Field::PropertyNames),
-            Piece::Text(text) => read(text, Field::PropertyText),
+            Piece::Name(name) => read(name, ToolField::PropertyNames),
+            Piece::Text(text) => read(text, ToolField::PropertyText),
         });
         let bytes = fields.iter().map(|field| field.bytes).sum();
         self.room = self.room.saturating_sub(bytes);
         Indexed {
             lengths: fields.map(|field| field.words),
             is_deprecated: is_deprecated(document.description),
-            effect: Effect::of(document.annotations, document.name),
+            effect: ToolEffect::of(document.annotations, document.name),
             about: self.about(),
             server: document.server.into(),
             name: document.name.into(),

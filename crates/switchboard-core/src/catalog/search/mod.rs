@@ -22,7 +22,7 @@ use crate::pattern::Pattern;
 
 pub use fit::Fit;
 pub use indexer::{Indexer, index_all};
-pub use page::Page;
+pub use page::RankingPage;
 pub use postings::Postings;
 pub use rank::{Hit, Ranking, rank};
 

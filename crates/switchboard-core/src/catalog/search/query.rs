@@ -1,7 +1,7 @@
 //! Parses a query into its distinct words without stop words.
 
 use super::stemming::WordStemmer;
-use super::tokens::{self, Form};
+use super::tokens::{self, WordForm};
 
 const LONGEST_QUERY: usize = 1024;
 pub(super) const MOST_WORDS: usize = 64;
@@ -13,12 +13,12 @@ pub(super) struct QueryWord {
     pub(super) typed: String,
     /// As it is indexed.
     pub(super) stem: String,
-    pub(super) form: Form,
+    pub(super) form: WordForm,
 }
 
 impl QueryWord {
     pub(super) fn part(typed: &str) -> QueryWord {
-        QueryWord { typed: typed.to_owned(), stem: super::stem(typed), form: Form::Part }
+        QueryWord { typed: typed.to_owned(), stem: super::stem(typed), form: WordForm::Part }
     }
 }
 
@@ -28,7 +28,7 @@ pub(super) fn parse(query: &str) -> Vec<QueryWord> {
     let mut words: Vec<QueryWord> = Vec::new();
     let mut stop_words: Vec<QueryWord> = Vec::new();
     tokens::split(query, |typed, form| {
-        if form == Form::Character {
+        if form == WordForm::Character {
             return;
         }
         let list = if is_stop_word(typed) { &mut stop_words } else { &mut words };

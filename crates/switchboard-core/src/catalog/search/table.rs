@@ -47,13 +47,15 @@ const fn header(at: usize, bytes: usize) -> usize {
 
 /// The vector of one word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Row(u16);
+pub(super) struct WordVector(u16);
 
 /// The vector of a lower-case, stemmed word.
-pub(super) fn find(key: Key<'_>) -> Option<Row> {
+pub(super) fn find(key: Key<'_>) -> Option<WordVector> {
     let first = HASHES.partition_point(|hash| u32::from_le_bytes(*hash) < key.hash);
     let mut same = (first..COUNT).take_while(|&at| u32_at(HASHES, at) == key.hash);
-    same.find(|&at| word(at) == key.word.as_bytes()).and_then(|at| u16::try_from(at).ok()).map(Row)
+    same.find(|&at| word(at) == key.word.as_bytes())
+        .and_then(|at| u16::try_from(at).ok())
+        .map(WordVector)
 }
 
 /// The weight of a word by its field, in the order of the trainer: name, server, first sentence,
@@ -71,7 +73,7 @@ fn u32_at(numbers: &[[u8; 4]], at: usize) -> u32 {
     u32::from_le_bytes(numbers.get(at).copied().unwrap_or_default())
 }
 
-impl Row {
+impl WordVector {
     fn scale(self) -> f32 {
         f32::from_bits(u32_at(SCALES, usize::from(self.0)))
     }
@@ -89,7 +91,7 @@ pub(super) struct Sum([f32; DIMENSIONS]);
 impl Sum {
     pub(super) const ZERO: Sum = Sum([0.0; DIMENSIONS]);
 
-    pub(super) fn add(&mut self, row: Row, weight: f32) {
+    pub(super) fn add(&mut self, row: WordVector, weight: f32) {
         let weight = weight * row.scale();
         for (sum, &byte) in self.0.iter_mut().zip(row.bytes()) {
             *sum += weight * f32::from(byte.cast_signed());

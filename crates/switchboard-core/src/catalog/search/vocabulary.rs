@@ -8,7 +8,7 @@ use hashbrown::hash_table::{Entry, HashTable};
 /// The distinct words of one listing, numbered in the order of their arrival.
 #[derive(Debug, Default)]
 pub(super) struct Vocabulary {
-    words: Words,
+    words: WordArena,
     /// The hash and the number of each word, sorted.
     by_hash: Vec<(u32, u32)>,
 }
@@ -32,7 +32,7 @@ impl<'a> Key<'a> {
 
 impl Vocabulary {
     pub(super) fn new<'a>(keys: impl ExactSizeIterator<Item = Key<'a>>) -> Self {
-        let mut words = Words { text: String::new(), ends: Vec::with_capacity(keys.len()) };
+        let mut words = WordArena { text: String::new(), ends: Vec::with_capacity(keys.len()) };
         let mut by_hash = Vec::with_capacity(keys.len());
         for (key, number) in keys.zip(0..) {
             words.push(key.word);
@@ -63,13 +63,13 @@ impl Vocabulary {
 
 /// All words in one string, without separators.
 #[derive(Debug, Default)]
-struct Words {
+struct WordArena {
     text: String,
     /// The end of each word in `text`; it starts at the end of the previous one.
     ends: Vec<u32>,
 }
 
-impl Words {
+impl WordArena {
     fn word(&self, number: u32) -> &str {
         let number = number as usize;
         let start = number.checked_sub(1).and_then(|before| self.ends.get(before)).copied();
@@ -86,7 +86,7 @@ impl Words {
 /// Assigns numbers to words one by one.
 #[derive(Debug, Default)]
 pub(super) struct Interner {
-    words: Words,
+    words: WordArena,
     numbers: HashTable<u32>,
     /// Servers choose the words, so the hash must be unpredictable.
     hasher: DefaultHashBuilder,

@@ -225,7 +225,7 @@ fn a_handler_says_what_it_listens_for() {
 
 #[test]
 fn what_is_not_there_is_named() {
-    let asked = Asked { connection: "x", tool: "invalid_tool" };
+    let asked = RequestedNames { connection: "x", tool: "invalid_tool" };
     let of = |code| Failure::new(code, Subject::Request, ConnectError::TooMany);
     assert_eq!(failure(&of(Code::UnknownServer), asked), "Error: Connection 'x' not found");
     let unknown = of(Code::UnknownTool).hint(Hint::Search("x".to_owned()));
