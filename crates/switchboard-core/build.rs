@@ -7,10 +7,10 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::{env, fs};
 
-use rust_stemmers::Stemmer;
-
 #[path = "src/catalog/search/stemming.rs"]
 mod stemming;
+
+use stemming::WordStemmer;
 
 const HINTS: &str = "src/catalog/search/hints.txt";
 
@@ -34,8 +34,9 @@ fn out_dir() -> Option<PathBuf> {
     env::var_os("OUT_DIR").map(PathBuf::from)
 }
 
+#[derive(Default)]
 struct Tables<'a> {
-    stemmer: Stemmer,
+    stemmer: WordStemmer,
     classes: HashMap<&'a str, &'a str>,
     numbers: HashMap<&'a str, usize>,
     /// The numbers of the pattern parts that contain a phrase.
@@ -46,13 +47,7 @@ struct Tables<'a> {
 
 impl<'a> Tables<'a> {
     fn of(text: &'a str) -> Result<Tables<'a>, String> {
-        let mut tables = Tables {
-            stemmer: stemming::stemmer(),
-            classes: HashMap::new(),
-            numbers: HashMap::new(),
-            parts: BTreeMap::new(),
-            patterns: String::new(),
-        };
+        let mut tables = Tables::default();
         for line in text.lines().filter(|line| !line.is_empty() && !line.starts_with('#')) {
             match (line.split_once(" = "), line.split_once(" > ")) {
                 (Some((class, phrases)), None) => {
@@ -85,11 +80,8 @@ impl<'a> Tables<'a> {
 
     fn enter_part(&mut self, part: &str, number: usize) -> Result<(), String> {
         for phrase in part.split('|') {
-            if let Some(phrases) = self.classes.get(phrase) {
-                phrases.split(' ').try_for_each(|phrase| self.enter_phrase(phrase, number))?;
-            } else {
-                self.enter_phrase(phrase, number)?;
-            }
+            let phrases = self.classes.get(phrase).copied().unwrap_or(phrase);
+            phrases.split(' ').try_for_each(|phrase| self.enter_phrase(phrase, number))?;
         }
         Ok(())
     }
@@ -98,8 +90,8 @@ impl<'a> Tables<'a> {
         if phrase.starts_with('@') {
             return Err(format!("{HINTS}: no class {phrase}"));
         }
-        let stems = phrase.split('_').map(|word| stemming::stem(&self.stemmer, word));
-        let stems = stems.collect::<Vec<_>>().join("_");
+        let stems: Vec<_> = phrase.split('_').map(|word| self.stemmer.stem(word)).collect();
+        let stems = stems.join("_");
         self.parts.entry(stems).or_default().insert(number);
         Ok(())
     }

@@ -100,7 +100,7 @@ impl<'a> World<'a> {
     pub(crate) fn shown(&self, tool: &Tool) -> Option<&str> {
         let server = server_name(&tool.server).ok()?;
         let mut items = self.catalog.tools_of(&server);
-        items.find(|item| item.entry.name.as_str() == tool.name).map(|item| &**item.shown)
+        items.find(|item| item.entry.name.as_str() == tool.name).map(|item| &*item.shown)
     }
 }
 

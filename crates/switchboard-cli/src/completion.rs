@@ -13,7 +13,7 @@ use clap_complete::engine::{ArgValueCandidates, CompletionCandidate};
 use clap_complete::env::{EnvCompleter, Shells};
 use switchboard::Environment;
 use switchboard::capabilities::CapabilitySet;
-use switchboard::catalog::{Catalog, Item};
+use switchboard::catalog::{Catalog, Resolved};
 use tokio::runtime::Builder;
 
 use crate::args::{Cli, Globals};
@@ -120,7 +120,7 @@ impl Known {
 
 impl Names {
     fn add(&mut self, catalog: &Catalog) {
-        let pattern = |tool: Item<'_>| format!("{}/{}", tool.server, tool.entry.name);
+        let pattern = |tool: &Resolved| format!("{}/{}", tool.server, tool.entry.name);
         self.servers.extend(plain(catalog.shelves().map(|(server, _)| server.to_string())));
         self.tools.extend(plain(catalog.tools().map(|tool| tool.shown.to_string())));
         self.patterns.extend(plain(catalog.all_tools().map(pattern)));

@@ -9,7 +9,7 @@ use switchboard::failure::{Code, Failure, Hint, Subject};
 use switchboard::name::ServerName;
 use switchboard::render::words::{list, plural};
 use switchboard::render::{json, remedy};
-use switchboard::reply::{Description, Reply, Stage, Underway};
+use switchboard::reply::{ConnectStage, Description, Reply, Underway};
 use switchboard::request::{PageRequest, Request};
 use switchboard::{Progress, Session};
 use tokio::time::{Instant, interval_at};
@@ -35,7 +35,7 @@ pub(crate) struct Conversation<'a> {
     pub(crate) session: Session,
     pub(crate) spinner: Spinner,
     /// Slow connects that got a note.
-    noted: RefCell<BTreeSet<(ServerName, Stage)>>,
+    noted: RefCell<BTreeSet<(ServerName, ConnectStage)>>,
 }
 
 impl<'a> Conversation<'a> {
@@ -85,12 +85,15 @@ impl<'a> Conversation<'a> {
     /// `installing a, connecting to b and c`.
     fn connecting(&self) -> Option<String> {
         let underway = self.session.connecting();
-        let at = |stage: Stage, doing: &str| {
+        let at = |stage: ConnectStage, doing: &str| {
             let names = underway.iter().filter(|(_, underway)| underway.stage == stage);
             let names: Vec<&str> = names.map(|(name, _)| name.as_str()).collect();
             (!names.is_empty()).then(|| format!("{doing} {}", list(&names, 3)))
         };
-        let parts = [at(Stage::Installing, "installing"), at(Stage::Starting, "connecting to")];
+        let parts = [
+            at(ConnectStage::Installing, "installing"),
+            at(ConnectStage::Starting, "connecting to"),
+        ];
         let parts: Vec<String> = parts.into_iter().flatten().collect();
         (!parts.is_empty()).then(|| parts.join(", "))
     }
@@ -98,8 +101,8 @@ impl<'a> Conversation<'a> {
     fn note_connects(&self) {
         for (server, Underway { stage, since }) in self.session.connecting() {
             let (after, clause) = match stage {
-                Stage::Installing => (INSTALLS, "is being installed first"),
-                Stage::Starting => (STARTS, "is still starting"),
+                ConnectStage::Installing => (INSTALLS, "is being installed first"),
+                ConnectStage::Starting => (STARTS, "is still starting"),
             };
             if after <= since && self.noted.borrow_mut().insert((server.clone(), stage)) {
                 self.app.printer.note(&format!("note: the server `{server}` {clause}"));

@@ -1,7 +1,7 @@
 //! The user at the terminal, who approves calls and answers server-to-client requests.
 
-use switchboard::approval::{Answer, Question, pattern_of};
-use switchboard::catalog::Kind;
+use switchboard::approval::{ApprovalAnswer, Question, pattern_of};
+use switchboard::catalog::EntryKind;
 use switchboard::exact::Args;
 use switchboard::failure::Hint;
 use switchboard::host::{Abilities, Asked, CannotAsk, Host, ServerQuestion};
@@ -42,9 +42,12 @@ pub(crate) enum Consent {
 }
 
 impl Host for Terminal {
-    fn approve<'a>(&'a self, question: &'a Question) -> Asked<'a, Result<Answer, CannotAsk>> {
+    fn approve<'a>(
+        &'a self,
+        question: &'a Question,
+    ) -> Asked<'a, Result<ApprovalAnswer, CannotAsk>> {
         if self.consent == Consent::Given {
-            return Box::pin(std::future::ready(Ok(Answer::Once)));
+            return Box::pin(std::future::ready(Ok(ApprovalAnswer::Once)));
         }
         if !self.printer.can_ask() {
             return Box::pin(std::future::ready(Err(CannotAsk::NobodyThere)));
@@ -61,7 +64,7 @@ impl Host for Terminal {
                 Ok(Ok(typed)) => answer_of(&typed),
                 Ok(Err(_)) | Err(_) => return Err(CannotAsk::NobodyThere),
             };
-            if answer != Answer::No {
+            if answer != ApprovalAnswer::No {
                 let hint = Hint::Allow(pattern_of(question.target()));
                 printer.note(&report::hint(&hint, printer.err));
             }
@@ -90,12 +93,12 @@ impl Host for Terminal {
 const CHOICES: &str = "[y = once, t = this tool, s = this server, while this command runs; N]";
 
 /// Anything but a clear yes denies.
-fn answer_of(typed: &str) -> Answer {
+fn answer_of(typed: &str) -> ApprovalAnswer {
     match typed {
-        "y" | "Y" => Answer::Once,
-        "t" | "T" => Answer::Tool,
-        "s" | "S" => Answer::Server,
-        _ => Answer::No,
+        "y" | "Y" => ApprovalAnswer::Once,
+        "t" | "T" => ApprovalAnswer::Tool,
+        "s" | "S" => ApprovalAnswer::Server,
+        _ => ApprovalAnswer::No,
     }
 }
 
@@ -109,7 +112,7 @@ fn described(question: &Question, printer: Printer) -> String {
         palette.name(clean_line(target.entry.name.as_str(), 200)),
         shown_arguments(question.args()),
     );
-    if let Kind::Resource { uri, .. } = &target.entry.kind {
+    if let EntryKind::Resource { uri, .. } = &target.entry.kind {
         text.push_str(&format!("\n  reads      {}", clean_line(&visible(uri), SHOWN_BYTES)));
     }
     for caution in target.cautions() {
@@ -147,11 +150,11 @@ mod tests {
     #[test]
     fn only_exact_words_approve_a_call() {
         let check = |typed: &str, expected| assert_eq!(answer_of(typed), expected, "{typed:?}");
-        check("y", Answer::Once);
-        check("T", Answer::Tool);
-        check("s", Answer::Server);
+        check("y", ApprovalAnswer::Once);
+        check("T", ApprovalAnswer::Tool);
+        check("s", ApprovalAnswer::Server);
         for typed in ["", "n", "yes please", "always", "yy"] {
-            check(typed, Answer::No);
+            check(typed, ApprovalAnswer::No);
         }
     }
 }

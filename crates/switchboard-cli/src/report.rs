@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use switchboard::failure::{Failure, Hint, Subject};
-use switchboard::render::remedy::{self, Speech};
+use switchboard::render::remedy::{self, CommandSyntax};
 use switchboard::render::words::clean_line;
 
 use crate::exit::Exit;
@@ -95,7 +95,7 @@ pub(crate) fn wording(hint: &Hint, palette: Palette) -> String {
     remedy::wording(hint, &palette)
 }
 
-impl Speech for Palette {
+impl CommandSyntax for Palette {
     fn command(&self, words: &str) -> String {
         self.shell(&format!("switchboard {words}"))
     }
@@ -104,7 +104,7 @@ impl Speech for Palette {
         Palette::command(*self, format!("`{line}`")).to_string()
     }
 
-    fn say_yes(&self) -> String {
+    fn approve(&self) -> String {
         "approve it on a terminal, or in advance with `--yes`".to_owned()
     }
 }

@@ -34,11 +34,11 @@ pub struct Rules {
     /// The prefix of the user's own files, where a project's file set another one.
     own_prefix: Option<ToolPrefix>,
     /// The server's own `approveTools`; `false` requires approval for none of its tools.
-    asked: Option<Named<Restriction>>,
+    approve_tools: Option<CompiledRule<Restriction>>,
     /// The server's `autoApprove`.
-    unasked: Option<Named<Globs>>,
+    auto_approve: Option<CompiledRule<Globs>>,
     /// `approveTools` of the settings, for servers that have none of their own.
-    generally_asked: Option<Named<Restriction>>,
+    general_approve_tools: Option<CompiledRule<Restriction>>,
     /// The default policy, by the annotations of the tool.
     policy: ApprovePolicy,
     /// An approval of all tools is bound to this definition of the server.
@@ -47,7 +47,7 @@ pub struct Rules {
 
 /// A [`ToolRule`] with compiled patterns.
 #[derive(Clone, Debug)]
-enum Named<P> {
+enum CompiledRule<P> {
     None,
     All,
     Matching(P),
@@ -115,7 +115,7 @@ pub struct Question {
 
 /// The user's answer to a [`Question`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Answer {
+pub enum ApprovalAnswer {
     Once,
     /// This tool, for the rest of the session.
     Tool,
@@ -128,12 +128,12 @@ pub enum Answer {
 pub enum Decision {
     Free(Approved),
     Ask(Question),
-    Refused(Refusal),
+    Refused(RefusedCall),
 }
 
 /// A call that the rules forbid; the user is not asked.
 #[derive(Debug)]
-pub struct Refusal {
+pub struct RefusedCall {
     pub target: Resolved,
     pub cause: RefusalCause,
 }
@@ -153,20 +153,8 @@ pub enum RefusalCause {
 /// Applies the rules to a checked call.
 pub fn decide(rules: &Rules, grants: &Grants, access: Access, checked: Checked) -> Decision {
     let Checked { target, args } = checked;
-    if let Some(place) = &rules.unread {
-        let cause = RefusalCause::Unread(place.clone());
-        return Decision::Refused(Refusal { target, cause });
-    }
-    if let Some(pattern) = rules.denied_by(&target) {
-        let cause = RefusalCause::Denied { pattern: pattern.to_owned() };
-        return Decision::Refused(Refusal { target, cause });
-    }
-    if rules.block(&target) {
-        let cause = RefusalCause::NotAccepted(target.pin);
-        return Decision::Refused(Refusal { target, cause });
-    }
-    if access == Access::ReadOnly && !target.entry.annotations.only_reads() {
-        return Decision::Refused(Refusal { target, cause: RefusalCause::NotReadOnly });
+    if let Some(cause) = rules.refuse(&target, access) {
+        return Decision::Refused(RefusedCall { target, cause });
     }
     if rules.ask_for(&target) && !grants.cover(&target, rules.definition) {
         let definition = rules.definition;
@@ -177,7 +165,7 @@ pub fn decide(rules: &Rules, grants: &Grants, access: Access, checked: Checked) 
 
 impl Rules {
     pub fn new(server: &ServerEntry, settings: &Settings) -> Rules {
-        let generally = Named::new(&settings.approve_tools, Restriction::new);
+        let generally = CompiledRule::new(&settings.approve_tools, Restriction::new);
         let prefix = |general| server.tool_prefix.unwrap_or(general);
         let own = prefix(settings.own_tool_prefix);
         Rules {
@@ -186,9 +174,15 @@ impl Rules {
             pins: settings.pins,
             allow: Globs::new(&settings.allow),
             own_prefix: (own != prefix(settings.tool_prefix)).then_some(own),
-            asked: server.approve_tools.as_ref().map(|rule| Named::new(rule, Restriction::new)),
-            unasked: server.auto_approve.as_ref().map(|rule| Named::new(rule, Globs::new)),
-            generally_asked: server.approve_tools.is_none().then_some(generally),
+            approve_tools: server
+                .approve_tools
+                .as_ref()
+                .map(|rule| CompiledRule::new(rule, Restriction::new)),
+            auto_approve: server
+                .auto_approve
+                .as_ref()
+                .map(|rule| CompiledRule::new(rule, Globs::new)),
+            general_approve_tools: server.approve_tools.is_none().then_some(generally),
             policy: settings.approve,
             definition: definition_hash(server),
         }
@@ -200,6 +194,19 @@ impl Rules {
         Rules { unread, ..Rules::new(&ServerEntry::default(), &Settings::default()) }
     }
 
+    fn refuse(&self, target: &Resolved, access: Access) -> Option<RefusalCause> {
+        if let Some(place) = &self.unread {
+            Some(RefusalCause::Unread(place.clone()))
+        } else if let Some(pattern) = denying(&self.deny, target) {
+            Some(RefusalCause::Denied { pattern: pattern.to_owned() })
+        } else if self.block(target) {
+            Some(RefusalCause::NotAccepted(target.pin))
+        } else {
+            let writes = access == Access::ReadOnly && !target.entry.annotations.only_reads();
+            writes.then_some(RefusalCause::NotReadOnly)
+        }
+    }
+
     /// Whether the tool is refused because it does not match its pin.
     pub fn block(&self, target: &Resolved) -> bool {
         self.pins == Pins::Block && target.pin != Pin::Same
@@ -208,15 +215,10 @@ impl Rules {
     /// The pattern that denies `name`, the requested name in whose place `target` is called. A
     /// target that is denied itself is left to [`decide`].
     pub fn deny_written(&self, name: &str, target: &Resolved) -> Option<&str> {
-        if self.denied_by(target).is_some() {
+        if denying(&self.deny, target).is_some() {
             return None;
         }
         self.deny.find_written(name, &target.server)
-    }
-
-    /// The pattern that denies the tool.
-    fn denied_by(&self, target: &Resolved) -> Option<&str> {
-        denying(&self.deny, target)
     }
 
     /// Whether `allow` matches the tool. If a project's file changes the prefix, `allow` must also
@@ -235,21 +237,21 @@ impl Rules {
         if self.allows(target) {
             return false;
         }
-        if let Some(Named::None) = self.asked {
+        if let Some(CompiledRule::None) = self.approve_tools {
             return false;
         }
-        let asks = |named: &Option<Named<Restriction>>| {
+        let asks = |compiled: &Option<CompiledRule<Restriction>>| {
             let names = |rule: &Restriction| find(rule, target, BareServer::IsATool).is_some();
-            named.as_ref().is_some_and(|named| named.covers(names))
+            compiled.as_ref().is_some_and(|rule| rule.covers(names))
         };
-        if asks(&self.asked) {
+        if asks(&self.approve_tools) {
             return true;
         }
         let permits = |rule: &Globs| rule.is_match(&spellings(target));
-        if self.unasked.as_ref().is_some_and(|named| named.covers(permits)) {
+        if self.auto_approve.as_ref().is_some_and(|rule| rule.covers(permits)) {
             return false;
         }
-        if asks(&self.generally_asked) {
+        if asks(&self.general_approve_tools) {
             return true;
         }
         let declared = target.entry.annotations;
@@ -262,20 +264,20 @@ impl Rules {
     }
 }
 
-impl<P> Named<P> {
-    fn new(rule: &ToolRule, compile: fn(&[String]) -> P) -> Named<P> {
+impl<P> CompiledRule<P> {
+    fn new(rule: &ToolRule, compile: fn(&[String]) -> P) -> CompiledRule<P> {
         match rule {
-            ToolRule::None => Named::None,
-            ToolRule::All => Named::All,
-            ToolRule::Matching(patterns) => Named::Matching(compile(patterns)),
+            ToolRule::None => CompiledRule::None,
+            ToolRule::All => CompiledRule::All,
+            ToolRule::Matching(patterns) => CompiledRule::Matching(compile(patterns)),
         }
     }
 
     fn covers(&self, fits: impl Fn(&P) -> bool) -> bool {
         match self {
-            Named::None => false,
-            Named::All => true,
-            Named::Matching(patterns) => fits(patterns),
+            CompiledRule::None => false,
+            CompiledRule::All => true,
+            CompiledRule::Matching(patterns) => fits(patterns),
         }
     }
 }
@@ -284,11 +286,11 @@ impl<P> Named<P> {
 /// without one the name could be that of another server's tool.
 fn shown_with_server(target: &Resolved) -> Option<String> {
     let prefixes = [ToolPrefix::Server, ToolPrefix::Short, ToolPrefix::Mcp];
-    let says_whose = prefixes.iter().any(|mode| {
+    let has_prefix = prefixes.iter().any(|mode| {
         let rest = target.shown.strip_prefix(&mode.prefix(&target.server));
         rest.is_some_and(|rest| rest.starts_with('_'))
     });
-    says_whose.then(|| target.shown.to_string())
+    has_prefix.then(|| target.shown.to_string())
 }
 
 /// Further names of a tool: its shown name and its path.
@@ -362,15 +364,15 @@ impl Question {
     }
 
     /// Applies the answer; an approval for the session is also added to `grants`.
-    pub fn settle(self, answer: Answer, grants: &mut Grants) -> Result<Approved, Resolved> {
+    pub fn settle(self, answer: ApprovalAnswer, grants: &mut Grants) -> Result<Approved, Resolved> {
         let Question { checked: Checked { target, args }, definition } = self;
         match answer {
-            Answer::No => return Err(target),
-            Answer::Once => {}
-            Answer::Tool => {
+            ApprovalAnswer::No => return Err(target),
+            ApprovalAnswer::Once => {}
+            ApprovalAnswer::Tool => {
                 grants.tools.insert(target.id(), Arc::clone(&target.entry));
             }
-            Answer::Server => {
+            ApprovalAnswer::Server => {
                 grants.servers.insert(target.server.clone(), definition);
             }
         }

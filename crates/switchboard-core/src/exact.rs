@@ -4,6 +4,7 @@
 //! `12345678901234567890123` would arrive as another number, and `1.10` in another spelling. So the
 //! spelling of each number that is parsed as a float is kept beside the values.
 
+mod members;
 mod reading;
 
 use std::cell::Cell;
@@ -15,6 +16,7 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use crate::render::words::clean_line;
+pub(crate) use members::{Members, members};
 use reading::Reading;
 pub(crate) use reading::{Numbers, is_kept};
 

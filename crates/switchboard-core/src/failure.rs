@@ -5,125 +5,56 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde::{Serialize, Serializer};
+
 use crate::config::install::Target;
 use crate::name::ServerName;
 use crate::sign_in::link::Link;
+use crate::spelled::spelled_enum;
 
-/// The kind of a failure. Callers branch on this and on nothing else.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Code {
-    BadRequest,
-    UnknownTool,
-    AmbiguousTool,
-    UnknownServer,
-    UnknownResource,
-    UnknownPrompt,
-    UnknownResult,
-    ServerDisabled,
-    TrustRequired,
-    SignInRequired,
-    BadArguments,
-    BadPattern,
-    BadFilter,
-    ApprovalRequired,
-    ApprovalDenied,
-    ToolChanged,
-    ToolBlocked,
-    NotReadOnly,
-    NoInstructions,
-    Config,
-    ConnectFailed,
-    Starting,
-    Backoff,
-    CrashLoop,
-    TimedOut,
-    ConnectionLost,
-    OutcomeUnknown,
-    AnswerTooLarge,
-    ServerError,
-    Disconnected,
-    ShuttingDown,
-    Storage,
+spelled_enum! {
+    /// The kind of a failure. Callers branch on this and on nothing else.
+    pub enum Code {
+        BadRequest = "bad_request",
+        UnknownTool = "unknown_tool",
+        AmbiguousTool = "ambiguous_tool",
+        UnknownServer = "unknown_server",
+        UnknownResource = "unknown_resource",
+        UnknownPrompt = "unknown_prompt",
+        UnknownResult = "unknown_result",
+        ServerDisabled = "server_disabled",
+        TrustRequired = "trust_required",
+        SignInRequired = "sign_in_required",
+        BadArguments = "bad_arguments",
+        BadPattern = "bad_pattern",
+        BadFilter = "bad_filter",
+        ApprovalRequired = "approval_required",
+        ApprovalDenied = "approval_denied",
+        ToolChanged = "tool_changed",
+        ToolBlocked = "tool_blocked",
+        NotReadOnly = "not_read_only",
+        NoInstructions = "no_instructions",
+        Config = "config",
+        ConnectFailed = "connect_failed",
+        Starting = "starting",
+        Backoff = "backoff",
+        CrashLoop = "crash_loop",
+        TimedOut = "timed_out",
+        ConnectionLost = "connection_lost",
+        OutcomeUnknown = "outcome_unknown",
+        AnswerTooLarge = "answer_too_large",
+        ServerError = "server_error",
+        Disconnected = "disconnected",
+        ShuttingDown = "shutting_down",
+        Storage = "storage",
+    }
 }
 
 impl Code {
-    pub const ALL: [Code; 32] = [
-        Code::BadRequest,
-        Code::UnknownTool,
-        Code::AmbiguousTool,
-        Code::UnknownServer,
-        Code::UnknownResource,
-        Code::UnknownPrompt,
-        Code::UnknownResult,
-        Code::ServerDisabled,
-        Code::TrustRequired,
-        Code::SignInRequired,
-        Code::BadArguments,
-        Code::BadPattern,
-        Code::BadFilter,
-        Code::ApprovalRequired,
-        Code::ApprovalDenied,
-        Code::ToolChanged,
-        Code::ToolBlocked,
-        Code::NotReadOnly,
-        Code::NoInstructions,
-        Code::Config,
-        Code::ConnectFailed,
-        Code::Starting,
-        Code::Backoff,
-        Code::CrashLoop,
-        Code::TimedOut,
-        Code::ConnectionLost,
-        Code::OutcomeUnknown,
-        Code::AnswerTooLarge,
-        Code::ServerError,
-        Code::Disconnected,
-        Code::ShuttingDown,
-        Code::Storage,
-    ];
-
     /// Whether a name or URI is unknown.
     pub fn is_unknown_name(self) -> bool {
         use Code::{UnknownPrompt, UnknownResource, UnknownServer, UnknownTool};
         matches!(self, UnknownTool | UnknownServer | UnknownResource | UnknownPrompt)
-    }
-
-    /// The stable spelling for machines.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Code::BadRequest => "bad_request",
-            Code::UnknownTool => "unknown_tool",
-            Code::AmbiguousTool => "ambiguous_tool",
-            Code::UnknownServer => "unknown_server",
-            Code::UnknownResource => "unknown_resource",
-            Code::UnknownPrompt => "unknown_prompt",
-            Code::UnknownResult => "unknown_result",
-            Code::ServerDisabled => "server_disabled",
-            Code::TrustRequired => "trust_required",
-            Code::SignInRequired => "sign_in_required",
-            Code::BadArguments => "bad_arguments",
-            Code::BadPattern => "bad_pattern",
-            Code::BadFilter => "bad_filter",
-            Code::ApprovalRequired => "approval_required",
-            Code::ApprovalDenied => "approval_denied",
-            Code::ToolChanged => "tool_changed",
-            Code::ToolBlocked => "tool_blocked",
-            Code::NotReadOnly => "not_read_only",
-            Code::NoInstructions => "no_instructions",
-            Code::Config => "config",
-            Code::ConnectFailed => "connect_failed",
-            Code::Starting => "starting",
-            Code::Backoff => "backoff",
-            Code::CrashLoop => "crash_loop",
-            Code::TimedOut => "timed_out",
-            Code::ConnectionLost => "connection_lost",
-            Code::OutcomeUnknown => "outcome_unknown",
-            Code::AnswerTooLarge => "answer_too_large",
-            Code::ServerError => "server_error",
-            Code::Disconnected => "disconnected",
-            Code::ShuttingDown => "shutting_down",
-            Code::Storage => "storage",
-        }
     }
 }
 
@@ -149,7 +80,10 @@ pub enum Subject {
 }
 
 /// A remedy as data. Each face puts it into its own words.
-#[derive(Clone, Debug, PartialEq)]
+///
+/// The names of the variants are stable: machines get them as keys of JSON.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub enum Hint {
     /// Names close to the requested one.
     DidYouMean(Vec<String>),
@@ -160,6 +94,7 @@ pub enum Hint {
     /// Search with these words.
     Search(String),
     /// Servers that have never been listed, so their tools are not known.
+    #[serde(rename = "notListed")]
     NotListedYet(Vec<ServerName>),
     /// List the servers.
     ListServers,
@@ -171,8 +106,10 @@ pub enum Hint {
     /// Sign in, or add a token or headers to the server's entry.
     SignIn(ServerName),
     /// The sign-in has started: the user has to open this URL.
+    #[serde(serialize_with = "as_text")]
     SignInAt(Link),
     /// The call was not executed: the user has to open this URL first.
+    #[serde(serialize_with = "as_text")]
     VisitFirst(Link),
     /// The server rejects the credentials of its entry: set another token.
     GiveToken(ServerName),
@@ -189,6 +126,7 @@ pub enum Hint {
     /// Repeat the command with the flag that replaces an existing entry.
     Replace,
     /// Wait, then retry.
+    #[serde(rename = "retryAfterMs", serialize_with = "as_millis")]
     RetryAfter(Duration),
     /// The last lines that the server wrote to its standard error.
     Stderr(Vec<String>),
@@ -207,6 +145,7 @@ pub enum Hint {
     /// Remove this pattern from `deny`.
     LiftDenial(String),
     /// Read a stored result by its id: the call was made, although its filter failed.
+    #[serde(rename = "result")]
     ReadResult(String),
     /// Repeat the call: its result is not stored any more.
     CallAgain,
@@ -221,6 +160,7 @@ pub enum Hint {
     /// Install a product that includes the program.
     Install(&'static str),
     /// Repeat the installation into this host.
+    #[serde(serialize_with = "as_text")]
     InstallIn(Target),
     /// Set an environment variable.
     SetVariable(String),
@@ -249,6 +189,14 @@ pub enum Hint {
     MakePrivate(String),
     /// Check whether the call took effect before repeating it.
     CheckOutcome,
+}
+
+fn as_text<S: Serializer>(value: &impl fmt::Display, out: S) -> Result<S::Ok, S::Error> {
+    out.collect_str(value)
+}
+
+fn as_millis<S: Serializer>(wait: &Duration, out: S) -> Result<S::Ok, S::Error> {
+    out.serialize_u64(wait.as_millis() as u64)
 }
 
 /// A failed request.

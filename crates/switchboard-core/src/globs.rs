@@ -2,6 +2,8 @@
 
 use globset::{GlobBuilder, GlobMatcher};
 
+use crate::pattern::Case;
+
 /// Patterns with `*`, `?` and `[…]`, in the order of the configuration.
 #[derive(Clone, Debug, Default)]
 pub struct Globs {
@@ -11,11 +13,8 @@ pub struct Globs {
 impl Globs {
     /// A pattern that is no valid glob is taken literally: a typo must not disable a rule.
     pub fn new(patterns: &[String]) -> Globs {
-        let compiled = patterns.iter().map(|pattern| {
-            // No escapes by backslash, so that `literal` can write any name.
-            let glob = GlobBuilder::new(pattern).backslash_escape(false).build();
-            (pattern.clone(), glob.ok().map(|glob| glob.compile_matcher()))
-        });
+        let compiled =
+            patterns.iter().map(|pattern| (pattern.clone(), compile(pattern, Case::Matters)));
         Globs { patterns: compiled.collect() }
     }
 
@@ -25,13 +24,7 @@ impl Globs {
 
     /// The first pattern that matches one of the names.
     pub fn find(&self, names: &[impl AsRef<str>]) -> Option<&str> {
-        let fits = |(pattern, glob): &&(String, Option<GlobMatcher>)| {
-            names.iter().map(AsRef::as_ref).any(|name| match glob {
-                Some(glob) => glob.is_match(name),
-                None => pattern == name,
-            })
-        };
-        self.patterns.iter().find(fits).map(|(pattern, _)| pattern.as_str())
+        self.iter().find(|pattern| names.iter().any(|name| self.fits(pattern, name.as_ref())))
     }
 
     pub fn iter(&self) -> impl Iterator<Item = &str> {
@@ -50,6 +43,14 @@ impl Globs {
     pub fn is_match(&self, names: &[impl AsRef<str>]) -> bool {
         self.find(names).is_some()
     }
+}
+
+/// `None` for an invalid glob. There are no escapes by backslash, so that [`literal`] can write any
+/// name.
+pub(crate) fn compile(pattern: &str, case: Case) -> Option<GlobMatcher> {
+    let mut glob = GlobBuilder::new(pattern);
+    glob.backslash_escape(false).case_insensitive(case == Case::Ignored);
+    glob.build().ok().map(|glob| glob.compile_matcher())
 }
 
 /// The pattern that matches only this text; see [`crate::pattern::is_glob`].

@@ -3,6 +3,7 @@
 //! Nothing here accesses a runtime, a file, the clock or the environment; a face or the engine
 //! passes those in as values. Modules are in reading order.
 
+mod spelled;
 pub mod name;
 pub mod hidden;
 pub mod nesting;

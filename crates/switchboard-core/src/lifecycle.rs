@@ -4,10 +4,14 @@
 //! [`Effect`]s. Time is a `Duration`, waiters are numbers, connections are generations, so every
 //! rule here is tested without a process, a task or a wait.
 
+mod events;
+
 use std::collections::VecDeque;
 use std::time::Duration;
 
 use crate::config::values::Lifecycle;
+
+pub use events::{ConnectRefusal, Effect, Generation, Input, Urgency, Usage, Waiter};
 
 const FIRST_BACKOFF: Duration = Duration::from_millis(500);
 const LONGEST_BACKOFF: Duration = Duration::from_secs(60);
@@ -23,7 +27,7 @@ const CRASHES: usize = 8;
 const CRASH_WINDOW: Duration = Duration::from_secs(180);
 
 /// The lifecycle settings of one server.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Policy {
     pub lifecycle: Lifecycle,
     /// `None`: never stopped when idle.
@@ -42,122 +46,9 @@ impl Policy {
     }
 }
 
-/// The number of a caller that waits for a connection; the actor assigns it.
-pub type Waiter = u64;
-
-/// The number of a connection; inputs of an older connection do not affect a newer one.
-pub type Generation = u64;
-
-/// How the present connection has been used. The machine is not told of single calls, so it gets
-/// this with the inputs for which it has to decide.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Usage {
-    /// A lease is held.
-    pub held: bool,
-    /// When a lease ended last.
-    pub left_at: Option<Duration>,
-    /// The server has responded to a call over it.
-    pub worked: bool,
-}
-
-/// Whether a wait respects the backoff.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Urgency {
-    Call,
-    /// The user requested this connection.
-    Explicit,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Input {
-    /// The gateway is ready; eager servers start.
-    Begin,
-    Acquire {
-        waiter: Waiter,
-        urgency: Urgency,
-    },
-    Dialled {
-        generation: Generation,
-    },
-    /// `jitter` is random, from 0 to 1.
-    DialFailed {
-        generation: Generation,
-        jitter: f64,
-    },
-    /// The server requires authentication. The machine is not told when the user has signed in.
-    NotSignedIn {
-        generation: Generation,
-    },
-    /// The connection was lost.
-    Lost {
-        generation: Generation,
-        usage: Usage,
-        jitter: f64,
-    },
-    /// The server no longer knows the session of the connection, but works otherwise.
-    Forgotten {
-        generation: Generation,
-        usage: Usage,
-        jitter: f64,
-    },
-    Pong {
-        generation: Generation,
-    },
-    PingFailed {
-        generation: Generation,
-        jitter: f64,
-    },
-    /// Stop now, even if it is in use; the next use starts it again.
-    Disconnect,
-    /// The time of [`Machine::wake_at`] has come.
-    Wake {
-        usage: Usage,
-    },
-    Shutdown,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Effect {
-    Dial {
-        generation: Generation,
-    },
-    Grant {
-        waiter: Waiter,
-        generation: Generation,
-    },
-    Refuse {
-        waiter: Waiter,
-        refusal: Refusal,
-    },
-    /// Close the connection, or cancel the dial.
-    Close {
-        generation: Generation,
-    },
-    Ping {
-        generation: Generation,
-    },
-}
-
-/// Why a waiter gets no connection.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Refusal {
-    /// The dial failed; the actor has the cause.
-    DialFailed,
-    /// The last dial failed, and the next retry is not due yet.
-    Backoff {
-        since: Duration,
-        retry_in: Duration,
-    },
-    CrashLoop {
-        crashes: usize,
-        retry_in: Duration,
-    },
-    Disconnected,
-    ShuttingDown,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
+    #[default]
     Down,
     Dialling,
     Up,
@@ -165,7 +56,7 @@ pub enum Phase {
 }
 
 /// The lifecycle of one server.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Machine {
     policy: Policy,
     phase: Phase,
@@ -188,20 +79,7 @@ pub struct Machine {
 
 impl Machine {
     pub fn new(policy: Policy) -> Machine {
-        Machine {
-            policy,
-            phase: Phase::Down,
-            generation: 0,
-            waiters: Vec::new(),
-            idle_since: Duration::ZERO,
-            ping_at: None,
-            failures: 0,
-            failed_at: Duration::ZERO,
-            retry_at: Duration::ZERO,
-            refuse_until: Duration::ZERO,
-            crashes: VecDeque::new(),
-            wanted: false,
-        }
+        Machine { policy, ..Machine::default() }
     }
 
     pub fn phase(&self) -> Phase {
@@ -218,7 +96,7 @@ impl Machine {
         let mut effects = Vec::new();
         if self.phase == Phase::Ended {
             if let Input::Acquire { waiter, .. } = input {
-                effects.push(Effect::Refuse { waiter, refusal: Refusal::ShuttingDown });
+                effects.push(Effect::Refuse { waiter, refusal: ConnectRefusal::ShuttingDown });
             }
             return effects;
         }
@@ -231,52 +109,50 @@ impl Machine {
             }
             Input::Acquire { waiter, urgency } => self.acquire(now, waiter, urgency, &mut effects),
             Input::Dialled { generation } => self.dialled(now, generation, &mut effects),
-            Input::DialFailed { generation, jitter } => {
-                if self.phase == Phase::Dialling && generation == self.generation {
-                    self.fail(now, jitter);
-                    self.refuse_all(Refusal::DialFailed, &mut effects);
-                }
+            Input::DialFailed { generation, jitter } if self.is(Phase::Dialling, generation) => {
+                self.fail(now, jitter);
+                self.refuse_all(ConnectRefusal::DialFailed, &mut effects);
             }
-            Input::NotSignedIn { generation } => {
-                if self.phase == Phase::Dialling && generation == self.generation {
-                    self.down();
-                    self.failures = 0;
-                    self.crashes.clear();
-                    // A call may redial at once; automatic retries wait.
-                    self.retry_at = now + LONGEST_BACKOFF;
-                    self.refuse_all(Refusal::DialFailed, &mut effects);
-                }
+            Input::NotSignedIn { generation } if self.is(Phase::Dialling, generation) => {
+                self.down();
+                self.failures = 0;
+                self.crashes.clear();
+                // A call may redial at once; automatic retries wait.
+                self.retry_at = now + LONGEST_BACKOFF;
+                self.refuse_all(ConnectRefusal::DialFailed, &mut effects);
             }
-            Input::Lost { generation, usage, jitter } => {
-                if self.phase == Phase::Up && generation == self.generation {
-                    self.learn(now, usage);
-                    self.lose(now, jitter);
-                }
+            Input::Lost { generation, usage, jitter } if self.is(Phase::Up, generation) => {
+                self.learn(now, usage);
+                self.lose(now, jitter);
             }
-            Input::Forgotten { generation, usage, jitter } => {
-                if self.phase == Phase::Up && generation == self.generation {
-                    self.forget(now, usage, jitter);
-                }
+            Input::Forgotten { generation, usage, jitter } if self.is(Phase::Up, generation) => {
+                self.forget(now, usage, jitter);
             }
-            Input::Pong { generation } => {
-                if self.phase == Phase::Up && generation == self.generation {
-                    self.failures = 0;
-                }
+            Input::Pong { generation } if self.is(Phase::Up, generation) => self.failures = 0,
+            Input::PingFailed { generation, jitter } if self.is(Phase::Up, generation) => {
+                effects.push(Effect::Close { generation });
+                self.lose(now, jitter);
             }
-            Input::PingFailed { generation, jitter } => {
-                if self.phase == Phase::Up && generation == self.generation {
-                    effects.push(Effect::Close { generation });
-                    self.lose(now, jitter);
-                }
-            }
-            Input::Disconnect => self.stop(Refusal::Disconnected, &mut effects),
+            // Of an older connection.
+            Input::DialFailed { .. }
+            | Input::NotSignedIn { .. }
+            | Input::Lost { .. }
+            | Input::Forgotten { .. }
+            | Input::Pong { .. }
+            | Input::PingFailed { .. } => {}
+            Input::Disconnect => self.stop(ConnectRefusal::Disconnected, &mut effects),
             Input::Wake { usage } => self.wake(now, usage, &mut effects),
             Input::Shutdown => {
-                self.stop(Refusal::ShuttingDown, &mut effects);
+                self.stop(ConnectRefusal::ShuttingDown, &mut effects);
                 self.phase = Phase::Ended;
             }
         }
         effects
+    }
+
+    /// Whether the present connection has this number and is in this phase.
+    fn is(&self, phase: Phase, generation: Generation) -> bool {
+        self.phase == phase && self.generation == generation
     }
 
     /// When [`Input::Wake`] is due, if ever.
@@ -306,7 +182,7 @@ impl Machine {
             Phase::Up => effects.push(Effect::Grant { waiter, generation: self.generation }),
             Phase::Dialling => self.waiters.push(waiter),
             Phase::Down => match self.refusal(now).filter(|_| urgency == Urgency::Call) {
-                Some(Refusal::Backoff { retry_in, .. }) if retry_in <= WORTH_WAITING => {
+                Some(ConnectRefusal::Backoff { retry_in, .. }) if retry_in <= WORTH_WAITING => {
                     self.waiters.push(waiter);
                 }
                 Some(refusal) => effects.push(Effect::Refuse { waiter, refusal }),
@@ -331,7 +207,7 @@ impl Machine {
     }
 
     fn dialled(&mut self, now: Duration, generation: Generation, effects: &mut Vec<Effect>) {
-        if self.phase != Phase::Dialling || generation != self.generation {
+        if !self.is(Phase::Dialling, generation) {
             // A dial that was cancelled or replaced.
             effects.push(Effect::Close { generation });
             return;
@@ -424,20 +300,20 @@ impl Machine {
         }
     }
 
-    fn refusal(&mut self, now: Duration) -> Option<Refusal> {
+    fn refusal(&mut self, now: Duration) -> Option<ConnectRefusal> {
         self.forget_old_crashes(now);
         if self.failures == 0 || now >= self.refuse_until {
             return None;
         }
         let retry_in = self.refuse_until - now;
         Some(if self.crashes.len() >= CRASHES {
-            Refusal::CrashLoop { crashes: self.crashes.len(), retry_in }
+            ConnectRefusal::CrashLoop { crashes: self.crashes.len(), retry_in }
         } else {
-            Refusal::Backoff { since: now.saturating_sub(self.failed_at), retry_in }
+            ConnectRefusal::Backoff { since: now.saturating_sub(self.failed_at), retry_in }
         })
     }
 
-    fn stop(&mut self, refusal: Refusal, effects: &mut Vec<Effect>) {
+    fn stop(&mut self, refusal: ConnectRefusal, effects: &mut Vec<Effect>) {
         if matches!(self.phase, Phase::Up | Phase::Dialling) {
             effects.push(Effect::Close { generation: self.generation });
         }
@@ -448,7 +324,7 @@ impl Machine {
         self.crashes.clear();
     }
 
-    fn refuse_all(&mut self, refusal: Refusal, effects: &mut Vec<Effect>) {
+    fn refuse_all(&mut self, refusal: ConnectRefusal, effects: &mut Vec<Effect>) {
         let refused = std::mem::take(&mut self.waiters);
         effects.extend(refused.into_iter().map(|waiter| Effect::Refuse { waiter, refusal }));
     }

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use std::fmt::{self, Write as _};
 
 use crate::config::secrecy::{self, HIDDEN};
+use crate::nesting::string_length;
 use crate::render::words::{bytes, visible_json};
 
 /// The maximum number of bytes shown of a message.
@@ -133,25 +134,18 @@ fn canonical(text: &str) -> Cow<'_, str> {
         let escape = behind.chars().next();
         let after = escape.and_then(|c| behind.get(c.len_utf8()..)).unwrap_or_default();
         let hex = after.get(..4).and_then(|hex| u32::from_str_radix(hex, 16).ok());
-        rest = match (escape, hex.and_then(char::from_u32)) {
+        rest = after;
+        match (escape, hex.and_then(char::from_u32)) {
             (Some('u'), Some(c)) => {
                 push_escaped(&mut out, c);
-                after.get(4..).unwrap_or_default()
+                rest = after.get(4..).unwrap_or_default();
             }
-            (Some('/'), _) => {
-                out.push('/');
-                after
-            }
-            (Some(other), _) => {
+            (Some('/'), _) => out.push('/'),
+            (escape, _) => {
                 out.push('\\');
-                out.push(other);
-                after
+                out.extend(escape);
             }
-            (None, _) => {
-                out.push('\\');
-                after
-            }
-        };
+        }
     }
     out.push_str(rest);
     Cow::Owned(out)
@@ -184,7 +178,7 @@ fn mask_by_name(text: &str) -> String {
             key_names_secret = false;
         }
         out.push_str(before);
-        let end = end_of_string(behind);
+        let end = string_length(behind.as_bytes());
         let content = behind.get(..end).unwrap_or(behind);
         let after = behind.get(end..).unwrap_or_default();
         let closing = after.get(..1).unwrap_or_default();
@@ -201,20 +195,6 @@ fn mask_by_name(text: &str) -> String {
     }
     out.push_str(rest);
     out
-}
-
-/// The end of the string that contains the beginning of `text`.
-fn end_of_string(text: &str) -> usize {
-    let mut escaped = false;
-    for (at, byte) in text.bytes().enumerate() {
-        match byte {
-            _ if escaped => escaped = false,
-            b'\\' => escaped = true,
-            b'"' => return at,
-            _ => {}
-        }
-    }
-    text.len()
 }
 
 fn is_address_with_secrets(text: &str) -> bool {

@@ -7,6 +7,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
+use serde::Serialize;
 use sha2::{Digest, Sha256};
 
 use crate::config::values::ToolPrefix;
@@ -22,7 +23,7 @@ const SHOWN_LIMIT: usize = 64;
 const NAME_LIMIT: usize = 256;
 
 /// The name of a server, as spelled in the configuration.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub struct ServerName(Arc<str>);
 
 /// The name of a tool, as spelled by its server.
@@ -124,11 +125,6 @@ impl ToolId {
     pub fn path(&self) -> String {
         format!("{}/{}", segment(&self.server), self.tool)
     }
-
-    /// A suffix that distinguishes tools whose shown names would be equal.
-    fn mark(&self, digits: usize) -> String {
-        digest(self.server.as_str(), self.tool.as_str(), digits)
-    }
 }
 
 /// The name of a server, escaped for use before a slash.
@@ -192,7 +188,7 @@ pub fn shown(id: &ToolId, mode: ToolPrefix) -> String {
     let tool = plain(id.tool.as_str());
     let doubled = tool.strip_prefix(prefix.as_str()).is_some_and(|rest| rest.starts_with('_'));
     let full = if prefix.is_empty() || doubled { tool } else { format!("{prefix}_{tool}") };
-    if full.len() <= SHOWN_LIMIT { full } else { marked(&full, id, 8) }
+    bounded(full, id)
 }
 
 /// The unique shown name of a tool.
@@ -267,14 +263,19 @@ fn starts_with_prefix(name: &str, prefix: &str) -> bool {
 
 fn under_unique_prefix(id: &ToolId) -> String {
     let full = format!("{}_{}", prefix::unique(&id.server), plain(id.tool.as_str()));
-    if full.len() <= SHOWN_LIMIT { full } else { marked(&full, id, 8) }
+    bounded(full, id)
 }
 
+fn bounded(name: String, id: &ToolId) -> String {
+    if name.len() <= SHOWN_LIMIT { name } else { marked(&name, id, 8) }
+}
+
+/// The name with a suffix that distinguishes it from the equal shown name of another tool.
 fn marked(name: &str, id: &ToolId, digits: usize) -> String {
     let room = SHOWN_LIMIT - digits - 1;
     // `plain` returns ASCII, so any length is a character boundary.
     let kept = name.get(..room).unwrap_or(name);
-    format!("{kept}_{}", id.mark(digits))
+    format!("{kept}_{}", digest(id.server.as_str(), id.tool.as_str(), digits))
 }
 
 /// Normalizes letter case, and `-` to `_`.

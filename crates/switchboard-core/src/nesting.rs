@@ -17,27 +17,20 @@ const RESULT_LEVELS: usize = MOST_LEVELS - 2;
 
 /// JSON of a server, except results, as passed on: without hidden text, and not too deep.
 pub fn plain(json: &str) -> Cow<'_, str> {
-    match strip_json(json) {
-        Cow::Borrowed(json) => shallow(json),
-        Cow::Owned(json) => Cow::Owned(shallow(&json).into_owned()),
-    }
+    shallow_of(strip_json(json))
 }
 
 /// A whole result as passed on, with the number of removed hidden characters in its `_meta`.
 pub fn plain_result(json: &str) -> Cow<'_, str> {
     let Some(hidden) = find_json(json) else { return shallow(json) };
     let stripped = strip_json(json);
-    let marked = with_mark(&stripped, hidden.characters);
-    Cow::Owned(shallow(marked.as_deref().unwrap_or(&stripped)).into_owned())
+    shallow_of(with_mark(&stripped, hidden.characters).map_or(stripped, Cow::Owned))
 }
 
 /// The result of a request as passed on: data, which stays unchanged except for parts that nest too
 /// deep, with the number of its hidden characters in `_meta`.
 pub fn result(json: &str) -> Cow<'_, str> {
-    match marked_result(json) {
-        None => shallow(json),
-        Some(marked) => Cow::Owned(shallow(&marked).into_owned()),
-    }
+    shallow_of(marked_result(json).map_or(Cow::Borrowed(json), Cow::Owned))
 }
 
 /// Converts too deep parts of the result that begins at `start` in `out` to text. Every response
@@ -53,6 +46,13 @@ pub fn confine(out: &mut String, start: usize) {
 /// The JSON with too deep parts converted to text.
 pub fn shallow(json: &str) -> Cow<'_, str> {
     shallow_to(json, PART_LEVELS)
+}
+
+fn shallow_of(json: Cow<'_, str>) -> Cow<'_, str> {
+    match json {
+        Cow::Borrowed(json) => shallow(json),
+        Cow::Owned(json) => Cow::Owned(shallow(&json).into_owned()),
+    }
 }
 
 fn shallow_to(json: &str, levels: usize) -> Cow<'_, str> {
@@ -114,7 +114,7 @@ fn brackets(json: &str) -> impl Iterator<Item = (usize, u8)> {
             let byte = *bytes.get(at)?;
             at += 1;
             match byte {
-                b'"' => at = after_string(bytes, at),
+                b'"' => at += string_length(bytes.get(at..)?) + 1,
                 b'{' | b'[' | b'}' | b']' => return Some((at - 1, byte)),
                 _ => {}
             }
@@ -122,16 +122,17 @@ fn brackets(json: &str) -> impl Iterator<Item = (usize, u8)> {
     })
 }
 
-/// The end of the string that began before `at`.
-fn after_string(bytes: &[u8], mut at: usize) -> usize {
-    while let Some(found) = bytes.get(at..).and_then(|rest| memchr::memchr2(b'"', b'\\', rest)) {
-        at += found + 1;
-        if bytes[at - 1] == b'"' {
+/// How many bytes precede the closing quote of the JSON string in which `text` begins.
+pub(crate) fn string_length(text: &[u8]) -> usize {
+    let mut at = 0;
+    while let Some(found) = text.get(at..).and_then(|rest| memchr::memchr2(b'"', b'\\', rest)) {
+        at += found;
+        if text[at] == b'"' {
             return at;
         }
-        at += 1;
+        at += 2;
     }
-    bytes.len()
+    text.len()
 }
 
 #[cfg(test)]

@@ -2,6 +2,8 @@
 
 use regex::{Regex, RegexBuilder};
 
+use crate::globs::compile;
+
 const LONGEST: usize = 256;
 const LARGEST_PROGRAM: usize = 1 << 20;
 
@@ -60,8 +62,9 @@ impl Pattern {
 /// Whether a glob over names is valid. An invalid one would silently match nothing.
 pub fn is_glob(pattern: &str) -> bool {
     const LONGEST: usize = 512;
-    let built = globset::GlobBuilder::new(pattern).backslash_escape(false).build();
-    (1..=LONGEST).contains(&pattern.len()) && built.is_ok() && !has_foreign_syntax(pattern)
+    (1..=LONGEST).contains(&pattern.len())
+        && compile(pattern, Case::Matters).is_some()
+        && !has_foreign_syntax(pattern)
 }
 
 /// Whether a pattern uses syntax of other programs: a space at an end (no name has one), a

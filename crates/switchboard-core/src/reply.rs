@@ -9,12 +9,13 @@ use crate::catalog::search::Fit;
 use crate::catalog::{Prompt, Resource};
 use crate::config::values::Lifecycle;
 use crate::content::CallOutput;
-use crate::content::page::Page;
+use crate::content::page::ResultPage;
 use crate::failure::Failure;
 use crate::hidden::Hidden;
 use crate::name::ServerName;
 use crate::schema::Note;
 use crate::sign_in::link::Link;
+use crate::spelled::spelled_enum;
 
 /// The reply of a session.
 #[derive(Debug)]
@@ -47,7 +48,7 @@ pub enum Reply {
     /// A part of a stored result.
     Stored {
         id: String,
-        page: Page,
+        page: ResultPage,
     },
     Resources(Vec<(ServerName, Resource)>),
     Prompts(Vec<(ServerName, Prompt)>),
@@ -95,55 +96,33 @@ pub struct PastFailure {
 /// A connect in progress.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Underway {
-    pub stage: Stage,
+    pub stage: ConnectStage,
     /// For how long it has been at this stage.
     pub since: Duration,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Stage {
-    /// A launcher is installing it.
-    Installing,
-    Starting,
-}
-
-impl Stage {
-    /// The stable spelling for machines.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Stage::Installing => "installing",
-            Stage::Starting => "starting",
-        }
+spelled_enum! {
+    pub enum ConnectStage {
+        /// A launcher is installing it.
+        Installing = "installing",
+        Starting = "starting",
     }
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ServerStatus {
-    Connected,
-    Cached,
-    NotConnected,
-    Connecting,
-    NeedsAuth,
-    Pending,
-    Failed,
-    Disabled,
+spelled_enum! {
+    pub enum ServerStatus {
+        Connected = "connected",
+        Cached = "cached",
+        NotConnected = "not-connected",
+        Connecting = "connecting",
+        NeedsAuth = "needs-auth",
+        Pending = "pending",
+        Failed = "failed",
+        Disabled = "disabled",
+    }
 }
 
 impl ServerStatus {
-    /// The stable spelling for machines.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            ServerStatus::Connected => "connected",
-            ServerStatus::Cached => "cached",
-            ServerStatus::NotConnected => "not-connected",
-            ServerStatus::Connecting => "connecting",
-            ServerStatus::NeedsAuth => "needs-auth",
-            ServerStatus::Pending => "pending",
-            ServerStatus::Failed => "failed",
-            ServerStatus::Disabled => "disabled",
-        }
-    }
-
     pub fn glyph(self) -> char {
         match self {
             ServerStatus::Connected => '✓',
@@ -155,23 +134,14 @@ impl ServerStatus {
     }
 }
 
-/// Whether a server is trusted, and why.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TrustLevel {
-    /// Its entry is in a file of the user.
-    User,
-    /// Its entry is in a project's file, and the user approved this definition.
-    Approved,
-    Pending,
-}
-
-impl TrustLevel {
-    pub fn as_str(self) -> &'static str {
-        match self {
-            TrustLevel::User => "user",
-            TrustLevel::Approved => "approved",
-            TrustLevel::Pending => "pending",
-        }
+spelled_enum! {
+    /// Whether a server is trusted, and why.
+    pub enum TrustLevel {
+        /// Its entry is in a file of the user.
+        User = "user",
+        /// Its entry is in a project's file, and the user approved this definition.
+        Approved = "approved",
+        Pending = "pending",
     }
 }
 
@@ -280,7 +250,7 @@ pub struct Description {
 
 /// The origin of an [`Output`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Origin {
+pub enum OutputOrigin {
     Tool,
     Resource,
     Prompt,
@@ -288,7 +258,7 @@ pub enum Origin {
 
 #[derive(Debug)]
 pub struct Output {
-    pub origin: Origin,
+    pub origin: OutputOrigin,
     pub server: ServerName,
     /// The tool's or prompt's own name, or the resource's URI.
     pub name: String,

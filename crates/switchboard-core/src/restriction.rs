@@ -5,12 +5,13 @@
 //! `files-delete` and `del\u{200b}ete` as well. Patterns that permit something are [`Globs`], which
 //! match exactly.
 
-use globset::{GlobBuilder, GlobMatcher};
+use globset::GlobMatcher;
 
 use crate::config::values::ToolPrefix;
-use crate::globs::Globs;
+use crate::globs::{Globs, compile};
 use crate::name::look::{folded, in_one_case, look};
 use crate::name::{ServerName, ToolId, short};
+use crate::pattern::Case;
 
 /// Patterns in the order of the configuration.
 #[derive(Clone, Debug, Default)]
@@ -88,8 +89,7 @@ fn spelled(server: &str, mcp: &str, tool: &str) -> Vec<String> {
 }
 
 fn compiled(patterns: &[String]) -> Vec<GlobMatcher> {
-    let globs = patterns.iter().map(|text| GlobBuilder::new(text).backslash_escape(false).build());
-    globs.filter_map(|glob| Some(glob.ok()?.compile_matcher())).collect()
+    patterns.iter().filter_map(|text| compile(text, Case::Matters)).collect()
 }
 
 /// A folded pattern whose literal parts are replaced by their look.
@@ -139,11 +139,9 @@ pub enum BareServer {
 impl Restriction {
     pub fn new(patterns: &[String]) -> Restriction {
         let folded = patterns.iter().map(|pattern| FoldedPattern::new(pattern));
-        let any_case = patterns.iter().filter_map(|pattern| {
-            let mut glob = GlobBuilder::new(pattern);
-            let glob = glob.backslash_escape(false).case_insensitive(true).build();
-            Some((pattern.clone(), glob.ok()?.compile_matcher()))
-        });
+        let any_case = patterns
+            .iter()
+            .filter_map(|pattern| Some((pattern.clone(), compile(pattern, Case::Ignored)?)));
         let any_case = any_case.collect();
         Restriction { exact: Globs::new(patterns), any_case, folded: folded.collect() }
     }

@@ -16,52 +16,44 @@ const JOINTS: [&str; 6] = ["\":{\"", "\":[\"", ".\",\"", "\"},{\"", "\":\"\",\""
 pub fn about(text: &str) -> usize {
     let mut rest = text;
     let mut sum: Milli = 0;
-    while let Some(piece) = next_piece(rest) {
-        sum += piece.cost();
-        rest = rest.get(piece.text().len()..).unwrap_or_default();
+    while let Some((piece, cost)) = next_piece(rest) {
+        sum += cost;
+        rest = rest.get(piece.len()..).unwrap_or_default();
     }
     usize::try_from((sum + TOKEN / 2) / TOKEN).unwrap_or(usize::MAX)
 }
 
-/// A piece that the pre-tokenizer of `o200k` does not split further.
-#[derive(Debug, PartialEq, Eq)]
-enum Piece<'a> {
-    /// With at most one preceding punctuation character.
-    Word(&'a str),
-    /// At most three digits.
-    Number(&'a str),
-    Punctuation(&'a str),
-    Space(&'a str),
-}
-
-fn next_piece(text: &str) -> Option<Piece<'_>> {
+/// The first piece, which the pre-tokenizer of `o200k` does not split further, and its cost: a word
+/// with at most one preceding punctuation character, at most three digits, punctuation or space.
+fn next_piece(text: &str) -> Option<(&str, Milli)> {
+    let word = |bytes| (head(text, bytes), word_cost(head(text, bytes)));
     let mut chars = text.chars();
     let first = chars.next()?;
     let second = chars.next();
     if first.is_alphabetic() {
-        return Some(Piece::Word(head(text, word_length(text))));
+        return Some(word(word_length(text)));
     }
     if first.is_numeric() {
         let digits = text.chars().take(3).take_while(|c| c.is_numeric());
-        return Some(Piece::Number(head(text, digits.map(char::len_utf8).sum())));
+        return Some((head(text, digits.map(char::len_utf8).sum()), TOKEN));
     }
     if second.is_some_and(char::is_alphabetic) && !matches!(first, '\r' | '\n') {
         let lead = first.len_utf8();
-        let word = text.get(lead..).unwrap_or_default();
-        return Some(Piece::Word(head(text, lead + word_length(word))));
+        return Some(word(lead + word_length(text.get(lead..).unwrap_or_default())));
     }
     let opens = if first == ' ' { second } else { Some(first) };
     if opens.is_some_and(|c| !c.is_whitespace() && !c.is_alphanumeric()) {
         let lead = usize::from(first == ' ');
         let signs = text.get(lead..).unwrap_or_default();
         let more = span(signs, |c| !c.is_whitespace() && !c.is_alphanumeric());
-        return Some(Piece::Punctuation(head(text, lead + more)));
+        let piece = head(text, lead + more);
+        return Some((piece, punctuation_cost(piece)));
     }
     let run = span(text, char::is_whitespace);
     let last = head(text, run).chars().next_back().map_or(0, char::len_utf8);
     // The last space belongs to the word after it.
     let kept = if run < text.len() && run > last { run - last } else { run };
-    Some(Piece::Space(head(text, kept)))
+    Some((head(text, kept), TOKEN))
 }
 
 /// Uppercase letters followed by lowercase ones; the next uppercase letter begins another word.
@@ -78,25 +70,6 @@ fn span(text: &str, belongs: impl Fn(char) -> bool) -> usize {
 
 fn head(text: &str, bytes: usize) -> &str {
     text.get(..bytes).unwrap_or(text)
-}
-
-impl<'a> Piece<'a> {
-    fn text(&self) -> &'a str {
-        match self {
-            Piece::Word(text)
-            | Piece::Number(text)
-            | Piece::Punctuation(text)
-            | Piece::Space(text) => text,
-        }
-    }
-
-    fn cost(&self) -> Milli {
-        match self {
-            Piece::Number(_) | Piece::Space(_) => TOKEN,
-            Piece::Word(text) => word_cost(text),
-            Piece::Punctuation(text) => punctuation_cost(text),
-        }
-    }
 }
 
 fn punctuation_cost(text: &str) -> Milli {
@@ -169,10 +142,9 @@ mod tests {
 
     fn pieces(mut text: &str) -> Vec<&str> {
         let mut found = Vec::new();
-        while let Some(piece) = next_piece(text) {
-            let taken = piece.text();
-            text = text.strip_prefix(taken).unwrap();
-            found.push(taken);
+        while let Some((piece, _)) = next_piece(text) {
+            text = text.strip_prefix(piece).unwrap();
+            found.push(piece);
         }
         found
     }

@@ -4,7 +4,7 @@
 use serde_json::Value;
 
 use crate::host_profile::{HostProfile, ToolMeta, UNKNOWN};
-use crate::request::Kind;
+use crate::request::ParameterKind;
 use crate::request::{Parameter, card_parameters};
 
 /// The name of the tool; in a pair, of the read-only one.
@@ -104,10 +104,10 @@ fn tool_meta(host: &HostProfile) -> String {
 
 fn property(parameter: &Parameter) -> String {
     let kind = match parameter.kind {
-        Kind::Text => "string",
-        Kind::Flag => "boolean",
-        Kind::Count => "integer",
-        Kind::Arguments => "object",
+        ParameterKind::Text => "string",
+        ParameterKind::Flag => "boolean",
+        ParameterKind::Count => "integer",
+        ParameterKind::Arguments => "object",
     };
     let about = match parameter.name {
         // The example in the tool's description explains these.

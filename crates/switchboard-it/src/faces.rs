@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use switchboard::approval::Answer;
+use switchboard::approval::ApprovalAnswer;
 
 use crate::client::{Client, User};
 use crate::harness::{Home, World, pass};
@@ -19,7 +19,7 @@ pub trait Face: Sized {
     fn ask(&mut self, arguments: &str) -> impl Future<Output = String>;
 
     /// The user's answers to the next approval questions.
-    fn will_answer(&mut self, answers: &[Answer]);
+    fn will_answer(&mut self, answers: &[ApprovalAnswer]);
 
     /// The approval questions so far: the tool and its arguments.
     fn asked(&self) -> Vec<String>;
@@ -53,7 +53,7 @@ impl Face for Library {
         self.world.ask(arguments).await
     }
 
-    fn will_answer(&mut self, answers: &[Answer]) {
+    fn will_answer(&mut self, answers: &[ApprovalAnswer]) {
         self.world.host.will_answer(answers.iter().copied());
     }
 
@@ -159,7 +159,7 @@ impl<C: Connected> Face for Served<C> {
         self.connected.mcp(json_of(arguments)).await
     }
 
-    fn will_answer(&mut self, answers: &[Answer]) {
+    fn will_answer(&mut self, answers: &[ApprovalAnswer]) {
         self.connected.user().answers.extend(answers.iter().copied().map(elicited));
     }
 
@@ -179,12 +179,12 @@ impl<C: Connected> Face for Served<C> {
 }
 
 /// The elicitation result for an answer of the user.
-fn elicited(answer: Answer) -> Value {
+fn elicited(answer: ApprovalAnswer) -> Value {
     let decision = match answer {
-        Answer::Once => "once",
-        Answer::Tool => "session",
-        Answer::Server => "server",
-        Answer::No => "no",
+        ApprovalAnswer::Once => "once",
+        ApprovalAnswer::Tool => "session",
+        ApprovalAnswer::Server => "server",
+        ApprovalAnswer::No => "no",
     };
     json!({ "action": "accept", "content": { "decision": decision } })
 }
@@ -229,7 +229,7 @@ impl Face for CommandLine {
         format!("{}: {}\n...", of("code"), of("message"))
     }
 
-    fn will_answer(&mut self, _: &[Answer]) {
+    fn will_answer(&mut self, _: &[ApprovalAnswer]) {
         unimplemented!("answers of the user need a face with a user");
     }
 

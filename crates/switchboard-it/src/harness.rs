@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use regex::Regex;
 use serde_json::{Map, Value, json};
-use switchboard::approval::Answer;
+use switchboard::approval::ApprovalAnswer;
 use switchboard::capabilities::CapabilitySet;
 use switchboard::config::layers::{self, Approvals, Config, ConfigSource, Layer, Tier};
 use switchboard::config::parse;
@@ -38,7 +38,7 @@ const FIXTURE: &str = "fixture-server";
 ///
 /// ```ignore
 /// let world = World::with(r#"{ "mcpServers": { "demo": { "command": "fixture-server", "args": ["everything"] } } }"#)
-///     .answers([Answer::Once])
+///     .answers([ApprovalAnswer::Once])
 ///     .start();
 /// assert_eq!(world.ask(r#"{ "tool": "demo_echo", "args": { "text": "hi" } }"#).await, "hi");
 /// ```
@@ -46,7 +46,7 @@ const FIXTURE: &str = "fixture-server";
 pub struct Setup {
     config: String,
     scripts: BTreeMap<String, Vec<Arc<Script>>>,
-    answers: Vec<Answer>,
+    answers: Vec<ApprovalAnswer>,
     home: Home,
     capabilities: Capabilities,
 }
@@ -110,7 +110,7 @@ impl Setup {
 
     /// The user's answers to approval questions, in order.
     #[must_use]
-    pub fn answers(mut self, answers: impl IntoIterator<Item = Answer>) -> Self {
+    pub fn answers(mut self, answers: impl IntoIterator<Item = ApprovalAnswer>) -> Self {
         self.answers.extend(answers);
         self
     }

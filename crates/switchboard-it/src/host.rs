@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use serde_json::Value;
-use switchboard::approval::{Answer, Question};
+use switchboard::approval::{ApprovalAnswer, Question};
 use switchboard::host::{Abilities, Asked, CannotAsk, Host, ServerQuestion, Topic};
 use switchboard::name::ServerName;
 use switchboard_wire::{Notification, Raw, RpcError};
@@ -21,7 +21,7 @@ pub struct ScriptedHost {
 
 #[derive(Debug, Default)]
 struct Lines {
-    answers: VecDeque<Answer>,
+    answers: VecDeque<ApprovalAnswer>,
     asked: Vec<String>,
     /// The results of server-to-client requests, by topic.
     replies: Vec<(Topic, Value)>,
@@ -29,14 +29,14 @@ struct Lines {
 }
 
 impl ScriptedHost {
-    pub fn answering(answers: impl IntoIterator<Item = Answer>) -> Self {
+    pub fn answering(answers: impl IntoIterator<Item = ApprovalAnswer>) -> Self {
         let host = Self::default();
         host.will_answer(answers);
         host
     }
 
     /// Appends to the list.
-    pub fn will_answer(&self, answers: impl IntoIterator<Item = Answer>) {
+    pub fn will_answer(&self, answers: impl IntoIterator<Item = ApprovalAnswer>) {
         self.lines().answers.extend(answers);
     }
 
@@ -71,7 +71,10 @@ impl ScriptedHost {
 }
 
 impl Host for ScriptedHost {
-    fn approve<'a>(&'a self, question: &'a Question) -> Asked<'a, Result<Answer, CannotAsk>> {
+    fn approve<'a>(
+        &'a self,
+        question: &'a Question,
+    ) -> Asked<'a, Result<ApprovalAnswer, CannotAsk>> {
         let args = serde_json::to_string(question.args()).expect("values always serialise");
         let mut lines = self.lines();
         lines.asked.push(format!("{} {args}", question.target().shown));
@@ -116,7 +119,7 @@ pub struct SlowHost {
 }
 
 impl Host for SlowHost {
-    fn approve<'a>(&'a self, _: &'a Question) -> Asked<'a, Result<Answer, CannotAsk>> {
+    fn approve<'a>(&'a self, _: &'a Question) -> Asked<'a, Result<ApprovalAnswer, CannotAsk>> {
         Box::pin(ready(Err(CannotAsk::NobodyThere)))
     }
 

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use switchboard::approval::Answer;
+use switchboard::approval::ApprovalAnswer;
 
 use crate::faces::Face;
 use crate::harness::{filtered, stored_id};
@@ -22,7 +22,7 @@ pub enum Step {
     /// `--- config`: starts the gateway with this configuration, in a new home.
     Config(String),
     /// `--- host`: the user's next answers, one per line: `once`, `tool`, `server` or `no`.
-    Host(Vec<Answer>),
+    Host(Vec<ApprovalAnswer>),
     /// `--- advance 10m 1s`, on in-process faces only.
     Advance(Duration),
     /// `--- restart`: ends the gateway and starts another one in the same home.
@@ -169,19 +169,19 @@ fn step(line: usize, head: &str, body: String) -> Result<Step, StoryError> {
     }
 }
 
-const ANSWERS: [(&str, Answer); 4] = [
-    ("once", Answer::Once),
-    ("tool", Answer::Tool),
-    ("server", Answer::Server),
-    ("no", Answer::No),
+const ANSWERS: [(&str, ApprovalAnswer); 4] = [
+    ("once", ApprovalAnswer::Once),
+    ("tool", ApprovalAnswer::Tool),
+    ("server", ApprovalAnswer::Server),
+    ("no", ApprovalAnswer::No),
 ];
 
-fn answer(line: usize, word: &str) -> Result<Answer, StoryError> {
+fn answer(line: usize, word: &str) -> Result<ApprovalAnswer, StoryError> {
     let found = ANSWERS.iter().find(|(name, _)| *name == word).map(|(_, answer)| *answer);
     found.ok_or_else(|| StoryError::Answer { line, word: word.to_owned() })
 }
 
-fn word(answer: Answer) -> &'static str {
+fn word(answer: ApprovalAnswer) -> &'static str {
     ANSWERS.iter().find(|(_, known)| *known == answer).map_or("", |(word, _)| word)
 }
 

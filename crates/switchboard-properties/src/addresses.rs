@@ -1,4 +1,4 @@
-//! Where documents of others may lead, decided once more by a list of networks and plain text.
+//! Which URLs of foreign documents are allowed, decided a second time by a list of networks.
 
 use std::net::{IpAddr, Ipv6Addr};
 
@@ -6,7 +6,7 @@ use switchboard_core::sign_in::address::{Class, Reach, class_of};
 use switchboard_core::sign_in::link::{LONGEST, Link, endpoint};
 use url::Url;
 
-/// The networks that are not public, all as version 6. The longest one that holds an address counts.
+/// The networks that are not public, all as IPv6. The longest prefix of an address decides.
 const NETWORKS: &[(&str, u32, Class)] = &[
     ("::", 0, Class::Reserved),
     ("2000::", 3, Class::Public),
@@ -37,11 +37,11 @@ const NETWORKS: &[(&str, u32, Class)] = &[
     ("::ffff:240.0.0.0", 100, Class::Reserved),
 ];
 
-/// Networks whose addresses stand for one of version 4, which begins at this bit.
+/// IPv6 networks with an embedded IPv4 address, and the bit at which that begins.
 const WRAPPED: &[(&str, u32, u32)] = &[("::", 96, 96), ("64:ff9b::", 96, 96), ("2002::", 16, 16)];
 
-/// The first line is the URL of a server; every other one is an address that a document names, or an
-/// IP address. Neither verdict differs from the one that is reached here by other means.
+/// The first line is the URL of a server; every other line is a URL of a document, or an IP address.
+/// The core and this module classify each of them alike.
 pub(crate) fn agree_with_a_list_of_networks(input: &[u8]) {
     let text = String::from_utf8_lossy(input);
     let mut lines = text.split('\n');
@@ -85,7 +85,7 @@ fn class(address: IpAddr) -> Class {
         return class(IpAddr::from(Ipv6Addr::from_bits(0xffff_0000_0000 | inner)));
     }
     let networks = NETWORKS.iter().filter(|(network, length, _)| holds(network, *length, number));
-    networks.max_by_key(|(_, length, _)| *length).expect("one holds everything").2
+    networks.max_by_key(|(_, length, _)| *length).expect("`::/0` holds every address").2
 }
 
 fn holds(network: &str, length: u32, number: u128) -> bool {
@@ -94,7 +94,7 @@ fn holds(network: &str, length: u32, number: u128) -> bool {
     network.to_bits().checked_shr(ignored) == number.checked_shr(ignored)
 }
 
-/// Reads the host out of the written form of the URL, by hand.
+/// Whether the URL is allowed. It takes the hostname from the text of the URL.
 fn within_reach(text: &str, server: &Url) -> bool {
     let Ok(url) = Url::parse(text) else { return false };
     let strange = |c: char| !c.is_ascii_graphic() || "\"<>\\^`{|}!$'();".contains(c);
@@ -109,12 +109,12 @@ fn within_reach(text: &str, server: &Url) -> bool {
         return false;
     }
     let Some((host, class_of_host)) = host(&url) else { return false };
-    if !stands_in(text, &url, &host) {
+    if !begins_with(text, &url, &host) {
         return false;
     }
     let (own, class_of_server) = host_of_server(server);
     match class_of_host {
-        // Not known before it is looked up.
+        // The class is unknown before the DNS lookup.
         None => secure,
         Some(Class::Public) => secure,
         Some(Class::Loopback) => class_of_server == Some(Class::Loopback),
@@ -123,8 +123,9 @@ fn within_reach(text: &str, server: &Url) -> bool {
     }
 }
 
-/// Whether the text begins as what was read from it does, but for the spelling of version 6.
-fn stands_in(text: &str, url: &Url, host: &str) -> bool {
+/// Whether the text begins with the scheme and hostname that were parsed from it. IPv6 addresses may
+/// differ in spelling.
+fn begins_with(text: &str, url: &Url, host: &str) -> bool {
     let text = text.to_ascii_lowercase();
     if host.contains(':') {
         return text.starts_with(&format!("{}://[", url.scheme()));
@@ -133,7 +134,7 @@ fn stands_in(text: &str, url: &Url, host: &str) -> bool {
     rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['/', '?', '#', ':']))
 }
 
-/// The host, and its class where the host itself says it; nothing where there is a user.
+/// The hostname, and its class if it is an IP address or local; `None` for a URL with a user.
 fn host(url: &Url) -> Option<(String, Option<Class>)> {
     let (_, rest) = url.as_str().split_once("://")?;
     let authority = rest.split(['/', '?', '#']).next()?;
@@ -155,7 +156,7 @@ fn host(url: &Url) -> Option<(String, Option<Class>)> {
 
 fn host_of_server(server: &Url) -> (String, Option<Class>) {
     let mut server = server.clone();
-    // Who signs in does not change where.
+    // User and password do not change the hostname.
     let _may_have_no_host = server.set_username("").and(server.set_password(None));
     host(&server).unwrap_or_default()
 }

@@ -7,8 +7,8 @@ use switchboard_core::catalog::disk::{self, Stamp};
 const DEFINITION: &str = "fuzz";
 const NOW: u64 = 1_000_000;
 
-/// Bytes that anyone may have written are a miss or a listing that comes back the same; a file of
-/// ours with anything changed in it is a miss.
+/// Any bytes are a miss, or a listing that stays the same when it is written again. A damaged file is
+/// a miss.
 pub(crate) fn is_whole_or_a_miss(input: &[u8]) {
     if let Ok((listing, _)) = disk::decode(input, DEFINITION, NOW) {
         assert_eq!(text(&again(&listing)), text(&listing));
@@ -35,7 +35,7 @@ pub(crate) fn is_whole_or_a_miss(input: &[u8]) {
 
 fn again(listing: &RawListing) -> RawListing {
     let file = disk::encode(listing, Stamp { definition: DEFINITION, listed_at: NOW });
-    disk::decode(&file, DEFINITION, NOW).expect("what was just written is whole").0
+    disk::decode(&file, DEFINITION, NOW).expect("a file that was just written is valid").0
 }
 
 fn text(listing: &RawListing) -> String {

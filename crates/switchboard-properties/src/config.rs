@@ -1,4 +1,4 @@
-//! Configuration files: ours, Pi's list and those of hosts.
+//! Configuration files: our own, the list of Pi, and those of hosts.
 
 use switchboard_core::config::hosts::{self, Host};
 use switchboard_core::config::layers::{ConfigSource, Tier};
@@ -17,7 +17,7 @@ pub(crate) fn host(host: Host, input: &[u8]) {
     both_tiers(input, |text, source| hosts::parse(host, text, source, "/project"));
 }
 
-/// A place is always inside the text, and there is an end to the problems.
+/// Each diagnostic has a line and a column, and their number and length are bounded.
 fn both_tiers(input: &[u8], read: impl Fn(&str, &ConfigSource) -> ParsedFile) {
     let text = String::from_utf8_lossy(input);
     for tier in [Tier::User, Tier::Project] {

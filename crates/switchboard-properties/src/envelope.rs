@@ -9,8 +9,8 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use switchboard_wire::envelope::{self, Id, Message};
 
-/// What is taken for a message is one by a plain reading of the rules, with the same parts, and
-/// still is when it is written anew.
+/// The parser accepts the same messages as a second, simple one, with the same parts. An accepted
+/// message is also accepted after it is written again.
 pub(crate) fn agrees_with_a_plain_reading(input: &[u8]) {
     let frame = Bytes::copy_from_slice(input);
     let parsed = envelope::parse(&frame).ok().map(|message| Parts::of(&message));
@@ -29,7 +29,7 @@ struct Parts {
     method: Option<String>,
     params: Option<String>,
     result: Option<String>,
-    /// An error object is read as far as it makes sense, so only its presence counts.
+    /// Whether it has an error object; its fields are parsed leniently, so they are not compared.
     failed: bool,
 }
 
@@ -86,7 +86,7 @@ fn json(id: &Id) -> String {
 }
 
 fn plainly(text: &str) -> Option<Parts> {
-    let Fields(mut fields) = serde_json::from_str(text).ok()?;
+    let JsonFields(mut fields) = serde_json::from_str(text).ok()?;
     if fields.remove("jsonrpc")?.parse::<String>()? != "2.0" {
         return None;
     }
@@ -102,7 +102,7 @@ fn plainly(text: &str) -> Option<Parts> {
     };
     let [params, result, error] =
         ["params", "result", "error"].map(|name| fields.remove(name).map(|field| field.0));
-    // An answer has none; what stands there is passed over.
+    // A response has no parameters; the parser ignores them.
     let params = params.filter(|_| method.is_some());
     let failed = error.is_some();
     let answers = u8::from(result.is_some()) + u8::from(failed);
@@ -114,38 +114,38 @@ fn plainly(text: &str) -> Option<Parts> {
     is_message.then_some(Parts { id, method, params, result, failed })
 }
 
-/// The fields of an object whose names that count are there once.
-struct Fields(HashMap<String, Field>);
+/// The fields of an object; a known field must not repeat.
+struct JsonFields(HashMap<String, JsonField>);
 
-struct Field(String);
+struct JsonField(String);
 
-impl Field {
+impl JsonField {
     fn parse<T: for<'de> Deserialize<'de>>(&self) -> Option<T> {
         serde_json::from_str(&self.0).ok()
     }
 }
 
-impl<'de> Deserialize<'de> for Fields {
+impl<'de> Deserialize<'de> for JsonFields {
     fn deserialize<D: Deserializer<'de>>(source: D) -> Result<Self, D::Error> {
         struct Object;
         impl<'de> Visitor<'de> for Object {
-            type Value = Fields;
+            type Value = JsonFields;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("an object")
             }
 
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Fields, A::Error> {
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<JsonFields, A::Error> {
                 const KNOWN: [&str; 6] = ["jsonrpc", "id", "method", "params", "result", "error"];
                 let mut fields = HashMap::new();
                 while let Some((name, value)) = map.next_entry::<String, Box<RawValue>>()? {
                     let known = KNOWN.contains(&name.as_str());
-                    let before = fields.insert(name, Field(value.get().to_owned()));
+                    let before = fields.insert(name, JsonField(value.get().to_owned()));
                     if known && before.is_some() {
                         return Err(serde::de::Error::custom("a field that counts is there twice"));
                     }
                 }
-                Ok(Fields(fields))
+                Ok(JsonFields(fields))
             }
         }
         source.deserialize_map(Object)

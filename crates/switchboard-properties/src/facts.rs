@@ -1,10 +1,10 @@
-//! What a schema says that a caller needs, and whether a text says it too.
+//! The facts of a schema that a caller needs, and whether a text contains them.
 
 use std::fmt;
 
 use serde_json::{Map, Value};
 
-/// One thing that a schema says about its parameters.
+/// One fact of a schema about its parameters.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Fact {
     Required(String),
@@ -27,10 +27,10 @@ impl fmt::Display for Fact {
     }
 }
 
-/// The facts of a schema that `text` does not have.
+/// The facts of a schema that `text` does not contain.
 ///
-/// References within the schema are followed, each target once. It goes by the words alone, so it
-/// proves most where no two facts are the same.
+/// References within the schema are followed, each target once. The search is textual, so it is
+/// conclusive only if no two facts are the same.
 pub fn lost(schema: &Value, text: &str) -> Vec<Fact> {
     let mut facts = Facts { root: schema, seen: Vec::new(), found: Vec::new() };
     facts.look(schema);
@@ -100,7 +100,7 @@ fn says(text: &str, fact: &Fact) -> bool {
     }
 }
 
-/// Whether the name stands in the text as a word of its own, with this mark behind it.
+/// Whether the text contains the name as a whole word, followed by this mark.
 fn names(text: &str, name: &str, mark: &str) -> bool {
     let quoted = Value::from(name).to_string();
     [name, &quoted].into_iter().any(|name| {

@@ -9,11 +9,11 @@ use tokio::io::{AsyncRead, ReadBuf};
 /// Small, so that short inputs pass it.
 const LIMIT: usize = 48;
 
-/// What is kept at either end of a line over the limit.
+/// Bytes that are kept at either end of a line over the limit.
 const KEPT: usize = 4 * 1024;
 
-/// The frames do not depend on how the bytes arrive, and are those of a reading that holds
-/// everything; no part of a line over the limit is ever a frame.
+/// The frames do not depend on how the bytes arrive, and equal those of a reader that has all bytes
+/// at once. No part of a line over the limit becomes a frame.
 pub(crate) fn any_pieces_give_the_same_frames(input: &[u8]) {
     let expected = plainly(input);
     let sizes = [1, 2, 7, LIMIT, LIMIT + 1, usize::MAX];
@@ -46,12 +46,12 @@ fn check(frame: &Frame, expected: &Expected<'_>) {
             assert_eq!(*length, line.len() as u64);
         }
         (Frame::Line(_) | Frame::TooLong { .. } | Frame::Drained { .. }, _) => {
-            panic!("{frame:?} stands where something else should")
+            panic!("unexpected frame: {frame:?}")
         }
     }
 }
 
-/// The same by a reading that needs no state.
+/// The expected frames, computed from the whole input.
 fn plainly(input: &[u8]) -> Vec<Expected<'_>> {
     let mut expected = Vec::new();
     for line in input.split_inclusive(|byte| *byte == b'\n') {

@@ -1,7 +1,7 @@
-//! What holds for every input of a parser, whatever the input is: one function a fuzz target.
+//! Properties that hold for every input of a parser: one function for each fuzz target.
 //!
-//! The fuzzer calls them with what it makes up, the test suite with the corpus and what it makes of
-//! that. A property fails by a panic.
+//! The fuzzer calls them with generated inputs, the test suite with the corpus and mutations of it. A
+//! property fails by a panic.
 
 mod addresses;
 mod cache;

@@ -1,4 +1,4 @@
-//! The names that tools are shown and called by.
+//! Shown names of tools.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,9 +7,8 @@ use switchboard_core::name::{
     NameTier, Owner, Prefixes, ServerName, ToolId, ToolName, fold, shown_names,
 };
 
-/// Lines are taken as servers and tools by turns. No two tools share a shown name, a name depends on
-/// the set alone and not on its order, none bears the prefix of another server, and hosts take every
-/// one.
+/// Lines are servers and tools in turn. Shown names are unique, independent of the order of the tools,
+/// without the prefix of another server, and accepted by hosts.
 pub(crate) fn are_distinct_and_found_again(input: &[u8]) {
     let text = String::from_utf8_lossy(input);
     let lines: Vec<&str> = text.lines().take(64).collect();

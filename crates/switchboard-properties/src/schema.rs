@@ -3,7 +3,7 @@
 use serde_json::Value;
 use switchboard_core::schema::{expected, output_shape, parameters, signature};
 
-/// Whatever the schema, there is an end to it, and nothing that a terminal would obey.
+/// Every rendering of a schema is bounded and contains no control characters.
 pub(crate) fn is_shown_within_bounds(input: &[u8]) {
     let Ok(schema) = serde_json::from_slice::<Value>(input) else { return };
     check(&signature("tool", &schema), 1024);

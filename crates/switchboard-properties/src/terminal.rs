@@ -2,8 +2,8 @@
 
 use switchboard_core::render::words::{clean_block, clean_line, visible};
 
-/// Nothing is left that a terminal obeys or that reorders or hides text; the length is bounded; and
-/// cleaning what is clean changes nothing.
+/// Cleaned text has no control characters or characters that reorder or hide text. Its length is
+/// bounded, and cleaning it again changes nothing.
 pub(crate) fn is_harmless(input: &[u8]) {
     let text = String::from_utf8_lossy(input);
     for max in [0, 1, 7, 80, usize::MAX] {

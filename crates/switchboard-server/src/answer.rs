@@ -4,13 +4,13 @@ use std::error::Error;
 
 use serde_json::Value;
 use switchboard::Session;
-use switchboard::content::details::{self, Asked, ErrorType, Fault};
+use switchboard::content::details::{self, CallTarget, ErrorType, Fault};
 use switchboard::content::{CallOutput, ResultForm, push_json_string};
 use switchboard::elicitation::is_web_page;
 use switchboard::exact::Args;
 use switchboard::failure::{Code, Failure, Subject};
 use switchboard::render;
-use switchboard::reply::{Origin, Output, Reply};
+use switchboard::reply::{Output, OutputOrigin, Reply};
 use switchboard::{hidden, nesting};
 use switchboard_wire::envelope::{INTERNAL_ERROR, INVALID_PARAMS, URL_ELICITATION_REQUIRED};
 use switchboard_wire::{Raw, RpcError};
@@ -146,11 +146,11 @@ fn output_result(out: &mut String, output: &Output, note: Option<&str>, style: R
         out.push_str(",\"isError\":true");
     }
     let mode = match output.origin {
-        Origin::Tool => "call",
-        Origin::Resource => "read",
-        Origin::Prompt => "prompt",
+        OutputOrigin::Tool => "call",
+        OutputOrigin::Resource => "read",
+        OutputOrigin::Prompt => "prompt",
     };
-    let asked = Asked { mode, server: output.server.as_str(), tool: &output.name };
+    let asked = CallTarget { mode, server: output.server.as_str(), tool: &output.name };
     meta(out, style, |out| details::of_output(out, &asked, &output.content));
     out.push('}');
 }
@@ -179,7 +179,7 @@ fn failure(
         Subject::Server(server) => (server.as_str(), ""),
         Subject::Request | Subject::Config { .. } => ("", ""),
     };
-    let asked = Asked { mode: "call", server, tool };
+    let asked = CallTarget { mode: "call", server, tool };
     let fault = Fault { error_type, original: &failure.to_string(), code: failure.code.as_str() };
     meta(out, style, |out| details::of_fault(out, &asked, &fault));
     out.push('}');
@@ -195,7 +195,7 @@ fn words(out: &mut String, text: &str, code: Option<Code>, style: ResultStyle) {
     let error_type = error_type(code);
     text_result(out, &format!("{}{text}", style.error_head(error_type)));
     out.push_str(",\"isError\":true");
-    let asked = Asked { mode: "call", server: "", tool: "" };
+    let asked = CallTarget { mode: "call", server: "", tool: "" };
     let fault = Fault { error_type, original: text, code: code.as_str() };
     meta(out, style, |out| details::of_fault(out, &asked, &fault));
     out.push('}');

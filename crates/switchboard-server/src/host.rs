@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
-use switchboard::approval::{Answer, Question};
+use switchboard::approval::{ApprovalAnswer, Question};
 use switchboard::catalog::Era;
 use switchboard::connection::ConnectionRequest;
 use switchboard::content::{ResultForm, Spacing};
@@ -241,7 +241,7 @@ impl ClientHost {
         })
     }
 
-    async fn ask(&self, question: &Question) -> Result<Answer, CannotAsk> {
+    async fn ask(&self, question: &Question) -> Result<ApprovalAnswer, CannotAsk> {
         if !self.takes(Mode::Form) {
             return Err(CannotAsk::NobodyThere);
         }
@@ -315,7 +315,10 @@ impl ClientHost {
 }
 
 impl Host for ClientHost {
-    fn approve<'a>(&'a self, question: &'a Question) -> Asked<'a, Result<Answer, CannotAsk>> {
+    fn approve<'a>(
+        &'a self,
+        question: &'a Question,
+    ) -> Asked<'a, Result<ApprovalAnswer, CannotAsk>> {
         Box::pin(self.ask(question))
     }
 

@@ -10,7 +10,7 @@ use self::page::leads_to_web_pages;
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
-use switchboard::approval::{Answer, Question};
+use switchboard::approval::{ApprovalAnswer, Question};
 use switchboard::connection::ConnectionRequest;
 use switchboard::elicitation::signed_message;
 use switchboard::exact::Args;
@@ -72,16 +72,16 @@ pub(crate) enum Longest {
 
 /// The choices of the user: value, label, meaning. The first must deny: many clients preselect it,
 /// and the form may appear while the user types.
-const CHOICES: [(&str, &str, Answer); 4] = [
-    ("no", "Deny", Answer::No),
-    ("once", "Allow once", Answer::Once),
-    ("session", "Allow this tool for the session", Answer::Tool),
-    ("server", "Allow this server for the session", Answer::Server),
+const CHOICES: [(&str, &str, ApprovalAnswer); 4] = [
+    ("no", "Deny", ApprovalAnswer::No),
+    ("once", "Allow once", ApprovalAnswer::Once),
+    ("session", "Allow this tool for the session", ApprovalAnswer::Tool),
+    ("server", "Allow this server for the session", ApprovalAnswer::Server),
 ];
 
 /// The choices of the form. None outlasts the session, because a client may answer for its user.
-fn choices(longest: Longest) -> impl Iterator<Item = (&'static str, &'static str, Answer)> {
-    let short = |answer| matches!(answer, Answer::Once | Answer::No);
+fn choices(longest: Longest) -> impl Iterator<Item = (&'static str, &'static str, ApprovalAnswer)> {
+    let short = |answer| matches!(answer, ApprovalAnswer::Once | ApprovalAnswer::No);
     CHOICES.into_iter().filter(move |(_, _, answer)| longest == Longest::Session || short(*answer))
 }
 
@@ -208,14 +208,14 @@ pub(crate) fn decision(
     answer: &Raw,
     thought: Duration,
     (longest, host): (Longest, &HostProfile),
-) -> Result<Answer, CannotAsk> {
+) -> Result<ApprovalAnswer, CannotAsk> {
     // A key that was typed for something else accepts the preselected choice.
     if host.preselects && thought < READING_TIME {
         return Err(CannotAsk::Unanswered);
     }
     let chosen = chosen(answer, thought)?;
     let choice = choices(longest).find(|(name, _, _)| chosen.as_deref() == Some(*name));
-    Ok(choice.map_or(Answer::No, |(_, _, answer)| answer))
+    Ok(choice.map_or(ApprovalAnswer::No, |(_, _, answer)| answer))
 }
 
 /// The same for a form about a connection.
@@ -338,7 +338,7 @@ mod tests {
         }
     }
 
-    fn decided(answer: &str, seconds: f32) -> Result<Answer, CannotAsk> {
+    fn decided(answer: &str, seconds: f32) -> Result<ApprovalAnswer, CannotAsk> {
         let answer = Raw::from_json(answer.to_owned());
         decision(&answer, Duration::from_secs_f32(seconds), (Longest::Session, &UNKNOWN))
     }
@@ -350,20 +350,25 @@ mod tests {
     #[test]
     fn only_an_accepted_form_choice_approves() {
         for (answer, expected) in [
-            (accept("once"), Answer::Once),
-            (accept("session"), Answer::Tool),
-            (accept("server"), Answer::Server),
-            (accept("no"), Answer::No),
-            (accept("always"), Answer::No),
-            (r#"{"action":"accept","content":{}}"#.to_owned(), Answer::No),
-            (r#"{"action":"accept"}"#.to_owned(), Answer::No),
-            (r#"{"action":"decline","content":{"decision":"once"}}"#.to_owned(), Answer::No),
+            (accept("once"), ApprovalAnswer::Once),
+            (accept("session"), ApprovalAnswer::Tool),
+            (accept("server"), ApprovalAnswer::Server),
+            (accept("no"), ApprovalAnswer::No),
+            (accept("always"), ApprovalAnswer::No),
+            (r#"{"action":"accept","content":{}}"#.to_owned(), ApprovalAnswer::No),
+            (r#"{"action":"accept"}"#.to_owned(), ApprovalAnswer::No),
+            (
+                r#"{"action":"decline","content":{"decision":"once"}}"#.to_owned(),
+                ApprovalAnswer::No,
+            ),
         ] {
             assert_eq!(decided(&answer, 5.0), Ok(expected), "{answer}");
         }
-        for (chosen, expected) in
-            [("once", Answer::Once), ("session", Answer::No), ("server", Answer::No)]
-        {
+        for (chosen, expected) in [
+            ("once", ApprovalAnswer::Once),
+            ("session", ApprovalAnswer::No),
+            ("server", ApprovalAnswer::No),
+        ] {
             let answer = Raw::from_json(accept(chosen));
             let thought = Duration::from_secs(5);
             assert_eq!(
@@ -379,15 +384,15 @@ mod tests {
         let unanswered = Err(CannotAsk::Unanswered);
         assert_eq!(decided(r#"{"action":"cancel"}"#, 60.0), unanswered);
         assert_eq!(decided(r#"{"action":"decline"}"#, 0.005), unanswered);
-        assert_eq!(decided(r#"{"action":"decline"}"#, 1.0), Ok(Answer::No));
+        assert_eq!(decided(r#"{"action":"decline"}"#, 1.0), Ok(ApprovalAnswer::No));
         assert_eq!(decided("[]", 5.0), unanswered);
         // An acceptance holds however fast it is, unless it was preselected.
-        assert_eq!(decided(&accept("once"), 0.005), Ok(Answer::Once));
+        assert_eq!(decided(&accept("once"), 0.005), Ok(ApprovalAnswer::Once));
         let claude_code = HostProfile::named("claude-code");
         let yes = Raw::from_json(accept("once"));
         let hasty = Duration::from_millis(300);
         let slow = Duration::from_secs(2);
         assert_eq!(decision(&yes, hasty, (Longest::Session, claude_code)), unanswered);
-        assert_eq!(decision(&yes, slow, (Longest::Session, claude_code)), Ok(Answer::Once));
+        assert_eq!(decision(&yes, slow, (Longest::Session, claude_code)), Ok(ApprovalAnswer::Once));
     }
 }

@@ -19,7 +19,7 @@ use switchboard_core::config::values::{
     Template, Toolset,
 };
 use switchboard_core::connection::ConnectionRequest;
-use switchboard_core::content::guard::Limits;
+use switchboard_core::content::guard::TextLimits;
 use switchboard_core::lifecycle::Policy;
 use switchboard_core::name::{NameTier, ServerName};
 use switchboard_core::reply::TrustLevel;
@@ -61,7 +61,7 @@ pub(crate) struct Blueprint {
     pub(crate) in_process: BTreeMap<String, Arc<dyn InProcess>>,
     pub(crate) spawner: Arc<dyn Spawner>,
     /// Beats the settings.
-    pub(crate) limits: Option<Limits>,
+    pub(crate) limits: Option<TextLimits>,
     pub(crate) starts: Starts,
     pub(crate) when_empty: WhenEmpty,
     /// Beats the settings.
@@ -94,7 +94,7 @@ pub(crate) struct Parts {
     pub(crate) facts: HashMap<ServerName, Facts>,
     pub(crate) recipes: Vec<(ServerName, Recipe, Policy)>,
     pub(crate) settings: Settings,
-    pub(crate) limits: Limits,
+    pub(crate) limits: TextLimits,
 }
 
 /// What the configuration says about a server, as far as answers need it.
@@ -134,8 +134,8 @@ pub(crate) enum Overridden {
 impl Blueprint {
     pub(crate) fn parts(&self, config: &Config) -> Parts {
         let limits = self.limits.unwrap_or(match config.settings.output_guard {
-            OutputGuard::Off => Limits::OFF,
-            OutputGuard::Limits { max_bytes, max_lines, .. } => Limits { max_bytes, max_lines },
+            OutputGuard::Off => TextLimits::OFF,
+            OutputGuard::Limits { max_bytes, max_lines, .. } => TextLimits { max_bytes, max_lines },
         });
         let mut parts = Parts {
             shelves: BTreeMap::new(),

@@ -6,14 +6,16 @@
 use std::sync::Arc;
 
 use serde_json::Value;
-use switchboard_core::approval::{Access, Answer, Approved, By, Decision, Question, decide};
+use switchboard_core::approval::{
+    Access, ApprovalAnswer, Approved, By, Decision, Question, decide,
+};
 use switchboard_core::catalog::guess::NotCalled;
 use switchboard_core::catalog::resolve::{Checked, clip};
-use switchboard_core::catalog::{Catalog, Entry, Kind, Resolution, Resolved};
+use switchboard_core::catalog::{Catalog, Entry, EntryKind, Resolution, Resolved};
 use switchboard_core::content::CallOutput;
 use switchboard_core::exact::{Args, Exact};
 use switchboard_core::failure::{Code, Failure};
-use switchboard_core::reply::{Clue, Guessed, Origin, Output, Reply};
+use switchboard_core::reply::{Clue, Guessed, Output, OutputOrigin, Reply};
 use switchboard_core::request::{self, CallRequest, Reading};
 use switchboard_core::schema;
 use switchboard_wire::Raw;
@@ -159,9 +161,9 @@ fn finish(
     let form = caller.result_form();
     let json = raw.into_string();
     let content = match target.entry.kind {
-        Kind::Tool => CallOutput::of_call(json),
-        Kind::Resource { .. } => CallOutput::of_resource(json),
-        Kind::Prompt => CallOutput::of_prompt(json),
+        EntryKind::Tool => CallOutput::of_call(json),
+        EntryKind::Resource { .. } => CallOutput::of_resource(json),
+        EntryKind::Prompt => CallOutput::of_prompt(json),
     };
     let hidden = content.hidden_characters();
     async move {
@@ -186,7 +188,7 @@ fn finish(
         };
         content.mark_hidden(hidden);
         Box::new(Output {
-            origin: Origin::Tool,
+            origin: OutputOrigin::Tool,
             server: target.server,
             name: target.entry.name.as_str().to_owned(),
             content,
@@ -332,7 +334,7 @@ async fn ask(session: &Session, question: Question, caller: &Caller) -> Result<A
     let answer = caller.listener.host.approve(&question).await;
     let target = question.target().clone();
     let answer = answer.map_err(|nobody| explain::cannot_ask(nobody, &target))?;
-    if answer == Answer::No {
+    if answer == ApprovalAnswer::No {
         return Err(explain::denied(&target));
     }
     question.settle(answer, &mut session.grants()).map_err(|target| explain::denied(&target))
@@ -352,7 +354,7 @@ async fn confirm(
         return Ok(approved);
     }
     let old = approved.target();
-    if old.entry.kind != Kind::Tool {
+    if old.entry.kind != EntryKind::Tool {
         // An address or a prompt's name has no definition that could change.
         return Ok(approved);
     }
@@ -363,7 +365,7 @@ async fn confirm(
     if current.entry.same_definition(&old.entry) && current.pin == old.pin {
         return Ok(approved);
     }
-    let new = current.resolved();
+    let new = current.clone();
     if approved.by() == By::User || definition == Definition::MustStay {
         return Err(explain::tool_changed(&new));
     }

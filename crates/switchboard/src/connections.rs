@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use switchboard_core::catalog::{Catalog, Item, Kind};
+use switchboard_core::catalog::{Catalog, EntryKind, Resolved};
 use switchboard_core::config::values::AdHocConnections;
 use switchboard_core::connection::{
     Closed, ConnectError, Connected, ConnectionLine, ConnectionRequest, ConnectionState, Reloaded,
@@ -237,8 +237,8 @@ impl Session {
 }
 
 /// What the server itself calls tools.
-fn tools_of<'c>(catalog: &'c Catalog, id: &ServerName) -> impl Iterator<Item = Item<'c>> {
-    catalog.tools_of(id).filter(|item| item.entry.kind == Kind::Tool)
+fn tools_of<'c>(catalog: &'c Catalog, id: &ServerName) -> impl Iterator<Item = &'c Resolved> {
+    catalog.tools_of(id).filter(|item| item.entry.kind == EntryKind::Tool)
 }
 
 fn tools_from(catalog: &Catalog, id: ServerName) -> ToolsFrom {

@@ -94,7 +94,7 @@ impl Directory {
                     && before.get(server) == plans.get(server)
                     && let Some(old) = catalog.shelf(server)
                 {
-                    *shelf = shelf.clone().knowing(old);
+                    *shelf = shelf.clone().with_state_of(old);
                 }
             }
             let same = catalog.shelves().map(|(name, shelf)| (name, shelf.identity()));

@@ -9,12 +9,12 @@ use std::path::Path;
 use std::sync::Arc;
 
 use serde_json::Value;
-use switchboard_core::approval::{self, Refusal, RefusalCause};
+use switchboard_core::approval::{self, RefusalCause, RefusedCall};
 use switchboard_core::catalog::find::SearchError;
 use switchboard_core::catalog::guess::NotCalled;
 use switchboard_core::catalog::pin::Pin;
 use switchboard_core::catalog::resolve::ArgumentsError;
-use switchboard_core::catalog::{Kind, ResolveError, Resolved};
+use switchboard_core::catalog::{EntryKind, ResolveError, Resolved};
 use switchboard_core::config::edit;
 use switchboard_core::config::expand::ExpandError;
 use switchboard_core::config::layers::ConfigOrigin;
@@ -257,7 +257,7 @@ pub(crate) fn nothing_to_reload() -> Failure {
 
 /// A call that was made and got no result.
 pub(crate) fn call(error: CallError, target: &Resolved) -> Failure {
-    if target.entry.kind != Kind::Tool {
+    if target.entry.kind != EntryKind::Tool {
         return request(error, &target.server);
     }
     let harmless = target.entry.annotations.is_harmless();
@@ -538,7 +538,7 @@ fn not_accepted(pin: Pin, shown: String) -> Cause {
     }
 }
 
-pub(crate) fn refused(refusal: &Refusal) -> Failure {
+pub(crate) fn refused(refusal: &RefusedCall) -> Failure {
     let shown = refusal.target.shown.to_string();
     match &refusal.cause {
         RefusalCause::NotAccepted(pin) => {

@@ -2,7 +2,7 @@
 
 use std::pin::Pin;
 
-use switchboard_core::approval::{Answer, Question};
+use switchboard_core::approval::{ApprovalAnswer, Question};
 use switchboard_core::catalog::Era;
 use switchboard_core::connection::ConnectionRequest;
 use switchboard_core::content::ResultForm;
@@ -34,7 +34,10 @@ pub enum Consent {
 /// Asks the user. A face implements this; without one, everything that asks is refused.
 pub trait Host: Send + Sync {
     /// May this call be made?
-    fn approve<'a>(&'a self, question: &'a Question) -> Asked<'a, Result<Answer, CannotAsk>>;
+    fn approve<'a>(
+        &'a self,
+        question: &'a Question,
+    ) -> Asked<'a, Result<ApprovalAnswer, CannotAsk>>;
 
     /// May a server be connected that stands in no configuration? Whoever is asked has to see the
     /// whole of what would run, or where it leads.
@@ -82,7 +85,7 @@ pub trait Host: Send + Sync {
 pub struct Headless;
 
 impl Host for Headless {
-    fn approve<'a>(&'a self, _: &'a Question) -> Asked<'a, Result<Answer, CannotAsk>> {
+    fn approve<'a>(&'a self, _: &'a Question) -> Asked<'a, Result<ApprovalAnswer, CannotAsk>> {
         Box::pin(std::future::ready(Err(CannotAsk::NobodyThere)))
     }
 }

@@ -8,7 +8,7 @@ use switchboard_core::config::hosts::Host;
 use switchboard_core::config::layers::{
     self, Approvals, Config, ConfigOrigin, Layer, PendingServer, Tier,
 };
-use switchboard_core::render::definition::Definition;
+use switchboard_core::render::definition::PendingDefinition;
 
 use crate::env::Environment;
 use crate::known_files::{KnownFiles, is_gone, is_sound};
@@ -74,14 +74,18 @@ pub struct FileState {
 
 impl Loaded {
     /// What `pending` would run, for whoever has to decide about it.
-    pub fn definition(&self, pending: &PendingServer, environment: &Environment) -> Definition {
+    pub fn definition(
+        &self,
+        pending: &PendingServer,
+        environment: &Environment,
+    ) -> PendingDefinition {
         let of_project = |path: &str| {
             let mut projects = self.files.iter().filter(|file| file.tier == Tier::Project);
             projects.any(|project| project.path == Path::new(path))
         };
         let Coverage { files, not_covered, .. } = coverage(&pending.definition, environment);
         let files: Vec<&str> = files.iter().map(|(file, _)| file.as_str()).collect();
-        Definition::of(pending, &of_project, &files, &not_covered)
+        PendingDefinition::of(pending, &of_project, &files, &not_covered)
     }
 
     /// Why a file's entry of this name does not count, if one has such an entry.

@@ -22,7 +22,7 @@ use switchboard_core::name::ServerName;
 use switchboard_core::nesting::plain;
 use switchboard_core::render::caution;
 use switchboard_core::reply::{
-    Clue, Origin, Output, Overview, PastFailure, Reply, SearchPage, ServerLine, ServerStatus,
+    Clue, Output, OutputOrigin, Overview, PastFailure, Reply, SearchPage, ServerLine, ServerStatus,
     ToolPage, TrustLevel, Unavailable,
 };
 use switchboard_core::request::{LIST_LIMIT, Matching, PageRequest, ResultView, SearchRequest};
@@ -438,7 +438,7 @@ pub(crate) async fn read_resource(
     let checked = Checked { target, args: Args::default() };
     let (target, raw) = call::run(session, &catalog, checked, caller).await?;
     let content = CallOutput::of_resource(raw.into_string());
-    output(session, (Origin::Resource, target.server, uri), content, caller).await
+    output(session, (OutputOrigin::Resource, target.server, uri), content, caller).await
 }
 
 /// The server whose resource, resource template or prompt is meant, and what it calls that.
@@ -508,12 +508,12 @@ pub(crate) async fn prompt(
     let (target, raw) = call::run(session, &catalog, checked, caller).await?;
     // What a prompt says is no data: it goes to a model as it is.
     let content = CallOutput::of_prompt(plain(raw.as_str()).into_owned());
-    output(session, (Origin::Prompt, target.server, name), content, caller).await
+    output(session, (OutputOrigin::Prompt, target.server, name), content, caller).await
 }
 
 async fn output(
     session: &Session,
-    (origin, server, name): (Origin, ServerName, &str),
+    (origin, server, name): (OutputOrigin, ServerName, &str),
     content: CallOutput<'static>,
     caller: &Caller,
 ) -> Result<Reply, Failure> {

@@ -4,7 +4,7 @@ mod file;
 
 use std::sync::Arc;
 
-use switchboard_core::catalog::pin::{Baseline, Drift, Pin, Record, Records, ServerPins};
+use switchboard_core::catalog::pin::{Baseline, Drift, Pin, PinRecord, Records, ServerPins};
 use switchboard_core::catalog::{Catalog, Entry, Listing, Resolution};
 use switchboard_core::failure::Failure;
 use switchboard_core::hidden::Hidden;
@@ -37,7 +37,7 @@ impl Found {
         let changes = match self.pin {
             Pin::Same => Vec::new(),
             Pin::Changed | Pin::New | Pin::Unknown => {
-                definition.changes(record.unwrap_or(&Record::default()))
+                record.unwrap_or(&PinRecord::default()).changes(&definition.pinned())
             }
         };
         let listed_to = match sets.contains(&own) {
@@ -209,7 +209,7 @@ fn found(catalog: &Catalog, server: &ServerName, set: CapabilitySet) -> Vec<Foun
         name: item.entry.name.as_str().to_owned(),
         pin: item.pin,
         hidden: item.entry.hidden.as_deref().cloned(),
-        accepted: of(Definition::Tool(Arc::clone(item.entry))),
+        accepted: of(Definition::Tool(Arc::clone(&item.entry))),
     });
     let prompts = catalog.prompts_of(server).map(|item| Found {
         shown: item.shown.to_string(),

@@ -10,8 +10,8 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use switchboard_core::content::guard::{self, Guarded, Limits, Whole};
-use switchboard_core::content::page::{self, Page, Window};
+use switchboard_core::content::guard::{self, Guarded, TextLimits, Whole};
+use switchboard_core::content::page::{self, ResultPage, Window};
 use switchboard_core::content::{CallOutput, ResultForm, Settled, Spacing, outline};
 use switchboard_core::pattern::{Case, Pattern, PatternError};
 use switchboard_core::render::words;
@@ -44,7 +44,7 @@ const MOST_BLOBS: usize = 100;
 #[derive(Debug)]
 pub(crate) struct Results {
     directory: PathBuf,
-    limits: Limits,
+    limits: TextLimits,
     quota: usize,
     quota_of_all: u64,
     lifetime: Lifetime,
@@ -115,7 +115,7 @@ pub(crate) struct Unselected {
 }
 
 impl Results {
-    pub(crate) fn new(parent: PathBuf, limits: Limits) -> Results {
+    pub(crate) fn new(parent: PathBuf, limits: TextLimits) -> Results {
         let name = format!("{}-{}", std::process::id(), random_id());
         let (directory, lifetime) = (parent.join(name), Lifetime::Session);
         let (kept, quota, quota_of_all) = (Mutex::default(), QUOTA, QUOTA_OF_ALL);
@@ -124,7 +124,7 @@ impl Results {
     }
 
     /// A store for many who are not told apart: only an id leads to a result, and not for ever.
-    pub(crate) fn kept_for(time: Duration, parent: PathBuf, limits: Limits) -> Results {
+    pub(crate) fn kept_for(time: Duration, parent: PathBuf, limits: TextLimits) -> Results {
         let mut results = Results::new(parent, limits);
         results.lifetime = Lifetime::Limited(time);
         results
@@ -210,7 +210,7 @@ impl Results {
 
     /// Who wants everything whole wants it as it came.
     fn space(&self, output: &mut CallOutput<'static>, form: ResultForm) {
-        if form.spacing == Spacing::Compact && self.limits != Limits::OFF {
+        if form.spacing == Spacing::Compact && self.limits != TextLimits::OFF {
             output.compact();
         }
     }
@@ -260,7 +260,7 @@ impl Results {
         id: &str,
         view: ResultView,
         form: ResultForm,
-    ) -> Result<Page, ResultError> {
+    ) -> Result<ResultPage, ResultError> {
         let file = format!("{id}.txt");
         self.forget_old();
         let known =
@@ -450,7 +450,7 @@ mod tests {
     fn sessions_share_a_quota_and_store_nothing_above_it() {
         let home = tempfile::tempdir().unwrap();
         let session = || {
-            let mut results = Results::new(home.path().to_owned(), Limits::default());
+            let mut results = Results::new(home.path().to_owned(), TextLimits::default());
             results.quota_of_all = 10;
             results
         };
@@ -470,7 +470,7 @@ mod tests {
     #[test]
     fn blobs_and_texts_share_a_quota_dropping_the_oldest() {
         let home = tempfile::tempdir().unwrap();
-        let mut results = Results::new(home.path().to_owned(), Limits::default());
+        let mut results = Results::new(home.path().to_owned(), TextLimits::default());
         results.quota = 10;
         let saved = [("a", "txt"), ("b", "png"), ("c", "txt")].map(|(name, extension)| {
             results.save(name, extension, &[b"four"], Parts::default()).unwrap()
@@ -486,7 +486,7 @@ mod tests {
     #[test]
     fn stored_files_are_bounded_per_result_and_session() {
         let home = tempfile::tempdir().unwrap();
-        let results = Results::new(home.path().to_owned(), Limits::default());
+        let results = Results::new(home.path().to_owned(), TextLimits::default());
         let files = || fs::read_dir(&results.directory).unwrap().count();
         let blob = r#"{"uri":"a:b","mimeType":"x/y","blob":"aGk="}"#;
         let answer = format!(r#"{{"contents":[{}]}}"#, vec![blob; MOST_BLOBS + 50].join(","));
@@ -505,7 +505,7 @@ mod tests {
     async fn shared_result_is_found_by_id_until_it_expires() {
         let home = tempfile::tempdir().unwrap();
         let hour = Duration::from_secs(3_600);
-        let limits = Limits { max_bytes: 1_000, ..Limits::default() };
+        let limits = TextLimits { max_bytes: 1_000, ..TextLimits::default() };
         let results = Results::kept_for(hour, home.path().to_owned(), limits);
         let results = Arc::new(results);
         let text = "words ".repeat(1_000);

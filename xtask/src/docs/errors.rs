@@ -14,7 +14,7 @@ pub(super) fn page() -> Result<String, DocsError> {
          To a model the text of a failure begins with the code, and the result has `isError`.\n\n\
          | code | exit | meaning |\n|---|---|---|\n",
     );
-    for code in Code::ALL {
+    for &code in Code::ALL {
         let exit = switchboard_cli::exit_code(code);
         let _ = writeln!(out, "| `{code}` | {exit} | {} |", meaning(code));
     }

@@ -3,7 +3,9 @@
 use std::fmt::Write;
 
 use switchboard_core::host_profile::UNKNOWN;
-use switchboard_core::request::{DEFAULT_LIMIT, Kind, MAX_LIMIT, PARAMETERS, Place};
+use switchboard_core::request::{
+    DEFAULT_LIMIT, MAX_LIMIT, PARAMETERS, ParameterKind, ParameterPlace,
+};
 use switchboard_core::tool_card;
 
 use super::{DocsError, cell};
@@ -27,14 +29,14 @@ pub(super) fn page() -> Result<String, DocsError> {
     );
     for parameter in PARAMETERS {
         let kind = match parameter.kind {
-            Kind::Text => "string",
-            Kind::Flag => "boolean",
-            Kind::Count => "integer",
-            Kind::Arguments => "object, or a string that holds one",
+            ParameterKind::Text => "string",
+            ParameterKind::Flag => "boolean",
+            ParameterKind::Count => "integer",
+            ParameterKind::Arguments => "object, or a string that holds one",
         };
         let place = match parameter.place {
-            Place::Card => "card",
-            Place::OffCard => "accepted",
+            ParameterPlace::Card => "card",
+            ParameterPlace::OffCard => "accepted",
         };
         let about = cell(parameter.about);
         let _ = writeln!(out, "| `{}` | {kind} | {place} | {about} |", parameter.name);

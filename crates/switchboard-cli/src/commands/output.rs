@@ -8,7 +8,7 @@ use switchboard::failure::{Failure, Hint};
 use switchboard::hidden;
 use switchboard::render;
 use switchboard::render::words::{clean_block, clean_line, plural, thousands};
-use switchboard::reply::{Origin, Output, Reply};
+use switchboard::reply::{Output, OutputOrigin, Reply};
 
 use super::saving::{Destination, Saved};
 use crate::args::Format;
@@ -175,13 +175,15 @@ fn whole(reply: &Reply, output: &Output, saved: &[Saved]) -> Value {
     }
     let raw: Value = serde_json::from_str(output.content.raw()).unwrap_or_default();
     let blocks = match (raw.get("content"), raw.get("contents")) {
-        (Some(Value::Array(blocks)), _) if output.origin == Origin::Tool => Some(blocks.clone()),
-        (_, Some(Value::Array(items))) if output.origin != Origin::Prompt => {
+        (Some(Value::Array(blocks)), _) if output.origin == OutputOrigin::Tool => {
+            Some(blocks.clone())
+        }
+        (_, Some(Value::Array(items))) if output.origin != OutputOrigin::Prompt => {
             Some(items.iter().map(block_of).collect())
         }
         _ => None,
     };
-    if let (Origin::Prompt, Some(messages), Some(fields)) =
+    if let (OutputOrigin::Prompt, Some(messages), Some(fields)) =
         (output.origin, raw.get("messages"), value.as_object_mut())
     {
         fields.insert("messages".into(), messages.clone());

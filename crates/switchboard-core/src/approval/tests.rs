@@ -203,7 +203,9 @@ fn denial_names_its_pattern_and_overrides_grants() {
     let settings = Settings { deny: patterns(&["x*", "*/a"]), ..policy(ApprovePolicy::All) };
     let free = Rules::new(&ServerEntry::default(), &policy(ApprovePolicy::All));
     let mut grants = Grants::default();
-    question(&free, &grants, checked("a", "{}")).settle(Answer::Server, &mut grants).unwrap();
+    question(&free, &grants, checked("a", "{}"))
+        .settle(ApprovalAnswer::Server, &mut grants)
+        .unwrap();
     let rules = Rules::new(&ServerEntry::default(), &settings);
     let Decision::Refused(refusal) = decide(&rules, &grants, Access::Full, checked("a", "{}"))
     else {
@@ -224,7 +226,7 @@ fn session_grant_covers_one_unchanged_tool() {
     let rules = Rules::new(&ServerEntry::default(), &policy(ApprovePolicy::All));
     let mut grants = Grants::default();
     let question = question(&rules, &grants, checked("a", "{}"));
-    let approved = question.settle(Answer::Tool, &mut grants).unwrap();
+    let approved = question.settle(ApprovalAnswer::Tool, &mut grants).unwrap();
     assert_eq!(approved.by(), By::User);
     assert!(!asks(&rules, &grants, checked("a", "{}")));
     assert!(asks(&rules, &grants, checked("b", "{}")));
@@ -236,10 +238,11 @@ fn session_grant_covers_one_unchanged_tool() {
 fn server_grant_covers_its_tools_and_denial_grants_nothing() {
     let rules = Rules::new(&ServerEntry::default(), &policy(ApprovePolicy::All));
     let mut grants = Grants::default();
-    for (answer, still_asks) in [(Answer::No, true), (Answer::Once, true), (Answer::Server, false)]
+    for (answer, still_asks) in
+        [(ApprovalAnswer::No, true), (ApprovalAnswer::Once, true), (ApprovalAnswer::Server, false)]
     {
         let question = question(&rules, &grants, checked("a", "{}"));
-        assert_eq!(question.settle(answer, &mut grants).is_ok(), answer != Answer::No);
+        assert_eq!(question.settle(answer, &mut grants).is_ok(), answer != ApprovalAnswer::No);
         assert_eq!(asks(&rules, &grants, checked("b", "{}")), still_asks);
     }
 }
@@ -253,7 +256,7 @@ fn server_grant_is_bound_to_the_definition() {
     };
     let mut grants = Grants::default();
     let asked = question(&of("one"), &grants, checked("a", "{}"));
-    asked.settle(Answer::Server, &mut grants).unwrap();
+    asked.settle(ApprovalAnswer::Server, &mut grants).unwrap();
     assert!(!asks(&of("one"), &grants, checked("b", "{}")));
     assert!(asks(&of("another"), &grants, checked("b", "{}")));
 }

@@ -231,7 +231,7 @@ fn lists(catalog: &Catalog) {
 fn described(catalog: &Catalog) {
     let error = catalog.resolve("nothing", None).map(|_| ()).unwrap_err();
     for tool in catalog.tools().filter(|tool| tool.server.as_str() == "plain").take(20) {
-        let Ok(Resolution::Tool(resolved)) = catalog.resolve(tool.shown, None) else {
+        let Ok(Resolution::Tool(resolved)) = catalog.resolve(&tool.shown, None) else {
             panic!("{} is not found", tool.shown)
         };
         check(DESCRIBE, &text::reply(&Reply::Described(Box::new(resolved.describe()))));

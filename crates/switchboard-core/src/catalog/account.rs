@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use super::{Catalog, Entry, Kind};
+use super::{Catalog, Entry, EntryKind};
 use crate::config::values::Toolset;
 use crate::name::ServerName;
 use crate::{tokens, tool_card};
@@ -38,7 +38,7 @@ impl Account {
         let listed = listed.filter_map(|(server, shelf)| Some((server, shelf.listing()?)));
         let costs = listed.map(|(server, listing)| {
             // A host that connects to the server itself gets no tools for its resources.
-            let tools = listing.entries.iter().filter(|entry| entry.kind == Kind::Tool);
+            let tools = listing.entries.iter().filter(|entry| entry.kind == EntryKind::Tool);
             (server.clone(), tools.map(|entry| tokens_of_entry(entry)).collect())
         });
         Account {

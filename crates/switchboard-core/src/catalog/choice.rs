@@ -4,7 +4,6 @@
 use super::search::Fit;
 use super::{Catalog, Resolved};
 use crate::exact::Args;
-use crate::name::ServerName;
 use crate::reply::SearchPage;
 use crate::request::Matching;
 
@@ -32,12 +31,9 @@ impl Catalog {
             Matching::Words => self.only_taker(args, page),
             Matching::Pattern => None,
         };
-        found.or_else(only).filter(|tool| self.is_meant(page, within.as_ref(), tool))
-    }
-
-    /// A server that is given beside the query makes its tools unambiguous.
-    fn is_meant(&self, page: &SearchPage, within: Option<&ServerName>, tool: &Resolved) -> bool {
-        within.is_some() || self.can_mean(&page.query, tool)
+        // A server that is given beside the query makes its tools unambiguous.
+        let is_meant = |tool: &Resolved| within.is_some() || self.can_mean(&page.query, tool);
+        found.or_else(only).filter(is_meant)
     }
 
     /// The only one of the first hits that takes the arguments, if no hit is the clear match.

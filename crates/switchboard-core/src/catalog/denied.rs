@@ -29,9 +29,9 @@ impl Catalog {
         self.denied.get_or_init(|| {
             let denied = self.shelves.iter().filter(|(_, shelf)| !shelf.deny.is_empty());
             let denied = denied.flat_map(|(server, shelf)| {
-                self.all_tools_of(server).filter_map(move |item| {
-                    let pattern = denying(&shelf.deny, &item.resolved())?.to_owned();
-                    Some((Arc::clone(item.shown), (server.clone(), pattern)))
+                self.all_tools_of(server).filter_map(move |tool| {
+                    let pattern = denying(&shelf.deny, tool)?.to_owned();
+                    Some((Arc::clone(&tool.shown), (server.clone(), pattern)))
                 })
             });
             denied.collect()

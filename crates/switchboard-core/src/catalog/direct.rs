@@ -7,7 +7,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::pin::Pin;
-use super::{Catalog, Item, Resolved};
+use super::{Catalog, Resolved};
 use crate::config::values::{DirectTools, Pins};
 use crate::hidden::strip;
 use crate::name::{ServerName, ToolId};
@@ -62,8 +62,8 @@ impl Catalog {
     pub fn direct(&self, choice: Choice<'_>) -> DirectList {
         let mut list = DirectList::default();
         let mut room = MOST_BYTES;
-        for item in self.tools().filter(|item| self.is_chosen(item, choice)) {
-            let definition = definition(&item);
+        for tool in self.tools().filter(|tool| self.is_chosen(tool, choice)) {
+            let definition = definition(tool);
             let fits = definition.len() <= LARGEST_DEFINITION.min(room);
             if !fits || list.tools.len() >= MOST_TOOLS {
                 list.left_out += 1;
@@ -71,10 +71,10 @@ impl Catalog {
             }
             room -= definition.len();
             list.tools.push(DirectTool {
-                id: id(&item),
-                shown: Arc::clone(item.shown),
+                id: tool.id(),
+                shown: Arc::clone(&tool.shown),
                 definition,
-                only_reads: item.entry.annotations.only_reads(),
+                only_reads: tool.entry.annotations.only_reads(),
             });
         }
         list
@@ -89,20 +89,20 @@ impl Catalog {
         self.shelf(server).and_then(|shelf| shelf.direct()).unwrap_or(otherwise)
     }
 
-    fn is_chosen(&self, item: &Item<'_>, choice: Choice<'_>) -> bool {
+    fn is_chosen(&self, tool: &Resolved, choice: Choice<'_>) -> bool {
         // A tool that is blocked until the user accepts it is not shown to a model either.
-        let blocked = choice.pins == Pins::Block && item.pin != Pin::Same;
-        if blocked || is_ours(item.shown) {
+        let blocked = choice.pins == Pins::Block && tool.pin != Pin::Same;
+        if blocked || is_ours(&tool.shown) {
             return false;
         }
-        match self.direct_tools_of(item.server, choice.otherwise) {
+        match self.direct_tools_of(&tool.server, choice.otherwise) {
             DirectTools::None => false,
             DirectTools::All => true,
             DirectTools::Named(names) => {
-                let spellings = id(item).spellings();
+                let spellings = tool.id().spellings();
                 names.iter().any(|name| spellings.contains(name))
             }
-            DirectTools::Search => choice.found.contains(&id(item)),
+            DirectTools::Search => choice.found.contains(&tool.id()),
         }
     }
 }
@@ -121,13 +121,8 @@ impl Resolved {
     /// As an element of `tools/list`, under its original name.
     pub fn own_definition(&self) -> String {
         let shown = Arc::from(strip(self.entry.name.as_str()));
-        let Resolved { server, entry, pin, claims, .. } = self;
-        definition(&Item { server, shown: &shown, entry, pin: *pin, claims: claims.as_deref() })
+        definition(&Resolved { shown, ..self.clone() })
     }
-}
-
-fn id(item: &Item<'_>) -> ToolId {
-    ToolId { server: item.server.clone(), tool: item.entry.name.clone() }
 }
 
 /// Replaces a schema that nests too deep for hosts.
@@ -135,8 +130,8 @@ const ANY_ARGUMENTS: &str = r#"{"type":"object"}"#;
 
 /// The definition with the schema, if hosts can parse it, and the annotations as the server wrote
 /// them. Without the output schema: a result that is cut to fit would violate it.
-fn definition(item: &Item<'_>) -> String {
-    let Item { shown, entry, .. } = item;
+fn definition(tool: &Resolved) -> String {
+    let Resolved { shown, entry, .. } = tool;
     let annotations = entry.raw_annotations().filter(|raw| raw.starts_with('{'));
     let claimed = annotations.and_then(|raw| serde_json::from_str::<Value>(raw).ok());
     let claimed = claimed.as_ref().and_then(|claimed| claimed.get("title")?.as_str());
@@ -145,12 +140,12 @@ fn definition(item: &Item<'_>) -> String {
     let too_deep = is_deep(entry.input_schema());
     let too_deep_to_show = too_deep
         .then(|| "its schema nests too deep and is left out; any arguments pass".to_owned());
-    let cautions = item.resolved().cautions().into_iter().chain(too_deep_to_show);
+    let cautions = tool.cautions().into_iter().chain(too_deep_to_show);
     let cautions: String = cautions.map(|caution| format!("({caution}) ")).collect();
     let description = format!("{cautions}{about}").trim_end().to_owned();
     let mut out = format!(
         "{{\"name\":{},\"title\":{},\"description\":{},\"inputSchema\":{}",
-        Value::from(&***shown),
+        Value::from(&**shown),
         Value::from(&*clean_line(title, LONGEST_TITLE)),
         Value::from(description),
         if too_deep { Cow::Borrowed(ANY_ARGUMENTS) } else { as_parameters(entry.input_schema()) },

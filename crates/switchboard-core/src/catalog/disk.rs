@@ -89,14 +89,9 @@ pub fn decode(file: &[u8], definition: &str, now: u64) -> Result<(RawListing, Re
 
 /// The era of the server in an undamaged file of this definition, even an expired one.
 pub fn era(file: &[u8], definition: &str) -> Option<Era> {
-    #[derive(serde::Deserialize)]
-    struct Known {
-        #[serde(default)]
-        era: Option<Era>,
-    }
     let ([owner, _listed_at], body) = SEAL.open(file)?;
-    let known: Known = serde_json::from_slice(body).ok()?;
-    known.era.filter(|_| owner == definition)
+    let listing: RawListing = serde_json::from_slice(body).ok()?;
+    listing.era.filter(|_| owner == definition)
 }
 
 #[cfg(test)]

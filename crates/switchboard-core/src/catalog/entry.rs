@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 
 use crate::hidden::{self, Hidden};
 use crate::name::look::folded;
-use crate::name::{NameError, ToolName};
+use crate::name::{NameError, ServerName, ToolId, ToolName};
 use crate::schema::{SchemaError, Validator};
 
 /// Larger definitions are skipped.
@@ -26,7 +26,7 @@ pub struct Entry {
     pub title: Option<String>,
     pub description: String,
     pub annotations: Annotations,
-    pub kind: Kind,
+    pub kind: EntryKind,
     /// Hidden text of the definition, which is removed from all fields but the name.
     pub hidden: Option<Box<Hidden>>,
     /// The definition as the server wrote it, without hidden text.
@@ -41,7 +41,7 @@ pub struct Entry {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum EntryKind {
     Tool,
     Resource {
         uri: String,
@@ -79,7 +79,7 @@ impl Entry {
     pub fn tool(definition: &RawValue) -> Result<Entry, EntryError> {
         #[derive(Deserialize)]
         #[serde(rename_all = "camelCase")]
-        struct Definition<'a> {
+        struct ToolDefinition<'a> {
             name: String,
             #[serde(default)]
             title: Option<String>,
@@ -98,7 +98,7 @@ impl Entry {
         }
         let hidden = hidden::find_json(original);
         let raw = &*hidden::strip_json(original);
-        let read: Definition<'_> = serde_json::from_str(raw).map_err(EntryError::Malformed)?;
+        let read: ToolDefinition<'_> = serde_json::from_str(raw).map_err(EntryError::Malformed)?;
         if !read.input_schema.get().starts_with('{') {
             return Err(EntryError::NoSchema);
         }
@@ -111,7 +111,7 @@ impl Entry {
             title: read.title.filter(|title| !title.trim().is_empty()),
             description: read.description.unwrap_or_default(),
             annotations: read.annotations.map(Annotations::read).unwrap_or_default(),
-            kind: Kind::Tool,
+            kind: EntryKind::Tool,
             original: hidden.is_some().then(|| original.into()),
             hidden: hidden.map(Box::new),
             input_schema: within(raw, read.input_schema.get()),
@@ -131,38 +131,35 @@ impl Entry {
         let mut names = names.into_iter();
         let name = names.next()?;
         let description = description.unwrap_or_else(|| format!("Read resource: {uri}"));
-        Some(Entry {
-            name,
-            title: None,
-            description,
-            annotations: Annotations { read_only: Some(true), ..Annotations::default() },
-            kind: Kind::Resource { uri, aliases: names.collect() },
-            hidden: None,
-            original: None,
-            raw: NO_PARAMETERS.into(),
-            input_schema: 0..NO_PARAMETERS.len(),
-            output_schema: None,
-            raw_annotations: None,
-            validator: OnceLock::new(),
-        })
+        let kind = EntryKind::Resource { uri, aliases: names.collect() };
+        Some(Entry::read_only(name, description, kind, NO_PARAMETERS))
     }
 
     /// A prompt; its server checks the arguments.
     pub(super) fn prompt(name: &str) -> Result<Entry, NameError> {
-        Ok(Entry {
-            name: ToolName::new(name)?,
+        Ok(Entry::read_only(ToolName::new(name)?, String::new(), EntryKind::Prompt, ANY_PARAMETERS))
+    }
+
+    /// A resource or prompt, which has no tool definition.
+    fn read_only(name: ToolName, description: String, kind: EntryKind, schema: &str) -> Entry {
+        Entry {
+            name,
             title: None,
-            description: String::new(),
+            description,
             annotations: Annotations { read_only: Some(true), ..Annotations::default() },
-            kind: Kind::Prompt,
+            kind,
             hidden: None,
             original: None,
-            raw: ANY_PARAMETERS.into(),
-            input_schema: 0..ANY_PARAMETERS.len(),
+            raw: schema.into(),
+            input_schema: 0..schema.len(),
             output_schema: None,
             raw_annotations: None,
             validator: OnceLock::new(),
-        })
+        }
+    }
+
+    pub(super) fn id(&self, server: &ServerName) -> ToolId {
+        ToolId { server: server.clone(), tool: self.name.clone() }
     }
 
     /// Every name that rules match, its own first.
@@ -173,8 +170,8 @@ impl Entry {
     /// Further names that rules match besides its own.
     pub(crate) fn aliases(&self) -> &[ToolName] {
         match &self.kind {
-            Kind::Resource { aliases, .. } => aliases,
-            Kind::Tool | Kind::Prompt => &[],
+            EntryKind::Resource { aliases, .. } => aliases,
+            EntryKind::Tool | EntryKind::Prompt => &[],
         }
     }
 

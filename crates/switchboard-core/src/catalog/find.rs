@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use super::search::{self, Document, Fit, Hit, Page, Ranking};
-use super::{Catalog, Item, Kind, Listing, ResolveError, Resolved};
+use super::search::{self, Document, Fit, Hit, Ranking, RankingPage};
+use super::{Catalog, EntryKind, Listing, ResolveError, Resolved};
 use crate::hidden::strip;
 use crate::name::ServerName;
 use crate::pattern::{Case, Pattern, PatternError};
@@ -51,14 +51,14 @@ impl Catalog {
             }
         };
         let Visible { hits, fit, good, denied, clear } = self.visible(&listings, ranking);
-        let page = Page::of(&hits, request.page.offset, request.page.limit);
+        let page = RankingPage::of(&hits, request.page.offset, request.page.limit);
         let hits = page.items.iter().filter_map(|hit| {
-            let item = self.item(&listings, hit)?;
-            let input = item.entry.input_value();
+            let tool = self.tool_of(&listings, hit)?;
+            let input = tool.entry.input_value();
             Some(SearchHit {
-                line: ToolLine::of(&item),
+                line: ToolLine::of(tool),
                 score: hit.score,
-                signature: schema::signature(item.shown, &input),
+                signature: schema::signature(&tool.shown, &input),
                 notes: schema::notes(&input),
             })
         });
@@ -83,16 +83,16 @@ impl Catalog {
 
     /// A page of one server's tools, or of all tools.
     pub fn page(&self, server: Option<&ServerName>, request: PageRequest) -> ToolPage {
-        let items: Vec<Item<'_>> = match server {
+        let tools: Vec<&Resolved> = match server {
             Some(server) => self.tools_of(server).collect(),
             None => self.tools().collect(),
         };
-        let page = Page::of(&items, request.offset, request.limit);
+        let page = RankingPage::of(&tools, request.offset, request.limit);
         let listing = server.and_then(|server| self.listing(server));
         let (not_listed, pending) = self.unseen(server);
         ToolPage {
             server: server.cloned(),
-            tools: page.items.iter().map(ToolLine::of).collect(),
+            tools: page.items.iter().map(|tool| ToolLine::of(tool)).collect(),
             denied: self.denied_count(server),
             total: page.total,
             offset: page.offset,
@@ -110,7 +110,7 @@ impl Catalog {
     fn visible(&self, listings: &[&Arc<Listing>], ranking: Ranking) -> Visible {
         let Ranking { mut hits, mut fit, mut good } = ranking;
         let best = hits.first().filter(|_| fit == Fit::Clear);
-        let clear = best.and_then(|hit| Some(Arc::clone(self.item(listings, hit)?.shown)));
+        let clear = best.and_then(|hit| Some(Arc::clone(&self.tool_of(listings, hit)?.shown)));
         let all = hits.len();
         if self.denied_count(None) > 0 {
             let denied: Vec<Vec<bool>> = listings.iter().map(|it| self.denied_of(it)).collect();
@@ -130,11 +130,11 @@ impl Catalog {
     /// For each tool of a listing, whether a rule denies it.
     fn denied_of(&self, listing: &Listing) -> Vec<bool> {
         let tools = self.all_tools_of(&listing.server);
-        tools.map(|item| self.denied_by(item.shown).is_some()).collect()
+        tools.map(|tool| self.denied_by(&tool.shown).is_some()).collect()
     }
 
     /// The tool of a hit.
-    fn item(&self, listings: &[&Arc<Listing>], hit: &Hit) -> Option<Item<'_>> {
+    pub(super) fn tool_of(&self, listings: &[&Arc<Listing>], hit: &Hit) -> Option<&Resolved> {
         self.all_tools_of(&listings.get(hit.listing)?.server).nth(hit.document)
     }
 
@@ -144,8 +144,8 @@ impl Catalog {
         let mut hits = Vec::new();
         for (listing, at) in listings.iter().zip(0..) {
             let documents = listing.documents().zip(self.all_tools_of(&listing.server));
-            for (document, (text, item)) in documents.enumerate() {
-                if pattern.is_match(item.shown) || text.matches(pattern) {
+            for (document, (text, tool)) in documents.enumerate() {
+                if pattern.is_match(&tool.shown) || text.matches(pattern) {
                     hits.push(Hit { listing: at, document, score: 1.0 });
                 }
             }
@@ -174,15 +174,15 @@ impl Catalog {
 }
 
 impl ToolLine {
-    pub fn of(item: &Item<'_>) -> ToolLine {
+    pub fn of(tool: &Resolved) -> ToolLine {
         ToolLine {
-            shown: item.shown.to_string(),
-            server: item.server.clone(),
-            tool: strip(item.entry.name.as_str()).into_owned(),
-            description: item.entry.description.clone(),
-            pin: item.pin,
-            claims: item.claims.cloned(),
-            hidden: item.entry.hidden.as_deref().cloned(),
+            shown: tool.shown.to_string(),
+            server: tool.server.clone(),
+            tool: strip(tool.entry.name.as_str()).into_owned(),
+            description: tool.entry.description.clone(),
+            pin: tool.pin,
+            claims: tool.claims.as_deref().cloned(),
+            hidden: tool.entry.hidden.as_deref().cloned(),
             reached_by: ReachedBy::SameTool,
         }
     }
@@ -206,17 +206,15 @@ impl Resolved {
         let input = self.entry.input_value();
         let output = self.entry.output_schema();
         let output_value = output.and_then(|schema| serde_json::from_str(schema).ok());
-        let (server, shown, entry) = (&self.server, &self.shown, &self.entry);
-        let item = Item { server, shown, entry, pin: self.pin, claims: self.claims.as_deref() };
         Description {
-            line: ToolLine::of(&item),
+            line: ToolLine::of(self),
             title: self.entry.title.clone(),
             signature: schema::signature(&self.shown, &input),
             parameters: schema::parameters(&input),
             returns: output_value.as_ref().map(schema::output_shape),
             resource: match &self.entry.kind {
-                Kind::Resource { uri, .. } => Some(uri.clone()),
-                Kind::Tool | Kind::Prompt => None,
+                EntryKind::Resource { uri, .. } => Some(uri.clone()),
+                EntryKind::Tool | EntryKind::Prompt => None,
             },
             input_schema: self.entry.input_schema().to_owned(),
             output_schema: output.map(str::to_owned),

@@ -1,9 +1,7 @@
 //! Whether a tool that the caller did not name exactly may be called.
 
-use std::fmt;
-
+use super::Catalog;
 use super::resolve::{ArgumentsError, Checked, Resolved};
-use super::{Catalog, Item};
 use crate::approval::Access;
 use crate::config::values::ToolPrefix;
 use crate::exact::Args;
@@ -12,33 +10,24 @@ use crate::name::{ServerName, fold, short};
 use crate::schema::{self, Mismatch};
 
 /// Why the tool that was probably meant was not called.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, thiserror::Error)]
 pub enum NotCalled {
     /// Disabled by the settings.
+    #[error("calls by search are off")]
     Off,
-    /// No tool is a clear match.
+    #[error("no tool fits far better than the others")]
     Unclear,
-    /// The written name matches a `deny` rule.
-    Denied {
-        written: String,
-        pattern: String,
-    },
-    /// It does not match its pin.
-    Blocked {
-        shown: String,
-    },
+    #[error("`{written}` matches the `deny` rule `{pattern}`")]
+    Denied { written: String, pattern: String },
+    #[error("{shown} does not match its pin")]
+    Blocked { shown: String },
     /// Its schema cannot be used to check arguments.
-    Unchecked {
-        shown: String,
-    },
-    Mismatch {
-        shown: String,
-        error: ArgumentsError,
-    },
-    /// It is declared neither read-only nor additive.
-    MayWrite {
-        shown: String,
-    },
+    #[error("arguments of {shown} cannot be checked")]
+    Unchecked { shown: String },
+    #[error("{error} ({shown})")]
+    Mismatch { shown: String, error: ArgumentsError },
+    #[error("{shown} does not declare that it only reads or only adds")]
+    MayWrite { shown: String },
 }
 
 impl NotCalled {
@@ -50,26 +39,6 @@ impl NotCalled {
             | NotCalled::Unchecked { shown }
             | NotCalled::Mismatch { shown, .. }
             | NotCalled::MayWrite { shown } => Some(shown),
-        }
-    }
-}
-
-impl fmt::Display for NotCalled {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            NotCalled::Off => f.write_str("calls by search are off"),
-            NotCalled::Unclear => f.write_str("no tool fits far better than the others"),
-            NotCalled::Denied { written, pattern } => {
-                write!(f, "`{written}` matches the `deny` rule `{pattern}`")
-            }
-            NotCalled::Blocked { shown } => write!(f, "{shown} does not match its pin"),
-            NotCalled::Unchecked { shown } => {
-                write!(f, "arguments of {shown} cannot be checked")
-            }
-            NotCalled::Mismatch { shown, error } => write!(f, "{error} ({shown})"),
-            NotCalled::MayWrite { shown } => {
-                write!(f, "{shown} does not declare that it only reads or only adds")
-            }
         }
     }
 }
@@ -152,20 +121,20 @@ impl Catalog {
             Some(server) => Some(self.active_server(server).ok()?),
             None => self.owner(name).ok()?,
         };
-        let mut near: Vec<(Slip<'_>, Item<'_>)> = self
+        let mut near: Vec<(Slip<'_>, &Resolved)> = self
             .scope(within.as_ref())
             // A misspelt prefix must not lead to a tool whose name has another server's prefix.
-            .filter(|item| {
-                item.claims.is_none() && self.permits(item.entry.name.as_str(), item.server)
+            .filter(|tool| {
+                tool.claims.is_none() && self.permits(tool.entry.name.as_str(), &tool.server)
             })
-            .filter_map(|item| Some((slips(&item, &wanted)?, item)))
+            .filter_map(|tool| Some((slips(tool, &wanted)?, tool)))
             .collect();
         near.sort_by_key(|(slip, _)| slip.edits);
         let (slip, best) = near.first()?;
         let rival = near.get(1).is_some_and(|(other, _)| other.edits <= slip.edits + 1);
         let own = fold(best.entry.name.as_str());
         let is_slip = slip.edits <= tolerated(&own) && figures(slip.typed) == figures(&own);
-        (is_slip && !rival).then(|| best.resolved())
+        (is_slip && !rival).then(|| (*best).clone())
     }
 }
 
@@ -190,15 +159,15 @@ struct Slip<'a> {
 const FURTHEST: usize = 3;
 
 /// The closest spelling of the tool's name; `None` if it is too different.
-fn slips<'a>(item: &Item<'_>, wanted: &'a str) -> Option<Slip<'a>> {
-    let own = fold(item.entry.name.as_str());
+fn slips<'a>(tool: &Resolved, wanted: &'a str) -> Option<Slip<'a>> {
+    let own = fold(tool.entry.name.as_str());
     let between = |typed: &'a str| {
         let near = typed.len().abs_diff(own.len()) <= FURTHEST;
         near.then(|| Slip { edits: strsim::damerau_levenshtein(typed, &own), typed })
     };
     let modes = [ToolPrefix::Server, ToolPrefix::Short, ToolPrefix::Mcp];
     let prefixed = modes.iter().filter_map(|mode| {
-        let prefix = fold(&mode.prefix(item.server));
+        let prefix = fold(&mode.prefix(&tool.server));
         let words = prefix.matches('_').count();
         let (at, _) = wanted.match_indices('_').nth(words)?;
         let (head, tail) = (wanted.get(..at)?, wanted.get(at + 1..)?);

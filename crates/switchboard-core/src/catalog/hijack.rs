@@ -181,7 +181,7 @@ proptest! {
             reached.extend(guessed.map(|checked| checked.target.server));
             let searched = catalog.named(name, None).ok().flatten();
             reached.extend(searched.map(|tool| tool.server));
-            let tools = catalog.tools().map(|item| item.resolved());
+            let tools = catalog.tools().cloned();
             let found = tools.filter(|tool| catalog.can_mean(name, tool));
             reached.extend(found.map(|tool| tool.server));
             for server in reached {
@@ -192,16 +192,16 @@ proptest! {
             }
         }
         for item in catalog.tools() {
-            let bearers = bearers(&catalog, item.shown);
+            let bearers = bearers(&catalog, &item.shown);
             prop_assert!(
-                bearers.is_empty() || bearers.contains(item.server),
+                bearers.is_empty() || bearers.contains(&item.server),
                 "{} is shown for {}, and is of {:?}", item.shown, item.server, bearers
             );
-            let called = match catalog.resolve(item.shown, None) {
+            let called = match catalog.resolve(&item.shown, None) {
                 Ok(Resolution::Tool(tool)) => Some(tool.server),
                 Ok(Resolution::Unlisted(_)) | Err(_) => None,
             };
-            prop_assert_eq!(called.as_ref(), Some(item.server), "{} cannot be called", item.shown);
+            prop_assert_eq!(called.as_ref(), Some(&item.server), "{} cannot be called", item.shown);
         }
     }
 }
@@ -217,6 +217,6 @@ fn name_owner_is_decided_over_all_servers() {
     let refused = catalog.resolve("github_x", None);
     assert!(matches!(refused, Err(ResolveError::Disabled(server)) if server == github));
     let tool = catalog.tools().next().unwrap();
-    assert_eq!(&**tool.shown, "evil_github_x");
-    assert_eq!(tool.claims, Some(&github));
+    assert_eq!(&*tool.shown, "evil_github_x");
+    assert_eq!(tool.claims.as_deref(), Some(&github));
 }

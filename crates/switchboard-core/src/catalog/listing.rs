@@ -165,10 +165,11 @@ impl Instructions {
     }
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct PromptArgument {
     pub name: String,
     pub description: Option<String>,
+    #[serde(default)]
     pub required: bool,
 }
 
@@ -195,7 +196,7 @@ impl Listing {
         let mut prompts = distinct(raw.prompts.iter().filter_map(|raw| read_prompt(raw)));
         let shadowed = drop_shadowed(&mut entries, &mut prompts);
         skipped.extend(shadowed.iter().cloned());
-        let filter = Filter::new(policy);
+        let filter = ToolFilter::new(policy);
         entries.retain(|entry| filter.admits(&server, &entry.names()));
         if entries.len() > policy.max_tools {
             skipped.push(format!("{} tools over the limit", entries.len() - policy.max_tools));
@@ -260,16 +261,16 @@ fn drop_repeated(entries: &mut Vec<Entry>, skipped: &mut Vec<String>) {
 
 /// `includeTools` and `excludeTools`: globs over the original and every shown spelling.
 #[derive(Debug)]
-struct Filter {
+struct ToolFilter {
     /// `None` admits every tool, an empty list none.
     include: Option<Globs>,
     exclude: Restriction,
 }
 
-impl Filter {
-    fn new(policy: &ListingPolicy) -> Filter {
+impl ToolFilter {
+    fn new(policy: &ListingPolicy) -> ToolFilter {
         let include = policy.include.as_deref().map(Globs::new);
-        Filter { include, exclude: Restriction::new(&policy.exclude) }
+        ToolFilter { include, exclude: Restriction::new(&policy.exclude) }
     }
 
     fn admits_all(&self) -> bool {
@@ -324,24 +325,15 @@ fn distinct(prompts: impl Iterator<Item = Prompt>) -> Vec<Prompt> {
 
 pub(super) fn read_prompt(raw: &RawValue) -> Option<Prompt> {
     #[derive(Deserialize)]
-    struct Definition<'a> {
+    struct PromptDefinition<'a> {
         name: String,
-        #[serde(default)]
         description: Option<String>,
         #[serde(default, borrow)]
         arguments: Vec<&'a RawValue>,
     }
-    #[derive(Deserialize)]
-    struct Argument {
-        name: String,
-        #[serde(default)]
-        description: Option<String>,
-        #[serde(default)]
-        required: bool,
-    }
     let (original, hidden) = (raw.get(), hidden::find_json(raw.get()));
     let raw = plain(original);
-    let definition: Definition<'_> = serde_json::from_str(&raw).ok()?;
+    let definition: PromptDefinition<'_> = serde_json::from_str(&raw).ok()?;
     let name = match hidden {
         None => definition.name,
         // Requests must use the name exactly as the server wrote it.
@@ -349,11 +341,6 @@ pub(super) fn read_prompt(raw: &RawValue) -> Option<Prompt> {
     };
     let arguments = definition.arguments.iter().take(MOST_ARGUMENTS);
     let arguments = arguments.filter_map(|raw| serde_json::from_str(raw.get()).ok());
-    let arguments = arguments.map(|argument: Argument| PromptArgument {
-        name: argument.name,
-        description: argument.description,
-        required: argument.required,
-    });
     Some(Prompt {
         name,
         description: definition.description,

@@ -26,12 +26,12 @@ use hashbrown::HashMap;
 
 use crate::config::layers::PendingCause;
 use crate::config::values::{DirectTools, ToolPrefix};
-use crate::name::{NameTier, Prefixes, ServerName, ShownName, ToolId, shown_names};
+use crate::name::{NameTier, Prefixes, ServerName, ShownName, shown_names};
 use crate::restriction::Restriction;
 
 use denied::Denied;
 use disk::Refresh;
-pub use entry::{Annotations, Entry, Kind};
+pub use entry::{Annotations, Entry, EntryKind};
 use known_failure::KnownFailure;
 use pin::{Baseline, DriftCount, Pin};
 
@@ -42,7 +42,7 @@ pub use listing::{
 pub use resolve::{Resolution, ResolveError, Resolved};
 
 /// A configured server in the catalog: its names, listing and pins.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Shelf {
     pub prefix: ToolPrefix,
     pub standing: Standing,
@@ -68,8 +68,9 @@ pub struct Shelf {
 }
 
 /// Whether a server may be used.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Standing {
+    #[default]
     Active,
     Disabled,
     /// From a project, and not approved.
@@ -80,30 +81,18 @@ pub enum Standing {
 #[derive(Clone, Debug, Default)]
 pub struct Catalog {
     shelves: BTreeMap<ServerName, Shelf>,
-    by_shown: HashMap<Arc<str>, Resolved>,
-    /// Shown names, in the order of the listing's entries.
-    shown: HashMap<ServerName, Vec<Arc<str>>>,
+    /// All tools, by server and in the order of its listing.
+    tools: Vec<Resolved>,
+    /// The place of each shown name in `tools`.
+    by_shown: HashMap<Arc<str>, usize>,
     drifting: Vec<ServerName>,
     /// Shown names of prompts, in the order of the listing.
     prompt_names: HashMap<ServerName, Vec<Arc<str>>>,
     prefixes: Prefixes,
     /// Names of unusable entries. No other server may use their prefixes.
     reserved: Vec<(ServerName, NameTier)>,
-    /// By shown name: the server whose prefix the tool's own name has. Mostly empty.
-    claims: HashMap<Arc<str>, ServerName>,
     /// Tools that a `deny` rule matches; computed on first use.
     denied: OnceLock<Denied>,
-}
-
-/// A tool with its shown name.
-#[derive(Clone, Debug)]
-pub struct Item<'a> {
-    pub server: &'a ServerName,
-    pub shown: &'a Arc<str>,
-    pub entry: &'a Arc<Entry>,
-    pub pin: Pin,
-    /// The server whose prefix the tool's own name has.
-    pub claims: Option<&'a ServerName>,
 }
 
 impl Catalog {
@@ -116,12 +105,11 @@ impl Catalog {
         shelves: BTreeMap<ServerName, Shelf>,
         reserved: Vec<(ServerName, NameTier)>,
     ) -> Catalog {
-        let mut tools = Vec::new();
+        let mut ids = Vec::new();
         let mut entries = Vec::new();
         for (server, shelf) in &shelves {
             for (entry, pin) in shelf.entries() {
-                let id = ToolId { server: server.clone(), tool: entry.name.clone() };
-                tools.push((id, shelf.prefix));
+                ids.push((entry.id(server), shelf.prefix));
                 entries.push((server.clone(), Arc::clone(entry), pin));
             }
         }
@@ -130,17 +118,18 @@ impl Catalog {
         let configured = shelves.iter().map(|(name, shelf)| (name, shelf.tier));
         let unusable = reserved.iter().map(|(name, tier)| (name, *tier));
         let prefixes = Prefixes::new(configured.chain(unusable));
-        let names = shown_names(&tools, &prefixes);
+        let names = shown_names(&ids, &prefixes);
         let mut catalog = Catalog { shelves, drifting, prefixes, reserved, ..Catalog::default() };
         for ((server, entry, pin), ShownName { name, claims }) in entries.into_iter().zip(names) {
             let shown: Arc<str> = Arc::from(name);
-            catalog.shown.entry(server.clone()).or_default().push(Arc::clone(&shown));
-            if let Some(claimed) = &claims {
-                catalog.claims.insert(Arc::clone(&shown), claimed.clone());
-            }
-            let claims = claims.map(Box::new);
-            let resolved = Resolved { server, shown: Arc::clone(&shown), entry, pin, claims };
-            catalog.by_shown.insert(shown, resolved);
+            catalog.by_shown.insert(Arc::clone(&shown), catalog.tools.len());
+            catalog.tools.push(Resolved {
+                server,
+                shown,
+                entry,
+                pin,
+                claims: claims.map(Box::new),
+            });
         }
         catalog.name_prompts();
         catalog
@@ -182,37 +171,30 @@ impl Catalog {
     }
 
     /// The tools of one server that no rule denies, in its own order. Faces list these.
-    pub fn tools_of(&self, server: &ServerName) -> impl Iterator<Item = Item<'_>> {
-        self.all_tools_of(server).filter(|item| self.denied_by(item.shown).is_none())
+    pub fn tools_of(&self, server: &ServerName) -> impl Iterator<Item = &Resolved> {
+        self.all_tools_of(server).filter(|tool| self.denied_by(&tool.shown).is_none())
     }
 
     /// The tools that no rule denies.
-    pub fn tools(&self) -> impl Iterator<Item = Item<'_>> {
-        self.shelves.keys().flat_map(|server| self.tools_of(server))
+    pub fn tools(&self) -> impl Iterator<Item = &Resolved> {
+        self.all_tools().filter(|tool| self.denied_by(&tool.shown).is_none())
     }
 
     /// The tools of one server, including denied ones; names are looked up in these.
-    pub fn all_tools_of(&self, server: &ServerName) -> impl Iterator<Item = Item<'_>> {
-        let found = self.shelves.get_key_value(server).zip(self.shown.get(server));
-        found.into_iter().flat_map(move |((server, shelf), names)| {
-            shelf.entries().zip(names).map(move |((entry, pin), shown)| Item {
-                server,
-                shown,
-                entry,
-                pin,
-                claims: self.claims.get(shown),
-            })
-        })
+    pub fn all_tools_of(&self, server: &ServerName) -> std::slice::Iter<'_, Resolved> {
+        let start = self.tools.partition_point(|tool| tool.server < *server);
+        let end = self.tools.partition_point(|tool| tool.server <= *server);
+        self.tools.get(start..end).unwrap_or_default().iter()
     }
 
     /// All tools, denied ones included.
-    pub fn all_tools(&self) -> impl Iterator<Item = Item<'_>> {
-        self.shelves.keys().flat_map(|server| self.all_tools_of(server))
+    pub fn all_tools(&self) -> std::slice::Iter<'_, Resolved> {
+        self.tools.iter()
     }
 
     /// How many tools no rule denies.
     pub fn tool_count(&self) -> usize {
-        self.by_shown.len() - self.denied_count(None)
+        self.tools.len() - self.denied_count(None)
     }
 
     /// Servers with tools that changed since they were pinned.
@@ -222,52 +204,33 @@ impl Catalog {
 
     /// Active servers that were never listed.
     pub fn not_listed_yet(&self) -> Vec<ServerName> {
-        let unknown =
-            |(_, shelf): &(&ServerName, &Shelf)| shelf.is_active() && shelf.listing.is_none();
-        self.shelves.iter().filter(unknown).map(|(name, _)| name.clone()).collect()
+        self.servers_where(|shelf| shelf.is_active() && shelf.listing.is_none())
     }
 
     /// Servers whose cached listing is due for a refresh.
     pub fn to_refresh(&self) -> Vec<ServerName> {
-        let due =
-            |(_, shelf): &(&ServerName, &Shelf)| shelf.is_active() && shelf.refresh == Refresh::Due;
-        self.shelves.iter().filter(due).map(|(name, _)| name.clone()).collect()
+        self.servers_where(|shelf| shelf.is_active() && shelf.refresh == Refresh::Due)
     }
 
     /// Servers that are pending: the user has not approved them.
     pub fn pending(&self) -> Vec<ServerName> {
-        let pending =
-            |(_, shelf): &(&ServerName, &Shelf)| matches!(shelf.standing, Standing::Pending(_));
-        self.shelves.iter().filter(pending).map(|(name, _)| name.clone()).collect()
+        self.servers_where(|shelf| matches!(shelf.standing, Standing::Pending(_)))
+    }
+
+    fn servers_where(&self, holds: impl Fn(&Shelf) -> bool) -> Vec<ServerName> {
+        let found = self.shelves.iter().filter(|(_, shelf)| holds(shelf));
+        found.map(|(name, _)| name.clone()).collect()
     }
 }
 
 impl Shelf {
     /// A server without a listing.
     pub fn new(prefix: ToolPrefix, standing: Standing) -> Shelf {
-        let (baseline, pins, word_pins, drift) = Default::default();
-        let (direct, deny, listing, refresh, failure, era) = Default::default();
-        let asks_client = false;
         let tier = match standing {
             Standing::Pending(_) => NameTier::Project,
             Standing::Active | Standing::Disabled => NameTier::User,
         };
-        Shelf {
-            prefix,
-            standing,
-            tier,
-            direct,
-            deny,
-            listing,
-            baseline,
-            pins,
-            word_pins,
-            drift,
-            asks_client,
-            refresh,
-            failure,
-            era,
-        }
+        Shelf { prefix, standing, tier, ..Shelf::default() }
     }
 
     /// The same server with this `directTools` setting.
@@ -308,7 +271,7 @@ impl Shelf {
 
     /// These names and rules, with the listing and state of `old`.
     #[must_use]
-    pub fn knowing(self, old: &Shelf) -> Shelf {
+    pub fn with_state_of(self, old: &Shelf) -> Shelf {
         let Shelf { prefix, standing, tier, direct, deny, .. } = self;
         Shelf { prefix, standing, tier, direct, deny, ..old.clone() }
     }
@@ -404,12 +367,12 @@ impl Shelf {
 
     fn compare(&mut self) {
         let entries = self.listing.iter().flat_map(|listing| &listing.entries);
-        self.pins = entries.map(|entry| self.baseline.compare(entry)).collect();
+        self.pins = entries.map(|entry| self.baseline.compare_entry(entry)).collect();
         let prompts = self.listing.iter().flat_map(|listing| &listing.prompts);
         let prompts: Arc<[Pin]> =
-            prompts.map(|prompt| self.baseline.compare_prompt(prompt)).collect();
+            prompts.map(|prompt| self.baseline.compare(&prompt.pinned())).collect();
         let instructions = self.listing.as_ref().and_then(|it| it.instructions.as_ref());
-        let instructions = instructions.map(|it| self.baseline.compare_instructions(it));
+        let instructions = instructions.map(|it| self.baseline.compare(&it.pinned()));
         self.word_pins = (prompts, instructions.unwrap_or_default());
         let (prompts, instructions) = &self.word_pins;
         let all = self.pins.iter().chain(prompts.iter()).chain([instructions]);

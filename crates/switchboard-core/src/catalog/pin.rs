@@ -6,17 +6,18 @@
 
 mod diff;
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
 use super::listing::{Instructions, read_prompt};
 use super::sealed::Seal;
-use super::{Entry, Kind, Prompt, RawListing};
+use super::{Entry, EntryKind, Prompt, RawListing};
 use crate::hidden::Hidden;
 use crate::name::ServerName;
 
@@ -41,13 +42,31 @@ const NO_TOOL: &str = "\u{1}";
 
 const INSTRUCTIONS: &str = "\u{1}instructions";
 
-fn prompt_key(name: &str) -> String {
-    format!("{NO_TOOL}prompt {name}")
+/// A definition as it is pinned.
+pub struct PinnedDefinition<'a> {
+    /// The key in the pin file.
+    key: Cow<'a, str>,
+    json: Cow<'a, str>,
 }
 
-/// Instructions as a JSON definition.
-fn of_instructions(text: &str) -> String {
-    Value::Object(Map::from_iter([("instructions".to_owned(), Value::from(text))])).to_string()
+impl Entry {
+    pub fn pinned(&self) -> PinnedDefinition<'_> {
+        PinnedDefinition { key: self.name.as_str().into(), json: self.definition().into() }
+    }
+}
+
+impl Prompt {
+    pub fn pinned(&self) -> PinnedDefinition<'_> {
+        let key = format!("{NO_TOOL}prompt {}", self.name);
+        PinnedDefinition { key: key.into(), json: self.definition().into() }
+    }
+}
+
+impl Instructions {
+    pub fn pinned(&self) -> PinnedDefinition<'_> {
+        let json = json!({ "instructions": self.original() }).to_string();
+        PinnedDefinition { key: INSTRUCTIONS.into(), json: json.into() }
+    }
 }
 
 /// How a tool compares with the baseline of its server.
@@ -123,28 +142,20 @@ impl Baseline {
     }
 
     /// How this tool compares with its pin. Resources change often and are not pinned.
-    pub(super) fn compare(&self, entry: &Entry) -> Pin {
+    pub(super) fn compare_entry(&self, entry: &Entry) -> Pin {
         match entry.kind {
-            Kind::Resource { .. } | Kind::Prompt => Pin::Same,
-            Kind::Tool => self.compare_definition(entry.name.as_str(), entry.definition()),
+            EntryKind::Resource { .. } | EntryKind::Prompt => Pin::Same,
+            EntryKind::Tool => self.compare(&entry.pinned()),
         }
     }
 
-    pub(super) fn compare_prompt(&self, prompt: &Prompt) -> Pin {
-        self.compare_definition(&prompt_key(&prompt.name), prompt.definition())
-    }
-
-    pub(super) fn compare_instructions(&self, instructions: &Instructions) -> Pin {
-        self.compare_definition(INSTRUCTIONS, &of_instructions(instructions.original()))
-    }
-
-    fn compare_definition(&self, key: &str, definition: &str) -> Pin {
+    pub(super) fn compare(&self, definition: &PinnedDefinition<'_>) -> Pin {
         match self {
             Baseline::Off | Baseline::Open(_) => Pin::Same,
             Baseline::Damaged => Pin::Unknown,
-            Baseline::Taken(accepted) => match accepted.get(key) {
+            Baseline::Taken(accepted) => match accepted.get(&*definition.key) {
                 None => Pin::New,
-                Some(pinned) if pinned.fits(definition) => Pin::Same,
+                Some(pinned) if pinned.fits(&definition.json) => Pin::Same,
                 Some(_) => Pin::Changed,
             },
         }
@@ -208,51 +219,39 @@ fn canonical(value: &Value) -> String {
 /// The accepted definitions of one server, unchanged, for one set of client capabilities.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Record {
+pub struct PinRecord {
     tools: BTreeMap<String, Box<RawValue>>,
     fingerprints: BTreeMap<String, String>,
 }
 
-impl Record {
+impl PinRecord {
     /// A record of all definitions in a listing.
-    pub fn of(listing: &RawListing) -> Record {
-        let mut record = Record::default();
+    pub fn of(listing: &RawListing) -> PinRecord {
+        let mut record = PinRecord::default();
         for definition in &listing.tools {
             // A skipped definition is not accepted.
             if let Ok(entry) = Entry::tool(definition)
                 && !record.tools.contains_key(entry.name.as_str())
             {
-                record.accept(&entry);
+                record.accept(entry.pinned());
             }
         }
         for prompt in listing.prompts.iter().filter_map(|raw| read_prompt(raw)) {
-            record.accept_prompt(&prompt);
+            record.accept(prompt.pinned());
         }
         if let Some(instructions) = listing.instructions.as_deref().map(Instructions::of) {
-            record.accept_instructions(&instructions);
+            record.accept(instructions.pinned());
         }
         record
     }
 
-    /// Accepts a tool as it is now.
-    pub fn accept(&mut self, entry: &Entry) {
-        self.accept_definition(entry.name.as_str().to_owned(), entry.definition());
-    }
-
-    pub fn accept_prompt(&mut self, prompt: &Prompt) {
-        self.accept_definition(prompt_key(&prompt.name), prompt.definition());
-    }
-
-    pub fn accept_instructions(&mut self, instructions: &Instructions) {
-        let definition = of_instructions(instructions.original());
-        self.accept_definition(INSTRUCTIONS.to_owned(), &definition);
-    }
-
-    fn accept_definition(&mut self, key: String, definition: &str) {
-        let Ok(raw) = RawValue::from_string(definition.to_owned()) else { return };
-        let Fingerprint { exact, meaning } = Fingerprint::of(definition);
-        self.fingerprints.insert(key.clone(), format!("{}{}", hex(&exact), hex(&meaning)));
-        self.tools.insert(key, raw);
+    /// Accepts a definition as it is now.
+    pub fn accept(&mut self, PinnedDefinition { key, json }: PinnedDefinition<'_>) {
+        let Fingerprint { exact, meaning } = Fingerprint::of(&json);
+        let Ok(raw) = RawValue::from_string(json.into_owned()) else { return };
+        let fingerprint = format!("{}{}", hex(&exact), hex(&meaning));
+        self.fingerprints.insert(key.to_string(), fingerprint);
+        self.tools.insert(key.into_owned(), raw);
     }
 
     pub fn baseline(&self) -> Baseline {
@@ -264,23 +263,11 @@ impl Record {
         Baseline::Taken(Arc::new(fingerprints.collect()))
     }
 
-    /// The changes of a tool since it was pinned.
-    pub fn changes(&self, entry: &Entry) -> Vec<Change> {
-        self.changes_of(entry.name.as_str(), entry.definition())
-    }
-
-    pub fn changes_of_prompt(&self, prompt: &Prompt) -> Vec<Change> {
-        self.changes_of(&prompt_key(&prompt.name), prompt.definition())
-    }
-
-    pub fn changes_of_instructions(&self, instructions: &Instructions) -> Vec<Change> {
-        self.changes_of(INSTRUCTIONS, &of_instructions(instructions.original()))
-    }
-
-    fn changes_of(&self, key: &str, definition: &str) -> Vec<Change> {
-        let old = self.tools.get(key);
+    /// The changes of a definition since it was pinned.
+    pub fn changes(&self, definition: &PinnedDefinition<'_>) -> Vec<Change> {
+        let old = self.tools.get(&*definition.key);
         let old = old.map(|raw| pinned_parts(raw.get())).unwrap_or_default();
-        diff::changes(&Value::Object(old), &Value::Object(pinned_parts(definition)))
+        diff::changes(&Value::Object(old), &Value::Object(pinned_parts(&definition.json)))
     }
 }
 
@@ -289,7 +276,7 @@ impl Record {
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Records {
-    sets: BTreeMap<u8, Record>,
+    sets: BTreeMap<u8, PinRecord>,
 }
 
 impl Records {
@@ -301,12 +288,12 @@ impl Records {
         }
     }
 
-    pub fn of_set(&self, set: u8) -> Option<&Record> {
+    pub fn of_set(&self, set: u8) -> Option<&PinRecord> {
         self.sets.get(&set)
     }
 
     /// The record to change; an empty one if there is none yet.
-    pub fn of_set_mut(&mut self, set: u8) -> &mut Record {
+    pub fn of_set_mut(&mut self, set: u8) -> &mut PinRecord {
         self.sets.entry(set).or_default()
     }
 
@@ -317,8 +304,8 @@ impl Records {
 
     /// Takes the first listing for clients with other capabilities. Definitions accepted for other
     /// sets apply here, too: otherwise a server could change a tool unnoticed for such clients.
-    pub fn take_first(&mut self, set: u8, listing: &RawListing) -> &Record {
-        let mut first = Record::of(listing);
+    pub fn take_first(&mut self, set: u8, listing: &RawListing) -> &PinRecord {
+        let mut first = PinRecord::of(listing);
         for (key, fingerprint) in &mut first.fingerprints {
             let mut accepted = self
                 .sets
@@ -348,7 +335,7 @@ impl Records {
             return None;
         }
         let records: Records = serde_json::from_slice(body).ok()?;
-        let is_whole = |record: &Record| record.tools.keys().eq(record.fingerprints.keys());
+        let is_whole = |record: &PinRecord| record.tools.keys().eq(record.fingerprints.keys());
         records.sets.values().all(is_whole).then_some(records)
     }
 }

@@ -90,10 +90,7 @@ impl Catalog {
         name: &str,
         within: Option<&ServerName>,
     ) -> Result<Option<PromptItem<'_>>, ResolveError> {
-        let owner = match within {
-            Some(server) => Some(server.clone()),
-            None => self.owner(name)?,
-        };
+        let owner = self.owner_within(name, within)?;
         let items: Vec<PromptItem<'_>> = match &owner {
             Some(server) => self.prompts_of(server).collect(),
             None => self.prompts().collect(),
@@ -106,8 +103,7 @@ impl Catalog {
         for fits in spellings {
             let mut found: Vec<&PromptItem<'_>> = items.iter().filter(|item| fits(item)).collect();
             if found.len() > 1 {
-                let choices = found.iter().take(10).map(|item| item.shown.to_string()).collect();
-                return Err(ResolveError::Ambiguous { name: clip(name), choices });
+                return Err(ResolveError::ambiguous(name, found.iter().map(|item| item.shown)));
             }
             if let Some(only) = found.pop() {
                 return Ok(Some(only.clone()));

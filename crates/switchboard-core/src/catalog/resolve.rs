@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::pin::Pin;
-use super::{Catalog, Entry, Item, Kind, Listing, Standing, search};
+use super::{Catalog, Entry, EntryKind, Listing, Standing, search};
 use crate::config::layers::PendingCause;
 use crate::config::values::ToolPrefix;
 use crate::exact::Args;
@@ -13,6 +13,9 @@ use crate::schema::Mismatch;
 
 /// The most suggestions for an unknown name.
 const SUGGESTIONS: usize = 5;
+
+/// The most choices that an error lists for an ambiguous name.
+pub(super) const MOST_CHOICES: usize = 10;
 
 /// A tool to which a name was resolved.
 #[derive(Clone, Debug)]
@@ -62,6 +65,17 @@ pub struct ArgumentsError {
     pub mismatches: Vec<Mismatch>,
 }
 
+impl ResolveError {
+    /// The error for a name of several tools or prompts.
+    pub(super) fn ambiguous<'a>(
+        name: &str,
+        shown: impl Iterator<Item = &'a Arc<str>>,
+    ) -> ResolveError {
+        let choices = shown.take(MOST_CHOICES).map(|shown| shown.to_string()).collect();
+        ResolveError::Ambiguous { name: clip(name), choices }
+    }
+}
+
 fn list(mismatches: &[Mismatch]) -> String {
     mismatches.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
 }
@@ -79,7 +93,7 @@ impl Resolved {
     }
 
     pub fn id(&self) -> ToolId {
-        ToolId { server: self.server.clone(), tool: self.entry.name.clone() }
+        self.entry.id(&self.server)
     }
 }
 
@@ -119,7 +133,10 @@ impl Catalog {
 
     /// The active server with this name.
     pub fn active_server(&self, name: &str) -> Result<ServerName, ResolveError> {
-        let server = self.server(name)?;
+        self.check_active(self.server(name)?)
+    }
+
+    fn check_active(&self, server: ServerName) -> Result<ServerName, ResolveError> {
         match self.shelf(&server).map(|shelf| shelf.standing) {
             Some(Standing::Disabled) => Err(ResolveError::Disabled(server)),
             Some(Standing::Pending(cause)) => Err(ResolveError::Pending { server, cause }),
@@ -150,11 +167,8 @@ impl Catalog {
         name: &str,
         within: Option<&ServerName>,
     ) -> Result<Option<Resolved>, ResolveError> {
-        let owner = match within {
-            Some(server) => Some(server.clone()),
-            None => self.owner(name)?,
-        };
-        match self.by_shown.get(name) {
+        let owner = self.owner_within(name, within)?;
+        match self.shown(name) {
             Some(exact) if owner.as_ref().is_none_or(|server| *server == exact.server) => {
                 Ok(Some(exact.clone()))
             }
@@ -174,15 +188,23 @@ impl Catalog {
             Owner::Server(server) => Ok(Some(server)),
             Owner::Contested(servers) => {
                 let choices = servers.iter().flat_map(|server| self.tools_of(server));
-                let choices = choices.take(10).map(|item| item.shown.to_string()).collect();
-                Err(ResolveError::Ambiguous { name: clip(name), choices })
+                Err(ResolveError::ambiguous(name, choices.map(|tool| &tool.shown)))
             }
         }
     }
 
+    /// The server `within`, or else the one whose prefix the name has.
+    pub(super) fn owner_within(
+        &self,
+        name: &str,
+        within: Option<&ServerName>,
+    ) -> Result<Option<ServerName>, ResolveError> {
+        within.map_or_else(|| self.owner(name), |server| Ok(Some(server.clone())))
+    }
+
     /// The tool with exactly this shown name.
     pub fn shown(&self, name: &str) -> Option<&Resolved> {
-        self.by_shown.get(name)
+        self.tools.get(*self.by_shown.get(name)?)
     }
 
     /// The resource `uri` of a server, as the tool that reads it. It need not be listed, but must
@@ -199,14 +221,15 @@ impl Catalog {
 
     /// The tool with the original name `name`.
     pub fn own_tool(&self, server: &ServerName, name: &str) -> Option<Resolved> {
-        let named =
-            |item: &Item<'_>| item.entry.kind == Kind::Tool && item.entry.name.as_str() == name;
+        let named = |tool: &&Resolved| {
+            tool.entry.kind == EntryKind::Tool && tool.entry.name.as_str() == name
+        };
         let found = self.all_tools_of(server).find(named);
         // Clients get the name without hidden characters.
-        let seen = |item: &Item<'_>| {
-            item.entry.hidden.is_some() && strip(item.entry.name.as_str()) == name
+        let seen = |tool: &&Resolved| {
+            tool.entry.hidden.is_some() && strip(tool.entry.name.as_str()) == name
         };
-        found.or_else(|| self.all_tools_of(server).find(seen)).map(|item| item.resolved())
+        found.or_else(|| self.all_tools_of(server).find(seen)).cloned()
     }
 
     /// The listed prompt `name` of a server; rules and pins apply only to listed prompts.
@@ -222,8 +245,7 @@ impl Catalog {
 
     fn beside_the_tools(&self, server: &ServerName, entry: Entry) -> Resolved {
         let prefix = self.shelf(server).map(|shelf| shelf.prefix).unwrap_or_default();
-        let id = ToolId { server: server.clone(), tool: entry.name.clone() };
-        let shown = Arc::from(shown(&id, prefix));
+        let shown = Arc::from(shown(&entry.id(server), prefix));
         let (server, entry, pin) = (server.clone(), Arc::new(entry), Pin::Same);
         Resolved { server, shown, entry, pin, claims: None }
     }
@@ -235,25 +257,21 @@ impl Catalog {
         within: Option<&ServerName>,
     ) -> Result<Option<Resolved>, ResolveError> {
         let folded = fold(name);
-        let items: Vec<Item<'_>> = self.scope(within).collect();
-        let spellings: [&dyn Fn(&Item<'_>) -> bool; 4] = [
-            &|item| item.entry.name.as_str() == name,
+        let spellings: [&dyn Fn(&Resolved) -> bool; 4] = [
+            &|tool| tool.entry.name.as_str() == name,
             // A name that several tools would have is ambiguous, even if one is shown with it.
-            &|item| fold(item.shown) == folded || self.would_be_shown_as(item, &folded),
-            &|item| fold(item.entry.name.as_str()) == folded,
-            &|item| other_spellings(item).any(|spelling| spelling == folded),
+            &|tool| fold(&tool.shown) == folded || self.would_be_shown_as(tool, &folded),
+            &|tool| fold(tool.entry.name.as_str()) == folded,
+            &|tool| other_spellings(tool).any(|spelling| spelling == folded),
         ];
         for fits in spellings {
-            let found: Vec<&Item<'_>> = items.iter().filter(|item| fits(item)).collect();
+            let found: Vec<&Resolved> = self.scope(within).filter(|tool| fits(tool)).collect();
             match found[..] {
                 [] => {}
-                [only] => return Ok(Some(only.resolved())),
+                [only] => return Ok(Some(only.clone())),
                 _ => {
-                    let choices = found.iter().take(10).map(|item| item.shown.to_string());
-                    return Err(ResolveError::Ambiguous {
-                        name: clip(name),
-                        choices: choices.collect(),
-                    });
+                    let choices = found.iter().map(|tool| &tool.shown);
+                    return Err(ResolveError::ambiguous(name, choices));
                 }
             }
         }
@@ -261,10 +279,9 @@ impl Catalog {
     }
 
     /// Whether the tool would have this shown name if no other tool had it.
-    fn would_be_shown_as(&self, item: &Item<'_>, folded: &str) -> bool {
-        let prefix = self.shelf(item.server).map(|shelf| shelf.prefix).unwrap_or_default();
-        let id = ToolId { server: item.server.clone(), tool: item.entry.name.clone() };
-        fold(&shown(&id, prefix)) == folded
+    fn would_be_shown_as(&self, tool: &Resolved, folded: &str) -> bool {
+        let prefix = self.shelf(&tool.server).map(|shelf| shelf.prefix).unwrap_or_default();
+        fold(&shown(&tool.id(), prefix)) == folded
     }
 
     /// The server whose prefix the name has, if that server was never listed.
@@ -273,23 +290,16 @@ impl Catalog {
         name: &str,
         within: Option<&ServerName>,
     ) -> Result<Option<ServerName>, ResolveError> {
-        let owner = match within {
-            Some(server) => Some(server.clone()),
-            None => self.owner(name)?,
-        };
-        let Some(server) = owner else { return Ok(None) };
-        let Some(shelf) = self.shelf(&server) else { return Ok(None) };
-        match shelf.standing {
-            Standing::Disabled => Err(ResolveError::Disabled(server)),
-            Standing::Pending(cause) => Err(ResolveError::Pending { server, cause }),
-            Standing::Active if shelf.listing.is_none() => Ok(Some(server)),
-            Standing::Active => Ok(None),
-        }
+        let Some(server) = self.owner_within(name, within)? else { return Ok(None) };
+        let server = self.check_active(server)?;
+        let is_unlisted = self.shelf(&server).is_some_and(|shelf| shelf.listing.is_none());
+        Ok(is_unlisted.then_some(server))
     }
 
     fn suggestions(&self, name: &str, within: Option<&ServerName>) -> Vec<String> {
-        let visible = self.scope(within).filter(|item| self.denied_by(item.shown).is_none());
-        let mut found = nearest(name, visible.map(|item| item.shown.to_string()));
+        let is_visible = |tool: &&Resolved| self.denied_by(&tool.shown).is_none();
+        let visible = self.scope(within).filter(is_visible);
+        let mut found = nearest(name, visible.map(|tool| tool.shown.to_string()));
         if !found.is_empty() {
             // A misspelling; search results would only distract.
             return found;
@@ -299,53 +309,30 @@ impl Catalog {
             if found.len() >= SUGGESTIONS {
                 break;
             }
-            let item = listings
-                .get(hit.listing)
-                .and_then(|listing| self.all_tools_of(&listing.server).nth(hit.document))
-                .filter(|item| self.denied_by(item.shown).is_none());
-            if let Some(item) = item
-                && !found.iter().any(|name| **name == **item.shown)
+            if let Some(tool) = self.tool_of(&listings, &hit).filter(is_visible)
+                && !found.iter().any(|name| **name == *tool.shown)
             {
-                found.push(item.shown.to_string());
+                found.push(tool.shown.to_string());
             }
         }
         found
     }
 
     /// Every tool that a name can mean, denied ones included.
-    pub(super) fn scope<'a>(
-        &'a self,
-        within: Option<&'a ServerName>,
-    ) -> Box<dyn Iterator<Item = Item<'a>> + 'a> {
-        match within {
-            Some(server) => Box::new(self.all_tools_of(server)),
-            None => Box::new(self.all_tools()),
-        }
-    }
-}
-
-impl Item<'_> {
-    /// The tool as a value of its own.
-    pub fn resolved(&self) -> Resolved {
-        Resolved {
-            server: self.server.clone(),
-            shown: Arc::clone(self.shown),
-            entry: Arc::clone(self.entry),
-            pin: self.pin,
-            claims: self.claims.cloned().map(Box::new),
-        }
+    pub(super) fn scope(&self, within: Option<&ServerName>) -> std::slice::Iter<'_, Resolved> {
+        within.map_or_else(|| self.all_tools(), |server| self.all_tools_of(server))
     }
 }
 
 /// The folded name under every prefix mode, also with `__` behind the prefix as in some hosts, and
 /// with `get_` for a resource's `read_`.
-fn other_spellings(item: &Item<'_>) -> impl Iterator<Item = String> {
-    let id = ToolId { server: item.server.clone(), tool: item.entry.name.clone() };
+fn other_spellings(tool: &Resolved) -> impl Iterator<Item = String> {
+    let id = tool.id();
     let names = ToolPrefix::ALL.into_iter().flat_map(move |mode| {
         let joined = format!("{}__{}", mode.prefix(&id.server), id.tool);
         [fold(&shown(&id, mode)), fold(&joined)]
     });
-    let is_resource = matches!(item.entry.kind, Kind::Resource { .. });
+    let is_resource = matches!(tool.entry.kind, EntryKind::Resource { .. });
     names.flat_map(move |name| {
         let older = is_resource.then(|| name.replacen("read_", "get_", 1));
         [Some(name), older].into_iter().flatten()

@@ -5,38 +5,31 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::listing::Address;
-use super::resolve::clip;
-use super::{Catalog, Listing, ResolveError, Resource, ResourceTemplate};
+use super::resolve::{MOST_CHOICES, clip};
+use super::{Catalog, Listing, ResolveError};
 use crate::exact::Args;
 use crate::name::{ServerName, segment};
 
 /// The scheme of server-qualified URIs: `switchboard://SERVER/URI`.
 const SCHEME: &str = "switchboard://";
 
-/// The most servers that an error lists.
-const MOST_CHOICES: usize = 10;
-
-/// A resource or a resource template, as listed to clients.
-struct Listed<'a> {
-    server: &'a ServerName,
-    address: &'a str,
-    key: &'static str,
-    raw: &'a str,
+/// An element of a list; `key` is the member with the URI or the template. It becomes
+/// server-qualified if it also belongs to another server, or has our scheme.
+fn definition(server: &ServerName, key: &str, uri: &str, raw: &str, is_shared: bool) -> String {
+    let is_ours = after_scheme(uri).is_some();
+    match Args::parse(raw) {
+        Ok(mut members) if is_shared || is_ours => {
+            members.insert(key, Value::from(with_server(server, uri)));
+            members.to_string()
+        }
+        Ok(_) | Err(_) => raw.to_owned(),
+    }
 }
 
-impl Listed<'_> {
-    /// As an element of a list; `is_shared` if the URI also belongs to another server.
-    fn definition(&self, is_shared: bool) -> String {
-        let ours = self.address.get(..SCHEME.len());
-        let is_ours = ours.is_some_and(|scheme| scheme.eq_ignore_ascii_case(SCHEME));
-        match Args::parse(self.raw) {
-            Ok(mut members) if is_shared || is_ours => {
-                members.insert(self.key, Value::from(with_server(self.server, self.address)));
-                members.to_string()
-            }
-            Ok(_) | Err(_) => self.raw.to_owned(),
-        }
-    }
+/// The rest of a server-qualified URI.
+fn after_scheme(uri: &str) -> Option<&str> {
+    let (scheme, rest) = uri.split_at_checked(SCHEME.len())?;
+    scheme.eq_ignore_ascii_case(SCHEME).then_some(rest)
 }
 
 /// The server-qualified URI of a resource.
@@ -53,27 +46,26 @@ fn ambiguous<'a>(uri: &str, owners: impl Iterator<Item = &'a ServerName>) -> Res
 impl Catalog {
     /// The elements of `resources/list`. A URI that several servers share is server-qualified.
     pub fn resource_definitions(&self) -> Vec<String> {
-        let mut rows = Vec::new();
-        for listing in self.offered() {
-            rows.extend(listing.resources.iter().map(|resource| {
+        let rows = self.offered().flat_map(|listing| {
+            listing.resources.iter().map(move |resource| {
                 let address = Address::of(&resource.uri);
                 let is_shared = self.others(listing).any(|other| other.claims(&address));
-                Listed::resource(&listing.server, resource).definition(is_shared)
-            }));
-        }
-        rows
+                definition(&listing.server, "uri", &resource.uri, &resource.raw, is_shared)
+            })
+        });
+        rows.collect()
     }
 
     /// The elements of `resources/templates/list`, likewise.
     pub fn template_definitions(&self) -> Vec<String> {
-        let mut rows = Vec::new();
-        for listing in self.offered() {
-            rows.extend(listing.templates.iter().map(|template| {
+        let rows = self.offered().flat_map(|listing| {
+            listing.templates.iter().map(move |template| {
                 let is_shared = self.others(listing).any(|other| other.has_template(template));
-                Listed::template(&listing.server, template).definition(is_shared)
-            }));
-        }
-        rows
+                let uri = &template.uri_template;
+                definition(&listing.server, "uriTemplate", uri, &template.raw, is_shared)
+            })
+        });
+        rows.collect()
     }
 
     fn others<'a>(&'a self, listing: &'a Listing) -> impl Iterator<Item = &'a Arc<Listing>> {
@@ -131,25 +123,11 @@ impl Catalog {
 
     /// Parses a server-qualified URI.
     fn read_server<'u>(&self, uri: &'u str) -> Result<Option<(ServerName, &'u str)>, ResolveError> {
-        let scheme = uri.get(..SCHEME.len()).filter(|head| head.eq_ignore_ascii_case(SCHEME));
-        let Some((server, own)) = scheme.and_then(|scheme| uri[scheme.len()..].split_once('/'))
-        else {
-            return Ok(None);
-        };
+        let qualified = after_scheme(uri).and_then(|rest| rest.split_once('/'));
+        let Some((server, own)) = qualified else { return Ok(None) };
         let named = self.shelves().map(|(name, _)| name).find(|name| segment(name) == server);
         let server = self.active_server(named.map_or(server, ServerName::as_str))?;
         Ok(Some((server, own)))
-    }
-}
-
-impl<'a> Listed<'a> {
-    fn resource(server: &'a ServerName, resource: &'a Resource) -> Listed<'a> {
-        Listed { server, address: &resource.uri, key: "uri", raw: &resource.raw }
-    }
-
-    fn template(server: &'a ServerName, template: &'a ResourceTemplate) -> Listed<'a> {
-        let address = &template.uri_template;
-        Listed { server, address, key: "uriTemplate", raw: &template.raw }
     }
 }
 

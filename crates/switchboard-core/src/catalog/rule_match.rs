@@ -64,7 +64,7 @@ impl Catalog {
 
     /// All tools, prompts and resources that a rule can match.
     fn targets(&self) -> Vec<Resolved> {
-        let mut targets: Vec<Resolved> = self.all_tools().map(|item| item.resolved()).collect();
+        let mut targets = self.tools.clone();
         for (server, shelf) in self.shelves.iter().filter(|(_, shelf)| shelf.is_active()) {
             let prompts = self.prompts_of(server).map(|item| item.prompt.name.clone());
             targets.extend(prompts.filter_map(|name| self.prompt(server, &name)));

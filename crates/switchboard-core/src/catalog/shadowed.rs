@@ -12,17 +12,17 @@ const NAME: usize = 100;
 
 /// Removes tools and prompts with shadowed names; returns the reason for each.
 pub(super) fn drop_shadowed(entries: &mut Vec<Entry>, prompts: &mut Vec<Prompt>) -> Vec<String> {
+    let mut reasons = drop_from(entries, "tool", |entry| entry.name.as_str());
+    reasons.extend(drop_from(prompts, "prompt", |prompt| &prompt.name));
+    reasons
+}
+
+fn drop_from<T>(items: &mut Vec<T>, kind: &str, name: impl Fn(&T) -> &str) -> Vec<String> {
     let mut reasons = Vec::new();
-    let mut tools = shadowed(entries.iter().map(|entry| entry.name.as_str())).into_iter();
-    entries.retain(|entry| {
-        let is_shadowed = tools.next().unwrap_or_default();
-        is_shadowed.then(|| reasons.push(reason("tool", entry.name.as_str())));
-        !is_shadowed
-    });
-    let mut names = shadowed(prompts.iter().map(|prompt| prompt.name.as_str())).into_iter();
-    prompts.retain(|prompt| {
-        let is_shadowed = names.next().unwrap_or_default();
-        is_shadowed.then(|| reasons.push(reason("prompt", &prompt.name)));
+    let mut shadowed = shadowed(items.iter().map(&name)).into_iter();
+    items.retain(|item| {
+        let is_shadowed = shadowed.next().unwrap_or_default();
+        is_shadowed.then(|| reasons.push(reason(kind, name(item))));
         !is_shadowed
     });
     reasons

@@ -1,15 +1,19 @@
 //! The machine-readable details of a reply, bounded, for `_meta["switchboard/details"]`.
 
+use serde_json::Value;
+
+use super::CallOutput;
+use super::block::{Block, MediaKind};
 use super::json::{push_json_string, significant};
-use super::{Block, CallOutput};
 use crate::nesting::shallow;
+use crate::spelled::spelled_enum;
 
 /// Bytes that each part of the details may have.
 pub const MAX_PART_BYTES: usize = 16 << 10;
 
 /// The call that the details describe.
 #[derive(Debug, Clone, Copy)]
-pub struct Asked<'d> {
+pub struct CallTarget<'d> {
     pub mode: &'d str,
     pub server: &'d str,
     pub tool: &'d str,
@@ -24,28 +28,19 @@ pub struct Fault<'d> {
     pub code: &'d str,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ErrorType {
-    /// A result with `isError`.
-    Tool,
-    /// The arguments do not fit the schema.
-    Validation,
-    /// Transport, time-out or protocol.
-    Connection,
-}
-
-impl ErrorType {
-    pub fn as_str(self) -> &'static str {
-        match self {
-            ErrorType::Tool => "MCPToolError",
-            ErrorType::Validation => "ValidationError",
-            ErrorType::Connection => "MCPConnectionError",
-        }
+spelled_enum! {
+    pub enum ErrorType {
+        /// A result with `isError`.
+        Tool = "MCPToolError",
+        /// The arguments do not fit the schema.
+        Validation = "ValidationError",
+        /// Transport, time-out or protocol.
+        Connection = "MCPConnectionError",
     }
 }
 
 /// Writes the details of a server's result, as compact JSON.
-pub fn of_output(json: &mut String, asked: &Asked<'_>, output: &CallOutput<'_>) {
+pub fn of_output(json: &mut String, asked: &CallTarget<'_>, output: &CallOutput<'_>) {
     open(json, asked);
     json.push_str(",\"mcpResult\":");
     push_bounded(json, output.raw());
@@ -66,7 +61,7 @@ pub fn of_output(json: &mut String, asked: &Asked<'_>, output: &CallOutput<'_>) 
 }
 
 /// Writes the details of a failure, as compact JSON.
-pub fn of_fault(json: &mut String, asked: &Asked<'_>, fault: &Fault<'_>) {
+pub fn of_fault(json: &mut String, asked: &CallTarget<'_>, fault: &Fault<'_>) {
     open(json, asked);
     push_field(json, "errorType", fault.error_type.as_str());
     push_field(json, "originalError", beginning(fault.original));
@@ -74,7 +69,7 @@ pub fn of_fault(json: &mut String, asked: &Asked<'_>, fault: &Fault<'_>) {
     json.push('}');
 }
 
-fn open(json: &mut String, asked: &Asked<'_>) {
+fn open(json: &mut String, asked: &CallTarget<'_>) {
     json.push_str("{\"mode\":");
     push_json_string(json, asked.mode);
     push_field(json, "server", asked.server);
@@ -131,24 +126,17 @@ fn push_images(json: &mut String, output: &CallOutput<'_>) {
     let mut count = 0;
     let mut mimes: Vec<&str> = Vec::new();
     for block in &output.blocks {
-        if let Block::Image(image) = block {
+        if let Block::Media(MediaKind::Image, image) = block {
             count += 1;
             if !mimes.contains(&image.mime.as_str()) {
                 mimes.push(&image.mime);
             }
         }
     }
-    if count == 0 {
-        return;
+    if count > 0 {
+        let mimes = Value::from(mimes);
+        json.push_str(&format!(",\"imageCount\":{count},\"mimeTypes\":{mimes}"));
     }
-    json.push_str(&format!(",\"imageCount\":{count},\"mimeTypes\":["));
-    for (index, mime) in mimes.iter().enumerate() {
-        if index > 0 {
-            json.push(',');
-        }
-        push_json_string(json, mime);
-    }
-    json.push(']');
 }
 
 #[cfg(test)]
@@ -158,7 +146,7 @@ mod tests {
 
     use super::*;
 
-    const ASKED: Asked<'static> = Asked { mode: "call", server: "git\"hub", tool: "t" };
+    const ASKED: CallTarget<'static> = CallTarget { mode: "call", server: "git\"hub", tool: "t" };
 
     fn of(raw: &str) -> String {
         let mut json = String::new();

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde::de::{Deserializer, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
-use super::Span;
+use super::block::Span;
 
 /// Blocks beyond this are shown as one piece of JSON: a block may be as short as 2 bytes.
 const MAX_BLOCKS: usize = 10_000;

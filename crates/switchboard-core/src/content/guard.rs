@@ -3,41 +3,42 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use super::CallOutput;
+use super::block::Block;
 use super::json::between_quotes;
 use super::lines::Lines;
-use super::{Block, CallOutput};
 use crate::render::words;
 
 /// The size limits of the text of one reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limits {
+pub struct TextLimits {
     pub max_bytes: usize,
     pub max_lines: usize,
 }
 
-impl Limits {
-    pub const DEFAULT: Limits = Limits { max_bytes: 51_200, max_lines: 2_000 };
-    pub const OFF: Limits = Limits { max_bytes: usize::MAX, max_lines: usize::MAX };
+impl TextLimits {
+    pub const DEFAULT: TextLimits = TextLimits { max_bytes: 51_200, max_lines: 2_000 };
+    pub const OFF: TextLimits = TextLimits { max_bytes: usize::MAX, max_lines: usize::MAX };
 
     /// The least workable limits: the three lines about omitted text need this much.
-    pub const LEAST: Limits = Limits { max_bytes: 480, max_lines: 5 };
+    pub const LEAST: TextLimits = TextLimits { max_bytes: 480, max_lines: 5 };
 
     /// The default, reduced to the host's own limit. A limit that the user set stays.
     #[must_use]
-    pub fn fitted(self, host_bytes: Option<usize>) -> Limits {
+    pub fn fitted(self, host_bytes: Option<usize>) -> TextLimits {
         match host_bytes {
-            Some(most) if self.max_bytes == Limits::DEFAULT.max_bytes => {
-                Limits { max_bytes: self.max_bytes.min(most), ..self }
+            Some(most) if self.max_bytes == TextLimits::DEFAULT.max_bytes => {
+                TextLimits { max_bytes: self.max_bytes.min(most), ..self }
             }
             Some(_) | None => self,
         }
     }
 
-    /// Raised to [`Limits::LEAST`].
-    pub(super) fn workable(&self) -> Limits {
-        Limits {
-            max_bytes: self.max_bytes.max(Limits::LEAST.max_bytes),
-            max_lines: self.max_lines.max(Limits::LEAST.max_lines),
+    /// Raised to [`TextLimits::LEAST`].
+    pub(super) fn workable(&self) -> TextLimits {
+        TextLimits {
+            max_bytes: self.max_bytes.max(TextLimits::LEAST.max_bytes),
+            max_lines: self.max_lines.max(TextLimits::LEAST.max_lines),
         }
     }
 
@@ -46,9 +47,9 @@ impl Limits {
     }
 }
 
-impl Default for Limits {
-    fn default() -> Limits {
-        Limits::DEFAULT
+impl Default for TextLimits {
+    fn default() -> TextLimits {
+        TextLimits::DEFAULT
     }
 }
 
@@ -64,7 +65,7 @@ pub enum Guarded<'a> {
 pub struct Capped<'a> {
     output: CallOutput<'a>,
     whole: Arc<Whole>,
-    limits: Limits,
+    limits: TextLimits,
 }
 
 /// The stored form of an output.
@@ -102,7 +103,7 @@ impl Whole {
     }
 
     /// Head and tail of the text, within the limits for an id of up to 64 bytes.
-    pub fn shortened(&self, limits: &Limits, id: &str) -> String {
+    pub fn shortened(&self, limits: &TextLimits, id: &str) -> String {
         shortened(&self.text, &limits.workable(), id, "result, offset, limit or grep")
     }
 
@@ -123,9 +124,9 @@ impl Whole {
     }
 }
 
-/// Caps the output. Smaller limits than [`Limits::LEAST`] are raised. Images and audio are bounded
+/// Caps the output. Smaller limits than [`TextLimits::LEAST`] are raised. Images and audio are bounded
 /// when mapped.
-pub fn guard<'a>(output: CallOutput<'a>, limits: &Limits) -> Guarded<'a> {
+pub fn guard<'a>(output: CallOutput<'a>, limits: &TextLimits) -> Guarded<'a> {
     let limits = limits.workable();
     if surely_within(&output, &limits) {
         return Guarded::Within(output);
@@ -169,7 +170,7 @@ impl<'a> Capped<'a> {
 
 /// Whether the output is within the limits, judged by the escaped text: unescaping only shortens
 /// it, and each escaped `\n` has a backslash.
-fn surely_within(output: &CallOutput<'_>, limits: &Limits) -> bool {
+fn surely_within(output: &CallOutput<'_>, limits: &TextLimits) -> bool {
     let (mut bytes, mut lines) = (0, 0);
     for block in &output.blocks {
         let (head, body, newline) = match block {
@@ -182,7 +183,7 @@ fn surely_within(output: &CallOutput<'_>, limits: &Limits) -> bool {
             Block::Note(_) | Block::Aside(_) | Block::Json(_) | Block::Blob { .. } => {
                 ("", block.text(&output.raw), b'\n')
             }
-            Block::Image(_) | Block::Audio(_) => continue,
+            Block::Media(..) => continue,
         };
         bytes += head.len() + body.len() + 1;
         if bytes > limits.max_bytes {
@@ -197,7 +198,7 @@ fn surely_within(output: &CallOutput<'_>, limits: &Limits) -> bool {
 }
 
 /// `whole` without its middle, and a line about how to read the rest.
-fn shortened(whole: &str, limits: &Limits, id: &str, remedy: &str) -> String {
+fn shortened(whole: &str, limits: &TextLimits, id: &str, remedy: &str) -> String {
     /// The most bytes of the line in the middle.
     const MARKER_BYTES: usize = 110;
     let lines = Lines::of(whole, limits);

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::guard::Limits;
+use super::guard::TextLimits;
 
 /// The most bytes of a line. JSON without line breaks has lines of megabytes, which must be
 /// readable.
@@ -16,7 +16,7 @@ pub(super) struct Lines<'t> {
 }
 
 impl<'t> Lines<'t> {
-    pub(super) fn of(text: &'t str, limits: &Limits) -> Lines<'t> {
+    pub(super) fn of(text: &'t str, limits: &TextLimits) -> Lines<'t> {
         Lines { text, longest: LONGEST.min(limits.workable().max_bytes / 4) }
     }
 

@@ -1,15 +1,14 @@
 //! Maps the result of a server to blocks.
 
 use std::borrow::Cow;
-use std::fmt;
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
+use super::block::{Block, MediaKind, MediaSpan, Span};
 use super::fields::{BlockFields, CallFields, Items, ResourceFields};
 use super::json::{significant, unescaped};
-use super::structured::{say_together, says};
-use super::{Block, MediaSpan, Span};
+use super::structured::{are_items, contains_data};
 use crate::render::words;
 
 /// Images beyond these limits are counted, not shown: a host would reject the whole result.
@@ -23,6 +22,7 @@ const MAX_URI_CHARS: usize = 1_024;
 const MAX_NAME_CHARS: usize = 256;
 const MAX_MIME_CHARS: usize = 128;
 
+#[derive(Default)]
 pub(super) struct Mapped {
     pub(super) blocks: Vec<Block>,
     pub(super) structured: Option<Span>,
@@ -77,7 +77,7 @@ pub(super) fn resource(raw: &str) -> Mapped {
     });
     let content = fields.contents.span(raw);
     let meta = fields.meta.map(|json| Span::within(raw, json.get()));
-    Mapped { blocks: mapper.finish(), structured: None, content, meta, is_error: false }
+    Mapped { blocks: mapper.finish(), content, meta, ..Mapped::default() }
 }
 
 pub(super) fn prompt(raw: &str) -> Mapped {
@@ -114,46 +114,13 @@ pub(super) fn prompt(raw: &str) -> Mapped {
     });
     let content = fields.messages.span(raw);
     let meta = fields.meta.map(|json| Span::within(raw, json.get()));
-    Mapped { blocks: mapper.finish(), structured: None, content, meta, is_error: false }
-}
-
-/// The note in place of a blob that has no file.
-pub(super) fn omitted(uri: &str, mime: &str, reason: &dyn fmt::Display) -> String {
-    format!("[Resource: {uri}]\nBinary content omitted: {reason}\nMIME type: {mime}")
-}
-
-/// The file extension for a MIME type.
-pub(super) fn extension(mime: &str) -> &'static str {
-    let essence = mime.split(';').next().unwrap_or_default().trim();
-    match essence.to_ascii_lowercase().as_str() {
-        "image/png" => "png",
-        "image/jpeg" => "jpg",
-        "image/gif" => "gif",
-        "image/webp" => "webp",
-        "image/svg+xml" => "svg",
-        "audio/wav" | "audio/x-wav" | "audio/wave" => "wav",
-        "audio/mpeg" | "audio/mp3" => "mp3",
-        "audio/ogg" => "ogg",
-        "audio/flac" => "flac",
-        "audio/mp4" => "m4a",
-        "video/mp4" => "mp4",
-        "video/webm" | "audio/webm" => "webm",
-        "application/pdf" => "pdf",
-        "application/json" => "json",
-        "application/zip" => "zip",
-        "application/gzip" => "gz",
-        "text/csv" => "csv",
-        "text/html" => "html",
-        "text/plain" => "txt",
-        _ => "bin",
-    }
+    Mapped { blocks: mapper.finish(), content, meta, ..Mapped::default() }
 }
 
 /// A malformed result, such as one that is no object or has a duplicate field, is shown as JSON.
 fn unreadable(raw: &str) -> Mapped {
     let all = Span { start: 0, end: raw.len() };
-    let blocks = vec![Block::Json(all)];
-    Mapped { blocks, structured: None, content: None, meta: None, is_error: false }
+    Mapped { blocks: vec![Block::Json(all)], ..Mapped::default() }
 }
 
 struct Mapper<'r> {
@@ -184,7 +151,7 @@ impl<'r> Mapper<'r> {
         let json = Span::within(self.raw, item.get());
         let known = serde_json::from_str::<BlockFields<'_>>(item.get()).ok();
         match known.and_then(|fields| self.known(&fields, json)) {
-            Some(Block::Image(image)) => self.image(image),
+            Some(Block::Media(MediaKind::Image, image)) => self.image(image),
             Some(block) => self.blocks.push(block),
             None => self.blocks.push(Block::Json(json)),
         }
@@ -197,8 +164,8 @@ impl<'r> Mapper<'r> {
                 let text = Span::within(self.raw, string(fields.text)?);
                 Some(Block::Text { json: Some(json), head: String::new(), text, compact: None })
             }
-            "image" => self.media(fields, json, "image/png").map(Block::Image),
-            "audio" => self.media(fields, json, "audio/wav").map(Block::Audio),
+            "image" => self.media(fields, json, MediaKind::Image, "image/png"),
+            "audio" => self.media(fields, json, MediaKind::Audio, "audio/wav"),
             "resource" => {
                 let resource: ResourceFields<'_> =
                     serde_json::from_str(fields.resource?.get()).ok()?;
@@ -214,14 +181,18 @@ impl<'r> Mapper<'r> {
         }
     }
 
-    fn media(&self, fields: &BlockFields<'_>, json: Span, default: &str) -> Option<MediaSpan> {
+    fn media(
+        &self,
+        fields: &BlockFields<'_>,
+        json: Span,
+        kind: MediaKind,
+        default: &str,
+    ) -> Option<Block> {
         let data = Span::within(self.raw, string(fields.data)?);
         let mime = line(fields.mime, MAX_MIME_CHARS);
-        Some(MediaSpan {
-            json: mime.is_some().then_some(json),
-            mime: mime.unwrap_or_else(|| default.to_owned()),
-            data,
-        })
+        let json = mime.is_some().then_some(json);
+        let mime = mime.unwrap_or_else(|| default.to_owned());
+        Some(Block::Media(kind, MediaSpan { json, mime, data }))
     }
 
     fn resource(&self, fields: &ResourceFields<'_>, head: String) -> Option<Block> {
@@ -244,7 +215,7 @@ impl<'r> Mapper<'r> {
         } else if is_base64(&unescaped(data)) {
             self.images += 1;
             self.image_bytes += data.len();
-            self.blocks.push(Block::Image(image));
+            self.blocks.push(Block::Media(MediaKind::Image, image));
         } else {
             // One such image makes the model's API reject the whole conversation.
             let note = format!("[Image content: {}]\nOmitted: not valid base64", image.mime);
@@ -259,12 +230,11 @@ impl<'r> Mapper<'r> {
             Block::Note(_)
             | Block::Aside(_)
             | Block::Json(_)
-            | Block::Image(_)
-            | Block::Audio(_)
+            | Block::Media(..)
             | Block::Blob { .. } => None,
         });
         let texts: Vec<&str> = texts.collect();
-        if texts.iter().any(|text| says(text, json)) || say_together(&texts, json) {
+        if texts.iter().any(|text| contains_data(text, json)) || are_items(&texts, json) {
             return;
         }
         let mut is_significant = significant();
@@ -289,20 +259,6 @@ impl<'r> Mapper<'r> {
             self.blocks = vec![Block::Note(NOTHING.to_owned())];
         }
         self.blocks
-    }
-}
-
-impl Block {
-    fn prefix(&mut self, raw: &str, prefix: &str) {
-        match self {
-            Block::Text { json, head, .. } => {
-                *json = None;
-                head.insert_str(0, prefix);
-            }
-            Block::Note(note) | Block::Aside(note) => note.insert_str(0, prefix),
-            Block::Json(json) => *self = Block::Note(format!("{prefix}{}", json.of(raw))),
-            Block::Image(_) | Block::Audio(_) | Block::Blob { .. } => {}
-        }
     }
 }
 

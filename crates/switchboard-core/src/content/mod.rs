@@ -1,5 +1,6 @@
 //! The result of a server: its blocks, unchanged or as text for a model.
 
+mod block;
 pub mod details;
 mod fields;
 pub mod guard;
@@ -8,26 +9,21 @@ mod lines;
 mod map;
 mod outline;
 pub mod page;
+mod spill;
 mod structured;
 #[cfg(test)]
 mod tests;
 
 use std::borrow::Cow;
-use std::fmt;
 
-use base64::Engine as _;
-use base64::alphabet::STANDARD;
-use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
-
+use self::block::{Block, MediaKind, Span, push_text_block};
 pub(crate) use self::json::push_unescaped;
 use self::json::{between_quotes, compacted, unescaped};
 pub use self::json::{is_json, push_json_string};
 pub use self::outline::outline;
+pub use self::spill::{BlobError, MAX_BLOB_BYTES, Settled, Spill};
 use crate::hidden;
 use crate::render::words::plural;
-
-/// Bytes that one stored blob may have.
-pub const MAX_BLOB_BYTES: usize = 10 << 20;
 
 /// Shown for a filter without output.
 const NOTHING_SELECTED: &str = "(select gave nothing)";
@@ -102,33 +98,6 @@ impl Default for ResultForm {
 pub enum Spacing {
     Compact,
     AsWritten,
-}
-
-/// A block that must be stored in a private file before the output is shown.
-#[derive(Debug)]
-pub struct Spill<'o> {
-    /// Which block to [`settle`](CallOutput::settle).
-    pub block: usize,
-    /// Follows from the MIME type, never from a name that the server chose.
-    pub extension: &'static str,
-    pub mime: &'o str,
-    data: Cow<'o, str>,
-}
-
-/// The outcome of storing a [`Spill`].
-#[derive(Clone, Copy)]
-pub enum Settled<'p> {
-    SavedTo(&'p str),
-    Omitted(&'p dyn fmt::Display),
-}
-
-/// Why a blob cannot be stored.
-#[derive(Debug, PartialEq, Eq, thiserror::Error)]
-pub enum BlobError {
-    #[error("larger than 10 MiB")]
-    TooLarge,
-    #[error("not valid base64")]
-    NotBase64,
 }
 
 impl<'a> CallOutput<'a> {
@@ -229,7 +198,7 @@ impl<'a> CallOutput<'a> {
     #[must_use]
     pub fn without_text(mut self) -> CallOutput<'a> {
         self.blocks.retain(|block| match block {
-            Block::Image(_) | Block::Audio(_) | Block::Blob { .. } | Block::Aside(_) => true,
+            Block::Media(..) | Block::Blob { .. } | Block::Aside(_) => true,
             Block::Text { .. } | Block::Note(_) | Block::Json(_) => false,
         });
         self
@@ -269,8 +238,8 @@ impl<'a> CallOutput<'a> {
 
     pub fn parts(&self) -> impl Iterator<Item = Part<'_>> {
         self.blocks.iter().map(|block| match block {
-            Block::Image(media) => Part::Image(media.view(&self.raw)),
-            Block::Audio(media) => Part::Audio(media.view(&self.raw)),
+            Block::Media(MediaKind::Image, media) => Part::Image(media.view(&self.raw)),
+            Block::Media(MediaKind::Audio, media) => Part::Audio(media.view(&self.raw)),
             Block::Text { .. }
             | Block::Note(_)
             | Block::Aside(_)
@@ -295,57 +264,6 @@ impl<'a> CallOutput<'a> {
             block.push_text(&self.raw, &mut joined);
         }
         Cow::Owned(joined)
-    }
-
-    /// The blocks to store in files and [`settle`](CallOutput::settle), before [`guard::guard`].
-    pub fn spills(&self, form: &ResultForm) -> Vec<Spill<'_>> {
-        let mut spills = Vec::new();
-        for (index, block) in self.blocks.iter().enumerate() {
-            let stored = match block {
-                Block::Blob { media, .. } => media,
-                Block::Audio(media) if form.audio == MediaForm::Stored => media,
-                Block::Image(media) if form.images == MediaForm::Stored => media,
-                Block::Text { .. }
-                | Block::Note(_)
-                | Block::Aside(_)
-                | Block::Json(_)
-                | Block::Image(_)
-                | Block::Audio(_) => continue,
-            };
-            let Media { mime, data } = stored.view(&self.raw);
-            spills.push(Spill { block: index, extension: map::extension(mime), mime, data });
-        }
-        spills
-    }
-
-    /// Replaces the block of a [`Spill`] by a note about the outcome.
-    pub fn settle(&mut self, block: usize, settled: Settled<'_>) {
-        let Some(block) = self.blocks.get_mut(block) else {
-            return;
-        };
-        let note = match (&*block, settled) {
-            (Block::Blob { uri, media }, Settled::SavedTo(path)) => {
-                let mime = &media.mime;
-                format!("[Resource: {uri}]\nBinary content saved to {path}\nMIME type: {mime}")
-            }
-            (Block::Blob { uri, media }, Settled::Omitted(reason)) => {
-                map::omitted(uri, &media.mime, reason)
-            }
-            (Block::Image(media), Settled::SavedTo(path)) => {
-                format!("[Image: {}]\nSaved to {path}", media.mime)
-            }
-            (Block::Image(media), Settled::Omitted(reason)) => {
-                format!("[Image: {}]\nOmitted: {reason}", media.mime)
-            }
-            (Block::Audio(media), Settled::SavedTo(path)) => {
-                format!("[Audio content: {}]\nSaved to {path}", media.mime)
-            }
-            (Block::Audio(media), Settled::Omitted(reason)) => {
-                format!("[Audio content: {}]\nOmitted: {reason}", media.mime)
-            }
-            (Block::Text { .. } | Block::Note(_) | Block::Aside(_) | Block::Json(_), _) => return,
-        };
-        *block = Block::Aside(note);
     }
 
     /// Appends the MCP `content` array.
@@ -391,193 +309,5 @@ impl CallOutput<'_> {
             }
         }
         out.push(']');
-    }
-}
-
-fn push_text_block(out: &mut String, text: &str) {
-    out.push_str("{\"type\":\"text\",\"text\":");
-    push_json_string(out, text);
-    out.push('}');
-}
-
-impl Spill<'_> {
-    /// The bytes of a blob that is small enough to be stored.
-    pub fn decode(&self) -> Result<Vec<u8>, BlobError> {
-        if self.data.len() > MAX_BLOB_BYTES / 2 * 3 {
-            return Err(BlobError::TooLarge);
-        }
-        let bytes = self.decode_whole()?;
-        if bytes.len() > MAX_BLOB_BYTES { Err(BlobError::TooLarge) } else { Ok(bytes) }
-    }
-
-    /// All bytes. Line breaks and missing padding, as from some encoders, are accepted.
-    pub fn decode_whole(&self) -> Result<Vec<u8>, BlobError> {
-        const FORGIVING: GeneralPurpose = GeneralPurpose::new(
-            &STANDARD,
-            GeneralPurposeConfig::new()
-                .with_decode_padding_mode(DecodePaddingMode::Indifferent)
-                .with_decode_allow_trailing_bits(true),
-        );
-        let wrapped = self.data.bytes().any(|byte| byte.is_ascii_whitespace());
-        let decoded = if wrapped {
-            FORGIVING.decode(self.data.split_ascii_whitespace().collect::<String>())
-        } else {
-            FORGIVING.decode(self.data.as_bytes())
-        };
-        decoded.map_err(|_| BlobError::NotBase64)
-    }
-}
-
-/// A part of [`CallOutput::raw`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Span {
-    start: usize,
-    end: usize,
-}
-
-impl Span {
-    /// The range of `part` in `raw`, from which it is borrowed.
-    fn within(raw: &str, part: &str) -> Span {
-        let start = part.as_ptr().addr().wrapping_sub(raw.as_ptr().addr());
-        Span { start, end: start.wrapping_add(part.len()) }
-    }
-
-    fn of(self, raw: &str) -> &str {
-        raw.get(self.start..self.end).unwrap_or_default()
-    }
-}
-
-#[derive(Debug, Clone)]
-enum Block {
-    /// A JSON string of the server, behind our `head`.
-    Text {
-        /// The whole block, if it is passed on unchanged.
-        json: Option<Span>,
-        head: String,
-        /// With its quotes and escapes.
-        text: Span,
-        /// The same JSON in fewer bytes, shown instead.
-        compact: Option<Box<str>>,
-    },
-    /// Text by Switchboard.
-    Note(String),
-    /// The same, in place of a block that is not text.
-    Aside(String),
-    /// JSON of the server, shown as text.
-    Json(Span),
-    Image(MediaSpan),
-    Audio(MediaSpan),
-    /// Bytes of an embedded resource that no host can show.
-    Blob {
-        uri: String,
-        media: MediaSpan,
-    },
-}
-
-#[derive(Debug, Clone)]
-struct MediaSpan {
-    /// The whole block, if it is passed on unchanged.
-    json: Option<Span>,
-    mime: String,
-    /// With its quotes and escapes.
-    data: Span,
-}
-
-impl MediaSpan {
-    fn view<'o>(&'o self, raw: &'o str) -> Media<'o> {
-        Media { mime: &self.mime, data: unescaped(self.data.of(raw)) }
-    }
-
-    fn push_json(&self, kind: &str, raw: &str, out: &mut String) {
-        if let Some(json) = self.json {
-            out.push_str(json.of(raw));
-            return;
-        }
-        out.push_str("{\"type\":\"");
-        out.push_str(kind);
-        out.push_str("\",\"data\":");
-        out.push_str(self.data.of(raw));
-        out.push_str(",\"mimeType\":");
-        push_json_string(out, &self.mime);
-        out.push('}');
-    }
-}
-
-impl Block {
-    fn is_media(&self) -> bool {
-        match self {
-            Block::Image(_) | Block::Audio(_) => true,
-            Block::Text { .. }
-            | Block::Note(_)
-            | Block::Aside(_)
-            | Block::Json(_)
-            | Block::Blob { .. } => false,
-        }
-    }
-
-    fn text<'o>(&'o self, raw: &'o str) -> Cow<'o, str> {
-        match self {
-            Block::Text { head, .. } if head.is_empty() => self.body(raw).unwrap_or_default(),
-            Block::Note(note) | Block::Aside(note) => Cow::Borrowed(note),
-            Block::Json(json) => Cow::Borrowed(json.of(raw)),
-            Block::Text { .. } | Block::Blob { .. } | Block::Image(_) | Block::Audio(_) => {
-                let mut shown = String::new();
-                self.push_text(raw, &mut shown);
-                Cow::Owned(shown)
-            }
-        }
-    }
-
-    /// The text of the server, without ours.
-    fn body<'o>(&'o self, raw: &'o str) -> Option<Cow<'o, str>> {
-        match self {
-            Block::Text { compact: Some(compact), .. } => Some(Cow::Borrowed(compact)),
-            Block::Text { text, compact: None, .. } => Some(unescaped(text.of(raw))),
-            Block::Json(json) => Some(Cow::Borrowed(json.of(raw))),
-            Block::Note(_)
-            | Block::Aside(_)
-            | Block::Blob { .. }
-            | Block::Image(_)
-            | Block::Audio(_) => None,
-        }
-    }
-
-    fn push_text(&self, raw: &str, out: &mut String) {
-        match self {
-            Block::Text { head, text, compact, .. } => {
-                out.push_str(head);
-                match compact {
-                    Some(compact) => out.push_str(compact),
-                    None => push_unescaped(text.of(raw), out),
-                }
-            }
-            Block::Note(note) | Block::Aside(note) => out.push_str(note),
-            Block::Json(json) => out.push_str(json.of(raw)),
-            Block::Blob { uri, media } => {
-                out.push_str(&map::omitted(uri, &media.mime, &"it was not saved"));
-            }
-            Block::Image(_) | Block::Audio(_) => {}
-        }
-    }
-
-    fn push_json(&self, raw: &str, out: &mut String) {
-        match self {
-            Block::Text { json: Some(json), compact: None, .. } => out.push_str(json.of(raw)),
-            Block::Text { json: Some(json), text, compact: Some(compact), .. } => {
-                // Its other fields are passed on unchanged.
-                out.push_str(Span { start: json.start, end: text.start }.of(raw));
-                push_json_string(out, compact);
-                out.push_str(Span { start: text.end, end: json.end }.of(raw));
-            }
-            Block::Image(media) => media.push_json("image", raw, out),
-            Block::Audio(media) => media.push_json("audio", raw, out),
-            Block::Text { json: None, .. }
-            | Block::Note(_)
-            | Block::Aside(_)
-            | Block::Json(_)
-            | Block::Blob { .. } => {
-                push_text_block(out, &self.text(raw));
-            }
-        }
     }
 }

@@ -1,6 +1,6 @@
 //! Pages of a stored text: a range of its lines, or the lines that match a pattern.
 
-use super::guard::Limits;
+use super::guard::TextLimits;
 use super::lines::Lines;
 use crate::hidden;
 use crate::pattern::Pattern;
@@ -17,7 +17,7 @@ pub struct Window {
 
 /// A part of a stored text.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Page {
+pub struct ResultPage {
     pub body: String,
     /// Which part it is, and the next offset.
     pub foot: String,
@@ -28,9 +28,9 @@ pub struct Page {
     pub next: Option<usize>,
 }
 
-impl Page {
+impl ResultPage {
     pub fn text(&self) -> String {
-        let Page { body, foot, .. } = self;
+        let ResultPage { body, foot, .. } = self;
         if body.is_empty() { foot.clone() } else { format!("{body}\n{foot}") }
     }
 }
@@ -39,7 +39,7 @@ impl Page {
 const FOOT_BYTES: usize = 200;
 
 /// The lines of `text` in `window`, as many as `limits` allow.
-pub fn page(text: &str, window: Window, limits: &Limits) -> Page {
+pub fn page(text: &str, window: Window, limits: &TextLimits) -> ResultPage {
     let mut room = Room::of(limits, window.limit);
     let (mut total, mut shown, mut next) = (0, 0, None);
     let mut part = 0..0;
@@ -67,11 +67,11 @@ pub fn page(text: &str, window: Window, limits: &Limits) -> Page {
         format!("lines {first}-{last} of {}", words::thousands(total))
     };
     let body = text.get(part).unwrap_or_default().to_owned();
-    Page { foot: foot(&place, next, &body), body, total, shown, next }
+    ResultPage { foot: foot(&place, next, &body), body, total, shown, next }
 }
 
 /// The lines of `text` in `window` that match, each with its number; the limit counts matches.
-pub fn grep(text: &str, pattern: &Pattern, window: Window, limits: &Limits) -> Page {
+pub fn grep(text: &str, pattern: &Pattern, window: Window, limits: &TextLimits) -> ResultPage {
     let lines = Lines::of(text, limits);
     let mut room = Room::of(limits, window.limit);
     let (mut count, mut matches, mut shown, mut next) = (0, 0, 0, None);
@@ -107,7 +107,7 @@ pub fn grep(text: &str, pattern: &Pattern, window: Window, limits: &Limits) -> P
         words::plural(matches, "match"),
         words::plural(count.saturating_sub(window.offset), "line"),
     );
-    Page { foot: foot(&place, next, &body), body, total: matches, shown, next }
+    ResultPage { foot: foot(&place, next, &body), body, total: matches, shown, next }
 }
 
 /// Counts the hidden characters of each part: the note of the whole result may no longer be
@@ -139,7 +139,7 @@ struct Room {
 }
 
 impl Room {
-    fn of(limits: &Limits, limit: Option<usize>) -> Room {
+    fn of(limits: &TextLimits, limit: Option<usize>) -> Room {
         let limits = limits.workable();
         Room {
             bytes: limits.max_bytes - FOOT_BYTES,
@@ -177,7 +177,7 @@ mod tests {
     #[test]
     fn page_foot_states_its_position() {
         let check = |at: Window, expected: &str| {
-            assert_eq!(page(&numbered(1_200), at, &Limits::DEFAULT).text(), expected);
+            assert_eq!(page(&numbered(1_200), at, &TextLimits::DEFAULT).text(), expected);
         };
         check(window(0, 2), "line 1\nline 2\n[lines 1-2 of 1,200 · next offset: 2]");
         check(window(1_198, 9), "line 1199\nline 1200\n[lines 1,199-1,200 of 1,200]");
@@ -198,12 +198,12 @@ mod tests {
     #[test]
     fn hidden_characters_of_a_page_are_counted_below() {
         let text = "plain\nmid\u{200b}\u{e0041}dle\nend\u{1b}[8m\n";
-        let read = |at: Window| page(text, at, &Limits::DEFAULT).foot;
+        let read = |at: Window| page(text, at, &TextLimits::DEFAULT).foot;
         assert_eq!(read(window(0, 1)), "[lines 1-1 of 3 · next offset: 1]");
         let middle = "[lines 2-2 of 3 · next offset: 2 · 2 hidden characters in this part]";
         assert_eq!(read(window(1, 1)), middle);
         let pattern = Pattern::compile("end", Case::Matters).unwrap();
-        let found = grep(text, &pattern, Window::default(), &Limits::DEFAULT);
+        let found = grep(text, &pattern, Window::default(), &TextLimits::DEFAULT);
         assert_eq!(found.foot, "[1 of 1 match in 3 lines · 4 hidden characters in this part]");
     }
 
@@ -214,12 +214,12 @@ mod tests {
         let mut next = Some(0);
         let mut pages = 0;
         while let Some(offset) = next {
-            let page = page(&json, Window { offset, limit: None }, &Limits::DEFAULT);
+            let page = page(&json, Window { offset, limit: None }, &TextLimits::DEFAULT);
             read.push_str(&page.body);
             (next, pages) = (page.next, pages + 1);
         }
         assert_eq!((read, pages), (json.clone(), 5));
-        let two = page(&json, window(3, 2), &Limits::DEFAULT);
+        let two = page(&json, window(3, 2), &TextLimits::DEFAULT);
         assert_eq!(two.body, json[6_000..10_000], "nothing is put between the pieces");
         assert_eq!(two.foot, "[lines 4-5 of 111 · next offset: 5]");
     }
@@ -228,7 +228,7 @@ mod tests {
     fn grep_returns_numbered_lines() {
         let check = |pattern: &str, at: Window, expected: &str| {
             let pattern = Pattern::compile(pattern, Case::Matters).unwrap();
-            assert_eq!(grep(&numbered(120), &pattern, at, &Limits::DEFAULT).text(), expected);
+            assert_eq!(grep(&numbered(120), &pattern, at, &TextLimits::DEFAULT).text(), expected);
         };
         check(
             "7$",
@@ -246,7 +246,7 @@ mod tests {
         // One of them spans two pieces.
         let text = format!("{gap}NEEDLE{}NEEDLE{gap}", "x".repeat(2_991));
         let pattern = Pattern::compile("NEEDLE", Case::Matters).unwrap();
-        let found = grep(&text, &pattern, Window::default(), &Limits::DEFAULT);
+        let found = grep(&text, &pattern, Window::default(), &TextLimits::DEFAULT);
         let lines: Vec<&str> = found.body.lines().collect();
         assert_eq!((lines.len(), found.total), (2, 2), "{}", found.foot);
         for (line, number) in lines.into_iter().zip(["9: …é", "10: …x"]) {
@@ -263,8 +263,8 @@ mod tests {
             max_lines in 0usize..20,
         ) {
             let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
-            let limits = Limits { max_bytes, max_lines };
-            let every_line = |text: &str, at: Window, limits: &Limits| {
+            let limits = TextLimits { max_bytes, max_lines };
+            let every_line = |text: &str, at: Window, limits: &TextLimits| {
                 grep(text, &Pattern::compile("", Case::Matters).unwrap(), at, limits)
             };
             for read in [page, every_line] {
@@ -272,8 +272,8 @@ mod tests {
                 let mut next = Some(0);
                 while let Some(offset) = next {
                     let page = read(&text, Window { offset, limit: None }, &limits);
-                    prop_assert!(page.text().len() <= max_bytes.max(Limits::LEAST.max_bytes));
-                    prop_assert!(line_count(&page.text()) <= max_lines.max(Limits::LEAST.max_lines));
+                    prop_assert!(page.text().len() <= max_bytes.max(TextLimits::LEAST.max_bytes));
+                    prop_assert!(line_count(&page.text()) <= max_lines.max(TextLimits::LEAST.max_lines));
                     prop_assert!(page.next.is_none_or(|next| next > offset));
                     seen += page.shown;
                     next = page.next;

@@ -13,7 +13,7 @@ use crate::exact::{Numbers, is_kept};
 const MAX_COMPARED_BYTES: usize = 1 << 20;
 
 /// Whether a text block (with its quotes) contains the data of `structuredContent`.
-pub(super) fn says(quoted: &str, json: &str) -> bool {
+pub(super) fn contains_data(quoted: &str, json: &str) -> bool {
     // Indentation and escapes make a text longer only by a bounded factor.
     if quoted.len() > json.len() * 16 + 1_024 || json.len() > quoted.len() * 2 + 64 {
         return false;
@@ -27,7 +27,7 @@ pub(super) fn says(quoted: &str, json: &str) -> bool {
 
 /// Whether text blocks (with their quotes) are the items of an array, one each and in order:
 /// frameworks send an array in both forms.
-pub(super) fn say_together(quoted: &[&str], json: &str) -> bool {
+pub(super) fn are_items(quoted: &[&str], json: &str) -> bool {
     let list = only(json).filter(|(name, _)| *name == "result").map_or(json, |(_, value)| value);
     if quoted.len() < 2 || !list.starts_with('[') {
         return false;

@@ -6,8 +6,8 @@ use insta::assert_snapshot;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::details::{self, Asked};
-use super::guard::{Capped, Guarded, Limits, guard, line_count};
+use super::details::{self, CallTarget};
+use super::guard::{Capped, Guarded, TextLimits, guard, line_count};
 use super::{BlobError, CallOutput, MediaForm, Part, ResultForm, Settled};
 
 /// The content array, a line per block.
@@ -337,21 +337,21 @@ mod guarding {
         CallOutput::of_call(json!({"content": blocks}).to_string())
     }
 
-    fn over<'a>(output: CallOutput<'a>, limits: &Limits) -> Capped<'a> {
+    fn over<'a>(output: CallOutput<'a>, limits: &TextLimits) -> Capped<'a> {
         match guard(output, limits) {
             Guarded::Over(capped) => capped,
             Guarded::Within(_) => panic!("expected a text over the limits"),
         }
     }
 
-    fn is_within(text: String, limits: &Limits) -> bool {
+    fn is_within(text: String, limits: &TextLimits) -> bool {
         matches!(guard(texts(&[text]), limits), Guarded::Within(_))
     }
 
     #[test]
     fn many_lines_keep_head_and_tail() {
         let text: Vec<String> = (1..=5_000).map(|n| format!("line {n}")).collect();
-        let limits = Limits { max_lines: 12, ..Limits::DEFAULT };
+        let limits = TextLimits { max_lines: 12, ..TextLimits::DEFAULT };
         let output = over(texts(&[text.join("\n")]), &limits).with_id("r7");
         assert_snapshot!(output.text(), @r"
         [result: r7 · 5,000 lines · 47.7 KiB]
@@ -372,7 +372,7 @@ mod guarding {
     #[test]
     fn many_bytes_are_cut_between_lines() {
         let line = "x".repeat(99);
-        let output = over(texts(&[vec![line.as_str(); 1_000].join("\n")]), &Limits::DEFAULT);
+        let output = over(texts(&[vec![line.as_str(); 1_000].join("\n")]), &TextLimits::DEFAULT);
         let text = output.with_id("r1").text().into_owned();
         let (ours, whole): (Vec<&str>, Vec<&str>) = text.lines().partition(|l| l.starts_with('['));
         assert_eq!(ours.len(), 3);
@@ -381,7 +381,7 @@ mod guarding {
 
     #[test]
     fn giant_line_is_cut_by_bytes() {
-        let output = over(texts(&["é".repeat(60_000)]), &Limits::DEFAULT).with_id("r1");
+        let output = over(texts(&["é".repeat(60_000)]), &TextLimits::DEFAULT).with_id("r1");
         let text = output.text();
         assert!(text.len() <= 51_200 && text.len() > 50_000, "{}", text.len());
         let lines: Vec<&str> = text.lines().collect();
@@ -394,7 +394,7 @@ mod guarding {
     #[test]
     fn giant_line_after_a_short_one_keeps_its_beginning() {
         let output =
-            over(texts(&[format!("ok\nBEGIN{}END\nok", "x".repeat(90_000))]), &Limits::DEFAULT);
+            over(texts(&[format!("ok\nBEGIN{}END\nok", "x".repeat(90_000))]), &TextLimits::DEFAULT);
         let text = output.with_id("r1").text().into_owned();
         assert!(text.contains("]\nok\nBEGINxxx") && text.contains("xxxEND\nok\n[result: r1 "));
         assert!(text.contains("within the line at offset 18 "));
@@ -403,12 +403,12 @@ mod guarding {
     #[test]
     fn output_limits_are_exact() {
         let lines = |count: usize| "a\n".repeat(count);
-        assert!(is_within("x".repeat(51_200), &Limits::DEFAULT));
-        assert!(!is_within("x".repeat(51_201), &Limits::DEFAULT));
-        assert!(is_within("\"".repeat(51_200), &Limits::DEFAULT));
-        assert!(is_within(lines(2_000), &Limits::DEFAULT));
-        assert!(!is_within(lines(2_001), &Limits::DEFAULT));
-        assert!(is_within(lines(200_000), &Limits::OFF));
+        assert!(is_within("x".repeat(51_200), &TextLimits::DEFAULT));
+        assert!(!is_within("x".repeat(51_201), &TextLimits::DEFAULT));
+        assert!(is_within("\"".repeat(51_200), &TextLimits::DEFAULT));
+        assert!(is_within(lines(2_000), &TextLimits::DEFAULT));
+        assert!(!is_within(lines(2_001), &TextLimits::DEFAULT));
+        assert!(is_within(lines(200_000), &TextLimits::OFF));
     }
 
     #[test]
@@ -419,7 +419,7 @@ mod guarding {
             {"type": "text", "text": "a"},
             {"type": "image", "data": "aGk=", "mimeType": "image/gif"},
         ], "structuredContent": {"big": big}});
-        let output = over(CallOutput::of_call(raw.to_string()), &Limits::DEFAULT).with_id("r1");
+        let output = over(CallOutput::of_call(raw.to_string()), &TextLimits::DEFAULT).with_id("r1");
         let kinds: Vec<&str> = output
             .parts()
             .map(|part| match part {
@@ -438,7 +438,7 @@ mod guarding {
     fn foot_offers_a_filter_only_for_json() {
         let numbers = format!("[{}1]", "1,".repeat(40_000));
         let foot = |output: CallOutput<'_>| {
-            let text = over(output, &Limits::DEFAULT).with_id("r1").text().into_owned();
+            let text = over(output, &TextLimits::DEFAULT).with_id("r1").text().into_owned();
             text.lines().last().unwrap().to_owned()
         };
         assert_snapshot!(
@@ -493,7 +493,7 @@ mod guarding {
     #[test]
     fn line_breaks_of_every_block_count() {
         let output = texts(&["\n".repeat(7), format!("{}a", "\n".repeat(43))]);
-        let limits = Limits { max_bytes: 4_000, max_lines: 45 };
+        let limits = TextLimits { max_bytes: 4_000, max_lines: 45 };
         assert!(matches!(guard(output, &limits), Guarded::Over(_)));
     }
 
@@ -510,11 +510,11 @@ mod guarding {
             if !blocks.iter().all(String::is_empty) {
                 prop_assert_eq!(&original, &blocks.join("\n"));
             }
-            let bytes = max_bytes.max(Limits::LEAST.max_bytes);
-            let lines = max_lines.max(Limits::LEAST.max_lines);
+            let bytes = max_bytes.max(TextLimits::LEAST.max_bytes);
+            let lines = max_lines.max(TextLimits::LEAST.max_lines);
             let fits = original.len() <= bytes && line_count(&original) <= lines;
             let before = shown(&output);
-            match guard(output, &Limits { max_bytes, max_lines }) {
+            match guard(output, &TextLimits { max_bytes, max_lines }) {
                 Guarded::Within(output) => {
                     prop_assert!(fits);
                     prop_assert_eq!(shown(&output), before);
@@ -549,7 +549,7 @@ mod guarding {
                 CallOutput::of_prompt(&text),
             ] {
                 shown(&output);
-                let asked = Asked { mode: "call", server: "s", tool: "t" };
+                let asked = CallTarget { mode: "call", server: "s", tool: "t" };
                 let mut details = String::new();
                 details::of_output(&mut details, &asked, &output);
                 prop_assert!(serde_json::from_str::<Value>(&details).is_ok(), "{}", details);

@@ -7,6 +7,7 @@ use serde_json::map::Entry;
 use serde_json::{Map, Number, Value};
 
 use super::{Floats, MOST_VALUES};
+use crate::nesting::string_length;
 
 /// The parser state for one value.
 pub(super) struct Reading<'j> {
@@ -83,10 +84,6 @@ impl<'de> Visitor<'de> for &mut Reading<'_> {
         Ok(Value::from(text))
     }
 
-    fn visit_string<E>(self, text: String) -> Result<Value, E> {
-        Ok(Value::String(text))
-    }
-
     fn visit_seq<A: SeqAccess<'de>>(self, mut source: A) -> Result<Value, A::Error> {
         let mut items = Vec::new();
         while let Some(item) = source.next_element_seed(&mut *self)? {
@@ -123,7 +120,10 @@ impl<'j> Iterator for Numbers<'j> {
             let start = self.0.find(|c: char| c == '"' || c == '-' || c.is_ascii_digit())?;
             let rest = self.0.get(start..)?;
             match rest.strip_prefix('"') {
-                Some(inside) => self.0 = after_string(inside),
+                Some(inside) => {
+                    let end = string_length(inside.as_bytes());
+                    self.0 = inside.get(end + 1..).unwrap_or_default();
+                }
                 None => {
                     let is_part = |c: char| c.is_ascii_digit() || "+-.eE".contains(c);
                     let end = rest.find(|c| !is_part(c)).unwrap_or(rest.len());
@@ -133,21 +133,6 @@ impl<'j> Iterator for Numbers<'j> {
                 }
             }
         }
-    }
-}
-
-/// The text after a string; `text` begins behind its opening quote.
-fn after_string(mut text: &str) -> &str {
-    loop {
-        let Some(at) = text.find(['"', '\\']) else { return "" };
-        let (escape, rest) = (text.get(at..=at) == Some("\\"), text.get(at + 1..));
-        text = rest.unwrap_or_default();
-        if !escape {
-            return text;
-        }
-        let mut after_escaped = text.chars();
-        after_escaped.next();
-        text = after_escaped.as_str();
     }
 }
 

@@ -85,10 +85,10 @@ fn after_failures(count: u64) -> (Machine, Duration) {
 #[test]
 fn call_during_backoff_is_refused_until_it_ends() {
     let (mut machine, now) = after_failures(5);
-    let refusal = Refusal::Backoff { since: Duration::ZERO, retry_in: seconds(8) };
+    let refusal = ConnectRefusal::Backoff { since: Duration::ZERO, retry_in: seconds(8) };
     assert_eq!(machine.on(now, call(6)), [Effect::Refuse { waiter: 6, refusal }]);
     assert_eq!(machine.wake_at(), None);
-    let refusal = Refusal::Backoff { since: seconds(2), retry_in: seconds(6) };
+    let refusal = ConnectRefusal::Backoff { since: seconds(2), retry_in: seconds(6) };
     let refused = machine.on(now + seconds(2), call(7));
     assert_eq!(refused, [Effect::Refuse { waiter: 7, refusal }]);
     assert_eq!(machine.on(now + seconds(8), call(8)), [Effect::Dial { generation: 6 }]);
@@ -122,7 +122,7 @@ fn explicit_connect_serves_calls_waiting_for_the_retry() {
 fn disconnect_refuses_calls_waiting_for_the_retry() {
     let (mut machine, now) = after_failures(1);
     machine.on(now, call(2));
-    let refused = Effect::Refuse { waiter: 2, refusal: Refusal::Disconnected };
+    let refused = Effect::Refuse { waiter: 2, refusal: ConnectRefusal::Disconnected };
     assert_eq!(machine.on(now, Input::Disconnect), [refused]);
     assert_eq!(machine.wake_at(), None);
 }
@@ -142,7 +142,7 @@ fn missing_sign_in_is_retried_by_calls_and_slowly() {
     machine.on(seconds(0), Input::Begin);
     machine.on(seconds(0), Input::DialFailed { generation: 1, jitter: 1.0 });
     let explicit = Input::Acquire { waiter: 1, urgency: Urgency::Explicit };
-    let refused = Effect::Refuse { waiter: 1, refusal: Refusal::DialFailed };
+    let refused = Effect::Refuse { waiter: 1, refusal: ConnectRefusal::DialFailed };
     check(
         &mut machine,
         &[(0, explicit), (0, Input::NotSignedIn { generation: 2 })],
@@ -193,7 +193,7 @@ fn eight_crashes_in_a_row_open_the_circuit() {
     assert!(
         matches!(
             effects[..],
-            [Effect::Refuse { waiter: 9, refusal: Refusal::CrashLoop { crashes: 8, .. } }]
+            [Effect::Refuse { waiter: 9, refusal: ConnectRefusal::CrashLoop { crashes: 8, .. } }]
         ),
         "{effects:?}"
     );
@@ -268,7 +268,7 @@ fn disconnect_is_served_during_a_stuck_dial() {
         &[
             Effect::Dial { generation: 1 },
             Effect::Close { generation: 1 },
-            Effect::Refuse { waiter: 1, refusal: Refusal::Disconnected },
+            Effect::Refuse { waiter: 1, refusal: ConnectRefusal::Disconnected },
             Effect::Close { generation: 1 },
             Effect::Dial { generation: 2 },
         ],

@@ -37,8 +37,9 @@ enum Weight {
 }
 
 /// The tier of the file that defines a server. Prefixes of user servers take precedence.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum NameTier {
+    #[default]
     User,
     Project,
 }
@@ -63,7 +64,8 @@ impl Prefixes {
             };
             let own = server.as_str();
             for mode in [ToolPrefix::Server, ToolPrefix::Short, ToolPrefix::Mcp] {
-                let (prefix, weight) = (mode.prefix(server), Weight::of(mode));
+                let prefix = mode.prefix(server);
+                let weight = if mode == ToolPrefix::Short { Weight::Short } else { Weight::Name };
                 // Typed as in the configuration, the name may contain characters that hosts refuse.
                 let typed = |own: &str| match mode {
                     ToolPrefix::Mcp => look(&format!("mcp__{own}")),
@@ -146,15 +148,6 @@ impl Bearers {
         let ends = look.match_indices('_').map(|(at, _)| at);
         let ends: Vec<usize> = ends.take_while(|at| *at <= self.longest).collect();
         ends.iter().rev().find_map(|at| self.by_look.get(look.get(..*at)?))
-    }
-}
-
-impl Weight {
-    fn of(mode: ToolPrefix) -> Weight {
-        match mode {
-            ToolPrefix::Server | ToolPrefix::Mcp | ToolPrefix::None => Weight::Name,
-            ToolPrefix::Short => Weight::Short,
-        }
     }
 }
 

@@ -12,7 +12,7 @@ use crate::config::values::{Template, TemplateMap};
 
 /// The definition of a pending server, as shown for approval.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Definition {
+pub struct PendingDefinition {
     /// On one line, sanitized.
     pub name: String,
     /// Its file, with line and column.
@@ -29,7 +29,7 @@ pub enum Part {
     Key,
 }
 
-impl Definition {
+impl PendingDefinition {
     /// `of_project` tells which files are the project's own: their values are shown verbatim.
     /// `covered` are the files that the approval covers, `not_covered` describes what it cannot
     /// cover.
@@ -38,7 +38,7 @@ impl Definition {
         of_project: &dyn Fn(&str) -> bool,
         covered: &[&str],
         not_covered: &[String],
-    ) -> Definition {
+    ) -> PendingDefinition {
         let origin = &pending.origin;
         let place = origin.to_string();
         let set = fields(&pending.definition, of_project);
@@ -72,7 +72,7 @@ impl Definition {
             field("not covered", visible(what));
         }
         field(does, line);
-        Definition {
+        PendingDefinition {
             name: clean_line(&pending.name, 100).into_owned(),
             place: clean_line(&place, 1_000).into_owned(),
             cause: pending.cause,

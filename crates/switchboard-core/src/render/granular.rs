@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use super::caution::behind_name;
 use super::lead::lead;
-use super::text::{self, found::budget_of};
+use super::text::{self, causes, found::budget_of};
 use super::words::{clean_line, list, plural};
 use crate::budget;
 use crate::connection::{
@@ -81,8 +81,7 @@ pub fn connections(lines: &[ConnectionLine]) -> String {
 }
 
 fn push_connections(out: &mut String, lines: &[&ConnectionLine]) {
-    let mut room = budget::LISTS.room();
-    for (index, line) in lines.iter().enumerate() {
+    let rows = lines.iter().map(|line| {
         let address = clean_line(&line.address, ADDRESS);
         let mut row = format!("\n- {}: {address} [{}]", line.id, line.state.as_str());
         if let Some(tools) = line.tools {
@@ -92,8 +91,18 @@ fn push_connections(out: &mut String, lines: &[&ConnectionLine]) {
             let (name, version) = (clean_line(name, NAME), clean_line(version, NAME));
             let _ = write!(row, " - {name}/{version}");
         }
+        row
+    });
+    push_rows(out, rows, "\n- ");
+}
+
+/// Writes as many rows as fit, and the number of omitted ones.
+fn push_rows(out: &mut String, rows: impl ExactSizeIterator<Item = String>, bullet: &str) {
+    let mut room = budget::LISTS.room();
+    let all = rows.len();
+    for (index, row) in rows.enumerate() {
         if index == ROWS || !room.take(&row) {
-            let _ = write!(out, "\n- ... and {} more", lines.len() - index);
+            let _ = write!(out, "{bullet}... and {} more", all - index);
             break;
         }
         out.push_str(&row);
@@ -138,17 +147,12 @@ pub fn tools(all: &[ToolsFrom]) -> String {
 
 pub fn resources(from: &ResourcesFrom) -> String {
     let mut out = format!("Resources from '{}' ({}):", from.id, from.resources.len());
-    let mut room = budget::LISTS.room();
-    for (index, resource) in from.resources.iter().enumerate() {
+    let rows = from.resources.iter().map(|resource| {
         let about = resource.description.as_deref().unwrap_or(&resource.name);
         let (uri, about) = (clean_line(&resource.uri, ADDRESS), lead(about, DESCRIPTION));
-        let row = format!("\n  - {uri}: {about}");
-        if index == ROWS || !room.take(&row) {
-            let _ = write!(out, "\n  ... and {} more", from.resources.len() - index);
-            break;
-        }
-        out.push_str(&row);
-    }
+        format!("\n  - {uri}: {about}")
+    });
+    push_rows(&mut out, rows, "\n  ");
     out
 }
 
@@ -223,14 +227,14 @@ pub fn registered(handler: HandlerId, filter: &NoticeFilter) -> String {
 
 /// The requested names, for messages about unknown ones.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Asked<'a> {
+pub struct RequestedNames<'a> {
     pub connection: &'a str,
     pub tool: &'a str,
 }
 
 /// Unknown connections and tools have fixed texts, without remedies: those would only repeat the
 /// text, or use names that this toolset does not have.
-pub fn failure(failure: &Failure, asked: Asked<'_>) -> String {
+pub fn failure(failure: &Failure, asked: RequestedNames<'_>) -> String {
     match failure.code {
         Code::UnknownServer => {
             format!("Error: Connection '{}' not found", clean_line(asked.connection, NAME))
@@ -244,9 +248,7 @@ pub fn failure(failure: &Failure, asked: Asked<'_>) -> String {
 
 /// Code, causes and remedies.
 fn cause(failure: &Failure) -> String {
-    let chain = failure.chain();
-    let chain: Vec<_> = chain.iter().map(|cause| clean_line(cause, ADDRESS)).collect();
-    let mut out = format!("{}: {}", failure.code, chain.join(": "));
+    let mut out = format!("{}: {}", failure.code, causes(failure, ADDRESS));
     for hint in &failure.hints {
         let _ = write!(out, "\n{}", hint_line(hint));
     }

@@ -1,12 +1,10 @@
 //! Replies and failures as JSON for machines; these shapes are stable.
 
-use std::collections::BTreeMap;
-
 use serde_json::{Map, Value, json};
 
+use crate::catalog::Catalog;
 use crate::catalog::account::Account;
 use crate::catalog::pin::DriftCount;
-use crate::catalog::{Catalog, Item};
 use crate::failure::{Failure, Hint};
 use crate::hidden;
 use crate::reply::{
@@ -20,12 +18,12 @@ pub fn reply(reply: &Reply) -> Value {
         Reply::Tools(page) | Reply::Connected(page) => {
             tool_page(page, page.tools.iter().map(tool).collect())
         }
-        Reply::Disconnected { servers } => json!({ "disconnected": names(servers) }),
+        Reply::Disconnected { servers } => json!({ "disconnected": servers }),
         Reply::SignInBegun { server, link } => {
-            json!({ "server": server.as_str(), "url": link.as_str() })
+            json!({ "server": server, "url": link.as_str() })
         }
         Reply::SignedIn { server, scopes } => {
-            json!({ "server": server.as_str(), "signedIn": true, "scopes": scopes })
+            json!({ "server": server, "signedIn": true, "scopes": scopes })
         }
         Reply::Found(page) => json!({
             "total": page.total,
@@ -33,12 +31,12 @@ pub fn reply(reply: &Reply) -> Value {
             "next": page.next,
             "hits": page.hits.iter().map(hit).collect::<Vec<_>>(),
             "denied": page.denied,
-            "notListed": names(&page.not_listed),
-            "pending": names(&page.pending),
+            "notListed": page.not_listed,
+            "pending": page.pending,
         }),
         Reply::Described(description) => Value::Object(described(description)),
         Reply::Instructions { server, text } => {
-            json!({ "server": server.as_str(), "instructions": text })
+            json!({ "server": server, "instructions": text })
         }
         Reply::Output(output) => called(output),
         Reply::Stored { id, page } => json!({
@@ -50,7 +48,7 @@ pub fn reply(reply: &Reply) -> Value {
         Reply::Resources(resources) => {
             let rows = resources.iter().map(|(server, resource)| {
                 json!({
-                    "server": server.as_str(),
+                    "server": server,
                     "uri": resource.uri,
                     "name": resource.name,
                     "description": resource.description,
@@ -69,7 +67,7 @@ pub fn reply(reply: &Reply) -> Value {
                     })
                 });
                 json!({
-                    "server": server.as_str(),
+                    "server": server,
                     "name": prompt.name,
                     "description": prompt.description,
                     "arguments": arguments.collect::<Vec<_>>(),
@@ -82,10 +80,8 @@ pub fn reply(reply: &Reply) -> Value {
 
 /// The JSON of a page of tools, each with the fields of `describe`.
 pub fn described_tools(page: &ToolPage, catalog: &Catalog) -> Value {
-    let items = catalog.shelves().flat_map(|(server, _)| catalog.tools_of(server));
-    let items: BTreeMap<&str, Item<'_>> = items.map(|item| (&**item.shown, item)).collect();
-    let row = |line: &ToolLine| match items.get(&*line.shown) {
-        Some(item) => described(&item.resolved().describe()),
+    let row = |line: &ToolLine| match catalog.shown(&line.shown) {
+        Some(known) => described(&known.describe()),
         None => tool(line),
     };
     tool_page(page, page.tools.iter().map(row).collect())
@@ -98,8 +94,8 @@ fn tool_page(page: &ToolPage, tools: Vec<Map<String, Value>>) -> Value {
         "total": page.total,
         "offset": page.offset,
         "next": page.next,
-        "notListed": names(&page.not_listed),
-        "pending": names(&page.pending),
+        "notListed": page.not_listed,
+        "pending": page.pending,
     })
 }
 
@@ -146,7 +142,7 @@ pub fn status_with_tokens(overview: &Overview, account: &Account) -> Value {
             "shown": account.shown.tokens,
             "direct": account.direct().tokens,
             "saved": account.saved(),
-            "notListed": names(&account.not_listed),
+            "notListed": account.not_listed,
             "encoding": "o200k",
             "estimated": true,
         });
@@ -157,7 +153,7 @@ pub fn status_with_tokens(overview: &Overview, account: &Account) -> Value {
 
 fn server(line: &ServerLine) -> Value {
     let mut value = json!({
-        "name": line.name.as_str(),
+        "name": line.name,
         "status": line.status.as_str(),
         "tools": line.tools,
         "resources": line.resources,
@@ -187,14 +183,14 @@ fn server(line: &ServerLine) -> Value {
 fn tool(line: &ToolLine) -> Map<String, Value> {
     let mut value = Map::new();
     value.insert("name".into(), json!(line.shown));
-    value.insert("server".into(), json!(line.server.as_str()));
+    value.insert("server".into(), json!(line.server));
     value.insert("tool".into(), json!(line.tool));
     value.insert("description".into(), json!(line.description));
     if let Some(mark) = line.pin.mark() {
         value.insert("pin".into(), json!(mark));
     }
     if let Some(server) = &line.claims {
-        value.insert("prefixOf".into(), json!(server.as_str()));
+        value.insert("prefixOf".into(), json!(server));
     }
     value
 }
@@ -214,7 +210,7 @@ fn called(output: &Output) -> Value {
     let mut value = json!({
         "content": parsed(Some(&content)),
         "isError": output.content.is_error(),
-        "server": output.server.as_str(),
+        "server": output.server,
         "tool": output.name,
     });
     if let Some(fields) = value.as_object_mut() {
@@ -243,59 +239,10 @@ pub fn failure(failure: &Failure) -> Value {
 
 fn hint(hint: &Hint) -> Value {
     match hint {
-        Hint::DidYouMean(names) => json!({ "didYouMean": names }),
-        Hint::Choose(choices) => json!({ "choose": choices }),
-        Hint::Expected(parameters) => json!({ "expected": parameters }),
-        Hint::Search(words) => json!({ "search": words }),
-        Hint::NotListedYet(servers) => json!({ "notListed": names(servers) }),
-        Hint::ListServers => json!("listServers"),
-        Hint::ListTools(server) => json!({ "listTools": server.as_str() }),
-        Hint::Connect(server) => json!({ "connect": server.as_str() }),
-        Hint::Trust(server) => json!({ "trust": server.as_str() }),
-        Hint::SignIn(server) => json!({ "signIn": server.as_str() }),
-        Hint::SignInAt(link) => json!({ "signInAt": link.as_str() }),
-        Hint::VisitFirst(link) => json!({ "visitFirst": link.as_str() }),
-        Hint::GiveToken(server) => json!({ "giveToken": server.as_str() }),
-        Hint::SetToken(server) => json!({ "setToken": server.as_str() }),
         Hint::Unlock => json!({ "unlock": "keyring" }),
-        Hint::Enable(server) => json!({ "enable": server.as_str() }),
-        Hint::Disable(server) => json!({ "disable": server.as_str() }),
-        Hint::Configure => json!("configure"),
         Hint::Replace => json!({ "replace": true }),
-        Hint::RetryAfter(wait) => json!({ "retryAfterMs": wait.as_millis() as u64 }),
-        Hint::Stderr(lines) => json!({ "stderr": lines }),
-        Hint::ReadLog(server) => json!({ "readLog": server.as_str() }),
-        Hint::Setting(name) => json!({ "setting": name }),
-        Hint::AskUser => json!("askUser"),
-        Hint::UseWriteTool(tool) => json!({ "useWriteTool": tool }),
-        Hint::Allow(pattern) => json!({ "allow": pattern }),
-        Hint::Accept(server) => json!({ "accept": server.as_str() }),
-        Hint::LiftDenial(pattern) => json!({ "liftDenial": pattern }),
-        Hint::UseArgs => json!("useArgs"),
-        Hint::CallAgain => json!("callAgain"),
-        Hint::ReadResult(id) => json!({ "result": id }),
-        Hint::CheckCommand(command) => json!({ "checkCommand": command }),
-        Hint::SplitCommand(program) => json!({ "splitCommand": program }),
-        Hint::MakeExecutable(path) => json!({ "makeExecutable": path }),
-        Hint::Install(product) => json!({ "install": product }),
-        Hint::InstallIn(host) => json!({ "installIn": host.as_str() }),
-        Hint::SetVariable(name) => json!({ "setVariable": name }),
-        Hint::PassOn(names) => json!({ "passOn": names }),
-        Hint::LinkProgram => json!("linkProgram"),
-        Hint::ChoosePort => json!("choosePort"),
-        Hint::ListFiles => json!("listFiles"),
-        Hint::Edit { path, line } => json!({ "edit": { "path": path, "line": line } }),
-        Hint::CheckConfig => json!("checkConfig"),
-        Hint::Correct(field) => json!({ "correct": field }),
-        Hint::Rename => json!("rename"),
-        Hint::MoveAway(path) => json!({ "moveAway": path }),
-        Hint::MakePrivate(path) => json!({ "makePrivate": path }),
-        Hint::CheckOutcome => json!("checkOutcome"),
+        hint => json!(hint),
     }
-}
-
-fn names(servers: &[crate::name::ServerName]) -> Vec<&str> {
-    servers.iter().map(|server| server.as_str()).collect()
 }
 
 /// JSON text as a value; null if it does not parse.

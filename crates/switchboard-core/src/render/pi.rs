@@ -6,9 +6,9 @@ use std::fmt::Write;
 
 use super::caution::behind_name;
 use super::lead::lead;
-use super::remedy::{self, Speech};
+use super::remedy::{self, CommandSyntax};
 use super::text::found::budget_of;
-use super::text::{mistake_line, server_line, stale_line, status_header};
+use super::text::{causes, mistake_line, server_line, stale_line, status_header};
 use super::words::{clean_line, plural};
 use crate::budget;
 use crate::config::settings::Settings;
@@ -30,7 +30,7 @@ const FULL_HITS: usize = 3;
 #[derive(Clone, Copy, Debug)]
 pub struct Pi;
 
-impl Speech for Pi {
+impl CommandSyntax for Pi {
     fn command(&self, words: &str) -> String {
         match words.split_once(' ') {
             Some(("auth", server)) => format!("`/mcp-auth {server}`"),
@@ -44,7 +44,7 @@ impl Speech for Pi {
         format!("`{line}`")
     }
 
-    fn say_yes(&self) -> String {
+    fn approve(&self) -> String {
         "this session of Pi is not interactive; use an interactive one".to_owned()
     }
 }
@@ -59,9 +59,7 @@ pub fn failure(failure: &Failure) -> String {
 }
 
 fn failure_line(failure: &Failure) -> String {
-    let chain = failure.chain();
-    let causes: Vec<_> = chain.iter().map(|cause| clean_line(cause, MESSAGE)).collect();
-    causes.join(": ")
+    causes(failure, MESSAGE)
 }
 
 /// The status of all servers: a header, and a line for each.

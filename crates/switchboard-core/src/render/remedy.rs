@@ -8,19 +8,19 @@ const MESSAGE: usize = 2_000;
 const NAMES: usize = 8;
 
 /// How a face writes the commands that a user can type.
-pub trait Speech {
+pub trait CommandSyntax {
     /// A command of this program, such as `connect github`.
     fn command(&self, words: &str) -> String;
     /// A shell command line.
     fn shell(&self, line: &str) -> String;
     /// The remedy if the user cannot be asked.
-    fn say_yes(&self) -> String;
+    fn approve(&self) -> String;
 }
 
 /// A remedy as a clause.
 #[expect(clippy::too_many_lines, reason = "a table, with a line for each remedy")]
-pub fn wording(hint: &Hint, speech: &dyn Speech) -> String {
-    let command = |words: &str| speech.command(words);
+pub fn wording(hint: &Hint, syntax: &dyn CommandSyntax) -> String {
+    let command = |words: &str| syntax.command(words);
     let on = |verb: &str, name: &str| command(&format!("{verb} {}", word(name)));
     match hint {
         Hint::DidYouMean(names) => format!("did you mean {}?", alternatives(names)),
@@ -30,7 +30,7 @@ pub fn wording(hint: &Hint, speech: &dyn Speech) -> String {
             let words: Vec<String> = words.split_whitespace().map(word).collect();
             format!("find it with {}", command(&format!("search {}", words.join(" "))))
         }
-        Hint::NotListedYet(servers) => not_listed(servers, speech),
+        Hint::NotListedYet(servers) => not_listed(servers, syntax),
         Hint::ListServers => format!("see the servers with {}", command("status")),
         Hint::ListTools(server) => format!("see its tools with {}", on("tools", server.as_str())),
         Hint::Connect(server) => format!("connect it with {}", on("connect", server.as_str())),
@@ -62,7 +62,7 @@ pub fn wording(hint: &Hint, speech: &dyn Speech) -> String {
         }
         Hint::ReadLog(server) => format!("read its log with {}", on("logs", server.as_str())),
         Hint::Setting(name) => format!("raise the setting `{name}`"),
-        Hint::AskUser => speech.say_yes(),
+        Hint::AskUser => syntax.approve(),
         Hint::UseWriteTool(_) => "use `mcp_write` in its place".to_owned(),
         Hint::Allow(pattern) => format!("allow it for good with {}", on("allow", pattern)),
         Hint::Accept(server) => {
@@ -86,7 +86,7 @@ pub fn wording(hint: &Hint, speech: &dyn Speech) -> String {
             clean_line(program, 200)
         ),
         Hint::MakeExecutable(path) => {
-            let chmod = speech.shell(&format!("chmod +x {}", word(path)));
+            let chmod = syntax.shell(&format!("chmod +x {}", word(path)));
             format!("make it executable with {chmod}")
         }
         Hint::InstallIn(host) => format!("change that with {}", on("install", host.as_str())),
@@ -106,7 +106,7 @@ pub fn wording(hint: &Hint, speech: &dyn Speech) -> String {
         Hint::Rename => "give it another name".to_owned(),
         Hint::MoveAway(path) => format!("move `{}` away", clean_line(path, MESSAGE)),
         Hint::MakePrivate(path) => {
-            let chmod = speech.shell(&format!("chmod 700 {}", word(path)));
+            let chmod = syntax.shell(&format!("chmod 700 {}", word(path)));
             format!("make it private with {chmod}")
         }
         Hint::CheckOutcome => "it may have taken effect: check before you call it again".to_owned(),
@@ -125,25 +125,25 @@ fn pass_on(names: &[String]) -> String {
 }
 
 /// Servers that are not listed yet, and how to list them.
-pub fn not_listed(servers: &[ServerName], speech: &dyn Speech) -> String {
+pub fn not_listed(servers: &[ServerName], syntax: &dyn CommandSyntax) -> String {
     let names: Vec<&str> = servers.iter().map(ServerName::as_str).collect();
     let first = servers.first().map(|first| word(first.as_str())).unwrap_or_default();
     format!(
         "{} not listed yet: {} (try {})",
         plural(servers.len(), "server"),
         clean_line(&list(&names, NAMES), MESSAGE),
-        speech.command(&format!("connect {first}")),
+        syntax.command(&format!("connect {first}")),
     )
 }
 
 /// Pending servers of the project, and how to review them.
-pub fn pending(servers: &[ServerName], speech: &dyn Speech) -> String {
+pub fn pending(servers: &[ServerName], syntax: &dyn CommandSyntax) -> String {
     let names: Vec<&str> = servers.iter().map(ServerName::as_str).collect();
     format!(
         "{} pending: {} ({} shows what they run)",
         plural(servers.len(), "server"),
         clean_line(&list(&names, NAMES), MESSAGE),
-        speech.command("trust"),
+        syntax.command("trust"),
     )
 }
 

@@ -1,11 +1,11 @@
 //! The arguments of an `mcp` call, parsed directly from the message.
 
-use serde::de::{self, Deserialize, Deserializer, MapAccess, Visitor};
+use serde::de::{self, Deserialize, Deserializer};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::table::PARAMETERS;
-use crate::exact::{Exact, ReadError, kind_of};
+use crate::exact::{Exact, Members, ReadError, kind_of, members};
 
 /// The arguments of an `mcp` call, as in the message. A handful of pairs needs no map.
 #[derive(Clone, Debug)]
@@ -43,81 +43,34 @@ impl From<Value> for Arguments {
 }
 
 impl<'de> Deserialize<'de> for Arguments {
-    fn deserialize<D: Deserializer<'de>>(source: D) -> Result<Arguments, D::Error> {
-        source.deserialize_any(ArgumentsVisitor)
-    }
-}
-
-struct ArgumentsVisitor;
-
-impl ArgumentsVisitor {
-    fn other<E>(found: &'static str) -> Result<Arguments, E> {
-        Ok(Arguments::Other { found })
-    }
-}
-
-impl<'de> Visitor<'de> for ArgumentsVisitor {
-    type Value = Arguments;
-
-    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("the arguments of `mcp`")
-    }
-
     /// Rejects a duplicate parameter, which is ambiguous.
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Arguments, A::Error> {
+    fn deserialize<D: Deserializer<'de>>(source: D) -> Result<Arguments, D::Error> {
+        let json = <&RawValue>::deserialize(source)?.get();
+        let value = |json| serde_json::from_str::<Value>(json).map_err(de::Error::custom);
+        let Some(Members(members)) = members(json) else {
+            return value(json).map(Arguments::from);
+        };
         let mut given: Vec<(String, Exact)> = Vec::new();
         let mut unread = None;
-        while let Some(name) = map.next_key::<String>()? {
+        for (name, json) in members {
             if given.len() >= MOST {
-                map.next_value::<de::IgnoredAny>()?;
-                unread = Some(Arguments::TooMany);
-                continue;
+                return Ok(Arguments::TooMany);
             }
             if given.iter().any(|(known, _)| *known == name) {
                 return Err(de::Error::custom("a parameter is given twice"));
             }
             let is_ours = PARAMETERS.iter().any(|parameter| parameter.name == name);
-            let value = if is_ours && name != "args" {
-                Ok(map.next_value::<Value>()?.into())
-            } else {
-                // This is passed on to a server.
-                Exact::parse(map.next_value::<&RawValue>()?.get())
-            };
-            match value {
-                Ok(value) => given.push((name, value)),
-                Err(cause) => unread = Some(Arguments::Unread(cause)),
+            if is_ours && name != "args" {
+                given.push((name.into_owned(), value(json)?.into()));
+                continue;
+            }
+            // This is passed on to a server.
+            match Exact::parse(json) {
+                Ok(value) => given.push((name.into_owned(), value)),
+                Err(cause) => unread = Some(cause),
             }
         }
-        Ok(unread.unwrap_or(Arguments::Given(given)))
-    }
-
-    fn visit_unit<E>(self) -> Result<Arguments, E> {
-        Ok(Arguments::default())
-    }
-
-    fn visit_bool<E>(self, _: bool) -> Result<Arguments, E> {
-        Self::other("a boolean")
-    }
-
-    fn visit_i64<E>(self, _: i64) -> Result<Arguments, E> {
-        Self::other("a number")
-    }
-
-    fn visit_u64<E>(self, _: u64) -> Result<Arguments, E> {
-        Self::other("a number")
-    }
-
-    fn visit_f64<E>(self, _: f64) -> Result<Arguments, E> {
-        Self::other("a number")
-    }
-
-    fn visit_str<E>(self, _: &str) -> Result<Arguments, E> {
-        Self::other("a string")
-    }
-
-    fn visit_seq<A: de::SeqAccess<'de>>(self, mut list: A) -> Result<Arguments, A::Error> {
-        while list.next_element::<de::IgnoredAny>()?.is_some() {}
-        Self::other("an array")
+        Ok(unread.map_or(Arguments::Given(given), Arguments::Unread))
     }
 }
 

@@ -8,7 +8,7 @@ mod table;
 pub use arguments::Arguments;
 pub use parse::{Parsed, RequestError, args_of, parse, parse_args, unknown};
 pub use prompt_line::{LineError, prompt_args};
-pub use table::{Kind, PARAMETERS, Parameter, Place, card_parameters};
+pub use table::{PARAMETERS, Parameter, ParameterKind, ParameterPlace, card_parameters};
 
 use crate::exact::Args;
 

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::arguments::Arguments;
-use super::table::{Kind, PARAMETERS, elsewhere, nearest};
+use super::table::{PARAMETERS, ParameterKind, elsewhere, nearest};
 use super::{
     CallRequest, DEFAULT_LIMIT, LIST_LIMIT, MAX_LIMIT, Matching, PageRequest, Reading, Request,
     ResultView, SearchRequest, Signatures,
@@ -36,17 +36,8 @@ pub enum RequestError {
     Empty { name: &'static str },
     #[error("`{name}` must be from {least} to {most}")]
     OutOfRange { name: &'static str, least: usize, most: usize },
-    #[error("`args` is not valid JSON (line {line}, column {column})")]
-    ArgsSyntax { line: usize, column: usize },
-    #[error("`args` holds the number `{number}`, which is out of range")]
-    ArgsOutOfRange { number: String },
-    /// A duplicate key is ambiguous.
-    #[error("`args` contains the duplicate key `{name}`")]
-    ArgsTwice { name: String },
-    #[error("`args` holds more than 1,000,000 values")]
-    ArgsTooMany,
-    #[error("`args` must hold a JSON object, not {found}")]
-    ArgsNotAnObject { found: &'static str },
+    #[error("`args` {}", problem_of_args(.0))]
+    Args(ReadError),
     #[error("`args` needs a `tool` or a `search` beside it")]
     ArgsAlone,
     #[error("`{name}` needs `{needs}` beside it")]
@@ -63,15 +54,27 @@ fn nearest_clause(nearest: Option<&str>) -> String {
     nearest.map(|name| format!("; did you mean `{name}`?")).unwrap_or_default()
 }
 
+fn problem_of_args(cause: &ReadError) -> String {
+    match cause {
+        ReadError::Syntax { .. } => format!("is {cause}"),
+        ReadError::OutOfRange { number } => {
+            format!("holds the number `{number}`, which is out of range")
+        }
+        ReadError::Twice { .. } => format!("contains the {cause}"),
+        ReadError::TooMany => format!("holds {cause}"),
+        ReadError::NotAnObject { found } => format!("must hold a JSON object, not {found}"),
+    }
+}
+
 /// Reads the arguments of one `mcp` call.
 pub fn parse(arguments: Arguments) -> Result<Parsed, RequestError> {
     let given = match arguments {
         Arguments::Given(given) => given,
         Arguments::Other { found } => return Err(RequestError::NotAnObject { found }),
-        Arguments::Unread(cause) => return Err(unread(cause)),
+        Arguments::Unread(cause) => return Err(RequestError::Args(cause)),
         Arguments::TooMany => return Err(RequestError::TooMany),
     };
-    let mut fields = Fields::check(given)?;
+    let mut fields = GivenParameters::check(given)?;
     let request = fields.mode()?;
     let ignored = fields.leftovers();
     Ok(Parsed { request, ignored })
@@ -82,7 +85,7 @@ pub fn parse_args(text: &str) -> Result<Args, RequestError> {
     if text.trim().is_empty() {
         return Ok(Args::default());
     }
-    Args::parse(text).map_err(unread)
+    Args::parse(text).map_err(RequestError::Args)
 }
 
 /// A tool's arguments: an object, or a JSON string that holds one.
@@ -90,7 +93,7 @@ pub fn args_of(given: Exact) -> Result<Args, RequestError> {
     match given.value() {
         Value::String(text) => parse_args(text),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => {
-            given.try_into().map_err(unread)
+            given.try_into().map_err(RequestError::Args)
         }
     }
 }
@@ -128,48 +131,22 @@ fn sign_in_answer(args: Exact) -> Result<Option<String>, RequestError> {
     Ok(given.find_map(|name| args.values().get(name)?.as_str()).map(str::to_owned))
 }
 
-fn unread(cause: ReadError) -> RequestError {
-    match cause {
-        ReadError::Syntax { line, column } => RequestError::ArgsSyntax { line, column },
-        ReadError::OutOfRange { number } => RequestError::ArgsOutOfRange { number },
-        ReadError::Twice { name } => RequestError::ArgsTwice { name },
-        ReadError::TooMany => RequestError::ArgsTooMany,
-        ReadError::NotAnObject { found } => RequestError::ArgsNotAnObject { found },
-    }
-}
-
-/// The steps of a sign-in that a model can request.
-#[derive(Clone, Copy)]
-enum Step {
-    Start,
-    Complete,
-}
-
-impl Step {
-    fn as_str(self) -> &'static str {
-        match self {
-            Step::Start => "auth-start",
-            Step::Complete => "auth-complete",
-        }
-    }
-}
-
 /// The given parameters; each is removed when it is used.
-struct Fields {
+struct GivenParameters {
     given: Vec<(String, Exact)>,
     /// Parameters beside `tool` that `mcp` does not have: probably the arguments of the tool.
     beside: Option<Args>,
 }
 
-impl Fields {
+impl GivenParameters {
     /// Rejects unknown parameters, unless they can be meant for the tool.
-    fn check(given: Vec<(String, Exact)>) -> Result<Fields, RequestError> {
+    fn check(given: Vec<(String, Exact)>) -> Result<GivenParameters, RequestError> {
         let given = with_args(given);
         let known = |name: &str| PARAMETERS.iter().find(|parameter| parameter.name == name);
         let (given, strays): (Vec<_>, Vec<_>) =
             given.into_iter().partition(|(name, _)| known(name).is_some());
         let Some((stray, _)) = strays.first() else {
-            return Ok(Fields { given, beside: None });
+            return Ok(GivenParameters { given, beside: None });
         };
         let tool = given.iter().find(|(name, value)| name == "tool" && !is_blank(value));
         let tool = tool.and_then(|(_, tool)| tool.value().as_str());
@@ -186,7 +163,7 @@ impl Fields {
         for (name, value) in strays {
             beside.insert(&name, value);
         }
-        Ok(Fields { given, beside: Some(beside) })
+        Ok(GivenParameters { given, beside: Some(beside) })
     }
 
     /// Removes a parameter. `null` counts as not given: models send it for unused parameters.
@@ -244,19 +221,17 @@ impl Fields {
     }
 
     fn action(&mut self, action: &str) -> Result<Request, RequestError> {
-        let steps = [Step::Start, Step::Complete];
-        let step = steps.into_iter().find(|step| step.as_str() == action);
-        let step = step.ok_or_else(|| RequestError::UnknownAction { name: action.to_owned() })?;
+        if !matches!(action, "auth-start" | "auth-complete") {
+            return Err(RequestError::UnknownAction { name: action.to_owned() });
+        }
         let server = self.text("server")?;
         let server = server.ok_or(RequestError::Alone { name: "action", needs: "server" })?;
-        match step {
-            Step::Start => Ok(Request::SignIn { server }),
-            Step::Complete => {
-                let args = self.take("args").ok_or(RequestError::NoAnswer)?;
-                let answer = sign_in_answer(args)?.ok_or(RequestError::NoAnswer)?;
-                Ok(Request::CompleteSignIn { server, answer })
-            }
+        if action == "auth-start" {
+            return Ok(Request::SignIn { server });
         }
+        let args = self.take("args").ok_or(RequestError::NoAnswer)?;
+        let answer = sign_in_answer(args)?.ok_or(RequestError::NoAnswer)?;
+        Ok(Request::CompleteSignIn { server, answer })
     }
 
     fn search(&mut self, query: String) -> Result<Request, RequestError> {
@@ -311,11 +286,7 @@ impl Fields {
         if self.given.is_empty() {
             return Vec::new();
         }
-        PARAMETERS
-            .iter()
-            .filter(|parameter| self.has(parameter.name))
-            .map(|parameter| parameter.name)
-            .collect()
+        PARAMETERS.iter().map(|parameter| parameter.name).filter(|name| self.has(name)).collect()
     }
 
     fn text(&mut self, name: &'static str) -> Result<Option<String>, RequestError> {
@@ -326,7 +297,7 @@ impl Fields {
                 if name == "search" { Err(RequestError::Empty { name }) } else { Ok(None) }
             }
             Some(Value::String(text)) => Ok(Some(text)),
-            Some(other) => Err(wrong_type(name, Kind::Text, &other)),
+            Some(other) => Err(wrong_type(name, ParameterKind::Text, &other)),
         }
     }
 
@@ -336,7 +307,7 @@ impl Fields {
             Some(Value::Bool(flag)) => Ok(Some(flag)),
             Some(Value::String(text)) if text == "true" => Ok(Some(true)),
             Some(Value::String(text)) if text == "false" => Ok(Some(false)),
-            Some(other) => Err(wrong_type(name, Kind::Flag, &other)),
+            Some(other) => Err(wrong_type(name, ParameterKind::Flag, &other)),
         }
     }
 
@@ -356,7 +327,7 @@ impl Fields {
             None if value.as_f64().is_some_and(|number| number < 0.0) => {
                 Err(RequestError::OutOfRange { name, least, most })
             }
-            None => Err(wrong_type(name, Kind::Count, &value)),
+            None => Err(wrong_type(name, ParameterKind::Count, &value)),
             Some(count) if (least..=most).contains(&count) => Ok(Some(count)),
             Some(_) => Err(RequestError::OutOfRange { name, least, most }),
         }
@@ -386,12 +357,12 @@ pub fn unknown(name: &str, tool: Option<String>) -> RequestError {
     }
 }
 
-fn wrong_type(name: &'static str, kind: Kind, found: &Value) -> RequestError {
+fn wrong_type(name: &'static str, kind: ParameterKind, found: &Value) -> RequestError {
     let expected = match kind {
-        Kind::Text => "a string",
-        Kind::Flag => "true or false",
-        Kind::Count => "a whole number",
-        Kind::Arguments => "an object",
+        ParameterKind::Text => "a string",
+        ParameterKind::Flag => "true or false",
+        ParameterKind::Count => "a whole number",
+        ParameterKind::Arguments => "an object",
     };
     RequestError::WrongType { name, expected, found: kind_of(found) }
 }

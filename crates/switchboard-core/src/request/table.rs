@@ -1,8 +1,11 @@
 //! The parameters of the `mcp` tool: one table for parsing, for the card and for help.
 
+use ParameterKind::{Arguments, Count, Flag, Text};
+use ParameterPlace::{Card, OffCard};
+
 /// The type of a parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum ParameterKind {
     Text,
     Flag,
     Count,
@@ -11,7 +14,7 @@ pub enum Kind {
 
 /// Whether the input schema of `mcp` contains the parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum ParameterPlace {
     Card,
     /// Accepted, but documented only in the status reply and in errors.
     OffCard,
@@ -20,42 +23,42 @@ pub enum Place {
 #[derive(Clone, Copy, Debug)]
 pub struct Parameter {
     pub name: &'static str,
-    pub kind: Kind,
-    pub place: Place,
+    pub kind: ParameterKind,
+    pub place: ParameterPlace,
     pub about: &'static str,
 }
 
-const fn row(name: &'static str, kind: Kind, place: Place, about: &'static str) -> Parameter {
+const fn row(
+    name: &'static str,
+    kind: ParameterKind,
+    place: ParameterPlace,
+    about: &'static str,
+) -> Parameter {
     Parameter { name, kind, place, about }
 }
 
 /// Every parameter, in the order in which the card shows them.
 pub const PARAMETERS: &[Parameter] = &[
-    row("search", Kind::Text, Place::Card, "words"),
-    row("tool", Kind::Text, Place::Card, "tool to call"),
-    row("args", Kind::Arguments, Place::Card, "its arguments"),
-    row("describe", Kind::Text, Place::Card, "tool to describe"),
-    row("server", Kind::Text, Place::Card, "list its tools, or narrow to it"),
-    row("result", Kind::Text, Place::Card, "read on in a stored result"),
-    row("offset", Kind::Count, Place::Card, "where the page begins"),
-    row("limit", Kind::Count, Place::OffCard, "size of the page"),
-    row("select", Kind::Text, Place::OffCard, "jq filter on the JSON of a call or a stored result"),
-    row("grep", Kind::Text, Place::OffCard, "regular expression over the lines of a stored result"),
-    row("connect", Kind::Text, Place::OffCard, "connect a server, or refresh its tools"),
-    row("instructions", Kind::Text, Place::OffCard, "usage instructions of a server"),
-    row("regex", Kind::Flag, Place::OffCard, "take the search as a regular expression"),
-    row("includeSchemas", Kind::Flag, Place::OffCard, "false leaves signatures out of a search"),
-    row(
-        "action",
-        Kind::Text,
-        Place::OffCard,
-        "`auth-start` or `auth-complete`, for the sign-in to `server`",
-    ),
+    row("search", Text, Card, "words"),
+    row("tool", Text, Card, "tool to call"),
+    row("args", Arguments, Card, "its arguments"),
+    row("describe", Text, Card, "tool to describe"),
+    row("server", Text, Card, "list its tools, or narrow to it"),
+    row("result", Text, Card, "read on in a stored result"),
+    row("offset", Count, Card, "where the page begins"),
+    row("limit", Count, OffCard, "size of the page"),
+    row("select", Text, OffCard, "jq filter on the JSON of a call or a stored result"),
+    row("grep", Text, OffCard, "regular expression over the lines of a stored result"),
+    row("connect", Text, OffCard, "connect a server, or refresh its tools"),
+    row("instructions", Text, OffCard, "usage instructions of a server"),
+    row("regex", Flag, OffCard, "take the search as a regular expression"),
+    row("includeSchemas", Flag, OffCard, "false leaves signatures out of a search"),
+    row("action", Text, OffCard, "`auth-start` or `auth-complete`, for the sign-in to `server`"),
 ];
 
 /// The parameters that the card shows.
 pub fn card_parameters() -> impl Iterator<Item = &'static Parameter> {
-    PARAMETERS.iter().filter(|parameter| parameter.place == Place::Card)
+    PARAMETERS.iter().filter(|parameter| parameter.place == Card)
 }
 
 /// The parameter of which this is probably a misspelling.

@@ -23,28 +23,28 @@ const MAX_PASSES: usize = 4;
 /// that the original accepts.
 pub(super) fn checkable(schema: &Value) -> Result<Value, SchemaError> {
     let mut dangling = HashSet::new();
-    let mut mode = Mode::Exact;
+    let mut mode = CopyMode::Exact;
     for _ in 0..MAX_PASSES {
         let mut pass = Pass { mode, dangling: &dangling, patterns: 0, left_out: false };
-        let copy = pass.schema(schema, Place::Root);
+        let copy = pass.schema(schema, SchemaLevel::Root);
         let missing: HashSet<String> = references(&copy)
             .filter(|reference| {
                 refs::pointer(reference).is_none_or(|at| copy.pointer(&at).is_none())
             })
             .map(str::to_owned)
             .collect();
-        let settled = mode == Mode::Lenient || !pass.left_out;
+        let settled = mode == CopyMode::Lenient || !pass.left_out;
         if missing.is_empty() && settled {
             return Ok(copy);
         }
         dangling.extend(missing);
-        mode = Mode::Lenient;
+        mode = CopyMode::Lenient;
     }
     Err(SchemaError::Invalid)
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Mode {
+enum CopyMode {
     Exact,
     /// A part was removed, so the copy accepts more than the original. Keywords that turn a match
     /// into a mismatch (`not`, `oneOf`, …) would now reject valid values and are removed as well.
@@ -52,20 +52,20 @@ enum Mode {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum SchemaLevel {
     Root,
     Within,
 }
 
 struct Pass<'p> {
-    mode: Mode,
+    mode: CopyMode,
     dangling: &'p HashSet<String>,
     patterns: usize,
     left_out: bool,
 }
 
 impl Pass<'_> {
-    fn schema(&mut self, schema: &Value, place: Place) -> Value {
+    fn schema(&mut self, schema: &Value, place: SchemaLevel) -> Value {
         let Value::Object(keywords) = schema else {
             return schema.clone();
         };
@@ -89,7 +89,7 @@ impl Pass<'_> {
                 | "maxContains"
                 | "unevaluatedItems"
                 | "unevaluatedProperties"
-                    if self.mode == Mode::Lenient => {}
+                    if self.mode == CopyMode::Lenient => {}
                 _ if is_checked(key) => {
                     copy.insert(key.clone(), self.keyword(key, value));
                 }
@@ -103,45 +103,28 @@ impl Pass<'_> {
     }
 
     fn keyword(&mut self, key: &str, value: &Value) -> Value {
-        match (key, value) {
-            (
-                "properties" | "patternProperties" | "$defs" | "definitions" | "dependentSchemas"
-                | "dependencies",
-                Value::Object(schemas),
-            ) => schemas
+        match value {
+            Value::Object(schemas) if refs::SCHEMAS_BY_NAME.contains(&key) => schemas
                 .iter()
-                .map(|(name, schema)| (name.clone(), self.schema(schema, Place::Within)))
+                .map(|(name, schema)| (name.clone(), self.schema(schema, SchemaLevel::Within)))
                 .collect(),
-            ("allOf" | "anyOf" | "oneOf" | "prefixItems" | "items", Value::Array(schemas)) => {
-                schemas.iter().map(|schema| self.schema(schema, Place::Within)).collect()
+            Value::Array(schemas) if SCHEMA_LISTS.contains(&key) => {
+                schemas.iter().map(|schema| self.schema(schema, SchemaLevel::Within)).collect()
             }
-            (
-                "items"
-                | "additionalItems"
-                | "additionalProperties"
-                | "not"
-                | "if"
-                | "then"
-                | "else"
-                | "contains"
-                | "propertyNames"
-                | "unevaluatedItems"
-                | "unevaluatedProperties",
-                schema,
-            ) => self.schema(schema, Place::Within),
-            (_, value) => value.clone(),
+            schema if SINGLE_SCHEMAS.contains(&key) => self.schema(schema, SchemaLevel::Within),
+            value => value.clone(),
         }
     }
 
     /// Whether the meaning of a schema depends on another document or on dynamic scope.
-    fn is_foreign(&self, keywords: &Map<String, Value>, place: Place) -> bool {
+    fn is_foreign(&self, keywords: &Map<String, Value>, place: SchemaLevel) -> bool {
         let reference = keywords.get("$ref").and_then(Value::as_str);
         let unresolved =
             reference.is_some_and(|it| refs::pointer(it).is_none() || self.dangling.contains(it));
         let dynamic =
             ["$dynamicRef", "$recursiveRef"].iter().any(|key| keywords.contains_key(*key));
         // A nested `$id` changes the base URI of every reference below it.
-        let rebased = place == Place::Within
+        let rebased = place == SchemaLevel::Within
             && ["$id", "$schema"].iter().any(|key| keywords.contains_key(*key));
         unresolved || dynamic || rebased
     }
@@ -161,54 +144,54 @@ impl Pass<'_> {
     }
 }
 
-/// Keywords that accept or reject values, or that contain targets of references. `format` is left
-/// to the servers, which differ in the addresses and dates that they accept.
+/// Keywords with a list of schemas; `items` can also be a single one.
+const SCHEMA_LISTS: [&str; 5] = ["allOf", "anyOf", "oneOf", "prefixItems", "items"];
+
+/// Keywords with a single schema.
+const SINGLE_SCHEMAS: [&str; 11] = [
+    "items",
+    "additionalItems",
+    "additionalProperties",
+    "not",
+    "if",
+    "then",
+    "else",
+    "contains",
+    "propertyNames",
+    "unevaluatedItems",
+    "unevaluatedProperties",
+];
+
+/// Keywords without schemas. `format` is left to the servers, which differ in the addresses and
+/// dates that they accept.
+const ASSERTIONS: [&str; 21] = [
+    "$ref",
+    "const",
+    "dependentRequired",
+    "enum",
+    "exclusiveMaximum",
+    "exclusiveMinimum",
+    "maxContains",
+    "maxItems",
+    "maxLength",
+    "maxProperties",
+    "maximum",
+    "minContains",
+    "minItems",
+    "minLength",
+    "minProperties",
+    "minimum",
+    "multipleOf",
+    "pattern",
+    "required",
+    "type",
+    "uniqueItems",
+];
+
+/// Whether a keyword accepts or rejects values, or contains targets of references.
 fn is_checked(key: &str) -> bool {
-    matches!(
-        key,
-        "$defs"
-            | "$ref"
-            | "additionalItems"
-            | "additionalProperties"
-            | "allOf"
-            | "anyOf"
-            | "const"
-            | "contains"
-            | "definitions"
-            | "dependencies"
-            | "dependentRequired"
-            | "dependentSchemas"
-            | "else"
-            | "enum"
-            | "exclusiveMaximum"
-            | "exclusiveMinimum"
-            | "if"
-            | "items"
-            | "maxContains"
-            | "maxItems"
-            | "maxLength"
-            | "maxProperties"
-            | "maximum"
-            | "minContains"
-            | "minItems"
-            | "minLength"
-            | "minProperties"
-            | "minimum"
-            | "multipleOf"
-            | "not"
-            | "oneOf"
-            | "pattern"
-            | "patternProperties"
-            | "prefixItems"
-            | "properties"
-            | "propertyNames"
-            | "required"
-            | "then"
-            | "type"
-            | "unevaluatedItems"
-            | "unevaluatedProperties"
-            | "uniqueItems"
-    )
+    let lists = [&refs::SCHEMAS_BY_NAME[..], &SCHEMA_LISTS, &SINGLE_SCHEMAS, &ASSERTIONS];
+    lists.iter().any(|keywords| keywords.contains(&key))
 }
 
 /// Every string under a `$ref` key, at any depth.

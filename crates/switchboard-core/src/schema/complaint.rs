@@ -8,7 +8,7 @@ use super::object;
 const LOOKED_AT: usize = 2 * 1024;
 
 /// Phrases of libraries that validate arguments.
-const SAID_OF_ARGUMENTS: [&str; 14] = [
+const ARGUMENT_PHRASES: [&str; 14] = [
     "-32602",
     "bad argument",
     "field required",
@@ -26,7 +26,7 @@ const SAID_OF_ARGUMENTS: [&str; 14] = [
 ];
 
 /// Words in an error about a single parameter.
-const SAID_OF_ONE: [&str; 9] = [
+const PARAMETER_PHRASES: [&str; 9] = [
     "expected",
     "invalid",
     "missing",
@@ -47,13 +47,13 @@ pub fn complains(schema: &Value, error: &str) -> bool {
     }
     let error = error.get(..error.floor_char_boundary(LOOKED_AT)).unwrap_or_default();
     let lower = error.to_lowercase();
-    if SAID_OF_ARGUMENTS.iter().any(|words| lower.contains(words)) {
+    if ARGUMENT_PHRASES.iter().any(|words| lower.contains(words)) {
         return true;
     }
     let is_part = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-');
     let mut words = error.split(|c| !is_part(c));
     let names_one = words.any(|word| fields.iter().any(|field| field.name == word));
-    names_one && SAID_OF_ONE.iter().any(|words| lower.contains(words))
+    names_one && PARAMETER_PHRASES.iter().any(|words| lower.contains(words))
 }
 
 #[cfg(test)]

@@ -24,10 +24,11 @@ pub enum SchemaError {
 }
 
 /// The limits of a schema as sent by the server.
-pub(super) const SCHEMA: Limits = Limits { depth: 64, nodes: 10_000, bytes: 256 * 1024 };
+pub(super) const SCHEMA: JsonLimits = JsonLimits { depth: 64, nodes: 10_000, bytes: 256 * 1024 };
 
 /// The limits of arguments; JSON parsers accept no deeper ones.
-pub(super) const ARGUMENTS: Limits = Limits { depth: 256, nodes: usize::MAX, bytes: usize::MAX };
+pub(super) const ARGUMENTS: JsonLimits =
+    JsonLimits { depth: 256, nodes: usize::MAX, bytes: usize::MAX };
 
 /// The most nodes of a schema with all references expanded; a cycle counts once.
 const MAX_EXPANDED_NODES: usize = 100_000;
@@ -46,7 +47,7 @@ const MAX_COMPARISONS: usize = 20_000_000;
 const MAX_COLLECTED: usize = 200_000;
 
 #[derive(Clone, Copy)]
-pub(super) struct Limits {
+pub(super) struct JsonLimits {
     pub(super) depth: usize,
     pub(super) nodes: usize,
     pub(super) bytes: usize,
@@ -58,7 +59,7 @@ pub(super) struct Measured {
     depth: usize,
 }
 
-impl Limits {
+impl JsonLimits {
     /// Measures a value, without recursion because its depth is unknown.
     pub(super) fn admit(&self, value: &Value) -> Result<Measured, SchemaError> {
         let (mut nodes, mut bytes, mut deepest) = (1_usize, 0_usize, 0_usize);
@@ -199,19 +200,10 @@ impl<'s> Expansion<'s> {
         value: &'s Value,
         depth: usize,
     ) -> Result<Extent, SchemaError> {
-        let named_schemas = matches!(
-            key,
-            "properties"
-                | "patternProperties"
-                | "dependentSchemas"
-                | "dependencies"
-                | "$defs"
-                | "definitions"
-        );
         let Value::Object(schemas) = value else {
             return self.schema(value, depth);
         };
-        if !named_schemas {
+        if !refs::SCHEMAS_BY_NAME.contains(&key) {
             return self.schema(value, depth);
         }
         let mut extent = Extent { nodes: 1, loops: 0 };

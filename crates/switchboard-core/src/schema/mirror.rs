@@ -32,7 +32,7 @@ pub fn mirrored(
 ) -> Result<Vec<(String, String)>, MirrorError> {
     let mut found = Vec::new();
     if let Some(schema) = schema.as_object() {
-        collect_headers(schema, Some(args), Place::Root, &mut found)?;
+        collect_headers(schema, Some(args), HeaderPosition::Root, &mut found)?;
     }
     let mut names = HashSet::new();
     if !found.iter().all(|(name, _)| names.insert(name.to_ascii_lowercase())) {
@@ -43,7 +43,7 @@ pub fn mirrored(
 
 /// The position of a subschema in the schema of the tool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
+enum HeaderPosition {
     Root,
     /// The value of a parameter, or of a property of one.
     Property,
@@ -52,21 +52,21 @@ enum Place {
 }
 
 /// Header names, each with the value of its argument.
-type Found = Vec<(String, Option<String>)>;
+type HeaderValues = Vec<(String, Option<String>)>;
 
 /// Recursion is bounded by the depth of the schema, which the parser limits.
 fn collect_headers(
     schema: &Map<String, Value>,
     args: Option<&Map<String, Value>>,
-    place: Place,
-    found: &mut Found,
+    place: HeaderPosition,
+    found: &mut HeaderValues,
 ) -> Result<(), MirrorError> {
-    if place != Place::Property && schema.contains_key(ANNOTATION) {
+    if place != HeaderPosition::Property && schema.contains_key(ANNOTATION) {
         return Err(MirrorError::NotAParameter);
     }
     for (key, value) in schema {
         match key.as_str() {
-            "properties" if place != Place::Aside => {
+            "properties" if place != HeaderPosition::Aside => {
                 for (name, property) in value.as_object().into_iter().flatten() {
                     let Some(property) = property.as_object() else { continue };
                     let arg = args.and_then(|args| args.get(name));
@@ -74,7 +74,7 @@ fn collect_headers(
                         found.push((header(annotation, property)?, arg.and_then(text)));
                     }
                     let inner = arg.and_then(Value::as_object);
-                    collect_headers(property, inner, Place::Property, found)?;
+                    collect_headers(property, inner, HeaderPosition::Property, found)?;
                 }
             }
             "properties" | "$defs" | "definitions" | "dependentSchemas" | "patternProperties" => {
@@ -92,7 +92,9 @@ fn collect_headers(
 
 fn reject_headers(value: &Value) -> Result<(), MirrorError> {
     match value {
-        Value::Object(schema) => collect_headers(schema, None, Place::Aside, &mut Found::new()),
+        Value::Object(schema) => {
+            collect_headers(schema, None, HeaderPosition::Aside, &mut HeaderValues::new())
+        }
         Value::Array(schemas) => schemas.iter().try_for_each(reject_headers),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => Ok(()),
     }

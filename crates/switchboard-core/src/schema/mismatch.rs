@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use super::shape::{Detail, Shape};
 use super::{limits, object, text};
+use crate::exact::kind_of;
 
 /// The most mismatches in one error.
 const MAX_MISMATCHES: usize = 8;
@@ -28,19 +29,31 @@ pub struct Mismatch {
 }
 
 /// The kind of a mismatch. Texts are bounded and safe to display.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Problem {
+    #[error("is required")]
     Missing,
+    #[error("is not a parameter{}", suggestion(.nearest.as_deref()))]
     Unknown { nearest: Option<String> },
+    #[error("must be {expected}, not {found}")]
     WrongType { expected: String, found: &'static str },
+    #[error("must be {options}")]
     NotAnOption { options: String },
+    #[error("must be {bound} {limit}")]
     OutOfRange { bound: Bound, limit: String },
+    #[error("must have {bound} {limit} {unit}")]
     WrongSize { bound: Bound, limit: u64, unit: Unit },
+    #[error("must be a multiple of {of}")]
     NotAMultiple { of: String },
+    #[error("must match the pattern `{pattern}`")]
     NoPatternMatch { pattern: String },
+    #[error("must not contain duplicate items")]
     Duplicates,
+    #[error("must not be nested deeper than {limit} levels")]
     TooDeep { limit: usize },
+    #[error("must fit `{expected}`")]
     NoAlternative { expected: String },
+    #[error("does not match the schema")]
     Refused,
 }
 
@@ -132,7 +145,7 @@ impl<'s> Mismatches<'s> {
         let size = |bound, limit: &u64, unit| Problem::WrongSize { bound, limit: *limit, unit };
         match kind {
             Kind::Type { kind } => {
-                Problem::WrongType { expected: wanted(kind), found: type_name(error.instance()) }
+                Problem::WrongType { expected: wanted(kind), found: kind_of(error.instance()) }
             }
             Kind::Enum { .. } | Kind::Constant { .. } => {
                 Problem::NotAnOption { options: self.expected(error) }
@@ -246,17 +259,6 @@ fn wanted(kind: &TypeKind) -> String {
     }
 }
 
-fn type_name(value: &Value) -> &'static str {
-    with_article(match value {
-        Value::Null => "null",
-        Value::Bool(_) => "boolean",
-        Value::Number(_) => "number",
-        Value::String(_) => "string",
-        Value::Array(_) => "array",
-        Value::Object(_) => "object",
-    })
-}
-
 fn with_article(name: &str) -> &'static str {
     match name {
         "boolean" => "a boolean",
@@ -278,30 +280,8 @@ impl fmt::Display for Mismatch {
     }
 }
 
-impl fmt::Display for Problem {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Problem::Missing => f.write_str("is required"),
-            Problem::Unknown { nearest: None } => f.write_str("is not a parameter"),
-            Problem::Unknown { nearest: Some(name) } => {
-                write!(f, "is not a parameter, did you mean `{name}`?")
-            }
-            Problem::WrongType { expected, found } => write!(f, "must be {expected}, not {found}"),
-            Problem::NotAnOption { options } => write!(f, "must be {options}"),
-            Problem::OutOfRange { bound, limit } => write!(f, "must be {bound} {limit}"),
-            Problem::WrongSize { bound, limit, unit } => {
-                write!(f, "must have {bound} {limit} {unit}")
-            }
-            Problem::NotAMultiple { of } => write!(f, "must be a multiple of {of}"),
-            Problem::NoPatternMatch { pattern } => write!(f, "must match the pattern `{pattern}`"),
-            Problem::Duplicates => f.write_str("must not contain duplicate items"),
-            Problem::TooDeep { limit } => {
-                write!(f, "must not be nested deeper than {limit} levels")
-            }
-            Problem::NoAlternative { expected } => write!(f, "must fit `{expected}`"),
-            Problem::Refused => f.write_str("does not match the schema"),
-        }
-    }
+fn suggestion(nearest: Option<&str>) -> String {
+    nearest.map(|name| format!(", did you mean `{name}`?")).unwrap_or_default()
 }
 
 impl fmt::Display for Bound {

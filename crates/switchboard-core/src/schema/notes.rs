@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::object::{self, Field, Presence};
+use super::object::{self, Presence, Property};
 use super::shape::{Detail, Shape};
 use super::{refs, text};
 
@@ -33,7 +33,7 @@ pub fn notes(input_schema: &Value) -> Vec<Note> {
     notes.take(MAX_NOTES).collect()
 }
 
-fn matters(root: &Value, field: &Field<'_>) -> bool {
+fn matters(root: &Value, field: &Property<'_>) -> bool {
     match field.presence {
         Presence::Required => true,
         Presence::Optional => {

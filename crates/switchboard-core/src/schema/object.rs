@@ -17,7 +17,7 @@ const MAX_FIELDS: usize = 1_000;
 
 /// One property of an object schema.
 #[derive(Clone, Copy)]
-pub(super) struct Field<'s> {
+pub(super) struct Property<'s> {
     pub(super) name: &'s str,
     pub(super) schema: &'s Value,
     pub(super) presence: Presence,
@@ -31,8 +31,8 @@ pub(super) enum Presence {
 
 /// Required properties in declared order, then optional ones; the first declaration of a name is
 /// used.
-pub(super) fn fields<'s>(root: &'s Value, schema: &'s Value) -> Vec<Field<'s>> {
-    let mut fields: Vec<Field<'s>> = Vec::new();
+pub(super) fn fields<'s>(root: &'s Value, schema: &'s Value) -> Vec<Property<'s>> {
+    let mut fields: Vec<Property<'s>> = Vec::new();
     let mut places: HashMap<&str, usize> = HashMap::new();
     let mut required: Vec<&str> = Vec::new();
     for part in parts(root, schema) {
@@ -40,7 +40,7 @@ pub(super) fn fields<'s>(root: &'s Value, schema: &'s Value) -> Vec<Field<'s>> {
             for (name, schema) in properties {
                 if fields.len() < MAX_FIELDS && !places.contains_key(name.as_str()) {
                     places.insert(name, fields.len());
-                    fields.push(Field { name, schema, presence: Presence::Optional });
+                    fields.push(Property { name, schema, presence: Presence::Optional });
                 }
             }
         }
@@ -53,7 +53,7 @@ pub(super) fn fields<'s>(root: &'s Value, schema: &'s Value) -> Vec<Field<'s>> {
         if let Some(field) = fields.get_mut(place) {
             field.presence = Presence::Required;
         } else if fields.len() < MAX_FIELDS {
-            fields.push(Field { name, schema: &ANYTHING, presence: Presence::Required });
+            fields.push(Property { name, schema: &ANYTHING, presence: Presence::Required });
         }
     }
     fields.sort_by_key(|field| field.presence == Presence::Optional);

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::object::{self, Field, Presence};
+use super::object::{self, Presence, Property};
 use super::shape::{Detail, Shape};
 use super::{limits, refs, text};
 use crate::budget::weight;
@@ -66,7 +66,7 @@ fn outline(schema: &Value, bounds: Bounds) -> String {
     let objects = outline.objects(schema);
     outline.nested(&objects, "", 0);
     if let ([], Some(extra)) = (objects.as_slice(), object::extra(schema, schema)) {
-        let field = Field { name: "", schema: extra, presence: Presence::Optional };
+        let field = Property { name: "", schema: extra, presence: Presence::Optional };
         outline.parameter("[key]", &field, 0);
     }
     outline.into_text()
@@ -171,7 +171,7 @@ impl<'s> Outline<'s> {
                 self.parameter(&text::name(field.name), &field, level);
             }
             if let Some(schema) = object::extra(self.root, object) {
-                let field = Field { name: under, schema, presence: Presence::Optional };
+                let field = Property { name: under, schema, presence: Presence::Optional };
                 self.parameter("[key]", &field, level);
             }
             let variants = ["anyOf", "oneOf"].iter().filter_map(|key| object.get(*key)?.as_array());
@@ -183,7 +183,7 @@ impl<'s> Outline<'s> {
         }
     }
 
-    fn parameter(&mut self, shown_name: &str, field: &Field<'s>, level: usize) {
+    fn parameter(&mut self, shown_name: &str, field: &Property<'s>, level: usize) {
         if level == 0 {
             let start = if self.text.is_empty() { 0 } else { self.text.len() + 1 };
             self.starts.push((text::cut(shown_name.to_owned(), 64), start));

@@ -7,6 +7,10 @@ use serde_json::Value;
 /// The longest chain of references; a longer one counts as a cycle.
 const MAX_HOPS: usize = 16;
 
+/// Keywords whose members are schemas.
+pub(super) const SCHEMAS_BY_NAME: [&str; 6] =
+    ["properties", "patternProperties", "$defs", "definitions", "dependentSchemas", "dependencies"];
+
 /// The target of the `$ref` of `schema`, if it is a JSON pointer into `root`.
 pub(super) fn target<'s>(root: &'s Value, schema: &Value) -> Option<&'s Value> {
     let reference = schema.get("$ref")?.as_str()?;

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::admitted::Types;
-use super::object::{self, Field, Presence};
+use super::object::{self, Presence, Property};
 use super::refs;
 use crate::exact::{Exact, Numbers, is_kept};
 
@@ -103,7 +103,7 @@ impl<'s> Repair<'s> {
     }
 
     /// Removes `null` from optional properties that do not allow it.
-    fn leave_out(&self, fields: &[Field<'_>], properties: &mut Map<String, Value>) {
+    fn leave_out(&self, fields: &[Property<'_>], properties: &mut Map<String, Value>) {
         properties.retain(|name, value| {
             let field = fields.iter().find(|field| value.is_null() && field.name == name);
             field.is_none_or(|field| {
@@ -192,7 +192,7 @@ fn collect_options<'s>(
 
 /// Renames a property to its declared name, if the sent name is rejected or the declared one is
 /// required.
-fn rename(schema: &Value, fields: &[Field<'_>], properties: &mut Map<String, Value>) {
+fn rename(schema: &Value, fields: &[Property<'_>], properties: &mut Map<String, Value>) {
     let closed = schema.get("additionalProperties") == Some(&Value::Bool(false))
         && schema.get("patternProperties").is_none();
     let is_declared = |name: &str| fields.iter().any(|field| field.name == name);
@@ -216,7 +216,7 @@ fn rename(schema: &Value, fields: &[Field<'_>], properties: &mut Map<String, Val
 }
 
 /// The only property that a name can mean, by the closest spelling that matches any.
-fn declared_as<'f, 's>(fields: &'f [Field<'s>], name: &str) -> Option<&'f Field<'s>> {
+fn declared_as<'f, 's>(fields: &'f [Property<'s>], name: &str) -> Option<&'f Property<'s>> {
     let spellings: [fn(&str) -> String; 2] = [fold, squeeze];
     for spell in spellings {
         let spelled = spell(name);

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::object::{self, Field, Presence};
+use super::object::{self, Presence, Property};
 use super::{refs, text};
 use crate::budget::weight;
 
@@ -123,7 +123,7 @@ impl<'s> Shape<'s> {
         text
     }
 
-    fn parameter(&mut self, field: &Field<'s>) -> String {
+    fn parameter(&mut self, field: &Property<'s>) -> String {
         let mark = match field.presence {
             Presence::Required => "",
             Presence::Optional => "?",

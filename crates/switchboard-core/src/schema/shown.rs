@@ -2,13 +2,11 @@
 //! reject.
 
 use std::borrow::Cow;
-use std::fmt;
 use std::ops::Range;
 
-use serde::Deserialize;
-use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::Value;
-use serde_json::value::RawValue;
+
+use crate::exact::{Members, members};
 
 /// A schema that accepts any object.
 const EMPTY: &str = r#"{"type":"object","properties":{}}"#;
@@ -87,44 +85,6 @@ fn is_known(kind: &str) -> bool {
         Ok(Value::Array(kinds)) => !kinds.is_empty() && kinds.iter().all(known),
         Ok(kind) => known(&kind),
         Err(_) => false,
-    }
-}
-
-/// The members of an object, each value as it is written.
-struct Members<'a>(Vec<(Cow<'a, str>, &'a str)>);
-
-impl<'a> Members<'a> {
-    /// The value of a key; of duplicate keys the last one, as in most parsers.
-    fn get(&self, name: &str) -> Option<&'a str> {
-        self.0.iter().rev().find(|(key, _)| key == name).map(|(_, value)| *value)
-    }
-}
-
-fn members(json: &str) -> Option<Members<'_>> {
-    serde_json::from_str(json).ok()
-}
-
-impl<'de: 'a, 'a> Deserialize<'de> for Members<'a> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Object;
-
-        impl<'de> Visitor<'de> for Object {
-            type Value = Vec<(Cow<'de, str>, &'de str)>;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("an object")
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-                let mut members = Vec::new();
-                while let Some(key) = map.next_key::<Cow<'de, str>>()? {
-                    members.push((key, map.next_value::<&'de RawValue>()?.get()));
-                }
-                Ok(members)
-            }
-        }
-
-        deserializer.deserialize_map(Object).map(Members)
     }
 }
 

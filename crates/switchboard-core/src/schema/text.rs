@@ -13,7 +13,7 @@ use crate::hidden::is_hidden;
 const MAX_WORD_BYTES: usize = 200;
 
 /// The largest structured default or constant that is shown.
-const LITERAL: limits::Limits = limits::Limits { depth: 16, nodes: 256, bytes: 4096 };
+const LITERAL: limits::JsonLimits = limits::JsonLimits { depth: 16, nodes: 256, bytes: 4096 };
 
 /// Prose on one line: white space becomes a single space, hidden characters are removed.
 pub(super) fn prose(text: &str) -> String {

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 use switchboard::Headless;
-use switchboard::approval::Answer;
+use switchboard::approval::ApprovalAnswer;
 use switchboard::failure::{Code, Hint};
 use switchboard::request::Request;
 use switchboard_it::harness::{World, call};
@@ -14,7 +14,7 @@ use crate::PROGRAMS;
 /// questions.
 async fn check(
     settings: &str,
-    answers: &[Answer],
+    answers: &[ApprovalAnswer],
     calls: &[(&str, Result<(), Code>)],
     asked: &[&str],
 ) {
@@ -38,25 +38,25 @@ const ASKED: &str = "demo_delete_everything {}";
 
 #[tokio::test(start_paused = true)]
 async fn destructive_tool_requires_approval_by_default() {
-    check("", &[Answer::Once], &[("demo_count", Ok(())), (DELETE, Ok(()))], &[ASKED]).await;
+    check("", &[ApprovalAnswer::Once], &[("demo_count", Ok(())), (DELETE, Ok(()))], &[ASKED]).await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn approval_once_covers_a_single_call() {
     let calls = [(DELETE, Ok(())), (DELETE, Err(Code::ApprovalDenied))];
-    check("", &[Answer::Once, Answer::No], &calls, &[ASKED, ASKED]).await;
+    check("", &[ApprovalAnswer::Once, ApprovalAnswer::No], &calls, &[ASKED, ASKED]).await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn session_approval_of_a_tool_covers_only_that_tool() {
     let calls = [(DELETE, Ok(())), (DELETE, Ok(())), ("demo_count", Err(Code::ApprovalRequired))];
-    check(r#""approve": "all""#, &[Answer::Tool], &calls, &[ASKED, "demo_count {}"]).await;
+    check(r#""approve": "all""#, &[ApprovalAnswer::Tool], &calls, &[ASKED, "demo_count {}"]).await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn approval_of_a_server_covers_its_tools() {
     let calls = [(DELETE, Ok(())), ("demo_count", Ok(()))];
-    check(r#""approve": "all""#, &[Answer::Server], &calls, &[ASKED]).await;
+    check(r#""approve": "all""#, &[ApprovalAnswer::Server], &calls, &[ASKED]).await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -74,7 +74,7 @@ async fn approve_settings_decide_which_calls_ask() {
         r#"{ "settings": { "approve": "writes" }, "mcpServers": {
             "demo": { "command": "fixture-server", "args": ["everything"] } } }"#,
     )
-    .answers([Answer::No, Answer::No])
+    .answers([ApprovalAnswer::No, ApprovalAnswer::No])
     .start();
     for (tool, expected) in writes {
         let outcome = world.call(tool, json!({})).await;
@@ -82,7 +82,7 @@ async fn approve_settings_decide_which_calls_ask() {
     }
     assert_eq!(world.host.asked(), asked);
     let named = [("demo_count", Ok(())), ("demo_log", Ok(()))];
-    check(r#""approveTools": ["cou*"]"#, &[Answer::Once], &named, &["demo_count {}"]).await;
+    check(r#""approveTools": ["cou*"]"#, &[ApprovalAnswer::Once], &named, &["demo_count {}"]).await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -92,10 +92,10 @@ async fn allow_skips_the_question_and_deny_overrides_approval() {
     check(allow, &[], &calls, &["demo_count {}"]).await;
     let deny = r#""approve": "all", "allow": ["*"], "deny": ["demo_delete_*"]"#;
     let calls = [(DELETE, Err(Code::ApprovalDenied)), ("demo_count", Ok(()))];
-    check(deny, &[Answer::Server], &calls, &[]).await;
+    check(deny, &[ApprovalAnswer::Server], &calls, &[]).await;
     let granted = r#""approve": "all", "deny": ["demo/delete_everything"]"#;
     let calls = [("demo_count", Ok(())), (DELETE, Err(Code::ApprovalDenied))];
-    check(granted, &[Answer::Server], &calls, &["demo_count {}"]).await;
+    check(granted, &[ApprovalAnswer::Server], &calls, &["demo_count {}"]).await;
 }
 
 /// The methods of a fixture that pass the approval gate.
@@ -198,7 +198,7 @@ async fn headless_call_is_refused_with_the_remedy() {
 
 #[tokio::test(start_paused = true)]
 async fn session_approval_does_not_reach_another_session() {
-    let world = World::of("demo", "everything").answers([Answer::Server]).start();
+    let world = World::of("demo", "everything").answers([ApprovalAnswer::Server]).start();
     world.call(DELETE, json!({})).await.unwrap();
     let other = world.gateway.session(Headless);
     let failure = other.handle(Request::Call(call(DELETE, json!({})))).await.unwrap_err();
@@ -213,7 +213,8 @@ async fn invalid_arguments_are_refused_before_the_approval_question() {
         annotations = { destructiveHint = true }
         input_schema = { type = "object", properties = { table = { type = "string" } }, required = ["table"] }
     "#;
-    let world = World::of("demo", "db").script("db", script).answers([Answer::Once]).start();
+    let world =
+        World::of("demo", "db").script("db", script).answers([ApprovalAnswer::Once]).start();
     let failure = world.call("demo_drop", json!({})).await.unwrap_err();
     assert_eq!(failure.code, Code::BadArguments);
     assert!(world.host.asked().is_empty());

@@ -1,7 +1,7 @@
 //! A tool that differs from its cached definition: only a checked and approved definition runs.
 
 use serde_json::{Value, json};
-use switchboard::approval::Answer;
+use switchboard::approval::ApprovalAnswer;
 use switchboard::failure::{Code, Failure};
 use switchboard_it::harness::World;
 
@@ -16,7 +16,7 @@ async fn check(
     before: &str,
     after: &str,
     args: Value,
-    answers: &[Answer],
+    answers: &[ApprovalAnswer],
 ) -> (Result<String, Failure>, usize, World) {
     let first = World::of("demo", "save").script("save", before).start();
     first.ask(r#"{ "connect": "demo" }"#).await;
@@ -68,7 +68,7 @@ async fn removed_tool_is_not_called() {
 #[tokio::test(start_paused = true)]
 async fn tool_that_became_destructive_requires_approval() {
     let after = format!("{BEFORE}annotations = {{ destructiveHint = true }}\n");
-    let (outcome, calls, world) = check(BEFORE, &after, json!({}), &[Answer::No]).await;
+    let (outcome, calls, world) = check(BEFORE, &after, json!({}), &[ApprovalAnswer::No]).await;
     assert_eq!((outcome.unwrap_err().code, calls), (Code::ApprovalDenied, 0));
     assert_eq!(world.host.asked(), ["demo_save {}"]);
 }
@@ -77,7 +77,7 @@ async fn tool_that_became_destructive_requires_approval() {
 async fn approval_of_the_old_definition_is_void_after_change() {
     let before = format!("{BEFORE}annotations = {{ destructiveHint = true }}\n");
     let after = format!("{before}description = \"Saves over everything.\"\n");
-    let (outcome, calls, world) = check(&before, &after, json!({}), &[Answer::Once]).await;
+    let (outcome, calls, world) = check(&before, &after, json!({}), &[ApprovalAnswer::Once]).await;
     assert_eq!((outcome.unwrap_err().code, calls), (Code::ToolChanged, 0));
     assert_eq!(world.host.asked().len(), 1);
 }

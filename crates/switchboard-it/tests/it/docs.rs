@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use switchboard::approval::Answer;
+use switchboard::approval::ApprovalAnswer;
 use switchboard::{Gateway, Headless, Session, explain, render, request};
 use switchboard_it::faces::{Face, Stdio};
 use switchboard_it::harness::Home;
@@ -103,7 +103,7 @@ impl Face for Demo {
         answer.map_or_else(|f| render::text::failure(&f), |reply| render::text::reply(&reply))
     }
 
-    fn will_answer(&mut self, _: &[Answer]) {
+    fn will_answer(&mut self, _: &[ApprovalAnswer]) {
         unreachable!("the guide has no approval questions");
     }
 

@@ -164,7 +164,7 @@ async fn duplicate_key_in_params_is_refused() {
 #[tokio::test(start_paused = true)]
 async fn approval_question_shows_the_exact_numbers_sent() {
     let world = World::of("demo", "exact").script("exact", SCRIPT).start();
-    world.host.will_answer([switchboard::approval::Answer::Once]);
+    world.host.will_answer([switchboard::approval::ApprovalAnswer::Once]);
     let call = format!(r#"{{"tool":"demo_delete","args":{ARGS}}}"#);
     let sent = world.ask(&call).await;
     assert!(sent.contains(ARGS), "{sent}");

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde_json::json;
-use switchboard::approval::Answer;
+use switchboard::approval::ApprovalAnswer;
 use switchboard::failure::{Code, Failure};
 use switchboard::request::{Request, ResultView};
 use switchboard::{explain, render, request};
@@ -79,7 +79,7 @@ const REQUESTS: [&str; 27] = [
 ];
 
 fn world() -> World {
-    let setup = World::with(CONFIG).answers([Answer::No]);
+    let setup = World::with(CONFIG).answers([ApprovalAnswer::No]);
     let scripted = SCRIPTS.iter().fold(setup, |setup, (name, text)| setup.script(name, text));
     scripted.start()
 }
@@ -173,7 +173,8 @@ async fn every_failure_states_what_why_and_the_remedy() {
         table.push_str(&format!("=== {request}\n{}\n\n", filtered(&text)));
     }
     let unseen: Vec<Code> = Code::ALL
-        .into_iter()
+        .iter()
+        .copied()
         .filter(|code| !codes.contains_key(code.as_str()) && !ELSEWHERE.contains(code))
         .collect();
     assert_eq!(unseen, [], "codes without a test");

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use switchboard::approval::{Answer, Question};
+use switchboard::approval::{ApprovalAnswer, Question};
 use switchboard::capabilities::CapabilitySet;
 use switchboard::catalog::pin::Pin;
 use switchboard::failure::{Code, Hint};
@@ -214,11 +214,11 @@ struct Slow {
 }
 
 impl Host for Slow {
-    fn approve<'a>(&'a self, _: &'a Question) -> Asked<'a, Result<Answer, CannotAsk>> {
+    fn approve<'a>(&'a self, _: &'a Question) -> Asked<'a, Result<ApprovalAnswer, CannotAsk>> {
         self.asked.notify_one();
         Box::pin(async {
             self.decided.notified().await;
-            Ok(Answer::Once)
+            Ok(ApprovalAnswer::Once)
         })
     }
 }

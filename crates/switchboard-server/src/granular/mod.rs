@@ -10,7 +10,7 @@ use switchboard::connections::Existing;
 use switchboard::exact::{Args, Exact};
 use switchboard::failure::{Code, Failure};
 use switchboard::notice::{NoticeFilter, NotificationKind};
-use switchboard::render::granular::{self as words, Asked};
+use switchboard::render::granular::{self as words, RequestedNames};
 use switchboard::render::words::clean_line;
 use switchboard::reply::{Output, Reply};
 use switchboard::request::{
@@ -201,7 +201,7 @@ async fn ask(
 }
 
 fn wrong(failure: &Failure, connection: &str, tool: &str) -> Wrong {
-    Wrong { text: words::failure(failure, Asked { connection, tool }), code: failure.code }
+    Wrong { text: words::failure(failure, RequestedNames { connection, tool }), code: failure.code }
 }
 
 fn bad(parameter: &str, problem: &str) -> Wrong {

@@ -4,7 +4,7 @@
 //! and the arguments; whatever does not fit is repeated in full below.
 
 use serde_json::Value;
-use switchboard::catalog::{Kind, Resolved};
+use switchboard::catalog::{EntryKind, Resolved};
 use switchboard::exact::Args;
 use switchboard::render::words::{bytes, clean_block, clean_line, visible, visible_json};
 
@@ -29,7 +29,7 @@ pub(super) fn approval_message(target: &Resolved, args: &Args) -> String {
     for caution in target.cautions() {
         message.push_str(&format!(" Attention: {caution}."));
     }
-    if let Kind::Resource { uri, .. } = &target.entry.kind {
+    if let EntryKind::Resource { uri, .. } = &target.entry.kind {
         message.push_str(&format!("\nIt reads {}", clean_line(&visible(uri), SHOWN_ARGUMENTS)));
     }
     let Summary { text, is_whole } = Summary::of(args);

@@ -64,8 +64,9 @@ pub(super) fn examine(
     let catalog = known_catalog(environment, locations, loaded);
     let servers = catalog.shelves().map(|(server, _)| server);
     let foreign = servers.flat_map(|server| {
-        let claiming =
-            catalog.all_tools_of(server).filter_map(|item| Some((item.claims?.clone(), item)));
+        let claiming = catalog
+            .all_tools_of(server)
+            .filter_map(|item| Some((item.claims.as_deref()?.clone(), item)));
         claiming.take(NAMED).map(|(other, item)| {
             let (tool, shown) = (item.entry.name.to_string(), item.shown.to_string());
             let fault = Fault::ForeignPrefix { tool, shown, other: other.to_string() };
@@ -92,10 +93,10 @@ fn shared_names(catalog: &Catalog) -> Vec<Finding> {
     let mut shared: BTreeMap<(&ServerName, &ServerName), Vec<String>> = BTreeMap::new();
     for (server, _) in bare {
         for item in catalog.all_tools_of(server) {
-            let other = *owners.entry(item.entry.name.as_str()).or_insert(item.server);
-            if other != item.server {
+            let other = *owners.entry(item.entry.name.as_str()).or_insert(&item.server);
+            if *other != item.server {
                 let tool = format!("`{}`", clean_line(item.entry.name.as_str(), NAME));
-                shared.entry((item.server, other)).or_default().push(tool);
+                shared.entry((&item.server, other)).or_default().push(tool);
             }
         }
     }

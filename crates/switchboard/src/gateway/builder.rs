@@ -9,7 +9,7 @@ use hashbrown::HashMap;
 use switchboard_core::config::layers::Config;
 use switchboard_core::config::settings::Settings;
 use switchboard_core::config::values::{CredentialStore, Toolset};
-use switchboard_core::content::guard::Limits;
+use switchboard_core::content::guard::TextLimits;
 use tokio::sync::{Semaphore, watch};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -101,7 +101,7 @@ impl GatewayBuilder {
     /// Results as whole as they are, for a face that prints to a person.
     #[must_use]
     pub fn without_output_guard(mut self) -> GatewayBuilder {
-        self.blueprint.limits = Some(Limits::OFF);
+        self.blueprint.limits = Some(TextLimits::OFF);
         self
     }
 
@@ -176,7 +176,7 @@ impl Shared {
             members: HashMap::new(),
             facts: HashMap::new(),
             settings,
-            limits: Limits::OFF,
+            limits: TextLimits::OFF,
             notices: FileNotices::default(),
             unread_rules: None,
             guests: AllGuests::default(),

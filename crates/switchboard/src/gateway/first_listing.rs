@@ -7,7 +7,7 @@ use switchboard_core::catalog::Shelf;
 use switchboard_core::failure::Failure;
 use switchboard_core::name::ServerName;
 use switchboard_core::render::words::duration;
-use switchboard_core::reply::{Stage, Underway};
+use switchboard_core::reply::{ConnectStage, Underway};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout_at};
 
@@ -72,8 +72,8 @@ impl Gateway {
         let roster = self.roster();
         let Some(member) = roster.members.get(&shared_key(server)) else { return };
         let doing = match member.upstream.underway() {
-            Some(Underway { stage: Stage::Installing, .. }) => "being installed",
-            Some(Underway { stage: Stage::Starting, .. }) | None => "starting",
+            Some(Underway { stage: ConnectStage::Installing, .. }) => "being installed",
+            Some(Underway { stage: ConnectStage::Starting, .. }) | None => "starting",
         };
         let reason = format!("it was still {doing} after {}", duration(BRIEFLY));
         self.shared.directory.remember(server, &member.recipe.plan, &reason);

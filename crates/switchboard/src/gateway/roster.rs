@@ -6,7 +6,7 @@ use hashbrown::HashMap;
 use switchboard_core::catalog::{ResolveError, Standing};
 use switchboard_core::config::layers::ConfigOrigin;
 use switchboard_core::config::settings::Settings;
-use switchboard_core::content::guard::Limits;
+use switchboard_core::content::guard::TextLimits;
 use switchboard_core::failure::Failure;
 use switchboard_core::lifecycle::Policy;
 use switchboard_core::name::ServerName;
@@ -22,7 +22,7 @@ pub(super) struct Roster {
     pub(super) members: Members,
     pub(super) facts: HashMap<ServerName, Facts>,
     pub(super) settings: Settings,
-    pub(super) limits: Limits,
+    pub(super) limits: TextLimits,
     pub(super) notices: FileNotices,
     /// The first place in the user's files whose rules cannot be parsed.
     pub(super) unread_rules: Option<ConfigOrigin>,

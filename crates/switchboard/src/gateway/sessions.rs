@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use switchboard_core::content::guard::Limits;
+use switchboard_core::content::guard::TextLimits;
 
 use super::Gateway;
 use super::guests::Guests;
@@ -40,7 +40,7 @@ impl Gateway {
         &self,
         host: impl Host + 'static,
         connections: Connections,
-        results: impl FnOnce(PathBuf, Limits) -> Results,
+        results: impl FnOnce(PathBuf, TextLimits) -> Results,
     ) -> Session {
         let results = results(self.shared.blueprint.paths.results(), self.roster().limits);
         let session = SessionId(self.shared.sessions.fetch_add(1, Ordering::Relaxed));

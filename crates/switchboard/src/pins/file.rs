@@ -7,7 +7,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use switchboard_core::catalog::pin::{self, Baseline, Change, Pinned, Record, Records};
+use switchboard_core::catalog::pin::{self, Baseline, Pinned, PinnedDefinition, Records};
 use switchboard_core::catalog::{Entry, Instructions, Prompt, RawListing};
 use switchboard_core::config::layers::{Server, Trust};
 use switchboard_core::config::trust::definition_hash;
@@ -145,7 +145,7 @@ impl PinFile {
             };
             for Accepted { sets, definition } in accepted {
                 for set in sets {
-                    definition.accept_into(records.of_set_mut(set.code()));
+                    records.of_set_mut(set.code()).accept(definition.pinned());
                 }
             }
             baseline = records.baseline(self.set().code());
@@ -202,11 +202,11 @@ pub(super) enum Definition {
 }
 
 impl Definition {
-    fn accept_into(&self, record: &mut Record) {
+    pub(super) fn pinned(&self) -> PinnedDefinition<'_> {
         match self {
-            Definition::Tool(entry) => record.accept(entry),
-            Definition::Prompt(prompt) => record.accept_prompt(prompt),
-            Definition::Instructions(instructions) => record.accept_instructions(instructions),
+            Definition::Tool(entry) => entry.pinned(),
+            Definition::Prompt(prompt) => prompt.pinned(),
+            Definition::Instructions(instructions) => instructions.pinned(),
         }
     }
 
@@ -215,14 +215,6 @@ impl Definition {
             Definition::Tool(_) => Pinned::Tool,
             Definition::Prompt(_) => Pinned::Prompt,
             Definition::Instructions(_) => Pinned::Instructions,
-        }
-    }
-
-    pub(super) fn changes(&self, record: &Record) -> Vec<Change> {
-        match self {
-            Definition::Tool(entry) => record.changes(entry),
-            Definition::Prompt(prompt) => record.changes_of_prompt(prompt),
-            Definition::Instructions(instructions) => record.changes_of_instructions(instructions),
         }
     }
 

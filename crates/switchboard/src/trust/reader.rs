@@ -7,7 +7,7 @@ use std::sync::{Mutex, PoisonError};
 use switchboard_core::config::trust::TrustHash;
 use switchboard_core::failure::{Code, Failure, Hint, Subject};
 use switchboard_core::name::ServerName;
-use switchboard_core::render::definition::Definition;
+use switchboard_core::render::definition::PendingDefinition;
 use switchboard_core::render::words::clean_line;
 
 use super::{TrustError, TrustStore};
@@ -28,7 +28,7 @@ pub struct Waiting {
     pub server: String,
     /// Of exactly what is shown.
     pub hash: TrustHash,
-    pub definition: Definition,
+    pub definition: PendingDefinition,
 }
 
 #[derive(Debug, thiserror::Error)]

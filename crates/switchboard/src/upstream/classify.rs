@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use switchboard_core::config::expand::ExpandError;
-use switchboard_core::lifecycle::Refusal;
+use switchboard_core::lifecycle::ConnectRefusal;
 use switchboard_core::render::words::clean_line;
 use switchboard_wire::handshake::HandshakeError;
 use switchboard_wire::http_client::{Ended, HttpError};
@@ -320,17 +320,19 @@ impl LeaseError {
         cause.is_some_and(|cause| refused(cause))
     }
 
-    pub(super) fn refused(refusal: Refusal, last: Option<Arc<DialError>>) -> LeaseError {
+    pub(super) fn refused(refusal: ConnectRefusal, last: Option<Arc<DialError>>) -> LeaseError {
         match (refusal, last) {
-            (Refusal::DialFailed, Some(cause)) => LeaseError::Dial(cause),
-            (Refusal::DialFailed, None) | (Refusal::Disconnected, _) => LeaseError::Disconnected,
-            (Refusal::Backoff { since, retry_in }, cause) => {
+            (ConnectRefusal::DialFailed, Some(cause)) => LeaseError::Dial(cause),
+            (ConnectRefusal::DialFailed, None) | (ConnectRefusal::Disconnected, _) => {
+                LeaseError::Disconnected
+            }
+            (ConnectRefusal::Backoff { since, retry_in }, cause) => {
                 LeaseError::Backoff { since, retry_in, cause }
             }
-            (Refusal::CrashLoop { crashes, retry_in }, cause) => {
+            (ConnectRefusal::CrashLoop { crashes, retry_in }, cause) => {
                 LeaseError::CrashLoop { crashes, retry_in, cause }
             }
-            (Refusal::ShuttingDown, _) => LeaseError::ShuttingDown,
+            (ConnectRefusal::ShuttingDown, _) => LeaseError::ShuttingDown,
         }
     }
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use switchboard_core::approval::{Access, Approved};
-use switchboard_core::catalog::Kind;
+use switchboard_core::catalog::EntryKind;
 use switchboard_core::content::ResultForm;
 use switchboard_core::exact::Args;
 use switchboard_core::name::ServerName;
@@ -139,15 +139,15 @@ impl Lease {
             false => OnceMore::Never,
         };
         match &entry.kind {
-            Kind::Resource { uri, .. } => {
+            EntryKind::Resource { uri, .. } => {
                 let params = Args::of("uri", Value::from(uri.as_str()));
                 Box::pin(self.ask_with_meta("resources/read", params, caller, once_more)).await
             }
-            Kind::Prompt => {
+            EntryKind::Prompt => {
                 let params = named(approved);
                 Box::pin(self.ask_with_meta("prompts/get", params, caller, once_more)).await
             }
-            Kind::Tool => {
+            EntryKind::Tool => {
                 let params = |token: u64| match &caller.meta {
                     None => call_params(approved, token),
                     Some(meta) => with_meta(named(approved), meta, Some(token)),

@@ -251,8 +251,8 @@ impl Upstream {
     pub(crate) fn underway(&self) -> Option<Underway> {
         let State::Connecting { since } = self.handle.status.borrow().state else { return None };
         let (stage, since) = match *self.handle.stage.borrow() {
-            Stage::Starting => (reply::Stage::Starting, since),
-            Stage::Installing { since } => (reply::Stage::Installing, since),
+            Stage::Starting => (reply::ConnectStage::Starting, since),
+            Stage::Installing { since } => (reply::ConnectStage::Installing, since),
         };
         Some(Underway { stage, since: since.elapsed() })
     }

@@ -10,7 +10,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use switchboard_core::approval::Approved;
-use switchboard_core::catalog::Kind;
+use switchboard_core::catalog::EntryKind;
 use switchboard_core::exact::{Args, Exact};
 use switchboard_core::render::words::clean_line;
 use switchboard_core::schema;
@@ -71,12 +71,12 @@ impl Lease {
         let peer = &self.open().connection.peer;
         let entry = &approved.target().entry;
         match &entry.kind {
-            Kind::Resource { uri, .. } => {
+            EntryKind::Resource { uri, .. } => {
                 let params = Args::of("uri", Value::from(uri.as_str()));
                 self.converse(peer, "resources/read", params, caller).await
             }
-            Kind::Prompt => self.converse(peer, "prompts/get", named(approved), caller).await,
-            Kind::Tool => {
+            EntryKind::Prompt => self.converse(peer, "prompts/get", named(approved), caller).await,
+            EntryKind::Tool => {
                 let labels = self.labels(approved);
                 let labelled = (!labels.is_empty()).then(|| peer.labelled(labels.into()));
                 let peer = labelled.as_ref().unwrap_or(peer);

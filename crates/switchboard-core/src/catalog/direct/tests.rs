@@ -6,7 +6,7 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::catalog::{Listing, ListingPolicy, RawListing, Shelf, Standing, pin::Record};
+use crate::catalog::{Listing, ListingPolicy, RawListing, Shelf, Standing, pin::PinRecord};
 use crate::config::values::ToolPrefix;
 use crate::name::ToolName;
 
@@ -130,7 +130,7 @@ fn direct_title_is_the_title_or_original_name() {
 
 #[test]
 fn direct_tool_with_pin_mismatch_is_marked_or_omitted() {
-    let accepted = Record::of(&named(&["same"])).baseline();
+    let accepted = PinRecord::of(&named(&["same"])).baseline();
     let (server, shelf) = plain("s", &["same", "new"]);
     let shelf = shelf.with_baseline(accepted);
     let catalog = Catalog::new(BTreeMap::from([(server, shelf)]));

@@ -9,29 +9,35 @@ use serde_json::value::RawValue;
 use unicode_normalization::UnicodeNormalization;
 
 use super::super::entry::{Entry, resource_slug};
-use super::{Filter, ListingPolicy};
+use super::{ListingPolicy, ToolFilter};
 use crate::name::{ServerName, ToolName};
 use crate::nesting::plain;
 
 /// How often nested percent-encoding is decoded.
 const MOST_ESCAPES: usize = 4;
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct Resource {
     pub uri: String,
+    #[serde(default)]
     pub name: String,
     pub description: Option<String>,
     pub mime_type: Option<String>,
     /// As the server wrote it.
+    #[serde(skip)]
     pub raw: Box<str>,
 }
 
 /// A resource template: a URI with placeholders.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct ResourceTemplate {
     pub uri_template: String,
+    #[serde(default)]
     pub name: String,
     /// As the server wrote it.
+    #[serde(skip)]
     pub raw: Box<str>,
 }
 
@@ -39,7 +45,7 @@ pub struct ResourceTemplate {
 #[derive(Debug)]
 pub(super) struct LeftOut {
     server: ServerName,
-    filter: Filter,
+    filter: ToolFilter,
     resources: Vec<Resource>,
     templates: Vec<ResourceTemplate>,
 }
@@ -54,7 +60,7 @@ pub(super) fn admitted(
     resources: impl Iterator<Item = Resource>,
     templates: impl Iterator<Item = ResourceTemplate>,
 ) -> Admitted {
-    let filter = Filter::new(policy);
+    let filter = ToolFilter::new(policy);
     let (resources, left_resources) = resources.partition(|resource: &Resource| {
         resource.entry().is_none_or(|entry| filter.admits(server, &entry.names()))
     });
@@ -127,7 +133,7 @@ impl super::Listing {
             resources.map(|resource| canonical(&resource.uri)).collect()
         });
         known.contains(address.canonical())
-            || templates.any(|template| template.says_scheme() && template.fits(address))
+            || templates.any(|template| template.has_literal_scheme() && template.fits(address))
     }
 
     pub(in super::super) fn has_template(&self, template: &ResourceTemplate) -> bool {
@@ -182,21 +188,9 @@ impl Address<'_> {
 
 impl Resource {
     pub(super) fn read(raw: &RawValue) -> Option<Resource> {
-        #[derive(Deserialize)]
-        #[serde(rename_all = "camelCase")]
-        struct ResourceDefinition {
-            uri: String,
-            #[serde(default)]
-            name: String,
-            #[serde(default)]
-            description: Option<String>,
-            #[serde(default)]
-            mime_type: Option<String>,
-        }
         let raw = plain(raw.get());
-        let ResourceDefinition { uri, name, description, mime_type } =
-            serde_json::from_str(&raw).ok()?;
-        Some(Resource { uri, name, description, mime_type, raw: raw.into() })
+        let resource: Resource = serde_json::from_str(&raw).ok()?;
+        Some(Resource { raw: raw.into(), ..resource })
     }
 
     fn own_name(&self) -> &str {
@@ -214,16 +208,9 @@ impl Resource {
 
 impl ResourceTemplate {
     pub(super) fn read(raw: &RawValue) -> Option<ResourceTemplate> {
-        #[derive(Deserialize)]
-        #[serde(rename_all = "camelCase")]
-        struct TemplateDefinition {
-            uri_template: String,
-            #[serde(default)]
-            name: String,
-        }
         let raw = plain(raw.get());
-        let TemplateDefinition { uri_template, name } = serde_json::from_str(&raw).ok()?;
-        Some(ResourceTemplate { uri_template, name, raw: raw.into() })
+        let template: ResourceTemplate = serde_json::from_str(&raw).ok()?;
+        Some(ResourceTemplate { raw: raw.into(), ..template })
     }
 
     /// The names of the tools that would read it.
@@ -233,7 +220,7 @@ impl ResourceTemplate {
     }
 
     /// Whether it has a literal scheme; `{+uri}` matches the URIs of any server.
-    fn says_scheme(&self) -> bool {
+    fn has_literal_scheme(&self) -> bool {
         self.uri_template.split('{').next().is_some_and(|literal| literal.contains(':'))
     }
 

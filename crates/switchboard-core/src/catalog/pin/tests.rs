@@ -16,11 +16,11 @@ fn listing(definitions: &[&str]) -> RawListing {
 const SAVE: &str = r#"{"name":"save","description":"Saves.","inputSchema":{"type":"object","properties":{"text":{"type":"string"}}},"annotations":{"readOnlyHint":false}}"#;
 
 fn pin_of(definition: &str, baseline: &Baseline) -> Pin {
-    baseline.compare(&Entry::tool(&raw(definition)).unwrap())
+    baseline.compare_entry(&Entry::tool(&raw(definition)).unwrap())
 }
 
 fn check(definition: &str, expected: Pin) {
-    let baseline = Record::of(&listing(&[SAVE])).baseline();
+    let baseline = PinRecord::of(&listing(&[SAVE])).baseline();
     assert_eq!(pin_of(definition, &baseline), expected, "{definition}");
 }
 
@@ -52,10 +52,10 @@ fn missing_baseline_marks_nothing_and_damaged_everything() {
 
 #[test]
 fn accepting_one_tool_leaves_other_pins_unchanged() {
-    let mut record = Record::of(&listing(&[SAVE]));
+    let mut record = PinRecord::of(&listing(&[SAVE]));
     let (other, changed) = (SAVE.replace("save", "other"), SAVE.replace("Saves.", "Saves all."));
     assert_eq!(pin_of(&other, &record.baseline()), Pin::New);
-    record.accept(&Entry::tool(&raw(&other)).unwrap());
+    record.accept(Entry::tool(&raw(&other)).unwrap().pinned());
     assert_eq!(pin_of(&other, &record.baseline()), Pin::Same);
     assert_eq!(pin_of(&changed, &record.baseline()), Pin::Changed);
     assert_eq!(pin_of(SAVE, &record.baseline()), Pin::Same);
@@ -64,13 +64,14 @@ fn accepting_one_tool_leaves_other_pins_unchanged() {
 #[test]
 fn duplicate_name_does_not_replace_the_first_pin() {
     let second = SAVE.replace("Saves.", "Saves all.");
-    let baseline = Record::of(&listing(&[SAVE, &second])).baseline();
+    let baseline = PinRecord::of(&listing(&[SAVE, &second])).baseline();
     assert_eq!(pin_of(SAVE, &baseline), Pin::Same);
     assert_eq!(pin_of(&second, &baseline), Pin::Changed);
 }
 
 fn diff_of(old: &str, new: &str) -> String {
-    let changes = Record::of(&listing(&[old])).changes(&Entry::tool(&raw(new)).unwrap());
+    let changes =
+        PinRecord::of(&listing(&[old])).changes(&Entry::tool(&raw(new)).unwrap().pinned());
     let lines = changes.iter().flat_map(|change| {
         let line = |sign, text: &Option<String>| {
             text.as_ref().map(|text| format!("{sign} {}: {text}\n", change.field))
@@ -155,11 +156,11 @@ proptest! {
     ) {
         let versions: Vec<String> =
             (0..4).map(|n| SAVE.replace("Saves.", &format!("Saves {n}."))).collect();
-        let mut record = Record::of(&listing(&[&versions[0]]));
+        let mut record = PinRecord::of(&listing(&[&versions[0]]));
         let mut accepted = 0;
         for (version, accept) in steps {
             if accept {
-                record.accept(&Entry::tool(&raw(&versions[version])).unwrap());
+                record.accept(Entry::tool(&raw(&versions[version])).unwrap().pinned());
                 accepted = version;
             }
             for (n, definition) in versions.iter().enumerate() {
@@ -200,7 +201,7 @@ fn changed_tool_is_not_accepted_for_another_capability_set() {
     let pin = |records: &Records, tool: &str| pin_of(tool, &records.baseline(ALL_CAPABILITIES));
     assert_eq!(pin(&records, &changed), Pin::Changed);
     assert_eq!(pin(&records, SAVE), Pin::Same);
-    records.of_set_mut(ALL_CAPABILITIES).accept(&Entry::tool(&raw(&changed)).unwrap());
+    records.of_set_mut(ALL_CAPABILITIES).accept(Entry::tool(&raw(&changed)).unwrap().pinned());
     assert_eq!(pin(&records, &changed), Pin::Same);
     // Accepted for one set, it is accepted for a third.
     records.take_first(1, &listing(&[&changed]));
@@ -215,14 +216,14 @@ fn prompts_and_instructions_are_pinned_like_tools() {
         ..listing(&[SAVE])
     };
     let (greet, changed) = (r#"{"name":"greet"}"#, r#"{"name":"greet","description":"Obeys."}"#);
-    let pins = |record: &Record, listing: &RawListing| {
+    let pins = |record: &PinRecord, listing: &RawListing| {
         let baseline = record.baseline();
         let prompt = read_prompt(&listing.prompts[0]).unwrap();
         let instructions = Instructions::of(listing.instructions.as_deref().unwrap());
-        (baseline.compare_instructions(&instructions), baseline.compare_prompt(&prompt))
+        (baseline.compare(&instructions.pinned()), baseline.compare(&prompt.pinned()))
     };
-    let record = Record::of(&words("a", greet));
+    let record = PinRecord::of(&words("a", greet));
     assert_eq!(pins(&record, &words("a", greet)), (Pin::Same, Pin::Same));
     assert_eq!(pins(&record, &words("b", changed)), (Pin::Changed, Pin::Changed));
-    assert_eq!(pins(&Record::of(&listing(&[SAVE])), &words("a", greet)), (Pin::New, Pin::New));
+    assert_eq!(pins(&PinRecord::of(&listing(&[SAVE])), &words("a", greet)), (Pin::New, Pin::New));
 }

@@ -1,53 +1,53 @@
 //! Whether a tool reads, writes or destroys, and which of these a query requests.
 
-use super::tokens::{self, Form};
+use super::tokens::{self, WordForm};
 use crate::catalog::Annotations;
 
 /// The effect of a tool, by its annotations or else by its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Effect {
+pub(super) enum ToolEffect {
     Reads,
     Writes,
     Destroys,
     Unknown,
 }
 
-impl Effect {
-    pub(super) fn of(annotations: Annotations, name: &str) -> Effect {
+impl ToolEffect {
+    pub(super) fn of(annotations: Annotations, name: &str) -> ToolEffect {
         if annotations.only_reads() {
-            return Effect::Reads;
+            return ToolEffect::Reads;
         }
         if annotations.destructive == Some(true) {
-            return Effect::Destroys;
+            return ToolEffect::Destroys;
         }
         match (by_name(name), annotations.read_only) {
-            (Effect::Destroys, _) if annotations.destructive.is_none() => Effect::Destroys,
-            (_, Some(false)) => Effect::Writes,
+            (ToolEffect::Destroys, _) if annotations.destructive.is_none() => ToolEffect::Destroys,
+            (_, Some(false)) => ToolEffect::Writes,
             (effect, _) => effect,
         }
     }
 }
 
 /// The effect of the first known verb in a name.
-fn by_name(name: &str) -> Effect {
-    let mut effect = Effect::Unknown;
+fn by_name(name: &str) -> ToolEffect {
+    let mut effect = ToolEffect::Unknown;
     tokens::split(name, |word, form| {
-        if effect == Effect::Unknown && form == Form::Part {
+        if effect == ToolEffect::Unknown && form == WordForm::Part {
             effect = by_verb(word);
         }
     });
     effect
 }
 
-fn by_verb(word: &str) -> Effect {
+fn by_verb(word: &str) -> ToolEffect {
     if DESTROYING.contains(&word) {
-        Effect::Destroys
+        ToolEffect::Destroys
     } else if WRITING.contains(&word) {
-        Effect::Writes
+        ToolEffect::Writes
     } else if READING.contains(&word) {
-        Effect::Reads
+        ToolEffect::Reads
     } else {
-        Effect::Unknown
+        ToolEffect::Unknown
     }
 }
 
@@ -74,22 +74,24 @@ impl Intent {
             rest = after;
         };
         match by_verb(first) {
-            Effect::Reads if words.iter().any(|word| DESTROYING.contains(word)) => Intent::Unknown,
-            Effect::Reads => Intent::Look,
-            Effect::Writes | Effect::Destroys => Intent::Change,
-            Effect::Unknown if ASKING.contains(&first) => Intent::Look,
-            Effect::Unknown => Intent::Unknown,
+            ToolEffect::Reads if words.iter().any(|word| DESTROYING.contains(word)) => {
+                Intent::Unknown
+            }
+            ToolEffect::Reads => Intent::Look,
+            ToolEffect::Writes | ToolEffect::Destroys => Intent::Change,
+            ToolEffect::Unknown if ASKING.contains(&first) => Intent::Look,
+            ToolEffect::Unknown => Intent::Unknown,
         }
     }
 
     /// The factor for the score of a tool with this effect.
-    pub(super) fn share(self, effect: Effect) -> f32 {
+    pub(super) fn share(self, effect: ToolEffect) -> f32 {
         match (self, effect) {
-            (Intent::Look, Effect::Destroys) => DESTROYS_FOR_LOOK,
-            (Intent::Look, Effect::Writes) => WRITES_FOR_LOOK,
-            (Intent::Change, Effect::Reads) => READS_FOR_CHANGE,
-            (Intent::Look, Effect::Reads | Effect::Unknown)
-            | (Intent::Change, Effect::Writes | Effect::Destroys | Effect::Unknown)
+            (Intent::Look, ToolEffect::Destroys) => DESTROYS_FOR_LOOK,
+            (Intent::Look, ToolEffect::Writes) => WRITES_FOR_LOOK,
+            (Intent::Change, ToolEffect::Reads) => READS_FOR_CHANGE,
+            (Intent::Look, ToolEffect::Reads | ToolEffect::Unknown)
+            | (Intent::Change, ToolEffect::Writes | ToolEffect::Destroys | ToolEffect::Unknown)
             | (Intent::Unknown, _) => 1.0,
         }
     }
@@ -146,7 +148,7 @@ const DESTROYING: &[&str] = &[
 
 #[cfg(test)]
 mod tests {
-    use super::{Annotations, Effect, Intent};
+    use super::{Annotations, Intent, ToolEffect};
 
     #[test]
     fn annotations_take_precedence_over_the_name() {
@@ -155,18 +157,18 @@ mod tests {
         let writes = Annotations { read_only: Some(false), ..none };
         let spares = Annotations { destructive: Some(false), ..writes };
         let cases = [
-            (none, "git_reset", Effect::Destroys),
-            (none, "get_deleted", Effect::Reads),
-            (none, "createIssue", Effect::Writes),
-            (none, "echo", Effect::Unknown),
-            (reads, "delete_all", Effect::Reads),
-            (writes, "delete_all", Effect::Destroys),
-            (writes, "get_page", Effect::Writes),
-            (spares, "clear_cache", Effect::Writes),
-            (Annotations { destructive: Some(true), ..reads }, "get", Effect::Destroys),
+            (none, "git_reset", ToolEffect::Destroys),
+            (none, "get_deleted", ToolEffect::Reads),
+            (none, "createIssue", ToolEffect::Writes),
+            (none, "echo", ToolEffect::Unknown),
+            (reads, "delete_all", ToolEffect::Reads),
+            (writes, "delete_all", ToolEffect::Destroys),
+            (writes, "get_page", ToolEffect::Writes),
+            (spares, "clear_cache", ToolEffect::Writes),
+            (Annotations { destructive: Some(true), ..reads }, "get", ToolEffect::Destroys),
         ];
         for (annotations, name, expected) in cases {
-            assert_eq!(Effect::of(annotations, name), expected, "{name} {annotations:?}");
+            assert_eq!(ToolEffect::of(annotations, name), expected, "{name} {annotations:?}");
         }
     }
 

@@ -40,11 +40,11 @@ pub(super) fn meanings<'a>(
     let spelling = Spelling::new(word, spelt);
     let mut found: HashMap<&str, Meaning<'_>> = HashMap::new();
     for (listing, postings) in listings.iter().enumerate() {
-        for (number, outline) in (0..).zip(postings.outlines()) {
+        for (number, outline) in (0..).zip(&postings.outlines) {
             if !spelling.may_mean(*outline) {
                 continue;
             }
-            let candidate = postings.word(number);
+            let candidate = postings.vocabulary.word(number);
             let Some(weight) = spelling.likeness(candidate) else {
                 continue;
             };

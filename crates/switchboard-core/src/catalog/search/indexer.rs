@@ -5,16 +5,15 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 use hashbrown::HashMap;
-use rust_stemmers::Stemmer;
 
 use super::Document;
-use super::effect::Effect;
-use super::postings::{Entry, Field, Indexed, Outline, Postings};
+use super::effect::ToolEffect;
+use super::postings::{Indexed, Occurrence, Outline, Postings, ToolField};
 use super::properties::{self, Piece};
-use super::stemming;
-use super::table::{self, Direction, Row, Sum};
+use super::stemming::WordStemmer;
+use super::table::{self, Direction, Sum, WordVector};
 use super::tokens;
-use super::vocabulary::{Interned, Interner, Key, Vocabulary};
+use super::vocabulary::{Interner, Key, Vocabulary};
 
 /// The most tools of one server that are searchable.
 const MOST_DOCUMENTS: usize = 1 << 15;
@@ -48,8 +47,9 @@ pub fn index_all<L: Sync>(listings: &[L], tools: usize, index: impl Fn(&L, &mut 
 
 /// Indexes listings one after the other, and caches the stems of words: tools of all servers share
 /// many words, and stemming is expensive.
+#[derive(Default)]
 pub struct Indexer {
-    stemmer: Stemmer,
+    stemmer: WordStemmer,
     /// The stem of each short word. Servers choose the words, so the hash is seeded.
     short: HashMap<u128, u32>,
     long: HashMap<Box<str>, u32>,
@@ -60,7 +60,7 @@ pub struct Indexer {
     listing: u32,
     /// Its stems by number, and their entries.
     words: Vec<u32>,
-    found: Vec<(u32, Entry)>,
+    found: Vec<(u32, Occurrence)>,
     /// Bytes of it that may still be indexed.
     room: usize,
     /// Its texts that were indexed already, with the ranges of their stems in `text_stems`: tools
@@ -75,7 +75,7 @@ pub struct Indexer {
 struct Stem {
     hash: u32,
     outline: Outline,
-    row: Option<Row>,
+    row: Option<WordVector>,
     /// The listing that `number` and `last` are about.
     listing: u32,
     /// Its number among the words of that listing.
@@ -88,7 +88,7 @@ struct Stem {
 
 /// The indexing state of one field of the present document.
 struct Reading {
-    entry: Entry,
+    entry: Occurrence,
     words: u16,
     /// Bytes that were indexed, and the most that may be.
     bytes: usize,
@@ -99,37 +99,18 @@ struct Reading {
 }
 
 impl Reading {
-    fn new(document: usize, field: Field, room: usize) -> Self {
+    fn new(document: usize, field: ToolField, room: usize) -> Self {
         let (telling, weight) = field.about();
-        let entry = Entry::new(document, field);
+        let entry = Occurrence::new(document, field);
         let most = match field {
-            Field::Name | Field::Server | Field::Keywords => field.longest(),
-            Field::Title
-            | Field::Lead
-            | Field::Description
-            | Field::PropertyNames
-            | Field::PropertyText => field.longest().min(room),
+            ToolField::Name | ToolField::Server | ToolField::Keywords => field.longest(),
+            ToolField::Title
+            | ToolField::Lead
+            | ToolField::Description
+            | ToolField::PropertyNames
+            | ToolField::PropertyText => field.longest().min(room),
         };
         Reading { entry, words: 0, bytes: 0, most, telling, weight }
-    }
-}
-
-impl Default for Indexer {
-    fn default() -> Self {
-        Indexer {
-            stemmer: stemming::stemmer(),
-            short: HashMap::new(),
-            long: HashMap::new(),
-            stems: Interner::default(),
-            known: Vec::new(),
-            listing: 0,
-            words: Vec::new(),
-            found: Vec::new(),
-            room: 0,
-            texts: HashMap::new(),
-            text_stems: Vec::new(),
-            telling: Vec::new(),
-        }
     }
 }
 
@@ -147,7 +128,7 @@ impl Indexer {
 
         let keys = self.words.iter().map(|stem| {
             let hash = self.known.get(*stem as usize).map_or(0, |known| known.hash);
-            Key::hashed(self.stems.word(*stem), hash)
+            Key { word: self.stems.word(*stem), hash }
         });
         let known = |stem: &u32| self.known.get(*stem as usize);
         let outlines = self.words.iter().filter_map(known).map(|known| known.outline).collect();
@@ -155,31 +136,31 @@ impl Indexer {
     }
 
     fn add(&mut self, number: usize, document: &Document<'_>) -> Indexed {
-        let mut fields = Field::ALL.map(|field| Reading::new(number, field, self.room));
-        let mut read = |text: &str, field: Field| {
+        let mut fields = ToolField::ALL.map(|field| Reading::new(number, field, self.room));
+        let mut read = |text: &str, field: ToolField| {
             if let Some(reading) = fields.get_mut(field as usize) {
                 self.read(text, reading);
             }
         };
         for keyword in document.keywords {
-            read(keyword, Field::Keywords);
+            read(keyword, ToolField::Keywords);
         }
-        read(document.server, Field::Server);
-        read(document.name, Field::Name);
-        read(document.title.unwrap_or_default(), Field::Title);
+        read(document.server, ToolField::Server);
+        read(document.name, ToolField::Name);
+        read(document.title.unwrap_or_default(), ToolField::Title);
         let (lead, rest) = after_first_sentence(document.description);
-        read(lead, Field::Lead);
-        read(rest, Field::Description);
+        read(lead, ToolField::Lead);
+        read(rest, ToolField::Description);
         properties::walk(document.input_schema, |piece| match piece {
-            Piece::Name(name) => read(name, Field::PropertyNames),
-            Piece::Text(text) => read(text, Field::PropertyText),
+            Piece::Name(name) => read(name, ToolField::PropertyNames),
+            Piece::Text(text) => read(text, ToolField::PropertyText),
         });
         let bytes = fields.iter().map(|field| field.bytes).sum();
         self.room = self.room.saturating_sub(bytes);
         Indexed {
             lengths: fields.map(|field| field.words),
             is_deprecated: is_deprecated(document.description),
-            effect: Effect::of(document.annotations, document.name),
+            effect: ToolEffect::of(document.annotations, document.name),
             about: self.about(),
             server: document.server.into(),
             name: document.name.into(),
@@ -254,14 +235,11 @@ impl Indexer {
         if let Some(stem) = known {
             return *stem;
         }
-        let stem = stemming::stem(&self.stemmer, word);
-        let number = match self.stems.intern(&stem) {
-            Interned::Known(number) => number,
-            Interned::New(number) => {
-                self.known.push(Stem::new(Key::new(&stem)));
-                number
-            }
-        };
+        let stem = self.stemmer.stem(word);
+        let number = self.stems.intern(&stem);
+        if number as usize == self.known.len() {
+            self.known.push(Stem::new(Key::new(&stem)));
+        }
         match short {
             Some(short) => self.short.insert(short, number),
             None => self.long.insert(word.into(), number),
@@ -273,8 +251,8 @@ impl Indexer {
 impl Stem {
     fn new(key: Key<'_>) -> Self {
         Stem {
-            hash: key.hash(),
-            outline: Outline::of(key.word()),
+            hash: key.hash,
+            outline: Outline::of(key.word),
             row: table::find(key),
             listing: 0,
             number: 0,

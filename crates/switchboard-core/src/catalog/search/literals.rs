@@ -1,11 +1,11 @@
 //! Literals of a query: URLs, paths, files, times. Each becomes a shape, such as `<url>`, and its
 //! letters do not count as words.
 
-use super::tokens::{self, Form};
+use super::tokens::{self, WordForm};
 
 /// A query without its literals.
 #[derive(Debug)]
-pub(super) struct Spoken {
+pub(super) struct QueryText {
     /// The text to take words from.
     pub(super) text: String,
     /// All words of it in lower case, as typed.
@@ -15,7 +15,7 @@ pub(super) struct Spoken {
 }
 
 /// Separates words and literals. A query of literals alone is split into words.
-pub(super) fn take_out(query: &str) -> Spoken {
+pub(super) fn extract(query: &str) -> QueryText {
     let mut shapes = Vec::new();
     let mut text = String::with_capacity(query.len());
     let unquoted = without_quotes(query, &mut shapes);
@@ -42,7 +42,7 @@ pub(super) fn take_out(query: &str) -> Spoken {
         text = query.to_owned();
         words = self::words(&text);
     }
-    Spoken { text, words, shapes }
+    QueryText { text, words, shapes }
 }
 
 const URL: &str = "<url>";
@@ -62,7 +62,7 @@ const QUOTED: &str = "<quoted>";
 fn words(text: &str) -> Vec<String> {
     let mut words = Vec::new();
     tokens::split(text, |typed, form| {
-        if form == Form::Part && words.len() < super::query::MOST_WORDS {
+        if form == WordForm::Part && words.len() < super::query::MOST_WORDS {
             words.push(typed.to_owned());
         }
     });
@@ -188,7 +188,7 @@ const TEXT_FILES: &[&str] = &[
 
 #[cfg(test)]
 mod tests {
-    use super::take_out;
+    use super::extract;
 
     #[test]
     fn query_literals_are_replaced_by_shapes() {
@@ -204,7 +204,7 @@ mod tests {
             ("https://a.example/login", "https a example login", &["<url>"]),
         ];
         for (query, words, shapes) in cases {
-            let spoken = take_out(query);
+            let spoken = extract(query);
             let found = (spoken.words.join(" "), spoken.shapes);
             assert_eq!(found, (words.to_owned(), shapes.to_vec()), "{query}");
         }

@@ -22,13 +22,13 @@ use crate::pattern::Pattern;
 
 pub use fit::Fit;
 pub use indexer::{Indexer, index_all};
-pub use page::Page;
+pub use page::RankingPage;
 pub use postings::Postings;
 pub use rank::{Hit, Ranking, rank};
 
 /// The stem under which a lower-case word is indexed.
 pub fn stem(word: &str) -> String {
-    stemming::stem(&stemming::stemmer(), word).into_owned()
+    stemming::WordStemmer::default().stem(word).into_owned()
 }
 
 /// The searchable fields of one tool.

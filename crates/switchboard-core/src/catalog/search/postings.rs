@@ -1,28 +1,28 @@
 //! The index of one server's listing: how often each word occurs in each field of each tool.
 
-use super::effect::Effect;
+use super::effect::ToolEffect;
 use super::table::{self, Direction};
-use super::vocabulary::{Key, Vocabulary};
+use super::vocabulary::Vocabulary;
 
 /// The searchable part of one server's listing: immutable and self-contained, so that publishing
 /// a server swaps one pointer.
 #[derive(Debug, Default)]
 pub struct Postings {
-    vocabulary: Vocabulary,
+    pub(super) vocabulary: Vocabulary,
     /// By word of the vocabulary; most words are excluded from a similarity search by their
     /// outline.
-    outlines: Vec<Outline>,
+    pub(super) outlines: Vec<Outline>,
     /// The end of each word's entries, which start at the end of the previous word's.
     ends: Vec<u32>,
     /// By word, then document.
-    entries: Vec<Entry>,
-    documents: Vec<Indexed>,
-    totals: [FieldTotal; Field::COUNT],
+    entries: Vec<Occurrence>,
+    pub(super) documents: Vec<Indexed>,
+    pub(super) totals: [FieldTotal; ToolField::COUNT],
 }
 
 /// A part of a tool that has its own weight.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Field {
+pub(super) enum ToolField {
     Name,
     Title,
     Server,
@@ -36,25 +36,25 @@ pub(super) enum Field {
     Keywords,
 }
 
-impl Field {
+impl ToolField {
     pub(super) const COUNT: usize = 8;
-    pub(super) const ALL: [Field; Field::COUNT] = [
-        Field::Name,
-        Field::Title,
-        Field::Server,
-        Field::Lead,
-        Field::Description,
-        Field::PropertyNames,
-        Field::PropertyText,
-        Field::Keywords,
+    pub(super) const ALL: [ToolField; ToolField::COUNT] = [
+        ToolField::Name,
+        ToolField::Title,
+        ToolField::Server,
+        ToolField::Lead,
+        ToolField::Description,
+        ToolField::PropertyNames,
+        ToolField::PropertyText,
+        ToolField::Keywords,
     ];
 
     /// The most bytes of the field that are indexed.
     pub(super) fn longest(self) -> usize {
         match self {
-            Field::Name | Field::Title | Field::Server => 512,
-            Field::Lead | Field::Description => 8 * 1024,
-            Field::PropertyNames | Field::PropertyText | Field::Keywords => 4 * 1024,
+            ToolField::Name | ToolField::Title | ToolField::Server => 512,
+            ToolField::Lead | ToolField::Description => 8 * 1024,
+            ToolField::PropertyNames | ToolField::PropertyText | ToolField::Keywords => 4 * 1024,
         }
     }
 
@@ -63,13 +63,13 @@ impl Field {
     /// exactly.
     pub(super) fn about(self) -> (u8, f32) {
         match self {
-            Field::Name => (16, table::field_weight(0)),
-            Field::Server => (12, table::field_weight(1)),
-            Field::Title => (8, table::field_weight(2)),
-            Field::Lead => (40, table::field_weight(2)),
-            Field::Description => (64, table::field_weight(3)),
-            Field::PropertyNames => (24, table::field_weight(4)),
-            Field::PropertyText | Field::Keywords => (0, 0.0),
+            ToolField::Name => (16, table::field_weight(0)),
+            ToolField::Server => (12, table::field_weight(1)),
+            ToolField::Title => (8, table::field_weight(2)),
+            ToolField::Lead => (40, table::field_weight(2)),
+            ToolField::Description => (64, table::field_weight(3)),
+            ToolField::PropertyNames => (24, table::field_weight(4)),
+            ToolField::PropertyText | ToolField::Keywords => (0, 0.0),
         }
     }
 }
@@ -77,18 +77,18 @@ impl Field {
 /// One word in one field of one document: 24 bits of document, 3 of field, 5 of count. A word may
 /// have several entries of the same field, which add up.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Entry(u32);
+pub(super) struct Occurrence(u32);
 
-impl Entry {
+impl Occurrence {
     const HIGHEST_COUNT: u32 = 31;
 
     /// One occurrence of a word.
-    pub(super) fn new(document: usize, field: Field) -> Self {
-        Entry((document as u32) << 8 | (field as u32) << 5 | 1)
+    pub(super) fn new(document: usize, field: ToolField) -> Self {
+        Occurrence((document as u32) << 8 | (field as u32) << 5 | 1)
     }
 
     /// Adds an occurrence; false if `other` belongs to another document or field.
-    pub(super) fn absorb(&mut self, other: Entry) -> bool {
+    pub(super) fn absorb(&mut self, other: Occurrence) -> bool {
         let same = (self.0 ^ other.0) & !Self::HIGHEST_COUNT == 0;
         if same && self.0 & Self::HIGHEST_COUNT < Self::HIGHEST_COUNT {
             self.0 += 1;
@@ -113,10 +113,10 @@ impl Entry {
 #[derive(Debug)]
 pub(super) struct Indexed {
     /// Words per field.
-    pub(super) lengths: [u16; Field::COUNT],
+    pub(super) lengths: [u16; ToolField::COUNT],
     /// Its description marks it as deprecated.
     pub(super) is_deprecated: bool,
-    pub(super) effect: Effect,
+    pub(super) effect: ToolEffect,
     /// Its word vector; `None` if the table has none of its words.
     pub(super) about: Option<Direction>,
     pub(super) server: Box<str>,
@@ -170,10 +170,10 @@ impl Postings {
     pub(super) fn new(
         vocabulary: Vocabulary,
         outlines: Vec<Outline>,
-        found: &[(u32, Entry)],
+        found: &[(u32, Occurrence)],
         documents: Vec<Indexed>,
     ) -> Postings {
-        let mut totals = [FieldTotal::default(); Field::COUNT];
+        let mut totals = [FieldTotal::default(); ToolField::COUNT];
         for document in &documents {
             for (total, &length) in totals.iter_mut().zip(&document.lengths) {
                 total.words += u64::from(length);
@@ -184,30 +184,8 @@ impl Postings {
         Postings { vocabulary, outlines, ends, entries, documents, totals }
     }
 
-    /// How many documents are indexed.
-    pub fn len(&self) -> usize {
-        self.documents.len()
-    }
-
-    pub fn is_empty(&self) -> bool {
-        self.documents.is_empty()
-    }
-
-    pub(super) fn find(&self, key: Key<'_>) -> Option<u32> {
-        self.vocabulary.find(key)
-    }
-
-    pub(super) fn word(&self, number: u32) -> &str {
-        self.vocabulary.word(number)
-    }
-
-    /// The outline of each word, by its number.
-    pub(super) fn outlines(&self) -> &[Outline] {
-        &self.outlines
-    }
-
     /// The documents that have a word, each with its entries.
-    pub(super) fn occurrences(&self, word: u32) -> impl Iterator<Item = (usize, &[Entry])> {
+    pub(super) fn occurrences(&self, word: u32) -> impl Iterator<Item = (usize, &[Occurrence])> {
         let word = word as usize;
         let start = word.checked_sub(1).and_then(|before| self.ends.get(before)).copied();
         let end = self.ends.get(word).copied().unwrap_or_default();
@@ -216,18 +194,10 @@ impl Postings {
             entries.unwrap_or_default().chunk_by(|one, next| one.document() == next.document());
         documents.filter_map(|entries| Some((entries.first()?.document(), entries)))
     }
-
-    pub(super) fn documents(&self) -> &[Indexed] {
-        &self.documents
-    }
-
-    pub(super) fn totals(&self) -> &[FieldTotal; Field::COUNT] {
-        &self.totals
-    }
 }
 
 /// A counting sort by word; the order of documents is kept.
-fn by_word(words: usize, found: &[(u32, Entry)]) -> (Vec<u32>, Vec<Entry>) {
+fn by_word(words: usize, found: &[(u32, Occurrence)]) -> (Vec<u32>, Vec<Occurrence>) {
     let mut ends = vec![0_u32; words];
     for &(word, _) in found {
         if let Some(count) = ends.get_mut(word as usize) {
@@ -238,7 +208,7 @@ fn by_word(words: usize, found: &[(u32, Entry)]) -> (Vec<u32>, Vec<Entry>) {
     for end in &mut ends {
         start += std::mem::replace(end, start);
     }
-    let mut entries = vec![Entry::default(); found.len()];
+    let mut entries = vec![Occurrence::default(); found.len()];
     for &(word, entry) in found {
         let Some(next) = ends.get_mut(word as usize) else {
             continue;

@@ -26,20 +26,20 @@ pub(super) fn walk(schema: &str, mut emit: impl FnMut(Piece<'_>)) {
     if schema.len() > LARGEST_SCHEMA {
         return;
     }
-    let root = Node { place: Place::Schema, depth: 0, emit: &mut emit };
+    let root = Node { place: KeywordKind::Schema, depth: 0, emit: &mut emit };
     // A parse error just ends the walk.
     let _ = root.deserialize(&mut serde_json::Deserializer::from_str(schema));
 }
 
 /// A value of a schema that is parsed next.
 struct Node<'e, E> {
-    place: Place,
+    place: KeywordKind,
     depth: usize,
     emit: &'e mut E,
 }
 
 impl<E: FnMut(Piece<'_>)> Node<'_, E> {
-    fn child(&mut self, place: Place) -> Node<'_, E> {
+    fn child(&mut self, place: KeywordKind) -> Node<'_, E> {
         Node { place, depth: self.depth + 1, emit: self.emit }
     }
 }
@@ -63,7 +63,7 @@ impl<'de, E: FnMut(Piece<'_>)> Visitor<'de> for Node<'_, E> {
     }
 
     fn visit_str<X>(self, text: &str) -> Result<(), X> {
-        if matches!(self.place, Place::Text) {
+        if matches!(self.place, KeywordKind::Text) {
             (self.emit)(Piece::Text(text));
         }
         Ok(())
@@ -71,11 +71,11 @@ impl<'de, E: FnMut(Piece<'_>)> Visitor<'de> for Node<'_, E> {
 
     fn visit_seq<A: SeqAccess<'de>>(mut self, mut values: A) -> Result<(), A::Error> {
         match self.place {
-            Place::Schema | Place::Text => {
+            KeywordKind::Schema | KeywordKind::Text => {
                 let place = self.place;
                 while values.next_element_seed(self.child(place))?.is_some() {}
             }
-            Place::Properties | Place::Definitions => {
+            KeywordKind::Properties | KeywordKind::Definitions => {
                 while values.next_element::<IgnoredAny>()?.is_some() {}
             }
         }
@@ -117,36 +117,36 @@ impl<'de, E: FnMut(Piece<'_>)> Visitor<'de> for Node<'_, E> {
 struct Member<'n, 'e, E>(&'n mut Node<'e, E>);
 
 impl<'de, E: FnMut(Piece<'_>)> DeserializeSeed<'de> for Member<'_, '_, E> {
-    type Value = Option<Place>;
+    type Value = Option<KeywordKind>;
 
-    fn deserialize<D: Deserializer<'de>>(self, input: D) -> Result<Option<Place>, D::Error> {
+    fn deserialize<D: Deserializer<'de>>(self, input: D) -> Result<Option<KeywordKind>, D::Error> {
         input.deserialize_str(self)
     }
 }
 
 impl<E: FnMut(Piece<'_>)> Visitor<'_> for Member<'_, '_, E> {
-    type Value = Option<Place>;
+    type Value = Option<KeywordKind>;
 
     fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str("a key")
     }
 
-    fn visit_str<X>(self, key: &str) -> Result<Option<Place>, X> {
+    fn visit_str<X>(self, key: &str) -> Result<Option<KeywordKind>, X> {
         Ok(match self.0.place {
-            Place::Schema => Place::of(key),
-            Place::Properties => {
+            KeywordKind::Schema => KeywordKind::of(key),
+            KeywordKind::Properties => {
                 (self.0.emit)(Piece::Name(key));
-                Some(Place::Schema)
+                Some(KeywordKind::Schema)
             }
-            Place::Definitions => Some(Place::Schema),
-            Place::Text => None,
+            KeywordKind::Definitions => Some(KeywordKind::Schema),
+            KeywordKind::Text => None,
         })
     }
 }
 
 /// The kind of a value, by its keyword.
 #[derive(Debug, Clone, Copy)]
-enum Place {
+enum KeywordKind {
     /// A schema, or an array of schemas.
     Schema,
     /// Schemas by property name.
@@ -157,15 +157,15 @@ enum Place {
     Text,
 }
 
-impl Place {
+impl KeywordKind {
     /// `title` is left out: generators repeat the property's name there.
-    fn of(keyword: &str) -> Option<Place> {
+    fn of(keyword: &str) -> Option<KeywordKind> {
         match keyword {
-            "properties" => Some(Place::Properties),
+            "properties" => Some(KeywordKind::Properties),
             "$defs" | "definitions" | "patternProperties" | "dependentSchemas" => {
-                Some(Place::Definitions)
+                Some(KeywordKind::Definitions)
             }
-            "description" | "enum" | "const" => Some(Place::Text),
+            "description" | "enum" | "const" => Some(KeywordKind::Text),
             "items"
             | "prefixItems"
             | "additionalProperties"
@@ -175,7 +175,7 @@ impl Place {
             | "if"
             | "then"
             | "else"
-            | "contains" => Some(Place::Schema),
+            | "contains" => Some(KeywordKind::Schema),
             _ => None,
         }
     }

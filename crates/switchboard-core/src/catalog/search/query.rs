@@ -1,7 +1,7 @@
 //! Parses a query into its distinct words without stop words.
 
-use super::stemming;
-use super::tokens::{self, Form};
+use super::stemming::WordStemmer;
+use super::tokens::{self, WordForm};
 
 const LONGEST_QUERY: usize = 1024;
 pub(super) const MOST_WORDS: usize = 64;
@@ -13,27 +13,26 @@ pub(super) struct QueryWord {
     pub(super) typed: String,
     /// As it is indexed.
     pub(super) stem: String,
-    pub(super) form: Form,
+    pub(super) form: WordForm,
 }
 
 impl QueryWord {
     pub(super) fn part(typed: &str) -> QueryWord {
-        let stem = stemming::stem(&stemming::stemmer(), typed).into_owned();
-        QueryWord { typed: typed.to_owned(), stem, form: Form::Part }
+        QueryWord { typed: typed.to_owned(), stem: super::stem(typed), form: WordForm::Part }
     }
 }
 
 /// The distinct words of a bounded query; stop words count only if there is nothing else.
 pub(super) fn parse(query: &str) -> Vec<QueryWord> {
-    let stemmer = stemming::stemmer();
+    let stemmer = WordStemmer::default();
     let mut words: Vec<QueryWord> = Vec::new();
     let mut stop_words: Vec<QueryWord> = Vec::new();
     tokens::split(query, |typed, form| {
-        if form == Form::Character {
+        if form == WordForm::Character {
             return;
         }
         let list = if is_stop_word(typed) { &mut stop_words } else { &mut words };
-        let stem = stemming::stem(&stemmer, typed);
+        let stem = stemmer.stem(typed);
         if list.len() < MOST_WORDS && list.iter().all(|word| word.stem != stem) {
             list.push(QueryWord { typed: typed.to_owned(), stem: stem.into_owned(), form });
         }

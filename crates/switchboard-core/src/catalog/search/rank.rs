@@ -7,12 +7,12 @@ use super::effect::Intent;
 use super::expand::{self, Meaning, Spelt};
 use super::fit::{self, Fit};
 use super::hints::{self, Hint};
-use super::literals::{self, Spoken};
-use super::postings::{Entry, Field, FieldTotal, Postings};
+use super::literals::{self, QueryText};
+use super::postings::{FieldTotal, Occurrence, Postings, ToolField};
 use super::query::{self, QueryWord};
 use super::synonyms;
 use super::table::{self, Direction, Sum};
-use super::tokens::Form;
+use super::tokens::WordForm;
 use super::vocabulary::Key;
 
 /// A tool that matches a query.
@@ -44,7 +44,7 @@ pub fn rank(listings: &[&Postings], query: &str) -> Ranking {
     let mut scores = Scores::new(listings);
     let mut about = Sum::ZERO;
     let mut expansions = MOST_EXPANSIONS;
-    let Spoken { text, words, shapes } = literals::take_out(query::bounded(query));
+    let QueryText { text, words, shapes } = literals::extract(query::bounded(query));
     let query_words: Vec<&str> = words.iter().map(String::as_str).collect();
     let mut words: VecDeque<QueryWord> = query::parse(&text).into();
     while let Some(word) = words.pop_front() {
@@ -54,7 +54,7 @@ pub fn rank(listings: &[&Postings], query: &str) -> Ranking {
             synonyms.filter_map(|other| known(listings, Key::new(other), SYNONYM)).collect();
         let mut meanings = match known(listings, key, 1.0) {
             Some(itself) => vec![itself],
-            None if word.form != Form::Part || expansions == 0 => Vec::new(),
+            None if word.form != WordForm::Part || expansions == 0 => Vec::new(),
             // A synonym is better than a similar spelling.
             None if !others.is_empty() || hints::has(&word.stem) => Vec::new(),
             None => {
@@ -78,7 +78,7 @@ pub fn rank(listings: &[&Postings], query: &str) -> Ranking {
         meanings.append(&mut others);
         if !meanings.is_empty() {
             scores.add(&meanings);
-        } else if word.form == Form::Part {
+        } else if word.form == WordForm::Part {
             scores.unknown += 1;
         }
     }
@@ -101,7 +101,7 @@ const HINT: (f32, f32) = (0.6, 0.3);
 /// The same for a hint from several parts of the query.
 const SURE_HINT: (f32, f32) = (0.9, 0.5);
 /// How many meanings of an unknown word go into the direction of a query.
-const HEARD_MEANINGS: usize = 4;
+const DIRECTION_MEANINGS: usize = 4;
 
 /// How quickly further occurrences of a word stop counting (BM25 `k1`).
 const SATURATION: f32 = 1.5;
@@ -120,16 +120,16 @@ const CLOSE: f32 = 0.45;
 /// A keyword's weight keeps `weight / (SATURATION + weight)` above the weight of any correction,
 /// and its length does not matter. So adding a keyword to a tool never lowers the tool's rank for
 /// it.
-const fn importance(field: Field) -> (f32, f32) {
+const fn importance(field: ToolField) -> (f32, f32) {
     match field {
-        Field::Name => (2.8, 0.5),
-        Field::Title => (2.0, 0.5),
-        Field::Server => (4.2, 0.5),
-        Field::Lead => (1.5, 0.5),
-        Field::Description => (0.28, 0.5),
-        Field::PropertyNames => (0.84, 0.5),
-        Field::PropertyText => (0.1, 0.5),
-        Field::Keywords => (8.0, 0.0),
+        ToolField::Name => (2.8, 0.5),
+        ToolField::Title => (2.0, 0.5),
+        ToolField::Server => (4.2, 0.5),
+        ToolField::Lead => (1.5, 0.5),
+        ToolField::Description => (0.28, 0.5),
+        ToolField::PropertyNames => (0.84, 0.5),
+        ToolField::PropertyText => (0.1, 0.5),
+        ToolField::Keywords => (8.0, 0.0),
     }
 }
 
@@ -140,8 +140,9 @@ fn split_compound(listings: &[&Postings], word: &QueryWord) -> Option<[QueryWord
     let mut splits = (SHORTEST_PART..=last).filter_map(|at| typed.split_at_checked(at));
     splits.find_map(|(first, second)| {
         let parts = [first, second].map(QueryWord::part);
-        let is_known =
-            |part: &QueryWord| listings.iter().any(|it| it.find(Key::new(&part.stem)).is_some());
+        let is_known = |part: &QueryWord| {
+            listings.iter().any(|it| it.vocabulary.find(Key::new(&part.stem)).is_some())
+        };
         // `forget` must not become `for get`.
         let says_something = |part: &QueryWord| !query::is_stop_word(&part.typed);
         parts.iter().all(|part| says_something(part) && is_known(part)).then_some(parts)
@@ -151,9 +152,9 @@ fn split_compound(listings: &[&Postings], word: &QueryWord) -> Option<[QueryWord
 fn known<'a>(listings: &[&Postings], key: Key<'a>, weight: f32) -> Option<Meaning<'a>> {
     let mut places = Vec::new();
     for (listing, postings) in listings.iter().enumerate() {
-        places.extend(postings.find(key).map(|number| (listing, number)));
+        places.extend(postings.vocabulary.find(key).map(|number| (listing, number)));
     }
-    (!places.is_empty()).then_some(Meaning { word: key.word(), weight, places })
+    (!places.is_empty()).then_some(Meaning { word: key.word, weight, places })
 }
 
 /// Adds the vector of a word to the direction of the query, or else the vectors of its meanings.
@@ -163,7 +164,7 @@ fn add_to_direction(about: &mut Sum, key: Key<'_>, meanings: &[Meaning<'_>]) {
         return;
     }
     let rows = meanings.iter().filter_map(|it| Some((table::find(Key::new(it.word))?, it.weight)));
-    let rows: Vec<_> = rows.take(HEARD_MEANINGS).collect();
+    let rows: Vec<_> = rows.take(DIRECTION_MEANINGS).collect();
     let whole: f32 = rows.iter().map(|(_, weight)| weight).sum();
     for (row, weight) in rows {
         about.add(row, weight / whole);
@@ -173,7 +174,7 @@ fn add_to_direction(about: &mut Sum, key: Key<'_>, meanings: &[Meaning<'_>]) {
 struct Scores<'a> {
     listings: Vec<(&'a Postings, Vec<Tally>)>,
     documents: usize,
-    norms: [Norm; Field::COUNT],
+    norms: [Norm; ToolField::COUNT],
     /// Words of the query that some tool has, directly or as a synonym.
     words: u16,
     /// Words of the query that no tool has.
@@ -213,18 +214,19 @@ struct Norm {
 
 impl<'a> Scores<'a> {
     fn new(listings: &[&'a Postings]) -> Self {
-        let mut totals = [FieldTotal::default(); Field::COUNT];
+        let mut totals = [FieldTotal::default(); ToolField::COUNT];
         for postings in listings {
-            for (sum, total) in totals.iter_mut().zip(postings.totals()) {
+            for (sum, total) in totals.iter_mut().zip(&postings.totals) {
                 sum.words += total.words;
                 sum.documents += total.documents;
             }
         }
-        let tallied = |&postings: &&'a Postings| (postings, vec![Tally::default(); postings.len()]);
+        let tallied =
+            |&postings: &&'a Postings| (postings, vec![Tally::default(); postings.documents.len()]);
         Scores {
-            documents: listings.iter().map(|postings| postings.len()).sum(),
+            documents: listings.iter().map(|postings| postings.documents.len()).sum(),
             listings: listings.iter().map(tallied).collect(),
-            norms: Field::ALL.map(|field| {
+            norms: ToolField::ALL.map(|field| {
                 let (weight, by_length) = importance(field);
                 let total = totals.get(field as usize).copied().unwrap_or_default();
                 let average = total.words.max(1) as f32 / total.documents.max(1) as f32;
@@ -265,14 +267,11 @@ impl<'a> Scores<'a> {
                     continue;
                 };
                 for (document, entries) in postings.occurrences(word) {
-                    let Some(indexed) = postings.documents().get(document) else {
-                        continue;
-                    };
-                    let Some(tally) = tallies.get_mut(document) else {
-                        continue;
-                    };
+                    let found = postings.documents.get(document).zip(tallies.get_mut(document));
+                    let Some((indexed, tally)) = found else { continue };
                     let frequency = frequency(&self.norms, entries, &indexed.lengths);
-                    let is_keyword = |entry: &Entry| entry.field() == Field::Keywords as usize;
+                    let is_keyword =
+                        |entry: &Occurrence| entry.field() == ToolField::Keywords as usize;
                     if counted == Counted::Word
                         && entries.iter().any(is_keyword)
                         && tally.keyword != self.words
@@ -289,13 +288,11 @@ impl<'a> Scores<'a> {
 
     /// The inverse document frequency of a word over all listings.
     fn rarity(&self, meaning: &Meaning<'_>) -> f32 {
-        let mut having = 0;
-        for &(listing, word) in &meaning.places {
-            let Some((postings, _)) = self.listings.get(listing) else {
-                continue;
-            };
-            having += postings.occurrences(word).count();
-        }
+        let counts = meaning.places.iter().filter_map(|&(listing, word)| {
+            let (postings, _) = self.listings.get(listing)?;
+            Some(postings.occurrences(word).count())
+        });
+        let having: usize = counts.sum();
         let without = self.documents.saturating_sub(having);
         ((without as f32 + 0.5) / (having as f32 + 0.5)).ln_1p()
     }
@@ -308,7 +305,7 @@ impl<'a> Scores<'a> {
         let most = tallies.map(by_words).fold(f32::MIN_POSITIVE, f32::max);
         let mut hits: Vec<(Hit, fit::Match)> = Vec::new();
         for (listing, (postings, tallies)) in self.listings.iter().enumerate() {
-            let tools = postings.documents().iter().zip(tallies).enumerate();
+            let tools = postings.documents.iter().zip(tallies).enumerate();
             for (document, (indexed, tally)) in tools {
                 let of = self.words + self.unknown;
                 // A keyword match counts as similarity: the user set it.
@@ -342,7 +339,7 @@ impl<'a> Scores<'a> {
     fn by_name(&self, one: &Hit, other: &Hit) -> Ordering {
         let key = |hit: &Hit| {
             let (postings, _) = self.listings.get(hit.listing)?;
-            let indexed = postings.documents().get(hit.document)?;
+            let indexed = postings.documents.get(hit.document)?;
             Some((&indexed.server, &indexed.name, hit.document, hit.listing))
         };
         key(one).cmp(&key(other))
@@ -365,9 +362,9 @@ impl Tally {
 
 /// How often a word occurs in a document, weighted by field and field length.
 fn frequency(
-    norms: &[Norm; Field::COUNT],
-    entries: &[Entry],
-    lengths: &[u16; Field::COUNT],
+    norms: &[Norm; ToolField::COUNT],
+    entries: &[Occurrence],
+    lengths: &[u16; ToolField::COUNT],
 ) -> f32 {
     let mut sum = 0.0;
     for entry in entries {

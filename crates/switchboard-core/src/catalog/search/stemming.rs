@@ -4,14 +4,20 @@ use std::borrow::Cow;
 
 use rust_stemmers::{Algorithm, Stemmer};
 
-/// The word without its ending; words that are not English stay as they are.
-pub(super) fn stem<'a>(stemmer: &Stemmer, word: &'a str) -> Cow<'a, str> {
-    if word.len() < 3 || !word.bytes().all(|byte| byte.is_ascii_lowercase()) {
-        return Cow::Borrowed(word);
+pub(super) struct WordStemmer(Stemmer);
+
+impl Default for WordStemmer {
+    fn default() -> WordStemmer {
+        WordStemmer(Stemmer::create(Algorithm::English))
     }
-    stemmer.stem(word)
 }
 
-pub(super) fn stemmer() -> Stemmer {
-    Stemmer::create(Algorithm::English)
+impl WordStemmer {
+    /// The word without its ending; words that are not English stay as they are.
+    pub(super) fn stem<'a>(&self, word: &'a str) -> Cow<'a, str> {
+        if word.len() < 3 || !word.bytes().all(|byte| byte.is_ascii_lowercase()) {
+            return Cow::Borrowed(word);
+        }
+        self.0.stem(word)
+    }
 }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
-use super::stemming;
+use super::stemming::WordStemmer;
 
 /// The synonyms of a stem.
 pub(super) fn of(stem: &str) -> &'static [String] {
@@ -11,8 +11,8 @@ pub(super) fn of(stem: &str) -> &'static [String] {
 }
 
 static BY_STEM: LazyLock<HashMap<String, Vec<String>>> = LazyLock::new(|| {
-    let stemmer = stemming::stemmer();
-    let stem = |word: &&str| stemming::stem(&stemmer, word).into_owned();
+    let stemmer = WordStemmer::default();
+    let stem = |word: &&str| stemmer.stem(word).into_owned();
     let mut others: HashMap<String, Vec<String>> = HashMap::new();
     for (short, long) in ABBREVIATIONS {
         others.entry(stem(short)).or_default().extend(long.iter().map(stem));

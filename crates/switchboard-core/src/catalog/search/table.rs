@@ -13,12 +13,12 @@ const FIELDS: usize = 5;
 /// How many words there are.
 const COUNT: usize = header(8, 4);
 
-static FIELD_WEIGHTS: &[u8] = part(FIELDS_AT, FIELDS * 4);
+static FIELD_WEIGHTS: &[[u8; 4]] = numbers(FIELDS_AT, FIELDS);
 /// Sorted; the parts below are in the same order.
-static HASHES: &[u8] = part(FIELDS_AT + FIELDS * 4, COUNT * 4);
+static HASHES: &[[u8; 4]] = numbers(FIELDS_AT + FIELDS * 4, COUNT);
 /// The end of each word in `TEXT`; it starts at the end of the previous one.
-static ENDS: &[u8] = part(FIELDS_AT + FIELDS * 4 + COUNT * 4, COUNT * 4);
-static SCALES: &[u8] = part(FIELDS_AT + FIELDS * 4 + COUNT * 8, COUNT * 4);
+static ENDS: &[[u8; 4]] = numbers(FIELDS_AT + FIELDS * 4 + COUNT * 4, COUNT);
+static SCALES: &[[u8; 4]] = numbers(FIELDS_AT + FIELDS * 4 + COUNT * 8, COUNT);
 static ROWS: &[u8] = part(FIELDS_AT + FIELDS * 4 + COUNT * 12, COUNT * DIMENSIONS);
 static TEXT: &[u8] = BYTES.split_at(FIELDS_AT + FIELDS * 4 + COUNT * (12 + DIMENSIONS)).1;
 
@@ -28,6 +28,10 @@ const _: () = assert!(header(4, 2) == DIMENSIONS && header(6, 2) == FIELDS);
 
 const fn part(start: usize, length: usize) -> &'static [u8] {
     BYTES.split_at(start).1.split_at(length).0
+}
+
+const fn numbers(start: usize, count: usize) -> &'static [[u8; 4]] {
+    part(start, count * 4).as_chunks().0
 }
 
 /// A number of the header, read at compile time.
@@ -43,24 +47,15 @@ const fn header(at: usize, bytes: usize) -> usize {
 
 /// The vector of one word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Row(u16);
+pub(super) struct WordVector(u16);
 
 /// The vector of a lower-case, stemmed word.
-pub(super) fn find(key: Key<'_>) -> Option<Row> {
-    let hash = key.hash();
-    let (mut low, mut high) = (0, COUNT);
-    while low < high {
-        let middle = low.midpoint(high);
-        if u32_at(HASHES, middle) < hash {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    let mut same = (low..COUNT).take_while(|&at| u32_at(HASHES, at) == hash);
-    same.find(|&at| word(at) == key.word().as_bytes())
+pub(super) fn find(key: Key<'_>) -> Option<WordVector> {
+    let first = HASHES.partition_point(|hash| u32::from_le_bytes(*hash) < key.hash);
+    let mut same = (first..COUNT).take_while(|&at| u32_at(HASHES, at) == key.hash);
+    same.find(|&at| word(at) == key.word.as_bytes())
         .and_then(|at| u16::try_from(at).ok())
-        .map(Row)
+        .map(WordVector)
 }
 
 /// The weight of a word by its field, in the order of the trainer: name, server, first sentence,
@@ -74,12 +69,11 @@ fn word(at: usize) -> &'static [u8] {
     TEXT.get(start as usize..u32_at(ENDS, at) as usize).unwrap_or_default()
 }
 
-fn u32_at(numbers: &[u8], at: usize) -> u32 {
-    let bytes = numbers.get(at * 4..at * 4 + 4).and_then(|bytes| bytes.try_into().ok());
-    u32::from_le_bytes(bytes.unwrap_or_default())
+fn u32_at(numbers: &[[u8; 4]], at: usize) -> u32 {
+    u32::from_le_bytes(numbers.get(at).copied().unwrap_or_default())
 }
 
-impl Row {
+impl WordVector {
     fn scale(self) -> f32 {
         f32::from_bits(u32_at(SCALES, usize::from(self.0)))
     }
@@ -97,7 +91,7 @@ pub(super) struct Sum([f32; DIMENSIONS]);
 impl Sum {
     pub(super) const ZERO: Sum = Sum([0.0; DIMENSIONS]);
 
-    pub(super) fn add(&mut self, row: Row, weight: f32) {
+    pub(super) fn add(&mut self, row: WordVector, weight: f32) {
         let weight = weight * row.scale();
         for (sum, &byte) in self.0.iter_mut().zip(row.bytes()) {
             *sum += weight * f32::from(byte.cast_signed());

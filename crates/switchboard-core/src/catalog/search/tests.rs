@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use proptest::prelude::*;
 
 use super::properties::{self, Piece};
-use super::tokens::{self, Form};
-use super::{Document, Fit, Hit, Indexer, Page, Postings, index_all, rank};
+use super::tokens::{self, WordForm};
+use super::{Document, Fit, Hit, Indexer, Postings, RankingPage, index_all, rank};
 use crate::catalog::Annotations;
 use crate::pattern::{Case, Pattern};
 
@@ -301,9 +301,9 @@ fn equal_scores_are_ordered_by_server_and_name() {
 fn check_words(text: &str, expected: &[&str]) {
     let mut words = Vec::new();
     tokens::split(text, |word, form| match form {
-        Form::Part => words.push(word.to_owned()),
-        Form::Whole => words.push(format!("={word}")),
-        Form::Character => words.push(format!(".{word}")),
+        WordForm::Part => words.push(word.to_owned()),
+        WordForm::Whole => words.push(format!("={word}")),
+        WordForm::Character => words.push(format!(".{word}")),
     });
     assert_eq!(words, expected, "in {text:?}");
 }
@@ -440,7 +440,7 @@ proptest! {
         let mut read = Vec::new();
         let mut next = Some(0);
         while let Some(offset) = next {
-            let page = Page::of(&ranking, offset, limit);
+            let page = RankingPage::of(&ranking, offset, limit);
             prop_assert_eq!((page.offset, page.total), (offset, length));
             read.extend_from_slice(page.items);
             next = page.next;

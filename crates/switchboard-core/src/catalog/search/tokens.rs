@@ -5,7 +5,7 @@ const LONGEST_WORD: usize = 64;
 
 /// How a word occurred in the text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Form {
+pub(super) enum WordForm {
     /// A word of its own, or one part of an identifier such as `HTTPServer`.
     Part,
     /// An identifier that was also split into parts, so that both `GitHub` and `github` are found.
@@ -15,21 +15,22 @@ pub(super) enum Form {
 }
 
 /// Calls `emit` with each lower-case word of `text`, in order.
-pub(super) fn split(text: &str, mut emit: impl FnMut(&str, Form)) {
+pub(super) fn split(text: &str, mut emit: impl FnMut(&str, WordForm)) {
     let mut lower = String::new();
     let mut rest = text;
     loop {
-        rest = rest.trim_start_matches(|char| kind(char) == Kind::Separator);
+        rest = rest.trim_start_matches(|char| kind(char) == CharKind::Separator);
         let Some(first) = rest.chars().next() else { break };
-        let run = if kind(first) == Kind::Ideograph {
-            let run = run_of(rest, |kind| kind == Kind::Ideograph);
+        let run = if kind(first) == CharKind::Ideograph {
+            let run = run_of(rest, |kind| kind == CharKind::Ideograph);
             bigrams(run, &mut emit);
             run
         } else if let Some(word) = plain_word(rest) {
-            emit_lower(word, Form::Part, &mut lower, &mut emit);
+            emit_lower(word, WordForm::Part, &mut lower, &mut emit);
             word
         } else {
-            let run = run_of(rest, |kind| !matches!(kind, Kind::Separator | Kind::Ideograph));
+            let run =
+                run_of(rest, |kind| !matches!(kind, CharKind::Separator | CharKind::Ideograph));
             parts(run, &mut lower, &mut emit);
             run
         };
@@ -38,7 +39,7 @@ pub(super) fn split(text: &str, mut emit: impl FnMut(&str, Form)) {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum CharKind {
     Lower,
     Upper,
     Digit,
@@ -47,7 +48,7 @@ enum Kind {
     Separator,
 }
 
-fn kind(char: char) -> Kind {
+fn kind(char: char) -> CharKind {
     match ASCII.get(char as usize) {
         Some(kind) => *kind,
         None => kind_of_other(char),
@@ -55,22 +56,22 @@ fn kind(char: char) -> Kind {
 }
 
 /// A lookup table, because nearly all text is ASCII.
-static ASCII: [Kind; 128] = {
-    let mut kinds = [Kind::Separator; 128];
+static ASCII: [CharKind; 128] = {
+    let mut kinds = [CharKind::Separator; 128];
     let mut char = 0;
     while char < 128 {
         kinds[char] = match char as u8 {
-            b'a'..=b'z' => Kind::Lower,
-            b'A'..=b'Z' => Kind::Upper,
-            b'0'..=b'9' => Kind::Digit,
-            _ => Kind::Separator,
+            b'a'..=b'z' => CharKind::Lower,
+            b'A'..=b'Z' => CharKind::Upper,
+            b'0'..=b'9' => CharKind::Digit,
+            _ => CharKind::Separator,
         };
         char += 1;
     }
     kinds
 };
 
-fn kind_of_other(char: char) -> Kind {
+fn kind_of_other(char: char) -> CharKind {
     match char {
         '\u{1100}'..='\u{11FF}'
         | '\u{3005}'..='\u{3007}'
@@ -82,16 +83,16 @@ fn kind_of_other(char: char) -> Kind {
         | '\u{AC00}'..='\u{D7AF}'
         | '\u{F900}'..='\u{FAFF}'
         | '\u{FF66}'..='\u{FF9F}'
-        | '\u{20000}'..='\u{3FFFF}' => Kind::Ideograph,
-        _ if char.is_numeric() => Kind::Digit,
-        _ if char.is_uppercase() => Kind::Upper,
-        _ if char.is_alphanumeric() => Kind::Lower,
-        _ => Kind::Separator,
+        | '\u{20000}'..='\u{3FFFF}' => CharKind::Ideograph,
+        _ if char.is_numeric() => CharKind::Digit,
+        _ if char.is_uppercase() => CharKind::Upper,
+        _ if char.is_alphanumeric() => CharKind::Lower,
+        _ => CharKind::Separator,
     }
 }
 
 /// The longest beginning of `text` whose characters belong.
-fn run_of(text: &str, belongs: impl Fn(Kind) -> bool) -> &str {
+fn run_of(text: &str, belongs: impl Fn(CharKind) -> bool) -> &str {
     let end = text.find(|char| !belongs(kind(char))).unwrap_or(text.len());
     text.get(..end).unwrap_or_default()
 }
@@ -103,46 +104,46 @@ fn plain_word(text: &str) -> Option<&str> {
     bytes.next().filter(u8::is_ascii_alphabetic)?;
     let end = 1 + bytes.position(|byte| !byte.is_ascii_lowercase()).unwrap_or(text.len() - 1);
     let next = text.as_bytes().get(end);
-    let alone = next.is_none_or(|byte| ASCII.get(usize::from(*byte)) == Some(&Kind::Separator));
+    let alone = next.is_none_or(|byte| ASCII.get(usize::from(*byte)) == Some(&CharKind::Separator));
     text.get(..end).filter(|_| alone)
 }
 
 /// Splits a phrase without spaces: each pair of neighbours is a word, and each character is there
 /// for queries of one character.
-fn bigrams(run: &str, emit: &mut impl FnMut(&str, Form)) {
+fn bigrams(run: &str, emit: &mut impl FnMut(&str, WordForm)) {
     let starts = || run.char_indices().map(|(index, _)| index);
     let ends = |characters| starts().skip(characters).chain([run.len()]);
-    let single = if starts().nth(1).is_none() { Form::Part } else { Form::Character };
+    let single = if starts().nth(1).is_none() { WordForm::Part } else { WordForm::Character };
     for (start, end) in starts().zip(ends(1)) {
         emit(run.get(start..end).unwrap_or_default(), single);
     }
-    for (start, end) in starts().zip(ends(2)).take_while(|_| single == Form::Character) {
-        emit(run.get(start..end).unwrap_or_default(), Form::Part);
+    for (start, end) in starts().zip(ends(2)).take_while(|_| single == WordForm::Character) {
+        emit(run.get(start..end).unwrap_or_default(), WordForm::Part);
     }
 }
 
 /// Splits a run of letters and digits where the case or the kind of character changes.
-fn parts(run: &str, lower: &mut String, emit: &mut impl FnMut(&str, Form)) {
+fn parts(run: &str, lower: &mut String, emit: &mut impl FnMut(&str, WordForm)) {
     let mut start = 0;
     let mut chars = run.char_indices();
-    let mut before = chars.next().map_or(Kind::Separator, |(_, char)| kind(char));
+    let mut before = chars.next().map_or(CharKind::Separator, |(_, char)| kind(char));
     while let Some((index, char)) = chars.next() {
         let here = kind(char);
         let apart = match (before, here) {
-            (Kind::Lower, Kind::Upper) => true,
-            (Kind::Upper, Kind::Upper) => starts_a_word(chars.as_str()),
-            (Kind::Digit, other) | (other, Kind::Digit) => other != Kind::Digit,
+            (CharKind::Lower, CharKind::Upper) => true,
+            (CharKind::Upper, CharKind::Upper) => starts_a_word(chars.as_str()),
+            (CharKind::Digit, other) | (other, CharKind::Digit) => other != CharKind::Digit,
             _ => false,
         };
         if apart {
-            emit_lower(run.get(start..index).unwrap_or_default(), Form::Part, lower, emit);
+            emit_lower(run.get(start..index).unwrap_or_default(), WordForm::Part, lower, emit);
             start = index;
         }
         before = here;
     }
-    emit_lower(run.get(start..).unwrap_or_default(), Form::Part, lower, emit);
+    emit_lower(run.get(start..).unwrap_or_default(), WordForm::Part, lower, emit);
     if start > 0 {
-        emit_lower(run, Form::Whole, lower, emit);
+        emit_lower(run, WordForm::Whole, lower, emit);
     }
 }
 
@@ -151,13 +152,18 @@ fn parts(run: &str, lower: &mut String, emit: &mut impl FnMut(&str, Form)) {
 fn starts_a_word(rest: &str) -> bool {
     let mut rest = rest.chars();
     match (rest.next(), rest.next().map(kind)) {
-        (Some('s'), following) => following == Some(Kind::Lower),
-        (Some(next), _) => kind(next) == Kind::Lower,
+        (Some('s'), following) => following == Some(CharKind::Lower),
+        (Some(next), _) => kind(next) == CharKind::Lower,
         (None, _) => false,
     }
 }
 
-fn emit_lower(word: &str, form: Form, lower: &mut String, emit: &mut impl FnMut(&str, Form)) {
+fn emit_lower(
+    word: &str,
+    form: WordForm,
+    lower: &mut String,
+    emit: &mut impl FnMut(&str, WordForm),
+) {
     if word.len() > LONGEST_WORD {
         return;
     }

@@ -8,7 +8,7 @@ use hashbrown::hash_table::{Entry, HashTable};
 /// The distinct words of one listing, numbered in the order of their arrival.
 #[derive(Debug, Default)]
 pub(super) struct Vocabulary {
-    words: Words,
+    words: WordArena,
     /// The hash and the number of each word, sorted.
     by_hash: Vec<(u32, u32)>,
 }
@@ -16,8 +16,8 @@ pub(super) struct Vocabulary {
 /// A word with its hash, so that a query hashes it once for all listings.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Key<'a> {
-    word: &'a str,
-    hash: u32,
+    pub(super) word: &'a str,
+    pub(super) hash: u32,
 }
 
 impl<'a> Key<'a> {
@@ -28,24 +28,11 @@ impl<'a> Key<'a> {
             .fold(0x811c_9dc5_u32, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193));
         Key { word, hash }
     }
-
-    /// A word with its known hash.
-    pub(super) fn hashed(word: &'a str, hash: u32) -> Self {
-        Key { word, hash }
-    }
-
-    pub(super) fn word(self) -> &'a str {
-        self.word
-    }
-
-    pub(super) fn hash(self) -> u32 {
-        self.hash
-    }
 }
 
 impl Vocabulary {
     pub(super) fn new<'a>(keys: impl ExactSizeIterator<Item = Key<'a>>) -> Self {
-        let mut words = Words { text: String::new(), ends: Vec::with_capacity(keys.len()) };
+        let mut words = WordArena { text: String::new(), ends: Vec::with_capacity(keys.len()) };
         let mut by_hash = Vec::with_capacity(keys.len());
         for (key, number) in keys.zip(0..) {
             words.push(key.word);
@@ -76,13 +63,13 @@ impl Vocabulary {
 
 /// All words in one string, without separators.
 #[derive(Debug, Default)]
-struct Words {
+struct WordArena {
     text: String,
     /// The end of each word in `text`; it starts at the end of the previous one.
     ends: Vec<u32>,
 }
 
-impl Words {
+impl WordArena {
     fn word(&self, number: u32) -> &str {
         let number = number as usize;
         let start = number.checked_sub(1).and_then(|before| self.ends.get(before)).copied();
@@ -99,31 +86,25 @@ impl Words {
 /// Assigns numbers to words one by one.
 #[derive(Debug, Default)]
 pub(super) struct Interner {
-    words: Words,
+    words: WordArena,
     numbers: HashTable<u32>,
     /// Servers choose the words, so the hash must be unpredictable.
     hasher: DefaultHashBuilder,
 }
 
-/// The number of a word.
-#[derive(Debug, Clone, Copy)]
-pub(super) enum Interned {
-    Known(u32),
-    New(u32),
-}
-
 impl Interner {
-    pub(super) fn intern(&mut self, word: &str) -> Interned {
+    /// The number of a word; a new word gets the next one.
+    pub(super) fn intern(&mut self, word: &str) -> u32 {
         let Interner { words, numbers, hasher } = self;
         let known = |number: &u32| words.word(*number) == word;
         let hash_of = |number: &u32| hasher.hash_one(words.word(*number));
         match numbers.entry(hasher.hash_one(word), known, hash_of) {
-            Entry::Occupied(found) => Interned::Known(*found.get()),
+            Entry::Occupied(found) => *found.get(),
             Entry::Vacant(free) => {
                 let number = words.ends.len() as u32;
                 free.insert(number);
                 words.push(word);
-                Interned::New(number)
+                number
             }
         }
     }

@@ -1,7 +1,7 @@
 //! Merging layers: precedence, inheritance, and pending servers.
 
 use super::*;
-use crate::render::definition::Definition;
+use crate::render::definition::PendingDefinition;
 
 /// `approval` is the user's answer for every pending server.
 fn check(files: &[(Tier, &str)], approval: bool, expected: &str) {
@@ -343,7 +343,7 @@ fn project_enables_disabled_server_only_after_explicit_approval() {
     let [quiet, turns_on] = [r#"{"debug": true}"#, says_on].map(|entry| approved(off, entry));
     assert_ne!(quiet.hash, turns_on.hash);
     let question =
-        |pending| Definition::of(pending, &|_| true, &[], &[]).text(|_, text| text.into());
+        |pending| PendingDefinition::of(pending, &|_| true, &[], &[]).text(|_, text| text.into());
     let says = "turns on     this server, which your own configuration turns off";
     assert!(question(&turns_on).contains(says), "{}", question(&turns_on));
     assert!(!question(&quiet).contains("turns on"));

@@ -225,7 +225,7 @@ fn registered_handler_describes_its_filter() {
 
 #[test]
 fn unknown_connection_failure_has_granular_wording() {
-    let asked = Asked { connection: "x", tool: "invalid_tool" };
+    let asked = RequestedNames { connection: "x", tool: "invalid_tool" };
     let of = |code| Failure::new(code, Subject::Request, ConnectError::TooMany);
     assert_eq!(failure(&of(Code::UnknownServer), asked), "Error: Connection 'x' not found");
     let unknown = of(Code::UnknownTool).hint(Hint::Search("x".to_owned()));

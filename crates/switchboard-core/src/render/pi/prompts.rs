@@ -96,7 +96,7 @@ pub fn line_error(error: &LineError, server: &ServerName, prompt: &Prompt) -> St
 }
 
 /// The messages of a prompt as one text; other content is named.
-pub fn said(output: &CallOutput<'_>) -> String {
+pub fn text(output: &CallOutput<'_>) -> String {
     let part = |part: Part<'_>| match part {
         Part::Text(text) => text.into_owned(),
         Part::Image(image) => format!("[Image: {}]", image.mime),

@@ -86,12 +86,12 @@ fn facts(description: &Description) -> Vec<String> {
 fn hints(declared: &Map<String, Value>) -> Vec<String> {
     let hint = |name: &str| declared.get(name).and_then(Value::as_bool);
     let read_only = hint("readOnlyHint") == Some(true);
-    let is_said = |name: &str| hint(name) == Some(true);
+    let is_true = |name: &str| hint(name) == Some(true);
     let words = [
         read_only.then_some("read-only"),
         // Also shown beside `read-only`, to reveal the contradiction.
-        is_said("destructiveHint").then_some("destructive"),
-        (is_said("idempotentHint") && !read_only).then_some("idempotent"),
+        is_true("destructiveHint").then_some("destructive"),
+        (is_true("idempotentHint") && !read_only).then_some("idempotent"),
     ];
     words.into_iter().flatten().map(str::to_owned).collect()
 }

@@ -19,8 +19,8 @@ const FULL_HITS: usize = 3;
 const FEWEST_HITS: usize = 5;
 
 /// The maximum weight of the description and parameters of the first hit, and of other hits.
-const FIRST: Words = Words { description: 240, notes: 360 };
-const OTHER: Words = Words { description: 140, notes: 160 };
+const FIRST: HitBudget = HitBudget { description: 240, notes: 360 };
+const OTHER: HitBudget = HitBudget { description: 140, notes: 160 };
 
 /// The maximum length of the description of one parameter.
 const NOTE: usize = 100;
@@ -35,7 +35,7 @@ const FAILURE: usize = 120;
 /// Reserved for the line about the next page.
 const NEXT: usize = 64;
 
-struct Words {
+struct HitBudget {
     description: usize,
     notes: usize,
 }
@@ -111,7 +111,7 @@ fn full_hits(page: &SearchPage) -> usize {
 }
 
 /// Signature, description and parameters of a hit.
-fn in_full(hit: &SearchHit, words: Words) -> String {
+fn in_full(hit: &SearchHit, words: HitBudget) -> String {
     let mut out = format!("{}{}\n", hit.signature, marks(&hit.line));
     let about = lead(&hit.line.description, words.description);
     if !about.is_empty() {

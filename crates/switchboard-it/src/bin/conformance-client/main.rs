@@ -7,7 +7,7 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 
 use serde_json::{Map, Value, json};
-use switchboard::approval::{Answer, Question};
+use switchboard::approval::{ApprovalAnswer, Question};
 use switchboard::auth::{Begun, Way};
 use switchboard::config::layers::{self, Approvals, Config, ConfigSource, Layer, Tier};
 use switchboard::config::parse;
@@ -154,8 +154,8 @@ fn only(url: &str, oauth: &Value) -> Config {
 struct Obliging;
 
 impl Host for Obliging {
-    fn approve<'a>(&'a self, _: &'a Question) -> Asked<'a, Result<Answer, CannotAsk>> {
-        Box::pin(std::future::ready(Ok(Answer::Once)))
+    fn approve<'a>(&'a self, _: &'a Question) -> Asked<'a, Result<ApprovalAnswer, CannotAsk>> {
+        Box::pin(std::future::ready(Ok(ApprovalAnswer::Once)))
     }
 
     fn abilities(&self) -> Abilities {

@@ -174,8 +174,8 @@ async fn ad_hoc_connection_belongs_to_one_session() {
     let world = World::with(allowed).start();
     let (one, two) = (world.gateway.session(Headless), world.gateway.session(Headless));
     assert!(connect(&one, "guest").await.unwrap() > 0);
-    assert!(one.catalog().tools().any(|item| &**item.shown == "guest_echo"));
-    assert!(!two.catalog().tools().any(|item| &**item.shown == "guest_echo"));
+    assert!(one.catalog().tools().any(|item| &*item.shown == "guest_echo"));
+    assert!(!two.catalog().tools().any(|item| &*item.shown == "guest_echo"));
     assert_eq!(two.connection("guest").unwrap_err().code, Code::UnknownServer);
     // Another session may have one of the same name.
     assert!(connect(&two, "guest").await.is_ok());

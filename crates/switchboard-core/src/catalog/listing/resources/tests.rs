@@ -123,5 +123,5 @@ fn uri_within_a_template_is_claimed_by_its_server() {
         assert!(!listing.claims(&Address::of(uri)), "{uri}");
     }
     let anything = ResourceTemplate::read(&raw(r#"{"uriTemplate":"{+uri}"}"#)).unwrap();
-    assert!(anything.admits("other:x") && !anything.says_scheme());
+    assert!(anything.admits("other:x") && !anything.has_literal_scheme());
 }
