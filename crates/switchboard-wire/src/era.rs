@@ -50,27 +50,14 @@ impl fmt::Display for Revision {
     }
 }
 
-/// The revisions without a session, in which every request says who asks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum ModernRevision {
-    V2026_07_28,
-}
-
-impl ModernRevision {
-    pub fn as_str(self) -> &'static str {
-        match self {
-            ModernRevision::V2026_07_28 => modern::REVISION,
-        }
-    }
-}
-
 /// How the two sides talk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Era {
     /// `initialize`, then a session that lasts as long as the connection.
     Legacy(Revision),
-    /// No session: a server asks by its answers, and tells only whoever listens.
-    Modern(ModernRevision),
+    /// The stateless revision: a server returns its requests inside responses, and sends
+    /// notifications only on a subscription.
+    Modern,
 }
 
 /// What a server said of itself.
@@ -154,8 +141,7 @@ impl ServerHello {
             return Err(Unreadable::Revision(newest));
         }
         let info = answer.meta.and_then(|meta| meta.server_info).or(answer.server_info);
-        let era = Era::Modern(ModernRevision::V2026_07_28);
-        ServerHello::new(era, answer.capabilities, info, answer.instructions)
+        ServerHello::new(Era::Modern, answer.capabilities, info, answer.instructions)
     }
 
     fn new(
@@ -203,13 +189,13 @@ impl ServerHello {
     pub fn revision(&self) -> &'static str {
         match self.era {
             Era::Legacy(revision) => revision.as_str(),
-            Era::Modern(revision) => revision.as_str(),
+            Era::Modern => modern::REVISION,
         }
     }
 
     /// Whether there is no session: every request says who asks.
     pub fn is_modern(&self) -> bool {
-        matches!(self.era, Era::Modern(_))
+        self.era == Era::Modern
     }
 }
 

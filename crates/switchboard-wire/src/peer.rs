@@ -93,7 +93,7 @@ pub enum RequestError {
     #[error("the connection was closed already")]
     NotSent,
     #[error(transparent)]
-    Http(HttpError),
+    Http(#[from] HttpError),
 }
 
 /// Opens a connection whose frames another transport carries.

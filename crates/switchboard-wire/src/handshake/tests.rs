@@ -103,7 +103,7 @@ async fn check(
     let outcome = match outcome {
         Ok(hello) => match hello.era {
             Era::Legacy(revision) => format!("{} {revision}", hello.server_name),
-            Era::Modern(revision) => format!("{} {}", hello.server_name, revision.as_str()),
+            Era::Modern => format!("{} {}", hello.server_name, hello.revision()),
         },
         Err(error) => {
             let other = error.another_greeting(greeting);

@@ -94,7 +94,7 @@ impl Link {
         if self.speaks() == Speaks::Legacy {
             return legacy::open(self, frame).await.map(Some);
         }
-        let response = self.send(&Ask::post(frame)).await.map_err(RequestError::Http)?;
+        let response = self.send(&Ask::post(frame)).await?;
         let status = response.status();
         if status.is_success() {
             self.open_session(&response);
@@ -136,7 +136,7 @@ impl Link {
             Some(()) => self.post(&ask, Some(id)).await?,
             None => {
                 self.rest(Some(id)).await?;
-                let response = self.send(&ask).await.map_err(RequestError::Http)?;
+                let response = self.send(&ask).await?;
                 if !response.status().is_success() {
                     return Err(self.refusal(response).await);
                 }
@@ -176,7 +176,7 @@ impl Link {
         let wait = until.saturating_duration_since(Instant::now());
         let deadline = id.and_then(|id| self.inlet.deadline_of(id));
         if wait > LONGEST_REST || deadline.is_some_and(|deadline| until > deadline) {
-            return Err(RequestError::Http(HttpError::Busy { status, retry_after: Some(wait) }));
+            return Err(HttpError::Busy { status, retry_after: Some(wait) }.into());
         }
         tokio::time::sleep_until(until).await;
         Ok(())
@@ -200,7 +200,7 @@ impl Link {
                     self.end(Ended::Unreachable);
                     return Err(RequestError::NotSent);
                 }
-                Err(error) => return Err(RequestError::Http(error)),
+                Err(error) => return Err(error.into()),
             }
         }
     }
@@ -214,7 +214,7 @@ impl Link {
             {
                 self.endpoint.quiet.keep(Busy { status, until });
             }
-            return RequestError::Http(error);
+            return error.into();
         }
         let body = Bytes::from(trouble::beginning(response).await);
         let error = rpc_error(&body);
@@ -232,7 +232,7 @@ impl Link {
             Some(error) => RequestError::Refused(error),
             None => {
                 let page = Page::of(&headers, &body);
-                RequestError::Http(HttpError::Status { status: status.as_u16(), page })
+                HttpError::Status { status: status.as_u16(), page }.into()
             }
         }
     }
@@ -254,7 +254,7 @@ impl Link {
         }
         if !is_json {
             let page = Page::of(&headers, &trouble::beginning(response).await);
-            return Err(RequestError::Http(HttpError::NotMcp { page }));
+            return Err(HttpError::NotMcp { page }.into());
         }
         let body = self.whole(response).await?;
         self.give(&body, id, stage);
@@ -277,9 +277,8 @@ impl Link {
         if response.content_length().is_some_and(|length| length > limit as u64) {
             return Err(too_large);
         }
-        let broken = |cause: reqwest::Error| {
-            let cause = Some(Arc::new(cause.without_url()));
-            RequestError::Http(HttpError::Broken { cause })
+        let broken = |cause: reqwest::Error| HttpError::Broken {
+            cause: Some(Arc::new(cause.without_url())),
         };
         let first = response.chunk().await.map_err(broken)?.unwrap_or_default();
         let mut next = response.chunk().await.map_err(broken)?;
@@ -312,9 +311,7 @@ impl Link {
             }
             stream = match stage {
                 Stage::Opening | Stage::Open => self.resume(stream, &mut resuming).await?,
-                Stage::Stateless => {
-                    return Err(RequestError::Http(HttpError::Broken { cause: None }));
-                }
+                Stage::Stateless => return Err(HttpError::Broken { cause: None }.into()),
             };
         }
     }
@@ -383,9 +380,9 @@ fn not_the_answer(headers: &HeaderMap, body: &Bytes) -> RequestError {
         Ok(Envelope { jsonrpc: "2.0", id }) => match rpc_error(body) {
             // The server could not read the id of the request.
             Some(error) if id.is_null() => RequestError::Refused(error),
-            Some(_) | None => RequestError::Http(HttpError::OtherAnswer),
+            Some(_) | None => HttpError::OtherAnswer.into(),
         },
-        Ok(_) | Err(_) => RequestError::Http(HttpError::NotMcp { page: Page::of(headers, body) }),
+        Ok(_) | Err(_) => HttpError::NotMcp { page: Page::of(headers, body) }.into(),
     }
 }
 

@@ -79,7 +79,7 @@ impl Link {
                 Err(_) => {}
             }
         }
-        Err(RequestError::Http(HttpError::Broken { cause: None }))
+        Err(HttpError::Broken { cause: None }.into())
     }
 
     /// Hears what the server tells unasked, as long as it has a stream for that.

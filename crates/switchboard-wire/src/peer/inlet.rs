@@ -136,56 +136,25 @@ impl Inlet {
                 handler.request(method, params, Responder { id, peer, claim: None });
             }
             Message::Notification { method, params } => {
-                let routed = match method.as_str() {
-                    "notifications/progress" => self.route_progress(params.as_ref()),
-                    modern::ACKNOWLEDGED => self.route_acknowledgement(params.as_ref()),
-                    _ => false,
-                };
-                if routed {
-                    return;
+                let is_progress = params.as_ref().is_some_and(|params| {
+                    let request = match method.as_str() {
+                        "notifications/progress" => progress_token(params),
+                        modern::ACKNOWLEDGED => subscription_id(params),
+                        _ => None,
+                    };
+                    request.is_some_and(|id| self.progress(id, params))
+                });
+                if !is_progress {
+                    handler.notification(Notification { method, params, exchange });
                 }
-                handler.notification(Notification { method, params, exchange });
             }
         }
     }
 
-    /// Progress belongs to the request whose id is its token.
-    fn route_progress(&self, params: Option<&Raw>) -> bool {
-        #[derive(serde::Deserialize)]
-        struct Token {
-            #[serde(rename = "progressToken")]
-            token: u64,
-        }
-        let Some(params) = params else { return false };
-        let Ok(Token { token }) = params.parse() else {
-            return false;
-        };
-        self.step(token, params)
-    }
-
-    /// The beginning of a subscription is a step of the request that it is named after.
-    fn route_acknowledgement(&self, params: Option<&Raw>) -> bool {
-        #[derive(serde::Deserialize)]
-        struct Tagged {
-            #[serde(rename = "_meta")]
-            meta: Tag,
-        }
-        #[derive(serde::Deserialize)]
-        struct Tag {
-            #[serde(rename = "io.modelcontextprotocol/subscriptionId")]
-            subscription: u64,
-        }
-        let Some(params) = params else { return false };
-        let Ok(Tagged { meta }) = params.parse() else { return false };
-        self.step(meta.subscription, params)
-    }
-
-    /// A sign of life of the request with this id; whether there is one.
-    fn step(&self, id: u64, params: &Raw) -> bool {
+    /// Reports progress of the request with this id; `false` if it does not wait any more.
+    fn progress(&self, id: u64, params: &Raw) -> bool {
         let known = self.peer.pending(|pending| {
-            let Some(waiter) = pending.get_mut(&id) else {
-                return false;
-            };
+            let Some(waiter) = pending.get_mut(&id) else { return false };
             if let Some(deadline) = &mut waiter.patience {
                 deadline.at = Instant::now() + deadline.timeout;
             }
@@ -203,6 +172,31 @@ impl Drop for Inlet {
     fn drop(&mut self) {
         self.close();
     }
+}
+
+/// The request that a progress notification belongs to.
+fn progress_token(params: &Raw) -> Option<u64> {
+    #[derive(serde::Deserialize)]
+    struct Progress {
+        #[serde(rename = "progressToken")]
+        token: u64,
+    }
+    Some(params.parse::<Progress>().ok()?.token)
+}
+
+/// The request whose subscription is acknowledged.
+fn subscription_id(params: &Raw) -> Option<u64> {
+    #[derive(serde::Deserialize)]
+    struct Acknowledged {
+        #[serde(rename = "_meta")]
+        meta: SubscriptionMeta,
+    }
+    #[derive(serde::Deserialize)]
+    struct SubscriptionMeta {
+        #[serde(rename = "io.modelcontextprotocol/subscriptionId")]
+        subscription: u64,
+    }
+    Some(params.parse::<Acknowledged>().ok()?.meta.subscription)
 }
 
 pub(super) async fn watch_deadlines(peer: &Peer) {

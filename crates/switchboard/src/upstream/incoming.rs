@@ -121,7 +121,7 @@ impl Handler for Incoming {
 
 impl Incoming {
     fn is_stateless(&self) -> bool {
-        matches!(self.era.get(), Some(Era::Modern(_)))
+        self.era.get() == Some(&Era::Modern)
     }
 
     /// Passes a notification on to those who registered for it.

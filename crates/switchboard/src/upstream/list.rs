@@ -77,7 +77,7 @@ async fn walk_all(asking: Asking<'_>, bounds: Bounds) -> Result<RawListing, Dial
         without_tools: !hello.capabilities.tools,
         era: Some(match hello.era {
             Era::Legacy(_) => catalog::Era::Legacy,
-            Era::Modern(_) => catalog::Era::Modern,
+            Era::Modern => catalog::Era::Modern,
         }),
         ..RawListing::default()
     };

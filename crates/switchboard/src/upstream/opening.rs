@@ -278,8 +278,8 @@ impl Opening {
 /// How the lists of a connection are asked for.
 pub(super) fn asking<'a>(connection: &'a Connection, recipe: &Recipe) -> Asking<'a> {
     let mirrors = match (&recipe.transport, connection.hello.era) {
-        (Transport::Remote(remote), Era::Modern(_)) if remote.has_headers() => Mirrors::Headers,
-        (_, Era::Modern(_) | Era::Legacy(_)) => Mirrors::Nothing,
+        (Transport::Remote(remote), Era::Modern) if remote.has_headers() => Mirrors::Headers,
+        (_, Era::Modern | Era::Legacy(_)) => Mirrors::Nothing,
     };
     let Connection { peer, hello, meta, signed_in, .. } = connection;
     Asking { peer, hello, meta: meta.as_deref(), mirrors, signed_in }
