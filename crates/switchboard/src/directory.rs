@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::io;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use switchboard_core::catalog::disk::{self, Stamp};
@@ -17,6 +17,7 @@ use tokio_util::task::TaskTracker;
 use crate::auth::vault::IndexVersion;
 use crate::explain::chain;
 use crate::listing_file::{self, CacheIndex, Cached, ListingFile, Located};
+use crate::mutex::lock;
 use crate::pins::PinFile;
 use crate::shared_file::{SharedFile, UpdateError};
 use crate::upstream::DialError;
@@ -131,7 +132,7 @@ impl Directory {
         self.shared.loaded.get_or_init(|| self.load());
         if plan.file.as_ref().is_some_and(|file| file.sign_ins().is_some()) {
             // A sign-in may have come about with this very connection.
-            self.sign_ins().identities.insert(server.clone(), raw.identity.clone());
+            lock(&self.shared.sign_ins).identities.insert(server.clone(), raw.identity.clone());
         }
         let listing = Arc::new(Listing::build(server.clone(), &raw, &plan.policy));
         if !listing.shadowed.is_empty() {
@@ -302,7 +303,7 @@ impl Directory {
         let Some((_, first)) = files.first() else { return };
         let mut changed = Vec::new();
         {
-            let mut sign_ins = self.sign_ins();
+            let mut sign_ins = lock(&self.shared.sign_ins);
             let now = first.sign_ins();
             if sign_ins.seen == now {
                 return;
@@ -324,10 +325,6 @@ impl Directory {
                 shelf
             });
         }
-    }
-
-    fn sign_ins(&self) -> MutexGuard<'_, SignIns> {
-        self.shared.sign_ins.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Waits until everything that was published lies on disk.

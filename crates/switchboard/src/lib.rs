@@ -39,7 +39,6 @@ pub mod session;
 mod call;
 mod modes;
 pub mod connections;
-mod reconnect;
 mod notices;
 pub mod relay;
 pub mod inspect;
@@ -75,6 +74,7 @@ pub mod paths;
 pub mod secret;
 mod shared_file;
 mod blocking;
+mod mutex;
 
 pub use env::Environment;
 pub use gateway::{Gateway, GatewayBuilder};

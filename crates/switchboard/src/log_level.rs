@@ -1,12 +1,13 @@
 //! How much of what servers log is wanted: by each session, and so of each connection.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use hashbrown::HashMap;
 use serde::Deserialize;
 use serde_json::Value;
 use switchboard_core::exact::Args;
 
+use crate::mutex::lock;
 use crate::upstream::SessionId;
 
 /// The levels of MCP, the chattiest first.
@@ -53,24 +54,20 @@ pub(crate) struct LogLevels {
 
 impl LogLevels {
     pub(crate) fn want(&self, session: SessionId, level: LogLevel) {
-        self.wanted().insert(session, level);
+        lock(&self.wanted).insert(session, level);
     }
 
     pub(crate) fn forget(&self, session: SessionId) {
-        self.wanted().remove(&session);
+        lock(&self.wanted).remove(&session);
     }
 
     /// What a connection is told, if anybody who uses it said something. One that is shared serves
     /// the most curious: the others are spared what they do not want to hear by their own hosts.
     pub(crate) fn of(&self, owner: Option<SessionId>) -> Option<LogLevel> {
-        let wanted = self.wanted();
+        let wanted = lock(&self.wanted);
         match owner {
             Some(owner) => wanted.get(&owner).copied(),
             None => wanted.values().min().copied(),
         }
-    }
-
-    fn wanted(&self) -> MutexGuard<'_, HashMap<SessionId, LogLevel>> {
-        self.wanted.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

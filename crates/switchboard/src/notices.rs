@@ -2,7 +2,7 @@
 //! though not more often than it can bear, and the model with the next answer.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use hashbrown::HashMap;
@@ -14,6 +14,7 @@ use tokio::sync::{Notify, mpsc};
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::gateway::Gateway;
+use crate::mutex::lock;
 use crate::upstream::lease::Caller;
 use crate::upstream::{Listener, SessionId};
 
@@ -77,7 +78,7 @@ impl Notices {
         listener: &Listener,
         filter: Filter,
     ) -> Option<HandlerId> {
-        let mut desks = self.desks();
+        let mut desks = lock(&self.shared.desks);
         let desk = desks.entry(listener.session).or_insert_with(|| {
             self.shared.listening.fetch_add(1, Ordering::Relaxed);
             let news = Arc::new(Notify::new());
@@ -98,7 +99,7 @@ impl Notices {
     }
 
     pub(crate) fn forget(&self, session: SessionId) {
-        if self.desks().remove(&session).is_some() {
+        if lock(&self.shared.desks).remove(&session).is_some() {
             self.shared.listening.fetch_sub(1, Ordering::Relaxed);
         }
     }
@@ -109,10 +110,7 @@ impl Notices {
 
     /// Passes on what a server says, to the handlers that it may reach.
     pub(crate) fn hear(&self, server: &ServerName, kind: Kind, params: Option<&Raw>, reach: Reach) {
-        if self.nobody_listens() {
-            return;
-        }
-        for (session, desk) in self.desks().iter_mut() {
+        for (session, desk) in lock(&self.shared.desks).iter_mut() {
             if reach.includes(*session, kind) {
                 desk.hear(server, kind, params);
             }
@@ -124,7 +122,7 @@ impl Notices {
         if self.nobody_listens() {
             return None;
         }
-        self.desks().get_mut(&session)?.for_answer.take_line()
+        lock(&self.shared.desks).get_mut(&session)?.for_answer.take_line()
     }
 
     /// Makes a call for `caller` whose steps are heard here, too.
@@ -158,10 +156,6 @@ impl Notices {
         }
         outcome
     }
-
-    fn desks(&self) -> MutexGuard<'_, HashMap<SessionId, Desk>> {
-        self.shared.desks.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 impl Desk {
@@ -190,24 +184,25 @@ impl Desk {
 async fn tell(notices: Notices, listener: Listener, news: Arc<Notify>) {
     loop {
         news.notified().await;
-        let waiting = match notices.desks().get_mut(&listener.session) {
+        let waiting = match lock(&notices.shared.desks).get_mut(&listener.session) {
             Some(desk) => desk.for_host.take(),
             None => return,
         };
         for notice in waiting {
             let logger = notice.handler.to_string();
-            let params = json!({
-                "level": "notice",
-                "logger": logger,
-                "data": notice.to_string(),
-            });
-            let message = Notification {
-                method: "notifications/message".to_owned(),
-                params: Some(Raw::from_json(params.to_string())),
-                exchange: None,
-            };
+            let message = log_message("notice", &logger, &notice.to_string());
             listener.host.tell(&notice.server, &message);
         }
         tokio::time::sleep(QUIET).await;
+    }
+}
+
+/// A log message that the gateway itself sends to a client.
+pub(crate) fn log_message(level: &str, logger: &str, data: &str) -> Notification {
+    let params = json!({ "level": level, "logger": logger, "data": data });
+    Notification {
+        method: "notifications/message".to_owned(),
+        params: Some(Raw::from_json(params.to_string())),
+        exchange: None,
     }
 }

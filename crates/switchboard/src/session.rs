@@ -2,7 +2,7 @@
 
 use std::num::NonZeroU32;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use hashbrown::HashMap;
 use switchboard_core::approval::{Access, Grants};
@@ -18,6 +18,7 @@ use crate::call;
 use crate::explain;
 use crate::gateway::Gateway;
 use crate::modes;
+use crate::mutex::lock;
 use crate::results::Results;
 use crate::subscription::Subscription;
 use crate::upstream::lease::Caller;
@@ -28,21 +29,15 @@ pub struct Session {
     pub(crate) gateway: Gateway,
     listener: Listener,
     pub(crate) results: Arc<Results>,
-    /// Held for a moment at a time, never across an await.
+    /// Like all locks here, held for a moment at a time, never across an await.
     grants: Mutex<Grants>,
     connections: Connections,
     /// How many there have been.
     lone_callers: AtomicU32,
     /// Connections that stay up for as long as the session lives.
-    kept: Mutex<Kept>,
-}
-
-/// What a session holds on to.
-#[derive(Default)]
-struct Kept {
-    opened: Vec<Lease>,
+    opened: Mutex<Vec<Lease>>,
     /// By the address of the resource.
-    subscriptions: HashMap<String, Subscription>,
+    subscriptions: Mutex<HashMap<String, Subscription>>,
 }
 
 /// Whether a session shares the servers' connections with others.
@@ -60,9 +55,16 @@ impl Session {
         results: Results,
         connections: Connections,
     ) -> Session {
-        let (grants, lone_callers, kept) = Default::default();
-        let results = Arc::new(results);
-        Session { gateway, listener, results, grants, connections, lone_callers, kept }
+        Session {
+            gateway,
+            listener,
+            results: Arc::new(results),
+            grants: Mutex::default(),
+            connections,
+            lone_callers: AtomicU32::default(),
+            opened: Mutex::default(),
+            subscriptions: Mutex::default(),
+        }
     }
 
     /// Answers one request.
@@ -135,7 +137,7 @@ impl Session {
             leased = self.open_upstream(server)?.lease().await;
         }
         let mut lease = leased.map_err(|error| explain::lease(error, server))?;
-        if lease.may_be_outdated() {
+        if lease.signed_in().can_change() {
             lease = Box::pin(self.as_signed_in(server, lease)).await?;
         }
         if lease.owner().is_none() && self.gateway.directory().asks_client(server) {
@@ -166,12 +168,12 @@ impl Session {
         server: &ServerName,
         lease: Lease,
     ) -> Result<Lease, Failure> {
-        if !lease.take_credential_change() {
+        if !lease.signed_in().take_change() {
             return Ok(lease);
         }
         let refreshed = self.refreshed(server).await;
         if refreshed.is_err() {
-            lease.keep_credential_change();
+            lease.signed_in().keep_change();
         }
         refreshed
     }
@@ -232,19 +234,15 @@ impl Session {
 
     /// Holds a connection until the session ends.
     pub(crate) fn keep(&self, lease: Lease) {
-        self.kept().opened.push(lease);
+        lock(&self.opened).push(lease);
     }
 
     pub(crate) fn hold_subscription(&self, uri: String, subscription: Subscription) {
-        self.kept().subscriptions.insert(uri, subscription);
+        lock(&self.subscriptions).insert(uri, subscription);
     }
 
     pub(crate) fn take_subscription(&self, uri: &str) -> Option<Subscription> {
-        self.kept().subscriptions.remove(uri)
-    }
-
-    fn kept(&self) -> MutexGuard<'_, Kept> {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.subscriptions).remove(uri)
     }
 
     /// A connection that is this session's alone.
@@ -295,7 +293,7 @@ impl Session {
     }
 
     pub(crate) fn grants(&self) -> MutexGuard<'_, Grants> {
-        self.grants.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.grants)
     }
 }
 
@@ -303,7 +301,7 @@ impl Drop for Session {
     /// Connections that were this session's alone end with it.
     fn drop(&mut self) {
         // Before their connections go, so that nobody asks for new ones.
-        self.kept().subscriptions.clear();
+        lock(&self.subscriptions).clear();
         self.gateway.end_session(self.listener.session);
     }
 }

@@ -1,7 +1,7 @@
 //! Gateways for clients with other capabilities: each has connections and listings of its own, so
 //! that a client is listed what it can call, whoever else uses the process.
 
-use std::sync::{Arc, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use switchboard_core::config::layers::Config;
 
@@ -10,6 +10,7 @@ use super::{FileNotices, Gateway, Shared};
 use crate::blueprint::Blueprint;
 use crate::capabilities::{CapabilitySet, OfferedCapabilities};
 use crate::host::Abilities;
+use crate::mutex::lock;
 
 /// Sets of capabilities that are told apart in one process. Further clients share the first gateway.
 const MOST: usize = 8;
@@ -43,7 +44,7 @@ impl Gateway {
         if self.shared.blueprint.offered.get() == Some(set) {
             return self.clone();
         }
-        let mut family = self.family();
+        let mut family = lock(&self.shared.family);
         if let Some((_, sibling)) = family.siblings.iter().find(|(known, _)| *known == set) {
             return sibling.clone();
         }
@@ -52,7 +53,7 @@ impl Gateway {
         }
         let sibling = self.sibling(set);
         sibling.apply_alone(&family.config, family.notices.clone());
-        if self.first_listing().is_some() {
+        if lock(&self.shared.first_listing).is_some() {
             sibling.list_missing_in_background();
         }
         family.siblings.push((set, sibling.clone()));
@@ -61,7 +62,7 @@ impl Gateway {
 
     /// Tells the siblings of another configuration, and keeps it for later ones.
     pub(super) fn apply_to_family(&self, config: &Config, notices: &FileNotices) {
-        let mut family = self.family();
+        let mut family = lock(&self.shared.family);
         family.config = Arc::new(config.clone());
         family.notices = notices.clone();
         for (_, sibling) in &family.siblings {
@@ -70,7 +71,7 @@ impl Gateway {
     }
 
     pub(super) fn siblings(&self) -> Vec<Gateway> {
-        self.family().siblings.iter().map(|(_, sibling)| sibling.clone()).collect()
+        lock(&self.shared.family).siblings.iter().map(|(_, sibling)| sibling.clone()).collect()
     }
 
     fn sibling(&self, set: CapabilitySet) -> Gateway {
@@ -85,10 +86,5 @@ impl Gateway {
         };
         let settings = self.roster().settings.clone();
         Gateway { shared: Arc::new(Shared::new(blueprint, common, settings)) }
-    }
-
-    fn family(&self) -> MutexGuard<'_, Family> {
-        // Never held across an await.
-        self.shared.family.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,6 +1,5 @@
 //! Connects servers once for their lists: those without a listing, and those with an old one.
 
-use std::sync::{MutexGuard, PoisonError};
 use std::time::Duration;
 
 use switchboard_core::catalog::Shelf;
@@ -16,6 +15,7 @@ use super::roster::shared_key;
 use crate::blueprint::FirstUse;
 use crate::directory;
 use crate::explain;
+use crate::mutex::lock;
 
 /// How long a command waits for servers that were never listed.
 const BRIEFLY: Duration = Duration::from_secs(3);
@@ -83,7 +83,7 @@ impl Gateway {
     /// that are stale and old.
     pub fn list_missing_in_background(&self) {
         if self.roster().settings.first_listing {
-            *self.first_listing() = Some(Instant::now());
+            *lock(&self.shared.first_listing) = Some(Instant::now());
             let gateway = self.clone();
             self.shared.tasks.spawn(async move {
                 // What is cached depends on what the client can do. It may never say that.
@@ -134,11 +134,7 @@ impl Gateway {
 
     /// When the first listing of this server was begun in the background.
     pub(crate) fn first_listing_began(&self, server: &ServerName) -> Option<Instant> {
-        let began = *self.first_listing();
+        let began = *lock(&self.shared.first_listing);
         began.filter(|_| self.facts(server).first_use != FirstUse::ByName)
-    }
-
-    pub(super) fn first_listing(&self) -> MutexGuard<'_, Option<Instant>> {
-        self.shared.first_listing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

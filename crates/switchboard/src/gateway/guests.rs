@@ -2,7 +2,7 @@
 //! leave nothing on disk and go with their session.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use hashbrown::HashMap;
 use switchboard_core::approval::Rules;
@@ -15,6 +15,7 @@ use switchboard_core::name::ServerName;
 
 use super::{Gateway, Roster};
 use crate::directory::Directory;
+use crate::mutex::lock;
 use crate::upstream::{Listener, Recipe, SessionId, Surroundings, Upstream};
 
 /// A guest stays connected until it is sent away; after a crash the next call connects it.
@@ -50,19 +51,13 @@ struct View {
     all: Arc<Catalog>,
 }
 
-/// A guest that has been let in. Unless it may stay, it goes when this is dropped.
+/// A guest that has been admitted. Unless it may stay, dropping this dismisses it.
 pub(crate) struct Admission {
-    gateway: Gateway,
+    /// `None` once the guest stays.
+    gateway: Option<Gateway>,
     session: SessionId,
     id: ServerName,
     pub(crate) upstream: Upstream,
-    verdict: Verdict,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Verdict {
-    Goes,
-    Stays,
 }
 
 impl Gateway {
@@ -89,10 +84,9 @@ impl Gateway {
         let upstream = self.guest(&wanted.id, session).map(|guest| guest.upstream);
         Ok(Admission {
             upstream: upstream.ok_or_else(|| ConnectError::Exists(wanted.id.clone()))?,
-            gateway: self.clone(),
+            gateway: Some(self.clone()),
             session,
             id: wanted.id.clone(),
-            verdict: Verdict::Goes,
         })
     }
 
@@ -192,7 +186,7 @@ impl Guests {
 
     fn seen_beside(&self, configured: Arc<Catalog>) -> Arc<Catalog> {
         let guests = self.directory.catalog();
-        let mut view = self.view.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut view = lock(&self.view);
         if let Some(view) = &*view
             && Arc::ptr_eq(&view.configured, &configured)
             && Arc::ptr_eq(&view.guests, &guests)
@@ -210,14 +204,14 @@ impl Guests {
 
 impl Admission {
     pub(crate) fn stays(mut self) {
-        self.verdict = Verdict::Stays;
+        self.gateway = None;
     }
 }
 
 impl Drop for Admission {
     fn drop(&mut self) {
-        if self.verdict == Verdict::Goes {
-            self.gateway.dismiss(&self.id, self.session);
+        if let Some(gateway) = &self.gateway {
+            gateway.dismiss(&self.id, self.session);
         }
     }
 }

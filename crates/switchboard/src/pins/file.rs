@@ -5,7 +5,7 @@ use std::fs;
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use switchboard_core::catalog::pin::{self, Baseline, Change, Pinned, Record, Records};
 use switchboard_core::catalog::{Entry, Instructions, Prompt, RawListing};
@@ -14,6 +14,7 @@ use switchboard_core::config::trust::definition_hash;
 use switchboard_core::name::ServerName;
 
 use crate::capabilities::{CapabilitySet, Offer};
+use crate::mutex::lock;
 use crate::paths::{self, Paths};
 use crate::shared_file::{SharedFile, UpdateError};
 
@@ -82,7 +83,7 @@ impl PinFile {
     }
 
     pub(crate) fn read(&self) -> Stored {
-        *self.seen() = self.stamp();
+        *lock(&self.seen) = self.stamp();
         match paths::read(&self.path) {
             Ok(bytes) => self.stored(bytes.as_deref()),
             Err(_) => Stored::Damaged,
@@ -114,7 +115,7 @@ impl PinFile {
 
     /// Whether the file is another one than that which was read or written last.
     pub(crate) fn has_changed(&self) -> bool {
-        self.stamp() != *self.seen()
+        self.stamp() != *lock(&self.seen)
     }
 
     /// Writes the first record for these clients. Where another process was faster, its baseline
@@ -161,7 +162,7 @@ impl PinFile {
         });
         match updated {
             Ok(()) => {
-                *self.seen() = self.stamp();
+                *lock(&self.seen) = self.stamp();
                 Ok(())
             }
             Err(UpdateError::Io(cause)) => Err(self.failed(cause)),
@@ -181,10 +182,6 @@ impl PinFile {
             nanoseconds: data.mtime_nsec(),
             length: data.len(),
         })
-    }
-
-    fn seen(&self) -> MutexGuard<'_, Option<Stamp>> {
-        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

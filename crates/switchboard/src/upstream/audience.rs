@@ -7,7 +7,7 @@
 
 use std::num::NonZeroU32;
 use std::pin::pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use hashbrown::HashMap;
@@ -17,6 +17,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::host::Host;
+use crate::mutex::lock;
 
 /// How long a question waits for the calls of all sessions but one to be answered.
 const UNDECIDED: Duration = Duration::from_millis(500);
@@ -161,13 +162,13 @@ impl Audience {
         listener: Listener,
         turn: Option<OwnedSemaphorePermit>,
     ) -> Seat<'_> {
-        self.waiting().calls.insert(request, Call { listener, turn });
+        lock(&self.waiting).calls.insert(request, Call { listener, turn });
         Seat { audience: self, request, answered: false }
     }
 
     /// These wait for an answer to a question now, so that others can go on.
     pub(super) fn asked(&self, requests: &[u64]) {
-        let mut waiting = self.waiting();
+        let mut waiting = lock(&self.waiting);
         for request in requests {
             waiting.calls.get_mut(request).into_iter().for_each(|call| call.turn = None);
         }
@@ -176,7 +177,7 @@ impl Audience {
     /// These have their answer, and wait for nothing else again.
     pub(super) async fn go_on(&self, listener: &Listener, requests: &[u64]) {
         let mut turn = self.turn(listener).await;
-        let mut waiting = self.waiting();
+        let mut waiting = lock(&self.waiting);
         for request in requests {
             if let Some(call) = waiting.calls.get_mut(request) {
                 call.turn = turn.take();
@@ -186,7 +187,7 @@ impl Audience {
 
     /// Whom a message is for, as far as that can be told now.
     pub(super) fn meant(&self, exchange: Option<Exchange>) -> Meant {
-        let waiting = &*self.waiting();
+        let waiting = &*lock(&self.waiting);
         let (listener, requests) = match exchange {
             Some(Exchange(request)) => {
                 let call = waiting.calls.get(&request).map(|call| &call.listener);
@@ -213,7 +214,7 @@ impl Audience {
                 let mut left = pin!(self.left.notified());
                 left.as_mut().enable();
                 let meant = self.meant(None);
-                if self.waiting().abandoned != question.abandoned {
+                if lock(&self.waiting).abandoned != question.abandoned {
                     return None;
                 }
                 match meant {
@@ -254,10 +255,6 @@ impl Audience {
         let mut questions = self.questions.subscribe();
         let _sender_lives = questions.wait_for(|questions| questions.unanswered == 0).await;
         *self.questions.borrow()
-    }
-
-    fn waiting(&self) -> MutexGuard<'_, Waiting> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -306,7 +303,7 @@ impl Seat<'_> {
 
 impl Drop for Seat<'_> {
     fn drop(&mut self) {
-        let mut waiting = self.audience.waiting();
+        let mut waiting = lock(&self.audience.waiting);
         let call = waiting.calls.remove(&self.request);
         if let Some(Call { listener, .. }) = call.filter(|_| !self.answered) {
             waiting.abandoned += 1;
