@@ -422,7 +422,7 @@ fn standing(definition: &ServerEntry, otherwise: Standing) -> Standing {
     if definition.is_disabled() { Standing::Disabled } else { otherwise }
 }
 
-fn facts(
+pub(crate) fn facts(
     definition: &ServerEntry,
     settings: &Settings,
     (standing, trust): (Standing, TrustLevel),

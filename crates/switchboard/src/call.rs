@@ -149,7 +149,7 @@ pub(crate) async fn guess(
 }
 
 /// From a server's answer to one of the size that a model sees.
-fn finish(
+pub(crate) fn finish(
     session: &Session,
     target: Resolved,
     raw: Raw,

@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use futures_util::future::join_all;
 use switchboard_core::catalog::{Catalog, Item, Kind};
 use switchboard_core::config::values::AdHocConnections;
 use switchboard_core::connection::{
@@ -15,6 +16,7 @@ use switchboard_core::notice::{Filter, HandlerId};
 use switchboard_core::reply::{ServerStatus, ToolLine};
 use tokio::time::Instant;
 
+use crate::blueprint::FirstUse;
 use crate::explain;
 use crate::host::Consent;
 use crate::modes;
@@ -222,6 +224,31 @@ impl Session {
             }
         }
         closed
+    }
+
+    /// Connects a server whatever failed before, lists it afresh, and says how many tools it has.
+    pub async fn reconnect(&self, server: &str, existing: Existing) -> Result<usize, Failure> {
+        let server = self.connection(server)?;
+        if existing == Existing::Close {
+            self.close_connection(&server).await;
+        }
+        let _listed = self.refreshed(&server).await?;
+        Ok(self.catalog().tools_of(&server).count())
+    }
+
+    /// The same for all servers but those that are connected by name only, side by side.
+    pub async fn reconnect_all(
+        &self,
+        existing: Existing,
+    ) -> Vec<(ServerName, Result<usize, Failure>)> {
+        let catalog = self.catalog();
+        let wanted = catalog.shelves().filter(|(server, shelf)| {
+            shelf.is_active() && self.gateway.facts(server).first_use != FirstUse::ByName
+        });
+        let connecting = wanted.map(|(server, _)| async move {
+            (server.clone(), self.reconnect(server.as_str(), existing).await)
+        });
+        join_all(connecting).await
     }
 
     /// Listens for notifications of servers from now on, until the session ends.

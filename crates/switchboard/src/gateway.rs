@@ -20,18 +20,17 @@ use switchboard_core::catalog::{Catalog, Standing};
 use switchboard_core::config::layers::Config;
 use switchboard_core::config::server::ServerEntry;
 use switchboard_core::config::settings::Settings;
-use switchboard_core::config::values::Lifecycle;
 use switchboard_core::failure::Failure;
 use switchboard_core::name::ServerName;
 use switchboard_core::reply::TrustLevel;
 use tokio::sync::{Semaphore, watch};
-use tokio::task::JoinSet;
+use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::{AbortOnDropHandle, TaskTracker};
 
 use crate::auth::{Accounts, Vault};
-use crate::blueprint::{Blueprint, Facts, FirstUse, Overridden, Parts};
+use crate::blueprint::{self, Blueprint, Facts, Parts};
 use crate::directory::Directory;
 use crate::env::Environment;
 use crate::explain;
@@ -78,7 +77,7 @@ struct Shared {
     first_listing: Mutex<Option<Instant>>,
     /// Set once the files of the configuration are followed.
     follower: OnceLock<Follower>,
-    /// The gateways for clients with other capabilities.
+    /// The gateways for clients with other capabilities. Never locked across an await.
     family: Mutex<Family>,
     tasks: TaskTracker,
     /// How many sessions there have been.
@@ -227,17 +226,18 @@ impl Gateway {
         &self,
         work: impl Future<Output = ()> + Send + 'static,
     ) -> AbortOnDropHandle<()> {
-        let closing = self.shared.closing.clone();
-        let work = async move {
-            closing.run_until_cancelled(work).await;
-        };
-        AbortOnDropHandle::new(self.shared.tasks.spawn(work))
+        AbortOnDropHandle::new(self.run_beside(work))
     }
 
-    /// Runs beside the servers, until it is done or the gateway goes.
-    pub(crate) fn run_beside(&self, work: impl Future<Output = ()> + Send + 'static) {
+    /// Runs beside the servers, until it is done or the gateway closes.
+    pub(crate) fn run_beside(
+        &self,
+        work: impl Future<Output = ()> + Send + 'static,
+    ) -> JoinHandle<()> {
         let closing = self.shared.closing.clone();
-        self.shared.tasks.spawn(async move { closing.run_until_cancelled(work).await });
+        self.shared.tasks.spawn(async move {
+            closing.run_until_cancelled(work).await;
+        })
     }
 
     pub(crate) fn approval_rules(&self, server: &ServerName, session: SessionId) -> Arc<Rules> {
@@ -250,16 +250,9 @@ impl Gateway {
 
     pub(crate) fn facts(&self, server: &ServerName) -> Facts {
         let roster = self.roster();
-        roster.facts.get(server).cloned().unwrap_or_else(|| Facts {
-            lifecycle: Lifecycle::Lazy,
-            standing: Standing::Active,
-            trust: TrustLevel::User,
-            description: None,
-            overridden: Overridden::No,
-            rules: Arc::new(Rules::new(&ServerEntry::default(), &roster.settings)),
-            first_use: FirstUse::Anything,
-            transport: None,
-            account: None,
+        roster.facts.get(server).cloned().unwrap_or_else(|| {
+            let known = (Standing::Active, TrustLevel::User);
+            blueprint::facts(&ServerEntry::default(), &roster.settings, known)
         })
     }
 

@@ -12,7 +12,8 @@ use switchboard_wire::{Raw, RpcError};
 
 use crate::call;
 use crate::explain;
-use crate::relay::{Foreign, Lookup};
+use crate::modes;
+use crate::relay::{Foreign, Lookup, Reference};
 use crate::session::Session;
 use crate::upstream::{CallError, Lease};
 
@@ -143,12 +144,8 @@ impl Session {
             Gated::Tool => catalog.own_tool(server, named).ok_or_else(|| {
                 explain::unknown_tool(server, named).hint(Hint::ListTools(server.clone()))
             }),
-            Gated::Resource => catalog
-                .resource(server, named)
-                .ok_or_else(|| explain::unknown_resource(named, &catalog)),
-            Gated::Prompt => catalog
-                .prompt(server, named)
-                .ok_or_else(|| explain::unknown_prompt(named, &catalog)),
+            Gated::Resource => modes::target(&catalog, server, &Reference::Resource(named)),
+            Gated::Prompt => modes::target(&catalog, server, &Reference::Prompt(named)),
         }
     }
 }

@@ -1,9 +1,9 @@
 //! What is logged of the messages of a connection: each request at level debug, and each message,
 //! without secrets, at level trace or for a server with `debug: true`.
 
-use std::fmt;
+use std::borrow::Cow;
 use std::sync::atomic::{AtomicU8, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use serde::Deserialize;
 use switchboard_core::config::values::TemplateMap;
@@ -16,6 +16,7 @@ use switchboard_wire::{Raw, RequestError, websocket};
 use tokio::time::Instant;
 
 use crate::dial::spawn::Program;
+use crate::mutex::lock;
 
 /// The `tracing` target of every message; level trace.
 pub const MESSAGES: &str = "switchboard::messages";
@@ -78,12 +79,8 @@ pub(crate) struct Watcher {
 struct Secrets(Arc<Mutex<KnownSecrets>>);
 
 impl Secrets {
-    fn known(&self) -> MutexGuard<'_, KnownSecrets> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn add_headers(&self, headers: &HeaderMap) {
-        let mut known = self.known();
+        let mut known = lock(&self.0);
         for value in headers.values() {
             known.add_header(&String::from_utf8_lossy(value.as_bytes()));
         }
@@ -111,7 +108,7 @@ impl Watcher {
 
     /// The secrets that a program is started with: what its entry sets counts as one.
     pub(crate) fn learn_program(&self, program: &Program, set: &TemplateMap) {
-        let mut known = self.secrets.known();
+        let mut known = lock(&self.secrets.0);
         let variables = program.env.iter().map(|(name, value)| (name.as_str(), value.as_str()));
         known.add_variables(variables, |name| set.names().any(|set| set == name));
         known.add_arguments(&program.args);
@@ -129,7 +126,7 @@ impl Watcher {
 
     /// Headers count now and after they are renewed.
     fn learn_remote(&self, url: &Url, headers: &HeaderMap, signer: &mut Option<Arc<dyn Signer>>) {
-        self.secrets.known().add_url(url.as_str());
+        lock(&self.secrets.0).add_url(url.as_str());
         self.secrets.add_headers(headers);
         if let Some(inner) = signer.take() {
             *signer = Some(Arc::new(Remembering { inner, secrets: self.secrets.clone() }));
@@ -141,11 +138,11 @@ impl Watcher {
         match self.shown {
             Shown::Nothing => {}
             Shown::Messages => {
-                let json = self.secrets.known().trace_line(message);
+                let json = lock(&self.secrets.0).trace_line(message);
                 tracing::trace!(target: MESSAGES, %server, %json, "{direction}");
             }
             Shown::Debugged => {
-                let json = self.secrets.known().trace_line(message);
+                let json = lock(&self.secrets.0).trace_line(message);
                 tracing::trace!(target: DEBUGGED, %server, %json, "{direction}");
             }
         }
@@ -168,7 +165,7 @@ impl Observer for Watcher {
                 method: clean_line(method, NAME).into_owned(),
                 name: name_in(method, params),
                 began: Instant::now(),
-                outcome: None,
+                outcome: "cancelled".into(),
             }) as Box<dyn ObservedRequest>
         })
     }
@@ -193,63 +190,28 @@ struct Timed {
     method: String,
     name: Option<String>,
     began: Instant,
-    /// `None` if it is cancelled.
-    outcome: Option<Outcome>,
+    outcome: Cow<'static, str>,
 }
 
 impl ObservedRequest for Timed {
     fn end(mut self: Box<Self>, outcome: &Result<Raw, RequestError>) {
-        self.outcome = Some(Outcome::of(outcome));
+        self.outcome = match outcome {
+            Ok(_) => "answered".into(),
+            Err(RequestError::Refused(error)) => format!("error {}", error.code).into(),
+            Err(RequestError::TimedOut(_)) => "timed out".into(),
+            Err(RequestError::AnswerTooLarge { .. }) => "answer too large".into(),
+            Err(RequestError::Closed) => "connection closed".into(),
+            Err(RequestError::NotSent) => "not sent".into(),
+            Err(RequestError::Http(_)) => "HTTP error".into(),
+        };
     }
 }
 
 impl Drop for Timed {
     fn drop(&mut self) {
         let Timed { server, method, name, began, outcome } = self;
-        let outcome = outcome.unwrap_or(Outcome::Cancelled);
         let (method, name) = (method.as_str(), name.as_deref());
         tracing::debug!(%server, method, name, took = ?began.elapsed(), %outcome, "request");
-    }
-}
-
-#[derive(Clone, Copy)]
-enum Outcome {
-    Answered,
-    Refused(i64),
-    TimedOut,
-    TooLarge,
-    Closed,
-    NotSent,
-    HttpError,
-    Cancelled,
-}
-
-impl Outcome {
-    fn of(outcome: &Result<Raw, RequestError>) -> Outcome {
-        match outcome {
-            Ok(_) => Outcome::Answered,
-            Err(RequestError::Refused(error)) => Outcome::Refused(error.code),
-            Err(RequestError::TimedOut(_)) => Outcome::TimedOut,
-            Err(RequestError::AnswerTooLarge { .. }) => Outcome::TooLarge,
-            Err(RequestError::Closed) => Outcome::Closed,
-            Err(RequestError::NotSent) => Outcome::NotSent,
-            Err(RequestError::Http(_)) => Outcome::HttpError,
-        }
-    }
-}
-
-impl fmt::Display for Outcome {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Outcome::Answered => f.write_str("answered"),
-            Outcome::Refused(code) => write!(f, "error {code}"),
-            Outcome::TimedOut => f.write_str("timed out"),
-            Outcome::TooLarge => f.write_str("answer too large"),
-            Outcome::Closed => f.write_str("connection closed"),
-            Outcome::NotSent => f.write_str("not sent"),
-            Outcome::HttpError => f.write_str("HTTP error"),
-            Outcome::Cancelled => f.write_str("cancelled"),
-        }
     }
 }
 

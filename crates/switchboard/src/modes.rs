@@ -9,10 +9,9 @@ use switchboard_core::catalog::known_failure::{FAILURE_IS_NEWS, KnownFailure};
 use switchboard_core::catalog::pin::Pin;
 use switchboard_core::catalog::prompts::PromptItem;
 use switchboard_core::catalog::resolve::Checked;
-use switchboard_core::catalog::{Catalog, Listing, Prompt, Shelf, Standing};
+use switchboard_core::catalog::{Catalog, Listing, Prompt, Resolved, Shelf, Standing};
 use switchboard_core::config::layers::PendingCause;
 use switchboard_core::config::values::Pins;
-use switchboard_core::content::CallOutput;
 use switchboard_core::exact::Args;
 use switchboard_core::failure::Failure;
 use switchboard_core::hidden::strip;
@@ -26,7 +25,7 @@ use switchboard_core::reply::{
     ToolPage, TrustLevel, Unavailable,
 };
 use switchboard_core::request::{LIST_LIMIT, Matching, PageRequest, ResultView, SearchRequest};
-
+use switchboard_wire::Raw;
 use tokio::time::Instant;
 
 use crate::auth::{SignedIn, Started};
@@ -383,14 +382,12 @@ pub(crate) async fn result(
 
 pub(crate) fn resources(session: &Session, server: Option<&str>) -> Result<Reply, Failure> {
     let catalog = session.catalog();
-    let rows = in_scope(&catalog, server)?.into_iter().flat_map(|server| {
-        let listing = catalog.listing(&server).cloned();
-        listing.into_iter().flat_map(move |listing| {
-            let server = server.clone();
-            listing.resources.clone().into_iter().map(move |row| (server.clone(), row))
-        })
-    });
-    Ok(Reply::Resources(rows.collect()))
+    let mut rows = Vec::new();
+    for server in in_scope(&catalog, server)? {
+        let resources = catalog.listing(&server).into_iter().flat_map(|listing| &listing.resources);
+        rows.extend(resources.map(|row| (server.clone(), row.clone())));
+    }
+    Ok(Reply::Resources(rows))
 }
 
 pub(crate) fn prompts(session: &Session, server: Option<&str>) -> Result<Reply, Failure> {
@@ -433,12 +430,12 @@ pub(crate) async fn read_resource(
     let (owner, uri) = (&owner, uri.as_str());
     // Only its lists say which resources the configuration leaves out.
     let catalog = listed(session, Arc::clone(&catalog), owner).await?;
-    let target =
-        catalog.resource(owner, uri).ok_or_else(|| explain::unknown_resource(uri, &catalog))?;
+    let target = target(&catalog, owner, &Reference::Resource(uri))?;
     let checked = Checked { target, args: Args::default() };
     let (target, raw) = call::run(session, &catalog, checked, caller).await?;
-    let content = CallOutput::of_resource(raw.into_string());
-    output(session, (Origin::Resource, target.server, uri), content, caller).await
+    let output = *call::finish(session, target, raw, None, caller).await;
+    let output = Output { origin: Origin::Resource, name: uri.to_owned(), ..output };
+    Ok(Reply::Output(Box::new(output)))
 }
 
 /// The server whose resource, resource template or prompt is meant, and what it calls that.
@@ -455,10 +452,9 @@ pub(crate) fn owner(
             Ok((server, own))
         }
         Reference::Prompt(name) => {
-            let found = find_prompt(&catalog, name, None)?;
-            let (server, own) = (found.server.clone(), found.prompt.name.clone());
-            refuse_denied(session, &server, &Reference::Prompt(&own))?;
-            Ok((server, own))
+            let PromptItem { server, prompt, .. } = find_prompt(&catalog, name, None)?;
+            refuse_denied(session, server, &Reference::Prompt(&prompt.name))?;
+            Ok((server.clone(), prompt.name.clone()))
         }
     }
 }
@@ -469,16 +465,23 @@ pub(crate) fn refuse_denied(
     server: &ServerName,
     of: &Reference<'_>,
 ) -> Result<(), Failure> {
-    let catalog = session.catalog();
-    let target = match of {
+    call::refuse_denied(session, target(&session.catalog(), server, of)?, &session.caller())
+}
+
+/// The resource or the prompt that a server has under this name.
+pub(crate) fn target(
+    catalog: &Catalog,
+    server: &ServerName,
+    of: &Reference<'_>,
+) -> Result<Resolved, Failure> {
+    match of {
         Reference::Resource(uri) => {
-            catalog.resource(server, uri).ok_or_else(|| explain::unknown_resource(uri, &catalog))?
+            catalog.resource(server, uri).ok_or_else(|| explain::unknown_resource(uri, catalog))
         }
         Reference::Prompt(name) => {
-            catalog.prompt(server, name).ok_or_else(|| explain::unknown_prompt(name, &catalog))?
+            catalog.prompt(server, name).ok_or_else(|| explain::unknown_prompt(name, catalog))
         }
-    };
-    call::refuse_denied(session, target, &session.caller())
+    }
 }
 
 fn find_prompt<'a>(
@@ -501,35 +504,12 @@ pub(crate) async fn prompt(
     let within = server.map(|server| catalog.active_server(server)).transpose();
     let within = within.map_err(explain::resolve)?;
     let PromptItem { server, prompt, .. } = find_prompt(&catalog, name, within.as_ref())?;
-    let target = catalog
-        .prompt(server, &prompt.name)
-        .ok_or_else(|| explain::unknown_prompt(name, &catalog))?;
+    let target = target(&catalog, server, &Reference::Prompt(&prompt.name))?;
     let checked = Checked { target, args };
     let (target, raw) = call::run(session, &catalog, checked, caller).await?;
-    // What a prompt says is no data: it goes to a model as it is.
-    let content = CallOutput::of_prompt(plain(raw.as_str()).into_owned());
-    output(session, (Origin::Prompt, target.server, name), content, caller).await
-}
-
-async fn output(
-    session: &Session,
-    (origin, server, name): (Origin, ServerName, &str),
-    content: CallOutput<'static>,
-    caller: &Caller,
-) -> Result<Reply, Failure> {
-    let form = caller.result_form();
-    let hidden = content.hidden_characters();
-    let (mut content, result) = session.results.guard(content, form).await;
-    content.mark_hidden(hidden);
-    let output = Output {
-        origin,
-        server,
-        name: name.to_owned(),
-        content,
-        result,
-        expected: None,
-        guessed: None,
-        unselected: None,
-    };
+    // A prompt is no data: it goes to a model as it is.
+    let raw = Raw::from_json(plain(raw.as_str()).into_owned());
+    let output = *call::finish(session, target, raw, None, caller).await;
+    let output = Output { origin: Origin::Prompt, name: name.to_owned(), ..output };
     Ok(Reply::Output(Box::new(output)))
 }

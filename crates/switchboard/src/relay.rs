@@ -19,6 +19,7 @@ use switchboard_core::nesting;
 use switchboard_core::render::caution;
 use switchboard_wire::Raw;
 
+use self::rows::PinnedList;
 use crate::call;
 use crate::explain;
 use crate::log_level::LogLevel;
@@ -65,17 +66,9 @@ impl Lookup {
         }
     }
 
-    /// Whether it is said once, for as long as a session lasts.
+    /// Whether it is sent once, for as long as a session lasts.
     fn is_kept(self) -> bool {
-        match self {
-            Lookup::LogLevel | Lookup::Unsubscribe => true,
-            Lookup::Tools
-            | Lookup::Resources
-            | Lookup::ResourceTemplates
-            | Lookup::Prompts
-            | Lookup::Completion
-            | Lookup::Subscribe => false,
-        }
+        matches!(self, Lookup::LogLevel | Lookup::Unsubscribe)
     }
 
     pub fn of_method(method: &str) -> Option<Lookup> {
@@ -241,32 +234,22 @@ impl Session {
             return Ok(Raw::from_json("{}".to_owned()));
         }
         let answer = self.pass_on(server, lookup.method(), params, caller).await?;
-        let pins = self.gateway().settings().pins;
-        let has_news = match lookup {
-            Lookup::Tools => rows::has_new_tools(&self.catalog(), server, &answer),
-            Lookup::Prompts => rows::has_new_prompts(&self.catalog(), server, &answer),
+        let list = match lookup {
+            Lookup::Tools => PinnedList::Tools,
+            Lookup::Prompts => PinnedList::Prompts,
             Lookup::Resources
             | Lookup::ResourceTemplates
             | Lookup::Completion
             | Lookup::LogLevel
             | Lookup::Subscribe
-            | Lookup::Unsubscribe => false,
+            | Lookup::Unsubscribe => return Ok(plain(answer)),
         };
-        if has_news && pins != Pins::Off {
+        let pins = self.gateway().settings().pins;
+        if pins != Pins::Off && list.has_news(&self.catalog(), server, &answer) {
             // Listed and compared with the pins before a client is shown it.
             self.refreshed(server).await?;
         }
-        let catalog = self.catalog();
-        Ok(plain(match lookup {
-            Lookup::Tools => rows::tools(&catalog, server, pins, answer),
-            Lookup::Prompts => rows::prompts(&catalog, server, pins, answer),
-            Lookup::Resources
-            | Lookup::ResourceTemplates
-            | Lookup::Completion
-            | Lookup::LogLevel
-            | Lookup::Subscribe
-            | Lookup::Unsubscribe => answer,
-        }))
+        Ok(plain(list.shown(&self.catalog(), server, pins, answer)))
     }
 
     /// Refuses a subscription or a completion that belongs to what may not be read.
@@ -327,23 +310,15 @@ impl Session {
 
     /// What has to hold for later connections, too, or not any more.
     fn take_note(&self, lookup: Lookup, params: &Map<String, Value>) {
-        match lookup {
-            Lookup::LogLevel => {
-                let level = params.get("level").and_then(|level| LogLevel::deserialize(level).ok());
-                if let Some(level) = level {
-                    self.gateway().log_levels().want(self.id(), level);
-                }
-            }
-            Lookup::Unsubscribe => {
-                let uri = params.get("uri").and_then(Value::as_str);
-                drop(uri.and_then(|uri| self.take_subscription(uri)));
-            }
-            Lookup::Tools
-            | Lookup::Resources
-            | Lookup::ResourceTemplates
-            | Lookup::Prompts
-            | Lookup::Completion
-            | Lookup::Subscribe => {}
+        if lookup == Lookup::LogLevel
+            && let Some(Ok(level)) = params.get("level").map(LogLevel::deserialize)
+        {
+            self.gateway().log_levels().want(self.id(), level);
+        }
+        if lookup == Lookup::Unsubscribe
+            && let Some(uri) = params.get("uri").and_then(Value::as_str)
+        {
+            drop(self.take_subscription(uri));
         }
     }
 
@@ -370,9 +345,7 @@ impl Session {
         caller: &Caller,
     ) -> Result<Raw, Failure> {
         let catalog = self.catalog();
-        let target = catalog
-            .resource(server, uri)
-            .ok_or_else(|| explain::unknown_resource(uri, &catalog))?;
+        let target = modes::target(&catalog, server, &Reference::Resource(uri))?;
         let checked = Checked { target, args: Args::default() };
         let (_, answer) = call::run(self, &catalog, checked, caller).await?;
         Ok(marked(answer))
@@ -386,8 +359,7 @@ impl Session {
         caller: &Caller,
     ) -> Result<Raw, Failure> {
         let catalog = self.catalog();
-        let target =
-            catalog.prompt(server, name).ok_or_else(|| explain::unknown_prompt(name, &catalog))?;
+        let target = modes::target(&catalog, server, &Reference::Prompt(name))?;
         let checked = Checked { target, args };
         let (_, answer) = call::run(self, &catalog, checked, caller).await?;
         Ok(plain(answer))
@@ -403,17 +375,18 @@ impl Session {
 
 /// What a server says about itself and what it offers, as it is passed on.
 fn plain(answer: Raw) -> Raw {
-    match nesting::plain_result(answer.as_str()) {
-        Cow::Borrowed(_) => answer,
-        Cow::Owned(stripped) => Raw::from_json(stripped),
-    }
+    edited(answer, nesting::plain_result)
 }
 
 /// A result, with a word about hidden text in it, and not too deep.
 fn marked(answer: Raw) -> Raw {
-    match nesting::result(answer.as_str()) {
+    edited(answer, nesting::result)
+}
+
+fn edited(answer: Raw, edit: fn(&str) -> Cow<'_, str>) -> Raw {
+    match edit(answer.as_str()) {
         Cow::Borrowed(_) => answer,
-        Cow::Owned(result) => Raw::from_json(result),
+        Cow::Owned(edited) => Raw::from_json(edited),
     }
 }
 

@@ -6,11 +6,11 @@ use std::collections::VecDeque;
 use std::fs;
 use std::io::{self, Write};
 use std::ops::Range;
-use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use switchboard_core::content::guard::{self, Guarded, Limits, Whole};
+use switchboard_core::content::guard::{self, Capped, Guarded, Limits, Whole};
 use switchboard_core::content::page::{self, Page, Window};
 use switchboard_core::content::{CallOutput, ResultForm, Settled, Spacing, outline};
 use switchboard_core::pattern::{Case, Pattern, PatternError};
@@ -21,6 +21,7 @@ use tokio::sync::Semaphore;
 use tokio::time::Instant;
 
 use crate::blocking::blocking;
+use crate::mutex::lock;
 use crate::paths::{self, Lock};
 use crate::secret::unguessable;
 use crate::select::{self, Filter, SelectError};
@@ -55,10 +56,10 @@ pub(crate) struct Results {
 
 /// How long a result can be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Lifetime {
-    /// By whoever has the session.
+pub(crate) enum Lifetime {
+    /// As long as its session lives.
     Session,
-    /// By whoever knows its id.
+    /// For a time, by all clients that have its id: they are not told apart.
     Limited(Duration),
 }
 
@@ -115,19 +116,11 @@ pub(crate) struct Unselected {
 }
 
 impl Results {
-    pub(crate) fn new(parent: PathBuf, limits: Limits) -> Results {
+    pub(crate) fn new(lifetime: Lifetime, parent: &Path, limits: Limits) -> Results {
         let name = format!("{}-{}", std::process::id(), random_id());
-        let (directory, lifetime) = (parent.join(name), Lifetime::Session);
-        let (kept, quota, quota_of_all) = (Mutex::default(), QUOTA, QUOTA_OF_ALL);
-        let saving = Semaphore::new(1);
+        let (directory, kept) = (parent.join(name), Mutex::default());
+        let (quota, quota_of_all, saving) = (QUOTA, QUOTA_OF_ALL, Semaphore::new(1));
         Results { directory, limits, quota, quota_of_all, lifetime, kept, saving }
-    }
-
-    /// A store for many who are not told apart: only an id leads to a result, and not for ever.
-    pub(crate) fn kept_for(time: Duration, parent: PathBuf, limits: Limits) -> Results {
-        let mut results = Results::new(parent, limits);
-        results.lifetime = Lifetime::Limited(time);
-        results
     }
 
     /// Brings an output to the size that a model sees; the whole is kept under an id.
@@ -142,11 +135,18 @@ impl Results {
         self.space(&mut output, form);
         match guard::guard(output, &self.limits.fitted(form.max_bytes)) {
             Guarded::Within(output) => (output, None),
-            Guarded::Over(capped) => match Box::pin(self.keep(capped.whole())).await {
-                Some(id) => (capped.with_id(&id), Some(id)),
-                None => (capped.with_id("not kept"), None),
-            },
+            Guarded::Over(capped) => Box::pin(self.keep_beside(capped.whole(), capped)).await,
         }
+    }
+
+    /// Keeps the whole of a capped output, and puts its id there.
+    async fn keep_beside(
+        self: &Arc<Self>,
+        whole: Arc<Whole>,
+        capped: Capped<'static>,
+    ) -> (CallOutput<'static>, Option<String>) {
+        let id = self.keep(whole).await;
+        (capped.with_id(id.as_deref().unwrap_or("not kept")), id)
     }
 
     /// The same for an answer of ours. It is cut only where the host would cut it, and then to the
@@ -201,10 +201,7 @@ impl Results {
                 }
                 Ok((output, id))
             }
-            (Guarded::Over(capped), _) => Ok(match self.keep(whole).await {
-                Some(id) => (capped.with_id(&id), Some(id)),
-                None => (capped.with_id("not kept"), None),
-            }),
+            (Guarded::Over(capped), _) => Ok(self.keep_beside(whole, capped).await),
         }
     }
 
@@ -246,7 +243,7 @@ impl Results {
         match stored.await {
             Ok(_) => Some(id),
             Err(error) => {
-                if !std::mem::replace(&mut self.kept().told, true) {
+                if !std::mem::replace(&mut lock(&self.kept).told, true) {
                     tracing::warn!(%error, "cannot keep large results");
                 }
                 None
@@ -263,8 +260,11 @@ impl Results {
     ) -> Result<Page, ResultError> {
         let file = format!("{id}.txt");
         self.forget_old();
-        let known =
-            self.kept().files.iter().find(|stored| stored.file == file).map(|s| s.parts.clone());
+        let known = lock(&self.kept)
+            .files
+            .iter()
+            .find(|stored| stored.file == file)
+            .map(|s| s.parts.clone());
         let Some(parts) = known else {
             let shown = |c: &char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
             let id = id.chars().filter(shown).take(64).collect();
@@ -339,7 +339,7 @@ impl Results {
         let path = self.directory.join(&file);
         let written = paths::create_private(&path)
             .and_then(|mut target| bytes.iter().try_for_each(|part| target.write_all(part)));
-        let mut kept = self.kept();
+        let mut kept = lock(&self.kept);
         kept.writers -= 1;
         if let Err(error) = written {
             let _gone_already = fs::remove_file(path);
@@ -359,7 +359,7 @@ impl Results {
 
     /// Creates the directory and frees `size` bytes of the quota that all sessions share.
     fn make_room(&self, size: usize) -> io::Result<()> {
-        let mut kept = self.kept();
+        let mut kept = lock(&self.kept);
         if kept.owner.is_none() {
             paths::private_dir(&self.directory)?;
             let lock = paths::try_lock_directory(&self.directory)?;
@@ -397,7 +397,7 @@ impl Results {
     /// Removes what nobody can read any more.
     fn forget_old(&self) {
         let Lifetime::Limited(time) = self.lifetime else { return };
-        let mut kept = self.kept();
+        let mut kept = lock(&self.kept);
         while kept.files.front().is_some_and(|stored| stored.at.elapsed() >= time) {
             self.drop_oldest(&mut kept);
         }
@@ -409,15 +409,11 @@ impl Results {
             let _gone_already = fs::remove_file(self.directory.join(file));
         }
     }
-
-    fn kept(&self) -> std::sync::MutexGuard<'_, Kept> {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 impl Drop for Results {
     fn drop(&mut self) {
-        if self.kept().owner.is_some() {
+        if lock(&self.kept).owner.is_some() {
             let _gone_already = fs::remove_dir_all(&self.directory);
         }
     }
@@ -450,7 +446,7 @@ mod tests {
     fn sessions_share_a_quota_and_one_that_finds_no_room_keeps_nothing() {
         let home = tempfile::tempdir().unwrap();
         let session = || {
-            let mut results = Results::new(home.path().to_owned(), Limits::default());
+            let mut results = Results::new(Lifetime::Session, home.path(), Limits::default());
             results.quota_of_all = 10;
             results
         };
@@ -470,7 +466,7 @@ mod tests {
     #[test]
     fn blobs_and_texts_share_one_quota_and_the_oldest_go_first() {
         let home = tempfile::tempdir().unwrap();
-        let mut results = Results::new(home.path().to_owned(), Limits::default());
+        let mut results = Results::new(Lifetime::Session, home.path(), Limits::default());
         results.quota = 10;
         let saved = [("a", "txt"), ("b", "png"), ("c", "txt")].map(|(name, extension)| {
             results.save(name, extension, &[b"four"], Parts::default()).unwrap()
@@ -486,7 +482,7 @@ mod tests {
     #[test]
     fn number_of_files_is_bounded_for_a_result_and_a_session() {
         let home = tempfile::tempdir().unwrap();
-        let results = Results::new(home.path().to_owned(), Limits::default());
+        let results = Results::new(Lifetime::Session, home.path(), Limits::default());
         let files = || fs::read_dir(&results.directory).unwrap().count();
         let blob = r#"{"uri":"a:b","mimeType":"x/y","blob":"aGk="}"#;
         let answer = format!(r#"{{"contents":[{}]}}"#, vec![blob; MOST_BLOBS + 50].join(","));
@@ -506,8 +502,7 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         let hour = Duration::from_secs(3_600);
         let limits = Limits { max_bytes: 1_000, ..Limits::default() };
-        let results = Results::kept_for(hour, home.path().to_owned(), limits);
-        let results = Arc::new(results);
+        let results = Arc::new(Results::new(Lifetime::Limited(hour), home.path(), limits));
         let text = "words ".repeat(1_000);
         let answer = format!(r#"{{"content":[{{"type":"text","text":"{text}"}}]}}"#);
         let (_, id) = results.guard(CallOutput::of_call(answer), ResultForm::default()).await;

@@ -1,16 +1,16 @@
 //! What a session wants to hear of a resource, kept up over the ends of its server's connections.
 
-use serde_json::json;
 use switchboard_core::exact::Args;
 use switchboard_core::failure::Failure;
 use switchboard_core::name::ServerName;
 use switchboard_core::render::words::clean_line;
-use switchboard_wire::{Notification, Raw};
+use switchboard_wire::Raw;
 use tokio::time::Instant;
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::explain;
 use crate::gateway::Gateway;
+use crate::notices::log_message;
 use crate::relay::Lookup;
 use crate::upstream::lease::{Caller, Listening};
 use crate::upstream::stateless::Renewal;
@@ -107,13 +107,8 @@ impl Wish {
     fn give_up(&self, why: &str) {
         let uri = clean_line(&self.uri, SHOWN_URI);
         let data = format!("changes of `{uri}` are not told any more: {why}");
-        let params = json!({ "level": "warning", "logger": "switchboard", "data": data });
-        let notice = Notification {
-            method: "notifications/message".to_owned(),
-            params: Some(Raw::from_json(params.to_string())),
-            exchange: None,
-        };
-        self.caller.listener.host.tell(&self.server, &notice);
+        let message = log_message("warning", "switchboard", &data);
+        self.caller.listener.host.tell(&self.server, &message);
     }
 }
 

@@ -1,16 +1,13 @@
 //! Opens sessions, lists their connections, and closes what a session leaves behind.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use switchboard_core::content::guard::Limits;
-
 use super::Gateway;
 use super::guests::Guests;
 use crate::host::Host;
-use crate::results::Results;
+use crate::results::{Lifetime, Results};
 use crate::session::{Connections, Session};
 use crate::upstream::{Lease, Listener, Partition, SessionId, Upstream, UpstreamKey, Voice};
 
@@ -20,29 +17,28 @@ const COMMON_RESULTS: Duration = Duration::from_secs(60 * 60);
 impl Gateway {
     /// Opens a session. `host` answers where the user has to be asked.
     pub fn session(&self, host: impl Host + 'static) -> Session {
-        self.open_session(host, Connections::Shared, Results::new)
+        self.open_session(host, Connections::Shared, Lifetime::Session)
     }
 
     /// Opens a session whose connections no other session uses.
     pub fn private_session(&self, host: impl Host + 'static) -> Session {
-        self.open_session(host, Connections::Own, Results::new)
+        self.open_session(host, Connections::Own, Lifetime::Session)
     }
 
     /// Opens a session for all stateless clients together. Any of them can read a stored result
     /// whose id it has, for an hour.
     pub fn common_session(&self, host: impl Host + 'static) -> Session {
-        self.open_session(host, Connections::Shared, |place, limits| {
-            Results::kept_for(COMMON_RESULTS, place, limits)
-        })
+        self.open_session(host, Connections::Shared, Lifetime::Limited(COMMON_RESULTS))
     }
 
     fn open_session(
         &self,
         host: impl Host + 'static,
         connections: Connections,
-        results: impl FnOnce(PathBuf, Limits) -> Results,
+        lifetime: Lifetime,
     ) -> Session {
-        let results = results(self.shared.blueprint.paths.results(), self.roster().limits);
+        let place = self.shared.blueprint.paths.results();
+        let results = Results::new(lifetime, &place, self.roster().limits);
         let session = SessionId(self.shared.sessions.fetch_add(1, Ordering::Relaxed));
         let listener = Listener { session, voice: Voice::Client, host: Arc::new(host) };
         Session::new(self.clone(), listener, results, connections)

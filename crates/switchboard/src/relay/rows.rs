@@ -19,21 +19,40 @@ struct Named {
     name: String,
 }
 
-/// Whether a page has tools that are not what is known of them.
-pub(super) fn has_new_tools(catalog: &Catalog, server: &ServerName, page: &Raw) -> bool {
-    has_news(page, "tools", |name, row| {
-        catalog.own_tool(server, name).is_none_or(|found| found.entry.definition() == row)
-    })
+/// A list whose rows are compared with pins.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum PinnedList {
+    Tools,
+    Prompts,
 }
 
-/// The same for prompts.
-pub(super) fn has_new_prompts(catalog: &Catalog, server: &ServerName, page: &Raw) -> bool {
-    has_news(page, "prompts", |name, row| {
-        let listed = catalog.prompts_of(server).find(|item| item.prompt.name == name);
-        listed.is_some_and(|item| {
-            item.prompt.original.as_ref().unwrap_or(&item.prompt.raw).as_ref() == row
-        })
-    })
+impl PinnedList {
+    /// Whether a page has tools or prompts that are not what is known of them.
+    pub(super) fn has_news(self, catalog: &Catalog, server: &ServerName, page: &Raw) -> bool {
+        match self {
+            PinnedList::Tools => has_news(page, "tools", |name, row| {
+                catalog.own_tool(server, name).is_none_or(|found| found.entry.definition() == row)
+            }),
+            PinnedList::Prompts => has_news(page, "prompts", |name, row| {
+                let listed = catalog.prompts_of(server).find(|item| item.prompt.name == name);
+                listed.is_some_and(|item| item.prompt.definition() == row)
+            }),
+        }
+    }
+
+    /// The page as a client is shown it.
+    pub(super) fn shown(
+        self,
+        catalog: &Catalog,
+        server: &ServerName,
+        pins: Pins,
+        page: Raw,
+    ) -> Raw {
+        match self {
+            PinnedList::Tools => tools(catalog, server, pins, page),
+            PinnedList::Prompts => prompts(catalog, server, pins, page),
+        }
+    }
 }
 
 fn has_news(page: &Raw, list: &str, is_known: impl Fn(&str, &str) -> bool) -> bool {
@@ -49,7 +68,7 @@ fn has_news(page: &Raw, list: &str, is_known: impl Fn(&str, &str) -> bool) -> bo
 
 /// A page of tools without those that the configuration, `deny` or `pins` leave out or that would be shown as
 /// others, marked if they changed, and with another schema for those that nest too deep.
-pub(super) fn tools(catalog: &Catalog, server: &ServerName, pins: Pins, page: Raw) -> Raw {
+fn tools(catalog: &Catalog, server: &ServerName, pins: Pins, page: Raw) -> Raw {
     edited(page, "tools", |tool| {
         let Named { name } = serde_json::from_str(tool).ok()?;
         let found = catalog.own_tool(server, &name)?;
@@ -79,7 +98,7 @@ fn pinned(row: Cow<'_, str>, pins: Pins, pin: Pin) -> Option<Cow<'_, str>> {
 }
 
 /// A page of prompts without those that would be shown as others or that `pins` leave out.
-pub(super) fn prompts(catalog: &Catalog, server: &ServerName, pins: Pins, page: Raw) -> Raw {
+fn prompts(catalog: &Catalog, server: &ServerName, pins: Pins, page: Raw) -> Raw {
     edited(page, "prompts", |prompt| {
         let Ok(Named { name }) = serde_json::from_str(prompt) else { return Some(marked(prompt)) };
         let listed = catalog.prompts_of(server).find(|item| item.prompt.name == name);

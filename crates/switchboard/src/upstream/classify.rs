@@ -141,70 +141,28 @@ impl DialError {
 
     /// Whether nothing was there that could carry a message: no program, no address.
     pub(crate) fn lacks_a_way(&self) -> bool {
-        match self {
+        matches!(
+            self,
             DialError::NotFound { .. }
-            | DialError::Spawn { .. }
-            | DialError::WorkingDirectory { .. }
-            | DialError::Install { .. }
-            | DialError::BadUrl
-            | DialError::Tls(_)
-            | DialError::Client(_) => true,
-            DialError::Expand(_)
-            | DialError::Secret { .. }
-            | DialError::Trust(_)
-            | DialError::Unchecked
-            | DialError::Header { .. }
-            | DialError::Incorrect { .. }
-            | DialError::Account(_)
-            | DialError::CaFile { .. }
-            | DialError::NoToken
-            | DialError::Vault(_)
-            | DialError::Socket { .. }
-            | DialError::Unreachable { .. }
-            | DialError::Http(_)
-            | DialError::TimedOut { .. }
-            | DialError::Exited { .. }
-            | DialError::Refused { .. }
-            | DialError::Handshake(_)
-            | DialError::EndlessList { .. }
-            | DialError::MalformedList { .. }
-            | DialError::Lost { .. }
-            | DialError::Unresponsive => false,
-        }
+                | DialError::Spawn { .. }
+                | DialError::WorkingDirectory { .. }
+                | DialError::Install { .. }
+                | DialError::BadUrl
+                | DialError::Tls(_)
+                | DialError::Client(_)
+        )
     }
 
     /// The last lines that the server wrote to its standard error.
     pub(crate) fn stderr(&self) -> &[String] {
-        match self {
-            DialError::Install { stderr, .. }
-            | DialError::TimedOut { stderr, .. }
-            | DialError::Exited { stderr, .. }
-            | DialError::Lost { stderr, .. } => stderr,
-            DialError::NotFound { .. }
-            | DialError::Spawn { .. }
-            | DialError::WorkingDirectory { .. }
-            | DialError::Expand(_)
-            | DialError::Secret { .. }
-            | DialError::Trust(_)
-            | DialError::Unchecked
-            | DialError::BadUrl
-            | DialError::Header { .. }
-            | DialError::Incorrect { .. }
-            | DialError::Account(_)
-            | DialError::CaFile { .. }
-            | DialError::NoToken
-            | DialError::Vault(_)
-            | DialError::Socket { .. }
-            | DialError::Tls(_)
-            | DialError::Client(_)
-            | DialError::Unreachable { .. }
-            | DialError::Http(_)
-            | DialError::Refused { .. }
-            | DialError::Handshake(_)
-            | DialError::EndlessList { .. }
-            | DialError::MalformedList { .. }
-            | DialError::Unresponsive => &[],
+        if let DialError::Install { stderr, .. }
+        | DialError::TimedOut { stderr, .. }
+        | DialError::Exited { stderr, .. }
+        | DialError::Lost { stderr, .. } = self
+        {
+            return stderr;
         }
+        &[]
     }
 }
 

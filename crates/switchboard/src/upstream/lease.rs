@@ -24,6 +24,7 @@ use super::connection::Connection;
 use super::door::{Door, Pass};
 use super::recipe::Recipe;
 use super::{CallError, ExitReason, stateless};
+use crate::dial::http::SignedIn;
 use crate::host::Host;
 use crate::log_level::LogLevels;
 
@@ -157,26 +158,16 @@ impl Lease {
         }
     }
 
-    /// Whether the identity of its requests can change.
-    pub(crate) fn may_be_outdated(&self) -> bool {
-        self.open.connection.signed_in.can_change()
+    /// The sign-in of its requests.
+    pub(crate) fn signed_in(&self) -> &SignedIn {
+        &self.open.connection.signed_in
     }
 
-    /// Whether they are: the user signed out, or in as another one, since the connection was opened.
+    /// Whether the user signed out, or in as another one, since the connection was opened.
     pub(crate) async fn is_outdated(&self) -> bool {
         let connection = &self.open.connection;
         connection.signed_in.follow().await;
         connection.signed_in.identity().as_deref() != connection.opened_as.as_deref()
-    }
-
-    /// Whether a program gave another credential for it since this was asked last.
-    pub(crate) fn take_credential_change(&self) -> bool {
-        self.open.connection.signed_in.take_change()
-    }
-
-    /// For a change whose lists could not be had.
-    pub(crate) fn keep_credential_change(&self) {
-        self.open.connection.signed_in.keep_change();
     }
 
     /// The session that has the connection to itself; none if it is shared.

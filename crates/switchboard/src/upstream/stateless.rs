@@ -109,20 +109,19 @@ impl Lease {
         mut params: Args,
         caller: &Caller,
     ) -> Result<Raw, CallError> {
-        for _ in 0..ROUNDS {
+        for round in 0..=ROUNDS {
             let answer = self.ask_stateless(peer, method, &params, caller).await?;
             let Some(wanted) = Wanted::of(&answer)? else { return Ok(answer) };
+            if round == ROUNDS {
+                break;
+            }
             params.insert("inputResponses", self.answers(&wanted, caller).await?);
             drop(params.take("requestState"));
             if let Some(state) = wanted.state {
                 params.insert("requestState", state);
             }
         }
-        let answer = self.ask_stateless(peer, method, &params, caller).await?;
-        match Wanted::of(&answer)? {
-            None => Ok(answer),
-            Some(_) => Err(DialogueError::Rounds.into()),
-        }
+        Err(DialogueError::Rounds.into())
     }
 
     async fn ask_stateless(
