@@ -335,11 +335,8 @@ impl Directory {
 
     /// Reads the cache once, as soon as it is known for which client capabilities.
     fn load_if_possible(&self) {
-        let offered = || {
-            let plans = self.shared.plans.borrow();
-            let file = plans.values().find_map(|plan| plan.file.as_ref());
-            file.is_none_or(|file| file.offered().is_some())
-        };
+        let offered =
+            || any_file(&self.shared.plans.borrow()).is_none_or(|file| file.offered().is_some());
         if self.shared.loaded.get().is_none() && offered() {
             self.shared.loaded.get_or_init(|| self.load());
         }
@@ -365,8 +362,7 @@ impl Directory {
     /// Removes what is of no use in the cache any more.
     fn sweep(&self) {
         let plans = Arc::clone(&self.shared.plans.borrow());
-        let file = plans.values().find_map(|plan| plan.file.as_ref());
-        if let Some(file) = file
+        if let Some(file) = any_file(&plans)
             && let Err(error) = listing_file::sweep(file.directory())
         {
             tracing::debug!(%error, "cannot tidy the cache");
@@ -376,8 +372,12 @@ impl Directory {
 
 /// What there is in the cache now.
 fn index(plans: &Plans) -> CacheIndex {
-    let file = plans.values().find_map(|plan| plan.file.as_ref());
-    file.map(ListingFile::index).unwrap_or_default()
+    any_file(plans).map(ListingFile::index).unwrap_or_default()
+}
+
+/// All files lie in one directory, and depend on the same capabilities.
+fn any_file(plans: &Plans) -> Option<&ListingFile> {
+    plans.values().find_map(|plan| plan.file.as_ref())
 }
 
 /// Gives a shelf its baseline, and the listing of the cache if it has none.

@@ -23,13 +23,12 @@ use switchboard_core::config::settings::Settings;
 use switchboard_core::failure::Failure;
 use switchboard_core::name::ServerName;
 use switchboard_core::reply::TrustLevel;
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::watch;
 use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::Instant;
-use tokio_util::sync::CancellationToken;
-use tokio_util::task::{AbortOnDropHandle, TaskTracker};
+use tokio_util::task::AbortOnDropHandle;
 
-use crate::auth::{Accounts, Vault};
+use crate::auth::Vault;
 use crate::blueprint::{self, Blueprint, Facts, Parts};
 use crate::directory::Directory;
 use crate::env::Environment;
@@ -37,7 +36,7 @@ use crate::explain;
 use crate::follow::Follower;
 use crate::log_level::LogLevels;
 use crate::notices::Notices;
-use crate::upstream::SessionId;
+use crate::upstream::{SessionId, Surroundings};
 
 pub use builder::GatewayBuilder;
 pub use changes::Changes;
@@ -59,42 +58,34 @@ const SHUTDOWN: Duration = Duration::from_secs(6);
 /// All servers of this process; cheap to clone.
 #[derive(Clone)]
 pub struct Gateway {
-    shared: Arc<Shared>,
+    shared: Arc<GatewayState>,
 }
 
-struct Shared {
+struct GatewayState {
     blueprint: Blueprint,
-    directory: Directory,
+    /// Of every upstream that no session has to itself.
+    surroundings: Surroundings,
     /// What the present configuration comes to; replaced as a whole, never changed.
     roster: watch::Sender<Arc<Roster>>,
-    accounts: Arc<Accounts>,
-    dials: Arc<Semaphore>,
-    log_levels: LogLevels,
-    notices: Notices,
-    /// Beats when the state of some server changed.
-    pulse: watch::Sender<()>,
     /// When servers that were never listed were last connected for that, in the background.
     first_listing: Mutex<Option<Instant>>,
     /// Set once the files of the configuration are followed.
     follower: OnceLock<Follower>,
     /// The gateways for clients with other capabilities. Never locked across an await.
     family: Mutex<Family>,
-    tasks: TaskTracker,
     /// How many sessions there have been.
     sessions: AtomicU64,
-    /// Ends what runs beside the present servers.
-    closing: CancellationToken,
 }
 
-impl Drop for Shared {
+impl Drop for GatewayState {
     fn drop(&mut self) {
-        self.closing.cancel();
+        self.surroundings.closing.cancel();
     }
 }
 
 /// A gateway that may be gone.
 pub(crate) struct WeakGateway {
-    shared: Weak<Shared>,
+    shared: Weak<GatewayState>,
 }
 
 impl WeakGateway {
@@ -111,7 +102,7 @@ impl Gateway {
 
     /// What all servers offer, as far as it is known now.
     pub fn catalog(&self) -> Arc<Catalog> {
-        self.shared.directory.catalog()
+        self.shared.surroundings.directory.catalog()
     }
 
     /// The server that is meant, if it may be used.
@@ -121,7 +112,7 @@ impl Gateway {
 
     /// Tells of every change of the catalog.
     pub fn watch(&self) -> watch::Receiver<Arc<Catalog>> {
-        self.shared.directory.watch()
+        self.shared.surroundings.directory.watch()
     }
 
     pub fn settings(&self) -> Settings {
@@ -166,25 +157,25 @@ impl Gateway {
                 guests,
             });
         });
-        self.shared.directory.replace(shelves, reserved, plans);
+        self.shared.surroundings.directory.replace(shelves, reserved, plans);
     }
 
     /// Writes what is worth keeping, then stops every server, all at once.
     pub async fn shutdown(&self) {
-        self.shared.closing.cancel();
+        self.shared.surroundings.closing.cancel();
         let all: Vec<Gateway> = self.siblings().into_iter().chain([self.clone()]).collect();
         let stopping: JoinSet<()> =
             all.into_iter().map(|gateway| async move { gateway.stop_servers().await }).collect();
         stopping.join_all().await;
-        self.shared.tasks.close();
-        if tokio::time::timeout(SHUTDOWN, self.shared.tasks.wait()).await.is_err() {
+        self.shared.surroundings.tasks.close();
+        if tokio::time::timeout(SHUTDOWN, self.shared.surroundings.tasks.wait()).await.is_err() {
             tracing::warn!("some servers did not stop in time");
         }
         self.shared.blueprint.spawner.close().await;
     }
 
     async fn stop_servers(&self) {
-        if tokio::time::timeout(FLUSH, self.shared.directory.flush()).await.is_err() {
+        if tokio::time::timeout(FLUSH, self.shared.surroundings.directory.flush()).await.is_err() {
             tracing::warn!("some listings could not be kept in time");
         }
         let roster = self.roster();
@@ -210,15 +201,15 @@ impl Gateway {
     }
 
     pub(crate) fn directory(&self) -> &Directory {
-        &self.shared.directory
+        &self.shared.surroundings.directory
     }
 
     pub(crate) fn log_levels(&self) -> &LogLevels {
-        &self.shared.log_levels
+        &self.shared.surroundings.log_levels
     }
 
     pub(crate) fn notices(&self) -> &Notices {
-        &self.shared.notices
+        &self.shared.surroundings.notices
     }
 
     /// Runs beside the servers, until it is done, dropped, or the gateway goes.
@@ -234,8 +225,8 @@ impl Gateway {
         &self,
         work: impl Future<Output = ()> + Send + 'static,
     ) -> JoinHandle<()> {
-        let closing = self.shared.closing.clone();
-        self.shared.tasks.spawn(async move {
+        let closing = self.shared.surroundings.closing.clone();
+        self.shared.surroundings.tasks.spawn(async move {
             closing.run_until_cancelled(work).await;
         })
     }

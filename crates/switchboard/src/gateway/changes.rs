@@ -20,7 +20,7 @@ impl Gateway {
         Changes {
             catalog: self.watch(),
             roster: self.shared.roster.subscribe(),
-            pulse: self.shared.pulse.subscribe(),
+            pulse: self.shared.surroundings.pulse.subscribe(),
         }
     }
 }

@@ -4,13 +4,17 @@
 use std::sync::Arc;
 
 use switchboard_core::config::layers::Config;
+use tokio::sync::watch;
 
-use super::builder::Common;
-use super::{FileNotices, Gateway, Shared};
+use super::{FileNotices, Gateway, GatewayState};
 use crate::blueprint::Blueprint;
 use crate::capabilities::{CapabilitySet, OfferedCapabilities};
+use crate::directory::Directory;
 use crate::host::Abilities;
+use crate::log_level::LogLevels;
 use crate::mutex::lock;
+use crate::notices::Notices;
+use crate::upstream::Surroundings;
 
 /// Sets of capabilities that are told apart in one process. Further clients share the first gateway.
 const MOST: usize = 8;
@@ -75,16 +79,18 @@ impl Gateway {
     }
 
     fn sibling(&self, set: CapabilitySet) -> Gateway {
-        let Shared { blueprint, accounts, dials, tasks, closing, .. } = &*self.shared;
+        let GatewayState { blueprint, surroundings, .. } = &*self.shared;
         let offered = OfferedCapabilities::known(set);
-        let blueprint = Blueprint { offered, ..blueprint.clone() };
-        let common = Common {
-            accounts: Arc::clone(accounts),
-            dials: Arc::clone(dials),
-            tasks: tasks.clone(),
-            closing: closing.child_token(),
+        let blueprint = Blueprint { offered: offered.clone(), ..blueprint.clone() };
+        let surroundings = Surroundings {
+            directory: Directory::empty(),
+            offered,
+            log_levels: LogLevels::default(),
+            notices: Notices::default(),
+            pulse: watch::Sender::new(()),
+            closing: surroundings.closing.child_token(),
+            ..surroundings.clone()
         };
-        let settings = self.roster().settings.clone();
-        Gateway { shared: Arc::new(Shared::new(blueprint, common, settings)) }
+        Gateway::without_servers(blueprint, surroundings, self.roster().settings.clone())
     }
 }

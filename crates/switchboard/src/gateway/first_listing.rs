@@ -76,7 +76,7 @@ impl Gateway {
             Some(Underway { stage: Stage::Starting, .. }) | None => "starting",
         };
         let reason = format!("it was still {doing} after {}", duration(BRIEFLY));
-        self.shared.directory.remember(server, &member.recipe.plan, &reason);
+        self.shared.surroundings.directory.remember(server, &member.recipe.plan, &reason);
     }
 
     /// Does the same beside everything else, unless the settings forbid it, then refreshes listings
@@ -85,9 +85,9 @@ impl Gateway {
         if self.roster().settings.first_listing {
             *lock(&self.shared.first_listing) = Some(Instant::now());
             let gateway = self.clone();
-            self.shared.tasks.spawn(async move {
+            self.shared.surroundings.tasks.spawn(async move {
                 // What is cached depends on what the client can do. It may never say that.
-                let closing = &gateway.shared.closing;
+                let closing = &gateway.shared.surroundings.closing;
                 if closing.run_until_cancelled(gateway.declared()).await.is_none() {
                     return;
                 }

@@ -68,8 +68,8 @@ impl Gateway {
 
     /// Closes the connections that only this session used, after the calls in flight.
     pub(crate) fn end_session(&self, session: SessionId) {
-        self.shared.log_levels.forget(session);
-        self.shared.notices.forget(session);
+        self.shared.surroundings.log_levels.forget(session);
+        self.shared.surroundings.notices.forget(session);
         let theirs = |key: &UpstreamKey| key.partition == Partition::Session(session);
         let roster = self.roster();
         if !roster.members.keys().any(theirs) && !roster.guests.contains_key(&session) {

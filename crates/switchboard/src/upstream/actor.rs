@@ -24,12 +24,12 @@ use super::dialler::Dialler;
 use super::incoming::News;
 use super::lease::Open;
 use super::lifecycle_log;
-use super::list::{self, Bounds};
+use super::list;
 use super::opening::{self, Dialled};
 use super::recipe::Recipe;
 use super::refresh::{LeaseReply, Refreshes};
 use super::relisting::{Relisting, sleep_until};
-use super::status::{LastFailure, Status, StatusSender};
+use super::status::{self, LastFailure, Status};
 use super::{Command, DialError, ExitReason, LeaseError, Stage, Surroundings};
 
 /// News that may wait; of more than one kind that waits, each stands for any number.
@@ -72,7 +72,7 @@ pub(super) struct Actor {
     machine: Machine,
     service: Service,
     surroundings: Surroundings,
-    statuses: StatusSender,
+    statuses: watch::Sender<Status>,
     began: Instant,
     /// The connection that is up; calls find it here and enter by its door.
     open: watch::Sender<Option<Arc<Open>>>,
@@ -92,7 +92,7 @@ impl Actor {
     pub(super) fn new(
         (server, recipe, policy): (ServerName, Arc<Recipe>, Policy),
         surroundings: Surroundings,
-        (publish, open, stage): (
+        (statuses, open, stage): (
             watch::Sender<Status>,
             watch::Sender<Option<Arc<Open>>>,
             watch::Sender<Stage>,
@@ -105,7 +105,7 @@ impl Actor {
             machine: Machine::new(policy),
             service: Service::Active,
             surroundings,
-            statuses: StatusSender::new(publish),
+            statuses,
             began: Instant::now(),
             open,
             dialler: Dialler::new(stage, tell),
@@ -280,7 +280,7 @@ impl Actor {
                 Effect::Ping { generation } => self.ping(generation),
             }
         }
-        if self.statuses.update(self.machine.phase(), self.last_failure.as_ref()) {
+        if status::update(&self.statuses, self.machine.phase(), self.last_failure.as_ref()) {
             self.surroundings.pulse.send_replace(());
         }
     }
@@ -338,8 +338,8 @@ impl Actor {
         self.refreshes.walk_begins();
         let generation = self.machine.generation();
         self.work.spawn(async move {
-            let asking = opening::asking(&open.connection, &open.recipe);
-            let outcome = list::list_all(asking, Bounds::of(&open.recipe)).await;
+            let query = opening::list_query(&open.connection, &open.recipe);
+            let outcome = list::list_all(query).await;
             Done::Listed { generation, outcome }
         });
     }

@@ -194,10 +194,8 @@ impl Audience {
                 (call.or(self.owner.as_ref()), vec![request])
             }
             None => match waiting.the_only_one() {
-                Err(MoreThanOne) => {
-                    return Meant::Several(Undecided { abandoned: waiting.abandoned });
-                }
-                Ok((listener, requests)) => (listener.or(self.owner.as_ref()), requests),
+                None => return Meant::Several(Undecided { abandoned: waiting.abandoned }),
+                Some((listener, requests)) => (listener.or(self.owner.as_ref()), requests),
             },
         };
         match listener.cloned() {
@@ -265,25 +263,21 @@ pub(super) enum Telling {
     Nothing,
 }
 
-/// More than one voice can be meant.
-struct MoreThanOne;
-
 impl Waiting {
-    /// The one voice that a question without an address can be for, and its requests.
-    fn the_only_one(&self) -> Result<(Option<&Listener>, Vec<u64>), MoreThanOne> {
+    /// The one voice that a question without an address can be for, and its requests; `None` if
+    /// there are several.
+    fn the_only_one(&self) -> Option<(Option<&Listener>, Vec<u64>)> {
         // Whoever waits for an answer to a question asks no other meanwhile.
         let takes_turns = self.calls.values().any(|call| call.turn.is_some());
         let free = self.calls.iter().filter(|(_, call)| !takes_turns || call.turn.is_some());
         let mut free: Vec<(u64, &Listener)> =
             free.map(|(request, call)| (*request, &call.listener)).collect();
         free.sort_unstable_by_key(|(request, _)| *request);
-        let Some((_, last)) = free.last().copied() else { return Ok((None, Vec::new())) };
+        let Some((_, last)) = free.last().copied() else { return Some((None, Vec::new())) };
         let ghosts = self.ghosts.iter().filter(|ghost| ghost.since.elapsed() < HAUNTING);
         let others = free.iter().map(|(_, listener)| *listener).chain(ghosts.map(|g| &g.listener));
-        match others.into_iter().all(|other| other.is_same(last)) {
-            true => Ok((Some(last), free.into_iter().map(|(request, _)| request).collect())),
-            false => Err(MoreThanOne),
-        }
+        let is_one = others.into_iter().all(|other| other.is_same(last));
+        is_one.then(|| (Some(last), free.iter().map(|(request, _)| *request).collect()))
     }
 }
 

@@ -14,19 +14,16 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::{mpsc, watch};
 use tokio::task::{JoinError, JoinSet};
 use tokio_util::sync::CancellationToken;
-use tokio_util::task::TaskTracker;
 
-use super::audience::{Audience, Listener, Telling};
+use super::audience::{Audience, Telling};
 use super::incoming::{Incoming, News};
 use super::opening::Opening;
 use super::recipe::{Recipe, Transport};
 use super::stderr::{self, Tail};
-use super::{CLOSE_GRACE, DialError, ExitReason, Stage};
-use crate::auth::Accounts;
+use super::{CLOSE_GRACE, DialError, ExitReason, Stage, Surroundings};
 use crate::dial::http::{SignedIn, Speaks};
-use crate::dial::spawn::{Process, Spawner};
+use crate::dial::spawn::Process;
 use crate::message_log::Watcher;
-use crate::notices::Notices;
 
 /// A server that stops reading for this long is taken for dead.
 const WRITE_DEADLINE: Duration = Duration::from_secs(10);
@@ -117,12 +114,6 @@ impl End {
     }
 }
 
-/// A connection whose two ends have been opened, before anything was said.
-pub(super) struct Opened {
-    pub(super) connection: Opening,
-    pub(super) body: Body,
-}
-
 /// The moving part of a connection; [`Body::run`] is its whole life.
 pub(super) struct Body {
     way: Way,
@@ -165,37 +156,25 @@ enum Half {
     Writing,
 }
 
-/// Who hears what the server says of its own accord.
-#[derive(Clone)]
-pub(super) struct Hearing {
+/// Everything that a dial uses.
+pub(super) struct DialContext {
     pub(super) server: ServerName,
-    pub(super) news: mpsc::Sender<News>,
-    pub(super) owner: Option<Listener>,
-    pub(super) notices: Notices,
-}
-
-/// What servers are reached with.
-pub(super) struct Means {
-    pub(super) spawner: Arc<dyn Spawner>,
-    pub(super) accounts: Arc<Accounts>,
-    pub(super) tasks: TaskTracker,
+    pub(super) recipe: Arc<Recipe>,
+    pub(super) surroundings: Surroundings,
     pub(super) stage: watch::Sender<Stage>,
-    /// The gateway closes.
-    pub(super) closing: CancellationToken,
+    /// The server's requests and notifications that the actor handles.
+    pub(super) news: mpsc::Sender<News>,
 }
 
 /// Opens the way: starts the program, or connects the in-process server. A server at a URL is
 /// reached by the first thing that is said to it.
-pub(super) async fn open(
-    recipe: &Recipe,
-    means: &Means,
-    hearing: Hearing,
-) -> Result<Opened, DialError> {
-    let Means { spawner, accounts, tasks, stage, closing } = means;
+pub(super) async fn open(context: &DialContext) -> Result<(Opening, Body), DialError> {
+    let DialContext { server, recipe, surroundings, stage, news } = context;
+    let Surroundings { spawner, accounts, tasks, closing, owner, notices, .. } = surroundings;
     let tail = Tail::default();
     let mut start_timeout = recipe.start_timeout;
     let mut signed_in = SignedIn::default();
-    let watcher = Watcher::of(&hearing.server, recipe.debugging);
+    let watcher = Watcher::of(server, recipe.debugging);
     let limits =
         Limits { max_frame_bytes: recipe.max_frame_bytes, write_deadline: Some(WRITE_DEADLINE) };
     let (peer, way) = match &recipe.transport {
@@ -220,9 +199,9 @@ pub(super) async fn open(
             let far_side = FarSide::Elsewhere(Box::pin(std::future::pending()));
             over_streams(Box::new(source), Box::new(sink), far_side, limits)
         }
-        Transport::InProcess(server) => {
+        Transport::InProcess(in_process) => {
             let (near, far) = pipe::pair();
-            let far_side = FarSide::Elsewhere(server.serve(far));
+            let far_side = FarSide::Elsewhere(in_process.serve(far));
             over_streams(Box::new(near.reader), Box::new(near.writer), far_side, limits)
         }
         Transport::Program(recipe_of_program) => {
@@ -245,28 +224,24 @@ pub(super) async fn open(
     watcher.into_iter().for_each(|watcher| peer.observe(watcher));
     let (exit, ended) = watch::channel(None);
     let stop = CancellationToken::new();
-    let Hearing { server, news, owner, notices } = hearing;
     let telling = match &way {
         Way::Http(_) => Telling::Requests,
         Way::Streams { .. } | Way::WebSocket(_) => Telling::Nothing,
     };
-    let audience = Audience::of(owner, telling);
+    let audience = Audience::of(owner.clone(), telling);
     let era = Arc::default();
     let incoming = Incoming {
-        server,
+        server: server.clone(),
         era: Arc::clone(&era),
         news: news.clone(),
-        notices,
+        notices: notices.clone(),
         audience: Arc::clone(&audience),
         askable: recipe.askable.clone(),
         questions: JoinSet::new(),
     };
     let body = Body { way, incoming, exit, stop: stop.clone() };
     let end = End { exit: ended, tail };
-    let tasks = tasks.clone();
-    let connection =
-        Opening { peer, audience, end, stop, start_timeout, era, news, tasks, signed_in };
-    Ok(Opened { connection, body })
+    Ok((Opening { peer, audience, end, stop, start_timeout, era, signed_in }, body))
 }
 
 async fn over_websocket(

@@ -101,6 +101,7 @@ enum Command {
 }
 
 /// What an upstream needs to live.
+#[derive(Clone)]
 pub(crate) struct Surroundings {
     pub(crate) directory: Directory,
     /// What a connection that no session has to itself offers the server.

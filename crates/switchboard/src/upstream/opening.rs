@@ -14,16 +14,14 @@ use switchboard_wire::{Peer, RequestError, modern};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
-use tokio_util::task::TaskTracker;
 
 use super::audience::Audience;
-use super::connection::{self, Body, Connection, EXIT_GRACE, End, Hearing, Means, Opened};
+use super::connection::{self, Body, Connection, DialContext, EXIT_GRACE, End};
 use super::incoming::News;
-use super::list::{self, Asking, Bounds, Mirrors};
+use super::list::{self, ListQuery, Mirrors};
 use super::recipe::{Recipe, Transport};
 use super::stateless::Renewal;
 use super::{CLOSE_GRACE, DialError};
-use crate::capabilities::OfferedCapabilities;
 use crate::dial::http::SignedIn;
 use crate::log_level::LogLevels;
 
@@ -56,40 +54,32 @@ pub(super) fn greeting(recipe: &Recipe, era: Option<catalog::Era>) -> Greeting {
 
 /// The client capabilities that a server is offered. A program that starts before its client is known
 /// would list for no client, so that is waited for.
-pub(super) async fn capabilities(
-    recipe: &Recipe,
-    hearing: &Hearing,
-    offered: &OfferedCapabilities,
-) -> String {
-    let abilities = match &hearing.owner {
+pub(super) async fn capabilities(context: &DialContext) -> String {
+    let abilities = match &context.surroundings.owner {
         Some(owner) => owner.host.declares(),
-        None => offered.wait().await.abilities(),
+        None => context.surroundings.offered.wait().await.abilities(),
     };
-    abilities.only(&recipe.askable).to_json()
+    abilities.only(&context.recipe.askable).to_json()
 }
 
 /// Connects. A server that ends at a greeting of the other era, or sticks to one, is started anew
 /// with the next; that is no failure of it.
 pub(super) async fn dial(
-    recipe: &Recipe,
-    means: &Means,
-    hearing: Hearing,
-    log_levels: &LogLevels,
+    context: &DialContext,
     (greeting, capabilities): (Greeting, &str),
     bodies: mpsc::Sender<Body>,
 ) -> Dialled {
     let mut tried = vec![greeting];
     let mut taught = None;
     let outcome = loop {
-        let opened = match connection::open(recipe, means, hearing.clone()).await {
+        let (opening, body) = match connection::open(context).await {
             Ok(opened) => opened,
             Err(error) => break Err(error),
         };
-        let Opened { connection, body } = opened;
         let _actor_gone = bodies.send(body).await;
-        let end = connection.end.clone();
+        let end = opening.end.clone();
         let greeting = (taught.unwrap_or(greeting), capabilities);
-        match connection.complete(recipe, log_levels, greeting).await {
+        match opening.complete(context, greeting).await {
             Ok(up) => break Ok(up),
             Err(Incomplete { another: Some(another), .. }) if !tried.contains(&another) => {
                 tried.push(another);
@@ -124,8 +114,6 @@ pub(super) struct Opening {
     pub(super) start_timeout: Duration,
     /// Set once it is known.
     pub(super) era: Arc<OnceLock<Era>>,
-    pub(super) news: mpsc::Sender<News>,
-    pub(super) tasks: TaskTracker,
     pub(super) signed_in: SignedIn,
 }
 
@@ -134,8 +122,7 @@ impl Opening {
     /// connection.
     async fn complete(
         self,
-        recipe: &Recipe,
-        log_levels: &LogLevels,
+        context: &DialContext,
         (greeting, capabilities): (Greeting, &str),
     ) -> Result<(Connection, RawListing), Incomplete> {
         let guard = self.stop.clone().drop_guard();
@@ -154,8 +141,8 @@ impl Opening {
             signed_in: self.signed_in.clone(),
             opened_as: None,
         };
-        self.listen(&connection);
-        let listing = match list::list_all(asking(&connection, recipe), Bounds::of(recipe)).await {
+        self.listen(&connection, context);
+        let listing = match list::list_all(list_query(&connection, &context.recipe)).await {
             Ok(listing) => listing,
             Err(error) => {
                 let error = self.with_last_words(error).await;
@@ -167,7 +154,7 @@ impl Opening {
         };
         connection.opened_as = listing.identity.as_deref().map(Arc::from);
         if !connection.hello.is_modern() {
-            self.tell_level(&connection.hello, log_levels).await;
+            self.tell_level(&connection.hello, &context.surroundings.log_levels).await;
             self.hear_out().await;
         }
         if self.peer.is_closed() {
@@ -218,7 +205,7 @@ impl Opening {
 
     /// A server without sessions tells of its lists only those who ask for it. Asked before the
     /// lists are, so that no change is missed.
-    fn listen(&self, connection: &Connection) {
+    fn listen(&self, connection: &Connection, context: &DialContext) {
         let Changes { tools, resources, prompts } = connection.hello.capabilities.changes;
         let Some(meta) = connection.meta.clone() else { return };
         if tools || resources || prompts {
@@ -233,7 +220,8 @@ impl Opening {
                 }
             }
             let params = json!({ "notifications": wanted, "_meta": meta }).to_string();
-            self.tasks.spawn(hear_of_changes(self.peer.clone(), params, self.news.clone()));
+            let hearing = hear_of_changes(self.peer.clone(), params, context.news.clone());
+            context.surroundings.tasks.spawn(hearing);
         }
     }
 
@@ -275,14 +263,24 @@ impl Opening {
     }
 }
 
-/// How the lists of a connection are asked for.
-pub(super) fn asking<'a>(connection: &'a Connection, recipe: &Recipe) -> Asking<'a> {
+/// The query for the lists of a connection.
+pub(super) fn list_query<'a>(connection: &'a Connection, recipe: &Recipe) -> ListQuery<'a> {
     let mirrors = match (&recipe.transport, connection.hello.era) {
         (Transport::Remote(remote), Era::Modern) if remote.has_headers() => Mirrors::Headers,
         (_, Era::Modern | Era::Legacy(_)) => Mirrors::Nothing,
     };
     let Connection { peer, hello, meta, signed_in, .. } = connection;
-    Asking { peer, hello, meta: meta.as_deref(), mirrors, signed_in }
+    ListQuery {
+        peer,
+        hello,
+        meta: meta.as_deref(),
+        mirrors,
+        signed_in,
+        timeout: recipe.start_timeout,
+        max_pages: recipe.max_pages,
+        max_items: recipe.max_tools,
+        max_bytes: recipe.max_frame_bytes,
+    }
 }
 
 /// Listens for as long as the connection lives. Whatever changed while nobody did is asked for.

@@ -53,38 +53,23 @@ pub(crate) struct LastFailure {
     pub(crate) cause: Arc<DialError>,
 }
 
-/// The actor's side of the status.
-pub(super) struct StatusSender {
-    sender: watch::Sender<Status>,
-}
-
-impl StatusSender {
-    pub(super) fn new(sender: watch::Sender<Status>) -> StatusSender {
-        StatusSender { sender }
-    }
-
-    pub(super) fn current(&self) -> watch::Ref<'_, Status> {
-        self.sender.borrow()
-    }
-
-    /// Sends the status that follows from the phase; whether it changed.
-    pub(super) fn update(&self, phase: Phase, last_failure: Option<&LastFailure>) -> bool {
-        let state = match phase {
-            Phase::Up => State::Connected,
-            Phase::Dialling => match self.sender.borrow().state {
-                connecting @ State::Connecting { .. } => connecting,
-                State::Down | State::Connected | State::Unwelcome => {
-                    State::Connecting { since: Instant::now() }
-                }
-            },
-            Phase::Down | Phase::Ended => State::Down,
+/// Sends the status that follows from the phase; whether it changed.
+pub(super) fn update(
+    statuses: &watch::Sender<Status>,
+    phase: Phase,
+    last_failure: Option<&LastFailure>,
+) -> bool {
+    let failed_at = last_failure.map(|failure| failure.at);
+    statuses.send_if_modified(|status| {
+        let state = match (phase, status.state) {
+            (Phase::Up, _) => State::Connected,
+            (Phase::Dialling, connecting @ State::Connecting { .. }) => connecting,
+            (Phase::Dialling, _) => State::Connecting { since: Instant::now() },
+            (Phase::Down | Phase::Ended, _) => State::Down,
         };
-        let failed_at = last_failure.map(|failure| failure.at);
-        self.sender.send_if_modified(|status| {
-            let changed = status.state != state
-                || status.last_failure.as_ref().map(|failure| failure.at) != failed_at;
-            *status = Status { state, last_failure: last_failure.cloned() };
-            changed
-        })
-    }
+        let changed = status.state != state
+            || status.last_failure.as_ref().map(|failure| failure.at) != failed_at;
+        *status = Status { state, last_failure: last_failure.cloned() };
+        changed
+    })
 }

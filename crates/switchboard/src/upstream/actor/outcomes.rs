@@ -62,7 +62,7 @@ impl Actor {
                     // The session chose the era of this connection; others may use another one.
                     listing.era = self.surroundings.directory.era(&self.server);
                 }
-                let took = self.statuses.current().connecting_for();
+                let took = self.statuses.borrow().connecting_for();
                 lifecycle_log::connected(&self.server, &connection.hello, &listing, took);
                 self.publish_first(listing);
                 match connection.exited() {
