@@ -95,7 +95,7 @@ pub struct Changes {
 
 impl ServerHello {
     /// Reads the answer to `initialize`.
-    pub(crate) fn of_initialize(answer: &Raw) -> Result<ServerHello, Unreadable> {
+    pub(crate) fn of_initialize(answer: &Raw) -> Result<ServerHello, HelloError> {
         #[derive(serde::Deserialize)]
         #[serde(rename_all = "camelCase")]
         struct Answer<'a> {
@@ -107,16 +107,16 @@ impl ServerHello {
             #[serde(default)]
             instructions: Option<String>,
         }
-        let answer: Answer<'_> = answer.parse().map_err(|_| Unreadable::Answer)?;
+        let answer: Answer<'_> = answer.parse().map_err(|_| HelloError::Malformed)?;
         let Some(revision) = Revision::parse(&answer.protocol_version) else {
-            return Err(Unreadable::Revision(answer.protocol_version));
+            return Err(HelloError::Revision(answer.protocol_version));
         };
         let era = Era::Legacy(revision);
         ServerHello::new(era, answer.capabilities, answer.server_info, answer.instructions)
     }
 
     /// Reads the answer to `server/discover`.
-    pub(crate) fn of_discover(answer: &Raw) -> Result<ServerHello, Unreadable> {
+    pub(crate) fn of_discover(answer: &Raw) -> Result<ServerHello, HelloError> {
         #[derive(serde::Deserialize)]
         #[serde(rename_all = "camelCase")]
         struct Answer<'a> {
@@ -135,10 +135,10 @@ impl ServerHello {
             #[serde(borrow, default, rename = "io.modelcontextprotocol/serverInfo")]
             server_info: Option<&'a RawValue>,
         }
-        let answer: Answer<'_> = answer.parse().map_err(|_| Unreadable::Answer)?;
+        let answer: Answer<'_> = answer.parse().map_err(|_| HelloError::Malformed)?;
         if !answer.supported_versions.iter().any(|version| version == modern::REVISION) {
             let newest = answer.supported_versions.into_iter().max().unwrap_or_default();
-            return Err(Unreadable::Revision(newest));
+            return Err(HelloError::Revision(newest));
         }
         let info = answer.meta.and_then(|meta| meta.server_info).or(answer.server_info);
         ServerHello::new(Era::Modern, answer.capabilities, info, answer.instructions)
@@ -149,7 +149,7 @@ impl ServerHello {
         capabilities: Option<&RawValue>,
         info: Option<&RawValue>,
         instructions: Option<String>,
-    ) -> Result<ServerHello, Unreadable> {
+    ) -> Result<ServerHello, HelloError> {
         #[derive(serde::Deserialize, Default)]
         struct Info {
             #[serde(default)]
@@ -158,7 +158,7 @@ impl ServerHello {
             version: String,
         }
         let (capabilities, info) = (object(capabilities), object(info));
-        let Info { name, version } = info.parse().map_err(|_| Unreadable::Answer)?;
+        let Info { name, version } = info.parse().map_err(|_| HelloError::Malformed)?;
         Ok(ServerHello {
             era,
             capabilities: ServerCapabilities::read(&capabilities)?,
@@ -199,11 +199,13 @@ impl ServerHello {
     }
 }
 
-/// Why an answer says nothing of a server.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Unreadable {
-    Answer,
-    /// It speaks none of ours; the newest of those that it has.
+/// Why the answer to the handshake is of no use.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum HelloError {
+    #[error("the server's greeting is not one that MCP knows")]
+    Malformed,
+    /// The newest revision of the server, if it has none of ours.
+    #[error("the server speaks protocol revision `{0}`, which is not known here")]
     Revision(String),
 }
 
@@ -212,7 +214,7 @@ fn object(json: Option<&RawValue>) -> Raw {
 }
 
 impl ServerCapabilities {
-    fn read(json: &Raw) -> Result<ServerCapabilities, Unreadable> {
+    fn read(json: &Raw) -> Result<ServerCapabilities, HelloError> {
         #[derive(serde::Deserialize, Default)]
         #[serde(default)]
         struct Capabilities<'a> {
@@ -224,7 +226,7 @@ impl ServerCapabilities {
             #[serde(borrow)]
             logging: Option<&'a RawValue>,
         }
-        let read: Capabilities<'_> = json.parse().map_err(|_| Unreadable::Answer)?;
+        let read: Capabilities<'_> = json.parse().map_err(|_| HelloError::Malformed)?;
         let changes = |list: &Option<List>| list.as_ref().is_some_and(|list| list.changes);
         Ok(ServerCapabilities {
             tools: read.tools.is_some(),

@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 use tokio::time::Instant;
 
 use crate::envelope::{Raw, RpcError};
-use crate::era::{Revision, ServerHello, Unreadable};
+use crate::era::{HelloError, Revision, ServerHello};
 use crate::http_client::HttpError;
 use crate::modern::{self, meta};
 use crate::peer::{Patience, Peer, RequestError};
@@ -66,10 +66,8 @@ pub enum HandshakeError {
     Initialize(#[source] RequestError),
     #[error("`server/discover` failed")]
     Discover(#[source] RequestError),
-    #[error("the server's greeting is not one that MCP knows")]
-    Answer,
-    #[error("the server speaks protocol revision `{0}`, which is not known here")]
-    Revision(String),
+    #[error(transparent)]
+    Hello(#[from] HelloError),
 }
 
 impl HandshakeError {
@@ -88,17 +86,7 @@ impl HandshakeError {
             }
             HandshakeError::Initialize(_)
             | HandshakeError::Discover(_)
-            | HandshakeError::Answer
-            | HandshakeError::Revision(_) => None,
-        }
-    }
-}
-
-impl From<Unreadable> for HandshakeError {
-    fn from(unreadable: Unreadable) -> HandshakeError {
-        match unreadable {
-            Unreadable::Answer => HandshakeError::Answer,
-            Unreadable::Revision(revision) => HandshakeError::Revision(revision),
+            | HandshakeError::Hello(_) => None,
         }
     }
 }
@@ -237,7 +225,7 @@ fn of_other_revision(refusal: &RpcError) -> Result<Discovered, HandshakeError> {
         return Ok(Discovered::Legacy);
     }
     match supported.into_iter().max() {
-        Some(newest) => Err(HandshakeError::Revision(newest)),
+        Some(newest) => Err(HelloError::Revision(newest).into()),
         None => Err(HandshakeError::Discover(RequestError::Refused(refusal.clone()))),
     }
 }

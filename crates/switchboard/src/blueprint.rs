@@ -230,7 +230,7 @@ impl Blueprint {
             let place = (self.environment.cwd.as_path(), &self.paths);
             let pins = (parts.settings.pins != Pins::Off)
                 .then(|| Arc::new(PinFile::of(&name, server, place, offer)));
-            self.add_recipe(parts, name, definition, (transport, Some(file), pins));
+            self.add_recipe(parts, name, definition, transport, (Some(file), pins));
         }
     }
 
@@ -239,7 +239,7 @@ impl Blueprint {
         let known = (Standing::Active, TrustLevel::User);
         parts.facts.insert(name.clone(), facts(&definition, &parts.settings, known));
         parts.shelves.insert(name.clone(), shelf(&definition, &parts.settings, Standing::Active));
-        self.add_recipe(parts, name, &definition, (Transport::InProcess(server), None, None));
+        self.add_recipe(parts, name, &definition, Transport::InProcess(server), (None, None));
     }
 
     fn add_recipe(
@@ -247,11 +247,11 @@ impl Blueprint {
         parts: &mut Parts,
         name: ServerName,
         definition: &ServerEntry,
-        (transport, file, pins): (Transport, Option<ListingFile>, Option<Arc<PinFile>>),
+        transport: Transport,
+        (file, pins): (Option<ListingFile>, Option<Arc<PinFile>>),
     ) {
         let log = Some(self.paths.log_of(&name));
-        let plan = (file, pins, log);
-        let recipe = self.recipe(definition, &parts.settings, transport, plan);
+        let recipe = self.recipe(definition, &parts.settings, transport, (file, pins, log));
         let policy = match self.starts {
             Starts::AsConfigured => policy_of(definition, &parts.settings),
             Starts::OnDemand => Policy { lifecycle: Lifecycle::Lazy, idle: None },

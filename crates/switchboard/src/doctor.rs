@@ -30,7 +30,7 @@ use crate::host::Headless;
 use crate::listing_file::{Cached, ListingFile};
 use crate::load::Loaded;
 use crate::paths::Paths;
-use crate::pins::{PinFile, Stored};
+use crate::pins::PinFile;
 use crate::upstream::Words;
 
 pub use listings::known_catalog;
@@ -230,11 +230,8 @@ fn file_faults(
     let pins = offers(server, settings).next();
     let pins = pins.map(|offer| PinFile::of(name, server, (&environment.cwd, locations), offer));
     let Some(pins) = pins else { return faults };
-    match pins.read() {
-        Stored::Missing | Stored::Records(_) => {}
-        Stored::Damaged => {
-            faults.push(Fault::DamagedPins { path: pins.path().display().to_string() });
-        }
+    if pins.read().is_err() {
+        faults.push(Fault::DamagedPins { path: pins.path().display().to_string() });
     }
     faults
 }

@@ -10,9 +10,9 @@ use switchboard_core::config::values::TemplateMap;
 use switchboard_core::message_trace::KnownSecrets;
 use switchboard_core::name::ServerName;
 use switchboard_core::render::words::clean_line;
-use switchboard_wire::http_client::{self, HeaderMap, Judging, Refused, Signer, Signing, Url};
+use switchboard_wire::http_client::{HeaderMap, Judging, Refused, Signer, Signing, Url};
 use switchboard_wire::peer::{ObservedRequest, Observer};
-use switchboard_wire::{Raw, RequestError, websocket};
+use switchboard_wire::{Raw, RequestError};
 use tokio::time::Instant;
 
 use crate::dial::spawn::Program;
@@ -114,18 +114,13 @@ impl Watcher {
         known.add_arguments(&program.args);
     }
 
-    /// The secrets that requests to a server at a URL carry.
-    pub(crate) fn learn_http(&self, endpoint: &mut http_client::Endpoint) {
-        self.learn_remote(&endpoint.url, &endpoint.headers, &mut endpoint.signer);
-    }
-
-    /// The secrets that the handshake of a WebSocket carries.
-    pub(crate) fn learn_websocket(&self, endpoint: &mut websocket::Endpoint) {
-        self.learn_remote(&endpoint.url, &endpoint.headers, &mut endpoint.signer);
-    }
-
-    /// Headers count now and after they are renewed.
-    fn learn_remote(&self, url: &Url, headers: &HeaderMap, signer: &mut Option<Arc<dyn Signer>>) {
+    /// The secrets in requests to a server at a URL. Headers count now and after they are renewed.
+    pub(crate) fn learn_remote(
+        &self,
+        url: &Url,
+        headers: &HeaderMap,
+        signer: &mut Option<Arc<dyn Signer>>,
+    ) {
         lock(&self.secrets.0).add_url(url.as_str());
         self.secrets.add_headers(headers);
         if let Some(inner) = signer.take() {

@@ -17,7 +17,7 @@ use crate::directory;
 use crate::explain;
 use crate::gateway::Gateway;
 
-pub(crate) use self::file::{PinError, PinFile, Stored};
+pub(crate) use self::file::{PinError, PinFile};
 
 /// What of a server is not what was accepted, or has hidden text.
 struct Found {
@@ -181,11 +181,8 @@ impl Gateway {
             (pins.read(), others.unwrap_or_default())
         })
         .await;
-        let damaged = matches!(stored, Stored::Damaged);
-        let records = match stored {
-            Stored::Records(records) => records,
-            Stored::Missing | Stored::Damaged => Records::default(),
-        };
+        let damaged = stored.is_err();
+        let records = stored.unwrap_or_default();
         for (set, raw) in others {
             let Some(shelf) = catalog.shelf(&server).filter(|shelf| shelf.is_active()) else {
                 break;

@@ -103,11 +103,6 @@ pub enum Reference<'a> {
 }
 
 impl Session {
-    /// The server that something belongs to, and what that server calls it.
-    pub fn owner(&self, of: &Reference<'_>) -> Result<(ServerName, String), Failure> {
-        modes::owner(self, of)
-    }
-
     /// Hears of changes of a resource from now on.
     pub async fn subscribe(&self, uri: &str) -> Result<(), Failure> {
         let (server, own) = self.owner(&Reference::Resource(uri))?;

@@ -283,7 +283,7 @@ impl Results {
             Some(filter) => {
                 let json =
                     parts.json.and_then(|json| text.get(json)).ok_or(SelectError::NotJson)?;
-                let mut selected = select::select(filter, json).await?;
+                let mut selected = select::run(filter, Some(json)).await?;
                 if is_nothing(&selected) {
                     selected.push_str(&format!("[nothing of {}]", shape(json)));
                 }

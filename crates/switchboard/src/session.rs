@@ -9,9 +9,8 @@ use switchboard_core::approval::{Access, Grants};
 use switchboard_core::catalog::Catalog;
 use switchboard_core::content::ResultForm;
 use switchboard_core::failure::{Code, Failure, Hint, Subject};
-use switchboard_core::host_profile::HostProfile;
 use switchboard_core::name::ServerName;
-use switchboard_core::reply::{Overview, Reply, Underway};
+use switchboard_core::reply::{Reply, Underway};
 use switchboard_core::request::Request;
 
 use crate::call;
@@ -207,16 +206,6 @@ impl Session {
         let underway =
             |name: &ServerName| Some((name.clone(), self.find_upstream(name)?.underway()?));
         catalog.shelves().filter_map(|(name, _)| underway(name)).collect()
-    }
-
-    /// How it goes with all servers.
-    pub fn overview(&self) -> Overview {
-        modes::overview(self)
-    }
-
-    /// What a host tells its model of us at the start, from what is known now.
-    pub fn introduction(&self, host: &HostProfile) -> String {
-        modes::introduction(self, host)
     }
 
     /// What this session may use, as far as it is known now.

@@ -46,12 +46,8 @@ struct Stamp {
     length: u64,
 }
 
-/// What is on disk.
-pub(crate) enum Stored {
-    Missing,
-    Records(Records),
-    Damaged,
-}
+/// The file cannot be parsed.
+pub(crate) struct DamagedPins;
 
 #[derive(Debug, thiserror::Error)]
 #[error("cannot keep what was accepted in `{}`", path.display())]
@@ -82,30 +78,22 @@ impl PinFile {
         &self.path
     }
 
-    pub(crate) fn read(&self) -> Stored {
+    /// The records on disk; none if there is no file.
+    pub(crate) fn read(&self) -> Result<Records, DamagedPins> {
         *lock(&self.seen) = self.stamp();
-        match paths::read(&self.path) {
-            Ok(bytes) => self.stored(bytes.as_deref()),
-            Err(_) => Stored::Damaged,
-        }
+        let bytes = paths::read(&self.path).map_err(|_| DamagedPins)?;
+        self.decode(bytes.as_deref())
     }
 
-    fn stored(&self, bytes: Option<&[u8]>) -> Stored {
-        let Some(bytes) = bytes else { return Stored::Missing };
-        Records::decode(bytes, &self.key).map_or(Stored::Damaged, Stored::Records)
+    fn decode(&self, bytes: Option<&[u8]>) -> Result<Records, DamagedPins> {
+        let Some(bytes) = bytes else { return Ok(Records::default()) };
+        Records::decode(bytes, &self.key).ok_or(DamagedPins)
     }
 
     /// What the lists for the clients of this gateway are compared with.
     pub(crate) fn baseline(&self) -> Baseline {
-        self.baseline_in(self.read())
-    }
-
-    fn baseline_in(&self, stored: Stored) -> Baseline {
-        match stored {
-            Stored::Missing => Records::default().baseline(self.set().code()),
-            Stored::Records(records) => records.baseline(self.set().code()),
-            Stored::Damaged => Baseline::Damaged,
-        }
+        let baseline = |records: Records| records.baseline(self.set().code());
+        self.read().map_or(Baseline::Damaged, baseline)
     }
 
     /// The capabilities of the clients of this gateway, as far as this server is offered them.
@@ -124,11 +112,7 @@ impl PinFile {
         let set = self.set().code();
         let mut stands = Baseline::Damaged;
         self.update(|stored| {
-            let mut records = match stored {
-                Stored::Missing => Records::default(),
-                Stored::Records(records) => records,
-                Stored::Damaged => return None,
-            };
+            let mut records = stored.ok()?;
             let is_first = records.of_set(set).is_none();
             stands = records.take_first(set, listing).baseline();
             is_first.then_some(records)
@@ -140,10 +124,7 @@ impl PinFile {
     pub(super) fn accept(&self, accepted: &[Accepted]) -> Result<Baseline, PinError> {
         let mut baseline = Baseline::Damaged;
         self.update(|stored| {
-            let mut records = match stored {
-                Stored::Records(records) => records,
-                Stored::Missing | Stored::Damaged => Records::default(),
-            };
+            let mut records = stored.unwrap_or_default();
             for Accepted { sets, definition } in accepted {
                 for set in sets {
                     definition.accept_into(records.of_set_mut(set.code()));
@@ -155,9 +136,12 @@ impl PinFile {
         Ok(baseline)
     }
 
-    fn update(&self, mut change: impl FnMut(Stored) -> Option<Records>) -> Result<(), PinError> {
+    fn update(
+        &self,
+        mut change: impl FnMut(Result<Records, DamagedPins>) -> Option<Records>,
+    ) -> Result<(), PinError> {
         let updated = SharedFile::guarded(self.path.clone()).update(|before| {
-            let records = change(self.stored(before));
+            let records = change(self.decode(before));
             Ok::<_, Infallible>(records.map(|records| records.encode(&self.key)))
         });
         match updated {
@@ -165,13 +149,9 @@ impl PinFile {
                 *lock(&self.seen) = self.stamp();
                 Ok(())
             }
-            Err(UpdateError::Io(cause)) => Err(self.failed(cause)),
+            Err(UpdateError::Io(cause)) => Err(PinError { path: self.path.clone(), cause }),
             Err(UpdateError::Change(never)) => match never {},
         }
-    }
-
-    fn failed(&self, cause: io::Error) -> PinError {
-        PinError { path: self.path.clone(), cause }
     }
 
     fn stamp(&self) -> Option<Stamp> {

@@ -260,22 +260,15 @@ fn seconds(duration: Duration) -> String {
 }
 
 impl LeaseError {
-    /// Whether nobody listened at the server's address.
+    /// Whether the server's address refused the connection.
     pub(crate) fn is_refused_connection(&self) -> bool {
-        let cause = match self {
-            LeaseError::Dial(cause) => Some(cause),
-            LeaseError::Backoff { cause, .. } | LeaseError::CrashLoop { cause, .. } => {
-                cause.as_ref()
-            }
-            LeaseError::Installing { .. }
-            | LeaseError::Disconnected
-            | LeaseError::Replaced
-            | LeaseError::ShuttingDown => None,
+        let (LeaseError::Dial(cause)
+        | LeaseError::Backoff { cause: Some(cause), .. }
+        | LeaseError::CrashLoop { cause: Some(cause), .. }) = self
+        else {
+            return false;
         };
-        let refused = |cause: &DialError| {
-            matches!(cause, DialError::Unreachable { cause: Unreachable::Refused, .. })
-        };
-        cause.is_some_and(|cause| refused(cause))
+        matches!(**cause, DialError::Unreachable { cause: Unreachable::Refused, .. })
     }
 
     pub(super) fn refused(refusal: Refusal, last: Option<Arc<DialError>>) -> LeaseError {

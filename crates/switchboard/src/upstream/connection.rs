@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde_json::value::RawValue;
 use switchboard_core::name::ServerName;
 use switchboard_wire::era::ServerHello;
-use switchboard_wire::http_client::{self, Carrier};
+use switchboard_wire::http_client::{self, Carrier, Endpoint};
 use switchboard_wire::peer::{self, Limits, Patience, Reader, Writer};
 use switchboard_wire::{Peer, RequestError, modern, pipe, websocket};
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -182,14 +182,16 @@ pub(super) async fn open(context: &DialContext) -> Result<(Opening, Body), DialE
             Speaks::Http(mode) => {
                 let mut endpoint;
                 (endpoint, signed_in) = remote.endpoint(mode, spawner, accounts).await?;
-                watcher.iter().for_each(|watcher| watcher.learn_http(&mut endpoint));
+                let Endpoint { url, headers, signer, .. } = &mut endpoint;
+                watcher.iter().for_each(|watcher| watcher.learn_remote(url, headers, signer));
                 let (peer, carrier) = http_client::open(endpoint, limits);
                 (peer, Way::Http(Box::new(carrier)))
             }
             Speaks::WebSocket => {
                 let mut endpoint;
                 (endpoint, signed_in) = remote.handshake(spawner, accounts).await?;
-                watcher.iter().for_each(|watcher| watcher.learn_websocket(&mut endpoint));
+                let websocket::Endpoint { url, headers, signer, .. } = &mut endpoint;
+                watcher.iter().for_each(|watcher| watcher.learn_remote(url, headers, signer));
                 let (peer, carrier) = over_websocket(endpoint, limits, start_timeout).await?;
                 (peer, Way::WebSocket(Box::new(carrier)))
             }

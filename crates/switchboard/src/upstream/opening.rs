@@ -1,6 +1,7 @@
 //! A connection on its way up: greeted, listed, and started anew if its server did not bear the
 //! greeting.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -181,9 +182,7 @@ impl Opening {
         let (stage, failed) = match error {
             HandshakeError::Initialize(error) => ("initialize", error),
             HandshakeError::Discover(error) => (modern::DISCOVER, error),
-            HandshakeError::Answer | HandshakeError::Revision(_) => {
-                return Err(DialError::Handshake(error).into());
-            }
+            HandshakeError::Hello(_) => return Err(DialError::Handshake(error).into()),
         };
         let error = match failed {
             RequestError::Refused(cause) => DialError::Refused { stage, cause },
@@ -209,16 +208,13 @@ impl Opening {
         let Changes { tools, resources, prompts } = connection.hello.capabilities.changes;
         let Some(meta) = connection.meta.clone() else { return };
         if tools || resources || prompts {
-            let mut wanted = serde_json::Map::new();
-            for (list, changes) in [
+            let lists = [
                 ("toolsListChanged", tools),
                 ("promptsListChanged", prompts),
                 ("resourcesListChanged", resources),
-            ] {
-                if changes {
-                    wanted.insert(list.to_owned(), json!(true));
-                }
-            }
+            ];
+            let wanted: BTreeMap<&str, bool> =
+                lists.into_iter().filter(|(_, sent)| *sent).collect();
             let params = json!({ "notifications": wanted, "_meta": meta }).to_string();
             let hearing = hear_of_changes(self.peer.clone(), params, context.news.clone());
             context.surroundings.tasks.spawn(hearing);

@@ -149,8 +149,7 @@ impl ProgramRecipe {
         &self,
         spawner: &Arc<dyn Spawner>,
     ) -> Result<(Program, Vec<Vec<String>>), DialError> {
-        let Filled { mut program, commands } =
-            self.environment.expanding(|with| self.fill(with))?;
+        let (mut program, commands) = self.environment.expanding(|with| self.fill(with))?;
         let asked: Vec<Vec<String>> =
             commands.iter().map(|command| command.words.clone()).collect();
         self.check_seal(&program, &asked).await?;
@@ -158,7 +157,7 @@ impl ProgramRecipe {
             return Err(DialError::WorkingDirectory { path: program.cwd });
         }
         let mut asking = JoinSet::new();
-        for Command { name, helper, words } in commands {
+        for SecretCommand { name, helper, words } in commands {
             let asked = secret_program(&self.environment, words, &program.cwd);
             let secret = secret::ask(Arc::clone(spawner), asked);
             asking.spawn(async move { (name, helper, secret.await) });
@@ -175,7 +174,7 @@ impl ProgramRecipe {
 
     /// The program as far as it is known without asking for secrets.
     pub(crate) fn draft(&self) -> Option<Program> {
-        self.environment.expanding(|with| self.fill(with)).ok().map(|filled| filled.program)
+        Some(self.environment.expanding(|with| self.fill(with)).ok()?.0)
     }
 
     async fn check_seal(&self, program: &Program, asked: &[Vec<String>]) -> Result<(), DialError> {
@@ -185,7 +184,8 @@ impl ProgramRecipe {
         Ok(checking.await.map_err(|_| DialError::Unchecked)??)
     }
 
-    fn fill(&self, with: &Surroundings<'_>) -> Result<Filled, DialError> {
+    /// The program, and the commands whose output is still to be asked for.
+    fn fill(&self, with: &Surroundings<'_>) -> Result<(Program, Vec<SecretCommand>), DialError> {
         let mut env: BTreeMap<String, String> = if self.inherit_env {
             owned(self.environment.all())
         } else {
@@ -197,7 +197,7 @@ impl ProgramRecipe {
                 Expanded::Text(text) => drop(env.insert(name.to_owned(), text)),
                 Expanded::Command(words) => {
                     let helper = value.program().unwrap_or_default();
-                    commands.push(Command { name: name.to_owned(), helper, words });
+                    commands.push(SecretCommand { name: name.to_owned(), helper, words });
                 }
             }
         }
@@ -217,7 +217,7 @@ impl ProgramRecipe {
             Words::Literal(words) => split(words.clone()),
         };
         let confinement = self.confinement;
-        Ok(Filled { program: Program { command, args, env, cwd, confinement }, commands })
+        Ok((Program { command, args, env, cwd, confinement }, commands))
     }
 }
 
@@ -234,14 +234,8 @@ pub(crate) fn secret_program(environment: &Environment, words: Vec<String>, cwd:
     }
 }
 
-/// A program, and the commands whose output is still to be asked for.
-struct Filled {
-    program: Program,
-    commands: Vec<Command>,
-}
-
 /// A command that gives the value of a variable.
-struct Command {
+struct SecretCommand {
     /// The variable.
     name: String,
     /// The program as it is written, for messages.
