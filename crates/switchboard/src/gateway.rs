@@ -115,6 +115,7 @@ impl Gateway {
         self.shared.surroundings.directory.watch()
     }
 
+    /// The settings of the present configuration.
     pub fn settings(&self) -> Settings {
         self.roster().settings.clone()
     }
@@ -267,3 +268,6 @@ impl Gateway {
         Arc::clone(&self.shared.roster.borrow())
     }
 }
+
+#[cfg(test)]
+mod tests;
