@@ -24,8 +24,8 @@ use crate::session::Session;
 use crate::upstream::Upstream;
 use crate::upstream::lease::Caller;
 
-/// How often an address is tried where nobody listens yet.
-const KNOCKING: Duration = Duration::from_millis(250);
+/// The pause between two tries of an address that refuses connections.
+const RETRY_INTERVAL: Duration = Duration::from_millis(250);
 
 /// Where a server is that has no address.
 const WITHIN: &str = "built-in";
@@ -33,12 +33,14 @@ const WITHIN: &str = "built-in";
 /// What becomes of the connections that there are when the configuration is read again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Existing {
+    /// They stay open.
     Stay,
+    /// They are closed first.
     Close,
 }
 
-/// Connects a guest. Whoever gives it a time may have started its server just now, so an address
-/// where nobody listens yet is tried until that time is up.
+/// Connects a guest. A client that sets a time may have started the server just now, so an address
+/// that refuses connections is tried until that time is up.
 async fn reach(upstream: &Upstream, wanted: &Wanted) -> Result<(), ConnectError> {
     let begun = Instant::now();
     loop {
@@ -51,7 +53,7 @@ async fn reach(upstream: &Upstream, wanted: &Wanted) -> Result<(), ConnectError>
             Some(time) if begun.elapsed() >= time => return Err(ConnectError::TimedOut(time)),
             Some(time) => {
                 let left = time.saturating_sub(begun.elapsed());
-                tokio::time::sleep(KNOCKING.min(left)).await;
+                tokio::time::sleep(RETRY_INTERVAL.min(left)).await;
             }
             None => return Err(explain::connect(error, &wanted.id)),
         }
@@ -111,7 +113,7 @@ impl Session {
         match caller.listener.host.approve_connection(wanted).await {
             Ok(Consent::Given) => Ok(()),
             Ok(Consent::Refused) => Err(explain::connection_denied(&wanted.id)),
-            Err(nobody) => Err(explain::cannot_ask_to_connect(nobody, &wanted.id)),
+            Err(why) => Err(explain::cannot_ask_to_connect(why, &wanted.id)),
         }
     }
 
@@ -180,6 +182,7 @@ impl Session {
         Ok(vec![tools_from(&catalog, id)])
     }
 
+    /// The resources of one server, which is connected if it was never listed.
     pub async fn resources_from(&self, id: &str) -> Result<ResourcesFrom, Failure> {
         let id = self.connection(id)?;
         let catalog = modes::listed(self, self.catalog(), &id).await?;

@@ -34,6 +34,8 @@
 //! below them `upstream` (one actor a server), `directory` (what all servers offer) and `dial`
 //! (programs and in-process servers).
 
+#![warn(missing_docs)]
+
 pub mod gateway;
 pub mod session;
 mod call;

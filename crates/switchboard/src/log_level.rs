@@ -14,13 +14,21 @@ use crate::upstream::SessionId;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum LogLevel {
+    /// Detailed debugging information.
     Debug,
+    /// General information.
     Info,
+    /// Normal, but significant.
     Notice,
+    /// A warning.
     Warning,
+    /// An error.
     Error,
+    /// A critical condition.
     Critical,
+    /// Action is needed immediately.
     Alert,
+    /// The system is unusable.
     Emergency,
 }
 
@@ -61,8 +69,8 @@ impl LogLevels {
         lock(&self.wanted).remove(&session);
     }
 
-    /// What a connection is told, if anybody who uses it said something. One that is shared serves
-    /// the most curious: the others are spared what they do not want to hear by their own hosts.
+    /// The level for a connection, if a session that uses it set one. A shared connection gets the
+    /// lowest level; each host drops what is below its own.
     pub(crate) fn of(&self, owner: Option<SessionId>) -> Option<LogLevel> {
         let wanted = lock(&self.wanted);
         match owner {

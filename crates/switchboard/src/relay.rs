@@ -31,17 +31,26 @@ use crate::upstream::lease::Caller;
 /// A method that asks a server for something without running any of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lookup {
+    /// `tools/list`.
     Tools,
+    /// `resources/list`.
     Resources,
+    /// `resources/templates/list`.
     ResourceTemplates,
+    /// `prompts/list`.
     Prompts,
+    /// `completion/complete`.
     Completion,
+    /// `logging/setLevel`.
     LogLevel,
+    /// `resources/subscribe`.
     Subscribe,
+    /// `resources/unsubscribe`.
     Unsubscribe,
 }
 
 impl Lookup {
+    /// Every lookup.
     pub const ALL: [Lookup; 8] = [
         Lookup::Tools,
         Lookup::Resources,
@@ -53,6 +62,7 @@ impl Lookup {
         Lookup::Unsubscribe,
     ];
 
+    /// The MCP method.
     pub fn method(self) -> &'static str {
         match self {
             Lookup::Tools => "tools/list",
@@ -71,6 +81,7 @@ impl Lookup {
         matches!(self, Lookup::LogLevel | Lookup::Unsubscribe)
     }
 
+    /// The lookup of an MCP method.
     pub fn of_method(method: &str) -> Option<Lookup> {
         Lookup::ALL.into_iter().find(|lookup| lookup.method() == method)
     }
@@ -80,7 +91,7 @@ impl Lookup {
 /// what runs something passes the pipeline.
 const OURS: [&str; 5] = ["initialize", "ping", "tools/call", "resources/read", "prompts/get"];
 
-/// A method that no revision of MCP has, so that nobody but the server knows what it does.
+/// A method that no revision of MCP has, so that only the server knows what it does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Foreign<'m>(&'m str);
 
@@ -99,6 +110,7 @@ impl<'m> Foreign<'m> {
 pub enum Reference<'a> {
     /// A resource, or a template of resources.
     Resource(&'a str),
+    /// A prompt.
     Prompt(&'a str),
 }
 
@@ -110,8 +122,8 @@ impl Session {
         self.subscribe_at(&server, (uri, own), params, self.caller()).await.map(drop)
     }
 
-    /// `uri` is what the client calls the resource, `own` what its server does. What comes later is for
-    /// the session, so `caller` is nobody's request.
+    /// `uri` is what the client calls the resource, `own` what its server does. Updates are for the
+    /// session, so `caller` is no single request.
     async fn subscribe_at(
         &self,
         server: &ServerName,
@@ -126,6 +138,7 @@ impl Session {
         Ok(answer)
     }
 
+    /// Ends a subscription. One that does not exist is ended already.
     pub async fn unsubscribe(&self, uri: &str, caller: &Caller) -> Result<(), Failure> {
         let Some(subscription) = self.take_subscription(uri) else { return Ok(()) };
         let Subscription { server, uri, .. } = subscription;
@@ -333,6 +346,7 @@ impl Session {
         Ok(marked(answer))
     }
 
+    /// Reads a resource by its URI at its server.
     pub async fn read_by_uri(
         &self,
         server: &ServerName,
@@ -346,6 +360,7 @@ impl Session {
         Ok(marked(answer))
     }
 
+    /// Gets a prompt by the name that its server has for it.
     pub async fn prompt_by_own_name(
         &self,
         server: &ServerName,

@@ -12,7 +12,9 @@ use super::Gateway;
 /// How one server did.
 #[derive(Debug)]
 pub struct CheckedServer {
+    /// The server that was connected.
     pub server: ServerName,
+    /// How long it took.
     pub took: Duration,
     /// How many tools it has.
     pub outcome: Result<usize, Failure>,
