@@ -194,7 +194,7 @@ pub fn parse(frame: &Bytes) -> Result<Message, Malformed> {
 fn asked_in(frame: &str) -> Option<Id> {
     let mut asks = false;
     let mut ids: Vec<&RawValue> = Vec::new();
-    for (name, value) in serde_json::from_str::<Fields<'_>>(frame).ok()?.0 {
+    for (name, value) in serde_json::from_str::<ObjectFields<'_>>(frame).ok()?.0 {
         match &*name.0 {
             "id" => ids.push(value),
             "method" => asks = true,
@@ -209,24 +209,27 @@ fn asked_in(frame: &str) -> Option<Id> {
 }
 
 /// The fields of an object, whatever stands there.
-struct Fields<'a>(Vec<(Text<'a>, &'a RawValue)>);
+struct ObjectFields<'a>(Vec<(Text<'a>, &'a RawValue)>);
 
-impl<'de: 'a, 'a> Deserialize<'de> for Fields<'a> {
+impl<'de: 'a, 'a> Deserialize<'de> for ObjectFields<'a> {
     fn deserialize<D: Deserializer<'de>>(source: D) -> Result<Self, D::Error> {
         struct FieldsVisitor;
         impl<'de> Visitor<'de> for FieldsVisitor {
-            type Value = Fields<'de>;
+            type Value = ObjectFields<'de>;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("an object")
             }
 
-            fn visit_map<A: MapAccess<'de>>(self, mut source: A) -> Result<Fields<'de>, A::Error> {
+            fn visit_map<A: MapAccess<'de>>(
+                self,
+                mut source: A,
+            ) -> Result<ObjectFields<'de>, A::Error> {
                 let mut fields = Vec::new();
                 while let Some(field) = source.next_entry()? {
                     fields.push(field);
                 }
-                Ok(Fields(fields))
+                Ok(ObjectFields(fields))
             }
         }
         source.deserialize_map(FieldsVisitor)

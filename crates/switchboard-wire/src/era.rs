@@ -98,7 +98,7 @@ impl ServerHello {
     pub(crate) fn of_initialize(answer: &Raw) -> Result<ServerHello, HelloError> {
         #[derive(serde::Deserialize)]
         #[serde(rename_all = "camelCase")]
-        struct Answer<'a> {
+        struct InitializeResult<'a> {
             protocol_version: String,
             #[serde(borrow, default)]
             capabilities: Option<&'a RawValue>,
@@ -107,7 +107,7 @@ impl ServerHello {
             #[serde(default)]
             instructions: Option<String>,
         }
-        let answer: Answer<'_> = answer.parse().map_err(|_| HelloError::Malformed)?;
+        let answer: InitializeResult<'_> = answer.parse().map_err(|_| HelloError::Malformed)?;
         let Some(revision) = Revision::parse(&answer.protocol_version) else {
             return Err(HelloError::Revision(answer.protocol_version));
         };
@@ -119,7 +119,7 @@ impl ServerHello {
     pub(crate) fn of_discover(answer: &Raw) -> Result<ServerHello, HelloError> {
         #[derive(serde::Deserialize)]
         #[serde(rename_all = "camelCase")]
-        struct Answer<'a> {
+        struct DiscoverResult<'a> {
             supported_versions: Vec<String>,
             #[serde(borrow, default)]
             capabilities: Option<&'a RawValue>,
@@ -128,14 +128,14 @@ impl ServerHello {
             #[serde(default)]
             instructions: Option<String>,
             #[serde(borrow, default, rename = "_meta")]
-            meta: Option<Meta<'a>>,
+            meta: Option<DiscoverMeta<'a>>,
         }
         #[derive(serde::Deserialize)]
-        struct Meta<'a> {
+        struct DiscoverMeta<'a> {
             #[serde(borrow, default, rename = "io.modelcontextprotocol/serverInfo")]
             server_info: Option<&'a RawValue>,
         }
-        let answer: Answer<'_> = answer.parse().map_err(|_| HelloError::Malformed)?;
+        let answer: DiscoverResult<'_> = answer.parse().map_err(|_| HelloError::Malformed)?;
         if !answer.supported_versions.iter().any(|version| version == modern::REVISION) {
             let newest = answer.supported_versions.into_iter().max().unwrap_or_default();
             return Err(HelloError::Revision(newest));

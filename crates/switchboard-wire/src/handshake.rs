@@ -232,10 +232,10 @@ fn of_other_revision(refusal: &RpcError) -> Result<Discovered, HandshakeError> {
 
 fn supported(refusal: &RpcError) -> Vec<String> {
     #[derive(serde::Deserialize)]
-    struct Data {
+    struct VersionsData {
         supported: Vec<String>,
     }
-    let data = refusal.data.as_ref().and_then(|data| data.parse::<Data>().ok());
+    let data = refusal.data.as_ref().and_then(|data| data.parse::<VersionsData>().ok());
     data.map(|data| data.supported).unwrap_or_default()
 }
 

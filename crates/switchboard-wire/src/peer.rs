@@ -1,7 +1,7 @@
 //! One connection to another MCP program: requests to it, their answers, and its requests to us.
 //!
-//! [`open`] gives a [`Peer`] (a cheap handle that many tasks share), the [`Reader`] and the
-//! [`Writer`]; the owner runs both and so decides what the end of either means. [`detached`] is for
+//! [`open`] gives a [`Peer`] (a cheap handle that many tasks share), the [`StreamReader`] and the
+//! [`StreamWriter`]; the owner runs both and so decides what the end of either means. [`detached`] is for
 //! transports that are not two byte streams: they carry what the [`Outlet`] gives and hand the
 //! [`Inlet`] what comes in.
 
@@ -23,29 +23,29 @@ use tokio::time::Instant;
 pub use inlet::Inlet;
 pub use observer::{ObservedRequest, Observer};
 pub use responder::{Claim, Responder};
-pub use streams::{Reader, Writer, open};
+pub use streams::{StreamReader, StreamWriter, open};
 
 use crate::alarm::Alarm;
 use crate::envelope::{self, Id, Raw, RpcError};
 use crate::frame::DEFAULT_MAX_FRAME_BYTES;
 use crate::http_client::HttpError;
 use crate::outbox::{self, Backlog, Outgoing, Weight};
-pub use crate::outbox::{Kind, Labels, Outlet, Parcel};
+pub use crate::outbox::{Labels, Outlet, Parcel, ParcelKind};
 
 /// Above this many unwritten bytes, notifications that may be lost are dropped.
 const MOST_UNREAD: usize = 1024 * 1024;
 
 /// What a connection may use.
 #[derive(Clone, Copy, Debug)]
-pub struct Limits {
+pub struct PeerLimits {
     pub max_frame_bytes: usize,
     /// A write that takes longer means that the other side stopped reading.
     pub write_deadline: Option<Duration>,
 }
 
-impl Default for Limits {
-    fn default() -> Limits {
-        Limits { max_frame_bytes: DEFAULT_MAX_FRAME_BYTES, write_deadline: None }
+impl Default for PeerLimits {
+    fn default() -> PeerLimits {
+        PeerLimits { max_frame_bytes: DEFAULT_MAX_FRAME_BYTES, write_deadline: None }
     }
 }
 
@@ -97,9 +97,9 @@ pub enum RequestError {
 }
 
 /// Opens a connection whose frames another transport carries.
-pub fn detached(limits: Limits) -> (Peer, Outlet, Inlet) {
+pub fn detached(limits: PeerLimits) -> (Peer, Outlet, Inlet) {
     let (sender, outlet) = outbox::queue();
-    let shared = Arc::new(Shared {
+    let shared = Arc::new(PeerState {
         outbox: sender,
         backlog: Arc::default(),
         next_id: AtomicU64::new(1),
@@ -117,7 +117,7 @@ pub fn detached(limits: Limits) -> (Peer, Outlet, Inlet) {
 /// A handle to the other side of a connection.
 #[derive(Clone, Debug)]
 pub struct Peer {
-    shared: Arc<Shared>,
+    shared: Arc<PeerState>,
     /// The exchange to which everything that this handle sends belongs.
     exchange: Option<Exchange>,
     /// HTTP headers for everything that this handle sends.
@@ -125,7 +125,7 @@ pub struct Peer {
 }
 
 #[derive(Debug)]
-struct Shared {
+struct PeerState {
     outbox: mpsc::Sender<Outgoing>,
     backlog: Arc<Backlog>,
     next_id: AtomicU64,
@@ -233,7 +233,7 @@ impl Peer {
         drop(params);
         let queued = tokio::select! {
             biased;
-            sent = self.shared.outbox.send(self.parcel(frame, Kind::Message)) => sent.is_ok(),
+            sent = self.shared.outbox.send(self.parcel(frame, ParcelKind::Message)) => sent.is_ok(),
             // The request timed out, or the connection closed, while the queue was full.
             early = &mut answered => {
                 in_flight.done = true;
@@ -260,7 +260,7 @@ impl Peer {
     /// Sends a notification; waits only while the queue is full.
     pub async fn notify(&self, method: &str, params: &str) -> Result<(), RequestError> {
         let frame = envelope::notification_frame(method, params);
-        self.send(frame, Kind::Message).await
+        self.send(frame, ParcelKind::Message).await
     }
 
     /// Sends a notification that may be lost if the other side does not read, such as progress.
@@ -268,7 +268,7 @@ impl Peer {
         if self.backlog() > MOST_UNREAD {
             return;
         }
-        self.try_send(envelope::notification_frame(method, params), Kind::Message);
+        self.try_send(envelope::notification_frame(method, params), ParcelKind::Message);
     }
 
     /// A handle to the same connection that sends everything as part of `exchange`.
@@ -291,7 +291,7 @@ impl Peer {
     /// [`Claim`] sees to that.
     pub async fn fail(&self, id: Option<&Id>, error: &RpcError) {
         let frame = envelope::error_frame(id, error);
-        let _asker_gone = self.send(frame, Kind::Answer).await;
+        let _asker_gone = self.send(frame, ParcelKind::Answer).await;
     }
 
     /// Ends the writer after it has written the queue.
@@ -315,7 +315,7 @@ impl Peer {
         self.shared.dropped.load(Ordering::Relaxed)
     }
 
-    async fn send(&self, frame: Bytes, kind: Kind) -> Result<(), RequestError> {
+    async fn send(&self, frame: Bytes, kind: ParcelKind) -> Result<(), RequestError> {
         self.shared.outbox.send(self.parcel(frame, kind)).await.map_err(|_| RequestError::NotSent)
     }
 
@@ -343,7 +343,7 @@ impl Peer {
         }
     }
 
-    fn try_send(&self, frame: Bytes, kind: Kind) {
+    fn try_send(&self, frame: Bytes, kind: ParcelKind) {
         let _lost_when_full = self.shared.outbox.try_send(self.parcel(frame, kind));
     }
 
@@ -351,7 +351,7 @@ impl Peer {
         self.shared.observer.get()
     }
 
-    fn parcel(&self, frame: Bytes, kind: Kind) -> Outgoing {
+    fn parcel(&self, frame: Bytes, kind: ParcelKind) -> Outgoing {
         if let Some(observer) = self.observer() {
             observer.sent(&frame);
         }
@@ -404,7 +404,7 @@ impl Peer {
     fn cancel(&self, id: u64) {
         let params = format!("{{\"requestId\":{id},\"reason\":\"no longer needed\"}}");
         let frame = envelope::notification_frame("notifications/cancelled", &params);
-        self.try_send(frame, Kind::Message);
+        self.try_send(frame, ParcelKind::Message);
     }
 
     /// Fails the requests that have timed out, and returns the next deadline.

@@ -33,7 +33,7 @@ use crate::dial::in_process::InProcess;
 use crate::dial::launch::{Ground, Launching, Resolving};
 use crate::dial::socket::SocketRecipe;
 use crate::dial::spawn::{Confinement, Spawner};
-use crate::directory::Plan;
+use crate::directory::ListingPlan;
 use crate::env::Environment;
 use crate::host::Topic;
 use crate::listing_file::ListingFile;
@@ -41,7 +41,7 @@ use crate::message_log::Debugging;
 use crate::paths::Paths;
 use crate::pins::PinFile;
 use crate::trust::{Seal, TrustStore};
-use crate::upstream::{ProgramRecipe, Recipe, Transport, Words};
+use crate::upstream::{CommandWords, ProgramRecipe, Recipe, Transport};
 
 /// The most characters that a server's entry says about it: every tool is found by them.
 const ABOUT: usize = 500;
@@ -113,7 +113,7 @@ pub(crate) struct Facts {
     pub(crate) account: Option<String>,
 }
 
-/// What may connect a server that nobody has used yet.
+/// What may connect a server that was not used yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FirstUse {
     Anything,
@@ -160,7 +160,7 @@ impl Blueprint {
             let standing = standing(&pending.definition, Standing::Pending(pending.cause));
             let known = (standing, TrustLevel::Pending);
             let mut facts = facts(&pending.definition, &parts.settings, known);
-            // Words that nobody approved reach no model.
+            // A description that the user has not approved reaches no model.
             facts.description = None;
             parts.facts.insert(name.clone(), facts);
             parts.shelves.insert(name, shelf(&pending.definition, &parts.settings, standing));
@@ -295,7 +295,7 @@ impl Blueprint {
             start_timeout: self.timeout.unwrap_or_else(|| start_timeout(definition, settings)),
             install_patience: match self.starts {
                 Starts::AsConfigured => Some(INSTALL_PATIENCE),
-                // Whoever asked goes with the gateway.
+                // The gateway ends with its one request.
                 Starts::OnDemand => None,
             },
             request_timeout: self
@@ -311,7 +311,11 @@ impl Blueprint {
                 Some(true) => Debugging::On,
                 Some(false) | None => Debugging::Off,
             },
-            plan: Arc::new(Plan { policy: listing_policy(definition, settings), file, pins }),
+            plan: Arc::new(ListingPlan {
+                policy: listing_policy(definition, settings),
+                file,
+                pins,
+            }),
         }
     }
 
@@ -343,9 +347,9 @@ impl Blueprint {
         };
         match &server.transport {
             Configured::Stdio { command, args } => {
-                program(Words::Templates { command: command.clone(), args: args.clone() })
+                program(CommandWords::Templates { command: command.clone(), args: args.clone() })
             }
-            Configured::CommandLine { words } => program(Words::Literal(words.clone())),
+            Configured::CommandLine { words } => program(CommandWords::Literal(words.clone())),
             Configured::Http { url, mode } => remote(url, Speaks::Http(*mode)),
             Configured::WebSocket { url } => remote(url, Speaks::WebSocket),
             Configured::Socket { path } => Transport::Socket(Box::new(SocketRecipe {
@@ -382,7 +386,7 @@ fn seal(
 pub(crate) fn program(
     name: &ServerName,
     server: &Server,
-    words: Words,
+    words: CommandWords,
     settings: &Settings,
     (environment, paths): (&Environment, &Paths),
 ) -> ProgramRecipe {

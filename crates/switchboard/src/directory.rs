@@ -25,11 +25,11 @@ use crate::upstream::DialError;
 /// A handle to the published catalog; cheap to clone.
 #[derive(Clone, Debug)]
 pub(crate) struct Directory {
-    shared: Arc<Shared>,
+    shared: Arc<DirectoryState>,
 }
 
 #[derive(Debug)]
-struct Shared {
+struct DirectoryState {
     catalog: watch::Sender<Arc<Catalog>>,
     plans: watch::Sender<Arc<Plans>>,
     /// Set once the cache has been read: the first search, list or call does it.
@@ -47,11 +47,11 @@ struct SignIns {
     identities: BTreeMap<ServerName, Option<String>>,
 }
 
-pub(crate) type Plans = BTreeMap<ServerName, Arc<Plan>>;
+pub(crate) type Plans = BTreeMap<ServerName, Arc<ListingPlan>>;
 
 /// How one server's lists are read and where they are kept.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Plan {
+pub(crate) struct ListingPlan {
     pub(crate) policy: ListingPolicy,
     /// `None` for a server whose lists are not worth keeping.
     pub(crate) file: Option<ListingFile>,
@@ -61,7 +61,7 @@ pub(crate) struct Plan {
 
 impl Directory {
     pub(crate) fn empty() -> Directory {
-        let shared = Shared {
+        let shared = DirectoryState {
             catalog: watch::Sender::default(),
             plans: watch::Sender::default(),
             loaded: OnceLock::new(),
@@ -125,7 +125,7 @@ impl Directory {
 
     /// Takes what a server listed just now by `plan`; another plan's lists are news no more. The
     /// first listing ever is what later ones are compared with.
-    pub(crate) fn publish(&self, server: &ServerName, plan: &Plan, mut raw: RawListing) {
+    pub(crate) fn publish(&self, server: &ServerName, plan: &ListingPlan, mut raw: RawListing) {
         if !self.is_current(server, plan) {
             return;
         }
@@ -171,7 +171,7 @@ impl Directory {
     /// Writes to the server's file, beside everything else. `change` gets what is there.
     fn keep(
         &self,
-        plan: &Plan,
+        plan: &ListingPlan,
         locate: impl FnOnce(&ListingFile) -> io::Result<Located> + Send + 'static,
         mut change: impl FnMut(Option<&[u8]>, Stamp<'_>) -> Option<Vec<u8>> + Send + 'static,
     ) {
@@ -189,20 +189,20 @@ impl Directory {
         });
     }
 
-    fn is_current(&self, server: &ServerName, plan: &Plan) -> bool {
+    fn is_current(&self, server: &ServerName, plan: &ListingPlan) -> bool {
         self.shared.plans.borrow().get(server).is_some_and(|current| **current == *plan)
     }
 
     /// Remembers why the server failed, for this process and the next. That it is not trusted or
     /// not signed in to is a status of its own, which does not come from a connection.
-    pub(crate) fn failed(&self, server: &ServerName, plan: &Plan, error: &DialError) {
+    pub(crate) fn failed(&self, server: &ServerName, plan: &ListingPlan, error: &DialError) {
         if !error.needs_trust() && !error.needs_sign_in() {
             self.remember(server, plan, &chain(error));
         }
     }
 
     /// Remembers why a server is not listed.
-    pub(crate) fn remember(&self, server: &ServerName, plan: &Plan, reason: &str) {
+    pub(crate) fn remember(&self, server: &ServerName, plan: &ListingPlan, reason: &str) {
         if !self.is_current(server, plan) {
             return;
         }
@@ -217,7 +217,7 @@ impl Directory {
     }
 
     /// Remembers that the server asks something of its client.
-    pub(crate) fn mark_asking(&self, server: &ServerName, plan: &Plan) {
+    pub(crate) fn mark_asking(&self, server: &ServerName, plan: &ListingPlan) {
         if !self.is_current(server, plan) || self.asks_client(server) {
             return;
         }
@@ -257,7 +257,7 @@ impl Directory {
         });
     }
 
-    pub(crate) fn plan(&self, server: &ServerName) -> Option<Arc<Plan>> {
+    pub(crate) fn plan(&self, server: &ServerName) -> Option<Arc<ListingPlan>> {
         self.shared.plans.borrow().get(server).cloned()
     }
 

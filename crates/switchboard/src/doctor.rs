@@ -31,7 +31,7 @@ use crate::listing_file::{Cached, ListingFile};
 use crate::load::Loaded;
 use crate::paths::Paths;
 use crate::pins::PinFile;
-use crate::upstream::Words;
+use crate::upstream::CommandWords;
 
 pub use listings::known_catalog;
 pub use switchboard_core::doctor::pi::PiFault;
@@ -142,9 +142,9 @@ fn launcher_note(
 ) -> Option<Fault> {
     let words = match &server.transport {
         Transport::Stdio { command, args } => {
-            Words::Templates { command: command.clone(), args: args.clone() }
+            CommandWords::Templates { command: command.clone(), args: args.clone() }
         }
-        Transport::CommandLine { words } => Words::Literal(words.clone()),
+        Transport::CommandLine { words } => CommandWords::Literal(words.clone()),
         Transport::Http { .. } | Transport::WebSocket { .. } | Transport::Socket { .. } => {
             return None;
         }

@@ -85,7 +85,7 @@ pub(crate) async fn follow(
 ) {
     let mut files = last_good.files().to_vec();
     let mut seen = None;
-    // Whoever started the gateway has told what was wrong then.
+    // The mistakes at the start of the gateway were reported then.
     let mut told: Option<Vec<Diagnostic>> = None;
     loop {
         let asked = tokio::select! {
@@ -95,7 +95,7 @@ pub(crate) async fn follow(
         let Some(gateway) = gateway.upgrade() else { return };
         let now = look(&gateway, &files).await;
         let now = match asked {
-            // Whoever asks for it has finished writing.
+            // A request to reload comes after the writing.
             Some(_) => now,
             None if seen.as_ref() == Some(&now) => continue,
             None => at_rest(&gateway, &files, now).await,

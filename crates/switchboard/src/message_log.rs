@@ -32,6 +32,7 @@ pub enum LogLimit {
     Debugged,
     /// Requests with their times.
     Requests,
+    /// All messages.
     Messages,
 }
 
@@ -60,7 +61,7 @@ pub(crate) enum Debugging {
 
 /// Which target the messages of a connection are logged under.
 #[derive(Clone, Copy, Debug)]
-enum Shown {
+enum LogTarget {
     Nothing,
     Messages,
     Debugged,
@@ -70,7 +71,7 @@ enum Shown {
 #[derive(Debug)]
 pub(crate) struct Watcher {
     server: ServerName,
-    shown: Shown,
+    shown: LogTarget,
     secrets: Secrets,
 }
 
@@ -88,18 +89,18 @@ impl Secrets {
 }
 
 impl Watcher {
-    /// `None` if nobody reads what it would log.
+    /// `None` if no subscriber takes what it would log.
     pub(crate) fn of(server: &ServerName, debugging: Debugging) -> Option<Arc<Watcher>> {
         let debugged = debugging == Debugging::On
             && tracing::enabled!(target: DEBUGGED, tracing::Level::TRACE);
         let shown = if debugged {
-            Shown::Debugged
+            LogTarget::Debugged
         } else if is_wanted(LogLimit::Messages)
             && tracing::enabled!(target: MESSAGES, tracing::Level::TRACE)
         {
-            Shown::Messages
+            LogTarget::Messages
         } else if is_wanted(LogLimit::Requests) && tracing::enabled!(tracing::Level::DEBUG) {
-            Shown::Nothing
+            LogTarget::Nothing
         } else {
             return None;
         };
@@ -131,12 +132,12 @@ impl Watcher {
     fn log(&self, direction: &'static str, message: &[u8]) {
         let server = &self.server;
         match self.shown {
-            Shown::Nothing => {}
-            Shown::Messages => {
+            LogTarget::Nothing => {}
+            LogTarget::Messages => {
                 let json = lock(&self.secrets.0).trace_line(message);
                 tracing::trace!(target: MESSAGES, %server, %json, "{direction}");
             }
-            Shown::Debugged => {
+            LogTarget::Debugged => {
                 let json = lock(&self.secrets.0).trace_line(message);
                 tracing::trace!(target: DEBUGGED, %server, %json, "{direction}");
             }
@@ -169,13 +170,13 @@ impl Observer for Watcher {
 /// The tool or prompt that a request is about. An address may hold a secret, so it is not logged.
 fn name_in(method: &str, params: &str) -> Option<String> {
     #[derive(Deserialize)]
-    struct Params {
+    struct NamedParams {
         name: String,
     }
     if !matches!(method, "tools/call" | "prompts/get") {
         return None;
     }
-    let Params { name } = serde_json::from_str(params).ok()?;
+    let NamedParams { name } = serde_json::from_str(params).ok()?;
     Some(clean_line(&name, NAME).into_owned())
 }
 

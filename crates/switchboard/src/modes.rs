@@ -30,7 +30,7 @@ use crate::call;
 use crate::explain;
 use crate::session::Session;
 use crate::upstream::lease::Caller;
-use crate::upstream::{State, Status};
+use crate::upstream::{Status, UpstreamState};
 
 /// How long a search waits for the first listing of a server, from its beginning on.
 const FIRST_LISTING: Duration = Duration::from_secs(3);
@@ -115,7 +115,7 @@ fn sort_out_unlisted(session: &Session, catalog: &Catalog, page: &mut SearchPage
     page.not_listed.retain(|server| {
         let state = session.find_upstream(server).map(|upstream| upstream.status().state);
         let why = match (state, failure(server)) {
-            (Some(State::Connecting { .. }), _) => Unavailable::Starting,
+            (Some(UpstreamState::Connecting { .. }), _) => Unavailable::Starting,
             (_, Some(failure)) => Unavailable::Failed { reason: failure.reason },
             (_, None) => return true,
         };
@@ -133,8 +133,8 @@ async fn first_listings(session: &Session) {
         let waited_for = |server: &ServerName| {
             let status = session.find_upstream(server).map(|upstream| upstream.status());
             let began = match status {
-                Some(Status { state: State::Connecting { since }, .. }) => Some(since),
-                Some(Status { state: State::Down, last_failure: None }) | None => {
+                Some(Status { state: UpstreamState::Connecting { since }, .. }) => Some(since),
+                Some(Status { state: UpstreamState::Down, last_failure: None }) | None => {
                     gateway.first_listing_began(server)
                 }
                 Some(_) => None,
@@ -163,7 +163,7 @@ fn meant(
     }
     let best = catalog.meant(page, matching, within, &args);
     let best = best.ok_or(NotCalled::Unclear)?;
-    call::harmless(session, &page.query, (best, args), access)
+    call::check_read_only(session, &page.query, (best, args), access)
 }
 
 pub(crate) async fn describe(
@@ -214,7 +214,7 @@ pub(crate) async fn connect(
     Ok(Reply::Connected(page))
 }
 
-/// Begins a sign-in, which goes on beside: whoever asked cannot wait for the user.
+/// Begins a sign-in, which goes on in the background: a request cannot wait for the user.
 pub(crate) async fn sign_in(session: &Session, server: &str) -> Result<Reply, Failure> {
     let gateway = session.gateway();
     let server = gateway.usable(server)?;

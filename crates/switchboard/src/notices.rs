@@ -30,14 +30,14 @@ const WAITING_STEPS: usize = 16;
 /// The handlers of all sessions; cheap to clone.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Notices {
-    shared: Arc<Shared>,
+    shared: Arc<NoticesState>,
 }
 
 #[derive(Debug, Default)]
-struct Shared {
+struct NoticesState {
     /// Held for a moment at a time, never across an await.
     desks: Mutex<HashMap<SessionId, Desk>>,
-    /// How many sessions have handlers, so that whoever has none pays nothing.
+    /// How many sessions have handlers, so that a call costs nothing without them.
     listening: AtomicUsize,
 }
 
@@ -104,7 +104,7 @@ impl Notices {
         }
     }
 
-    pub(crate) fn nobody_listens(&self) -> bool {
+    pub(crate) fn has_no_handlers(&self) -> bool {
         self.shared.listening.load(Ordering::Relaxed) == 0
     }
 
@@ -119,7 +119,7 @@ impl Notices {
 
     /// Everything since the last time, as one line.
     pub(crate) fn take_line(&self, session: SessionId) -> Option<String> {
-        if self.nobody_listens() {
+        if self.has_no_handlers() {
             return None;
         }
         lock(&self.shared.desks).get_mut(&session)?.for_answer.take_line()
@@ -139,7 +139,7 @@ impl Notices {
         let pass_on = |step: Raw| {
             self.hear(&server, Kind::Progress, Some(&step), reach);
             if let Some(asked_for) = &asked_for {
-                // Whoever lags behind misses steps, never the answer.
+                // A slow reader misses steps, never the answer.
                 let _lagging = asked_for.try_send(step);
             }
         };

@@ -10,7 +10,7 @@ use switchboard_core::failure::Failure;
 use switchboard_core::hidden::Hidden;
 use switchboard_core::name::ServerName;
 
-use self::file::{Accepted, Definition};
+use self::file::{Accepted, PinnedDefinition};
 use crate::blocking::blocking;
 use crate::capabilities::CapabilitySet;
 use crate::directory;
@@ -20,7 +20,7 @@ use crate::gateway::Gateway;
 pub(crate) use self::file::{PinError, PinFile};
 
 /// What of a server is not what was accepted, or has hidden text.
-struct Found {
+struct PinFinding {
     shown: String,
     /// The name that the server has for it.
     name: String,
@@ -29,7 +29,7 @@ struct Found {
     accepted: Accepted,
 }
 
-impl Found {
+impl PinFinding {
     /// How it differs from what was accepted for the first of the clients that it is listed to.
     fn drift(&self, own: CapabilitySet, records: &Records) -> Drift {
         let Accepted { sets, definition } = &self.accepted;
@@ -55,7 +55,7 @@ impl Found {
         }
     }
 
-    fn is(&self, other: &Found) -> bool {
+    fn is(&self, other: &PinFinding) -> bool {
         let (this, that) = (&self.accepted.definition, &other.accepted.definition);
         this.kind() == that.kind()
             && self.name == other.name
@@ -79,8 +79,8 @@ struct Survey {
 }
 
 impl Survey {
-    fn found(&self) -> Vec<Found> {
-        let mut all: Vec<Found> = Vec::new();
+    fn found(&self) -> Vec<PinFinding> {
+        let mut all: Vec<PinFinding> = Vec::new();
         for View { set, catalog } in &self.views {
             for found in found(catalog, &self.server, *set) {
                 match all.iter_mut().find(|known| known.is(&found)) {
@@ -107,7 +107,7 @@ impl Survey {
         }
     }
 
-    fn report(&self, found: &[Found]) -> ServerPins {
+    fn report(&self, found: &[PinFinding]) -> ServerPins {
         let drifts = found.iter().map(|found| found.drift(self.own, &self.records)).collect();
         ServerPins { server: self.server.clone(), drifts }
     }
@@ -150,8 +150,10 @@ impl Gateway {
             let wanted = tools.iter().map(|tool| survey.named(tool));
             let wanted = wanted.collect::<Result<Vec<_>, Failure>>()?.concat();
             found.retain(|found| match &found.accepted.definition {
-                Definition::Tool(entry) => wanted.iter().any(|wanted| Arc::ptr_eq(wanted, entry)),
-                Definition::Prompt(_) | Definition::Instructions(_) => false,
+                PinnedDefinition::Tool(entry) => {
+                    wanted.iter().any(|wanted| Arc::ptr_eq(wanted, entry))
+                }
+                PinnedDefinition::Prompt(_) | PinnedDefinition::Instructions(_) => false,
             });
         }
         let accepted = survey.report(&found);
@@ -199,31 +201,31 @@ impl Gateway {
     }
 }
 
-fn found(catalog: &Catalog, server: &ServerName, set: CapabilitySet) -> Vec<Found> {
+fn found(catalog: &Catalog, server: &ServerName, set: CapabilitySet) -> Vec<PinFinding> {
     let of = |definition| Accepted { sets: vec![set], definition };
-    let tools = catalog.all_tools_of(server).map(|item| Found {
+    let tools = catalog.all_tools_of(server).map(|item| PinFinding {
         shown: item.shown.to_string(),
         name: item.entry.name.as_str().to_owned(),
         pin: item.pin,
         hidden: item.entry.hidden.as_deref().cloned(),
-        accepted: of(Definition::Tool(Arc::clone(item.entry))),
+        accepted: of(PinnedDefinition::Tool(Arc::clone(item.entry))),
     });
-    let prompts = catalog.prompts_of(server).map(|item| Found {
+    let prompts = catalog.prompts_of(server).map(|item| PinFinding {
         shown: item.shown.to_string(),
         name: item.prompt.name.clone(),
         pin: item.pin,
         hidden: item.prompt.hidden.as_deref().cloned(),
-        accepted: of(Definition::Prompt(item.prompt.clone())),
+        accepted: of(PinnedDefinition::Prompt(item.prompt.clone())),
     });
     let shelf = catalog.shelf(server).filter(|shelf| shelf.is_active());
     let instructions = shelf.and_then(|shelf| {
         let instructions = shelf.listing()?.instructions.clone()?;
-        Some(Found {
+        Some(PinFinding {
             shown: "instructions".to_owned(),
             name: String::new(),
             pin: shelf.instructions_pin(),
             hidden: instructions.hidden.clone(),
-            accepted: of(Definition::Instructions(instructions)),
+            accepted: of(PinnedDefinition::Instructions(instructions)),
         })
     });
     let all = tools.chain(prompts).chain(instructions);

@@ -24,7 +24,7 @@ use crate::blocking::blocking;
 use crate::mutex::lock;
 use crate::paths::{self, Lock};
 use crate::secret::unguessable;
-use crate::select::{self, Filter, SelectError};
+use crate::select::{self, JqFilter, SelectError};
 
 /// What one session may keep; the oldest results go first.
 const QUOTA: usize = 256 * 1024 * 1024;
@@ -49,7 +49,7 @@ pub(crate) struct Results {
     quota: usize,
     quota_of_all: u64,
     lifetime: Lifetime,
-    kept: Mutex<Kept>,
+    kept: Mutex<StoredFiles>,
     /// One result at a time is decoded and written.
     saving: Semaphore,
 }
@@ -64,10 +64,10 @@ pub(crate) enum Lifetime {
 }
 
 #[derive(Debug, Default)]
-struct Kept {
+struct StoredFiles {
     files: VecDeque<Stored>,
     bytes: usize,
-    /// Somebody was told that results cannot be kept.
+    /// It was logged that results cannot be kept.
     told: bool,
     /// Files that are being written.
     writers: usize,
@@ -162,11 +162,11 @@ impl Results {
     }
 
     /// The same for what a filter gives for it. What a tool says of an error is shown as it is. The
-    /// whole is kept whenever somebody may want to try another filter.
+    /// whole is kept whenever another filter may follow.
     pub(crate) async fn select(
         self: &Arc<Self>,
         output: CallOutput<'static>,
-        filter: &Filter,
+        filter: &JqFilter,
         form: ResultForm,
     ) -> Result<(CallOutput<'static>, Option<String>), Unselected> {
         if output.is_error() {
@@ -348,7 +348,7 @@ impl Results {
         }
         kept.bytes += size;
         kept.files.push_back(Stored { file, size, at: Instant::now(), parts });
-        let is_over = |kept: &Kept| kept.bytes > self.quota || kept.files.len() > MOST_FILES;
+        let is_over = |kept: &StoredFiles| kept.bytes > self.quota || kept.files.len() > MOST_FILES;
         while is_over(&kept) && kept.files.len() > 1 {
             self.drop_oldest(&mut kept);
         }
@@ -387,14 +387,14 @@ impl Results {
         Ok(())
     }
 
-    fn leave_if_empty(&self, kept: &mut Kept) {
+    fn leave_if_empty(&self, kept: &mut StoredFiles) {
         if kept.files.is_empty() && kept.writers == 0 {
             let _gone_already = fs::remove_dir_all(&self.directory);
             kept.owner = None;
         }
     }
 
-    /// Removes what nobody can read any more.
+    /// Removes results whose time is over.
     fn forget_old(&self) {
         let Lifetime::Limited(time) = self.lifetime else { return };
         let mut kept = lock(&self.kept);
@@ -403,7 +403,7 @@ impl Results {
         }
     }
 
-    fn drop_oldest(&self, kept: &mut Kept) {
+    fn drop_oldest(&self, kept: &mut StoredFiles) {
         if let Some(Stored { file, size, .. }) = kept.files.pop_front() {
             kept.bytes -= size;
             let _gone_already = fs::remove_file(self.directory.join(file));

@@ -76,13 +76,13 @@ pub(crate) enum SelectError {
 
 /// A text that is known to be a filter.
 #[derive(Debug)]
-pub(crate) struct Filter(Box<str>);
+pub(crate) struct JqFilter(Box<str>);
 
-impl Filter {
+impl JqFilter {
     /// Reads a filter without running it.
-    pub(crate) async fn read(text: String) -> Result<Filter, SelectError> {
+    pub(crate) async fn read(text: String) -> Result<JqFilter, SelectError> {
         run(&text, None).await?;
-        Ok(Filter(text.into()))
+        Ok(JqFilter(text.into()))
     }
 
     /// What it gives for `json`: a line for each output, strings as they are.

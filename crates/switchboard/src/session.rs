@@ -21,7 +21,7 @@ use crate::mutex::lock;
 use crate::results::Results;
 use crate::subscription::Subscription;
 use crate::upstream::lease::Caller;
-use crate::upstream::{Lease, LeaseError, Listener, SessionId, Upstream, Voice};
+use crate::upstream::{CallerId, Lease, LeaseError, Listener, SessionId, Upstream};
 
 /// A conversation with the gateway. Requests run side by side; dropping one cancels it.
 pub struct Session {
@@ -92,7 +92,7 @@ impl Session {
     }
 
     /// A failure for want of a sign-in, with one that was begun, if the settings want that. No
-    /// browser is opened: whoever reads it has to ask the user.
+    /// browser is opened: the host has to ask the user.
     pub async fn offering_sign_in(&self, failure: Failure) -> Failure {
         let server = match &failure.subject {
             Subject::Server(server) | Subject::Tool { server, .. } => server.clone(),
@@ -124,7 +124,7 @@ impl Session {
     pub fn lone_caller(&self) -> Caller {
         let before = self.lone_callers.fetch_add(1, Ordering::Relaxed);
         let number = NonZeroU32::MIN.saturating_add(before);
-        Caller::of(Listener { voice: Voice::Request(number), ..self.listener.clone() })
+        Caller::of(Listener { caller_id: CallerId::Request(number), ..self.listener.clone() })
     }
 
     /// A connection to the server, held while the lease lives. A server whose definition changes
@@ -289,7 +289,7 @@ impl Session {
 impl Drop for Session {
     /// Connections that were this session's alone end with it.
     fn drop(&mut self) {
-        // Before their connections go, so that nobody asks for new ones.
+        // Before their connections go, so that no subscription requests new ones.
         lock(&self.subscriptions).clear();
         self.gateway.end_session(self.listener.session);
     }

@@ -352,7 +352,7 @@ async fn nobody_at_the_terminal_means_no() {
     --- stdout
     --- stderr
     error: `all_delete_everything` needs the user's approval
-      caused by: there is nobody to ask
+      caused by: no user can be asked
 
     hint: approve it on a terminal, or in advance with `--yes`
     hint: allow it for good with `switchboard allow all/delete_everything`

@@ -5,10 +5,10 @@ use reqwest::Url;
 use reqwest::header::HeaderMap;
 
 use super::carrier::Ended;
-use super::exchange::Stage;
+use super::exchange::ExchangeStage;
 use super::link::{Ask, Link, same_origin};
 use super::stream::{Stream, is_event_stream};
-use super::trouble::{self, HttpError, Page};
+use super::trouble::{self, HttpError, ResponseBody};
 use crate::peer::RequestError;
 use crate::sse::Event;
 
@@ -25,7 +25,7 @@ pub(super) async fn open(link: &Link, initialize: &Bytes) -> Result<Answers, Req
     }
     if !is_event_stream(&response) {
         let headers = response.headers().clone();
-        let page = Page::of(&headers, &trouble::beginning(response).await);
+        let page = ResponseBody::of(&headers, &trouble::beginning(response).await);
         return Err(HttpError::NotMcp { page }.into());
     }
     let mut stream = Stream::new(response, link.limits.max_frame_bytes);
@@ -47,7 +47,7 @@ impl Answers {
     /// Reads to the end, which is the end of the connection.
     pub(super) async fn read(mut self, link: &Link) {
         while let Some(event) = self.stream.next().await {
-            link.take_event(event, None, Stage::Open);
+            link.take_event(event, None, ExchangeStage::Open);
         }
         link.end(Ended::StreamClosed);
     }
@@ -56,7 +56,7 @@ impl Answers {
 /// Where to post.
 fn endpoint(base: &Url, data: &[u8]) -> Result<Url, HttpError> {
     let written = String::from_utf8_lossy(data);
-    let page = || Page::of(&HeaderMap::new(), data);
+    let page = || ResponseBody::of(&HeaderMap::new(), data);
     let url = base.join(written.trim()).map_err(|_| HttpError::NotMcp { page: page() })?;
     same_origin(url, base)
 }

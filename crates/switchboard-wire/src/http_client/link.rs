@@ -12,9 +12,9 @@ use tokio::time::Instant;
 
 use super::carrier::Ended;
 use super::trouble::HttpError;
-use super::{Endpoint, MOST_REPEATS, Mode, Refused, Signer, Verdict};
+use super::{AuthDecision, Endpoint, HttpTransport, MOST_REPEATS, Refused, Signer};
 use crate::envelope::on_one_line;
-use crate::peer::{Exchange, Handler, Inlet, Limits};
+use crate::peer::{Exchange, Handler, Inlet, PeerLimits};
 
 const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
 pub(super) const REVISION: HeaderName = HeaderName::from_static("mcp-protocol-version");
@@ -32,12 +32,12 @@ const GOODBYE: Duration = Duration::from_secs(1);
 /// One server at a URL.
 pub(super) struct Link {
     pub(super) endpoint: Endpoint,
-    pub(super) limits: Limits,
+    pub(super) limits: PeerLimits,
     pub(super) inlet: Inlet,
     /// Locked for one message at a time, and never across an await: responses are read by many
     /// tasks, and what a server asks or tells can stand on any of them.
     handler: Mutex<Box<dyn Handler>>,
-    state: Mutex<State>,
+    state: Mutex<LinkState>,
     /// Set when anything but `initialize` may be sent of what belongs to a session.
     pub(super) ready: SetOnce<()>,
     /// Set when the server has answered something that belongs to none.
@@ -46,7 +46,7 @@ pub(super) struct Link {
     pub(super) turns: Semaphore,
 }
 
-struct State {
+struct LinkState {
     /// Where messages go; within the origin of the endpoint.
     url: Url,
     speaks: Speaks,
@@ -151,15 +151,15 @@ impl<'a> Ask<'a> {
 impl Link {
     pub(super) fn new(
         endpoint: Endpoint,
-        limits: Limits,
+        limits: PeerLimits,
         inlet: Inlet,
         handler: Box<dyn Handler>,
     ) -> Link {
-        let state = State {
+        let state = LinkState {
             url: endpoint.url.clone(),
             speaks: match endpoint.mode {
-                Mode::Negotiated | Mode::Streamable => Speaks::Streamable,
-                Mode::Sse => Speaks::Legacy,
+                HttpTransport::Negotiated | HttpTransport::Streamable => Speaks::Streamable,
+                HttpTransport::Sse => Speaks::Legacy,
             },
             session: None,
             revision: None,
@@ -204,16 +204,16 @@ impl Link {
     /// Takes the revision that the answer to `initialize` settles.
     pub(super) fn settle_revision(&self, answer: &Bytes) {
         #[derive(serde::Deserialize)]
-        struct Answer<'a> {
+        struct InitializeAnswer<'a> {
             #[serde(borrow)]
-            result: Settled<'a>,
+            result: InitializeResult<'a>,
         }
         #[derive(serde::Deserialize)]
-        struct Settled<'a> {
+        struct InitializeResult<'a> {
             #[serde(borrow, rename = "protocolVersion")]
             revision: &'a str,
         }
-        if let Ok(answer) = serde_json::from_slice::<Answer<'_>>(answer) {
+        if let Ok(answer) = serde_json::from_slice::<InitializeAnswer<'_>>(answer) {
             self.state().revision = HeaderValue::from_str(answer.result.revision).ok();
         }
     }
@@ -295,7 +295,7 @@ impl Link {
         same_origin(to, &self.endpoint.url)
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, LinkState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -324,11 +324,13 @@ pub(crate) async fn send_signed(
         let status = status.as_u16();
         let refused = Refused { status, repeats, sent: &sent, answer: response.headers() };
         match signer.refused(refused).await {
-            Verdict::Again if repeats < MOST_REPEATS => repeats += 1,
-            Verdict::Again | Verdict::Stands => return Ok(response),
-            Verdict::SignIn(cause) => return Err(HttpError::SignIn { status, cause: Some(cause) }),
-            Verdict::Forbidden(cause) => return Err(HttpError::Forbidden { status, cause }),
-            Verdict::Unsigned(cause) => return Err(HttpError::Sign(cause)),
+            AuthDecision::Again if repeats < MOST_REPEATS => repeats += 1,
+            AuthDecision::Again | AuthDecision::Stands => return Ok(response),
+            AuthDecision::SignIn(cause) => {
+                return Err(HttpError::SignIn { status, cause: Some(cause) });
+            }
+            AuthDecision::Forbidden(cause) => return Err(HttpError::Forbidden { status, cause }),
+            AuthDecision::Unsigned(cause) => return Err(HttpError::Sign(cause)),
         }
     }
 }
@@ -365,7 +367,7 @@ fn is_redirect(status: StatusCode, method: &Method) -> bool {
     }
 }
 
-/// Whether nobody listens there just now.
+/// Whether the address refuses connections.
 pub(super) fn is_refused(error: &reqwest::Error) -> bool {
     let mut next: Option<&(dyn std::error::Error + 'static)> = Some(error);
     while let Some(error) = next {

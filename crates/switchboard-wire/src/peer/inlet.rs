@@ -8,8 +8,7 @@ use super::{Exchange, Flow, Handler, Notification, Peer, RequestError, Responder
 use crate::envelope::{self, INTERNAL_ERROR, Id, Message, Raw, RpcError};
 use crate::modern;
 
-/// The way into a connection. Dropping it closes the connection: nobody reads any more, however
-/// that came about, and whoever waits for an answer learns it.
+/// The way into a connection. Dropping it closes the connection, and the requests that wait fail.
 #[derive(Debug)]
 pub struct Inlet {
     peer: Peer,
@@ -24,14 +23,14 @@ impl Inlet {
         &self.peer
     }
 
-    /// Takes one message: answers go to whoever asked, the rest to `handler`.
+    /// Takes one message: answers go to their requests, the rest to `handler`.
     pub fn take(&self, frame: &Bytes, exchange: Option<Exchange>, handler: &mut dyn Handler) {
         if let Some(observer) = self.peer.observer() {
             observer.received(frame);
         }
         match envelope::parse(frame) {
             Ok(message) => self.take_message(message, exchange, handler),
-            // Whoever waits for it need not wait until their time is up.
+            // Its request need not wait for its timeout.
             Err(envelope::Malformed::Answer { id: Id::Number(id) })
                 if let Some(id) = id.as_u64().filter(|id| self.awaits(*id)) =>
             {
@@ -61,12 +60,12 @@ impl Inlet {
         self.peer.pending(waiting).flatten()
     }
 
-    /// Nobody can ask any more; those who wait already go on waiting.
+    /// No further request can begin; those that wait go on waiting.
     pub fn shut(&self) {
         self.peer.shared.flow.send_replace(Flow::Closed);
     }
 
-    /// The connection is over: whoever still waits learns it.
+    /// The connection is over: the requests that still wait fail.
     pub fn close(&self) {
         self.peer.close();
     }
@@ -93,8 +92,8 @@ impl Inlet {
         }
     }
 
-    /// The end of an over-long line. An answer that does not tell its id may be anyone's: all who
-    /// wait are told.
+    /// The end of an over-long line. An answer without an id may be for any request: all
+    /// that wait fail.
     pub(super) fn drained(&self, overlong: Overlong, tail: &[u8]) {
         if overlong == Overlong::Whose {
             match envelope::id_in_tail(tail) {
@@ -105,7 +104,7 @@ impl Inlet {
         self.peer.shared.flow.send_replace(Flow::Open);
     }
 
-    /// An answer over the limit that may be anyone's.
+    /// An answer over the limit, for an unknown request.
     pub(crate) fn too_large_for_all(&self) {
         let waiting: Option<Vec<u64>> =
             self.peer.pending(|pending| pending.keys().copied().collect());
@@ -206,7 +205,7 @@ pub(super) async fn watch_deadlines(peer: &Peer) {
 /// What is known of the line that is being drained.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Overlong {
-    /// Whoever it concerns has been told.
+    /// Its request has failed, or it was a request.
     Dealt,
     /// Its end may say whose answer it is.
     Whose,

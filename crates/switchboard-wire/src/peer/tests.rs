@@ -56,13 +56,13 @@ impl Handler for Recorder {
 fn connected() -> (Peer, std_mpsc::Receiver<String>) {
     let (near, far) = pipe::pair();
     let (heard, hearing) = std_mpsc::channel();
-    let (peer, reader, writer) = open(near.reader, near.writer, Limits::default());
+    let (peer, reader, writer) = open(near.reader, near.writer, PeerLimits::default());
     let silent = std_mpsc::channel().0;
     tokio::spawn(async move {
         let mut handler = Recorder { heard: silent, held: Vec::new() };
         let _ = tokio::join!(reader.run(&mut handler), writer.run());
     });
-    let (_, reader, writer) = open(far.reader, far.writer, Limits::default());
+    let (_, reader, writer) = open(far.reader, far.writer, PeerLimits::default());
     tokio::spawn(async move {
         let mut handler = Recorder { heard, held: Vec::new() };
         let _ = tokio::join!(reader.run(&mut handler), writer.run());
@@ -100,7 +100,7 @@ async fn an_error_answer_keeps_its_code_and_message() {
 async fn an_answer_that_is_none_fails_its_request_at_once_and_no_other() {
     for rest in ["", r#","result":1,"error":{}"#] {
         let (near, mut far) = pipe::pair();
-        let (peer, reader, writer) = open(near.reader, near.writer, Limits::default());
+        let (peer, reader, writer) = open(near.reader, near.writer, PeerLimits::default());
         tokio::spawn(async move {
             let mut handler = Recorder { heard: std_mpsc::channel().0, held: Vec::new() };
             let _ = tokio::join!(reader.run(&mut handler), writer.run());
@@ -156,7 +156,7 @@ async fn progress_reaches_its_request_and_extends_the_deadline() {
 #[tokio::test]
 async fn everyone_who_waits_learns_that_the_connection_closed() {
     let (near, far) = pipe::pair();
-    let (peer, reader, writer) = open(near.reader, near.writer, Limits::default());
+    let (peer, reader, writer) = open(near.reader, near.writer, PeerLimits::default());
     let run = tokio::spawn(async move {
         let mut handler = Recorder { heard: std_mpsc::channel().0, held: Vec::new() };
         tokio::select! {
@@ -181,7 +181,7 @@ async fn everyone_who_waits_learns_that_the_connection_closed() {
 #[tokio::test]
 async fn an_over_long_answer_fails_its_request_and_the_next_one_works() {
     let (near, far) = pipe::pair();
-    let limits = Limits { max_frame_bytes: 1_000, write_deadline: None };
+    let limits = PeerLimits { max_frame_bytes: 1_000, write_deadline: None };
     let (peer, reader, writer) = open(near.reader, near.writer, limits);
     tokio::spawn(async move {
         let mut handler = Recorder { heard: std_mpsc::channel().0, held: Vec::new() };
@@ -211,7 +211,7 @@ async fn an_over_long_answer_fails_its_request_and_the_next_one_works() {
 #[tokio::test(start_paused = true)]
 async fn a_reader_that_is_given_up_leaves_nobody_waiting() {
     let (near, _far) = pipe::pair();
-    let (peer, reader, writer) = open(near.reader, near.writer, Limits::default());
+    let (peer, reader, writer) = open(near.reader, near.writer, PeerLimits::default());
     let ask = peer.request("hold", "{}".to_owned(), within(3_600));
     let owner = async {
         let mut handler = Recorder { heard: std_mpsc::channel().0, held: Vec::new() };
@@ -227,7 +227,7 @@ async fn a_reader_that_is_given_up_leaves_nobody_waiting() {
 /// A peer with a small limit, what its handler heard, and the far end as raw bytes.
 fn with_raw_far_end() -> (Peer, std_mpsc::Receiver<String>, pipe::End) {
     let (near, far) = pipe::pair();
-    let limits = Limits { max_frame_bytes: 1_000, write_deadline: None };
+    let limits = PeerLimits { max_frame_bytes: 1_000, write_deadline: None };
     let (peer, reader, writer) = open(near.reader, near.writer, limits);
     let (heard, hearing) = std_mpsc::channel();
     tokio::spawn(async move {
@@ -293,7 +293,7 @@ async fn a_queue_that_stays_full_does_not_suspend_deadlines() {
 
 #[tokio::test]
 async fn what_is_sent_for_an_exchange_comes_out_with_it() {
-    let (peer, mut outlet, inlet) = detached(Limits::default());
+    let (peer, mut outlet, inlet) = detached(PeerLimits::default());
     let (heard, _hearing) = std_mpsc::channel();
     let mut handler = Recorder { heard, held: Vec::new() };
     let frame = br#"{"jsonrpc":"2.0","id":1,"method":"hold"}"#;
@@ -309,7 +309,10 @@ async fn what_is_sent_for_an_exchange_comes_out_with_it() {
         exchanges.push((parcel.exchange, parcel.kind));
     }
     let ours = Some(Exchange(7));
-    assert_eq!(exchanges, [(ours, Kind::Message), (ours, Kind::Answer), (None, Kind::Message)]);
+    assert_eq!(
+        exchanges,
+        [(ours, ParcelKind::Message), (ours, ParcelKind::Answer), (None, ParcelKind::Message)]
+    );
 }
 
 #[tokio::test]
@@ -321,7 +324,7 @@ async fn a_request_is_answered_by_whoever_claims_it() {
             !self.0.swap(true, Ordering::Relaxed)
         }
     }
-    let (peer, mut outlet, inlet) = detached(Limits::default());
+    let (peer, mut outlet, inlet) = detached(PeerLimits::default());
     let (heard, _hearing) = std_mpsc::channel();
     let mut handler = Recorder { heard, held: Vec::new() };
     let mut responder = |claim: &Arc<Once>| {
@@ -344,7 +347,7 @@ async fn a_request_is_answered_by_whoever_claims_it() {
 
 #[tokio::test]
 async fn a_request_that_its_transport_gives_up_fails_alone() {
-    let (peer, mut outlet, inlet) = detached(Limits::default());
+    let (peer, mut outlet, inlet) = detached(PeerLimits::default());
     let ask = peer.request("ask", String::new(), Patience::default());
     let carry = async {
         let Message::Request { id: Id::Number(id), .. } =

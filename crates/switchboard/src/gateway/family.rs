@@ -1,5 +1,5 @@
 //! Gateways for clients with other capabilities: each has connections and listings of its own, so
-//! that a client is listed what it can call, whoever else uses the process.
+//! that a client is listed what it can call, whatever other clients the process has.
 
 use std::sync::Arc;
 

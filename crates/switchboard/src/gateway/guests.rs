@@ -27,7 +27,7 @@ pub(super) type AllGuests = HashMap<SessionId, Guests>;
 /// The guests of one session.
 #[derive(Clone)]
 pub(super) struct Guests {
-    /// Nobody else sees what they list.
+    /// No other session sees what they list.
     directory: Directory,
     by_name: BTreeMap<ServerName, Guest>,
     /// Held for a moment at a time, never across an await.
@@ -97,7 +97,7 @@ impl Gateway {
         listener: &Listener,
     ) -> Result<(), ConnectError> {
         let Roster { guests, settings, unread_rules, .. } = roster;
-        let guests = guests.entry(listener.session).or_insert_with(Guests::nobody);
+        let guests = guests.entry(listener.session).or_insert_with(Guests::none);
         guests.has_room(&wanted.id)?;
         let (shelf, recipe) = self.shared.blueprint.of_guest(wanted, settings);
         let recipe = Arc::new(recipe);
@@ -158,7 +158,7 @@ impl Gateway {
 }
 
 impl Guests {
-    fn nobody() -> Guests {
+    fn none() -> Guests {
         Guests { directory: Directory::empty(), by_name: BTreeMap::new(), view: Arc::default() }
     }
 

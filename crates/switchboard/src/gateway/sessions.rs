@@ -9,7 +9,7 @@ use super::guests::Guests;
 use crate::host::Host;
 use crate::results::{Lifetime, Results};
 use crate::session::{Connections, Session};
-use crate::upstream::{Lease, Listener, Partition, SessionId, Upstream, UpstreamKey, Voice};
+use crate::upstream::{CallerId, Lease, Listener, Partition, SessionId, Upstream, UpstreamKey};
 
 /// How long clients that share a session can read a stored result.
 const COMMON_RESULTS: Duration = Duration::from_secs(60 * 60);
@@ -40,7 +40,7 @@ impl Gateway {
         let place = self.shared.blueprint.paths.results();
         let results = Results::new(lifetime, &place, self.roster().limits);
         let session = SessionId(self.shared.sessions.fetch_add(1, Ordering::Relaxed));
-        let listener = Listener { session, voice: Voice::Client, host: Arc::new(host) };
+        let listener = Listener { session, caller_id: CallerId::Client, host: Arc::new(host) };
         Session::new(self.clone(), listener, results, connections)
     }
 

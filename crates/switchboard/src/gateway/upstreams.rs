@@ -78,7 +78,7 @@ impl Gateway {
             let Some(shared) = roster.members.get(&shared_key(server)).cloned() else { return };
             if self.shared.surroundings.directory.asks_client(server) {
                 // The shared connection is not needed any more: it gave the listing.
-                shared.upstream.rest();
+                shared.upstream.close_if_idle();
             }
             let members = &mut Arc::make_mut(roster).members;
             let member = members.entry(key).or_insert_with(|| {

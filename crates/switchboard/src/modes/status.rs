@@ -13,7 +13,7 @@ use crate::directory;
 use crate::explain::chain;
 use crate::gateway::FileNotices;
 use crate::session::Session;
-use crate::upstream::{State, Status, Upstream};
+use crate::upstream::{Status, Upstream, UpstreamState};
 
 impl Session {
     /// The status of all servers.
@@ -113,21 +113,25 @@ fn status_of(standing: Standing, upstream: Option<&Status>, listed: bool) -> Ser
     match (standing, upstream) {
         (Standing::Disabled, _) => ServerStatus::Disabled,
         (Standing::Pending(_), _) => ServerStatus::Pending,
-        (Standing::Active, Some((State::Connected, _))) => ServerStatus::Connected,
-        (Standing::Active, Some((State::Unwelcome, _))) => ServerStatus::NeedsAuth,
-        (Standing::Active, Some((State::Connecting { .. }, _))) => ServerStatus::Connecting,
-        (Standing::Active, Some((State::Down, Some(failure)))) if failure.cause.needs_trust() => {
+        (Standing::Active, Some((UpstreamState::Connected, _))) => ServerStatus::Connected,
+        (Standing::Active, Some((UpstreamState::AuthRequired, _))) => ServerStatus::NeedsAuth,
+        (Standing::Active, Some((UpstreamState::Connecting { .. }, _))) => ServerStatus::Connecting,
+        (Standing::Active, Some((UpstreamState::Down, Some(failure))))
+            if failure.cause.needs_trust() =>
+        {
             ServerStatus::Pending
         }
-        (Standing::Active, Some((State::Down, Some(failure)))) if failure.cause.needs_sign_in() => {
+        (Standing::Active, Some((UpstreamState::Down, Some(failure))))
+            if failure.cause.needs_sign_in() =>
+        {
             ServerStatus::NeedsAuth
         }
-        (Standing::Active, Some((State::Down, Some(failure))))
+        (Standing::Active, Some((UpstreamState::Down, Some(failure))))
             if failure.at.elapsed() < FAILURE_IS_NEWS =>
         {
             ServerStatus::Failed
         }
-        (Standing::Active, Some((State::Down, _)) | None) if listed => ServerStatus::Cached,
-        (Standing::Active, Some((State::Down, _)) | None) => ServerStatus::NotConnected,
+        (Standing::Active, Some((UpstreamState::Down, _)) | None) if listed => ServerStatus::Cached,
+        (Standing::Active, Some((UpstreamState::Down, _)) | None) => ServerStatus::NotConnected,
     }
 }

@@ -28,7 +28,7 @@ pub(crate) struct PinFile {
     seen: Mutex<Option<Stamp>>,
 }
 
-/// The same place is the same file, whoever read it last.
+/// The same place is the same file, whatever was read last.
 impl PartialEq for PinFile {
     fn eq(&self, other: &PinFile) -> bool {
         self.path == other.path && self.key == other.key && self.offer == other.offer
@@ -168,47 +168,51 @@ impl PinFile {
 /// What the user accepts, and for which clients.
 pub(super) struct Accepted {
     pub(super) sets: Vec<CapabilitySet>,
-    pub(super) definition: Definition,
+    pub(super) definition: PinnedDefinition,
 }
 
 #[derive(Clone)]
-pub(super) enum Definition {
+pub(super) enum PinnedDefinition {
     Tool(Arc<Entry>),
     Prompt(Prompt),
     Instructions(Instructions),
 }
 
-impl Definition {
+impl PinnedDefinition {
     fn accept_into(&self, record: &mut Record) {
         match self {
-            Definition::Tool(entry) => record.accept(entry),
-            Definition::Prompt(prompt) => record.accept_prompt(prompt),
-            Definition::Instructions(instructions) => record.accept_instructions(instructions),
+            PinnedDefinition::Tool(entry) => record.accept(entry),
+            PinnedDefinition::Prompt(prompt) => record.accept_prompt(prompt),
+            PinnedDefinition::Instructions(instructions) => {
+                record.accept_instructions(instructions)
+            }
         }
     }
 
     pub(super) fn kind(&self) -> Pinned {
         match self {
-            Definition::Tool(_) => Pinned::Tool,
-            Definition::Prompt(_) => Pinned::Prompt,
-            Definition::Instructions(_) => Pinned::Instructions,
+            PinnedDefinition::Tool(_) => Pinned::Tool,
+            PinnedDefinition::Prompt(_) => Pinned::Prompt,
+            PinnedDefinition::Instructions(_) => Pinned::Instructions,
         }
     }
 
     pub(super) fn changes(&self, record: &Record) -> Vec<Change> {
         match self {
-            Definition::Tool(entry) => record.changes(entry),
-            Definition::Prompt(prompt) => record.changes_of_prompt(prompt),
-            Definition::Instructions(instructions) => record.changes_of_instructions(instructions),
+            PinnedDefinition::Tool(entry) => record.changes(entry),
+            PinnedDefinition::Prompt(prompt) => record.changes_of_prompt(prompt),
+            PinnedDefinition::Instructions(instructions) => {
+                record.changes_of_instructions(instructions)
+            }
         }
     }
 
     /// The text of the server.
     pub(super) fn text(&self) -> &str {
         match self {
-            Definition::Tool(entry) => entry.definition(),
-            Definition::Prompt(prompt) => prompt.definition(),
-            Definition::Instructions(instructions) => instructions.original(),
+            PinnedDefinition::Tool(entry) => entry.definition(),
+            PinnedDefinition::Prompt(prompt) => prompt.definition(),
+            PinnedDefinition::Instructions(instructions) => instructions.original(),
         }
     }
 }

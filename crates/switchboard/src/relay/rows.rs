@@ -15,7 +15,7 @@ use switchboard_core::nesting;
 use switchboard_wire::Raw;
 
 #[derive(Deserialize)]
-struct Named {
+struct NamedRow {
     name: String,
 }
 
@@ -60,7 +60,7 @@ fn has_news(page: &Raw, list: &str, is_known: impl Fn(&str, &str) -> bool) -> bo
     let rows = members.get(list).map(|rows| serde_json::from_str::<Vec<&RawValue>>(rows.get()));
     let Some(Ok(rows)) = rows else { return false };
     let is_new = |row: &&&RawValue| {
-        let named = serde_json::from_str::<Named>(row.get());
+        let named = serde_json::from_str::<NamedRow>(row.get());
         named.is_ok_and(|named| !is_known(&named.name, row.get()))
     };
     rows.iter().any(|row| is_new(&row))
@@ -70,7 +70,7 @@ fn has_news(page: &Raw, list: &str, is_known: impl Fn(&str, &str) -> bool) -> bo
 /// others, marked if they changed, and with another schema for those that nest too deep.
 fn tools(catalog: &Catalog, server: &ServerName, pins: Pins, page: Raw) -> Raw {
     edited(page, "tools", |tool| {
-        let Named { name } = serde_json::from_str(tool).ok()?;
+        let NamedRow { name } = serde_json::from_str(tool).ok()?;
         let found = catalog.own_tool(server, &name)?;
         if catalog.denied_by(&found.shown).is_some() {
             return None;
@@ -100,7 +100,9 @@ fn pinned(row: Cow<'_, str>, pins: Pins, pin: Pin) -> Option<Cow<'_, str>> {
 /// A page of prompts without those that would be shown as others or that `pins` leave out.
 fn prompts(catalog: &Catalog, server: &ServerName, pins: Pins, page: Raw) -> Raw {
     edited(page, "prompts", |prompt| {
-        let Ok(Named { name }) = serde_json::from_str(prompt) else { return Some(marked(prompt)) };
+        let Ok(NamedRow { name }) = serde_json::from_str(prompt) else {
+            return Some(marked(prompt));
+        };
         let listed = catalog.prompts_of(server).find(|item| item.prompt.name == name);
         match listed {
             Some(item) => pinned(marked(prompt), pins, item.pin),

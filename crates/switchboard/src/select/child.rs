@@ -1,5 +1,5 @@
 //! What runs a filter: this program once more, with so little time and memory that whatever the
-//! filter does hurts nobody.
+//! filter does hurts no other process.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -73,7 +73,7 @@ pub(crate) fn run_if_asked() {
     AT_HAND.store(true, Ordering::Relaxed);
 }
 
-/// What should be the socket that the gateway gave it. Whoever only has the name has none.
+/// What should be the socket that the gateway gave it. A process that only has the name has none.
 fn lifeline() -> io::Result<UnixStream> {
     Ok(UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?))
 }
@@ -103,7 +103,7 @@ fn run() -> io::Result<FilterExit> {
 }
 
 /// Ends the process when its gateway does, or when its time is over.
-#[expect(clippy::exit, reason = "nobody waits for the filter any more")]
+#[expect(clippy::exit, reason = "no caller waits for the filter any more")]
 fn leave_with(mut lifeline: UnixStream) {
     let _closed_or_too_late = lifeline.read(&mut [0]);
     std::process::exit(FilterExit::Broken as i32);

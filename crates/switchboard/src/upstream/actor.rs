@@ -30,7 +30,7 @@ use super::recipe::Recipe;
 use super::refresh::{LeaseReply, Refreshes};
 use super::relisting::{Relisting, sleep_until};
 use super::status::{self, LastFailure, Status};
-use super::{Command, DialError, ExitReason, LeaseError, Stage, Surroundings};
+use super::{Command, DialError, DialStage, ExitReason, LeaseError, Surroundings};
 
 /// News that may wait; of more than one kind that waits, each stands for any number.
 const WAITING_NEWS: usize = 8;
@@ -95,7 +95,7 @@ impl Actor {
         (statuses, open, stage): (
             watch::Sender<Status>,
             watch::Sender<Option<Arc<Open>>>,
-            watch::Sender<Stage>,
+            watch::Sender<DialStage>,
         ),
     ) -> Actor {
         let (tell, news) = mpsc::channel(WAITING_NEWS);
@@ -219,7 +219,7 @@ impl Actor {
                     let _asker_gone = done.send(());
                 });
             }
-            Command::Rest => {
+            Command::CloseIfIdle => {
                 let used = self.open().is_some_and(|open| open.door.shut_if_empty().held);
                 if !used && self.machine.phase() == Phase::Up {
                     self.feed(Input::Disconnect);

@@ -240,7 +240,7 @@ pub(crate) enum LeaseError {
         #[source]
         cause: Option<Arc<DialError>>,
     },
-    /// Nobody waits for that; it goes on.
+    /// It goes on without a caller.
     #[error("the server is being installed, for {} so far", seconds(*.since))]
     Installing { since: Duration },
     #[error("the server was disconnected meanwhile")]

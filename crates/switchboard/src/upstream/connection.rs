@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 use switchboard_core::name::ServerName;
 use switchboard_wire::era::ServerHello;
 use switchboard_wire::http_client::{self, Carrier, Endpoint};
-use switchboard_wire::peer::{self, Limits, Patience, Reader, Writer};
+use switchboard_wire::peer::{self, Patience, PeerLimits, StreamReader, StreamWriter};
 use switchboard_wire::{Peer, RequestError, modern, pipe, websocket};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::{mpsc, watch};
@@ -20,7 +20,7 @@ use super::incoming::{Incoming, News};
 use super::opening::Opening;
 use super::recipe::{Recipe, Transport};
 use super::stderr::{self, Tail};
-use super::{CLOSE_GRACE, DialError, ExitReason, Stage, Surroundings};
+use super::{CLOSE_GRACE, DialError, DialStage, ExitReason, Surroundings};
 use crate::dial::http::{SignedIn, Speaks};
 use crate::dial::spawn::Process;
 use crate::message_log::Watcher;
@@ -39,8 +39,8 @@ const PARTING: Duration = Duration::from_millis(250);
 /// The last words of a program may arrive after its end.
 const LAST_WORDS: Duration = Duration::from_millis(50);
 
-type Source = Box<dyn AsyncRead + Send + Unpin>;
-type Sink = Box<dyn AsyncWrite + Send + Unpin>;
+type ByteSource = Box<dyn AsyncRead + Send + Unpin>;
+type ByteSink = Box<dyn AsyncWrite + Send + Unpin>;
 
 /// A connection that is up.
 #[derive(Clone, Debug)]
@@ -80,7 +80,7 @@ impl Connection {
         matches!(answer, Ok(_) | Err(RequestError::Refused(_)))
     }
 
-    /// How it ended and what it said last, if it is of no use to anyone any more.
+    /// How it ended and what it said last, if it is of no use any more.
     pub(super) fn exited(&self) -> Option<DialError> {
         let closed = || {
             let closed = self.peer.is_closed();
@@ -116,14 +116,14 @@ impl End {
 
 /// The moving part of a connection; [`Body::run`] is its whole life.
 pub(super) struct Body {
-    way: Way,
+    way: LiveTransport,
     incoming: Incoming,
     exit: watch::Sender<Option<ExitReason>>,
     stop: CancellationToken,
 }
 
 /// What carries the messages.
-enum Way {
+enum LiveTransport {
     Streams(Box<Streams>),
     Http(Box<Carrier>),
     WebSocket(Box<websocket::Carrier>),
@@ -139,8 +139,8 @@ struct Program {
 }
 
 struct Streams {
-    reader: Reader<Source>,
-    writer: Writer<Sink>,
+    reader: StreamReader<ByteSource>,
+    writer: StreamWriter<ByteSink>,
     far_side: FarSide,
 }
 
@@ -161,7 +161,7 @@ pub(super) struct DialContext {
     pub(super) server: ServerName,
     pub(super) recipe: Arc<Recipe>,
     pub(super) surroundings: Surroundings,
-    pub(super) stage: watch::Sender<Stage>,
+    pub(super) stage: watch::Sender<DialStage>,
     /// The server's requests and notifications that the actor handles.
     pub(super) news: mpsc::Sender<News>,
 }
@@ -175,8 +175,10 @@ pub(super) async fn open(context: &DialContext) -> Result<(Opening, Body), DialE
     let mut start_timeout = recipe.start_timeout;
     let mut signed_in = SignedIn::default();
     let watcher = Watcher::of(server, recipe.debugging);
-    let limits =
-        Limits { max_frame_bytes: recipe.max_frame_bytes, write_deadline: Some(WRITE_DEADLINE) };
+    let limits = PeerLimits {
+        max_frame_bytes: recipe.max_frame_bytes,
+        write_deadline: Some(WRITE_DEADLINE),
+    };
     let (peer, way) = match &recipe.transport {
         Transport::Remote(remote) => match remote.speaks {
             Speaks::Http(mode) => {
@@ -185,7 +187,7 @@ pub(super) async fn open(context: &DialContext) -> Result<(Opening, Body), DialE
                 let Endpoint { url, headers, signer, .. } = &mut endpoint;
                 watcher.iter().for_each(|watcher| watcher.learn_remote(url, headers, signer));
                 let (peer, carrier) = http_client::open(endpoint, limits);
-                (peer, Way::Http(Box::new(carrier)))
+                (peer, LiveTransport::Http(Box::new(carrier)))
             }
             Speaks::WebSocket => {
                 let mut endpoint;
@@ -193,7 +195,7 @@ pub(super) async fn open(context: &DialContext) -> Result<(Opening, Body), DialE
                 let websocket::Endpoint { url, headers, signer, .. } = &mut endpoint;
                 watcher.iter().for_each(|watcher| watcher.learn_remote(url, headers, signer));
                 let (peer, carrier) = over_websocket(endpoint, limits, start_timeout).await?;
-                (peer, Way::WebSocket(Box::new(carrier)))
+                (peer, LiveTransport::WebSocket(Box::new(carrier)))
             }
         },
         Transport::Socket(socket) => {
@@ -227,8 +229,8 @@ pub(super) async fn open(context: &DialContext) -> Result<(Opening, Body), DialE
     let (exit, ended) = watch::channel(None);
     let stop = CancellationToken::new();
     let telling = match &way {
-        Way::Http(_) => Telling::Requests,
-        Way::Streams { .. } | Way::WebSocket(_) => Telling::Nothing,
+        LiveTransport::Http(_) => Telling::Requests,
+        LiveTransport::Streams { .. } | LiveTransport::WebSocket(_) => Telling::Nothing,
     };
     let audience = Audience::of(owner.clone(), telling);
     let era = Arc::default();
@@ -248,7 +250,7 @@ pub(super) async fn open(context: &DialContext) -> Result<(Opening, Body), DialE
 
 async fn over_websocket(
     endpoint: websocket::Endpoint,
-    limits: Limits,
+    limits: PeerLimits,
     patience: Duration,
 ) -> Result<(Peer, websocket::Carrier), DialError> {
     match tokio::time::timeout(patience, websocket::connect(endpoint, limits)).await {
@@ -260,9 +262,14 @@ async fn over_websocket(
     }
 }
 
-fn over_streams(source: Source, sink: Sink, far_side: FarSide, limits: Limits) -> (Peer, Way) {
+fn over_streams(
+    source: ByteSource,
+    sink: ByteSink,
+    far_side: FarSide,
+    limits: PeerLimits,
+) -> (Peer, LiveTransport) {
     let (peer, reader, writer) = peer::open(source, sink, limits);
-    (peer, Way::Streams(Box::new(Streams { reader, writer, far_side })))
+    (peer, LiveTransport::Streams(Box::new(Streams { reader, writer, far_side })))
 }
 
 impl Body {
@@ -270,14 +277,14 @@ impl Body {
     pub(super) async fn run(self) -> ExitReason {
         let Body { way, incoming, exit, stop } = self;
         match way {
-            Way::Streams(streams) => streams.run(incoming, exit, stop).await,
-            Way::Http(carrier) => {
+            LiveTransport::Streams(streams) => streams.run(incoming, exit, stop).await,
+            LiveTransport::Http(carrier) => {
                 let (ended, traffic) = carrier.run(incoming, stop.cancelled()).await;
                 exit.send_replace(Some(ended.into()));
                 traffic.finish(ended, stop.cancelled()).await;
                 ended.into()
             }
-            Way::WebSocket(carrier) => {
+            LiveTransport::WebSocket(carrier) => {
                 let (ended, closing) = carrier.run(incoming, stop.cancelled()).await;
                 exit.send_replace(Some(ended.into()));
                 closing.finish().await;

@@ -11,12 +11,12 @@ use super::connection::{Body, DialContext};
 use super::incoming::News;
 use super::opening::{self, Dialled};
 use super::recipe::Recipe;
-use super::{DialError, ExitReason, Stage, Surroundings};
+use super::{DialError, DialStage, ExitReason, Surroundings};
 
 /// The dials of one server, one at a time.
 pub(super) struct Dialler {
     /// The progress of the current dial.
-    stage: watch::Sender<Stage>,
+    stage: watch::Sender<DialStage>,
     /// Receives the server's requests and notifications that the actor handles.
     news: mpsc::Sender<News>,
     /// Cancels the current dial.
@@ -26,7 +26,7 @@ pub(super) struct Dialler {
 }
 
 impl Dialler {
-    pub(super) fn new(stage: watch::Sender<Stage>, news: mpsc::Sender<News>) -> Dialler {
+    pub(super) fn new(stage: watch::Sender<DialStage>, news: mpsc::Sender<News>) -> Dialler {
         Dialler { stage, news, current: None, accepted: None }
     }
 
@@ -37,7 +37,7 @@ impl Dialler {
         recipe: &Arc<Recipe>,
         surroundings: &Surroundings,
     ) -> (impl Future<Output = Dialled> + use<>, impl Future<Output = ExitReason> + use<>) {
-        self.stage.send_replace(Stage::Starting);
+        self.stage.send_replace(DialStage::Starting);
         let cancel = CancellationToken::new();
         self.current = Some(cancel.clone());
         let (bodies, incoming_bodies) = mpsc::channel(1);

@@ -24,7 +24,7 @@ const QUESTIONS: usize = 16;
 pub(super) const LARGEST_QUESTION: usize = 1024 * 1024;
 
 /// How long a person may think; the calls that wait on account of it wait as long.
-pub(super) const THINKING: Duration = Duration::from_secs(10 * 60);
+pub(super) const USER_ANSWER_TIMEOUT: Duration = Duration::from_secs(10 * 60);
 
 /// News that the actor acts upon.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,7 +54,7 @@ impl Handler for Incoming {
         if method == "ping" {
             return responder.try_result("{}");
         }
-        // Without a session there is nobody to ask but by an answer.
+        // A stateless server returns its requests inside responses.
         let known = Topic::of_method(&method).filter(|_| !self.is_stateless());
         let Some(topic) = known else {
             let error = RpcError::new(METHOD_NOT_FOUND, "this client does not offer that");
@@ -75,10 +75,10 @@ impl Handler for Incoming {
             return responder.try_error(&error);
         }
         let meant = self.audience.meant(responder.exchange());
-        if let Meant::Nobody = meant {
+        if let Meant::NoSession = meant {
             return responder.try_error(&undecided(&self.audience));
         }
-        let question = Asked {
+        let question = PendingQuestion {
             server: self.server.clone(),
             topic,
             params,
@@ -127,21 +127,21 @@ impl Incoming {
     /// Passes a notification on to those who registered for it.
     fn notice(&self, notification: &Notification) {
         let Some(kind) = notice::Kind::of_method(&notification.method) else { return };
-        if self.notices.nobody_listens() {
+        if self.notices.has_no_handlers() {
             return;
         }
         let owner = self.audience.owner().map(|owner| owner.session);
         let meant = match self.audience.meant(notification.exchange) {
             Meant::One(recipient) => Some(recipient.listener.session),
-            Meant::Several(_) | Meant::Nobody => None,
+            Meant::Several(_) | Meant::NoSession => None,
         };
         let reach = Reach { owner, meant };
         self.notices.hear(&self.server, kind, notification.params.as_ref(), reach);
     }
 }
 
-/// What comes by a subscription says so; it belongs to the request that began it, and the tag is no
-/// concern of anybody else.
+/// A notification on a subscription belongs to the request that began it. Its tag concerns no other
+/// client.
 fn untagged(mut notification: Notification) -> Notification {
     let tagged = |params: &&Raw| params.as_str().contains(meta::SUBSCRIPTION_ID);
     let Some(params) = notification.params.as_ref().filter(tagged) else { return notification };
@@ -160,7 +160,7 @@ fn untagged(mut notification: Notification) -> Notification {
 }
 
 /// A question on its way to an answer.
-struct Asked {
+struct PendingQuestion {
     server: ServerName,
     topic: Topic,
     params: Option<Raw>,
@@ -168,14 +168,14 @@ struct Asked {
     _unanswered: Unanswered,
 }
 
-impl Asked {
-    /// Asks the session's host. Whoever waits for the server meanwhile is not taken for late.
+impl PendingQuestion {
+    /// Asks the session's host. Calls that wait for the server meanwhile do not time out.
     async fn answer(self, meant: Meant, audience: Arc<Audience>) {
-        let Asked { server, topic, params, responder, _unanswered } = self;
+        let PendingQuestion { server, topic, params, responder, _unanswered } = self;
         let recipient = match meant {
             Meant::One(recipient) => Some(recipient),
             Meant::Several(question) => audience.decided(question).await,
-            Meant::Nobody => None,
+            Meant::NoSession => None,
         };
         let Some(Recipient { listener, requests }) = recipient else {
             return responder.error(&undecided(&audience)).await;
@@ -184,7 +184,7 @@ impl Asked {
             return responder.error(&topic.refused()).await;
         }
         audience.asked(&requests);
-        let _waiting = responder.peer().hold(requests.clone(), THINKING);
+        let _waiting = responder.peer().hold(requests.clone(), USER_ANSWER_TIMEOUT);
         let question = match ServerQuestion::new((&server, None), topic, params.as_ref()) {
             Ok(question) => question,
             Err(error) => return responder.error(&error).await,
@@ -198,8 +198,8 @@ impl Asked {
     }
 }
 
-/// Servers pass this on to whoever called them. It holds for the next call: the server is known to
-/// ask by then.
+/// Servers return this text to their caller. It holds for the next call: by then the server is known
+/// to send requests to its client.
 fn undecided(audience: &Audience) -> RpcError {
     if audience.owner().is_some() {
         let message = "it cannot be told which request this is about: one that was given up may \

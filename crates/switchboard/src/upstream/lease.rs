@@ -29,7 +29,7 @@ use crate::host::Host;
 use crate::log_level::LogLevels;
 
 /// The exit code of a server that crashed is worth this much waiting.
-const OBITUARY: Duration = Duration::from_millis(150);
+const EXIT_STATUS_WAIT: Duration = Duration::from_millis(150);
 
 /// Whether a request can be given up and made elsewhere.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,7 +68,7 @@ pub(crate) struct Lease {
     pass: Pass,
 }
 
-/// Where the steps of a call are reported, if anybody wants them.
+/// Where the progress of a call is reported, if it is.
 pub type Progress = Option<mpsc::Sender<Raw>>;
 
 /// On whose behalf something is asked: who answers questions, and who hears of progress.
@@ -178,7 +178,7 @@ impl Lease {
     /// Completes when the connection has ended, and says how.
     pub(crate) async fn ended(&self) -> ExitReason {
         self.open.connection.peer.closed().await;
-        self.open.connection.end.report(OBITUARY).await.0
+        self.open.connection.end.report(EXIT_STATUS_WAIT).await.0
     }
 
     /// Whether the connection has not ended.
@@ -344,7 +344,7 @@ impl Lease {
 
     pub(super) async fn classify(&self, error: RequestError) -> CallError {
         let ended = match matches!(error, RequestError::Closed) {
-            true => self.open.connection.end.report(OBITUARY).await,
+            true => self.open.connection.end.report(EXIT_STATUS_WAIT).await,
             false => (ExitReason::StreamClosed, Vec::new()),
         };
         CallError::of(error, || ended)
@@ -382,7 +382,7 @@ fn tells_of_resources(acknowledgement: &Raw) -> bool {
 
 /// Written from the values that were checked and approved, never from what came in.
 ///
-/// Progress is asked for even where nobody looks at it: it keeps a long call from timing out.
+/// Progress is requested even if it is not reported: it keeps a long call from timing out.
 fn call_params(approved: &Approved, token: u64) -> String {
     let mut out = Vec::with_capacity(256);
     out.extend_from_slice(b"{\"name\":");

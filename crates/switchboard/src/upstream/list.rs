@@ -115,14 +115,14 @@ fn narrower(one: Option<CacheScope>, other: Option<CacheScope>) -> Option<CacheS
 fn can_be_called(tool: &RawValue) -> bool {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
-    struct Definition {
+    struct ToolSchema {
         input_schema: serde_json::Value,
     }
     // Nearly all have none, and are not read for it.
     if !tool.get().contains("x-mcp-header") {
         return true;
     }
-    let definition = serde_json::from_str::<Definition>(tool.get());
+    let definition = serde_json::from_str::<ToolSchema>(tool.get());
     let checked = definition.map(|tool| schema::mirrored(&tool.input_schema, &Map::new()));
     if let Ok(Err(error)) = &checked {
         tracing::warn!(%error, "left out a tool");
@@ -172,13 +172,13 @@ async fn ask(
     cursor: Option<&str>,
 ) -> Result<Raw, DialError> {
     #[derive(Serialize)]
-    struct Params<'a> {
+    struct ListParams<'a> {
         #[serde(skip_serializing_if = "Option::is_none")]
         cursor: Option<&'a str>,
         #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
         meta: Option<&'a RawValue>,
     }
-    let params = serde_json::to_string(&Params { cursor, meta }).unwrap_or_default();
+    let params = serde_json::to_string(&ListParams { cursor, meta }).unwrap_or_default();
     let patience = Patience { timeout: Some(timeout), progress: None };
     peer.request(method, params, patience).await.map_err(|error| match error {
         RequestError::Refused(cause) => DialError::Refused { stage: method, cause },
@@ -228,7 +228,7 @@ mod tests {
     use switchboard_core::catalog::RawListing;
     use switchboard_wire::envelope::Malformed;
     use switchboard_wire::era::{Revision, ServerCapabilities};
-    use switchboard_wire::peer::{self, Limits};
+    use switchboard_wire::peer::{self, PeerLimits};
     use switchboard_wire::{Handler, Notification, Responder, pipe};
 
     use super::*;
@@ -261,8 +261,8 @@ mod tests {
         tool: &str,
     ) -> Result<RawListing, DialError> {
         let (near, far) = pipe::pair();
-        let (peer, reader, writer) = peer::open(near.reader, near.writer, Limits::default());
-        let (_, far_reader, far_writer) = peer::open(far.reader, far.writer, Limits::default());
+        let (peer, reader, writer) = peer::open(near.reader, near.writer, PeerLimits::default());
+        let (_, far_reader, far_writer) = peer::open(far.reader, far.writer, PeerLimits::default());
         let hello = ServerHello {
             era: Era::Legacy(Revision::NEWEST),
             capabilities: ServerCapabilities { tools: true, ..ServerCapabilities::default() },

@@ -159,7 +159,7 @@ impl Opening {
             self.hear_out().await;
         }
         if self.peer.is_closed() {
-            // Nobody can use it any more, and whoever waits is told how it ended.
+            // It is of no use any more, and the callers that wait learn how it ended.
             let _if_known = self.end.report(EXIT_GRACE).await;
         }
         drop(guard.disarm());
@@ -279,7 +279,7 @@ pub(super) fn list_query<'a>(connection: &'a Connection, recipe: &Recipe) -> Lis
     }
 }
 
-/// Listens for as long as the connection lives. Whatever changed while nobody did is asked for.
+/// Listens for as long as the connection lives. After a gap, all lists are requested again.
 async fn hear_of_changes(peer: Peer, params: String, news: mpsc::Sender<News>) {
     let mut renewal = Renewal::default();
     loop {

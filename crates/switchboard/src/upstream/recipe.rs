@@ -13,14 +13,14 @@ use switchboard_core::config::values::{Template, TemplateMap};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
-use super::{DialError, Stage};
+use super::{DialError, DialStage};
 use crate::dial::http::RemoteRecipe;
 use crate::dial::in_process::InProcess;
 use crate::dial::launch::{Launching, Ready};
 use crate::dial::secret;
 use crate::dial::socket::SocketRecipe;
 use crate::dial::spawn::{Confinement, Program, Spawner};
-use crate::directory::Plan;
+use crate::directory::ListingPlan;
 use crate::env::Environment;
 use crate::host::Topic;
 use crate::message_log::Debugging;
@@ -44,7 +44,7 @@ pub(crate) struct Recipe {
     /// What the settings let servers ask for.
     pub(crate) askable: Vec<Topic>,
     /// What becomes of its lists.
-    pub(crate) plan: Arc<Plan>,
+    pub(crate) plan: Arc<ListingPlan>,
     /// Whether its messages are logged, whatever else is.
     pub(crate) debugging: Debugging,
 }
@@ -59,7 +59,7 @@ pub(crate) enum Transport {
 /// A program as the configuration writes it: expanded only when it is started.
 #[derive(PartialEq)]
 pub(crate) struct ProgramRecipe {
-    pub(crate) words: Words,
+    pub(crate) words: CommandWords,
     pub(crate) env: TemplateMap,
     pub(crate) cwd: Option<Template>,
     /// Whether it gets the whole environment instead of a short list of harmless variables.
@@ -73,7 +73,7 @@ pub(crate) struct ProgramRecipe {
 
 /// A command and its arguments.
 #[derive(PartialEq, Eq)]
-pub(crate) enum Words {
+pub(crate) enum CommandWords {
     Templates {
         command: Template,
         args: Vec<Template>,
@@ -87,10 +87,12 @@ impl Transport {
     pub(crate) fn shown(&self) -> String {
         match self {
             Transport::Program(program) => match &program.words {
-                Words::Templates { command, args } => secrecy::command_line(
+                CommandWords::Templates { command, args } => secrecy::command_line(
                     std::iter::once(command).chain(args).map(Template::source),
                 ),
-                Words::Literal(words) => secrecy::command_line(words.iter().map(String::as_str)),
+                CommandWords::Literal(words) => {
+                    secrecy::command_line(words.iter().map(String::as_str))
+                }
             },
             Transport::InProcess(_) => "built in".to_owned(),
             Transport::Remote(remote) => secrecy::address(remote.url.source()),
@@ -134,7 +136,7 @@ impl ProgramRecipe {
     pub(crate) async fn ready(
         &self,
         spawner: &Arc<dyn Spawner>,
-        stage: &watch::Sender<Stage>,
+        stage: &watch::Sender<DialStage>,
     ) -> Result<Ready, DialError> {
         let (program, asked) = self.program(spawner).await?;
         let ready = self.launching.resolve(spawner, stage, program.clone()).await?;
@@ -210,11 +212,11 @@ impl ProgramRecipe {
             None => self.environment.cwd.clone(),
         };
         let (command, args) = match &self.words {
-            Words::Templates { command, args } => {
+            CommandWords::Templates { command, args } => {
                 let args = args.iter().map(|arg| expand::expand(arg, with));
                 (expand::expand(command, with)?, args.collect::<Result<Vec<String>, _>>()?)
             }
-            Words::Literal(words) => split(words.clone()),
+            CommandWords::Literal(words) => split(words.clone()),
         };
         let confinement = self.confinement;
         Ok((Program { command, args, env, cwd, confinement }, commands))

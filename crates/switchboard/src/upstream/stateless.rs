@@ -19,7 +19,7 @@ use switchboard_wire::peer::Patience;
 use switchboard_wire::{Peer, Raw, RequestError, RpcError};
 
 use super::CallError;
-use super::incoming::{LARGEST_QUESTION, THINKING};
+use super::incoming::{LARGEST_QUESTION, USER_ANSWER_TIMEOUT};
 use super::lease::{Caller, Lease, named};
 use super::recipe::Transport;
 use crate::host::{ServerQuestion, Topic};
@@ -194,7 +194,7 @@ impl Lease {
             };
             let question = ServerQuestion::new((server, Some(key)), topic, params);
             let question = question.map_err(refused)?;
-            let answered = tokio::time::timeout(THINKING, host.answer(question)).await;
+            let answered = tokio::time::timeout(USER_ANSWER_TIMEOUT, host.answer(question)).await;
             let answer = answered.map_err(|_| DialogueError::Unanswered(ability))?;
             let answer = answer.map_err(refused)?;
             let answer = Exact::parse(answer.as_str()).map_err(|_| DialogueError::Malformed)?;
@@ -240,7 +240,7 @@ impl Wanted {
     fn of(answer: &Raw) -> Result<Option<Wanted>, DialogueError> {
         #[derive(Deserialize)]
         #[serde(rename_all = "camelCase")]
-        struct Answer<'a> {
+        struct StatelessResult<'a> {
             #[serde(borrow, default)]
             result_type: Option<Cow<'a, str>>,
             #[serde(borrow, default)]
@@ -249,12 +249,12 @@ impl Wanted {
             request_state: Option<&'a RawValue>,
         }
         #[derive(Deserialize)]
-        struct Request<'a> {
+        struct RawInputRequest<'a> {
             method: String,
             #[serde(borrow, default)]
             params: Option<&'a RawValue>,
         }
-        let answer: Answer<'_> = answer.parse().map_err(|_| DialogueError::Malformed)?;
+        let answer: StatelessResult<'_> = answer.parse().map_err(|_| DialogueError::Malformed)?;
         match answer.result_type.as_deref() {
             None | Some("complete") => return Ok(None),
             Some("input_required") => {}
@@ -274,7 +274,7 @@ impl Wanted {
             if request.get().len() > LARGEST_QUESTION {
                 return Err(DialogueError::QuestionTooLarge);
             }
-            let request: Request<'_> =
+            let request: RawInputRequest<'_> =
                 serde_json::from_str(request.get()).map_err(|_| DialogueError::Malformed)?;
             let params = request.params.map(|params| Raw::from_json(params.get().to_owned()));
             questions.insert(key, InputRequest { method: request.method, params });

@@ -11,7 +11,7 @@ use super::DialError;
 
 /// How far a dial has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Stage {
+pub(crate) enum DialStage {
     Starting,
     /// A launcher installs the server first.
     Installing {
@@ -22,7 +22,7 @@ pub(crate) enum Stage {
 /// What everyone may know about an upstream.
 #[derive(Clone, Debug)]
 pub(crate) struct Status {
-    pub(crate) state: State,
+    pub(crate) state: UpstreamState,
     pub(crate) last_failure: Option<LastFailure>,
 }
 
@@ -30,21 +30,21 @@ impl Status {
     /// How long the connect that is under way has taken.
     pub(super) fn connecting_for(&self) -> Option<Duration> {
         match self.state {
-            State::Connecting { since } => Some(since.elapsed()),
-            State::Down | State::Connected | State::Unwelcome => None,
+            UpstreamState::Connecting { since } => Some(since.elapsed()),
+            UpstreamState::Down | UpstreamState::Connected | UpstreamState::AuthRequired => None,
         }
     }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum State {
+pub(crate) enum UpstreamState {
     Down,
     Connecting {
         since: Instant,
     },
     Connected,
-    /// Connected, and nothing is answered before somebody has signed in.
-    Unwelcome,
+    /// Connected, and every request is refused until the user has signed in.
+    AuthRequired,
 }
 
 #[derive(Clone, Debug)]
@@ -62,10 +62,10 @@ pub(super) fn update(
     let failed_at = last_failure.map(|failure| failure.at);
     statuses.send_if_modified(|status| {
         let state = match (phase, status.state) {
-            (Phase::Up, _) => State::Connected,
-            (Phase::Dialling, connecting @ State::Connecting { .. }) => connecting,
-            (Phase::Dialling, _) => State::Connecting { since: Instant::now() },
-            (Phase::Down | Phase::Ended, _) => State::Down,
+            (Phase::Up, _) => UpstreamState::Connected,
+            (Phase::Dialling, connecting @ UpstreamState::Connecting { .. }) => connecting,
+            (Phase::Dialling, _) => UpstreamState::Connecting { since: Instant::now() },
+            (Phase::Down | Phase::Ended, _) => UpstreamState::Down,
         };
         let changed = status.state != state
             || status.last_failure.as_ref().map(|failure| failure.at) != failed_at;

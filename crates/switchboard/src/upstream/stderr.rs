@@ -18,7 +18,7 @@ const LONGEST_LINE: usize = 500;
 const LOG_LIMIT: u64 = 1024 * 1024;
 const CHUNK: usize = 16 * 1024;
 
-/// The last lines, shared between the drain and whoever reports an error.
+/// The last lines, shared between the drain and the reports of errors.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Tail {
     lines: Arc<Mutex<VecDeque<String>>>,

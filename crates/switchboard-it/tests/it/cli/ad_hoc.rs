@@ -129,7 +129,7 @@ async fn rules_of_the_user_hold_for_ad_hoc_servers() {
     --- stdout
     --- stderr
     error: `delete_everything` needs the user's approval
-      caused by: there is nobody to ask
+      caused by: no user can be asked
 
     hint: approve it on a terminal, or in advance with `--yes`
     "#);
