@@ -37,7 +37,6 @@ use crate::directory::ListingPlan;
 use crate::env::Environment;
 use crate::host::Topic;
 use crate::listing_file::ListingFile;
-use crate::message_log::Debugging;
 use crate::paths::Paths;
 use crate::pins::PinFile;
 use crate::trust::{Seal, TrustStore};
@@ -104,7 +103,9 @@ pub(crate) struct Facts {
     pub(crate) standing: Standing,
     pub(crate) trust: TrustLevel,
     pub(crate) description: Option<String>,
-    pub(crate) overridden: Overridden,
+    /// Whether a project has an entry of the same name, whose fields lie over this one once it is
+    /// trusted.
+    pub(crate) overridden: bool,
     pub(crate) rules: Arc<Rules>,
     pub(crate) first_use: FirstUse,
     /// `None` for a server inside this process.
@@ -121,14 +122,6 @@ pub(crate) enum FirstUse {
     ByName,
     /// A list of servers turns it on.
     Start,
-}
-
-/// Whether a project has an entry of the same name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Overridden {
-    No,
-    /// The project's fields will lie over this one.
-    WhenTrusted,
 }
 
 impl Blueprint {
@@ -154,7 +147,7 @@ impl Blueprint {
             let Ok(name) = ServerName::new(&pending.name) else { continue };
             // Until it is trusted, a user's own server of the same name stands unchanged.
             if let Some(facts) = parts.facts.get_mut(&name) {
-                facts.overridden = Overridden::WhenTrusted;
+                facts.overridden = true;
                 continue;
             }
             let standing = standing(&pending.definition, Standing::Pending(pending.cause));
@@ -307,10 +300,7 @@ impl Blueprint {
             max_tools: settings.max_tools,
             log,
             askable: askable(definition, settings),
-            debugging: match definition.debug {
-                Some(true) => Debugging::On,
-                Some(false) | None => Debugging::Off,
-            },
+            debug: definition.debug == Some(true),
             plan: Arc::new(ListingPlan {
                 policy: listing_policy(definition, settings),
                 file,
@@ -436,7 +426,7 @@ pub(crate) fn facts(
         standing,
         trust,
         description: about(definition),
-        overridden: Overridden::No,
+        overridden: false,
         rules: Arc::new(Rules::new(definition, settings)),
         first_use: match definition.enabled {
             Some(false) => FirstUse::ByName,

@@ -216,10 +216,7 @@ impl Session {
     async fn close_all(&self) -> usize {
         let mut closed = 0;
         for line in self.connections() {
-            let up = match line.state {
-                ConnectionState::Connected | ConnectionState::Connecting => true,
-                ConnectionState::Disconnected | ConnectionState::Error => false,
-            };
+            let up = matches!(line.state, ConnectionState::Connected | ConnectionState::Connecting);
             if (up || self.gateway.guest(&line.id, self.id()).is_some())
                 && self.close(line.id.as_str()).await.is_ok()
             {

@@ -52,13 +52,6 @@ fn is_wanted(wanted: LogLimit) -> bool {
 /// Characters of a method or a tool's name.
 const NAME: usize = 100;
 
-/// What the field `debug` of a server says.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Debugging {
-    On,
-    Off,
-}
-
 /// Which target the messages of a connection are logged under.
 #[derive(Clone, Copy, Debug)]
 enum LogTarget {
@@ -76,23 +69,19 @@ pub(crate) struct Watcher {
 }
 
 /// Held for a moment at a time, never across an await: tokens are renewed while messages are logged.
-#[derive(Clone, Debug, Default)]
-struct Secrets(Arc<Mutex<KnownSecrets>>);
+type Secrets = Arc<Mutex<KnownSecrets>>;
 
-impl Secrets {
-    fn add_headers(&self, headers: &HeaderMap) {
-        let mut known = lock(&self.0);
-        for value in headers.values() {
-            known.add_header(&String::from_utf8_lossy(value.as_bytes()));
-        }
+fn add_headers(secrets: &Secrets, headers: &HeaderMap) {
+    let mut known = lock(secrets);
+    for value in headers.values() {
+        known.add_header(&String::from_utf8_lossy(value.as_bytes()));
     }
 }
 
 impl Watcher {
     /// `None` if no subscriber takes what it would log.
-    pub(crate) fn of(server: &ServerName, debugging: Debugging) -> Option<Arc<Watcher>> {
-        let debugged = debugging == Debugging::On
-            && tracing::enabled!(target: DEBUGGED, tracing::Level::TRACE);
+    pub(crate) fn of(server: &ServerName, debug: bool) -> Option<Arc<Watcher>> {
+        let debugged = debug && tracing::enabled!(target: DEBUGGED, tracing::Level::TRACE);
         let shown = if debugged {
             LogTarget::Debugged
         } else if is_wanted(LogLimit::Messages)
@@ -109,7 +98,7 @@ impl Watcher {
 
     /// The secrets that a program is started with: what its entry sets counts as one.
     pub(crate) fn learn_program(&self, program: &Program, set: &TemplateMap) {
-        let mut known = lock(&self.secrets.0);
+        let mut known = lock(&self.secrets);
         let variables = program.env.iter().map(|(name, value)| (name.as_str(), value.as_str()));
         known.add_variables(variables, |name| set.names().any(|set| set == name));
         known.add_arguments(&program.args);
@@ -122,10 +111,10 @@ impl Watcher {
         headers: &HeaderMap,
         signer: &mut Option<Arc<dyn Signer>>,
     ) {
-        lock(&self.secrets.0).add_url(url.as_str());
-        self.secrets.add_headers(headers);
+        lock(&self.secrets).add_url(url.as_str());
+        add_headers(&self.secrets, headers);
         if let Some(inner) = signer.take() {
-            *signer = Some(Arc::new(Remembering { inner, secrets: self.secrets.clone() }));
+            *signer = Some(Arc::new(Remembering { inner, secrets: Arc::clone(&self.secrets) }));
         }
     }
 
@@ -134,11 +123,11 @@ impl Watcher {
         match self.shown {
             LogTarget::Nothing => {}
             LogTarget::Messages => {
-                let json = lock(&self.secrets.0).trace_line(message);
+                let json = lock(&self.secrets).trace_line(message);
                 tracing::trace!(target: MESSAGES, %server, %json, "{direction}");
             }
             LogTarget::Debugged => {
-                let json = lock(&self.secrets.0).trace_line(message);
+                let json = lock(&self.secrets).trace_line(message);
                 tracing::trace!(target: DEBUGGED, %server, %json, "{direction}");
             }
         }
@@ -221,7 +210,7 @@ impl Signer for Remembering {
     fn sign<'a>(&'a self, method: &'a str, url: &'a Url, body: &'a [u8]) -> Signing<'a> {
         Box::pin(async move {
             let headers = self.inner.sign(method, url, body).await?;
-            self.secrets.add_headers(&headers);
+            add_headers(&self.secrets, &headers);
             Ok(headers)
         })
     }

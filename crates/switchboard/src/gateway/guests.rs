@@ -75,19 +75,12 @@ impl Gateway {
         wanted: &Wanted,
         listener: &Listener,
     ) -> Result<Admission, ConnectError> {
-        let mut admitted = Ok(());
+        let mut seated = Err(ConnectError::TooMany);
         self.shared.roster.send_modify(|roster| {
-            admitted = self.seat(Arc::make_mut(roster), wanted, listener);
+            seated = self.seat(Arc::make_mut(roster), wanted, listener);
         });
-        admitted?;
-        let session = listener.session;
-        let upstream = self.guest(&wanted.id, session).map(|guest| guest.upstream);
-        Ok(Admission {
-            upstream: upstream.ok_or_else(|| ConnectError::Exists(wanted.id.clone()))?,
-            gateway: Some(self.clone()),
-            session,
-            id: wanted.id.clone(),
-        })
+        let (upstream, gateway) = (seated?, Some(self.clone()));
+        Ok(Admission { gateway, session: listener.session, id: wanted.id.clone(), upstream })
     }
 
     fn seat(
@@ -95,7 +88,7 @@ impl Gateway {
         roster: &mut Roster,
         wanted: &Wanted,
         listener: &Listener,
-    ) -> Result<(), ConnectError> {
+    ) -> Result<Upstream, ConnectError> {
         let Roster { guests, settings, unread_rules, .. } = roster;
         let guests = guests.entry(listener.session).or_insert_with(Guests::none);
         guests.has_room(&wanted.id)?;
@@ -116,10 +109,10 @@ impl Gateway {
         let upstream =
             Upstream::start(wanted.id.clone(), Arc::clone(&recipe), POLICY, surroundings);
         let (address, rules) = (wanted.address.clone(), Arc::new(rules));
-        let guest = Guest { upstream, address, rules, shelf, recipe };
+        let guest = Guest { upstream: upstream.clone(), address, rules, shelf, recipe };
         guests.by_name.insert(wanted.id.clone(), guest);
         guests.announce();
-        Ok(())
+        Ok(upstream)
     }
 
     /// The server that a session connected under this name.

@@ -8,7 +8,6 @@ use switchboard_core::introduction::{self, DigestServer};
 use switchboard_core::name::ServerName;
 use switchboard_core::reply::{Overview, PastFailure, ServerLine, ServerStatus, TrustLevel};
 
-use crate::blueprint::Overridden;
 use crate::directory;
 use crate::explain::chain;
 use crate::gateway::FileNotices;
@@ -84,13 +83,11 @@ pub(crate) fn server_line(session: &Session, catalog: &Catalog, name: &ServerNam
         underway: underway.filter(|_| status == ServerStatus::Connecting),
         description: facts.description,
         note: match (facts.overridden, standing) {
-            (Overridden::WhenTrusted, _) => {
-                Some("the project's own definition is pending".to_owned())
-            }
-            (Overridden::No, Standing::Pending(PendingCause::Changed)) => {
+            (true, _) => Some("the project's own definition is pending".to_owned()),
+            (false, Standing::Pending(PendingCause::Changed)) => {
                 Some("it has changed since it was approved".to_owned())
             }
-            (Overridden::No, _) => listing.and_then(|listing| note(listing)),
+            (false, _) => listing.and_then(|listing| note(listing)),
         },
         drift: shelf.map(Shelf::drift).unwrap_or_default(),
     }

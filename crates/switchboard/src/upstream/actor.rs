@@ -13,13 +13,11 @@ use switchboard_core::lifecycle::{
     Effect, Generation, Input, Machine, Phase, Policy, Urgency, Waiter,
 };
 use switchboard_core::name::ServerName;
-use switchboard_wire::handshake::Greeting;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::connection::Connection;
 use super::dialler::Dialler;
 use super::incoming::News;
 use super::lease::Open;
@@ -39,8 +37,7 @@ const WAITING_NEWS: usize = 8;
 enum Done {
     Dialled {
         generation: Generation,
-        outcome: Result<(Connection, RawListing), DialError>,
-        taught: Option<Greeting>,
+        dialled: Dialled,
     },
     Ended {
         generation: Generation,
@@ -309,10 +306,7 @@ impl Actor {
     fn dial(&mut self, generation: Generation) {
         lifecycle_log::connecting(&self.server, &self.recipe);
         let (dial, run) = self.dialler.start(&self.server, &self.recipe, &self.surroundings);
-        self.work.spawn(async move {
-            let Dialled { outcome, taught } = dial.await;
-            Done::Dialled { generation, outcome, taught }
-        });
+        self.work.spawn(async move { Done::Dialled { generation, dialled: dial.await } });
         self.work.spawn(async move { Done::Ended { generation, reason: run.await } });
     }
 

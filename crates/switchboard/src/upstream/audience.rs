@@ -112,15 +112,11 @@ pub(super) struct Questions {
 pub(super) enum Meant {
     One(Recipient),
     /// More than one caller waits.
-    Several(Undecided),
+    Several {
+        /// How many calls had been abandoned when the message came.
+        abandoned: u64,
+    },
     NoSession,
-}
-
-/// A question that several may be meant by.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Undecided {
-    /// How many had gone without an answer when it came.
-    abandoned: u64,
 }
 
 /// Whom a message of the server is for.
@@ -194,7 +190,7 @@ impl Audience {
                 (call.or(self.owner.as_ref()), vec![request])
             }
             None => match waiting.the_only_one() {
-                None => return Meant::Several(Undecided { abandoned: waiting.abandoned }),
+                None => return Meant::Several { abandoned: waiting.abandoned },
                 Some((listener, requests)) => (listener.or(self.owner.as_ref()), requests),
             },
         };
@@ -206,19 +202,19 @@ impl Audience {
 
     /// Whom a question is for that several could be meant by: the one who is left when the others
     /// have their answers. If that takes too long, it is for none, and they part.
-    pub(super) async fn decided(&self, question: Undecided) -> Option<Recipient> {
+    pub(super) async fn decided(&self, abandoned: u64) -> Option<Recipient> {
         let deciding = async {
             loop {
                 let mut left = pin!(self.left.notified());
                 left.as_mut().enable();
                 let meant = self.meant(None);
-                if lock(&self.waiting).abandoned != question.abandoned {
+                if lock(&self.waiting).abandoned != abandoned {
                     return None;
                 }
                 match meant {
                     Meant::One(recipient) => return Some(recipient),
                     Meant::NoSession => return None,
-                    Meant::Several(_) => left.await,
+                    Meant::Several { .. } => left.await,
                 }
             }
         };
@@ -343,7 +339,7 @@ mod tests {
     fn session_for(audience: &Audience, exchange: Option<u64>) -> Option<u64> {
         match audience.meant(exchange.map(Exchange)) {
             Meant::One(recipient) => Some(recipient.listener.session.0),
-            Meant::Several(_) | Meant::NoSession => None,
+            Meant::Several { .. } | Meant::NoSession => None,
         }
     }
 

@@ -174,7 +174,7 @@ pub(super) async fn open(context: &DialContext) -> Result<(Opening, Body), DialE
     let tail = Tail::default();
     let mut start_timeout = recipe.start_timeout;
     let mut signed_in = SignedIn::default();
-    let watcher = Watcher::of(server, recipe.debugging);
+    let watcher = Watcher::of(server, recipe.debug);
     let limits = PeerLimits {
         max_frame_bytes: recipe.max_frame_bytes,
         write_deadline: Some(WRITE_DEADLINE),
@@ -194,7 +194,14 @@ pub(super) async fn open(context: &DialContext) -> Result<(Opening, Body), DialE
                 (endpoint, signed_in) = remote.handshake(spawner, accounts).await?;
                 let websocket::Endpoint { url, headers, signer, .. } = &mut endpoint;
                 watcher.iter().for_each(|watcher| watcher.learn_remote(url, headers, signer));
-                let (peer, carrier) = over_websocket(endpoint, limits, start_timeout).await?;
+                let connecting = websocket::connect(endpoint, limits);
+                let late = |_| DialError::TimedOut {
+                    stage: "upgrade",
+                    after: start_timeout,
+                    stderr: Vec::new(),
+                };
+                let connected = tokio::time::timeout(start_timeout, connecting).await;
+                let (peer, carrier) = connected.map_err(late)??;
                 (peer, LiveTransport::WebSocket(Box::new(carrier)))
             }
         },
@@ -246,20 +253,6 @@ pub(super) async fn open(context: &DialContext) -> Result<(Opening, Body), DialE
     let body = Body { way, incoming, exit, stop: stop.clone() };
     let end = End { exit: ended, tail };
     Ok((Opening { peer, audience, end, stop, start_timeout, era, signed_in }, body))
-}
-
-async fn over_websocket(
-    endpoint: websocket::Endpoint,
-    limits: PeerLimits,
-    patience: Duration,
-) -> Result<(Peer, websocket::Carrier), DialError> {
-    match tokio::time::timeout(patience, websocket::connect(endpoint, limits)).await {
-        Ok(connected) => Ok(connected?),
-        Err(_elapsed) => {
-            let (stage, stderr) = ("upgrade", Vec::new());
-            Err(DialError::TimedOut { stage, after: patience, stderr })
-        }
-    }
 }
 
 fn over_streams(

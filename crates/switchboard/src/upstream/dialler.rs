@@ -19,7 +19,7 @@ pub(super) struct Dialler {
     stage: watch::Sender<DialStage>,
     /// Receives the server's requests and notifications that the actor handles.
     news: mpsc::Sender<News>,
-    /// Cancels the current dial.
+    /// Cancels the last dial.
     current: Option<CancellationToken>,
     /// The greeting that the server accepted after it had refused another one.
     accepted: Option<Greeting>,
@@ -69,11 +69,6 @@ impl Dialler {
     /// Drops the remembered greeting: the directory has the era of the server.
     pub(super) fn forget_greeting(&mut self) {
         self.accepted = None;
-    }
-
-    /// The current dial has ended.
-    pub(super) fn ended(&mut self) {
-        self.current = None;
     }
 
     pub(super) fn cancel(&mut self) {

@@ -133,7 +133,7 @@ impl Incoming {
         let owner = self.audience.owner().map(|owner| owner.session);
         let meant = match self.audience.meant(notification.exchange) {
             Meant::One(recipient) => Some(recipient.listener.session),
-            Meant::Several(_) | Meant::NoSession => None,
+            Meant::Several { .. } | Meant::NoSession => None,
         };
         let reach = Reach { owner, meant };
         self.notices.hear(&self.server, kind, notification.params.as_ref(), reach);
@@ -174,7 +174,7 @@ impl PendingQuestion {
         let PendingQuestion { server, topic, params, responder, _unanswered } = self;
         let recipient = match meant {
             Meant::One(recipient) => Some(recipient),
-            Meant::Several(question) => audience.decided(question).await,
+            Meant::Several { abandoned } => audience.decided(abandoned).await,
             Meant::NoSession => None,
         };
         let Some(Recipient { listener, requests }) = recipient else {

@@ -26,20 +26,14 @@ pub(super) struct ListQuery<'a> {
     pub(super) hello: &'a ServerHello,
     /// What every request carries, where there is no session.
     pub(super) meta: Option<&'a RawValue>,
-    pub(super) mirrors: Mirrors,
+    /// Whether some parameters of calls are also sent as headers.
+    pub(super) mirrors_headers: bool,
     pub(super) signed_in: &'a SignedIn,
     pub(super) timeout: Duration,
     pub(super) max_pages: usize,
     pub(super) max_items: usize,
     /// Of all pages of all lists together: they are held several times until they are cached.
     pub(super) max_bytes: usize,
-}
-
-/// Whether parameters go into headers, too.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Mirrors {
-    Headers,
-    Nothing,
 }
 
 /// Everything that the server advertises, within one deadline for all pages.
@@ -67,7 +61,7 @@ async fn walk_all(query: ListQuery<'_>) -> Result<RawListing, DialError> {
     if hello.capabilities.tools {
         let tools = walk(query, "tools/list", "tools", &mut room).await?;
         (listing.tools, listing.scope, listing.ttl_ms) = (tools.items, tools.scope, tools.ttl_ms);
-        if query.mirrors == Mirrors::Headers {
+        if query.mirrors_headers {
             listing.tools.retain(|tool| can_be_called(tool));
         }
     }
@@ -278,7 +272,7 @@ mod tests {
             peer: &peer,
             hello: &hello,
             meta: None,
-            mirrors: Mirrors::Nothing,
+            mirrors_headers: false,
             signed_in: &SignedIn::default(),
             timeout,
             max_pages: 1_000,

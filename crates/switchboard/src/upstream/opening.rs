@@ -19,7 +19,7 @@ use tokio_util::sync::CancellationToken;
 use super::audience::Audience;
 use super::connection::{self, Body, Connection, DialContext, EXIT_GRACE, End};
 use super::incoming::News;
-use super::list::{self, ListQuery, Mirrors};
+use super::list::{self, ListQuery};
 use super::recipe::{Recipe, Transport};
 use super::stateless::Renewal;
 use super::{CLOSE_GRACE, DialError};
@@ -82,29 +82,19 @@ pub(super) async fn dial(
         let greeting = (taught.unwrap_or(greeting), capabilities);
         match opening.complete(context, greeting).await {
             Ok(up) => break Ok(up),
-            Err(Incomplete { another: Some(another), .. }) if !tried.contains(&another) => {
+            Err((_, Some(another))) if !tried.contains(&another) => {
                 tried.push(another);
                 taught = Some(another);
                 end.report(CLOSE_GRACE * 3).await;
             }
-            Err(Incomplete { error, .. }) => break Err(error),
+            Err((error, _)) => break Err(error),
         }
     };
     Dialled { outcome, taught }
 }
 
-/// Why a connection did not come up.
-struct Incomplete {
-    error: DialError,
-    /// How else the server could be greeted.
-    another: Option<Greeting>,
-}
-
-impl From<DialError> for Incomplete {
-    fn from(error: DialError) -> Incomplete {
-        Incomplete { error, another: None }
-    }
-}
+/// Why a connection did not come up, and how else the server could be greeted.
+type Incomplete = (DialError, Option<Greeting>);
 
 pub(super) struct Opening {
     pub(super) peer: Peer,
@@ -150,7 +140,7 @@ impl Opening {
                 // It may have been greeted in both ways, and have ended at the second.
                 let left = greeting == Greeting::Probe && connection.hello.is_modern();
                 let left = left && matches!(error, DialError::Exited { .. });
-                return Err(Incomplete { error, another: left.then_some(Greeting::Discover) });
+                return Err((error, left.then_some(Greeting::Discover)));
             }
         };
         connection.opened_as = listing.identity.as_deref().map(Arc::from);
@@ -182,7 +172,7 @@ impl Opening {
         let (stage, failed) = match error {
             HandshakeError::Initialize(error) => ("initialize", error),
             HandshakeError::Discover(error) => (modern::DISCOVER, error),
-            HandshakeError::Hello(_) => return Err(DialError::Handshake(error).into()),
+            HandshakeError::Hello(_) => return Err((DialError::Handshake(error), None)),
         };
         let error = match failed {
             RequestError::Refused(cause) => DialError::Refused { stage, cause },
@@ -199,7 +189,7 @@ impl Opening {
                 DialError::Handshake(HandshakeError::Initialize(error))
             }
         };
-        Err(Incomplete { error, another })
+        Err((error, another))
     }
 
     /// A server without sessions tells of its lists only those who ask for it. Asked before the
@@ -261,16 +251,12 @@ impl Opening {
 
 /// The query for the lists of a connection.
 pub(super) fn list_query<'a>(connection: &'a Connection, recipe: &Recipe) -> ListQuery<'a> {
-    let mirrors = match (&recipe.transport, connection.hello.era) {
-        (Transport::Remote(remote), Era::Modern) if remote.has_headers() => Mirrors::Headers,
-        (_, Era::Modern | Era::Legacy(_)) => Mirrors::Nothing,
-    };
     let Connection { peer, hello, meta, signed_in, .. } = connection;
     ListQuery {
         peer,
         hello,
         meta: meta.as_deref(),
-        mirrors,
+        mirrors_headers: hello.is_modern() && recipe.transport.has_headers(),
         signed_in,
         timeout: recipe.start_timeout,
         max_pages: recipe.max_pages,

@@ -23,7 +23,6 @@ use crate::dial::spawn::{Confinement, Program, Spawner};
 use crate::directory::ListingPlan;
 use crate::env::Environment;
 use crate::host::Topic;
-use crate::message_log::Debugging;
 use crate::trust::Seal;
 
 /// Everything that a dial needs to know about one server. Equal recipes need no other connection.
@@ -46,9 +45,10 @@ pub(crate) struct Recipe {
     /// What becomes of its lists.
     pub(crate) plan: Arc<ListingPlan>,
     /// Whether its messages are logged, whatever else is.
-    pub(crate) debugging: Debugging,
+    pub(crate) debug: bool,
 }
 
+#[derive(PartialEq)]
 pub(crate) enum Transport {
     Program(Box<ProgramRecipe>),
     InProcess(Arc<dyn InProcess>),
@@ -99,23 +99,17 @@ impl Transport {
             Transport::Socket(socket) => socket.path.source().to_owned(),
         }
     }
+
+    /// Whether messages go over HTTP, with headers.
+    pub(super) fn has_headers(&self) -> bool {
+        matches!(self, Transport::Remote(remote) if remote.has_headers())
+    }
 }
 
-impl PartialEq for Transport {
-    fn eq(&self, other: &Transport) -> bool {
-        match (self, other) {
-            (Transport::Program(a), Transport::Program(b)) => a == b,
-            (Transport::InProcess(a), Transport::InProcess(b)) => Arc::ptr_eq(a, b),
-            (Transport::Remote(a), Transport::Remote(b)) => a == b,
-            (Transport::Socket(a), Transport::Socket(b)) => a == b,
-            (
-                Transport::Program(_)
-                | Transport::InProcess(_)
-                | Transport::Remote(_)
-                | Transport::Socket(_),
-                _,
-            ) => false,
-        }
+/// Each server inside this process is only equal to itself.
+impl PartialEq for dyn InProcess {
+    fn eq(&self, other: &dyn InProcess) -> bool {
+        std::ptr::addr_eq(self, other)
     }
 }
 

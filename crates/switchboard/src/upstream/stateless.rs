@@ -21,7 +21,6 @@ use switchboard_wire::{Peer, Raw, RequestError, RpcError};
 use super::CallError;
 use super::incoming::{LARGEST_QUESTION, USER_ANSWER_TIMEOUT};
 use super::lease::{Caller, Lease, named};
-use super::recipe::Transport;
 use crate::host::{ServerQuestion, Topic};
 
 /// How often a server may ask before it answers.
@@ -88,11 +87,8 @@ impl Lease {
     /// The parameters that go into headers, where there are headers.
     fn labels(&self, approved: &Approved) -> Vec<(String, String)> {
         let entry = &approved.target().entry;
-        let over_http = match &self.open().recipe.transport {
-            Transport::Remote(remote) => remote.has_headers(),
-            Transport::Socket(_) | Transport::InProcess(_) | Transport::Program(_) => false,
-        };
-        if !over_http || !entry.input_schema().contains("x-mcp-header") {
+        let has_headers = self.open().recipe.transport.has_headers();
+        if !has_headers || !entry.input_schema().contains("x-mcp-header") {
             return Vec::new();
         }
         let mirrored = schema::mirrored(&entry.input_value(), approved.args().values());

@@ -12,6 +12,7 @@ use super::{Actor, Done};
 use crate::upstream::connection::Connection;
 use crate::upstream::door::Door;
 use crate::upstream::lease::Open;
+use crate::upstream::opening::Dialled;
 use crate::upstream::{DialError, ExitReason, lifecycle_log};
 
 impl Actor {
@@ -20,7 +21,7 @@ impl Actor {
         let Ok(done) = done else { return };
         let jitter = fastrand::f64();
         match done {
-            Done::Dialled { generation, outcome, taught } => {
+            Done::Dialled { generation, dialled: Dialled { outcome, taught } } => {
                 self.dialler.remember(taught);
                 self.dialled(generation, outcome, jitter);
             }
@@ -51,7 +52,6 @@ impl Actor {
             }
             return;
         }
-        self.dialler.ended();
         // Requests that the server sent while it was listed are handled before the first call.
         while let Ok(news) = self.news.try_recv() {
             self.heard(news);
