@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::envelope::{Raw, text_json};
@@ -218,16 +219,18 @@ impl ServerCapabilities {
         #[derive(serde::Deserialize, Default)]
         #[serde(default)]
         struct Capabilities<'a> {
-            tools: Option<List>,
-            resources: Option<List>,
-            prompts: Option<List>,
+            tools: Option<Value>,
+            resources: Option<Value>,
+            prompts: Option<Value>,
             #[serde(borrow)]
             completions: Option<&'a RawValue>,
             #[serde(borrow)]
             logging: Option<&'a RawValue>,
         }
         let read: Capabilities<'_> = json.parse().map_err(|_| HelloError::Malformed)?;
-        let changes = |list: &Option<List>| list.as_ref().is_some_and(|list| list.changes);
+        let changes = |list: &Option<Value>| {
+            list.as_ref().and_then(|list| list.get("listChanged")) == Some(&Value::Bool(true))
+        };
         Ok(ServerCapabilities {
             tools: read.tools.is_some(),
             resources: read.resources.is_some(),
@@ -240,18 +243,5 @@ impl ServerCapabilities {
                 prompts: changes(&read.prompts),
             },
         })
-    }
-}
-
-/// A list that a server offers, whatever else it says of it.
-struct List {
-    changes: bool,
-}
-
-impl<'de> serde::Deserialize<'de> for List {
-    fn deserialize<D: serde::Deserializer<'de>>(source: D) -> Result<List, D::Error> {
-        let said = serde_json::Value::deserialize(source)?;
-        let changes = said.get("listChanged").and_then(serde_json::Value::as_bool);
-        Ok(List { changes: changes == Some(true) })
     }
 }

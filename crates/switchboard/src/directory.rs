@@ -23,12 +23,12 @@ use crate::shared_file::{SharedFile, UpdateError};
 use crate::upstream::DialError;
 
 /// A handle to the published catalog; cheap to clone.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Directory {
     shared: Arc<DirectoryState>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct DirectoryState {
     catalog: watch::Sender<Arc<Catalog>>,
     plans: watch::Sender<Arc<Plans>>,
@@ -60,17 +60,6 @@ pub(crate) struct ListingPlan {
 }
 
 impl Directory {
-    pub(crate) fn empty() -> Directory {
-        let shared = DirectoryState {
-            catalog: watch::Sender::default(),
-            plans: watch::Sender::default(),
-            loaded: OnceLock::new(),
-            sign_ins: Mutex::default(),
-            writers: TaskTracker::new(),
-        };
-        Directory { shared: Arc::new(shared) }
-    }
-
     /// Takes other servers. What was listed by the same plan stays listed; the lists of the others
     /// come from the cache, if it has any.
     pub(crate) fn replace(

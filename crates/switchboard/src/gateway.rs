@@ -2,7 +2,6 @@
 
 mod builder;
 mod changes;
-mod check;
 mod family;
 mod first_listing;
 mod following;
@@ -40,11 +39,11 @@ use crate::upstream::{SessionId, Surroundings};
 
 pub use builder::GatewayBuilder;
 pub use changes::Changes;
-pub use check::CheckedServer;
 use family::Family;
+pub use first_listing::CheckedServer;
 use guests::Guests;
 pub(crate) use roster::FileNotices;
-use roster::{Renewal, Roster};
+use roster::Roster;
 
 /// Connects at the same time, over all servers.
 const CONCURRENT_DIALS: usize = 16;
@@ -56,6 +55,27 @@ const FLUSH: Duration = Duration::from_secs(2);
 const SHUTDOWN: Duration = Duration::from_secs(6);
 
 /// All servers of this process; cheap to clone.
+///
+/// ```
+/// use switchboard::load::{self, LoadOptions};
+/// use switchboard::paths::Paths;
+/// use switchboard::{Environment, Gateway, Headless};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+/// # runtime.block_on(async {
+/// let environment = Environment::made_of([("SWITCHBOARD_HOME", "/nowhere")], "/");
+/// let options = LoadOptions { config: None, piped: None, project: "/".into() };
+/// let loaded = load::load(&environment, &Paths::of(&environment), &options)?;
+///
+/// let gateway = Gateway::builder(environment).config(loaded.config).demo_if_empty().build();
+/// let overview = gateway.session(Headless).overview();
+/// assert_eq!(overview.servers.len(), 1);
+/// gateway.shutdown().await;
+/// # Ok(())
+/// # })
+/// # }
+/// ```
 #[derive(Clone)]
 pub struct Gateway {
     shared: Arc<GatewayState>,
@@ -143,7 +163,7 @@ impl Gateway {
             let start = |server, recipe, policy, before: Option<&_>| {
                 self.start_member(server, Arc::new(recipe), policy, before, None)
             };
-            let Renewal { members, ended } = Roster::renew(&roster.members, recipes, start);
+            let (members, ended) = Roster::renew(&roster.members, recipes, start);
             for upstream in ended {
                 upstream.retire();
             }

@@ -36,6 +36,39 @@ pub enum Consent {
 }
 
 /// Asks the user. A face implements this; without one, everything that asks is refused.
+///
+/// ```
+/// use switchboard::approval::{Answer, Question};
+/// use switchboard::exact::Args;
+/// use switchboard::host::{CannotAsk, Host, HostFuture};
+/// use switchboard::request::{CallRequest, Request};
+/// use switchboard::{Environment, Gateway};
+///
+/// /// Approves one tool.
+/// struct OnlyForget;
+///
+/// impl Host for OnlyForget {
+///     fn approve<'a>(&'a self, question: &'a Question) -> HostFuture<'a, Result<Answer, CannotAsk>> {
+///         let is_forget = question.target().shown.to_string() == "demo_forget";
+///         let answer = if is_forget { Answer::Once } else { Answer::No };
+///         Box::pin(std::future::ready(Ok(answer)))
+///     }
+/// }
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+/// # runtime.block_on(async {
+/// # let environment = Environment::made_of([("SWITCHBOARD_HOME", "/nowhere")], "/");
+/// # let gateway = Gateway::builder(environment).demo().build();
+/// let session = gateway.session(OnlyForget);
+/// let call = CallRequest::new("demo_forget", None, Args::default());
+/// let reply = session.handle(Request::Call(call)).await?;
+/// assert_eq!(switchboard::render::text::reply(&reply), "Nothing was destroyed");
+/// # gateway.shutdown().await;
+/// # Ok(())
+/// # })
+/// # }
+/// ```
 pub trait Host: Send + Sync {
     /// May this call be made?
     fn approve<'a>(&'a self, question: &'a Question) -> HostFuture<'a, Result<Answer, CannotAsk>>;

@@ -207,11 +207,9 @@ pub(crate) async fn connect(
     caller: &Caller,
 ) -> Result<Reply, Failure> {
     let server = session.catalog().active_server(server).map_err(explain::resolve)?;
-    let upstream = session.open_upstream(&server)?;
-    let _lease = upstream.refresh().await.map_err(|error| explain::lease(error, &server))?;
+    let _lease = session.refreshed(&server).await?;
     let page = PageRequest { offset: 0, limit: LIST_LIMIT };
-    let page = page_for(caller, &session.catalog(), &server, page);
-    Ok(Reply::Connected(page))
+    Ok(Reply::Connected(page_for(caller, &session.catalog(), &server, page)))
 }
 
 /// Begins a sign-in, which goes on in the background: a request cannot wait for the user.

@@ -96,9 +96,12 @@ impl Survey {
     fn named(&self, tool: &str) -> Result<Vec<Arc<Entry>>, Failure> {
         let (mut entries, mut failure) = (Vec::new(), None);
         for view in &self.views {
-            match named(&view.catalog, &self.server, tool) {
-                Ok(entry) => entries.push(entry),
-                Err(error) => failure = failure.or(Some(error)),
+            match view.catalog.resolve(tool, Some(self.server.as_str())) {
+                Ok(Resolution::Tool(target)) => entries.push(target.entry),
+                Ok(Resolution::Unlisted(server)) => {
+                    failure = failure.or(Some(explain::no_lists(&server)));
+                }
+                Err(error) => failure = failure.or(Some(explain::resolve(error))),
             }
         }
         match failure {
@@ -230,11 +233,4 @@ fn found(catalog: &Catalog, server: &ServerName, set: CapabilitySet) -> Vec<PinF
     });
     let all = tools.chain(prompts).chain(instructions);
     all.filter(|found| found.pin != Pin::Same || found.hidden.is_some()).collect()
-}
-
-fn named(catalog: &Catalog, server: &ServerName, tool: &str) -> Result<Arc<Entry>, Failure> {
-    match catalog.resolve(tool, Some(server.as_str())).map_err(explain::resolve)? {
-        Resolution::Tool(target) => Ok(target.entry),
-        Resolution::Unlisted(server) => Err(explain::no_lists(&server)),
-    }
 }

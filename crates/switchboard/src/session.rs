@@ -24,6 +24,27 @@ use crate::upstream::lease::Caller;
 use crate::upstream::{CallerId, Lease, LeaseError, Listener, SessionId, Upstream};
 
 /// A conversation with the gateway. Requests run side by side; dropping one cancels it.
+///
+/// ```
+/// use switchboard::request::{Request, SearchRequest};
+/// use switchboard::{Environment, Gateway, Headless};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+/// # runtime.block_on(async {
+/// # let environment = Environment::made_of([("SWITCHBOARD_HOME", "/nowhere")], "/");
+/// # let gateway = Gateway::builder(environment).demo().build();
+/// let session = gateway.session(Headless);
+/// session.handle(Request::Connect { server: "demo".to_owned() }).await?;
+///
+/// let search = SearchRequest::words("add two numbers");
+/// let found = session.handle(Request::Search(search)).await?;
+/// assert!(switchboard::render::text::reply(&found).contains("demo_add"));
+/// # gateway.shutdown().await;
+/// # Ok(())
+/// # })
+/// # }
+/// ```
 pub struct Session {
     pub(crate) gateway: Gateway,
     listener: Listener,

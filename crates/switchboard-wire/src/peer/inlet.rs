@@ -4,7 +4,8 @@ use bytes::Bytes;
 use hashbrown::HashMap;
 use tokio::time::Instant;
 
-use super::{Exchange, Flow, Handler, Notification, Peer, RequestError, Responder, Waiter};
+use super::requests::Waiter;
+use super::{Exchange, Flow, Handler, Notification, Peer, RequestError, Responder};
 use crate::envelope::{self, INTERNAL_ERROR, Id, Message, Raw, RpcError};
 use crate::modern;
 
@@ -56,7 +57,7 @@ impl Inlet {
 
     /// When the request with this id will have waited long enough, as far as is known now.
     pub fn deadline_of(&self, id: u64) -> Option<Instant> {
-        let waiting = |pending: &mut HashMap<u64, Waiter>| Some(pending.get(&id)?.patience?.at);
+        let waiting = |pending: &mut HashMap<u64, Waiter>| Some(pending.get(&id)?.deadline?.at);
         self.peer.pending(waiting).flatten()
     }
 
@@ -154,7 +155,7 @@ impl Inlet {
     fn progress(&self, id: u64, params: &Raw) -> bool {
         let known = self.peer.pending(|pending| {
             let Some(waiter) = pending.get_mut(&id) else { return false };
-            if let Some(deadline) = &mut waiter.patience {
+            if let Some(deadline) = &mut waiter.deadline {
                 deadline.at = Instant::now() + deadline.timeout;
             }
             if let Some(progress) = &waiter.progress {

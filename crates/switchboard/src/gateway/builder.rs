@@ -31,7 +31,26 @@ use crate::notices::Notices;
 use crate::paths::Paths;
 use crate::upstream::Surroundings;
 
-/// Gathers what a gateway is made of.
+/// Gathers what a gateway is made of. [`Gateway`] has an example with configuration files.
+///
+/// ```
+/// use std::time::Duration;
+///
+/// use switchboard::demo::Demo;
+/// use switchboard::{Environment, Gateway};
+///
+/// # let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+/// # runtime.block_on(async {
+/// let environment = Environment::made_of([("SWITCHBOARD_HOME", "/nowhere")], "/");
+/// let gateway = Gateway::builder(environment)
+///     .server("tools", Demo)
+///     .timeout(Duration::from_secs(30))
+///     .build();
+/// assert!(gateway.usable("tools").is_ok());
+/// gateway.shutdown().await;
+/// # });
+/// # Ok::<(), std::io::Error>(())
+/// ```
 pub struct GatewayBuilder {
     blueprint: Blueprint,
     names: Arc<dyn Names>,
@@ -149,7 +168,7 @@ impl GatewayBuilder {
         let clients = Clients::new(self.blueprint.environment.clone(), self.names);
         let tasks = TaskTracker::new();
         let surroundings = Surroundings {
-            directory: Directory::empty(),
+            directory: Directory::default(),
             offered: self.blueprint.offered.clone(),
             log_levels: LogLevels::default(),
             notices: Notices::default(),

@@ -55,7 +55,20 @@ impl Gateway {
         if family.siblings.len() + 1 >= MOST {
             return self.clone();
         }
-        let sibling = self.sibling(set);
+        let GatewayState { blueprint, surroundings, .. } = &*self.shared;
+        let offered = OfferedCapabilities::known(set);
+        let blueprint = Blueprint { offered: offered.clone(), ..blueprint.clone() };
+        let surroundings = Surroundings {
+            directory: Directory::default(),
+            offered,
+            log_levels: LogLevels::default(),
+            notices: Notices::default(),
+            pulse: watch::Sender::new(()),
+            closing: surroundings.closing.child_token(),
+            ..surroundings.clone()
+        };
+        let settings = self.roster().settings.clone();
+        let sibling = Gateway::without_servers(blueprint, surroundings, settings);
         sibling.apply_alone(&family.config, family.notices.clone());
         if lock(&self.shared.first_listing).is_some() {
             sibling.list_missing_in_background();
@@ -76,21 +89,5 @@ impl Gateway {
 
     pub(super) fn siblings(&self) -> Vec<Gateway> {
         lock(&self.shared.family).siblings.iter().map(|(_, sibling)| sibling.clone()).collect()
-    }
-
-    fn sibling(&self, set: CapabilitySet) -> Gateway {
-        let GatewayState { blueprint, surroundings, .. } = &*self.shared;
-        let offered = OfferedCapabilities::known(set);
-        let blueprint = Blueprint { offered: offered.clone(), ..blueprint.clone() };
-        let surroundings = Surroundings {
-            directory: Directory::empty(),
-            offered,
-            log_levels: LogLevels::default(),
-            notices: Notices::default(),
-            pulse: watch::Sender::new(()),
-            closing: surroundings.closing.child_token(),
-            ..surroundings.clone()
-        };
-        Gateway::without_servers(blueprint, surroundings, self.roster().settings.clone())
     }
 }

@@ -152,7 +152,7 @@ impl Gateway {
 
 impl Guests {
     fn none() -> Guests {
-        Guests { directory: Directory::empty(), by_name: BTreeMap::new(), view: Arc::default() }
+        Guests { directory: Directory::default(), by_name: BTreeMap::new(), view: Arc::default() }
     }
 
     pub(super) fn upstreams(&self) -> impl Iterator<Item = &Upstream> {

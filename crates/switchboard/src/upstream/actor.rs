@@ -241,7 +241,14 @@ impl Actor {
 
     fn heard(&mut self, news: News) {
         match news {
-            News::ListChanged => self.lists_changed(),
+            News::ListChanged if self.machine.phase() == Phase::Dialling => {
+                self.relisting.changed_meanwhile();
+            }
+            News::ListChanged => {
+                if self.open().is_some() && self.relisting.changed(Instant::now()) {
+                    self.walk();
+                }
+            }
             News::AsksClient => {
                 self.surroundings.directory.mark_asking(&self.server, &self.recipe.plan);
             }
@@ -316,14 +323,6 @@ impl Actor {
             let alive = open.connection.answers_ping().await;
             Done::Pinged { generation, alive }
         });
-    }
-
-    fn lists_changed(&mut self) {
-        if self.machine.phase() == Phase::Dialling {
-            self.relisting.changed_meanwhile();
-        } else if self.open().is_some() && self.relisting.changed(Instant::now()) {
-            self.walk();
-        }
     }
 
     /// Asks for all lists. The caller has said so to `relisting`.

@@ -152,7 +152,7 @@ impl Lease {
         forget_reserved(&mut members);
         let abilities = caller.listener.host.abilities().only(&open.recipe.askable);
         members.insert(meta::PROTOCOL_VERSION, Value::from(modern::REVISION));
-        members.insert(meta::CLIENT_INFO, info.unwrap_or_else(|| own_info().into()));
+        members.insert(meta::CLIENT_INFO, info.unwrap_or_else(own_info));
         let abilities = Exact::parse(&abilities.to_json());
         members.insert(meta::CLIENT_CAPABILITIES, abilities.unwrap_or_else(|_| json!({}).into()));
         let of_session = || open.log_levels.of(Some(caller.listener.session));
@@ -213,8 +213,8 @@ pub(super) fn forget_reserved(members: &mut Args) {
     }
 }
 
-fn own_info() -> Value {
-    json!({ "name": "switchboard", "version": env!("CARGO_PKG_VERSION") })
+fn own_info() -> Exact {
+    json!({ "name": "switchboard", "version": env!("CARGO_PKG_VERSION") }).into()
 }
 
 /// What a server has to know before it answers.

@@ -81,7 +81,10 @@ impl Actor {
                         };
                         self.open.send_replace(Some(Arc::new(open)));
                         self.feed(Input::Dialled { generation });
-                        return self.catch_up();
+                        if self.relisting.catch_up() {
+                            self.walk();
+                        }
+                        return;
                     }
                     // It ended before the first call.
                     Some(exited) => exited,
@@ -98,19 +101,12 @@ impl Actor {
         self.feed(input);
     }
 
-    /// Lists once more if the lists changed while they were read for the first time.
-    fn catch_up(&mut self) {
-        if self.relisting.catch_up() {
-            self.walk();
-        }
-    }
-
     fn ended(&mut self, generation: Generation, exit: ExitReason, jitter: f64) {
         if self.is(Phase::Up, generation) {
             self.lost(exit, jitter);
         } else if self.open().is_some_and(|closing| closing.connection.stop.is_cancelled()) {
             self.open.send_replace(None);
-            lifecycle_log::stopped(&self.server);
+            tracing::info!(server = %self.server, "stopped");
         }
     }
 
