@@ -1,4 +1,4 @@
-//! Which revision of the protocol a connection speaks, and what a server said of itself in it.
+//! Which revision of the protocol a connection speaks, and the server's side of the handshake.
 
 use std::fmt;
 

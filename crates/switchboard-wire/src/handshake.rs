@@ -1,4 +1,4 @@
-//! Opens a connection as a client: finds out which era a server is of, and what it says of itself.
+//! The handshake of a client: which era a server is of, and its capabilities and instructions.
 //!
 //! A server of either era answers the other's opening with some error, or not at all, or by
 //! leaving; and one that starts slowly answers nothing for a while. So every answer is taken for

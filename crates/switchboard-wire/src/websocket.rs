@@ -28,7 +28,7 @@ use crate::peer::{Handler, Inlet, Peer, PeerLimits, detached};
 /// What is spoken over the connection.
 const MCP: &str = "mcp";
 
-/// How long the end of a connection may hold us up.
+/// How long the end of a connection may take.
 const GOODBYE: Duration = Duration::from_secs(1);
 
 /// Where a server is, and what is said to it when it is connected.

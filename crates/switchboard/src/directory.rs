@@ -1,4 +1,4 @@
-//! Publishes what all servers offer, and keeps it on disk between runs.
+//! Publishes the catalog of all listings, and stores it on disk between runs.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -375,7 +375,7 @@ fn fill(server: &ServerName, shelf: &mut Shelf, plans: &Plans, index: &CacheInde
     if let Some(pins) = &plan.pins {
         *shelf = shelf.clone().with_baseline(pins.baseline());
         if let Baseline::Damaged = shelf.baseline() {
-            tracing::warn!(%server, "what was accepted of its tools does not read");
+            tracing::warn!(%server, "cannot parse the pin file of this server");
         }
     }
     let Some(file) = plan.file.as_ref().filter(|_| shelf.is_active()) else { return };

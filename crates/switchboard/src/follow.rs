@@ -119,7 +119,7 @@ pub(crate) async fn follow(
                 seen = (loaded.good.files() == files).then_some(now);
                 files = loaded.good.files().to_vec();
                 for place in &loaded.stale {
-                    tracing::warn!(%place, "file does not read, its last good version holds");
+                    tracing::warn!(%place, "cannot parse the file, its last good version stays in effect");
                 }
                 let mistakes: Vec<Diagnostic> = loaded.mistakes().cloned().collect();
                 warn_of_new(&mistakes, told.as_deref());
@@ -153,7 +153,7 @@ fn warn_of_new(mistakes: &[Diagnostic], told: Option<&[Diagnostic]>) {
         tracing::warn!(
             place = place(mistake),
             problem = &*clean_line(&problem, 500),
-            "what stands there does not count"
+            "entry has no effect"
         );
     }
 }

@@ -1,4 +1,4 @@
-//! How much of what servers log is wanted: by each session, and so of each connection.
+//! The log level that each session requested, and so each connection gets.
 
 use std::sync::{Arc, Mutex};
 

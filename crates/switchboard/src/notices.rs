@@ -1,5 +1,5 @@
-//! Who listens for notifications of servers, and how they hear of them: the session's host at once,
-//! though not more often than it can bear, and the model with the next answer.
+//! Handlers for notifications of servers. The session's host is notified at once, but at most once a
+//! second for the same thing; the model gets them with the next answer.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};

@@ -1,4 +1,4 @@
-//! Keeps what was too large for an answer, so that it can be read on without calling again.
+//! The result store: keeps results that are too large for an answer, to be read without another call.
 
 pub(crate) mod leftovers;
 
@@ -205,7 +205,7 @@ impl Results {
         }
     }
 
-    /// Who wants everything whole wants it as it came.
+    /// Without a limit, white space is preserved.
     fn space(&self, output: &mut CallOutput<'static>, form: ResultForm) {
         if form.spacing == Spacing::Compact && self.limits != Limits::OFF {
             output.compact();

@@ -1,4 +1,4 @@
-//! What a session wants to hear of a resource, kept up over the ends of its server's connections.
+//! The resource subscriptions of a session, renewed when a connection of the server ends.
 
 use switchboard_core::exact::Args;
 use switchboard_core::failure::Failure;

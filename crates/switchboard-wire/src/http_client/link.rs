@@ -26,7 +26,7 @@ const TURNS: usize = 64;
 /// A server may send us on within its origin, a few times.
 const REDIRECTS: usize = 3;
 
-/// How long the end of a session may hold us up.
+/// How long the end of a session may take.
 const GOODBYE: Duration = Duration::from_secs(1);
 
 /// One server at a URL.

@@ -1,4 +1,4 @@
-//! What an address answered that is no message of MCP, or why it answered nothing.
+//! Responses that are no MCP message, and failures of HTTP.
 
 use std::fmt;
 use std::sync::Arc;
@@ -34,7 +34,7 @@ pub enum HttpError {
         #[source]
         cause: Option<Arc<reqwest::Error>>,
     },
-    #[error("the server answered with HTTP status {status}: it wants a sign-in")]
+    #[error("the server answered with HTTP status {status}: sign-in required")]
     SignIn {
         status: u16,
         #[source]
@@ -50,15 +50,15 @@ pub enum HttpError {
     Busy { status: u16, retry_after: Option<Duration> },
     #[error("the server answered with HTTP status {status} and {page}")]
     Status { status: u16, page: ResponseBody },
-    #[error("what is there does not speak MCP: it answered with {page}")]
+    #[error("the address does not speak MCP: it answered with {page}")]
     NotMcp { page: ResponseBody },
     #[error("the server answered with the id of another request, which is a bug of the server")]
     OtherAnswer,
-    #[error("the server sends us on to `{origin}`, which is not the configured one")]
+    #[error("the server redirects to `{origin}`, which is not the configured one")]
     Elsewhere { origin: String },
-    #[error("the server sends us on again and again")]
+    #[error("the server redirects too often")]
     Circle,
-    #[error("the server's answer to the WebSocket handshake makes no sense")]
+    #[error("the server's answer to the WebSocket handshake is malformed")]
     Handshake,
     #[error("the server speaks another protocol than MCP over WebSocket")]
     OtherProtocol,

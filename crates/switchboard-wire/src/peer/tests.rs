@@ -4,6 +4,7 @@ use std::sync::mpsc as std_mpsc;
 
 use tokio::io::AsyncWriteExt;
 use tokio::task::JoinSet;
+use tokio::time::Instant;
 
 use super::*;
 use crate::envelope::Message;

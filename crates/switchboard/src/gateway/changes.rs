@@ -1,4 +1,4 @@
-//! Tells when the status of the servers may be another than before.
+//! Change feed for the status of the servers.
 
 use std::sync::Arc;
 

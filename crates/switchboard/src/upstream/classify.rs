@@ -63,13 +63,13 @@ pub(crate) enum DialError {
     /// A task of ours ended early.
     #[error("the server's entry could not be checked")]
     Unchecked,
-    #[error("the `url` of the server's entry is no address on the web")]
+    #[error("the `url` of the server's entry is not valid")]
     BadUrl,
-    #[error("`{name}` makes no header that can be sent")]
+    #[error("`{name}` is not a valid header")]
     Header { name: String },
     #[error("`{name}` of the server's entry cannot be used")]
     Incorrect { name: &'static str },
-    #[error("what is kept of the sign-in cannot be used")]
+    #[error("the stored sign-in cannot be used")]
     Account(#[source] AuthError),
     #[error("no token is kept for its address, and its entry says `bearerTokenStore`")]
     NoToken,
@@ -113,7 +113,7 @@ pub(crate) enum DialError {
     Handshake(#[source] HandshakeError),
     #[error("the server's list of {what} does not end")]
     EndlessList { what: &'static str },
-    #[error("the server's list of {what} makes no sense")]
+    #[error("the server's list of {what} is malformed")]
     MalformedList { what: &'static str },
     #[error("the connection was lost ({exit})")]
     Lost { exit: ExitReason, stderr: Vec<String> },
@@ -134,12 +134,12 @@ impl DialError {
         matches!(self, DialError::Trust(_))
     }
 
-    /// Whether the server wants to know who is asking.
+    /// Whether the server requires authentication.
     pub(crate) fn needs_sign_in(&self) -> bool {
         matches!(self, DialError::Http(HttpError::SignIn { .. }) | DialError::NoToken)
     }
 
-    /// Whether nothing was there that could carry a message: no program, no address.
+    /// Whether there is no transport at all: no program, no address.
     pub(crate) fn lacks_a_way(&self) -> bool {
         matches!(
             self,

@@ -1,4 +1,4 @@
-//! One live connection: opened, run to its end, and buried.
+//! One live connection: opened, run to its end, and cleaned up.
 
 use std::process::ExitStatus;
 use std::sync::Arc;
@@ -36,7 +36,7 @@ pub(super) const EXIT_GRACE: Duration = Duration::from_secs(1);
 /// How long a program may take to end by itself when the gateway closes; its keeper waits longer.
 const PARTING: Duration = Duration::from_millis(250);
 
-/// The last words of a program may arrive after its end.
+/// The last lines of a program may arrive after its end.
 const LAST_WORDS: Duration = Duration::from_millis(50);
 
 type ByteSource = Box<dyn AsyncRead + Send + Unpin>;
@@ -51,7 +51,7 @@ pub(super) struct Connection {
     pub(super) end: End,
     /// Ends the connection.
     pub(super) stop: CancellationToken,
-    /// What a request of the gateway's own carries, where there is no session.
+    /// The `_meta` of the gateway's own requests to a stateless server.
     pub(super) meta: Option<Arc<RawValue>>,
     pub(super) signed_in: SignedIn,
     /// The identity that it was opened with.

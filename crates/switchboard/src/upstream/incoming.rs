@@ -1,4 +1,4 @@
-//! What a server asks of us or tells us.
+//! Requests and notifications of a server.
 
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -23,19 +23,19 @@ const QUESTIONS: usize = 16;
 /// A question that is larger is refused.
 pub(super) const LARGEST_QUESTION: usize = 1024 * 1024;
 
-/// How long a person may think; the calls that wait on account of it wait as long.
+/// How long the user may take to answer; the calls that wait for it wait as long.
 pub(super) const USER_ANSWER_TIMEOUT: Duration = Duration::from_secs(10 * 60);
 
 /// News that the actor acts upon.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum News {
-    /// A list of the server is not what it was.
+    /// A list of the server changed.
     ListChanged,
-    /// The server asks something of its client, so it needs one connection a session.
+    /// The server sends requests to its client, so each session needs a connection of its own.
     AsksClient,
 }
 
-/// Hears one connection.
+/// Handles the messages of one connection.
 pub(super) struct Incoming {
     pub(super) server: ServerName,
     /// Set once it is known.
@@ -44,7 +44,7 @@ pub(super) struct Incoming {
     pub(super) notices: Notices,
     pub(super) audience: Arc<Audience>,
     pub(super) askable: Vec<Topic>,
-    /// Answers that are being looked for; they end with the connection.
+    /// Questions that wait for their answer; they end with the connection.
     pub(super) questions: JoinSet<()>,
 }
 
@@ -67,7 +67,7 @@ impl Handler for Incoming {
             let error = RpcError::new(INVALID_PARAMS, "the question is too large");
             return responder.try_error(&error);
         }
-        // What waits already stands for any number of the same.
+        // One that waits in the queue is enough.
         let _told_already = self.news.try_send(News::AsksClient);
         while self.questions.try_join_next().is_some() {}
         if self.questions.len() >= QUESTIONS {
@@ -153,7 +153,7 @@ fn untagged(mut notification: Notification) -> Notification {
         params.insert("_meta", members);
     }
     let request = tag.and_then(|tag| tag.value().as_u64());
-    // What the transport says is not the server's word alone.
+    // The transport takes precedence over the tag.
     notification.exchange = notification.exchange.or(request.map(Exchange));
     notification.params = Some(Raw::from_json(params.to_string()));
     notification

@@ -1,5 +1,4 @@
-//! A connection on its way up: greeted, listed, and started anew if its server did not bear the
-//! greeting.
+//! A new connection: greeted and listed, and started anew if its server ended at the greeting.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
@@ -35,10 +34,10 @@ const SETTLING: Duration = Duration::from_millis(50);
 /// How long a server may take to heed a log level before it is used all the same.
 const LEVEL_SET: Duration = Duration::from_secs(1);
 
-/// What a dial came to.
+/// The outcome of a dial.
 pub(super) struct Dialled {
     pub(super) outcome: Result<(Connection, RawListing), DialError>,
-    /// The greeting that a server which did not bear another was given, for the next time.
+    /// The greeting that the server accepted after it had ended at another one.
     pub(super) taught: Option<Greeting>,
 }
 
@@ -63,8 +62,8 @@ pub(super) async fn capabilities(context: &DialContext) -> String {
     abilities.only(&context.recipe.askable).to_json()
 }
 
-/// Connects. A server that ends at a greeting of the other era, or sticks to one, is started anew
-/// with the next; that is no failure of it.
+/// Connects. A server that ends at the greeting of the other era is started anew with the next
+/// greeting; that is no failure.
 pub(super) async fn dial(
     context: &DialContext,
     (greeting, capabilities): (Greeting, &str),
@@ -211,7 +210,7 @@ impl Opening {
         }
     }
 
-    /// What its sessions said before it was there holds for it, too.
+    /// Sets the log level that its sessions requested before it was connected.
     async fn tell_level(&self, hello: &ServerHello, log_levels: &LogLevels) {
         let owner = self.audience.owner().map(|owner| owner.session);
         if let Some(level) = log_levels.of(owner).filter(|_| hello.capabilities.logging) {

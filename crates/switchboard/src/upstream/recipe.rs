@@ -29,7 +29,7 @@ use crate::trust::Seal;
 #[derive(Debug, PartialEq)]
 pub(crate) struct Recipe {
     pub(crate) transport: Transport,
-    /// The era that is tried first; what is known of the server, if nothing is said.
+    /// The era that is tried first; the one in the listing, if the entry names none.
     pub(crate) era: Option<Era>,
     pub(crate) start_timeout: Duration,
     /// How long a caller waits for an installation; for its end, if nothing is said.

@@ -1,5 +1,5 @@
-//! Calls of a server without sessions: every request says who asks, and where the server has to
-//! know more, it says so in its answer and is asked again.
+//! Calls of a stateless server: every request names its client. If the server needs input, it returns
+//! its requests inside the response, and the call is sent again with the answers.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -40,7 +40,7 @@ const SHOWN: usize = 64;
 pub(crate) enum DialogueError {
     #[error("its answer is of the type `{0}`, which is not known here")]
     ResultType(String),
-    #[error("its answer does not read")]
+    #[error("its answer is malformed")]
     Malformed,
     #[error("it asked {ROUNDS} times and wants to ask again")]
     Rounds,
@@ -144,7 +144,7 @@ impl Lease {
         }
     }
 
-    /// Who asks: the client of the session, as far as servers may know.
+    /// The `_meta` of a request: the client of the session, as far as servers may know.
     pub(super) fn meta(&self, caller: &Caller, token: Option<u64>) -> Args {
         let open = self.open();
         let mut members = caller.meta.as_deref().cloned().unwrap_or_default();
@@ -166,7 +166,7 @@ impl Lease {
         members
     }
 
-    /// What the client says to each question. All of them are looked at before it hears of any.
+    /// The answers of the client. All questions are checked before the first is asked.
     async fn answers(&self, wanted: &Wanted, caller: &Caller) -> Result<Args, DialogueError> {
         let host = &caller.listener.host;
         let mut questions = Vec::new();
@@ -204,7 +204,7 @@ impl Lease {
     }
 }
 
-/// What these say is for one hop: the next one says it anew, or not at all.
+/// These members are for one hop: each hop sets its own.
 pub(super) fn forget_reserved(members: &mut Args) {
     for reserved in
         [meta::PROTOCOL_VERSION, meta::CLIENT_CAPABILITIES, meta::CLIENT_INFO, meta::LOG_LEVEL]
@@ -217,7 +217,7 @@ fn own_info() -> Exact {
     json!({ "name": "switchboard", "version": env!("CARGO_PKG_VERSION") }).into()
 }
 
-/// What a server has to know before it answers.
+/// The input that a server requires before it answers.
 #[derive(Debug)]
 struct Wanted {
     questions: BTreeMap<String, InputRequest>,
@@ -330,13 +330,13 @@ mod tests {
     #[test]
     fn an_answer_says_whether_it_is_one() {
         check("{}", "an answer");
-        check(r#"{"resultType":"complete","inputRequests":7}"#, "its answer does not read");
+        check(r#"{"resultType":"complete","inputRequests":7}"#, "its answer is malformed");
         check(r#"{"resultType":"complete","content":[]}"#, "an answer");
         check(
             r#"{"resultType":"task"}"#,
             "its answer is of the type `task`, which is not known here",
         );
-        check(r#"{"resultType":3}"#, "its answer does not read");
+        check(r#"{"resultType":3}"#, "its answer is malformed");
         check(r#"{"resultType":"input_required"}"#, " ");
         check(
             r#"{"resultType":"input_required","inputRequests":{"b":{"method":"roots/list"},"a":{"method":"x","params":{}}},"requestState":"s"}"#,
@@ -344,7 +344,7 @@ mod tests {
         );
         check(
             r#"{"resultType":"input_required","inputRequests":{"a":7}}"#,
-            "its answer does not read",
+            "its answer is malformed",
         );
     }
 

@@ -1,4 +1,4 @@
-//! The status of an upstream: written by its actor, read by everyone.
+//! The status of an upstream: written by its actor, read by all.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,7 +19,7 @@ pub(crate) enum DialStage {
     },
 }
 
-/// What everyone may know about an upstream.
+/// The public state of an upstream.
 #[derive(Clone, Debug)]
 pub(crate) struct Status {
     pub(crate) state: UpstreamState,

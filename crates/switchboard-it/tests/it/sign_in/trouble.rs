@@ -303,7 +303,7 @@ async fn a_server_that_wants_more_is_signed_in_to_for_all_of_it() {
     let failure = echo(&world, "lost").await.unwrap_err();
     assert_eq!(failure.code, Code::SignInRequired, "{failure}");
     insta::assert_snapshot!(told(&failure, &authority), @r#"
-    sign_in_required: the server answered with HTTP status 403: it wants a sign-in: it wants to be allowed more: `read write`
+    sign_in_required: the server answered with HTTP status 403: sign-in required: it wants to be allowed more: `read write`
     Begin a sign-in: mcp({ action: "auth-start", server: "far" }), or ask the user to run: switchboard auth far
     "#);
     // Another process than the one that got the 403 signs in.

@@ -303,7 +303,7 @@ async fn b29_a_server_that_does_not_start_says_why_in_its_own_last_words() {
 
         >>> { "connect": "shop" }
         [error]
-        connect_failed: cannot use the server `shop`: cannot connect: what is there does not speak MCP: it answered with a web page titled "Welcome"
+        connect_failed: cannot use the server `shop`: cannot connect: the address does not speak MCP: it answered with a web page titled "Welcome"
         Ask the user to correct `url`
         "#,
     )

@@ -110,7 +110,7 @@ impl Actor {
         }
     }
 
-    /// A connection whose stream has ended is lost, also while its program is still being buried.
+    /// A connection whose stream has ended is lost, also while its program is still being cleaned up.
     pub(super) fn notice_the_end(&mut self) {
         let open = self.open().filter(|_| self.machine.phase() == Phase::Up);
         if let Some(closed) = open.filter(|open| open.connection.peer.is_closed()) {
