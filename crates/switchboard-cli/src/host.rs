@@ -4,7 +4,7 @@ use switchboard::approval::{ApprovalAnswer, Question, pattern_of};
 use switchboard::catalog::EntryKind;
 use switchboard::exact::Args;
 use switchboard::failure::Hint;
-use switchboard::host::{Abilities, Asked, CannotAsk, Host, ServerQuestion};
+use switchboard::host::{Abilities, CannotAsk, Host, HostFuture, ServerQuestion};
 use switchboard::render::words::{bytes, clean_block, clean_line, visible, visible_json};
 use switchboard_wire::{Raw, RpcError};
 use tokio::sync::Semaphore;
@@ -42,15 +42,12 @@ pub(crate) enum Consent {
 }
 
 impl Host for Terminal {
-    fn approve<'a>(
-        &'a self,
-        question: &'a Question,
-    ) -> Asked<'a, Result<ApprovalAnswer, CannotAsk>> {
+    fn approve<'a>(&'a self, question: &'a Question) -> HostFuture<'a, Result<ApprovalAnswer, CannotAsk>> {
         if self.consent == Consent::Given {
             return Box::pin(std::future::ready(Ok(ApprovalAnswer::Once)));
         }
         if !self.printer.can_ask() {
-            return Box::pin(std::future::ready(Err(CannotAsk::NobodyThere)));
+            return Box::pin(std::future::ready(Err(CannotAsk::NoUser)));
         }
         Box::pin(async move {
             let _alone = self.asking.acquire().await;
@@ -62,7 +59,7 @@ impl Host for Terminal {
             hidden.answered();
             let answer = match answer {
                 Ok(Ok(typed)) => answer_of(&typed),
-                Ok(Err(_)) | Err(_) => return Err(CannotAsk::NobodyThere),
+                Ok(Err(_)) | Err(_) => return Err(CannotAsk::NoUser),
             };
             if answer != ApprovalAnswer::No {
                 let hint = Hint::Allow(pattern_of(question.target()));
@@ -76,7 +73,7 @@ impl Host for Terminal {
         capabilities(self.printer).abilities()
     }
 
-    fn answer<'a>(&'a self, question: ServerQuestion<'a>) -> Asked<'a, Result<Raw, RpcError>> {
+    fn answer<'a>(&'a self, question: ServerQuestion<'a>) -> HostFuture<'a, Result<Raw, RpcError>> {
         Box::pin(async move {
             let _alone = self.asking.acquire().await;
             if !self.printer.can_ask() {

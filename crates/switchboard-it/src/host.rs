@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 use switchboard::approval::{ApprovalAnswer, Question};
-use switchboard::host::{Abilities, Asked, CannotAsk, Host, ServerQuestion, Topic};
+use switchboard::host::{Abilities, CannotAsk, Host, HostFuture, ServerQuestion, Topic};
 use switchboard::name::ServerName;
 use switchboard_wire::{Notification, Raw, RpcError};
 use tokio::sync::Notify;
@@ -71,14 +71,11 @@ impl ScriptedHost {
 }
 
 impl Host for ScriptedHost {
-    fn approve<'a>(
-        &'a self,
-        question: &'a Question,
-    ) -> Asked<'a, Result<ApprovalAnswer, CannotAsk>> {
+    fn approve<'a>(&'a self, question: &'a Question) -> HostFuture<'a, Result<ApprovalAnswer, CannotAsk>> {
         let args = serde_json::to_string(question.args()).expect("values always serialise");
         let mut lines = self.lines();
         lines.asked.push(format!("{} {args}", question.target().shown));
-        let answer = lines.answers.pop_front().ok_or(CannotAsk::NobodyThere);
+        let answer = lines.answers.pop_front().ok_or(CannotAsk::NoUser);
         Box::pin(ready(answer))
     }
 
@@ -95,7 +92,7 @@ impl Host for ScriptedHost {
         }
     }
 
-    fn answer<'a>(&'a self, question: ServerQuestion<'a>) -> Asked<'a, Result<Raw, RpcError>> {
+    fn answer<'a>(&'a self, question: ServerQuestion<'a>) -> HostFuture<'a, Result<Raw, RpcError>> {
         let mut lines = self.lines();
         let params = question.params.map_or("", Raw::as_str);
         lines.asked.push(format!("{} {} {params}", question.server, question.topic.method()));
@@ -119,15 +116,15 @@ pub struct SlowHost {
 }
 
 impl Host for SlowHost {
-    fn approve<'a>(&'a self, _: &'a Question) -> Asked<'a, Result<ApprovalAnswer, CannotAsk>> {
-        Box::pin(ready(Err(CannotAsk::NobodyThere)))
+    fn approve<'a>(&'a self, _: &'a Question) -> HostFuture<'a, Result<ApprovalAnswer, CannotAsk>> {
+        Box::pin(ready(Err(CannotAsk::NoUser)))
     }
 
     fn abilities(&self) -> Abilities {
         Abilities::all()
     }
 
-    fn answer<'a>(&'a self, _: ServerQuestion<'a>) -> Asked<'a, Result<Raw, RpcError>> {
+    fn answer<'a>(&'a self, _: ServerQuestion<'a>) -> HostFuture<'a, Result<Raw, RpcError>> {
         Box::pin(async {
             match self.thinks {
                 Some(time) => tokio::time::sleep(time).await,

@@ -12,7 +12,7 @@ use switchboard::catalog::Era;
 use switchboard::connection::ConnectionRequest;
 use switchboard::content::{ResultForm, Spacing};
 use switchboard::exact::Args;
-use switchboard::host::{Abilities, Asked, CannotAsk, Consent, Host, ServerQuestion, Topic};
+use switchboard::host::{Abilities, CannotAsk, Consent, Host, HostFuture, ServerQuestion, Topic};
 use switchboard::host_profile::{HostProfile, UNKNOWN};
 use switchboard::log_level::LogLevel;
 use switchboard::name::ServerName;
@@ -243,7 +243,7 @@ impl ClientHost {
 
     async fn ask(&self, question: &Question) -> Result<ApprovalAnswer, CannotAsk> {
         if !self.takes(Mode::Form) {
-            return Err(CannotAsk::NobodyThere);
+            return Err(CannotAsk::NoUser);
         }
         let params = question::of_approval(question, self.longest, self.profile());
         let (answer, thought) = self.ask_with_form(params).await?;
@@ -252,7 +252,7 @@ impl ClientHost {
 
     async fn ask_to_connect(&self, wanted: &ConnectionRequest) -> Result<Consent, CannotAsk> {
         if !self.takes(Mode::Form) {
-            return Err(CannotAsk::NobodyThere);
+            return Err(CannotAsk::NoUser);
         }
         let (answer, thought) = self.ask_with_form(question::of_connection(wanted)).await?;
         question::consent(&answer, thought)
@@ -262,7 +262,7 @@ impl ClientHost {
     async fn ask_with_form(&self, params: String) -> Result<(Raw, Duration), CannotAsk> {
         let asked = Instant::now();
         let answer = self.request(Topic::Elicitation, None, params).await;
-        answer.map(|answer| (answer, asked.elapsed())).map_err(|_| CannotAsk::NobodyThere)
+        answer.map(|answer| (answer, asked.elapsed())).map_err(|_| CannotAsk::NoUser)
     }
 
     async fn relay(&self, question: ServerQuestion<'_>) -> Result<Raw, RpcError> {
@@ -315,17 +315,14 @@ impl ClientHost {
 }
 
 impl Host for ClientHost {
-    fn approve<'a>(
-        &'a self,
-        question: &'a Question,
-    ) -> Asked<'a, Result<ApprovalAnswer, CannotAsk>> {
+    fn approve<'a>(&'a self, question: &'a Question) -> HostFuture<'a, Result<ApprovalAnswer, CannotAsk>> {
         Box::pin(self.ask(question))
     }
 
     fn approve_connection<'a>(
         &'a self,
         wanted: &'a ConnectionRequest,
-    ) -> Asked<'a, Result<Consent, CannotAsk>> {
+    ) -> HostFuture<'a, Result<Consent, CannotAsk>> {
         Box::pin(self.ask_to_connect(wanted))
     }
 
@@ -354,7 +351,7 @@ impl Host for ClientHost {
         (greeted && self.manner == Manner::Verbatim).then_some(Era::Legacy)
     }
 
-    fn answer<'a>(&'a self, question: ServerQuestion<'a>) -> Asked<'a, Result<Raw, RpcError>> {
+    fn answer<'a>(&'a self, question: ServerQuestion<'a>) -> HostFuture<'a, Result<Raw, RpcError>> {
         Box::pin(self.relay(question))
     }
 

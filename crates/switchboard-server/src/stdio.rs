@@ -4,7 +4,7 @@ use std::io;
 use std::time::Duration;
 
 use switchboard::Gateway;
-use switchboard_wire::peer::{self, Limits};
+use switchboard_wire::peer::{self, PeerLimits};
 use switchboard_wire::stdio::{Input, Output};
 use switchboard_wire::{Peer, stdio};
 use tokio::task::JoinSet;
@@ -56,7 +56,7 @@ pub async fn serve_over(
     stop: CancellationToken,
 ) -> io::Result<()> {
     let limits =
-        Limits { max_frame_bytes: gateway.settings().max_frame_bytes, write_deadline: None };
+        PeerLimits { max_frame_bytes: gateway.settings().max_frame_bytes, write_deadline: None };
     let (peer, reader, writer) = peer::open(input, output, limits);
     let mut service = Service::new(&gateway, (&offer, host), peer.clone());
     let calls = service.calls();
@@ -103,7 +103,7 @@ mod tests {
     /// A peer with more to write than the pipe holds, and the far end of the pipe.
     async fn talking() -> (Peer, JoinSet<io::Result<()>>, End) {
         let (near, far) = pipe::pair();
-        let (peer, _reader, writer) = peer::open(near.reader, near.writer, Limits::default());
+        let (peer, _reader, writer) = peer::open(near.reader, near.writer, PeerLimits::default());
         let mut writing = JoinSet::new();
         writing.spawn(writer.run());
         let long = format!("\"{}\"", "x".repeat(1024 * 1024));

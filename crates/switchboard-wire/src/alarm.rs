@@ -12,7 +12,7 @@ use tokio::time::Instant;
 
 #[derive(Debug, Default)]
 pub(crate) struct Alarm {
-    /// When it rings; `None` while nobody waits for anything.
+    /// When it rings; `None` while there is no deadline.
     rings_at: Mutex<Option<Instant>>,
     earlier: Notify,
 }
@@ -37,7 +37,7 @@ impl Alarm {
             };
             tokio::select! {
                 () = tokio::time::sleep_until(at) => {
-                    // Whoever sets it while it rings is heard: the lock is taken again below.
+                    // A deadline that is set while it rings counts: the lock is taken again below.
                     *self.rings_at() = None;
                     if let Some(next) = ring(Instant::now()) {
                         self.set(next);

@@ -5,7 +5,7 @@ use std::fmt;
 
 use bytes::Bytes;
 use bytestring::ByteString;
-use serde::de::{self, Deserialize, Deserializer, MapAccess, Visitor};
+use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
 pub const PARSE_ERROR: i64 = -32700;
@@ -162,7 +162,7 @@ pub fn parse(frame: &Bytes) -> Result<Message, Malformed> {
     let envelope: Envelope<'_> = serde_json::from_str(frame).map_err(|error| {
         if error.is_data() { Malformed::Envelope { id: asked_in(frame) } } else { Malformed::Json }
     })?;
-    if envelope.jsonrpc.as_deref() != Some("2.0") {
+    if envelope.jsonrpc.is_none_or(|version| version.0 != "2.0") {
         let asked = envelope.method.and(envelope.id);
         return Err(Malformed::Envelope { id: asked.and_then(Id::read) });
     }
@@ -172,10 +172,10 @@ pub fn parse(frame: &Bytes) -> Result<Message, Malformed> {
     };
     let params = envelope.params.map(|params| Raw::within(frame, params));
     match (envelope.method, id, envelope.result, envelope.error) {
-        (Some(method), Some(id), None, None) => {
+        (Some(Text(method)), Some(id), None, None) => {
             Ok(Message::Request { id, method: method.into_owned(), params })
         }
-        (Some(method), None, None, None) => {
+        (Some(Text(method)), None, None, None) => {
             Ok(Message::Notification { method: method.into_owned(), params })
         }
         (None, Some(id), Some(result), None) => {
@@ -194,8 +194,8 @@ pub fn parse(frame: &Bytes) -> Result<Message, Malformed> {
 fn asked_in(frame: &str) -> Option<Id> {
     let mut asks = false;
     let mut ids: Vec<&RawValue> = Vec::new();
-    for (name, value) in serde_json::from_str::<Fields<'_>>(frame).ok()?.0 {
-        match &*name {
+    for (name, value) in serde_json::from_str::<ObjectFields<'_>>(frame).ok()?.0 {
+        match &*name.0 {
             "id" => ids.push(value),
             "method" => asks = true,
             "result" | "error" => return None,
@@ -209,24 +209,27 @@ fn asked_in(frame: &str) -> Option<Id> {
 }
 
 /// The fields of an object, whatever stands there.
-struct Fields<'a>(Vec<(Text<'a>, &'a RawValue)>);
+struct ObjectFields<'a>(Vec<(Text<'a>, &'a RawValue)>);
 
-impl<'de: 'a, 'a> Deserialize<'de> for Fields<'a> {
+impl<'de: 'a, 'a> Deserialize<'de> for ObjectFields<'a> {
     fn deserialize<D: Deserializer<'de>>(source: D) -> Result<Self, D::Error> {
         struct FieldsVisitor;
         impl<'de> Visitor<'de> for FieldsVisitor {
-            type Value = Fields<'de>;
+            type Value = ObjectFields<'de>;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("an object")
             }
 
-            fn visit_map<A: MapAccess<'de>>(self, mut source: A) -> Result<Fields<'de>, A::Error> {
+            fn visit_map<A: MapAccess<'de>>(
+                self,
+                mut source: A,
+            ) -> Result<ObjectFields<'de>, A::Error> {
                 let mut fields = Vec::new();
                 while let Some(field) = source.next_entry()? {
                     fields.push(field);
                 }
-                Ok(Fields(fields))
+                Ok(ObjectFields(fields))
             }
         }
         source.deserialize_map(FieldsVisitor)
@@ -257,44 +260,10 @@ fn present<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
     T::deserialize(source).map(Some)
 }
 
-/// A string that is borrowed unless it holds an escape.
-struct Text<'a>(Cow<'a, str>);
-
-impl Text<'_> {
-    fn into_owned(self) -> String {
-        self.0.into_owned()
-    }
-}
-
-impl std::ops::Deref for Text<'_> {
-    type Target = str;
-
-    fn deref(&self) -> &str {
-        &self.0
-    }
-}
-
-impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
-    fn deserialize<D: Deserializer<'de>>(source: D) -> Result<Self, D::Error> {
-        struct TextVisitor;
-        impl<'de> Visitor<'de> for TextVisitor {
-            type Value = Text<'de>;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a string")
-            }
-
-            fn visit_borrowed_str<E: de::Error>(self, text: &'de str) -> Result<Text<'de>, E> {
-                Ok(Text(Cow::Borrowed(text)))
-            }
-
-            fn visit_str<E: de::Error>(self, text: &str) -> Result<Text<'de>, E> {
-                Ok(Text(Cow::Owned(text.to_owned())))
-            }
-        }
-        source.deserialize_str(TextVisitor)
-    }
-}
+/// A string that is borrowed unless it holds an escape; a bare `Cow` would copy every one.
+#[derive(serde::Deserialize)]
+#[serde(transparent)]
+struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
 
 /// An error object is kept as far as it makes sense: a peer that fails badly has failed all the same.
 fn read_error(frame: &ByteString, raw: &RawValue) -> RpcError {

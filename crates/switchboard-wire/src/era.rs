@@ -1,7 +1,8 @@
-//! Which revision of the protocol a connection speaks, and what a server said of itself in it.
+//! Which revision of the protocol a connection speaks, and the server's side of the handshake.
 
 use std::fmt;
 
+use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::envelope::{Raw, text_json};
@@ -50,27 +51,14 @@ impl fmt::Display for Revision {
     }
 }
 
-/// The revisions without a session, in which every request says who asks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum ModernRevision {
-    V2026_07_28,
-}
-
-impl ModernRevision {
-    pub fn as_str(self) -> &'static str {
-        match self {
-            ModernRevision::V2026_07_28 => modern::REVISION,
-        }
-    }
-}
-
 /// How the two sides talk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Era {
     /// `initialize`, then a session that lasts as long as the connection.
     Legacy(Revision),
-    /// No session: a server asks by its answers, and tells only whoever listens.
-    Modern(ModernRevision),
+    /// The stateless revision: a server returns its requests inside responses, and sends
+    /// notifications only on a subscription.
+    Modern,
 }
 
 /// What a server said of itself.
@@ -108,10 +96,10 @@ pub struct Changes {
 
 impl ServerHello {
     /// Reads the answer to `initialize`.
-    pub(crate) fn of_initialize(answer: &Raw) -> Result<ServerHello, Unreadable> {
+    pub(crate) fn of_initialize(answer: &Raw) -> Result<ServerHello, HelloError> {
         #[derive(serde::Deserialize)]
         #[serde(rename_all = "camelCase")]
-        struct Answer<'a> {
+        struct InitializeResult<'a> {
             protocol_version: String,
             #[serde(borrow, default)]
             capabilities: Option<&'a RawValue>,
@@ -120,19 +108,19 @@ impl ServerHello {
             #[serde(default)]
             instructions: Option<String>,
         }
-        let answer: Answer<'_> = answer.parse().map_err(|_| Unreadable::Answer)?;
+        let answer: InitializeResult<'_> = answer.parse().map_err(|_| HelloError::Malformed)?;
         let Some(revision) = Revision::parse(&answer.protocol_version) else {
-            return Err(Unreadable::Revision(answer.protocol_version));
+            return Err(HelloError::Revision(answer.protocol_version));
         };
         let era = Era::Legacy(revision);
         ServerHello::new(era, answer.capabilities, answer.server_info, answer.instructions)
     }
 
     /// Reads the answer to `server/discover`.
-    pub(crate) fn of_discover(answer: &Raw) -> Result<ServerHello, Unreadable> {
+    pub(crate) fn of_discover(answer: &Raw) -> Result<ServerHello, HelloError> {
         #[derive(serde::Deserialize)]
         #[serde(rename_all = "camelCase")]
-        struct Answer<'a> {
+        struct DiscoverResult<'a> {
             supported_versions: Vec<String>,
             #[serde(borrow, default)]
             capabilities: Option<&'a RawValue>,
@@ -141,21 +129,20 @@ impl ServerHello {
             #[serde(default)]
             instructions: Option<String>,
             #[serde(borrow, default, rename = "_meta")]
-            meta: Option<Meta<'a>>,
+            meta: Option<DiscoverMeta<'a>>,
         }
         #[derive(serde::Deserialize)]
-        struct Meta<'a> {
+        struct DiscoverMeta<'a> {
             #[serde(borrow, default, rename = "io.modelcontextprotocol/serverInfo")]
             server_info: Option<&'a RawValue>,
         }
-        let answer: Answer<'_> = answer.parse().map_err(|_| Unreadable::Answer)?;
+        let answer: DiscoverResult<'_> = answer.parse().map_err(|_| HelloError::Malformed)?;
         if !answer.supported_versions.iter().any(|version| version == modern::REVISION) {
             let newest = answer.supported_versions.into_iter().max().unwrap_or_default();
-            return Err(Unreadable::Revision(newest));
+            return Err(HelloError::Revision(newest));
         }
         let info = answer.meta.and_then(|meta| meta.server_info).or(answer.server_info);
-        let era = Era::Modern(ModernRevision::V2026_07_28);
-        ServerHello::new(era, answer.capabilities, info, answer.instructions)
+        ServerHello::new(Era::Modern, answer.capabilities, info, answer.instructions)
     }
 
     fn new(
@@ -163,7 +150,7 @@ impl ServerHello {
         capabilities: Option<&RawValue>,
         info: Option<&RawValue>,
         instructions: Option<String>,
-    ) -> Result<ServerHello, Unreadable> {
+    ) -> Result<ServerHello, HelloError> {
         #[derive(serde::Deserialize, Default)]
         struct Info {
             #[serde(default)]
@@ -172,7 +159,7 @@ impl ServerHello {
             version: String,
         }
         let (capabilities, info) = (object(capabilities), object(info));
-        let Info { name, version } = info.parse().map_err(|_| Unreadable::Answer)?;
+        let Info { name, version } = info.parse().map_err(|_| HelloError::Malformed)?;
         Ok(ServerHello {
             era,
             capabilities: ServerCapabilities::read(&capabilities)?,
@@ -203,21 +190,23 @@ impl ServerHello {
     pub fn revision(&self) -> &'static str {
         match self.era {
             Era::Legacy(revision) => revision.as_str(),
-            Era::Modern(revision) => revision.as_str(),
+            Era::Modern => modern::REVISION,
         }
     }
 
     /// Whether there is no session: every request says who asks.
     pub fn is_modern(&self) -> bool {
-        matches!(self.era, Era::Modern(_))
+        self.era == Era::Modern
     }
 }
 
-/// Why an answer says nothing of a server.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Unreadable {
-    Answer,
-    /// It speaks none of ours; the newest of those that it has.
+/// Why the answer to the handshake is of no use.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum HelloError {
+    #[error("the server's greeting is not one that MCP knows")]
+    Malformed,
+    /// The newest revision of the server, if it has none of ours.
+    #[error("the server speaks protocol revision `{0}`, which is not known here")]
     Revision(String),
 }
 
@@ -226,20 +215,22 @@ fn object(json: Option<&RawValue>) -> Raw {
 }
 
 impl ServerCapabilities {
-    fn read(json: &Raw) -> Result<ServerCapabilities, Unreadable> {
+    fn read(json: &Raw) -> Result<ServerCapabilities, HelloError> {
         #[derive(serde::Deserialize, Default)]
         #[serde(default)]
         struct Capabilities<'a> {
-            tools: Option<List>,
-            resources: Option<List>,
-            prompts: Option<List>,
+            tools: Option<Value>,
+            resources: Option<Value>,
+            prompts: Option<Value>,
             #[serde(borrow)]
             completions: Option<&'a RawValue>,
             #[serde(borrow)]
             logging: Option<&'a RawValue>,
         }
-        let read: Capabilities<'_> = json.parse().map_err(|_| Unreadable::Answer)?;
-        let changes = |list: &Option<List>| list.as_ref().is_some_and(|list| list.changes);
+        let read: Capabilities<'_> = json.parse().map_err(|_| HelloError::Malformed)?;
+        let changes = |list: &Option<Value>| {
+            list.as_ref().and_then(|list| list.get("listChanged")) == Some(&Value::Bool(true))
+        };
         Ok(ServerCapabilities {
             tools: read.tools.is_some(),
             resources: read.resources.is_some(),
@@ -252,18 +243,5 @@ impl ServerCapabilities {
                 prompts: changes(&read.prompts),
             },
         })
-    }
-}
-
-/// A list that a server offers, whatever else it says of it.
-struct List {
-    changes: bool,
-}
-
-impl<'de> serde::Deserialize<'de> for List {
-    fn deserialize<D: serde::Deserializer<'de>>(source: D) -> Result<List, D::Error> {
-        let said = serde_json::Value::deserialize(source)?;
-        let changes = said.get("listChanged").and_then(serde_json::Value::as_bool);
-        Ok(List { changes: changes == Some(true) })
     }
 }

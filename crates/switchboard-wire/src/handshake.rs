@@ -1,4 +1,4 @@
-//! Opens a connection as a client: finds out which era a server is of, and what it says of itself.
+//! The handshake of a client: which era a server is of, and its capabilities and instructions.
 //!
 //! A server of either era answers the other's opening with some error, or not at all, or by
 //! leaving; and one that starts slowly answers nothing for a while. So every answer is taken for
@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 use tokio::time::Instant;
 
 use crate::envelope::{Raw, RpcError};
-use crate::era::{Revision, ServerHello, Unreadable};
+use crate::era::{HelloError, Revision, ServerHello};
 use crate::http_client::HttpError;
 use crate::modern::{self, meta};
 use crate::peer::{Patience, Peer, RequestError};
@@ -66,10 +66,8 @@ pub enum HandshakeError {
     Initialize(#[source] RequestError),
     #[error("`server/discover` failed")]
     Discover(#[source] RequestError),
-    #[error("the server's greeting is not one that MCP knows")]
-    Answer,
-    #[error("the server speaks protocol revision `{0}`, which is not known here")]
-    Revision(String),
+    #[error(transparent)]
+    Hello(#[from] HelloError),
 }
 
 impl HandshakeError {
@@ -88,17 +86,7 @@ impl HandshakeError {
             }
             HandshakeError::Initialize(_)
             | HandshakeError::Discover(_)
-            | HandshakeError::Answer
-            | HandshakeError::Revision(_) => None,
-        }
-    }
-}
-
-impl From<Unreadable> for HandshakeError {
-    fn from(unreadable: Unreadable) -> HandshakeError {
-        match unreadable {
-            Unreadable::Answer => HandshakeError::Answer,
-            Unreadable::Revision(revision) => HandshakeError::Revision(revision),
+            | HandshakeError::Hello(_) => None,
         }
     }
 }
@@ -237,17 +225,17 @@ fn of_other_revision(refusal: &RpcError) -> Result<Discovered, HandshakeError> {
         return Ok(Discovered::Legacy);
     }
     match supported.into_iter().max() {
-        Some(newest) => Err(HandshakeError::Revision(newest)),
+        Some(newest) => Err(HelloError::Revision(newest).into()),
         None => Err(HandshakeError::Discover(RequestError::Refused(refusal.clone()))),
     }
 }
 
 fn supported(refusal: &RpcError) -> Vec<String> {
     #[derive(serde::Deserialize)]
-    struct Data {
+    struct VersionsData {
         supported: Vec<String>,
     }
-    let data = refusal.data.as_ref().and_then(|data| data.parse::<Data>().ok());
+    let data = refusal.data.as_ref().and_then(|data| data.parse::<VersionsData>().ok());
     data.map(|data| data.supported).unwrap_or_default()
 }
 

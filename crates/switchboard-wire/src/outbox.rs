@@ -70,15 +70,15 @@ pub struct Parcel {
     /// One JSON-RPC message and a newline.
     pub frame: Bytes,
     pub exchange: Option<Exchange>,
-    pub kind: Kind,
-    /// For whoever handles the message without reading it.
+    pub kind: ParcelKind,
+    /// For proxies that do not read the message.
     pub labels: Option<Labels>,
     pub(crate) weight: Weight,
 }
 
 impl Parcel {
     /// One that belongs to no connection.
-    pub fn loose(frame: Bytes, exchange: Option<Exchange>, kind: Kind) -> Parcel {
+    pub fn loose(frame: Bytes, exchange: Option<Exchange>, kind: ParcelKind) -> Parcel {
         let weight = Weight::of(&frame, &Arc::default());
         Parcel { frame, exchange, kind, labels: None, weight }
     }
@@ -90,7 +90,7 @@ pub type Labels = Arc<Vec<(String, String)>>;
 
 /// What a message is to its exchange.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum ParcelKind {
     /// Asks or tells something on the way.
     Message,
     /// Answers the request that opened the exchange: nothing follows.

@@ -1,12 +1,13 @@
 //! One connection to another MCP program: requests to it, their answers, and its requests to us.
 //!
-//! [`open`] gives a [`Peer`] (a cheap handle that many tasks share), the [`Reader`] and the
-//! [`Writer`]; the owner runs both and so decides what the end of either means. [`detached`] is for
+//! [`open`] gives a [`Peer`] (a cheap handle that many tasks share), the [`StreamReader`] and the
+//! [`StreamWriter`]; the owner runs both and so decides what the end of either means. [`detached`] is for
 //! transports that are not two byte streams: they carry what the [`Outlet`] gives and hand the
 //! [`Inlet`] what comes in.
 
 mod inlet;
 mod observer;
+mod requests;
 mod responder;
 mod streams;
 
@@ -17,35 +18,36 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use hashbrown::HashMap;
-use tokio::sync::{mpsc, oneshot, watch};
-use tokio::time::Instant;
+use tokio::sync::{mpsc, watch};
 
 pub use inlet::Inlet;
 pub use observer::{ObservedRequest, Observer};
+use requests::Waiter;
+pub use requests::{Hold, Patience, Ticket};
 pub use responder::{Claim, Responder};
-pub use streams::{Reader, Writer, open};
+pub use streams::{StreamReader, StreamWriter, open};
 
 use crate::alarm::Alarm;
 use crate::envelope::{self, Id, Raw, RpcError};
 use crate::frame::DEFAULT_MAX_FRAME_BYTES;
 use crate::http_client::HttpError;
 use crate::outbox::{self, Backlog, Outgoing, Weight};
-pub use crate::outbox::{Kind, Labels, Outlet, Parcel};
+pub use crate::outbox::{Labels, Outlet, Parcel, ParcelKind};
 
 /// Above this many unwritten bytes, notifications that may be lost are dropped.
 const MOST_UNREAD: usize = 1024 * 1024;
 
 /// What a connection may use.
 #[derive(Clone, Copy, Debug)]
-pub struct Limits {
+pub struct PeerLimits {
     pub max_frame_bytes: usize,
     /// A write that takes longer means that the other side stopped reading.
     pub write_deadline: Option<Duration>,
 }
 
-impl Default for Limits {
-    fn default() -> Limits {
-        Limits { max_frame_bytes: DEFAULT_MAX_FRAME_BYTES, write_deadline: None }
+impl Default for PeerLimits {
+    fn default() -> PeerLimits {
+        PeerLimits { max_frame_bytes: DEFAULT_MAX_FRAME_BYTES, write_deadline: None }
     }
 }
 
@@ -93,13 +95,13 @@ pub enum RequestError {
     #[error("the connection was closed already")]
     NotSent,
     #[error(transparent)]
-    Http(HttpError),
+    Http(#[from] HttpError),
 }
 
 /// Opens a connection whose frames another transport carries.
-pub fn detached(limits: Limits) -> (Peer, Outlet, Inlet) {
+pub fn detached(limits: PeerLimits) -> (Peer, Outlet, Inlet) {
     let (sender, outlet) = outbox::queue();
-    let shared = Arc::new(Shared {
+    let shared = Arc::new(PeerState {
         outbox: sender,
         backlog: Arc::default(),
         next_id: AtomicU64::new(1),
@@ -117,7 +119,7 @@ pub fn detached(limits: Limits) -> (Peer, Outlet, Inlet) {
 /// A handle to the other side of a connection.
 #[derive(Clone, Debug)]
 pub struct Peer {
-    shared: Arc<Shared>,
+    shared: Arc<PeerState>,
     /// The exchange to which everything that this handle sends belongs.
     exchange: Option<Exchange>,
     /// HTTP headers for everything that this handle sends.
@@ -125,7 +127,7 @@ pub struct Peer {
 }
 
 #[derive(Debug)]
-struct Shared {
+struct PeerState {
     outbox: mpsc::Sender<Outgoing>,
     backlog: Arc<Backlog>,
     next_id: AtomicU64,
@@ -146,121 +148,16 @@ enum Flow {
     Closed,
 }
 
-#[derive(Debug)]
-struct Waiter {
-    answer: oneshot::Sender<Result<Raw, RequestError>>,
-    progress: Option<mpsc::Sender<Raw>>,
-    patience: Option<Deadline>,
-}
-
-/// When a request times out. Each progress notification extends it by `timeout`.
-#[derive(Clone, Copy, Debug)]
-struct Deadline {
-    at: Instant,
-    timeout: Duration,
-}
-
-/// How long to wait for an answer, and where its progress goes.
-#[derive(Debug, Default)]
-pub struct Patience {
-    /// Counted from the last progress notification.
-    pub timeout: Option<Duration>,
-    /// Where progress goes; `None` asks for no progress.
-    pub progress: Option<mpsc::Sender<Raw>>,
-}
-
-/// The reserved id of a request that has not been sent.
-#[derive(Debug)]
-pub struct Ticket {
-    id: u64,
-}
-
-impl Ticket {
-    pub fn id(&self) -> u64 {
-        self.id
-    }
-}
-
 impl Peer {
     /// Tells `observer` of every message from now on; the first observer stays.
     pub fn observe(&self, observer: Arc<dyn Observer>) {
         let _first_stays = self.shared.observer.set(observer);
     }
 
-    /// Reserves the id of a request, which is also its progress token.
-    pub fn begin(&self) -> Ticket {
-        Ticket { id: self.shared.next_id.fetch_add(1, Ordering::Relaxed) }
-    }
-
-    /// Sends a request and waits for its result. `params` is JSON, or empty.
-    ///
-    /// Dropping the future cancels the request on the other side.
-    pub async fn request(
-        &self,
-        method: &str,
-        params: String,
-        patience: Patience,
-    ) -> Result<Raw, RequestError> {
-        self.request_with(self.begin(), method, params, patience).await
-    }
-
-    /// Sends the request whose id was reserved, and waits for its result.
-    ///
-    /// Dropping the future cancels the request on the other side.
-    pub async fn request_with(
-        &self,
-        Ticket { id }: Ticket,
-        method: &str,
-        params: String,
-        patience: Patience,
-    ) -> Result<Raw, RequestError> {
-        if *self.shared.flow.borrow() != Flow::Open {
-            Box::pin(self.settled_within(patience.timeout)).await?;
-        }
-        let (answer, mut answered) = oneshot::channel();
-        let deadline =
-            patience.timeout.map(|timeout| Deadline { at: Instant::now() + timeout, timeout });
-        let waiter = Waiter { answer, progress: patience.progress, patience: deadline };
-        if !self.register(id, waiter) {
-            return Err(RequestError::NotSent);
-        }
-        if let Some(deadline) = deadline {
-            self.shared.alarm.set(deadline.at);
-        }
-        let mut in_flight = InFlight { peer: self, id, done: false };
-        let observed = self.observer().and_then(|observer| observer.begin(method, &params));
-        let frame = envelope::request_frame(id, method, &params);
-        drop(params);
-        let queued = tokio::select! {
-            biased;
-            sent = self.shared.outbox.send(self.parcel(frame, Kind::Message)) => sent.is_ok(),
-            // The request timed out, or the connection closed, while the queue was full.
-            early = &mut answered => {
-                in_flight.done = true;
-                return early.unwrap_or(Err(RequestError::Closed));
-            }
-        };
-        if !queued {
-            in_flight.done = true;
-            self.take(id);
-            return Err(RequestError::NotSent);
-        }
-        let outcome = answered.await.unwrap_or(Err(RequestError::Closed));
-        if let Some(observed) = observed {
-            observed.end(&outcome);
-        }
-        in_flight.done = true;
-        // A request that timed out has no answer yet, so the other side is told to stop.
-        if let Err(RequestError::TimedOut(_)) = outcome {
-            self.cancel(id);
-        }
-        outcome
-    }
-
     /// Sends a notification; waits only while the queue is full.
     pub async fn notify(&self, method: &str, params: &str) -> Result<(), RequestError> {
         let frame = envelope::notification_frame(method, params);
-        self.send(frame, Kind::Message).await
+        self.send(frame, ParcelKind::Message).await
     }
 
     /// Sends a notification that may be lost if the other side does not read, such as progress.
@@ -268,7 +165,7 @@ impl Peer {
         if self.backlog() > MOST_UNREAD {
             return;
         }
-        self.try_send(envelope::notification_frame(method, params), Kind::Message);
+        self.try_send(envelope::notification_frame(method, params), ParcelKind::Message);
     }
 
     /// A handle to the same connection that sends everything as part of `exchange`.
@@ -291,7 +188,7 @@ impl Peer {
     /// [`Claim`] sees to that.
     pub async fn fail(&self, id: Option<&Id>, error: &RpcError) {
         let frame = envelope::error_frame(id, error);
-        let _asker_gone = self.send(frame, Kind::Answer).await;
+        let _asker_gone = self.send(frame, ParcelKind::Answer).await;
     }
 
     /// Ends the writer after it has written the queue.
@@ -315,7 +212,7 @@ impl Peer {
         self.shared.dropped.load(Ordering::Relaxed)
     }
 
-    async fn send(&self, frame: Bytes, kind: Kind) -> Result<(), RequestError> {
+    async fn send(&self, frame: Bytes, kind: ParcelKind) -> Result<(), RequestError> {
         self.shared.outbox.send(self.parcel(frame, kind)).await.map_err(|_| RequestError::NotSent)
     }
 
@@ -343,7 +240,7 @@ impl Peer {
         }
     }
 
-    fn try_send(&self, frame: Bytes, kind: Kind) {
+    fn try_send(&self, frame: Bytes, kind: ParcelKind) {
         let _lost_when_full = self.shared.outbox.try_send(self.parcel(frame, kind));
     }
 
@@ -351,95 +248,12 @@ impl Peer {
         self.shared.observer.get()
     }
 
-    fn parcel(&self, frame: Bytes, kind: Kind) -> Outgoing {
+    fn parcel(&self, frame: Bytes, kind: ParcelKind) -> Outgoing {
         if let Some(observer) = self.observer() {
             observer.sent(&frame);
         }
         let (labels, weight) = (self.labels.clone(), Weight::of(&frame, &self.shared.backlog));
         Outgoing::Frame(Parcel { frame, exchange: self.exchange, kind, labels, weight })
-    }
-
-    /// Waits until an over-long line has been discarded: the answer could be discarded with it.
-    async fn settled_within(&self, timeout: Option<Duration>) -> Result<(), RequestError> {
-        match timeout {
-            Some(timeout) => tokio::time::timeout(timeout, self.settled())
-                .await
-                .unwrap_or(Err(RequestError::TimedOut(timeout))),
-            None => self.settled().await,
-        }
-    }
-
-    async fn settled(&self) -> Result<(), RequestError> {
-        let mut flow = self.shared.flow.subscribe();
-        match flow.wait_for(|flow| *flow != Flow::Draining).await.as_deref() {
-            Ok(Flow::Open) => Ok(()),
-            Ok(Flow::Draining | Flow::Closed) | Err(_) => Err(RequestError::NotSent),
-        }
-    }
-
-    fn register(&self, id: u64, waiter: Waiter) -> bool {
-        self.pending(|pending| pending.insert(id, waiter)).is_some()
-    }
-
-    fn take(&self, id: u64) -> Option<Waiter> {
-        self.pending(|pending| pending.remove(&id)).flatten()
-    }
-
-    /// Runs `work` on the waiting requests; `None` after the connection has closed.
-    fn pending<T>(&self, work: impl FnOnce(&mut HashMap<u64, Waiter>) -> T) -> Option<T> {
-        let mut pending = self.shared.pending.lock().unwrap_or_else(PoisonError::into_inner);
-        pending.as_mut().map(work)
-    }
-
-    fn settle(&self, id: u64, outcome: Result<Raw, RequestError>) {
-        match self.take(id) {
-            Some(waiter) => {
-                let _asker_gone = waiter.answer.send(outcome);
-            }
-            None => self.count_dropped(),
-        }
-    }
-
-    /// Tells the other side that the answer is not needed any more.
-    fn cancel(&self, id: u64) {
-        let params = format!("{{\"requestId\":{id},\"reason\":\"no longer needed\"}}");
-        let frame = envelope::notification_frame("notifications/cancelled", &params);
-        self.try_send(frame, Kind::Message);
-    }
-
-    /// Fails the requests that have timed out, and returns the next deadline.
-    fn expire(&self, now: Instant) -> Option<Instant> {
-        let expired: Vec<(u64, Duration)> = self.pending(|pending| {
-            let due = |(id, waiter): (&u64, &Waiter)| {
-                waiter.patience.filter(|d| d.at <= now).map(|deadline| (*id, deadline.timeout))
-            };
-            pending.iter().filter_map(due).collect()
-        })?;
-        for (id, timeout) in expired {
-            self.settle(id, Err(RequestError::TimedOut(timeout)));
-        }
-        self.pending(|pending| pending.values().filter_map(|w| Some(w.patience?.at)).min())?
-    }
-
-    /// Puts off the deadlines of these requests by `patience` while the hold lives; afterwards each
-    /// has its whole time again.
-    pub fn hold(&self, requests: Vec<u64>, patience: Duration) -> Hold {
-        self.put_off(&requests, |_| patience);
-        Hold { peer: self.clone(), requests }
-    }
-
-    fn put_off(&self, requests: &[u64], by: impl Fn(Duration) -> Duration) {
-        let now = Instant::now();
-        let _closed = self.pending(|pending| {
-            for id in requests {
-                if let Some(waiter) = pending.get_mut(id)
-                    && let Some(deadline) = &mut waiter.patience
-                {
-                    deadline.at = now + by(deadline.timeout);
-                    self.shared.alarm.set(deadline.at);
-                }
-            }
-        });
     }
 
     fn count_dropped(&self) {
@@ -452,34 +266,6 @@ impl Peer {
         for waiter in pending.into_iter().flatten().map(|(_, waiter)| waiter) {
             let _asker_gone = waiter.answer.send(Err(RequestError::Closed));
         }
-    }
-}
-
-/// Cancels the request on the other side when its future is dropped.
-struct InFlight<'a> {
-    peer: &'a Peer,
-    id: u64,
-    done: bool,
-}
-
-impl Drop for InFlight<'_> {
-    fn drop(&mut self) {
-        if !self.done && self.peer.take(self.id).is_some() {
-            self.peer.cancel(self.id);
-        }
-    }
-}
-
-/// While it lives, the deadlines of its requests are extended.
-#[derive(Debug)]
-pub struct Hold {
-    peer: Peer,
-    requests: Vec<u64>,
-}
-
-impl Drop for Hold {
-    fn drop(&mut self) {
-        self.peer.put_off(&self.requests, |timeout| timeout);
     }
 }
 

@@ -31,7 +31,7 @@ pub struct Parser {
     /// A line ended with a carriage return: a line feed that follows belongs to it.
     after_return: bool,
     name: String,
-    data: Data,
+    data: EventData,
     /// The last one that was read; it counts from the end of its event.
     id: String,
     last_event_id: String,
@@ -46,7 +46,7 @@ enum Rest {
 
 /// The data of the event that is being read.
 #[derive(Debug)]
-enum Data {
+enum EventData {
     None,
     One(Bytes),
     Many(BytesMut),
@@ -63,7 +63,7 @@ impl Parser {
             first_line: true,
             after_return: false,
             name: String::new(),
-            data: Data::None,
+            data: EventData::None,
             id: String::new(),
             last_event_id: String::new(),
             retry: None,
@@ -162,7 +162,7 @@ impl Parser {
                 let millis = text(&value).filter(|_| digits).and_then(|text| text.parse().ok());
                 self.retry = millis.map(Duration::from_millis).or(self.retry);
             }
-            // A comment, or a field that nobody knows.
+            // A comment, or an unknown field.
             _ => {}
         }
     }
@@ -171,31 +171,31 @@ impl Parser {
         if self.held() + value.len() > self.limit {
             return self.give_up(&value);
         }
-        self.data = match std::mem::replace(&mut self.data, Data::None) {
-            Data::None => Data::One(value),
-            Data::One(first) => Data::Many(joined(BytesMut::from(&first[..]), &value)),
-            Data::Many(data) => Data::Many(joined(data, &value)),
-            overlong @ Data::TooLong { .. } => overlong,
+        self.data = match std::mem::replace(&mut self.data, EventData::None) {
+            EventData::None => EventData::One(value),
+            EventData::One(first) => EventData::Many(joined(BytesMut::from(&first[..]), &value)),
+            EventData::Many(data) => EventData::Many(joined(data, &value)),
+            overlong @ EventData::TooLong { .. } => overlong,
         };
     }
 
     /// Keeps only the beginning of the event, which goes on with `value`.
     fn give_up(&mut self, value: &[u8]) {
         let beginning = match &self.data {
-            Data::None => value,
-            Data::One(data) => data,
-            Data::Many(data) => data,
-            Data::TooLong { .. } => return,
+            EventData::None => value,
+            EventData::One(data) => data,
+            EventData::Many(data) => data,
+            EventData::TooLong { .. } => return,
         };
         let kept = beginning.get(..KEPT_OF_OVERLONG).unwrap_or(beginning);
-        self.data = Data::TooLong { head: Bytes::copy_from_slice(kept) };
+        self.data = EventData::TooLong { head: Bytes::copy_from_slice(kept) };
     }
 
     fn held(&self) -> usize {
         match &self.data {
-            Data::None | Data::TooLong { .. } => 0,
-            Data::One(data) => data.len() + 1,
-            Data::Many(data) => data.len() + 1,
+            EventData::None | EventData::TooLong { .. } => 0,
+            EventData::One(data) => data.len() + 1,
+            EventData::Many(data) => data.len() + 1,
         }
     }
 
@@ -203,11 +203,11 @@ impl Parser {
     fn dispatch(&mut self) -> Option<Event> {
         self.last_event_id.clone_from(&self.id);
         let name = std::mem::take(&mut self.name);
-        match std::mem::replace(&mut self.data, Data::None) {
-            Data::None => None,
-            Data::One(data) => Some(Event::Whole { name, data }),
-            Data::Many(data) => Some(Event::Whole { name, data: data.freeze() }),
-            Data::TooLong { head } => Some(Event::TooLong { head }),
+        match std::mem::replace(&mut self.data, EventData::None) {
+            EventData::None => None,
+            EventData::One(data) => Some(Event::Whole { name, data }),
+            EventData::Many(data) => Some(Event::Whole { name, data: data.freeze() }),
+            EventData::TooLong { head } => Some(Event::TooLong { head }),
         }
     }
 }

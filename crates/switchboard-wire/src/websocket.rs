@@ -23,12 +23,12 @@ use tokio_tungstenite::tungstenite::{Message, Utf8Bytes};
 use crate::envelope::on_one_line;
 use crate::http_client::{Ended, HttpError, Signer, refusal, send_signed};
 use crate::outbox::{Outlet, Parcel};
-use crate::peer::{Handler, Inlet, Limits, Peer, detached};
+use crate::peer::{Handler, Inlet, Peer, PeerLimits, detached};
 
 /// What is spoken over the connection.
 const MCP: &str = "mcp";
 
-/// How long the end of a connection may hold us up.
+/// How long the end of a connection may take.
 const GOODBYE: Duration = Duration::from_secs(1);
 
 /// Where a server is, and what is said to it when it is connected.
@@ -50,7 +50,7 @@ impl fmt::Debug for Endpoint {
 }
 
 /// Connects to a server; nothing of MCP is said yet.
-pub async fn connect(endpoint: Endpoint, limits: Limits) -> Result<(Peer, Carrier), HttpError> {
+pub async fn connect(endpoint: Endpoint, limits: PeerLimits) -> Result<(Peer, Carrier), HttpError> {
     let socket = upgrade(endpoint).await?;
     let config = WebSocketConfig::default()
         .max_message_size(Some(limits.max_frame_bytes))
@@ -102,7 +102,7 @@ type Socket = WebSocketStream<Upgraded>;
 #[derive(Debug)]
 pub struct Carrier {
     socket: Socket,
-    limits: Limits,
+    limits: PeerLimits,
     outlet: Outlet,
     inlet: Inlet,
 }
@@ -114,8 +114,8 @@ pub struct Closing {
 }
 
 impl Carrier {
-    /// Carries until the connection is over or `stop` completes. Whoever waits for an answer then
-    /// learns it by [`Closing::finish`].
+    /// Carries until the connection is over or `stop` completes. Requests that still wait then fail in
+    /// [`Closing::finish`].
     pub async fn run(
         self,
         mut handler: impl Handler,
@@ -167,7 +167,7 @@ impl Carrier {
 }
 
 impl Closing {
-    /// Tells whoever waits, and the server, that this is over.
+    /// Fails the requests that wait, and closes the connection.
     pub async fn finish(self) {
         let Closing { inlet, mut sink } = self;
         inlet.close();

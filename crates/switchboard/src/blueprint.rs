@@ -1,5 +1,7 @@
 //! From a configuration to what a gateway runs: recipes, policies, shelves and facts.
 
+mod transport;
+
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -15,8 +17,7 @@ use switchboard_core::config::server::ServerEntry;
 use switchboard_core::config::settings::Settings;
 use switchboard_core::config::transport::Transport as Configured;
 use switchboard_core::config::values::{
-    ApprovePolicy, DirectTools, IdleTimeout, Lifecycle, OutputGuard, Pins, ProtocolVersion,
-    Template, Toolset,
+    ApprovePolicy, DirectTools, IdleTimeout, Lifecycle, OutputGuard, Pins, ProtocolVersion, Toolset,
 };
 use switchboard_core::connection::ConnectionRequest;
 use switchboard_core::content::guard::TextLimits;
@@ -25,23 +26,19 @@ use switchboard_core::name::{NameTier, ServerName};
 use switchboard_core::reply::TrustLevel;
 use switchboard_core::restriction::Restriction;
 
+pub(crate) use self::transport::program;
 use crate::auth::Vault;
 use crate::capabilities::{Offer, OfferedCapabilities};
 use crate::demo::Demo;
-use crate::dial::http::{RemoteRecipe, Speaks};
 use crate::dial::in_process::InProcess;
-use crate::dial::launch::{Ground, Launching, Resolving};
-use crate::dial::socket::SocketRecipe;
-use crate::dial::spawn::{Confinement, Spawner};
-use crate::directory::Plan;
+use crate::dial::spawn::Spawner;
+use crate::directory::ListingPlan;
 use crate::env::Environment;
 use crate::host::Topic;
 use crate::listing_file::ListingFile;
-use crate::message_log::Debugging;
 use crate::paths::Paths;
 use crate::pins::PinFile;
-use crate::trust::{Seal, TrustStore};
-use crate::upstream::{ProgramRecipe, Recipe, Transport, Words};
+use crate::upstream::{Recipe, Transport};
 
 /// The most characters that a server's entry says about it: every tool is found by them.
 const ABOUT: usize = 500;
@@ -104,7 +101,9 @@ pub(crate) struct Facts {
     pub(crate) standing: Standing,
     pub(crate) trust: TrustLevel,
     pub(crate) description: Option<String>,
-    pub(crate) overridden: Overridden,
+    /// Whether a project has an entry of the same name, whose fields lie over this one once it is
+    /// trusted.
+    pub(crate) overridden: bool,
     pub(crate) rules: Arc<Rules>,
     pub(crate) first_use: FirstUse,
     /// `None` for a server inside this process.
@@ -113,7 +112,7 @@ pub(crate) struct Facts {
     pub(crate) account: Option<String>,
 }
 
-/// What may connect a server that nobody has used yet.
+/// What may connect a server that was not used yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FirstUse {
     Anything,
@@ -121,14 +120,6 @@ pub(crate) enum FirstUse {
     ByName,
     /// A list of servers turns it on.
     Start,
-}
-
-/// Whether a project has an entry of the same name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Overridden {
-    No,
-    /// The project's fields will lie over this one.
-    WhenTrusted,
 }
 
 impl Blueprint {
@@ -154,13 +145,13 @@ impl Blueprint {
             let Ok(name) = ServerName::new(&pending.name) else { continue };
             // Until it is trusted, a user's own server of the same name stands unchanged.
             if let Some(facts) = parts.facts.get_mut(&name) {
-                facts.overridden = Overridden::WhenTrusted;
+                facts.overridden = true;
                 continue;
             }
             let standing = standing(&pending.definition, Standing::Pending(pending.cause));
             let known = (standing, TrustLevel::Pending);
             let mut facts = facts(&pending.definition, &parts.settings, known);
-            // Words that nobody approved reach no model.
+            // A description that the user has not approved reaches no model.
             facts.description = None;
             parts.facts.insert(name.clone(), facts);
             parts.shelves.insert(name, shelf(&pending.definition, &parts.settings, standing));
@@ -230,7 +221,7 @@ impl Blueprint {
             let place = (self.environment.cwd.as_path(), &self.paths);
             let pins = (parts.settings.pins != Pins::Off)
                 .then(|| Arc::new(PinFile::of(&name, server, place, offer)));
-            self.add_recipe(parts, name, definition, (transport, Some(file), pins));
+            self.add_recipe(parts, name, definition, transport, (Some(file), pins));
         }
     }
 
@@ -239,7 +230,7 @@ impl Blueprint {
         let known = (Standing::Active, TrustLevel::User);
         parts.facts.insert(name.clone(), facts(&definition, &parts.settings, known));
         parts.shelves.insert(name.clone(), shelf(&definition, &parts.settings, Standing::Active));
-        self.add_recipe(parts, name, &definition, (Transport::InProcess(server), None, None));
+        self.add_recipe(parts, name, &definition, Transport::InProcess(server), (None, None));
     }
 
     fn add_recipe(
@@ -247,11 +238,11 @@ impl Blueprint {
         parts: &mut Parts,
         name: ServerName,
         definition: &ServerEntry,
-        (transport, file, pins): (Transport, Option<ListingFile>, Option<Arc<PinFile>>),
+        transport: Transport,
+        (file, pins): (Option<ListingFile>, Option<Arc<PinFile>>),
     ) {
         let log = Some(self.paths.log_of(&name));
-        let plan = (file, pins, log);
-        let recipe = self.recipe(definition, &parts.settings, transport, plan);
+        let recipe = self.recipe(definition, &parts.settings, transport, (file, pins, log));
         let policy = match self.starts {
             Starts::AsConfigured => policy_of(definition, &parts.settings),
             Starts::OnDemand => Policy { lifecycle: Lifecycle::Lazy, idle: None },
@@ -299,7 +290,7 @@ impl Blueprint {
             start_timeout: self.timeout.unwrap_or_else(|| start_timeout(definition, settings)),
             install_patience: match self.starts {
                 Starts::AsConfigured => Some(INSTALL_PATIENCE),
-                // Whoever asked goes with the gateway.
+                // The gateway ends with its one request.
                 Starts::OnDemand => None,
             },
             request_timeout: self
@@ -311,52 +302,12 @@ impl Blueprint {
             max_tools: settings.max_tools,
             log,
             askable: askable(definition, settings),
-            debugging: match definition.debug {
-                Some(true) => Debugging::On,
-                Some(false) | None => Debugging::Off,
-            },
-            plan: Arc::new(Plan { policy: listing_policy(definition, settings), file, pins }),
-        }
-    }
-
-    fn transport(&self, name: &ServerName, server: &Server, settings: &Settings) -> Transport {
-        let definition = &server.definition;
-        let program = |words| {
-            let means = (&self.environment, &self.paths);
-            Transport::Program(Box::new(program(name, server, words, settings, means)))
-        };
-        let seal = seal(name, server, (&self.environment, &self.paths));
-        let remote = |url: &Template, speaks| {
-            Transport::Remote(Box::new(RemoteRecipe {
-                server: name.clone(),
-                url: url.clone(),
-                speaks,
-                headers: definition.headers.clone().unwrap_or_default(),
-                auth: definition.auth.clone(),
-                bearer_token: definition.bearer_token.clone(),
-                bearer_token_env: definition.bearer_token_env.clone(),
-                oauth: definition.sign_in().filter(|_| speaks != Speaks::WebSocket),
-                account: definition.account.clone(),
-                bearer_token_store: definition.bearer_token_store == Some(true),
-                vault: self.vault.storing(settings.oauth_credential_store),
-                headers_command: definition.request_headers_command.clone(),
-                ca_file: definition.ca_file.clone(),
-                environment: self.environment.clone(),
-                seal: seal.clone(),
-            }))
-        };
-        match &server.transport {
-            Configured::Stdio { command, args } => {
-                program(Words::Templates { command: command.clone(), args: args.clone() })
-            }
-            Configured::CommandLine { words } => program(Words::Literal(words.clone())),
-            Configured::Http { url, mode } => remote(url, Speaks::Http(*mode)),
-            Configured::WebSocket { url } => remote(url, Speaks::WebSocket),
-            Configured::Socket { path } => Transport::Socket(Box::new(SocketRecipe {
-                path: path.clone(),
-                environment: self.environment.clone(),
-                seal,
-            })),
+            debug: definition.debug == Some(true),
+            plan: Arc::new(ListingPlan {
+                policy: listing_policy(definition, settings),
+                file,
+                pins,
+            }),
         }
     }
 }
@@ -365,68 +316,12 @@ fn start_timeout(definition: &ServerEntry, settings: &Settings) -> Duration {
     definition.start_timeout.unwrap_or(settings.start_timeout)
 }
 
-fn seal(
-    name: &ServerName,
-    server: &Server,
-    (environment, paths): (&Environment, &Paths),
-) -> Option<Seal> {
-    match server.trust {
-        Trust::UserFile => None,
-        Trust::Approved(hash) => Some(Seal {
-            server: name.to_string(),
-            definition: server.definition.clone(),
-            environment: environment.clone(),
-            hash,
-            store: TrustStore::at(paths.trust()),
-        }),
-    }
-}
-
-/// How to start a server that is a program.
-pub(crate) fn program(
-    name: &ServerName,
-    server: &Server,
-    words: Words,
-    settings: &Settings,
-    (environment, paths): (&Environment, &Paths),
-) -> ProgramRecipe {
-    let definition = &server.definition;
-    let off = environment.variable("SWITCHBOARD_LAUNCHER") == Some("off")
-        || definition.resolve_launcher == Some(false);
-    let launching = Launching {
-        resolving: if off { Resolving::Off } else { Resolving::On },
-        // Where an entry names the directory that it runs in, or is the project's own, what lies
-        // there may decide what its launcher starts.
-        ground: match (&server.trust, &definition.cwd) {
-            (Trust::UserFile, None) => Ground::Foreign,
-            (Trust::UserFile, Some(_)) | (Trust::Approved(_), _) => Ground::Own,
-        },
-        home: paths.launchers(),
-        log: paths.log_of(name),
-        start_timeout: start_timeout(definition, settings),
-        withheld: environment.withheld().collect(),
-    };
-    ProgramRecipe {
-        words,
-        seal: seal(name, server, (environment, paths)),
-        env: definition.env_with(settings, |name| environment.variable(name).is_some()),
-        cwd: definition.cwd.clone(),
-        inherit_env: definition.inherit_env == Some(true),
-        confinement: match definition.confine {
-            None | Some(true) => Confinement::WherePossible,
-            Some(false) => Confinement::Off,
-        },
-        environment: environment.clone(),
-        launching,
-    }
-}
-
 /// What is off is off, whatever else holds for it.
 fn standing(definition: &ServerEntry, otherwise: Standing) -> Standing {
     if definition.is_disabled() { Standing::Disabled } else { otherwise }
 }
 
-fn facts(
+pub(crate) fn facts(
     definition: &ServerEntry,
     settings: &Settings,
     (standing, trust): (Standing, TrustLevel),
@@ -436,7 +331,7 @@ fn facts(
         standing,
         trust,
         description: about(definition),
-        overridden: Overridden::No,
+        overridden: false,
         rules: Arc::new(Rules::new(definition, settings)),
         first_use: match definition.enabled {
             Some(false) => FirstUse::ByName,

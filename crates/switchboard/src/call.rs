@@ -22,7 +22,7 @@ use switchboard_wire::Raw;
 
 use crate::explain;
 use crate::results::Unselected;
-use crate::select::Filter;
+use crate::select::JqFilter;
 use crate::session::Session;
 use crate::upstream::lease::Caller;
 use crate::upstream::{CallError, Lease};
@@ -41,7 +41,7 @@ pub(crate) async fn call(
     let found = resolve(session, catalog, &call.tool, call.server.as_deref()).await;
     let (catalog, target) = match found {
         Ok(found) => found,
-        Err(failure) => return Box::pin(next_to(session, call, failure, caller)).await,
+        Err(failure) => return Box::pin(call_nearest_match(session, call, failure, caller)).await,
     };
     let select = call.select.take();
     let checked = check(target, *call)?;
@@ -72,15 +72,15 @@ fn inner_arguments(schema: &Value, args: &mut Args) -> Option<Exact> {
 
 /// Whether a call may be made on another definition of the tool than the one it was checked with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Definition {
+pub(crate) enum DefinitionChange {
     /// After another check.
-    MayChange,
+    Allowed,
     /// It is why the tool is called at all.
-    MustStay,
+    Refused,
 }
 
-/// For a name that no tool has: the call of the tool that it is next to, or the offer of it.
-async fn next_to(
+/// Unknown tool name: calls the nearest match if it is read-only, otherwise suggests it.
+async fn call_nearest_match(
     session: &Session,
     call: Box<CallRequest>,
     failure: Failure,
@@ -93,7 +93,7 @@ async fn next_to(
     let Some(target) = catalog.misspelt(&call.tool, call.server.as_deref()) else {
         return Err(failure);
     };
-    match harmless(session, &call.tool, (target.clone(), call.args), caller.access) {
+    match check_read_only(session, &call.tool, (target.clone(), call.args), caller.access) {
         Ok(checked) => {
             let by = Clue::Misspelt(clip(&call.tool));
             guess(session, &catalog, checked, by, call.select, caller).await
@@ -105,8 +105,9 @@ async fn next_to(
     }
 }
 
-/// The call of a tool that nobody named, if it does no harm. `written` is what was asked for instead.
-pub(crate) fn harmless(
+/// The checked call of a tool that was not named exactly, if the tool is read-only. `written` is the
+/// name or search that was given.
+pub(crate) fn check_read_only(
     session: &Session,
     written: &str,
     (target, args): (Resolved, Args),
@@ -140,7 +141,7 @@ pub(crate) async fn guess(
 ) -> Result<Reply, Failure> {
     let filter = filter(select).await?;
     let guessed = Guessed { shown: checked.target.shown.to_string(), by };
-    let run = run_on(session, catalog, checked, Definition::MustStay, caller);
+    let run = run_on(session, catalog, checked, DefinitionChange::Refused, caller);
     let (target, raw) = run.await.map_err(|failure| explain::guessed(failure, &guessed))?;
     let mut output = finish(session, target, raw, filter, caller).await;
     match output.unselected.take() {
@@ -151,11 +152,11 @@ pub(crate) async fn guess(
 }
 
 /// From a server's answer to one of the size that a model sees.
-fn finish(
+pub(crate) fn finish(
     session: &Session,
     target: Resolved,
     raw: Raw,
-    filter: Option<Filter>,
+    filter: Option<JqFilter>,
     caller: &Caller,
 ) -> impl Future<Output = Box<Output>> {
     let form = caller.result_form();
@@ -201,9 +202,9 @@ fn finish(
 }
 
 /// A filter that does not read is refused before anything is called.
-async fn filter(text: Option<String>) -> Result<Option<Filter>, Failure> {
+async fn filter(text: Option<String>) -> Result<Option<JqFilter>, Failure> {
     let Some(text) = text else { return Ok(None) };
-    Filter::read(text).await.map(Some).map_err(explain::select)
+    JqFilter::read(text).await.map(Some).map_err(explain::select)
 }
 
 /// From a checked call to the server's answer, word for word. Tools, resources and prompts all
@@ -214,20 +215,20 @@ pub(crate) fn run(
     checked: Checked,
     caller: &Caller,
 ) -> impl Future<Output = Result<(Resolved, Raw), Failure>> {
-    run_on(session, catalog, checked, Definition::MayChange, caller)
+    run_on(session, catalog, checked, DefinitionChange::Allowed, caller)
 }
 
 async fn run_on(
     session: &Session,
     catalog: &Arc<Catalog>,
     checked: Checked,
-    definition: Definition,
+    definition: DefinitionChange,
     caller: &Caller,
 ) -> Result<(Resolved, Raw), Failure> {
     let approved = approve(session, checked, caller).await?;
     let lease = session.lease(&approved.target().server).await?;
     let mut approved = confirm(session, catalog, approved, definition, caller).await?;
-    let mut outcome = heard(session, &lease, &approved, caller).await;
+    let mut outcome = call_with_progress(session, &lease, &approved, caller).await;
     drop(lease);
     for repetition in 0..REPETITIONS {
         match &outcome {
@@ -241,7 +242,7 @@ async fn run_on(
             Ok(_) | Err(_) => Box::pin(session.lease(server)).await?,
         };
         approved = confirm(session, catalog, approved, definition, caller).await?;
-        outcome = Box::pin(heard(session, &lease, &approved, caller)).await;
+        outcome = Box::pin(call_with_progress(session, &lease, &approved, caller)).await;
     }
     let (target, _) = approved.into_parts();
     match outcome {
@@ -250,15 +251,15 @@ async fn run_on(
     }
 }
 
-/// One try, whose steps are heard by whoever listens.
-async fn heard(
+/// One try. Handlers receive its progress.
+async fn call_with_progress(
     session: &Session,
     lease: &Lease,
     approved: &Approved,
     caller: &Caller,
 ) -> Result<Raw, CallError> {
     let notices = session.gateway.notices();
-    if notices.nobody_listens() {
+    if notices.has_no_handlers() {
         return lease.call(approved, caller).await;
     }
     let server = approved.target().server.clone();
@@ -315,8 +316,7 @@ pub(crate) async fn approve(
     }
 }
 
-/// Refuses what has to do with something that may not be called, and is no call: a subscription, a
-/// completion. Nobody is asked.
+/// Refuses a subscription or a completion of what may not be called. The user is not asked.
 pub(crate) fn refuse_denied(
     session: &Session,
     target: Resolved,
@@ -333,7 +333,7 @@ pub(crate) fn refuse_denied(
 async fn ask(session: &Session, question: Question, caller: &Caller) -> Result<Approved, Failure> {
     let answer = caller.listener.host.approve(&question).await;
     let target = question.target().clone();
-    let answer = answer.map_err(|nobody| explain::cannot_ask(nobody, &target))?;
+    let answer = answer.map_err(|why| explain::cannot_ask(why, &target))?;
     if answer == ApprovalAnswer::No {
         return Err(explain::denied(&target));
     }
@@ -346,7 +346,7 @@ async fn confirm(
     session: &Session,
     before: &Arc<Catalog>,
     approved: Approved,
-    definition: Definition,
+    definition: DefinitionChange,
     caller: &Caller,
 ) -> Result<Approved, Failure> {
     let now = session.catalog();
@@ -366,7 +366,7 @@ async fn confirm(
         return Ok(approved);
     }
     let new = current.clone();
-    if approved.by() == By::User || definition == Definition::MustStay {
+    if approved.by() == By::User || definition == DefinitionChange::Refused {
         return Err(explain::tool_changed(&new));
     }
     let (_, args) = approved.into_parts();

@@ -34,6 +34,7 @@ impl CapabilitySet {
     /// What a person at a terminal can answer.
     pub const TERMINAL: CapabilitySet = CapabilitySet(SAMPLING | FORMS | URLS);
 
+    /// The capabilities that a client declared.
     pub fn of(abilities: &Abilities) -> CapabilitySet {
         let members = |raw: &Raw| raw.parse::<Map<String, Value>>().unwrap_or_default();
         let mut set = if abilities.roots.is_some() { ROOTS } else { 0 };
@@ -156,7 +157,7 @@ impl OfferedCapabilities {
     pub(crate) async fn wait(&self) -> CapabilitySet {
         let mut changes = self.set.subscribe();
         let known = changes.wait_for(Option::is_some).await;
-        // The sender is a field of this, so that it is there as long as somebody waits.
+        // The sender is a field of this, so that it lives as long as this wait.
         known.ok().and_then(|set| *set).unwrap_or(CapabilitySet::USUAL)
     }
 }

@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use futures_util::future::join_all;
 use switchboard_core::catalog::{Catalog, EntryKind, Resolved};
 use switchboard_core::config::values::AdHocConnections;
 use switchboard_core::connection::{
@@ -15,6 +16,7 @@ use switchboard_core::notice::{HandlerId, NoticeFilter};
 use switchboard_core::reply::{ServerStatus, ToolLine};
 use tokio::time::Instant;
 
+use crate::blueprint::FirstUse;
 use crate::explain;
 use crate::host::Consent;
 use crate::modes;
@@ -22,8 +24,8 @@ use crate::session::Session;
 use crate::upstream::Upstream;
 use crate::upstream::lease::Caller;
 
-/// How often an address is tried where nobody listens yet.
-const KNOCKING: Duration = Duration::from_millis(250);
+/// The pause between two tries of an address that refuses connections.
+const RETRY_INTERVAL: Duration = Duration::from_millis(250);
 
 /// Where a server is that has no address.
 const WITHIN: &str = "built-in";
@@ -31,12 +33,14 @@ const WITHIN: &str = "built-in";
 /// What becomes of the connections that there are when the configuration is read again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Existing {
+    /// They stay open.
     Stay,
+    /// They are closed first.
     Close,
 }
 
-/// Connects a guest. Whoever gives it a time may have started its server just now, so an address
-/// where nobody listens yet is tried until that time is up.
+/// Connects a guest. A client that sets a time may have started the server just now, so an address
+/// that refuses connections is tried until that time is up.
 async fn reach(upstream: &Upstream, wanted: &ConnectionRequest) -> Result<(), ConnectError> {
     let begun = Instant::now();
     loop {
@@ -49,7 +53,7 @@ async fn reach(upstream: &Upstream, wanted: &ConnectionRequest) -> Result<(), Co
             Some(time) if begun.elapsed() >= time => return Err(ConnectError::TimedOut(time)),
             Some(time) => {
                 let left = time.saturating_sub(begun.elapsed());
-                tokio::time::sleep(KNOCKING.min(left)).await;
+                tokio::time::sleep(RETRY_INTERVAL.min(left)).await;
             }
             None => return Err(explain::connect(error, &wanted.id)),
         }
@@ -109,7 +113,7 @@ impl Session {
         match caller.listener.host.approve_connection(wanted).await {
             Ok(Consent::Given) => Ok(()),
             Ok(Consent::Refused) => Err(explain::connection_denied(&wanted.id)),
-            Err(nobody) => Err(explain::cannot_ask_to_connect(nobody, &wanted.id)),
+            Err(why) => Err(explain::cannot_ask_to_connect(why, &wanted.id)),
         }
     }
 
@@ -178,6 +182,7 @@ impl Session {
         Ok(vec![tools_from(&catalog, id)])
     }
 
+    /// The resources of one server, which is connected if it was never listed.
     pub async fn resources_from(&self, id: &str) -> Result<ResourcesFrom, Failure> {
         let id = self.connection(id)?;
         let catalog = modes::listed(self, self.catalog(), &id).await?;
@@ -211,10 +216,7 @@ impl Session {
     async fn close_all(&self) -> usize {
         let mut closed = 0;
         for line in self.connections() {
-            let up = match line.state {
-                ConnectionState::Connected | ConnectionState::Connecting => true,
-                ConnectionState::Disconnected | ConnectionState::Error => false,
-            };
+            let up = matches!(line.state, ConnectionState::Connected | ConnectionState::Connecting);
             if (up || self.gateway.guest(&line.id, self.id()).is_some())
                 && self.close(line.id.as_str()).await.is_ok()
             {
@@ -222,6 +224,31 @@ impl Session {
             }
         }
         closed
+    }
+
+    /// Connects a server whatever failed before, lists it afresh, and says how many tools it has.
+    pub async fn reconnect(&self, server: &str, existing: Existing) -> Result<usize, Failure> {
+        let server = self.connection(server)?;
+        if existing == Existing::Close {
+            self.close_connection(&server).await;
+        }
+        let _listed = self.refreshed(&server).await?;
+        Ok(self.catalog().tools_of(&server).count())
+    }
+
+    /// The same for all servers but those that are connected by name only, side by side.
+    pub async fn reconnect_all(
+        &self,
+        existing: Existing,
+    ) -> Vec<(ServerName, Result<usize, Failure>)> {
+        let catalog = self.catalog();
+        let wanted = catalog.shelves().filter(|(server, shelf)| {
+            shelf.is_active() && self.gateway.facts(server).first_use != FirstUse::ByName
+        });
+        let connecting = wanted.map(|(server, _)| async move {
+            (server.clone(), self.reconnect(server.as_str(), existing).await)
+        });
+        join_all(connecting).await
     }
 
     /// Listens for notifications of servers from now on, until the session ends.

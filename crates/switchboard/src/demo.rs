@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use switchboard_wire::envelope::{INVALID_PARAMS, METHOD_NOT_FOUND, Malformed};
 use switchboard_wire::era::Revision;
-use switchboard_wire::peer::{self, Limits};
+use switchboard_wire::peer::{self, PeerLimits};
 use switchboard_wire::pipe::End;
 use switchboard_wire::{Handler, Notification, Peer, Raw, Responder, RpcError};
 use tokio_util::task::TaskTracker;
@@ -23,7 +23,7 @@ pub struct Demo;
 impl InProcess for Demo {
     fn serve(&self, end: End) -> Pin<Box<dyn Future<Output = ()> + Send>> {
         Box::pin(async move {
-            let (_, reader, writer) = peer::open(end.reader, end.writer, Limits::default());
+            let (_, reader, writer) = peer::open(end.reader, end.writer, PeerLimits::default());
             let mut requests = Requests { running: TaskTracker::new() };
             tokio::select! {
                 _ = reader.run(&mut requests) => {}
@@ -83,7 +83,7 @@ async fn answer(method: &str, params: &Value, peer: &Peer) -> Result<Value, RpcE
         }] })),
         "prompts/list" => Ok(json!({ "prompts": [{
             "name": "greet",
-            "description": "A greeting for someone",
+            "description": "A friendly greeting",
             "arguments": [{ "name": "name", "description": "Who is greeted", "required": true }],
         }] })),
         "prompts/get" if params["name"] == "greet" => {

@@ -1,9 +1,9 @@
-//! Publishes what all servers offer, and keeps it on disk between runs.
+//! Publishes the catalog of all listings, and stores it on disk between runs.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::io;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use switchboard_core::catalog::disk::{self, Stamp};
@@ -17,18 +17,19 @@ use tokio_util::task::TaskTracker;
 use crate::auth::vault::IndexVersion;
 use crate::explain::chain;
 use crate::listing_file::{self, CacheIndex, Cached, ListingFile, Located};
+use crate::mutex::lock;
 use crate::pins::PinFile;
 use crate::shared_file::{SharedFile, UpdateError};
 use crate::upstream::DialError;
 
 /// A handle to the published catalog; cheap to clone.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Directory {
-    shared: Arc<Shared>,
+    shared: Arc<DirectoryState>,
 }
 
-#[derive(Debug)]
-struct Shared {
+#[derive(Debug, Default)]
+struct DirectoryState {
     catalog: watch::Sender<Arc<Catalog>>,
     plans: watch::Sender<Arc<Plans>>,
     /// Set once the cache has been read: the first search, list or call does it.
@@ -46,11 +47,11 @@ struct SignIns {
     identities: BTreeMap<ServerName, Option<String>>,
 }
 
-pub(crate) type Plans = BTreeMap<ServerName, Arc<Plan>>;
+pub(crate) type Plans = BTreeMap<ServerName, Arc<ListingPlan>>;
 
 /// How one server's lists are read and where they are kept.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Plan {
+pub(crate) struct ListingPlan {
     pub(crate) policy: ListingPolicy,
     /// `None` for a server whose lists are not worth keeping.
     pub(crate) file: Option<ListingFile>,
@@ -59,17 +60,6 @@ pub(crate) struct Plan {
 }
 
 impl Directory {
-    pub(crate) fn empty() -> Directory {
-        let shared = Shared {
-            catalog: watch::Sender::default(),
-            plans: watch::Sender::default(),
-            loaded: OnceLock::new(),
-            sign_ins: Mutex::default(),
-            writers: TaskTracker::new(),
-        };
-        Directory { shared: Arc::new(shared) }
-    }
-
     /// Takes other servers. What was listed by the same plan stays listed; the lists of the others
     /// come from the cache, if it has any.
     pub(crate) fn replace(
@@ -124,14 +114,14 @@ impl Directory {
 
     /// Takes what a server listed just now by `plan`; another plan's lists are news no more. The
     /// first listing ever is what later ones are compared with.
-    pub(crate) fn publish(&self, server: &ServerName, plan: &Plan, mut raw: RawListing) {
+    pub(crate) fn publish(&self, server: &ServerName, plan: &ListingPlan, mut raw: RawListing) {
         if !self.is_current(server, plan) {
             return;
         }
         self.shared.loaded.get_or_init(|| self.load());
         if plan.file.as_ref().is_some_and(|file| file.sign_ins().is_some()) {
             // A sign-in may have come about with this very connection.
-            self.sign_ins().identities.insert(server.clone(), raw.identity.clone());
+            lock(&self.shared.sign_ins).identities.insert(server.clone(), raw.identity.clone());
         }
         let listing = Arc::new(Listing::build(server.clone(), &raw, &plan.policy));
         if !listing.shadowed.is_empty() {
@@ -170,7 +160,7 @@ impl Directory {
     /// Writes to the server's file, beside everything else. `change` gets what is there.
     fn keep(
         &self,
-        plan: &Plan,
+        plan: &ListingPlan,
         locate: impl FnOnce(&ListingFile) -> io::Result<Located> + Send + 'static,
         mut change: impl FnMut(Option<&[u8]>, Stamp<'_>) -> Option<Vec<u8>> + Send + 'static,
     ) {
@@ -188,20 +178,20 @@ impl Directory {
         });
     }
 
-    fn is_current(&self, server: &ServerName, plan: &Plan) -> bool {
+    fn is_current(&self, server: &ServerName, plan: &ListingPlan) -> bool {
         self.shared.plans.borrow().get(server).is_some_and(|current| **current == *plan)
     }
 
     /// Remembers why the server failed, for this process and the next. That it is not trusted or
     /// not signed in to is a status of its own, which does not come from a connection.
-    pub(crate) fn failed(&self, server: &ServerName, plan: &Plan, error: &DialError) {
+    pub(crate) fn failed(&self, server: &ServerName, plan: &ListingPlan, error: &DialError) {
         if !error.needs_trust() && !error.needs_sign_in() {
             self.remember(server, plan, &chain(error));
         }
     }
 
     /// Remembers why a server is not listed.
-    pub(crate) fn remember(&self, server: &ServerName, plan: &Plan, reason: &str) {
+    pub(crate) fn remember(&self, server: &ServerName, plan: &ListingPlan, reason: &str) {
         if !self.is_current(server, plan) {
             return;
         }
@@ -216,7 +206,7 @@ impl Directory {
     }
 
     /// Remembers that the server asks something of its client.
-    pub(crate) fn mark_asking(&self, server: &ServerName, plan: &Plan) {
+    pub(crate) fn mark_asking(&self, server: &ServerName, plan: &ListingPlan) {
         if !self.is_current(server, plan) || self.asks_client(server) {
             return;
         }
@@ -256,7 +246,7 @@ impl Directory {
         });
     }
 
-    pub(crate) fn plan(&self, server: &ServerName) -> Option<Arc<Plan>> {
+    pub(crate) fn plan(&self, server: &ServerName) -> Option<Arc<ListingPlan>> {
         self.shared.plans.borrow().get(server).cloned()
     }
 
@@ -302,7 +292,7 @@ impl Directory {
         let Some((_, first)) = files.first() else { return };
         let mut changed = Vec::new();
         {
-            let mut sign_ins = self.sign_ins();
+            let mut sign_ins = lock(&self.shared.sign_ins);
             let now = first.sign_ins();
             if sign_ins.seen == now {
                 return;
@@ -326,10 +316,6 @@ impl Directory {
         }
     }
 
-    fn sign_ins(&self) -> MutexGuard<'_, SignIns> {
-        self.shared.sign_ins.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Waits until everything that was published lies on disk.
     pub(crate) async fn flush(&self) {
         self.shared.writers.close();
@@ -338,11 +324,8 @@ impl Directory {
 
     /// Reads the cache once, as soon as it is known for which client capabilities.
     fn load_if_possible(&self) {
-        let offered = || {
-            let plans = self.shared.plans.borrow();
-            let file = plans.values().find_map(|plan| plan.file.as_ref());
-            file.is_none_or(|file| file.offered().is_some())
-        };
+        let offered =
+            || any_file(&self.shared.plans.borrow()).is_none_or(|file| file.offered().is_some());
         if self.shared.loaded.get().is_none() && offered() {
             self.shared.loaded.get_or_init(|| self.load());
         }
@@ -368,8 +351,7 @@ impl Directory {
     /// Removes what is of no use in the cache any more.
     fn sweep(&self) {
         let plans = Arc::clone(&self.shared.plans.borrow());
-        let file = plans.values().find_map(|plan| plan.file.as_ref());
-        if let Some(file) = file
+        if let Some(file) = any_file(&plans)
             && let Err(error) = listing_file::sweep(file.directory())
         {
             tracing::debug!(%error, "cannot tidy the cache");
@@ -379,8 +361,12 @@ impl Directory {
 
 /// What there is in the cache now.
 fn index(plans: &Plans) -> CacheIndex {
-    let file = plans.values().find_map(|plan| plan.file.as_ref());
-    file.map(ListingFile::index).unwrap_or_default()
+    any_file(plans).map(ListingFile::index).unwrap_or_default()
+}
+
+/// All files lie in one directory, and depend on the same capabilities.
+fn any_file(plans: &Plans) -> Option<&ListingFile> {
+    plans.values().find_map(|plan| plan.file.as_ref())
 }
 
 /// Gives a shelf its baseline, and the listing of the cache if it has none.
@@ -389,7 +375,7 @@ fn fill(server: &ServerName, shelf: &mut Shelf, plans: &Plans, index: &CacheInde
     if let Some(pins) = &plan.pins {
         *shelf = shelf.clone().with_baseline(pins.baseline());
         if let Baseline::Damaged = shelf.baseline() {
-            tracing::warn!(%server, "what was accepted of its tools does not read");
+            tracing::warn!(%server, "cannot parse the pin file of this server");
         }
     }
     let Some(file) = plan.file.as_ref().filter(|_| shelf.is_active()) else { return };

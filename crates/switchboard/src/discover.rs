@@ -18,6 +18,7 @@ use crate::sources;
 /// Every known host, and what our own files say.
 #[derive(Clone, Debug)]
 pub struct Discovery {
+    /// Every known host.
     pub hosts: Vec<FoundHost>,
     /// What our own files import, in their order.
     imports: Vec<Host>,
@@ -25,8 +26,10 @@ pub struct Discovery {
     own: Vec<Layer>,
 }
 
+/// The configuration of one host.
 #[derive(Clone, Debug)]
 pub struct FoundHost {
+    /// The host.
     pub host: Host,
     /// Whether a file of the user's names it among its imports.
     pub imported: bool,
@@ -34,13 +37,18 @@ pub struct FoundHost {
     pub files: Vec<FoundFile>,
 }
 
+/// One configuration file of a host.
 #[derive(Clone, Debug)]
 pub struct FoundFile {
+    /// Where it is, or would be.
     pub path: PathBuf,
+    /// Whether it is the user's or the project's.
     pub tier: Tier,
+    /// Whether the file exists.
     pub found: bool,
     /// Without our own entry, and without those that only the host can start.
     pub servers: Vec<ParsedServer>,
+    /// What is wrong in it.
     pub diagnostics: Vec<Diagnostic>,
 }
 

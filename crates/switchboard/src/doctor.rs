@@ -30,8 +30,8 @@ use crate::host::Headless;
 use crate::listing_file::{Cached, ListingFile};
 use crate::load::Loaded;
 use crate::paths::Paths;
-use crate::pins::{PinFile, Stored};
-use crate::upstream::Words;
+use crate::pins::PinFile;
+use crate::upstream::CommandWords;
 
 pub use listings::known_catalog;
 pub use switchboard_core::doctor::pi::PiFault;
@@ -142,9 +142,9 @@ fn launcher_note(
 ) -> Option<Fault> {
     let words = match &server.transport {
         Transport::Stdio { command, args } => {
-            Words::Templates { command: command.clone(), args: args.clone() }
+            CommandWords::Templates { command: command.clone(), args: args.clone() }
         }
-        Transport::CommandLine { words } => Words::Literal(words.clone()),
+        Transport::CommandLine { words } => CommandWords::Literal(words.clone()),
         Transport::Http { .. } | Transport::WebSocket { .. } | Transport::Socket { .. } => {
             return None;
         }
@@ -230,11 +230,8 @@ fn file_faults(
     let pins = offers(server, settings).next();
     let pins = pins.map(|offer| PinFile::of(name, server, (&environment.cwd, locations), offer));
     let Some(pins) = pins else { return faults };
-    match pins.read() {
-        Stored::Missing | Stored::Records(_) => {}
-        Stored::Damaged => {
-            faults.push(Fault::DamagedPins { path: pins.path().display().to_string() });
-        }
+    if pins.read().is_err() {
+        faults.push(Fault::DamagedPins { path: pins.path().display().to_string() });
     }
     faults
 }

@@ -38,13 +38,16 @@ pub struct Editor<'a> {
 /// Whose configuration is changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
+    /// The user's own file.
     User,
+    /// The project's file.
     Project,
 }
 
 /// A server to be added.
 #[derive(Clone, Debug)]
 pub struct NewServer {
+    /// Its name.
     pub name: ServerName,
     /// Its entry as it will stand in the file.
     pub entry: Map<String, Value>,
@@ -53,28 +56,36 @@ pub struct NewServer {
 /// What to do about a server that is there already.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Existing {
+    /// An entry of the same name is an error.
     Refuse,
+    /// An entry of the same name is replaced.
     Replace,
 }
 
 /// Whether a change is made, or only worked out to be shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effect {
+    /// It is only computed, to be shown.
     Planned,
+    /// It is written to the file.
     Written,
 }
 
 /// Whether a server is used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Switch {
+    /// The server is enabled.
     On,
+    /// The server is disabled.
     Off,
 }
 
 /// The lists of patterns that decide about calls before anyone is asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rules {
+    /// The tools that the pattern matches need no approval.
     Allow,
+    /// The tools that the pattern matches are refused.
     Deny,
 }
 
@@ -91,13 +102,16 @@ impl Rules {
 /// A file before and after a change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Edited {
+    /// The file.
     pub path: PathBuf,
     /// Empty if there was no file.
     pub before: String,
+    /// Its content after the edit.
     pub after: String,
 }
 
 impl Edited {
+    /// Whether the edit changes the file.
     pub fn is_changed(&self) -> bool {
         self.before != self.after
     }
@@ -107,6 +121,7 @@ impl Edited {
 const SERVER_KEYS: [&str; 2] = ["mcpServers", "mcp-servers"];
 
 impl<'a> Editor<'a> {
+    /// An editor for the files of this user and project.
     pub fn new(
         environment: &'a Environment,
         locations: &'a Paths,

@@ -41,6 +41,7 @@ pub(crate) const OWN_VARIABLES: &[&str] = &[
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Environment {
     variables: BTreeMap<String, String>,
+    /// The working directory.
     pub cwd: PathBuf,
     /// The program that runs; nobody knows in an environment that was made up.
     pub program: Option<PathBuf>,
@@ -86,6 +87,7 @@ impl Environment {
         self
     }
 
+    /// The home directory of the user.
     pub fn home(&self) -> Option<&Path> {
         self.variable("HOME").map(Path::new)
     }

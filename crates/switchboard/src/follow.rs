@@ -85,7 +85,7 @@ pub(crate) async fn follow(
 ) {
     let mut files = last_good.files().to_vec();
     let mut seen = None;
-    // Whoever started the gateway has told what was wrong then.
+    // The mistakes at the start of the gateway were reported then.
     let mut told: Option<Vec<Diagnostic>> = None;
     loop {
         let asked = tokio::select! {
@@ -95,7 +95,7 @@ pub(crate) async fn follow(
         let Some(gateway) = gateway.upgrade() else { return };
         let now = look(&gateway, &files).await;
         let now = match asked {
-            // Whoever asks for it has finished writing.
+            // A request to reload comes after the writing.
             Some(_) => now,
             None if seen.as_ref() == Some(&now) => continue,
             None => at_rest(&gateway, &files, now).await,
@@ -119,7 +119,7 @@ pub(crate) async fn follow(
                 seen = (loaded.good.files() == files).then_some(now);
                 files = loaded.good.files().to_vec();
                 for place in &loaded.stale {
-                    tracing::warn!(%place, "file does not read, its last good version holds");
+                    tracing::warn!(%place, "cannot parse the file, its last good version stays in effect");
                 }
                 let mistakes: Vec<Diagnostic> = loaded.mistakes().cloned().collect();
                 warn_of_new(&mistakes, told.as_deref());
@@ -153,7 +153,7 @@ fn warn_of_new(mistakes: &[Diagnostic], told: Option<&[Diagnostic]>) {
         tracing::warn!(
             place = place(mistake),
             problem = &*clean_line(&problem, 500),
-            "what stands there does not count"
+            "entry has no effect"
         );
     }
 }

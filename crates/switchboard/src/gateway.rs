@@ -2,7 +2,6 @@
 
 mod builder;
 mod changes;
-mod check;
 mod family;
 mod first_listing;
 mod following;
@@ -20,33 +19,31 @@ use switchboard_core::catalog::{Catalog, Standing};
 use switchboard_core::config::layers::Config;
 use switchboard_core::config::server::ServerEntry;
 use switchboard_core::config::settings::Settings;
-use switchboard_core::config::values::Lifecycle;
 use switchboard_core::failure::Failure;
 use switchboard_core::name::ServerName;
 use switchboard_core::reply::TrustLevel;
-use tokio::sync::{Semaphore, watch};
-use tokio::task::JoinSet;
+use tokio::sync::watch;
+use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::Instant;
-use tokio_util::sync::CancellationToken;
-use tokio_util::task::{AbortOnDropHandle, TaskTracker};
+use tokio_util::task::AbortOnDropHandle;
 
-use crate::auth::{Accounts, Vault};
-use crate::blueprint::{Blueprint, Facts, FirstUse, Overridden, Parts};
+use crate::auth::Vault;
+use crate::blueprint::{self, Blueprint, Facts, Parts};
 use crate::directory::Directory;
 use crate::env::Environment;
 use crate::explain;
 use crate::follow::Follower;
 use crate::log_level::LogLevels;
 use crate::notices::Notices;
-use crate::upstream::SessionId;
+use crate::upstream::{SessionId, Surroundings};
 
 pub use builder::GatewayBuilder;
 pub use changes::Changes;
-pub use check::CheckedServer;
 use family::Family;
+pub use first_listing::CheckedServer;
 use guests::Guests;
 pub(crate) use roster::FileNotices;
-use roster::{Renewal, Roster};
+use roster::Roster;
 
 /// Connects at the same time, over all servers.
 const CONCURRENT_DIALS: usize = 16;
@@ -58,44 +55,57 @@ const FLUSH: Duration = Duration::from_secs(2);
 const SHUTDOWN: Duration = Duration::from_secs(6);
 
 /// All servers of this process; cheap to clone.
+///
+/// ```
+/// use switchboard::load::{self, LoadOptions};
+/// use switchboard::paths::Paths;
+/// use switchboard::{Environment, Gateway, Headless};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+/// # runtime.block_on(async {
+/// let environment = Environment::made_of([("SWITCHBOARD_HOME", "/nowhere")], "/");
+/// let options = LoadOptions { config: None, piped: None, project: "/".into() };
+/// let loaded = load::load(&environment, &Paths::of(&environment), &options)?;
+///
+/// let gateway = Gateway::builder(environment).config(loaded.config).demo_if_empty().build();
+/// let overview = gateway.session(Headless).overview();
+/// assert_eq!(overview.servers.len(), 1);
+/// gateway.shutdown().await;
+/// # Ok(())
+/// # })
+/// # }
+/// ```
 #[derive(Clone)]
 pub struct Gateway {
-    shared: Arc<Shared>,
+    shared: Arc<GatewayState>,
 }
 
-struct Shared {
+struct GatewayState {
     blueprint: Blueprint,
-    directory: Directory,
+    /// Of every upstream that no session has to itself.
+    surroundings: Surroundings,
     /// What the present configuration comes to; replaced as a whole, never changed.
     roster: watch::Sender<Arc<Roster>>,
-    accounts: Arc<Accounts>,
-    dials: Arc<Semaphore>,
-    log_levels: LogLevels,
-    notices: Notices,
-    /// Beats when the state of some server changed.
-    pulse: watch::Sender<()>,
     /// When servers that were never listed were last connected for that, in the background.
     first_listing: Mutex<Option<Instant>>,
     /// Set once the files of the configuration are followed.
     follower: OnceLock<Follower>,
-    /// The gateways for clients with other capabilities.
+    /// The gateways for clients with other capabilities. Never locked across an await.
     family: Mutex<Family>,
-    tasks: TaskTracker,
     /// How many sessions there have been.
     sessions: AtomicU64,
-    /// Ends what runs beside the present servers.
-    closing: CancellationToken,
 }
 
-impl Drop for Shared {
+impl Drop for GatewayState {
     fn drop(&mut self) {
-        self.closing.cancel();
+        self.surroundings.closing.cancel();
     }
 }
 
 /// A gateway that may be gone.
 pub(crate) struct WeakGateway {
-    shared: Weak<Shared>,
+    shared: Weak<GatewayState>,
 }
 
 impl WeakGateway {
@@ -112,7 +122,7 @@ impl Gateway {
 
     /// What all servers offer, as far as it is known now.
     pub fn catalog(&self) -> Arc<Catalog> {
-        self.shared.directory.catalog()
+        self.shared.surroundings.directory.catalog()
     }
 
     /// The server that is meant, if it may be used.
@@ -122,9 +132,10 @@ impl Gateway {
 
     /// Tells of every change of the catalog.
     pub fn watch(&self) -> watch::Receiver<Arc<Catalog>> {
-        self.shared.directory.watch()
+        self.shared.surroundings.directory.watch()
     }
 
+    /// The settings of the present configuration.
     pub fn settings(&self) -> Settings {
         self.roster().settings.clone()
     }
@@ -152,7 +163,7 @@ impl Gateway {
             let start = |server, recipe, policy, before: Option<&_>| {
                 self.start_member(server, Arc::new(recipe), policy, before, None)
             };
-            let Renewal { members, ended } = Roster::renew(&roster.members, recipes, start);
+            let (members, ended) = Roster::renew(&roster.members, recipes, start);
             for upstream in ended {
                 upstream.retire();
             }
@@ -167,25 +178,25 @@ impl Gateway {
                 guests,
             });
         });
-        self.shared.directory.replace(shelves, reserved, plans);
+        self.shared.surroundings.directory.replace(shelves, reserved, plans);
     }
 
     /// Writes what is worth keeping, then stops every server, all at once.
     pub async fn shutdown(&self) {
-        self.shared.closing.cancel();
+        self.shared.surroundings.closing.cancel();
         let all: Vec<Gateway> = self.siblings().into_iter().chain([self.clone()]).collect();
         let stopping: JoinSet<()> =
             all.into_iter().map(|gateway| async move { gateway.stop_servers().await }).collect();
         stopping.join_all().await;
-        self.shared.tasks.close();
-        if tokio::time::timeout(SHUTDOWN, self.shared.tasks.wait()).await.is_err() {
+        self.shared.surroundings.tasks.close();
+        if tokio::time::timeout(SHUTDOWN, self.shared.surroundings.tasks.wait()).await.is_err() {
             tracing::warn!("some servers did not stop in time");
         }
         self.shared.blueprint.spawner.close().await;
     }
 
     async fn stop_servers(&self) {
-        if tokio::time::timeout(FLUSH, self.shared.directory.flush()).await.is_err() {
+        if tokio::time::timeout(FLUSH, self.shared.surroundings.directory.flush()).await.is_err() {
             tracing::warn!("some listings could not be kept in time");
         }
         let roster = self.roster();
@@ -211,15 +222,15 @@ impl Gateway {
     }
 
     pub(crate) fn directory(&self) -> &Directory {
-        &self.shared.directory
+        &self.shared.surroundings.directory
     }
 
     pub(crate) fn log_levels(&self) -> &LogLevels {
-        &self.shared.log_levels
+        &self.shared.surroundings.log_levels
     }
 
     pub(crate) fn notices(&self) -> &Notices {
-        &self.shared.notices
+        &self.shared.surroundings.notices
     }
 
     /// Runs beside the servers, until it is done, dropped, or the gateway goes.
@@ -227,17 +238,18 @@ impl Gateway {
         &self,
         work: impl Future<Output = ()> + Send + 'static,
     ) -> AbortOnDropHandle<()> {
-        let closing = self.shared.closing.clone();
-        let work = async move {
-            closing.run_until_cancelled(work).await;
-        };
-        AbortOnDropHandle::new(self.shared.tasks.spawn(work))
+        AbortOnDropHandle::new(self.run_beside(work))
     }
 
-    /// Runs beside the servers, until it is done or the gateway goes.
-    pub(crate) fn run_beside(&self, work: impl Future<Output = ()> + Send + 'static) {
-        let closing = self.shared.closing.clone();
-        self.shared.tasks.spawn(async move { closing.run_until_cancelled(work).await });
+    /// Runs beside the servers, until it is done or the gateway closes.
+    pub(crate) fn run_beside(
+        &self,
+        work: impl Future<Output = ()> + Send + 'static,
+    ) -> JoinHandle<()> {
+        let closing = self.shared.surroundings.closing.clone();
+        self.shared.surroundings.tasks.spawn(async move {
+            closing.run_until_cancelled(work).await;
+        })
     }
 
     pub(crate) fn approval_rules(&self, server: &ServerName, session: SessionId) -> Arc<Rules> {
@@ -250,16 +262,9 @@ impl Gateway {
 
     pub(crate) fn facts(&self, server: &ServerName) -> Facts {
         let roster = self.roster();
-        roster.facts.get(server).cloned().unwrap_or_else(|| Facts {
-            lifecycle: Lifecycle::Lazy,
-            standing: Standing::Active,
-            trust: TrustLevel::User,
-            description: None,
-            overridden: Overridden::No,
-            rules: Arc::new(Rules::new(&ServerEntry::default(), &roster.settings)),
-            first_use: FirstUse::Anything,
-            transport: None,
-            account: None,
+        roster.facts.get(server).cloned().unwrap_or_else(|| {
+            let known = (Standing::Active, TrustLevel::User);
+            blueprint::facts(&ServerEntry::default(), &roster.settings, known)
         })
     }
 
@@ -283,3 +288,6 @@ impl Gateway {
         Arc::clone(&self.shared.roster.borrow())
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -13,39 +13,73 @@ use switchboard_wire::envelope::{INVALID_PARAMS, METHOD_NOT_FOUND};
 use switchboard_wire::{Notification, Raw, RpcError};
 
 /// A future that a host's answer comes from.
-pub type Asked<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+pub type HostFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 /// Why a host gave no answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CannotAsk {
-    #[error("there is nobody to ask")]
-    NobodyThere,
-    #[error("nobody answered")]
+    /// The session has no user, or the host cannot ask.
+    #[error("no user can be asked")]
+    NoUser,
+    /// The host asked, and no answer came.
+    #[error("no answer came")]
     Unanswered,
 }
 
 /// The user's word about a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Consent {
+    /// The server may be connected.
     Given,
+    /// The user declined.
     Refused,
 }
 
 /// Asks the user. A face implements this; without one, everything that asks is refused.
+///
+/// ```
+/// use switchboard::approval::{ApprovalAnswer, Question};
+/// use switchboard::exact::Args;
+/// use switchboard::host::{CannotAsk, Host, HostFuture};
+/// use switchboard::request::{CallRequest, Request};
+/// use switchboard::{Environment, Gateway};
+///
+/// /// Approves one tool.
+/// struct OnlyForget;
+///
+/// impl Host for OnlyForget {
+///     fn approve<'a>(&'a self, question: &'a Question) -> HostFuture<'a, Result<ApprovalAnswer, CannotAsk>> {
+///         let is_forget = question.target().shown.to_string() == "demo_forget";
+///         let answer = if is_forget { ApprovalAnswer::Once } else { ApprovalAnswer::No };
+///         Box::pin(std::future::ready(Ok(answer)))
+///     }
+/// }
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+/// # runtime.block_on(async {
+/// # let environment = Environment::made_of([("SWITCHBOARD_HOME", "/nowhere")], "/");
+/// # let gateway = Gateway::builder(environment).demo().build();
+/// let session = gateway.session(OnlyForget);
+/// let call = CallRequest::new("demo_forget", None, Args::default());
+/// let reply = session.handle(Request::Call(call)).await?;
+/// assert_eq!(switchboard::render::text::reply(&reply), "Nothing was destroyed");
+/// # gateway.shutdown().await;
+/// # Ok(())
+/// # })
+/// # }
+/// ```
 pub trait Host: Send + Sync {
     /// May this call be made?
-    fn approve<'a>(
-        &'a self,
-        question: &'a Question,
-    ) -> Asked<'a, Result<ApprovalAnswer, CannotAsk>>;
+    fn approve<'a>(&'a self, question: &'a Question) -> HostFuture<'a, Result<ApprovalAnswer, CannotAsk>>;
 
-    /// May a server be connected that stands in no configuration? Whoever is asked has to see the
-    /// whole of what would run, or where it leads.
+    /// May a server be connected that stands in no configuration? The user has to see the whole of
+    /// what would run, or where it leads.
     fn approve_connection<'a>(
         &'a self,
         _wanted: &'a ConnectionRequest,
-    ) -> Asked<'a, Result<Consent, CannotAsk>> {
-        Box::pin(std::future::ready(Err(CannotAsk::NobodyThere)))
+    ) -> HostFuture<'a, Result<Consent, CannotAsk>> {
+        Box::pin(std::future::ready(Err(CannotAsk::NoUser)))
     }
 
     /// How it gets results.
@@ -71,7 +105,7 @@ pub trait Host: Send + Sync {
     }
 
     /// Answers what a server asks, word for word as MCP has it.
-    fn answer<'a>(&'a self, question: ServerQuestion<'a>) -> Asked<'a, Result<Raw, RpcError>> {
+    fn answer<'a>(&'a self, question: ServerQuestion<'a>) -> HostFuture<'a, Result<Raw, RpcError>> {
         let refused = question.topic.refused();
         Box::pin(std::future::ready(Err(refused)))
     }
@@ -80,23 +114,26 @@ pub trait Host: Send + Sync {
     fn tell(&self, _server: &ServerName, _notice: &Notification) {}
 }
 
-/// Nobody is there: fail closed.
+/// A session without a user: it refuses whatever needs approval.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Headless;
 
 impl Host for Headless {
-    fn approve<'a>(&'a self, _: &'a Question) -> Asked<'a, Result<ApprovalAnswer, CannotAsk>> {
-        Box::pin(std::future::ready(Err(CannotAsk::NobodyThere)))
+    fn approve<'a>(&'a self, _: &'a Question) -> HostFuture<'a, Result<ApprovalAnswer, CannotAsk>> {
+        Box::pin(std::future::ready(Err(CannotAsk::NoUser)))
     }
 }
 
 /// Something that a server asks of the client that called it.
 #[derive(Clone, Debug)]
 pub struct ServerQuestion<'a> {
+    /// The server that sends the request.
     pub server: &'a ServerName,
+    /// What it requests.
     pub topic: Topic,
     /// What the server calls this question, where it asks several of one request.
     pub key: Option<&'a str>,
+    /// Its parameters, as the server wrote them.
     pub params: Option<&'a Raw>,
     /// The field of a form in which its user would type a secret: they have to know which server
     /// gets it, or the form is refused.
@@ -135,8 +172,10 @@ pub enum Topic {
 }
 
 impl Topic {
+    /// Every topic.
     pub const ALL: [Topic; 3] = [Topic::Roots, Topic::Sampling, Topic::Elicitation];
 
+    /// The MCP method.
     pub fn method(self) -> &'static str {
         match self {
             Topic::Roots => "roots/list",
@@ -145,6 +184,7 @@ impl Topic {
         }
     }
 
+    /// The topic of an MCP method.
     pub fn of_method(method: &str) -> Option<Topic> {
         Topic::ALL.into_iter().find(|topic| topic.method() == method)
     }
@@ -158,7 +198,7 @@ impl Topic {
         }
     }
 
-    /// What a server hears where nobody can answer.
+    /// The error for a server whose client does not offer this.
     pub fn refused(self) -> RpcError {
         let message = format!("this client does not offer {}", self.ability());
         RpcError::new(METHOD_NOT_FOUND, message)
@@ -168,8 +208,11 @@ impl Topic {
 /// The client capabilities that concern servers, each as MCP writes it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Abilities {
+    /// `roots`.
     pub roots: Option<Raw>,
+    /// `sampling`.
     pub sampling: Option<Raw>,
+    /// `elicitation`.
     pub elicitation: Option<Raw>,
 }
 
@@ -184,6 +227,7 @@ impl Abilities {
         }
     }
 
+    /// The capability for this topic.
     pub fn of(&self, topic: Topic) -> Option<&Raw> {
         match topic {
             Topic::Roots => self.roots.as_ref(),

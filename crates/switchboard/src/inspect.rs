@@ -12,14 +12,17 @@ use switchboard_wire::{Raw, RpcError};
 
 use crate::call;
 use crate::explain;
-use crate::relay::{Foreign, Lookup};
+use crate::modes;
+use crate::relay::{Foreign, Lookup, Reference};
 use crate::session::Session;
 use crate::upstream::{CallError, Lease};
 
 /// What a server answered.
 #[derive(Debug)]
 pub enum Inspected {
+    /// A result.
     Result(Raw),
+    /// A JSON-RPC error.
     Error(RpcError),
 }
 
@@ -45,7 +48,7 @@ enum Gated {
 
 /// What becomes of a method.
 #[derive(Debug, PartialEq, Eq)]
-enum Way {
+enum InspectRoute {
     /// The answer is known already.
     Handshake,
     Gated(Gated),
@@ -89,13 +92,15 @@ impl Session {
         params: Args,
     ) -> Result<Inspected, Failure> {
         let server = self.gateway().usable(server)?;
-        let way = way(method).map_err(unusable)?;
+        let route = route(method).map_err(unusable)?;
         // Connected first, so that rules and pins judge what the server lists now.
         let lease = self.lease(&server).await?;
-        let answer = match way {
-            Way::Handshake => Ok(lease.hello().to_initialize_result()),
-            Way::Gated(gated) => self.inspect_gated(&server, &lease, gated, params).await?,
-            Way::Open => lease.look_up(method, params, &self.caller()).await,
+        let answer = match route {
+            InspectRoute::Handshake => Ok(lease.hello().to_initialize_result()),
+            InspectRoute::Gated(gated) => {
+                self.inspect_gated(&server, &lease, gated, params).await?
+            }
+            InspectRoute::Open => lease.look_up(method, params, &self.caller()).await,
         };
         match answer {
             Ok(result) => Ok(Inspected::Result(result)),
@@ -126,7 +131,7 @@ impl Session {
         }
         let target = self.inspected(server, gated, &named)?;
         let caller = self.caller();
-        // Not checked against the schema: whoever writes the server wants to see its own error.
+        // Not checked against the schema: the author of the server wants to see its own error.
         let checked = Checked { target, args: args.unwrap_or_default() };
         let approved = call::approve(self, checked, &caller).await?;
         Ok(lease.call(&approved, &caller).await)
@@ -143,31 +148,27 @@ impl Session {
             Gated::Tool => catalog.own_tool(server, named).ok_or_else(|| {
                 explain::unknown_tool(server, named).hint(Hint::ListTools(server.clone()))
             }),
-            Gated::Resource => catalog
-                .resource(server, named)
-                .ok_or_else(|| explain::unknown_resource(named, &catalog)),
-            Gated::Prompt => catalog
-                .prompt(server, named)
-                .ok_or_else(|| explain::unknown_prompt(named, &catalog)),
+            Gated::Resource => modes::target(&catalog, server, &Reference::Resource(named)),
+            Gated::Prompt => modes::target(&catalog, server, &Reference::Prompt(named)),
         }
     }
 }
 
 /// A spelling that a lenient server could take for a method of MCP would go round the gate.
-fn way(method: &str) -> Result<Way, InspectError> {
+fn route(method: &str) -> Result<InspectRoute, InspectError> {
     if method.starts_with("notifications/") {
         return Err(InspectError::Notification { method: clean_line(method, 100).into_owned() });
     }
     if let Some(gated) = Gated::ALL.into_iter().find(|gated| gated.method() == method) {
-        return Ok(Way::Gated(gated));
+        return Ok(InspectRoute::Gated(gated));
     }
     match method {
-        "initialize" => return Ok(Way::Handshake),
-        "ping" => return Ok(Way::Open),
+        "initialize" => return Ok(InspectRoute::Handshake),
+        "ping" => return Ok(InspectRoute::Open),
         _ => {}
     }
     if Lookup::of_method(method).is_some() || Foreign::method(method).is_some() {
-        return Ok(Way::Open);
+        return Ok(InspectRoute::Open);
     }
     let known = Gated::ALL.into_iter().map(Gated::method);
     let known = known.chain(Lookup::ALL.into_iter().map(Lookup::method));
@@ -187,8 +188,9 @@ mod tests {
     #[test]
     fn misspelt_known_method_is_not_sent() {
         let check = |method: &str, expected: &str| {
-            let way = way(method).map_or_else(|error| error.to_string(), |way| format!("{way:?}"));
-            assert_eq!(way, expected, "{method:?}");
+            let route =
+                route(method).map_or_else(|error| error.to_string(), |route| format!("{route:?}"));
+            assert_eq!(route, expected, "{method:?}");
         };
         check("tools/call", "Gated(Tool)");
         check("resources/read", "Gated(Resource)");

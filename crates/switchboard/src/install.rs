@@ -43,6 +43,7 @@ pub struct Installer<'a> {
 pub type Package<'a> = &'a [(&'a str, &'a str)];
 
 impl<'a> Installer<'a> {
+    /// An installer for the hosts of this user and project.
     pub fn new(
         environment: &'a Environment,
         locations: &'a Paths,

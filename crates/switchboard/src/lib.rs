@@ -34,12 +34,13 @@
 //! below them `upstream` (one actor a server), `directory` (what all servers offer) and `dial`
 //! (programs and in-process servers).
 
+#![warn(missing_docs)]
+
 pub mod gateway;
 pub mod session;
 mod call;
 mod modes;
 pub mod connections;
-mod reconnect;
 mod notices;
 pub mod relay;
 pub mod inspect;
@@ -75,6 +76,7 @@ pub mod paths;
 pub mod secret;
 mod shared_file;
 mod blocking;
+mod mutex;
 
 pub use env::Environment;
 pub use gateway::{Gateway, GatewayBuilder};

@@ -146,11 +146,10 @@ impl ListingFile {
     ) -> (Option<Cached>, Option<KnownFailure>) {
         let Some(key) = &index.key else { return (None, None) };
         let identity = self.stored_identity();
-        let Located { path, digest } = self.located(key, identity.as_deref(), None);
         let there = |path: &Path| path.file_name().is_some_and(|name| index.names.contains(name));
-        let failure = Some(path.with_extension(FAILURE)).filter(|path| there(path));
-        let failure =
-            failure.and_then(|path| KnownFailure::decode(&paths::read(&path).ok()??, &digest));
+        let Located { path, digest } = self.failure(key, identity.as_deref());
+        let failure = there(&path).then(|| paths::read(&path).ok().flatten()).flatten();
+        let failure = failure.and_then(|bytes| KnownFailure::decode(&bytes, &digest));
         let listing = self.located(key, identity.as_deref(), Some(self.offer.set_or_usual()));
         let cached = there(&listing.path).then(|| self.read(listing, now)).flatten();
         (cached, failure)
@@ -203,11 +202,9 @@ impl ListingFile {
     pub(crate) fn remember(&self, failure: &KnownFailure) -> io::Result<()> {
         let key = established_key(&self.key)?;
         let identity = self.stored_identity();
-        let Located { path, digest } = self.located(&key, identity.as_deref(), None);
+        let Located { path, digest } = self.failure(&key, identity.as_deref());
         let bytes = failure.encode(&digest);
-        let written = SharedFile::ours(path.with_extension(FAILURE))
-            .update(|_| Ok::<_, Infallible>(Some(bytes.clone())));
-        match written {
+        match SharedFile::ours(path).update(|_| Ok::<_, Infallible>(Some(bytes.clone()))) {
             Ok(()) => Ok(()),
             Err(UpdateError::Io(error)) => Err(error),
             Err(UpdateError::Change(never)) => match never {},
@@ -218,10 +215,9 @@ impl ListingFile {
     pub(crate) fn forget_failure(&self) {
         let Some(key) = read_key(&self.key) else { return };
         let identity = self.stored_identity();
-        let located = self.located(&key, identity.as_deref(), None);
-        let failure = located.path.with_extension(FAILURE);
-        if failure.exists() {
-            let _gone_already = SharedFile::ours(failure).remove(|_| Ok::<_, Infallible>(()));
+        let failure = self.failure(&key, identity.as_deref());
+        if failure.path.exists() {
+            let _gone_already = SharedFile::ours(failure.path).remove(|_| Ok::<_, Infallible>(()));
         }
     }
 
@@ -230,8 +226,13 @@ impl ListingFile {
         self.offer.set()
     }
 
-    /// The file for the lists of clients with these capabilities; without them, for what a server
-    /// does whatever it is offered.
+    /// The file with why the server failed, whatever it was offered.
+    fn failure(&self, key: &[u8; KEY_BYTES], identity: Option<&str>) -> Located {
+        let Located { path, digest } = self.located(key, identity, None);
+        Located { path: path.with_extension(FAILURE), digest }
+    }
+
+    /// The file for the lists of clients with these capabilities.
     fn located(
         &self,
         key: &[u8; KEY_BYTES],

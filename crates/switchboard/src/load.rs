@@ -40,6 +40,7 @@ impl LoadOptions {
 /// A configuration, and what there is to say about the files that it came from.
 #[derive(Debug)]
 pub struct Loaded {
+    /// The merged configuration.
     pub config: Config,
     /// Every file that was looked for, lowest layer first.
     pub files: Vec<FileState>,
@@ -63,12 +64,16 @@ impl Loaded {
     }
 }
 
+/// One configuration file that was looked for.
 #[derive(Clone, Debug)]
 pub struct FileState {
+    /// Where it is, or would be.
     pub path: PathBuf,
+    /// Whether it is the user's or the project's.
     pub tier: Tier,
     /// The host whose file this is; `None` for a layer of ours.
     pub host: Option<Host>,
+    /// Whether the file exists.
     pub found: bool,
 }
 
@@ -101,14 +106,20 @@ impl Loaded {
 #[derive(Debug, thiserror::Error)]
 #[error("the entry of `{server}` is refused")]
 pub struct RefusedEntry {
+    /// Its name.
     pub server: String,
+    /// The file with the entry.
     pub path: String,
+    /// The line of the entry.
     pub line: u32,
+    /// What is wrong with it.
     #[source]
     pub cause: DiagnosticKind,
 }
 
+/// Why no configuration was loaded.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the message of each variant documents it")]
 pub enum LoadError {
     #[error("the configuration file `{}` does not exist", path.display())]
     Missing { path: PathBuf },

@@ -1,25 +1,34 @@
-//! How much of what servers log is wanted: by each session, and so of each connection.
+//! The log level that each session requested, and so each connection gets.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use hashbrown::HashMap;
 use serde::Deserialize;
 use serde_json::Value;
 use switchboard_core::exact::Args;
 
+use crate::mutex::lock;
 use crate::upstream::SessionId;
 
 /// The levels of MCP, the chattiest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum LogLevel {
+    /// Detailed debugging information.
     Debug,
+    /// General information.
     Info,
+    /// Normal, but significant.
     Notice,
+    /// A warning.
     Warning,
+    /// An error.
     Error,
+    /// A critical condition.
     Critical,
+    /// Action is needed immediately.
     Alert,
+    /// The system is unusable.
     Emergency,
 }
 
@@ -53,24 +62,20 @@ pub(crate) struct LogLevels {
 
 impl LogLevels {
     pub(crate) fn want(&self, session: SessionId, level: LogLevel) {
-        self.wanted().insert(session, level);
+        lock(&self.wanted).insert(session, level);
     }
 
     pub(crate) fn forget(&self, session: SessionId) {
-        self.wanted().remove(&session);
+        lock(&self.wanted).remove(&session);
     }
 
-    /// What a connection is told, if anybody who uses it said something. One that is shared serves
-    /// the most curious: the others are spared what they do not want to hear by their own hosts.
+    /// The level for a connection, if a session that uses it set one. A shared connection gets the
+    /// lowest level; each host drops what is below its own.
     pub(crate) fn of(&self, owner: Option<SessionId>) -> Option<LogLevel> {
-        let wanted = self.wanted();
+        let wanted = lock(&self.wanted);
         match owner {
             Some(owner) => wanted.get(&owner).copied(),
             None => wanted.values().min().copied(),
         }
-    }
-
-    fn wanted(&self) -> MutexGuard<'_, HashMap<SessionId, LogLevel>> {
-        self.wanted.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,21 +1,22 @@
 //! What is logged of the messages of a connection: each request at level debug, and each message,
 //! without secrets, at level trace or for a server with `debug: true`.
 
-use std::fmt;
+use std::borrow::Cow;
 use std::sync::atomic::{AtomicU8, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use serde::Deserialize;
 use switchboard_core::config::values::TemplateMap;
 use switchboard_core::message_trace::KnownSecrets;
 use switchboard_core::name::ServerName;
 use switchboard_core::render::words::clean_line;
-use switchboard_wire::http_client::{self, HeaderMap, Judging, Refused, Signer, Signing, Url};
+use switchboard_wire::http_client::{HeaderMap, Judging, Refused, Signer, Signing, Url};
 use switchboard_wire::peer::{ObservedRequest, Observer};
-use switchboard_wire::{Raw, RequestError, websocket};
+use switchboard_wire::{Raw, RequestError};
 use tokio::time::Instant;
 
 use crate::dial::spawn::Program;
+use crate::mutex::lock;
 
 /// The `tracing` target of every message; level trace.
 pub const MESSAGES: &str = "switchboard::messages";
@@ -31,6 +32,7 @@ pub enum LogLimit {
     Debugged,
     /// Requests with their times.
     Requests,
+    /// All messages.
     Messages,
 }
 
@@ -50,16 +52,9 @@ fn is_wanted(wanted: LogLimit) -> bool {
 /// Characters of a method or a tool's name.
 const NAME: usize = 100;
 
-/// What the field `debug` of a server says.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Debugging {
-    On,
-    Off,
-}
-
 /// Which target the messages of a connection are logged under.
 #[derive(Clone, Copy, Debug)]
-enum Shown {
+enum LogTarget {
     Nothing,
     Messages,
     Debugged,
@@ -69,40 +64,32 @@ enum Shown {
 #[derive(Debug)]
 pub(crate) struct Watcher {
     server: ServerName,
-    shown: Shown,
+    shown: LogTarget,
     secrets: Secrets,
 }
 
 /// Held for a moment at a time, never across an await: tokens are renewed while messages are logged.
-#[derive(Clone, Debug, Default)]
-struct Secrets(Arc<Mutex<KnownSecrets>>);
+type Secrets = Arc<Mutex<KnownSecrets>>;
 
-impl Secrets {
-    fn known(&self) -> MutexGuard<'_, KnownSecrets> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn add_headers(&self, headers: &HeaderMap) {
-        let mut known = self.known();
-        for value in headers.values() {
-            known.add_header(&String::from_utf8_lossy(value.as_bytes()));
-        }
+fn add_headers(secrets: &Secrets, headers: &HeaderMap) {
+    let mut known = lock(secrets);
+    for value in headers.values() {
+        known.add_header(&String::from_utf8_lossy(value.as_bytes()));
     }
 }
 
 impl Watcher {
-    /// `None` if nobody reads what it would log.
-    pub(crate) fn of(server: &ServerName, debugging: Debugging) -> Option<Arc<Watcher>> {
-        let debugged = debugging == Debugging::On
-            && tracing::enabled!(target: DEBUGGED, tracing::Level::TRACE);
+    /// `None` if no subscriber takes what it would log.
+    pub(crate) fn of(server: &ServerName, debug: bool) -> Option<Arc<Watcher>> {
+        let debugged = debug && tracing::enabled!(target: DEBUGGED, tracing::Level::TRACE);
         let shown = if debugged {
-            Shown::Debugged
+            LogTarget::Debugged
         } else if is_wanted(LogLimit::Messages)
             && tracing::enabled!(target: MESSAGES, tracing::Level::TRACE)
         {
-            Shown::Messages
+            LogTarget::Messages
         } else if is_wanted(LogLimit::Requests) && tracing::enabled!(tracing::Level::DEBUG) {
-            Shown::Nothing
+            LogTarget::Nothing
         } else {
             return None;
         };
@@ -111,41 +98,36 @@ impl Watcher {
 
     /// The secrets that a program is started with: what its entry sets counts as one.
     pub(crate) fn learn_program(&self, program: &Program, set: &TemplateMap) {
-        let mut known = self.secrets.known();
+        let mut known = lock(&self.secrets);
         let variables = program.env.iter().map(|(name, value)| (name.as_str(), value.as_str()));
         known.add_variables(variables, |name| set.names().any(|set| set == name));
         known.add_arguments(&program.args);
     }
 
-    /// The secrets that requests to a server at a URL carry.
-    pub(crate) fn learn_http(&self, endpoint: &mut http_client::Endpoint) {
-        self.learn_remote(&endpoint.url, &endpoint.headers, &mut endpoint.signer);
-    }
-
-    /// The secrets that the handshake of a WebSocket carries.
-    pub(crate) fn learn_websocket(&self, endpoint: &mut websocket::Endpoint) {
-        self.learn_remote(&endpoint.url, &endpoint.headers, &mut endpoint.signer);
-    }
-
-    /// Headers count now and after they are renewed.
-    fn learn_remote(&self, url: &Url, headers: &HeaderMap, signer: &mut Option<Arc<dyn Signer>>) {
-        self.secrets.known().add_url(url.as_str());
-        self.secrets.add_headers(headers);
+    /// The secrets in requests to a server at a URL. Headers count now and after they are renewed.
+    pub(crate) fn learn_remote(
+        &self,
+        url: &Url,
+        headers: &HeaderMap,
+        signer: &mut Option<Arc<dyn Signer>>,
+    ) {
+        lock(&self.secrets).add_url(url.as_str());
+        add_headers(&self.secrets, headers);
         if let Some(inner) = signer.take() {
-            *signer = Some(Arc::new(Remembering { inner, secrets: self.secrets.clone() }));
+            *signer = Some(Arc::new(Remembering { inner, secrets: Arc::clone(&self.secrets) }));
         }
     }
 
     fn log(&self, direction: &'static str, message: &[u8]) {
         let server = &self.server;
         match self.shown {
-            Shown::Nothing => {}
-            Shown::Messages => {
-                let json = self.secrets.known().trace_line(message);
+            LogTarget::Nothing => {}
+            LogTarget::Messages => {
+                let json = lock(&self.secrets).trace_line(message);
                 tracing::trace!(target: MESSAGES, %server, %json, "{direction}");
             }
-            Shown::Debugged => {
-                let json = self.secrets.known().trace_line(message);
+            LogTarget::Debugged => {
+                let json = lock(&self.secrets).trace_line(message);
                 tracing::trace!(target: DEBUGGED, %server, %json, "{direction}");
             }
         }
@@ -168,7 +150,7 @@ impl Observer for Watcher {
                 method: clean_line(method, NAME).into_owned(),
                 name: name_in(method, params),
                 began: Instant::now(),
-                outcome: None,
+                outcome: "cancelled".into(),
             }) as Box<dyn ObservedRequest>
         })
     }
@@ -177,13 +159,13 @@ impl Observer for Watcher {
 /// The tool or prompt that a request is about. An address may hold a secret, so it is not logged.
 fn name_in(method: &str, params: &str) -> Option<String> {
     #[derive(Deserialize)]
-    struct Params {
+    struct NamedParams {
         name: String,
     }
     if !matches!(method, "tools/call" | "prompts/get") {
         return None;
     }
-    let Params { name } = serde_json::from_str(params).ok()?;
+    let NamedParams { name } = serde_json::from_str(params).ok()?;
     Some(clean_line(&name, NAME).into_owned())
 }
 
@@ -193,63 +175,28 @@ struct Timed {
     method: String,
     name: Option<String>,
     began: Instant,
-    /// `None` if it is cancelled.
-    outcome: Option<Outcome>,
+    outcome: Cow<'static, str>,
 }
 
 impl ObservedRequest for Timed {
     fn end(mut self: Box<Self>, outcome: &Result<Raw, RequestError>) {
-        self.outcome = Some(Outcome::of(outcome));
+        self.outcome = match outcome {
+            Ok(_) => "answered".into(),
+            Err(RequestError::Refused(error)) => format!("error {}", error.code).into(),
+            Err(RequestError::TimedOut(_)) => "timed out".into(),
+            Err(RequestError::AnswerTooLarge { .. }) => "answer too large".into(),
+            Err(RequestError::Closed) => "connection closed".into(),
+            Err(RequestError::NotSent) => "not sent".into(),
+            Err(RequestError::Http(_)) => "HTTP error".into(),
+        };
     }
 }
 
 impl Drop for Timed {
     fn drop(&mut self) {
         let Timed { server, method, name, began, outcome } = self;
-        let outcome = outcome.unwrap_or(Outcome::Cancelled);
         let (method, name) = (method.as_str(), name.as_deref());
         tracing::debug!(%server, method, name, took = ?began.elapsed(), %outcome, "request");
-    }
-}
-
-#[derive(Clone, Copy)]
-enum Outcome {
-    Answered,
-    Refused(i64),
-    TimedOut,
-    TooLarge,
-    Closed,
-    NotSent,
-    HttpError,
-    Cancelled,
-}
-
-impl Outcome {
-    fn of(outcome: &Result<Raw, RequestError>) -> Outcome {
-        match outcome {
-            Ok(_) => Outcome::Answered,
-            Err(RequestError::Refused(error)) => Outcome::Refused(error.code),
-            Err(RequestError::TimedOut(_)) => Outcome::TimedOut,
-            Err(RequestError::AnswerTooLarge { .. }) => Outcome::TooLarge,
-            Err(RequestError::Closed) => Outcome::Closed,
-            Err(RequestError::NotSent) => Outcome::NotSent,
-            Err(RequestError::Http(_)) => Outcome::HttpError,
-        }
-    }
-}
-
-impl fmt::Display for Outcome {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Outcome::Answered => f.write_str("answered"),
-            Outcome::Refused(code) => write!(f, "error {code}"),
-            Outcome::TimedOut => f.write_str("timed out"),
-            Outcome::TooLarge => f.write_str("answer too large"),
-            Outcome::Closed => f.write_str("connection closed"),
-            Outcome::NotSent => f.write_str("not sent"),
-            Outcome::HttpError => f.write_str("HTTP error"),
-            Outcome::Cancelled => f.write_str("cancelled"),
-        }
     }
 }
 
@@ -263,7 +210,7 @@ impl Signer for Remembering {
     fn sign<'a>(&'a self, method: &'a str, url: &'a Url, body: &'a [u8]) -> Signing<'a> {
         Box::pin(async move {
             let headers = self.inner.sign(method, url, body).await?;
-            self.secrets.add_headers(&headers);
+            add_headers(&self.secrets, &headers);
             Ok(headers)
         })
     }

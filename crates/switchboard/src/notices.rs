@@ -1,8 +1,8 @@
-//! Who listens for notifications of servers, and how they hear of them: the session's host at once,
-//! though not more often than it can bear, and the model with the next answer.
+//! Handlers for notifications of servers. The session's host is notified at once, but at most once a
+//! second for the same thing; the model gets them with the next answer.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use hashbrown::HashMap;
@@ -14,6 +14,7 @@ use tokio::sync::{Notify, mpsc};
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::gateway::Gateway;
+use crate::mutex::lock;
 use crate::upstream::lease::Caller;
 use crate::upstream::{Listener, SessionId};
 
@@ -29,14 +30,14 @@ const WAITING_STEPS: usize = 16;
 /// The handlers of all sessions; cheap to clone.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Notices {
-    shared: Arc<Shared>,
+    shared: Arc<NoticesState>,
 }
 
 #[derive(Debug, Default)]
-struct Shared {
+struct NoticesState {
     /// Held for a moment at a time, never across an await.
     desks: Mutex<HashMap<SessionId, Desk>>,
-    /// How many sessions have handlers, so that whoever has none pays nothing.
+    /// How many sessions have handlers, so that a call costs nothing without them.
     listening: AtomicUsize,
 }
 
@@ -77,7 +78,7 @@ impl Notices {
         listener: &Listener,
         filter: NoticeFilter,
     ) -> Option<HandlerId> {
-        let mut desks = self.desks();
+        let mut desks = lock(&self.shared.desks);
         let desk = desks.entry(listener.session).or_insert_with(|| {
             self.shared.listening.fetch_add(1, Ordering::Relaxed);
             let news = Arc::new(Notify::new());
@@ -98,27 +99,18 @@ impl Notices {
     }
 
     pub(crate) fn forget(&self, session: SessionId) {
-        if self.desks().remove(&session).is_some() {
+        if lock(&self.shared.desks).remove(&session).is_some() {
             self.shared.listening.fetch_sub(1, Ordering::Relaxed);
         }
     }
 
-    pub(crate) fn nobody_listens(&self) -> bool {
+    pub(crate) fn has_no_handlers(&self) -> bool {
         self.shared.listening.load(Ordering::Relaxed) == 0
     }
 
     /// Passes on what a server says, to the handlers that it may reach.
-    pub(crate) fn hear(
-        &self,
-        server: &ServerName,
-        kind: NotificationKind,
-        params: Option<&Raw>,
-        reach: Reach,
-    ) {
-        if self.nobody_listens() {
-            return;
-        }
-        for (session, desk) in self.desks().iter_mut() {
+    pub(crate) fn hear(&self, server: &ServerName, kind: NotificationKind, params: Option<&Raw>, reach: Reach) {
+        for (session, desk) in lock(&self.shared.desks).iter_mut() {
             if reach.includes(*session, kind) {
                 desk.hear(server, kind, params);
             }
@@ -127,10 +119,10 @@ impl Notices {
 
     /// Everything since the last time, as one line.
     pub(crate) fn take_line(&self, session: SessionId) -> Option<String> {
-        if self.nobody_listens() {
+        if self.has_no_handlers() {
             return None;
         }
-        self.desks().get_mut(&session)?.for_answer.take_line()
+        lock(&self.shared.desks).get_mut(&session)?.for_answer.take_line()
     }
 
     /// Makes a call for `caller` whose steps are heard here, too.
@@ -147,7 +139,7 @@ impl Notices {
         let pass_on = |step: Raw| {
             self.hear(&server, NotificationKind::Progress, Some(&step), reach);
             if let Some(asked_for) = &asked_for {
-                // Whoever lags behind misses steps, never the answer.
+                // A slow reader misses steps, never the answer.
                 let _lagging = asked_for.try_send(step);
             }
         };
@@ -163,10 +155,6 @@ impl Notices {
             pass_on(step);
         }
         outcome
-    }
-
-    fn desks(&self) -> MutexGuard<'_, HashMap<SessionId, Desk>> {
-        self.shared.desks.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -196,24 +184,25 @@ impl Desk {
 async fn tell(notices: Notices, listener: Listener, news: Arc<Notify>) {
     loop {
         news.notified().await;
-        let waiting = match notices.desks().get_mut(&listener.session) {
+        let waiting = match lock(&notices.shared.desks).get_mut(&listener.session) {
             Some(desk) => desk.for_host.take(),
             None => return,
         };
         for notice in waiting {
             let logger = notice.handler.to_string();
-            let params = json!({
-                "level": "notice",
-                "logger": logger,
-                "data": notice.to_string(),
-            });
-            let message = Notification {
-                method: "notifications/message".to_owned(),
-                params: Some(Raw::from_json(params.to_string())),
-                exchange: None,
-            };
+            let message = log_message("notice", &logger, &notice.to_string());
             listener.host.tell(&notice.server, &message);
         }
         tokio::time::sleep(QUIET).await;
+    }
+}
+
+/// A log message that the gateway itself sends to a client.
+pub(crate) fn log_message(level: &str, logger: &str, data: &str) -> Notification {
+    let params = json!({ "level": level, "logger": logger, "data": data });
+    Notification {
+        method: "notifications/message".to_owned(),
+        params: Some(Raw::from_json(params.to_string())),
+        exchange: None,
     }
 }

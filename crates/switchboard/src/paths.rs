@@ -22,8 +22,11 @@ const LARGEST_FILE: u64 = 64 * 1024 * 1024;
 /// The directories that Switchboard uses.
 #[derive(Clone, Debug)]
 pub struct Paths {
+    /// Configuration files.
     pub config: PathBuf,
+    /// Cached files, which can be made again.
     pub cache: PathBuf,
+    /// Files that belong to this machine, such as logs and approvals.
     pub state: PathBuf,
     /// What other programs load from us.
     pub data: PathBuf,
@@ -124,6 +127,7 @@ impl Paths {
         }
     }
 
+    /// The user's own configuration file.
     pub fn user_config(&self) -> PathBuf {
         self.config.join("mcp.json")
     }
@@ -154,6 +158,7 @@ impl Paths {
         [state.clone(), pins, logs, running, tokens, installed, cache.clone(), listings]
     }
 
+    /// The directory of stored results.
     pub fn results(&self) -> PathBuf {
         self.cache.join("results")
     }
@@ -163,6 +168,7 @@ impl Paths {
         self.cache.join("launchers")
     }
 
+    /// The file with the approvals of project servers.
     pub fn trust(&self) -> PathBuf {
         self.state.join("trust.json")
     }

@@ -10,17 +10,17 @@ use switchboard_core::failure::Failure;
 use switchboard_core::hidden::Hidden;
 use switchboard_core::name::ServerName;
 
-use self::file::{Accepted, Definition};
+use self::file::{Accepted, AcceptedDefinition};
 use crate::blocking::blocking;
 use crate::capabilities::CapabilitySet;
 use crate::directory;
 use crate::explain;
 use crate::gateway::Gateway;
 
-pub(crate) use self::file::{PinError, PinFile, Stored};
+pub(crate) use self::file::{PinError, PinFile};
 
 /// What of a server is not what was accepted, or has hidden text.
-struct Found {
+struct PinFinding {
     shown: String,
     /// The name that the server has for it.
     name: String,
@@ -29,7 +29,7 @@ struct Found {
     accepted: Accepted,
 }
 
-impl Found {
+impl PinFinding {
     /// How it differs from what was accepted for the first of the clients that it is listed to.
     fn drift(&self, own: CapabilitySet, records: &Records) -> Drift {
         let Accepted { sets, definition } = &self.accepted;
@@ -55,7 +55,7 @@ impl Found {
         }
     }
 
-    fn is(&self, other: &Found) -> bool {
+    fn is(&self, other: &PinFinding) -> bool {
         let (this, that) = (&self.accepted.definition, &other.accepted.definition);
         this.kind() == that.kind()
             && self.name == other.name
@@ -79,8 +79,8 @@ struct Survey {
 }
 
 impl Survey {
-    fn found(&self) -> Vec<Found> {
-        let mut all: Vec<Found> = Vec::new();
+    fn found(&self) -> Vec<PinFinding> {
+        let mut all: Vec<PinFinding> = Vec::new();
         for View { set, catalog } in &self.views {
             for found in found(catalog, &self.server, *set) {
                 match all.iter_mut().find(|known| known.is(&found)) {
@@ -96,9 +96,12 @@ impl Survey {
     fn named(&self, tool: &str) -> Result<Vec<Arc<Entry>>, Failure> {
         let (mut entries, mut failure) = (Vec::new(), None);
         for view in &self.views {
-            match named(&view.catalog, &self.server, tool) {
-                Ok(entry) => entries.push(entry),
-                Err(error) => failure = failure.or(Some(error)),
+            match view.catalog.resolve(tool, Some(self.server.as_str())) {
+                Ok(Resolution::Tool(target)) => entries.push(target.entry),
+                Ok(Resolution::Unlisted(server)) => {
+                    failure = failure.or(Some(explain::no_lists(&server)));
+                }
+                Err(error) => failure = failure.or(Some(explain::resolve(error))),
             }
         }
         match failure {
@@ -107,7 +110,7 @@ impl Survey {
         }
     }
 
-    fn report(&self, found: &[Found]) -> ServerPins {
+    fn report(&self, found: &[PinFinding]) -> ServerPins {
         let drifts = found.iter().map(|found| found.drift(self.own, &self.records)).collect();
         ServerPins { server: self.server.clone(), drifts }
     }
@@ -150,8 +153,10 @@ impl Gateway {
             let wanted = tools.iter().map(|tool| survey.named(tool));
             let wanted = wanted.collect::<Result<Vec<_>, Failure>>()?.concat();
             found.retain(|found| match &found.accepted.definition {
-                Definition::Tool(entry) => wanted.iter().any(|wanted| Arc::ptr_eq(wanted, entry)),
-                Definition::Prompt(_) | Definition::Instructions(_) => false,
+                AcceptedDefinition::Tool(entry) => {
+                    wanted.iter().any(|wanted| Arc::ptr_eq(wanted, entry))
+                }
+                AcceptedDefinition::Prompt(_) | AcceptedDefinition::Instructions(_) => false,
             });
         }
         let accepted = survey.report(&found);
@@ -181,11 +186,8 @@ impl Gateway {
             (pins.read(), others.unwrap_or_default())
         })
         .await;
-        let damaged = matches!(stored, Stored::Damaged);
-        let records = match stored {
-            Stored::Records(records) => records,
-            Stored::Missing | Stored::Damaged => Records::default(),
-        };
+        let damaged = stored.is_err();
+        let records = stored.unwrap_or_default();
         for (set, raw) in others {
             let Some(shelf) = catalog.shelf(&server).filter(|shelf| shelf.is_active()) else {
                 break;
@@ -202,40 +204,33 @@ impl Gateway {
     }
 }
 
-fn found(catalog: &Catalog, server: &ServerName, set: CapabilitySet) -> Vec<Found> {
+fn found(catalog: &Catalog, server: &ServerName, set: CapabilitySet) -> Vec<PinFinding> {
     let of = |definition| Accepted { sets: vec![set], definition };
-    let tools = catalog.all_tools_of(server).map(|item| Found {
+    let tools = catalog.all_tools_of(server).map(|item| PinFinding {
         shown: item.shown.to_string(),
         name: item.entry.name.as_str().to_owned(),
         pin: item.pin,
         hidden: item.entry.hidden.as_deref().cloned(),
-        accepted: of(Definition::Tool(Arc::clone(&item.entry))),
+        accepted: of(AcceptedDefinition::Tool(Arc::clone(&item.entry))),
     });
-    let prompts = catalog.prompts_of(server).map(|item| Found {
+    let prompts = catalog.prompts_of(server).map(|item| PinFinding {
         shown: item.shown.to_string(),
         name: item.prompt.name.clone(),
         pin: item.pin,
         hidden: item.prompt.hidden.as_deref().cloned(),
-        accepted: of(Definition::Prompt(item.prompt.clone())),
+        accepted: of(AcceptedDefinition::Prompt(item.prompt.clone())),
     });
     let shelf = catalog.shelf(server).filter(|shelf| shelf.is_active());
     let instructions = shelf.and_then(|shelf| {
         let instructions = shelf.listing()?.instructions.clone()?;
-        Some(Found {
+        Some(PinFinding {
             shown: "instructions".to_owned(),
             name: String::new(),
             pin: shelf.instructions_pin(),
             hidden: instructions.hidden.clone(),
-            accepted: of(Definition::Instructions(instructions)),
+            accepted: of(AcceptedDefinition::Instructions(instructions)),
         })
     });
     let all = tools.chain(prompts).chain(instructions);
     all.filter(|found| found.pin != Pin::Same || found.hidden.is_some()).collect()
-}
-
-fn named(catalog: &Catalog, server: &ServerName, tool: &str) -> Result<Arc<Entry>, Failure> {
-    match catalog.resolve(tool, Some(server.as_str())).map_err(explain::resolve)? {
-        Resolution::Tool(target) => Ok(target.entry),
-        Resolution::Unlisted(server) => Err(explain::no_lists(&server)),
-    }
 }

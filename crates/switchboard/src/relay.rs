@@ -19,6 +19,7 @@ use switchboard_core::nesting;
 use switchboard_core::render::caution;
 use switchboard_wire::Raw;
 
+use self::rows::PinnedList;
 use crate::call;
 use crate::explain;
 use crate::log_level::LogLevel;
@@ -30,17 +31,26 @@ use crate::upstream::lease::Caller;
 /// A method that asks a server for something without running any of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lookup {
+    /// `tools/list`.
     Tools,
+    /// `resources/list`.
     Resources,
+    /// `resources/templates/list`.
     ResourceTemplates,
+    /// `prompts/list`.
     Prompts,
+    /// `completion/complete`.
     Completion,
+    /// `logging/setLevel`.
     LogLevel,
+    /// `resources/subscribe`.
     Subscribe,
+    /// `resources/unsubscribe`.
     Unsubscribe,
 }
 
 impl Lookup {
+    /// Every lookup.
     pub const ALL: [Lookup; 8] = [
         Lookup::Tools,
         Lookup::Resources,
@@ -52,6 +62,7 @@ impl Lookup {
         Lookup::Unsubscribe,
     ];
 
+    /// The MCP method.
     pub fn method(self) -> &'static str {
         match self {
             Lookup::Tools => "tools/list",
@@ -65,19 +76,12 @@ impl Lookup {
         }
     }
 
-    /// Whether it is said once, for as long as a session lasts.
+    /// Whether it is sent once, for as long as a session lasts.
     fn is_kept(self) -> bool {
-        match self {
-            Lookup::LogLevel | Lookup::Unsubscribe => true,
-            Lookup::Tools
-            | Lookup::Resources
-            | Lookup::ResourceTemplates
-            | Lookup::Prompts
-            | Lookup::Completion
-            | Lookup::Subscribe => false,
-        }
+        matches!(self, Lookup::LogLevel | Lookup::Unsubscribe)
     }
 
+    /// The lookup of an MCP method.
     pub fn of_method(method: &str) -> Option<Lookup> {
         Lookup::ALL.into_iter().find(|lookup| lookup.method() == method)
     }
@@ -87,7 +91,7 @@ impl Lookup {
 /// what runs something passes the pipeline.
 const OURS: [&str; 5] = ["initialize", "ping", "tools/call", "resources/read", "prompts/get"];
 
-/// A method that no revision of MCP has, so that nobody but the server knows what it does.
+/// A method that no revision of MCP has, so that only the server knows what it does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Foreign<'m>(&'m str);
 
@@ -106,15 +110,11 @@ impl<'m> Foreign<'m> {
 pub enum Reference<'a> {
     /// A resource, or a template of resources.
     Resource(&'a str),
+    /// A prompt.
     Prompt(&'a str),
 }
 
 impl Session {
-    /// The server that something belongs to, and what that server calls it.
-    pub fn owner(&self, of: &Reference<'_>) -> Result<(ServerName, String), Failure> {
-        modes::owner(self, of)
-    }
-
     /// Hears of changes of a resource from now on.
     pub async fn subscribe(&self, uri: &str) -> Result<(), Failure> {
         let (server, own) = self.owner(&Reference::Resource(uri))?;
@@ -122,8 +122,8 @@ impl Session {
         self.subscribe_at(&server, (uri, own), params, self.caller()).await.map(drop)
     }
 
-    /// `uri` is what the client calls the resource, `own` what its server does. What comes later is for
-    /// the session, so `caller` is nobody's request.
+    /// `uri` is what the client calls the resource, `own` what its server does. Updates are for the
+    /// session, so `caller` is no single request.
     async fn subscribe_at(
         &self,
         server: &ServerName,
@@ -138,6 +138,7 @@ impl Session {
         Ok(answer)
     }
 
+    /// Ends a subscription. One that does not exist is ended already.
     pub async fn unsubscribe(&self, uri: &str, caller: &Caller) -> Result<(), Failure> {
         let Some(subscription) = self.take_subscription(uri) else { return Ok(()) };
         let Subscription { server, uri, .. } = subscription;
@@ -241,32 +242,22 @@ impl Session {
             return Ok(Raw::from_json("{}".to_owned()));
         }
         let answer = self.pass_on(server, lookup.method(), params, caller).await?;
-        let pins = self.gateway().settings().pins;
-        let has_news = match lookup {
-            Lookup::Tools => rows::has_new_tools(&self.catalog(), server, &answer),
-            Lookup::Prompts => rows::has_new_prompts(&self.catalog(), server, &answer),
+        let list = match lookup {
+            Lookup::Tools => PinnedList::Tools,
+            Lookup::Prompts => PinnedList::Prompts,
             Lookup::Resources
             | Lookup::ResourceTemplates
             | Lookup::Completion
             | Lookup::LogLevel
             | Lookup::Subscribe
-            | Lookup::Unsubscribe => false,
+            | Lookup::Unsubscribe => return Ok(plain(answer)),
         };
-        if has_news && pins != Pins::Off {
+        let pins = self.gateway().settings().pins;
+        if pins != Pins::Off && list.has_news(&self.catalog(), server, &answer) {
             // Listed and compared with the pins before a client is shown it.
             self.refreshed(server).await?;
         }
-        let catalog = self.catalog();
-        Ok(plain(match lookup {
-            Lookup::Tools => rows::tools(&catalog, server, pins, answer),
-            Lookup::Prompts => rows::prompts(&catalog, server, pins, answer),
-            Lookup::Resources
-            | Lookup::ResourceTemplates
-            | Lookup::Completion
-            | Lookup::LogLevel
-            | Lookup::Subscribe
-            | Lookup::Unsubscribe => answer,
-        }))
+        Ok(plain(list.shown(&self.catalog(), server, pins, answer)))
     }
 
     /// Refuses a subscription or a completion that belongs to what may not be read.
@@ -327,23 +318,15 @@ impl Session {
 
     /// What has to hold for later connections, too, or not any more.
     fn take_note(&self, lookup: Lookup, params: &Map<String, Value>) {
-        match lookup {
-            Lookup::LogLevel => {
-                let level = params.get("level").and_then(|level| LogLevel::deserialize(level).ok());
-                if let Some(level) = level {
-                    self.gateway().log_levels().want(self.id(), level);
-                }
-            }
-            Lookup::Unsubscribe => {
-                let uri = params.get("uri").and_then(Value::as_str);
-                drop(uri.and_then(|uri| self.take_subscription(uri)));
-            }
-            Lookup::Tools
-            | Lookup::Resources
-            | Lookup::ResourceTemplates
-            | Lookup::Prompts
-            | Lookup::Completion
-            | Lookup::Subscribe => {}
+        if lookup == Lookup::LogLevel
+            && let Some(Ok(level)) = params.get("level").map(LogLevel::deserialize)
+        {
+            self.gateway().log_levels().want(self.id(), level);
+        }
+        if lookup == Lookup::Unsubscribe
+            && let Some(uri) = params.get("uri").and_then(Value::as_str)
+        {
+            drop(self.take_subscription(uri));
         }
     }
 
@@ -363,6 +346,7 @@ impl Session {
         Ok(marked(answer))
     }
 
+    /// Reads a resource by its URI at its server.
     pub async fn read_by_uri(
         &self,
         server: &ServerName,
@@ -370,14 +354,13 @@ impl Session {
         caller: &Caller,
     ) -> Result<Raw, Failure> {
         let catalog = self.catalog();
-        let target = catalog
-            .resource(server, uri)
-            .ok_or_else(|| explain::unknown_resource(uri, &catalog))?;
+        let target = modes::target(&catalog, server, &Reference::Resource(uri))?;
         let checked = Checked { target, args: Args::default() };
         let (_, answer) = call::run(self, &catalog, checked, caller).await?;
         Ok(marked(answer))
     }
 
+    /// Gets a prompt by the name that its server has for it.
     pub async fn prompt_by_own_name(
         &self,
         server: &ServerName,
@@ -386,8 +369,7 @@ impl Session {
         caller: &Caller,
     ) -> Result<Raw, Failure> {
         let catalog = self.catalog();
-        let target =
-            catalog.prompt(server, name).ok_or_else(|| explain::unknown_prompt(name, &catalog))?;
+        let target = modes::target(&catalog, server, &Reference::Prompt(name))?;
         let checked = Checked { target, args };
         let (_, answer) = call::run(self, &catalog, checked, caller).await?;
         Ok(plain(answer))
@@ -403,17 +385,18 @@ impl Session {
 
 /// What a server says about itself and what it offers, as it is passed on.
 fn plain(answer: Raw) -> Raw {
-    match nesting::plain_result(answer.as_str()) {
-        Cow::Borrowed(_) => answer,
-        Cow::Owned(stripped) => Raw::from_json(stripped),
-    }
+    edited(answer, nesting::plain_result)
 }
 
 /// A result, with a word about hidden text in it, and not too deep.
 fn marked(answer: Raw) -> Raw {
-    match nesting::result(answer.as_str()) {
+    edited(answer, nesting::result)
+}
+
+fn edited(answer: Raw, edit: fn(&str) -> Cow<'_, str>) -> Raw {
+    match edit(answer.as_str()) {
         Cow::Borrowed(_) => answer,
-        Cow::Owned(result) => Raw::from_json(result),
+        Cow::Owned(edited) => Raw::from_json(edited),
     }
 }
 

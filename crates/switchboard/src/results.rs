@@ -1,4 +1,4 @@
-//! Keeps what was too large for an answer, so that it can be read on without calling again.
+//! The result store: keeps results that are too large for an answer, to be read without another call.
 
 pub(crate) mod leftovers;
 
@@ -6,11 +6,11 @@ use std::collections::VecDeque;
 use std::fs;
 use std::io::{self, Write};
 use std::ops::Range;
-use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use switchboard_core::content::guard::{self, Guarded, TextLimits, Whole};
+use switchboard_core::content::guard::{self, Capped, Guarded, TextLimits, Whole};
 use switchboard_core::content::page::{self, ResultPage, Window};
 use switchboard_core::content::{CallOutput, ResultForm, Settled, Spacing, outline};
 use switchboard_core::pattern::{Case, Pattern, PatternError};
@@ -21,9 +21,10 @@ use tokio::sync::Semaphore;
 use tokio::time::Instant;
 
 use crate::blocking::blocking;
+use crate::mutex::lock;
 use crate::paths::{self, Lock};
 use crate::secret::unguessable;
-use crate::select::{self, Filter, SelectError};
+use crate::select::{self, JqFilter, SelectError};
 
 /// What one session may keep; the oldest results go first.
 const QUOTA: usize = 256 * 1024 * 1024;
@@ -48,25 +49,25 @@ pub(crate) struct Results {
     quota: usize,
     quota_of_all: u64,
     lifetime: Lifetime,
-    kept: Mutex<Kept>,
+    kept: Mutex<StoredFiles>,
     /// One result at a time is decoded and written.
     saving: Semaphore,
 }
 
 /// How long a result can be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Lifetime {
-    /// By whoever has the session.
+pub(crate) enum Lifetime {
+    /// As long as its session lives.
     Session,
-    /// By whoever knows its id.
+    /// For a time, by all clients that have its id: they are not told apart.
     Limited(Duration),
 }
 
 #[derive(Debug, Default)]
-struct Kept {
+struct StoredFiles {
     files: VecDeque<Stored>,
     bytes: usize,
-    /// Somebody was told that results cannot be kept.
+    /// It was logged that results cannot be kept.
     told: bool,
     /// Files that are being written.
     writers: usize,
@@ -115,19 +116,11 @@ pub(crate) struct Unselected {
 }
 
 impl Results {
-    pub(crate) fn new(parent: PathBuf, limits: TextLimits) -> Results {
+    pub(crate) fn new(lifetime: Lifetime, parent: &Path, limits: TextLimits) -> Results {
         let name = format!("{}-{}", std::process::id(), random_id());
-        let (directory, lifetime) = (parent.join(name), Lifetime::Session);
-        let (kept, quota, quota_of_all) = (Mutex::default(), QUOTA, QUOTA_OF_ALL);
-        let saving = Semaphore::new(1);
+        let (directory, kept) = (parent.join(name), Mutex::default());
+        let (quota, quota_of_all, saving) = (QUOTA, QUOTA_OF_ALL, Semaphore::new(1));
         Results { directory, limits, quota, quota_of_all, lifetime, kept, saving }
-    }
-
-    /// A store for many who are not told apart: only an id leads to a result, and not for ever.
-    pub(crate) fn kept_for(time: Duration, parent: PathBuf, limits: TextLimits) -> Results {
-        let mut results = Results::new(parent, limits);
-        results.lifetime = Lifetime::Limited(time);
-        results
     }
 
     /// Brings an output to the size that a model sees; the whole is kept under an id.
@@ -142,11 +135,18 @@ impl Results {
         self.space(&mut output, form);
         match guard::guard(output, &self.limits.fitted(form.max_bytes)) {
             Guarded::Within(output) => (output, None),
-            Guarded::Over(capped) => match Box::pin(self.keep(capped.whole())).await {
-                Some(id) => (capped.with_id(&id), Some(id)),
-                None => (capped.with_id("not kept"), None),
-            },
+            Guarded::Over(capped) => Box::pin(self.keep_beside(capped.whole(), capped)).await,
         }
+    }
+
+    /// Keeps the whole of a capped output, and puts its id there.
+    async fn keep_beside(
+        self: &Arc<Self>,
+        whole: Arc<Whole>,
+        capped: Capped<'static>,
+    ) -> (CallOutput<'static>, Option<String>) {
+        let id = self.keep(whole).await;
+        (capped.with_id(id.as_deref().unwrap_or("not kept")), id)
     }
 
     /// The same for an answer of ours. It is cut only where the host would cut it, and then to the
@@ -162,11 +162,11 @@ impl Results {
     }
 
     /// The same for what a filter gives for it. What a tool says of an error is shown as it is. The
-    /// whole is kept whenever somebody may want to try another filter.
+    /// whole is kept whenever another filter may follow.
     pub(crate) async fn select(
         self: &Arc<Self>,
         output: CallOutput<'static>,
-        filter: &Filter,
+        filter: &JqFilter,
         form: ResultForm,
     ) -> Result<(CallOutput<'static>, Option<String>), Unselected> {
         if output.is_error() {
@@ -201,14 +201,11 @@ impl Results {
                 }
                 Ok((output, id))
             }
-            (Guarded::Over(capped), _) => Ok(match self.keep(whole).await {
-                Some(id) => (capped.with_id(&id), Some(id)),
-                None => (capped.with_id("not kept"), None),
-            }),
+            (Guarded::Over(capped), _) => Ok(self.keep_beside(whole, capped).await),
         }
     }
 
-    /// Who wants everything whole wants it as it came.
+    /// Without a limit, white space is preserved.
     fn space(&self, output: &mut CallOutput<'static>, form: ResultForm) {
         if form.spacing == Spacing::Compact && self.limits != TextLimits::OFF {
             output.compact();
@@ -246,7 +243,7 @@ impl Results {
         match stored.await {
             Ok(_) => Some(id),
             Err(error) => {
-                if !std::mem::replace(&mut self.kept().told, true) {
+                if !std::mem::replace(&mut lock(&self.kept).told, true) {
                     tracing::warn!(%error, "cannot keep large results");
                 }
                 None
@@ -263,8 +260,11 @@ impl Results {
     ) -> Result<ResultPage, ResultError> {
         let file = format!("{id}.txt");
         self.forget_old();
-        let known =
-            self.kept().files.iter().find(|stored| stored.file == file).map(|s| s.parts.clone());
+        let known = lock(&self.kept)
+            .files
+            .iter()
+            .find(|stored| stored.file == file)
+            .map(|s| s.parts.clone());
         let Some(parts) = known else {
             let shown = |c: &char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
             let id = id.chars().filter(shown).take(64).collect();
@@ -283,7 +283,7 @@ impl Results {
             Some(filter) => {
                 let json =
                     parts.json.and_then(|json| text.get(json)).ok_or(SelectError::NotJson)?;
-                let mut selected = select::select(filter, json).await?;
+                let mut selected = select::run(filter, Some(json)).await?;
                 if is_nothing(&selected) {
                     selected.push_str(&format!("[nothing of {}]", shape(json)));
                 }
@@ -339,7 +339,7 @@ impl Results {
         let path = self.directory.join(&file);
         let written = paths::create_private(&path)
             .and_then(|mut target| bytes.iter().try_for_each(|part| target.write_all(part)));
-        let mut kept = self.kept();
+        let mut kept = lock(&self.kept);
         kept.writers -= 1;
         if let Err(error) = written {
             let _gone_already = fs::remove_file(path);
@@ -348,7 +348,7 @@ impl Results {
         }
         kept.bytes += size;
         kept.files.push_back(Stored { file, size, at: Instant::now(), parts });
-        let is_over = |kept: &Kept| kept.bytes > self.quota || kept.files.len() > MOST_FILES;
+        let is_over = |kept: &StoredFiles| kept.bytes > self.quota || kept.files.len() > MOST_FILES;
         while is_over(&kept) && kept.files.len() > 1 {
             self.drop_oldest(&mut kept);
         }
@@ -359,7 +359,7 @@ impl Results {
 
     /// Creates the directory and frees `size` bytes of the quota that all sessions share.
     fn make_room(&self, size: usize) -> io::Result<()> {
-        let mut kept = self.kept();
+        let mut kept = lock(&self.kept);
         if kept.owner.is_none() {
             paths::private_dir(&self.directory)?;
             let lock = paths::try_lock_directory(&self.directory)?;
@@ -387,37 +387,33 @@ impl Results {
         Ok(())
     }
 
-    fn leave_if_empty(&self, kept: &mut Kept) {
+    fn leave_if_empty(&self, kept: &mut StoredFiles) {
         if kept.files.is_empty() && kept.writers == 0 {
             let _gone_already = fs::remove_dir_all(&self.directory);
             kept.owner = None;
         }
     }
 
-    /// Removes what nobody can read any more.
+    /// Removes results whose time is over.
     fn forget_old(&self) {
         let Lifetime::Limited(time) = self.lifetime else { return };
-        let mut kept = self.kept();
+        let mut kept = lock(&self.kept);
         while kept.files.front().is_some_and(|stored| stored.at.elapsed() >= time) {
             self.drop_oldest(&mut kept);
         }
     }
 
-    fn drop_oldest(&self, kept: &mut Kept) {
+    fn drop_oldest(&self, kept: &mut StoredFiles) {
         if let Some(Stored { file, size, .. }) = kept.files.pop_front() {
             kept.bytes -= size;
             let _gone_already = fs::remove_file(self.directory.join(file));
         }
     }
-
-    fn kept(&self) -> std::sync::MutexGuard<'_, Kept> {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 impl Drop for Results {
     fn drop(&mut self) {
-        if self.kept().owner.is_some() {
+        if lock(&self.kept).owner.is_some() {
             let _gone_already = fs::remove_dir_all(&self.directory);
         }
     }
@@ -450,7 +446,7 @@ mod tests {
     fn sessions_share_a_quota_and_store_nothing_above_it() {
         let home = tempfile::tempdir().unwrap();
         let session = || {
-            let mut results = Results::new(home.path().to_owned(), TextLimits::default());
+            let mut results = Results::new(Lifetime::Session, home.path(), TextLimits::default());
             results.quota_of_all = 10;
             results
         };
@@ -470,7 +466,7 @@ mod tests {
     #[test]
     fn blobs_and_texts_share_a_quota_dropping_the_oldest() {
         let home = tempfile::tempdir().unwrap();
-        let mut results = Results::new(home.path().to_owned(), TextLimits::default());
+        let mut results = Results::new(Lifetime::Session, home.path(), TextLimits::default());
         results.quota = 10;
         let saved = [("a", "txt"), ("b", "png"), ("c", "txt")].map(|(name, extension)| {
             results.save(name, extension, &[b"four"], Parts::default()).unwrap()
@@ -486,7 +482,7 @@ mod tests {
     #[test]
     fn stored_files_are_bounded_per_result_and_session() {
         let home = tempfile::tempdir().unwrap();
-        let results = Results::new(home.path().to_owned(), TextLimits::default());
+        let results = Results::new(Lifetime::Session, home.path(), TextLimits::default());
         let files = || fs::read_dir(&results.directory).unwrap().count();
         let blob = r#"{"uri":"a:b","mimeType":"x/y","blob":"aGk="}"#;
         let answer = format!(r#"{{"contents":[{}]}}"#, vec![blob; MOST_BLOBS + 50].join(","));
@@ -506,8 +502,7 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         let hour = Duration::from_secs(3_600);
         let limits = TextLimits { max_bytes: 1_000, ..TextLimits::default() };
-        let results = Results::kept_for(hour, home.path().to_owned(), limits);
-        let results = Arc::new(results);
+        let results = Arc::new(Results::new(Lifetime::Limited(hour), home.path(), limits));
         let text = "words ".repeat(1_000);
         let answer = format!(r#"{{"content":[{{"type":"text","text":"{text}"}}]}}"#);
         let (_, id) = results.guard(CallOutput::of_call(answer), ResultForm::default()).await;

@@ -25,6 +25,7 @@ pub fn unguessable() -> String {
 pub struct Secret(Zeroizing<String>);
 
 impl Secret {
+    /// Takes over a text.
     pub fn new(text: impl Into<String>) -> Secret {
         Secret(Zeroizing::new(text.into()))
     }
@@ -50,7 +51,9 @@ impl fmt::Debug for Secret {
 #[derive(Clone)]
 pub struct Token(Arc<str>);
 
+/// Why the bearer token cannot be used.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the message of each variant documents it")]
 pub enum TokenError {
     #[error("cannot use the token in `{}`", path.display())]
     Io {

@@ -21,6 +21,7 @@ use tokio::net::UnixStream;
 use tokio::process::Child;
 use tokio::sync::Semaphore;
 
+use child::FilterExit;
 pub(crate) use child::run_if_asked;
 
 /// Bytes of a filter.
@@ -75,13 +76,13 @@ pub(crate) enum SelectError {
 
 /// A text that is known to be a filter.
 #[derive(Debug)]
-pub(crate) struct Filter(Box<str>);
+pub(crate) struct JqFilter(Box<str>);
 
-impl Filter {
+impl JqFilter {
     /// Reads a filter without running it.
-    pub(crate) async fn read(text: String) -> Result<Filter, SelectError> {
+    pub(crate) async fn read(text: String) -> Result<JqFilter, SelectError> {
         run(&text, None).await?;
-        Ok(Filter(text.into()))
+        Ok(JqFilter(text.into()))
     }
 
     /// What it gives for `json`: a line for each output, strings as they are.
@@ -90,12 +91,8 @@ impl Filter {
     }
 }
 
-/// Reads a filter and runs it.
-pub(crate) async fn select(filter: &str, json: &str) -> Result<String, SelectError> {
-    run(filter, Some(json)).await
-}
-
-async fn run(filter: &str, json: Option<&str>) -> Result<String, SelectError> {
+/// Reads a filter, and runs it if there is something to work on.
+pub(crate) async fn run(filter: &str, json: Option<&str>) -> Result<String, SelectError> {
     if filter.len() > LONGEST {
         return Err(SelectError::TooLong);
     }
@@ -110,19 +107,19 @@ async fn run(filter: &str, json: Option<&str>) -> Result<String, SelectError> {
         .map_err(|_| SelectError::TooSlow)?
         .map_err(SelectError::Process)?;
     let said = || String::from_utf8_lossy(&output).into_owned();
-    match verdict(status)? {
-        child::Verdict::Done => Ok(said()),
-        child::Verdict::Invalid => Err(SelectError::Invalid { why: said() }),
-        child::Verdict::Failed => Err(SelectError::Failed { why: said() }),
-        child::Verdict::TooLarge => Err(SelectError::TooLarge),
-        child::Verdict::Broken => Err(SelectError::Broken),
+    match filter_exit(status)? {
+        FilterExit::Done => Ok(said()),
+        FilterExit::Invalid => Err(SelectError::Invalid { why: said() }),
+        FilterExit::Failed => Err(SelectError::Failed { why: said() }),
+        FilterExit::TooLarge => Err(SelectError::TooLarge),
+        FilterExit::Broken => Err(SelectError::Broken),
     }
 }
 
 /// Memory that is refused and a stack that is full both end a process at once.
-fn verdict(status: ExitStatus) -> Result<child::Verdict, SelectError> {
+fn filter_exit(status: ExitStatus) -> Result<FilterExit, SelectError> {
     match (status.code(), status.signal()) {
-        (Some(code), _) => child::Verdict::of(code).ok_or(SelectError::Broken),
+        (Some(code), _) => FilterExit::of(code).ok_or(SelectError::Broken),
         (None, Some(signal)) if signal == Signal::XCPU.as_raw() => Err(SelectError::TooSlow),
         (None, _) => Err(SelectError::TooHungry),
     }

@@ -2,47 +2,62 @@
 
 use std::num::NonZeroU32;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use hashbrown::HashMap;
 use switchboard_core::approval::{Access, Grants};
 use switchboard_core::catalog::Catalog;
 use switchboard_core::content::ResultForm;
 use switchboard_core::failure::{Code, Failure, Hint, Subject};
-use switchboard_core::host_profile::HostProfile;
 use switchboard_core::name::ServerName;
-use switchboard_core::reply::{Overview, Reply, Underway};
+use switchboard_core::reply::{Reply, Underway};
 use switchboard_core::request::Request;
 
 use crate::call;
 use crate::explain;
 use crate::gateway::Gateway;
 use crate::modes;
+use crate::mutex::lock;
 use crate::results::Results;
 use crate::subscription::Subscription;
 use crate::upstream::lease::Caller;
-use crate::upstream::{Lease, LeaseError, Listener, SessionId, Upstream, Voice};
+use crate::upstream::{CallerId, Lease, LeaseError, Listener, SessionId, Upstream};
 
 /// A conversation with the gateway. Requests run side by side; dropping one cancels it.
+///
+/// ```
+/// use switchboard::request::{Request, SearchRequest};
+/// use switchboard::{Environment, Gateway, Headless};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+/// # runtime.block_on(async {
+/// # let environment = Environment::made_of([("SWITCHBOARD_HOME", "/nowhere")], "/");
+/// # let gateway = Gateway::builder(environment).demo().build();
+/// let session = gateway.session(Headless);
+/// session.handle(Request::Connect { server: "demo".to_owned() }).await?;
+///
+/// let search = SearchRequest::words("add two numbers");
+/// let found = session.handle(Request::Search(search)).await?;
+/// assert!(switchboard::render::text::reply(&found).contains("demo_add"));
+/// # gateway.shutdown().await;
+/// # Ok(())
+/// # })
+/// # }
+/// ```
 pub struct Session {
     pub(crate) gateway: Gateway,
     listener: Listener,
     pub(crate) results: Arc<Results>,
-    /// Held for a moment at a time, never across an await.
+    /// Like all locks here, held for a moment at a time, never across an await.
     grants: Mutex<Grants>,
     connections: Connections,
     /// How many there have been.
     lone_callers: AtomicU32,
     /// Connections that stay up for as long as the session lives.
-    kept: Mutex<Kept>,
-}
-
-/// What a session holds on to.
-#[derive(Default)]
-struct Kept {
-    opened: Vec<Lease>,
+    opened: Mutex<Vec<Lease>>,
     /// By the address of the resource.
-    subscriptions: HashMap<String, Subscription>,
+    subscriptions: Mutex<HashMap<String, Subscription>>,
 }
 
 /// Whether a session shares the servers' connections with others.
@@ -60,9 +75,16 @@ impl Session {
         results: Results,
         connections: Connections,
     ) -> Session {
-        let (grants, lone_callers, kept) = Default::default();
-        let results = Arc::new(results);
-        Session { gateway, listener, results, grants, connections, lone_callers, kept }
+        Session {
+            gateway,
+            listener,
+            results: Arc::new(results),
+            grants: Mutex::default(),
+            connections,
+            lone_callers: AtomicU32::default(),
+            opened: Mutex::default(),
+            subscriptions: Mutex::default(),
+        }
     }
 
     /// Answers one request.
@@ -91,7 +113,7 @@ impl Session {
     }
 
     /// A failure for want of a sign-in, with one that was begun, if the settings want that. No
-    /// browser is opened: whoever reads it has to ask the user.
+    /// browser is opened: the host has to ask the user.
     pub async fn offering_sign_in(&self, failure: Failure) -> Failure {
         let server = match &failure.subject {
             Subject::Server(server) | Subject::Tool { server, .. } => server.clone(),
@@ -123,7 +145,7 @@ impl Session {
     pub fn lone_caller(&self) -> Caller {
         let before = self.lone_callers.fetch_add(1, Ordering::Relaxed);
         let number = NonZeroU32::MIN.saturating_add(before);
-        Caller::of(Listener { voice: Voice::Request(number), ..self.listener.clone() })
+        Caller::of(Listener { caller_id: CallerId::Request(number), ..self.listener.clone() })
     }
 
     /// A connection to the server, held while the lease lives. A server whose definition changes
@@ -135,7 +157,7 @@ impl Session {
             leased = self.open_upstream(server)?.lease().await;
         }
         let mut lease = leased.map_err(|error| explain::lease(error, server))?;
-        if lease.may_be_outdated() {
+        if lease.signed_in().can_change() {
             lease = Box::pin(self.as_signed_in(server, lease)).await?;
         }
         if lease.owner().is_none() && self.gateway.directory().asks_client(server) {
@@ -166,12 +188,12 @@ impl Session {
         server: &ServerName,
         lease: Lease,
     ) -> Result<Lease, Failure> {
-        if !lease.take_credential_change() {
+        if !lease.signed_in().take_change() {
             return Ok(lease);
         }
         let refreshed = self.refreshed(server).await;
         if refreshed.is_err() {
-            lease.keep_credential_change();
+            lease.signed_in().keep_change();
         }
         refreshed
     }
@@ -207,16 +229,6 @@ impl Session {
         catalog.shelves().filter_map(|(name, _)| underway(name)).collect()
     }
 
-    /// How it goes with all servers.
-    pub fn overview(&self) -> Overview {
-        modes::overview(self)
-    }
-
-    /// What a host tells its model of us at the start, from what is known now.
-    pub fn introduction(&self, host: &HostProfile) -> String {
-        modes::introduction(self, host)
-    }
-
     /// What this session may use, as far as it is known now.
     pub fn catalog(&self) -> Arc<Catalog> {
         self.gateway.catalog_of(self.id())
@@ -232,19 +244,15 @@ impl Session {
 
     /// Holds a connection until the session ends.
     pub(crate) fn keep(&self, lease: Lease) {
-        self.kept().opened.push(lease);
+        lock(&self.opened).push(lease);
     }
 
     pub(crate) fn hold_subscription(&self, uri: String, subscription: Subscription) {
-        self.kept().subscriptions.insert(uri, subscription);
+        lock(&self.subscriptions).insert(uri, subscription);
     }
 
     pub(crate) fn take_subscription(&self, uri: &str) -> Option<Subscription> {
-        self.kept().subscriptions.remove(uri)
-    }
-
-    fn kept(&self) -> MutexGuard<'_, Kept> {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.subscriptions).remove(uri)
     }
 
     /// A connection that is this session's alone.
@@ -295,15 +303,15 @@ impl Session {
     }
 
     pub(crate) fn grants(&self) -> MutexGuard<'_, Grants> {
-        self.grants.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.grants)
     }
 }
 
 impl Drop for Session {
     /// Connections that were this session's alone end with it.
     fn drop(&mut self) {
-        // Before their connections go, so that nobody asks for new ones.
-        self.kept().subscriptions.clear();
+        // Before their connections go, so that no subscription requests new ones.
+        lock(&self.subscriptions).clear();
         self.gateway.end_session(self.listener.session);
     }
 }

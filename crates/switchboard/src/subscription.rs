@@ -1,16 +1,16 @@
-//! What a session wants to hear of a resource, kept up over the ends of its server's connections.
+//! The resource subscriptions of a session, renewed when a connection of the server ends.
 
-use serde_json::json;
 use switchboard_core::exact::Args;
 use switchboard_core::failure::Failure;
 use switchboard_core::name::ServerName;
 use switchboard_core::render::words::clean_line;
-use switchboard_wire::{Notification, Raw};
+use switchboard_wire::Raw;
 use tokio::time::Instant;
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::explain;
 use crate::gateway::Gateway;
+use crate::notices::log_message;
 use crate::relay::Lookup;
 use crate::upstream::lease::{Caller, Listening};
 use crate::upstream::stateless::Renewal;
@@ -38,7 +38,7 @@ pub(crate) struct Wish {
 }
 
 /// The connection that news come over.
-struct Kept {
+struct SubscribedConnection {
     upstream: Upstream,
     lease: Lease,
     /// Where the server keeps no session, the request that the news answer.
@@ -46,8 +46,8 @@ struct Kept {
 }
 
 impl Wish {
-    /// Subscribes, over a connection that is the session's alone and stays up meanwhile, so that the
-    /// news comes to nobody else.
+    /// Subscribes, over a connection that is the session's alone and stays up meanwhile, so that no
+    /// other session gets the updates.
     pub(crate) async fn fulfil(self) -> Result<(Raw, Subscription), Failure> {
         let (answer, kept) = self.subscribe().await?;
         let (gateway, server, uri) = (self.gateway.clone(), self.server.clone(), self.uri.clone());
@@ -55,7 +55,7 @@ impl Wish {
         Ok((answer, Subscription { server, uri, _keeping: keeping }))
     }
 
-    async fn subscribe(&self) -> Result<(Raw, Kept), Failure> {
+    async fn subscribe(&self) -> Result<(Raw, SubscribedConnection), Failure> {
         let upstream = self.gateway.open_own_upstream(&self.server, &self.caller.listener)?;
         let leased = upstream.lease().await;
         let lease = leased.map_err(|error| explain::lease(error, &self.server))?;
@@ -63,19 +63,22 @@ impl Wish {
         if lease.is_stateless() {
             let listening = lease.listen(&self.uri, &self.caller).await.map_err(failed)?;
             let answer = Raw::from_json("{}".to_owned());
-            return Ok((answer, Kept { upstream, lease, listening: Some(listening) }));
+            return Ok((
+                answer,
+                SubscribedConnection { upstream, lease, listening: Some(listening) },
+            ));
         }
         let method = Lookup::Subscribe.method();
         let answer = lease.look_up(method, self.params.clone(), &self.caller).await;
-        Ok((answer.map_err(failed)?, Kept { upstream, lease, listening: None }))
+        Ok((answer.map_err(failed)?, SubscribedConnection { upstream, lease, listening: None }))
     }
 
     /// Subscribes again whenever the connection ends by itself, the server ends the subscription, or
     /// its definition changes.
-    async fn keep(self, mut kept: Kept) {
+    async fn keep(self, mut kept: SubscribedConnection) {
         let mut renewal = Renewal::default();
         loop {
-            let Kept { upstream, lease, listening } = kept;
+            let SubscribedConnection { upstream, lease, listening } = kept;
             let began = Instant::now();
             let ended = tokio::select! {
                 biased;
@@ -107,13 +110,8 @@ impl Wish {
     fn give_up(&self, why: &str) {
         let uri = clean_line(&self.uri, SHOWN_URI);
         let data = format!("changes of `{uri}` are not told any more: {why}");
-        let params = json!({ "level": "warning", "logger": "switchboard", "data": data });
-        let notice = Notification {
-            method: "notifications/message".to_owned(),
-            params: Some(Raw::from_json(params.to_string())),
-            exchange: None,
-        };
-        self.caller.listener.host.tell(&self.server, &notice);
+        let message = log_message("warning", "switchboard", &data);
+        self.caller.listener.host.tell(&self.server, &message);
     }
 }
 

@@ -30,7 +30,9 @@ pub struct TrustStore {
     path: PathBuf,
 }
 
+/// Why the approvals cannot be used.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the message of each variant documents it")]
 pub enum TrustError {
     #[error("cannot use the approvals in `{}`", path.display())]
     Io {
@@ -82,6 +84,7 @@ impl Approvals {
 }
 
 impl TrustStore {
+    /// The store in this file.
     pub fn at(path: PathBuf) -> TrustStore {
         TrustStore { path }
     }

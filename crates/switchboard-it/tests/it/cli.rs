@@ -352,7 +352,7 @@ async fn call_without_a_terminal_is_denied_unless_yes() {
     --- stdout
     --- stderr
     error: `all_delete_everything` needs the user's approval
-      caused by: there is nobody to ask
+      caused by: no user can be asked
 
     hint: approve it on a terminal, or in advance with `--yes`
     hint: allow it for good with `switchboard allow all/delete_everything`

@@ -11,7 +11,7 @@ use switchboard::approval::{ApprovalAnswer, Question};
 use switchboard::capabilities::CapabilitySet;
 use switchboard::catalog::pin::Pin;
 use switchboard::failure::{Code, Hint};
-use switchboard::host::{Asked, CannotAsk, Host};
+use switchboard::host::{CannotAsk, Host, HostFuture};
 use switchboard::request::Request;
 use switchboard_it::harness::{Home, Setup, World, call, pass};
 use switchboard_it::program::Installed;
@@ -214,7 +214,7 @@ struct Slow {
 }
 
 impl Host for Slow {
-    fn approve<'a>(&'a self, _: &'a Question) -> Asked<'a, Result<ApprovalAnswer, CannotAsk>> {
+    fn approve<'a>(&'a self, _: &'a Question) -> HostFuture<'a, Result<ApprovalAnswer, CannotAsk>> {
         self.asked.notify_one();
         Box::pin(async {
             self.decided.notified().await;

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use switchboard_wire::envelope::Malformed;
-use switchboard_wire::peer::{Inlet, Limits, Outlet, detached};
+use switchboard_wire::peer::{Inlet, Outlet, PeerLimits, detached};
 use switchboard_wire::{Exchange, Handler, Notification, Raw};
 use tokio::sync::oneshot;
 
@@ -31,7 +31,7 @@ impl Handler for Ear {
 
 impl Line {
     fn new() -> Line {
-        let (peer, outlet, inlet) = detached(Limits::default());
+        let (peer, outlet, inlet) = detached(PeerLimits::default());
         Line { calls: Calls::default(), peer, inlet, outlet }
     }
 

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use switchboard::Gateway;
 use switchboard_wire::envelope::Malformed;
 use switchboard_wire::era::Revision;
-use switchboard_wire::peer::{self, Inlet, Kind, Limits, Outlet};
+use switchboard_wire::peer::{self, Inlet, Outlet, ParcelKind, PeerLimits};
 use switchboard_wire::{Exchange, Handler, Notification, Peer, Raw, Responder};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, timeout};
@@ -113,7 +113,7 @@ impl HttpSession {
     ) -> (Arc<HttpSession>, Outlet) {
         let max_frame_bytes = gateway.settings().max_frame_bytes;
         let (peer, outlet, inlet) =
-            peer::detached(Limits { max_frame_bytes, write_deadline: None });
+            peer::detached(PeerLimits { max_frame_bytes, write_deadline: None });
         let service = service(peer);
         let session = HttpSession {
             streaming,
@@ -190,7 +190,9 @@ impl HttpSession {
             Err(_elapsed) => tap.next().await,
         };
         match first {
-            Some(Event { kind: Kind::Answer, frame, at }) if form == Form::Any && at.event == 1 => {
+            Some(Event { kind: ParcelKind::Answer, frame, at })
+                if form == Form::Any && at.event == 1 =>
+            {
                 Said::Whole(frame)
             }
             first => {

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use hyper::body::{Body, Frame};
-use switchboard_wire::peer::Kind;
+use switchboard_wire::peer::ParcelKind;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, Interval, interval_at};
 
@@ -42,7 +42,7 @@ pub(super) struct Position {
 #[derive(Clone, Debug)]
 pub(super) struct Event {
     pub(super) at: Position,
-    pub(super) kind: Kind,
+    pub(super) kind: ParcelKind,
     /// JSON on one line, and a newline.
     pub(super) frame: Bytes,
 }

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use bytes::Bytes;
 use switchboard::secret::unguessable;
 use switchboard_wire::envelope::{self, INTERNAL_ERROR};
-use switchboard_wire::peer::{Kind, Parcel};
+use switchboard_wire::peer::{Parcel, ParcelKind};
 use switchboard_wire::{Exchange, Id, RpcError};
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::Instant;
@@ -135,13 +135,13 @@ impl Streams {
         stream.last_event += 1;
         let at = Position { stream: number, event: stream.last_event };
         let event = Event { at, kind: parcel.kind, frame: parcel.frame };
-        if event.kind == Kind::Message {
+        if event.kind == ParcelKind::Message {
             stream.delivery = Delivery::Events;
         }
         if stream.delivery == Delivery::Events {
             state.kept.push(&event, stream.asked.as_ref().map(|asked| &asked.id));
         }
-        let answered = event.kind == Kind::Answer;
+        let answered = event.kind == ParcelKind::Answer;
         stream.give(event);
         if answered && number != UNSOLICITED {
             state.live.remove(&number);
@@ -262,8 +262,8 @@ impl Kept {
         let mut event = event.clone();
         if event.frame.len() > KEPT_BYTES {
             match (event.kind, asked) {
-                (Kind::Answer, Some(id)) => event.frame = too_large(id),
-                (Kind::Answer | Kind::Message, _) => return,
+                (ParcelKind::Answer, Some(id)) => event.frame = too_large(id),
+                (ParcelKind::Answer | ParcelKind::Message, _) => return,
             }
         }
         self.bytes += event.frame.len();
@@ -281,7 +281,9 @@ impl Kept {
     }
 
     fn answer_of(&self, stream: u64) -> Option<&Event> {
-        self.events.iter().find(|event| event.at.stream == stream && event.kind == Kind::Answer)
+        self.events
+            .iter()
+            .find(|event| event.at.stream == stream && event.kind == ParcelKind::Answer)
     }
 }
 

@@ -1,7 +1,7 @@
 //! Calls that continue, are parked and expire.
 
 use serde_json::json;
-use switchboard_wire::peer::{Limits, Outlet, detached};
+use switchboard_wire::peer::{Outlet, PeerLimits, detached};
 
 use super::*;
 use crate::answer::ResultStyle;
@@ -11,7 +11,7 @@ fn args(value: Value) -> Args {
 }
 
 fn client() -> (Peer, Outlet) {
-    let (peer, outlet, _inlet) = detached(Limits::default());
+    let (peer, outlet, _inlet) = detached(PeerLimits::default());
     (peer, outlet)
 }
 

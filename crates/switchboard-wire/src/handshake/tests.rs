@@ -8,7 +8,7 @@ use super::*;
 use crate::envelope::{self, Message};
 use crate::era::Era;
 use crate::frame::{Frame, FrameReader};
-use crate::peer::{self, Handler, Limits, Notification, Responder};
+use crate::peer::{self, Handler, Notification, PeerLimits, Responder};
 use crate::pipe;
 
 const START: Duration = Duration::from_secs(60);
@@ -77,7 +77,7 @@ async fn greeted(
     sleeps: u64,
 ) -> (Result<ServerHello, HandshakeError>, String) {
     let (near, far) = pipe::pair();
-    let (peer, reader, writer) = peer::open(near.reader, near.writer, Limits::default());
+    let (peer, reader, writer) = peer::open(near.reader, near.writer, PeerLimits::default());
     let does = does.iter().map(|(method, all)| (*method, all.to_vec())).collect();
     let acting = tokio::spawn(act(far, does, Duration::from_secs(sleeps)));
     let near = tokio::spawn(async move {
@@ -103,7 +103,7 @@ async fn check(
     let outcome = match outcome {
         Ok(hello) => match hello.era {
             Era::Legacy(revision) => format!("{} {revision}", hello.server_name),
-            Era::Modern(revision) => format!("{} {}", hello.server_name, revision.as_str()),
+            Era::Modern => format!("{} {}", hello.server_name, hello.revision()),
         },
         Err(error) => {
             let other = error.another_greeting(greeting);

@@ -9,13 +9,13 @@ use hashbrown::HashMap;
 use tokio::task::{AbortHandle, JoinSet};
 
 use super::Endpoint;
-use super::exchange::Request;
+use super::exchange::OutgoingRequest;
 use super::legacy::Answers;
 use super::link::Link;
 use super::stateless;
 use crate::envelope::{self, Id, Message, Raw};
 use crate::outbox::{Outlet, Parcel};
-use crate::peer::{Handler, Inlet, Limits, RequestError};
+use crate::peer::{Handler, Inlet, PeerLimits, RequestError};
 
 /// What needs no answer must be taken by then.
 const TOLD: Duration = Duration::from_secs(30);
@@ -28,7 +28,7 @@ const MOST_ANSWERS: usize = 64;
 #[derive(Debug)]
 pub struct Carrier {
     endpoint: Endpoint,
-    limits: Limits,
+    limits: PeerLimits,
     outlet: Outlet,
     inlet: Inlet,
 }
@@ -47,7 +47,12 @@ pub enum Ended {
 }
 
 impl Carrier {
-    pub(super) fn new(endpoint: Endpoint, limits: Limits, outlet: Outlet, inlet: Inlet) -> Carrier {
+    pub(super) fn new(
+        endpoint: Endpoint,
+        limits: PeerLimits,
+        outlet: Outlet,
+        inlet: Inlet,
+    ) -> Carrier {
         Carrier { endpoint, limits, outlet, inlet }
     }
 
@@ -102,7 +107,7 @@ pub struct Traffic {
 /// A request that waits for its answer.
 struct Flight {
     task: AbortHandle,
-    /// How the server learns that nobody waits any more.
+    /// How the server learns that the request is cancelled.
     cancelled_by: CancelledBy,
 }
 
@@ -121,8 +126,8 @@ enum Done {
 }
 
 impl Traffic {
-    /// Nobody can ask any more. Requests in flight come to their own end, for as long as `patience`
-    /// lasts; what is still unsent fails. Then the server is told, if it can be, that this is over.
+    /// No further request can begin. Requests in flight come to their own end, for as long as
+    /// `patience` lasts; what is still unsent fails. Then the session ends, if there is one.
     pub async fn finish(mut self, ended: Ended, patience: impl Future<Output = ()>) {
         self.link.inlet.shut();
         let mut patience = pin!(patience);
@@ -159,7 +164,7 @@ impl Traffic {
                     Some(_) => CancelledBy::HangingUp,
                     None => CancelledBy::Notification,
                 };
-                let request = Request { id, method, frame, stateless };
+                let request = OutgoingRequest { id, method, frame, stateless };
                 let task = self.exchanges.spawn(async move {
                     let answers = link.exchange(request).await;
                     Done::Asked { id, answers }
@@ -190,13 +195,13 @@ impl Traffic {
     fn tell(&mut self, frame: Bytes, done: Done) {
         let link = Arc::clone(&self.link);
         self.exchanges.spawn(async move {
-            // There is nobody who could be told that it was not taken.
+            // A message without an answer has no caller to report to.
             let _taken = tokio::time::timeout(TOLD, link.tell(&frame)).await;
             done
         });
     }
 
-    /// Nobody waits for an answer any more, so nobody reads it.
+    /// The caller does not wait any more, so the answer is not read.
     fn give_up(&mut self, params: Option<&Raw>) -> CancelledBy {
         #[derive(serde::Deserialize)]
         #[serde(rename_all = "camelCase")]
@@ -222,7 +227,7 @@ impl Traffic {
                 self.link.inlet.fail(id, RequestError::NotSent);
             }
             Ok(Message::Notification { method, params }) if method == "notifications/cancelled" => {
-                let _nobody_to_tell = self.give_up(params.as_ref());
+                let _no_notification = self.give_up(params.as_ref());
             }
             Ok(_) | Err(_) => {}
         }

@@ -14,8 +14,8 @@ use super::legacy::Answers;
 use super::link::{Ask, Busy, Link, Speaks, is_refused};
 use super::listen::Resuming;
 use super::stream::{Stream, is_event_stream};
-use super::trouble::{self, HttpError, Page, content_type};
-use super::{Mode, legacy};
+use super::trouble::{self, HttpError, ResponseBody, content_type};
+use super::{HttpTransport, legacy};
 use crate::envelope::{self, METHOD_NOT_FOUND, Message};
 use crate::modern::LISTEN;
 use crate::peer::{Exchange, RequestError};
@@ -39,7 +39,7 @@ const LINGER: Duration = Duration::from_millis(500);
 const NO_SESSION: i64 = -32000;
 
 /// A request on its way out.
-pub(super) struct Request {
+pub(super) struct OutgoingRequest {
     pub(super) id: u64,
     pub(super) method: String,
     pub(super) frame: Bytes,
@@ -49,7 +49,7 @@ pub(super) struct Request {
 
 /// Which request is being answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Stage {
+pub(super) enum ExchangeStage {
     /// `initialize`, whose answer settles how to go on.
     Opening,
     Open,
@@ -60,8 +60,8 @@ pub(super) enum Stage {
 impl Link {
     /// Sends the request and sees to its answer: it is answered or failed when this returns, unless
     /// there are answers to be read from a stream.
-    pub(super) async fn exchange(&self, request: Request) -> Option<Answers> {
-        let Request { id, method, frame, stateless } = request;
+    pub(super) async fn exchange(&self, request: OutgoingRequest) -> Option<Answers> {
+        let OutgoingRequest { id, method, frame, stateless } = request;
         let asked = match (stateless, method.as_str()) {
             (Some(headers), LISTEN) => {
                 self.ask_stateless(id, &frame, &headers).await.map(|()| None)
@@ -94,14 +94,15 @@ impl Link {
         if self.speaks() == Speaks::Legacy {
             return legacy::open(self, frame).await.map(Some);
         }
-        let response = self.send(&Ask::post(frame)).await.map_err(RequestError::Http)?;
+        let response = self.send(&Ask::post(frame)).await?;
         let status = response.status();
         if status.is_success() {
             self.open_session(&response);
-            return self.take_response(id, response, Stage::Opening).await.map(|()| None);
+            return self.take_response(id, response, ExchangeStage::Opening).await.map(|()| None);
         }
         let error = self.refusal(response).await;
-        if self.endpoint.mode != Mode::Negotiated || !trouble::is_unknown_transport(status) {
+        if self.endpoint.mode != HttpTransport::Negotiated || !trouble::is_unknown_transport(status)
+        {
             return Err(error);
         }
         // What the older transport has to say is of interest only if it is there.
@@ -114,7 +115,7 @@ impl Link {
         let _turn = self.turns.acquire().await;
         let response = self.post(&Ask::post(frame), Some(id)).await?;
         match self.speaks() {
-            Speaks::Streamable => self.take_response(id, response, Stage::Open).await,
+            Speaks::Streamable => self.take_response(id, response, ExchangeStage::Open).await,
             // The answer comes on the stream.
             Speaks::Legacy => {
                 trouble::beginning(response).await;
@@ -136,14 +137,14 @@ impl Link {
             Some(()) => self.post(&ask, Some(id)).await?,
             None => {
                 self.rest(Some(id)).await?;
-                let response = self.send(&ask).await.map_err(RequestError::Http)?;
+                let response = self.send(&ask).await?;
                 if !response.status().is_success() {
                     return Err(self.refusal(response).await);
                 }
                 response
             }
         };
-        let taken = self.take_response(id, response, Stage::Stateless).await;
+        let taken = self.take_response(id, response, ExchangeStage::Stateless).await;
         let _met_before = self.met.set(());
         taken
     }
@@ -176,7 +177,7 @@ impl Link {
         let wait = until.saturating_duration_since(Instant::now());
         let deadline = id.and_then(|id| self.inlet.deadline_of(id));
         if wait > LONGEST_REST || deadline.is_some_and(|deadline| until > deadline) {
-            return Err(RequestError::Http(HttpError::Busy { status, retry_after: Some(wait) }));
+            return Err(HttpError::Busy { status, retry_after: Some(wait) }.into());
         }
         tokio::time::sleep_until(until).await;
         Ok(())
@@ -200,7 +201,7 @@ impl Link {
                     self.end(Ended::Unreachable);
                     return Err(RequestError::NotSent);
                 }
-                Err(error) => return Err(RequestError::Http(error)),
+                Err(error) => return Err(error.into()),
             }
         }
     }
@@ -214,7 +215,7 @@ impl Link {
             {
                 self.endpoint.quiet.keep(Busy { status, until });
             }
-            return RequestError::Http(error);
+            return error.into();
         }
         let body = Bytes::from(trouble::beginning(response).await);
         let error = rpc_error(&body);
@@ -231,8 +232,8 @@ impl Link {
         match error {
             Some(error) => RequestError::Refused(error),
             None => {
-                let page = Page::of(&headers, &body);
-                RequestError::Http(HttpError::Status { status: status.as_u16(), page })
+                let page = ResponseBody::of(&headers, &body);
+                HttpError::Status { status: status.as_u16(), page }.into()
             }
         }
     }
@@ -241,20 +242,20 @@ impl Link {
         &self,
         id: u64,
         response: Response,
-        stage: Stage,
+        stage: ExchangeStage,
     ) -> Result<(), RequestError> {
         if is_event_stream(&response) {
             return self.follow(id, response, stage).await;
         }
         let headers = response.headers().clone();
         let is_json = content_type(&headers).contains("json");
-        if stage == Stage::Open && response.status() == StatusCode::ACCEPTED {
+        if stage == ExchangeStage::Open && response.status() == StatusCode::ACCEPTED {
             // Odd, but the answer may come on the stream that the server keeps for us.
             return Ok(());
         }
         if !is_json {
-            let page = Page::of(&headers, &trouble::beginning(response).await);
-            return Err(RequestError::Http(HttpError::NotMcp { page }));
+            let page = ResponseBody::of(&headers, &trouble::beginning(response).await);
+            return Err(HttpError::NotMcp { page }.into());
         }
         let body = self.whole(response).await?;
         self.give(&body, id, stage);
@@ -277,9 +278,8 @@ impl Link {
         if response.content_length().is_some_and(|length| length > limit as u64) {
             return Err(too_large);
         }
-        let broken = |cause: reqwest::Error| {
-            let cause = Some(Arc::new(cause.without_url()));
-            RequestError::Http(HttpError::Broken { cause })
+        let broken = |cause: reqwest::Error| HttpError::Broken {
+            cause: Some(Arc::new(cause.without_url())),
         };
         let first = response.chunk().await.map_err(broken)?.unwrap_or_default();
         let mut next = response.chunk().await.map_err(broken)?;
@@ -297,7 +297,12 @@ impl Link {
     }
 
     /// Reads the stream that brings the answer, and takes it up again where it was cut.
-    async fn follow(&self, id: u64, response: Response, stage: Stage) -> Result<(), RequestError> {
+    async fn follow(
+        &self,
+        id: u64,
+        response: Response,
+        stage: ExchangeStage,
+    ) -> Result<(), RequestError> {
         let mut stream = Stream::new(response, self.limits.max_frame_bytes);
         let mut resuming = Resuming::default();
         loop {
@@ -311,16 +316,16 @@ impl Link {
                 }
             }
             stream = match stage {
-                Stage::Opening | Stage::Open => self.resume(stream, &mut resuming).await?,
-                Stage::Stateless => {
-                    return Err(RequestError::Http(HttpError::Broken { cause: None }));
+                ExchangeStage::Opening | ExchangeStage::Open => {
+                    self.resume(stream, &mut resuming).await?
                 }
+                ExchangeStage::Stateless => return Err(HttpError::Broken { cause: None }.into()),
             };
         }
     }
 
     /// Gives the message of an event to whom it concerns.
-    pub(super) fn take_event(&self, event: Event, id: Option<u64>, stage: Stage) {
+    pub(super) fn take_event(&self, event: Event, id: Option<u64>, stage: ExchangeStage) {
         match event {
             Event::Whole { name, data } if name.is_empty() || name == "message" => {
                 match (data.trim_ascii().is_empty(), id) {
@@ -342,9 +347,9 @@ impl Link {
     }
 
     /// Takes what came on the response to the request `id`.
-    fn give(&self, frame: &Bytes, id: u64, stage: Stage) {
+    fn give(&self, frame: &Bytes, id: u64, stage: ExchangeStage) {
         for message in messages(frame) {
-            if stage == Stage::Opening {
+            if stage == ExchangeStage::Opening {
                 self.settle_revision(&message);
             }
             self.take(&message, Some(Exchange(id)));
@@ -383,22 +388,22 @@ fn not_the_answer(headers: &HeaderMap, body: &Bytes) -> RequestError {
         Ok(Envelope { jsonrpc: "2.0", id }) => match rpc_error(body) {
             // The server could not read the id of the request.
             Some(error) if id.is_null() => RequestError::Refused(error),
-            Some(_) | None => RequestError::Http(HttpError::OtherAnswer),
+            Some(_) | None => HttpError::OtherAnswer.into(),
         },
-        Ok(_) | Err(_) => RequestError::Http(HttpError::NotMcp { page: Page::of(headers, body) }),
+        Ok(_) | Err(_) => HttpError::NotMcp { page: ResponseBody::of(headers, body) }.into(),
     }
 }
 
 /// The error that a body holds, whatever its id: the server could not always read ours.
 fn rpc_error(body: &Bytes) -> Option<envelope::RpcError> {
     #[derive(serde::Deserialize)]
-    struct Fields<'a> {
+    struct ErrorEnvelope<'a> {
         #[serde(borrow)]
         jsonrpc: &'a str,
         #[serde(borrow)]
         error: &'a RawValue,
     }
-    let fields: Fields<'_> = serde_json::from_slice(body).ok()?;
+    let fields: ErrorEnvelope<'_> = serde_json::from_slice(body).ok()?;
     if fields.jsonrpc != "2.0" {
         return None;
     }

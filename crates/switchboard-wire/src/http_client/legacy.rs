@@ -5,10 +5,10 @@ use reqwest::Url;
 use reqwest::header::HeaderMap;
 
 use super::carrier::Ended;
-use super::exchange::Stage;
-use super::link::{Ask, Link};
+use super::exchange::ExchangeStage;
+use super::link::{Ask, Link, same_origin};
 use super::stream::{Stream, is_event_stream};
-use super::trouble::{self, HttpError, Page};
+use super::trouble::{self, HttpError, ResponseBody};
 use crate::peer::RequestError;
 use crate::sse::Event;
 
@@ -19,23 +19,23 @@ pub(super) struct Answers {
 
 /// Opens the stream, and asks for the first time.
 pub(super) async fn open(link: &Link, initialize: &Bytes) -> Result<Answers, RequestError> {
-    let response = link.send(&Ask::get(None)).await.map_err(RequestError::Http)?;
+    let response = link.send(&Ask::get(None)).await?;
     if !response.status().is_success() {
         return Err(link.refusal(response).await);
     }
     if !is_event_stream(&response) {
         let headers = response.headers().clone();
-        let page = Page::of(&headers, &trouble::beginning(response).await);
-        return Err(RequestError::Http(HttpError::NotMcp { page }));
+        let page = ResponseBody::of(&headers, &trouble::beginning(response).await);
+        return Err(HttpError::NotMcp { page }.into());
     }
     let mut stream = Stream::new(response, link.limits.max_frame_bytes);
     let url = loop {
         match stream.next().await {
             Some(Event::Whole { name, data }) if name == "endpoint" => {
-                break endpoint(&link.url(), &data).map_err(RequestError::Http)?;
+                break endpoint(&link.url(), &data)?;
             }
             Some(Event::Whole { .. } | Event::TooLong { .. }) => {}
-            None => return Err(RequestError::Http(HttpError::Broken { cause: None })),
+            None => return Err(HttpError::Broken { cause: None }.into()),
         }
     };
     link.speak_legacy(url);
@@ -47,19 +47,16 @@ impl Answers {
     /// Reads to the end, which is the end of the connection.
     pub(super) async fn read(mut self, link: &Link) {
         while let Some(event) = self.stream.next().await {
-            link.take_event(event, None, Stage::Open);
+            link.take_event(event, None, ExchangeStage::Open);
         }
         link.end(Ended::StreamClosed);
     }
 }
 
-/// Where to post: what is sent is meant for the configured origin and no other.
+/// Where to post.
 fn endpoint(base: &Url, data: &[u8]) -> Result<Url, HttpError> {
     let written = String::from_utf8_lossy(data);
-    let page = || Page::of(&HeaderMap::new(), data);
+    let page = || ResponseBody::of(&HeaderMap::new(), data);
     let url = base.join(written.trim()).map_err(|_| HttpError::NotMcp { page: page() })?;
-    match url.origin() == base.origin() {
-        true => Ok(url),
-        false => Err(HttpError::Elsewhere { origin: url.origin().ascii_serialization() }),
-    }
+    same_origin(url, base)
 }

@@ -12,9 +12,9 @@ use tokio::time::Instant;
 
 use super::carrier::Ended;
 use super::trouble::HttpError;
-use super::{Endpoint, MOST_REPEATS, Mode, Refused, Signer, Verdict};
+use super::{AuthDecision, Endpoint, HttpTransport, MOST_REPEATS, Refused, Signer};
 use crate::envelope::on_one_line;
-use crate::peer::{Exchange, Handler, Inlet, Limits};
+use crate::peer::{Exchange, Handler, Inlet, PeerLimits};
 
 const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
 pub(super) const REVISION: HeaderName = HeaderName::from_static("mcp-protocol-version");
@@ -26,18 +26,18 @@ const TURNS: usize = 64;
 /// A server may send us on within its origin, a few times.
 const REDIRECTS: usize = 3;
 
-/// How long the end of a session may hold us up.
+/// How long the end of a session may take.
 const GOODBYE: Duration = Duration::from_secs(1);
 
 /// One server at a URL.
 pub(super) struct Link {
     pub(super) endpoint: Endpoint,
-    pub(super) limits: Limits,
+    pub(super) limits: PeerLimits,
     pub(super) inlet: Inlet,
     /// Locked for one message at a time, and never across an await: responses are read by many
     /// tasks, and what a server asks or tells can stand on any of them.
     handler: Mutex<Box<dyn Handler>>,
-    state: Mutex<State>,
+    state: Mutex<LinkState>,
     /// Set when anything but `initialize` may be sent of what belongs to a session.
     pub(super) ready: SetOnce<()>,
     /// Set when the server has answered something that belongs to none.
@@ -46,7 +46,7 @@ pub(super) struct Link {
     pub(super) turns: Semaphore,
 }
 
-struct State {
+struct LinkState {
     /// Where messages go; within the origin of the endpoint.
     url: Url,
     speaks: Speaks,
@@ -54,51 +54,33 @@ struct State {
     revision: Option<HeaderValue>,
 }
 
-/// Until when an origin wants nothing, and how much it is asked again afterwards.
+/// Until when an origin refuses requests, and how many messages may be sent again afterwards.
 #[derive(Clone, Debug, Default)]
-pub struct Quiet(Arc<Mutex<Bearing>>);
+pub struct Quiet(Arc<Mutex<OriginLoad>>);
 
-/// What an origin bears.
-#[derive(Debug, Default)]
-struct Bearing {
-    busy: Option<Busy>,
-    resends: Resends,
-}
-
-/// However many clients a busy server turns away, they add a fifth to what it is asked, and ten
-/// before there was much else.
+/// The load that an origin accepts.
 #[derive(Debug)]
-struct Resends {
-    fifths: u32,
+struct OriginLoad {
+    busy: Option<Busy>,
+    /// What may be sent again, in fifths of a message: repetitions add at most a fifth to the
+    /// messages for an origin, and ten at first.
+    resends: u32,
 }
 
 /// In fifths of a message.
 const RESEND: u32 = 5;
 const MOST_RESENDS: u32 = 10 * RESEND;
 
-impl Default for Resends {
-    fn default() -> Resends {
-        Resends { fifths: MOST_RESENDS }
+impl Default for OriginLoad {
+    fn default() -> OriginLoad {
+        OriginLoad { busy: None, resends: MOST_RESENDS }
     }
 }
 
-impl Resends {
-    fn earn(&mut self) {
-        self.fifths = MOST_RESENDS.min(self.fifths + 1);
-    }
-
-    /// Whether one more message may be sent again.
-    fn spend(&mut self) -> bool {
-        let left = self.fifths.checked_sub(RESEND);
-        self.fifths = left.unwrap_or(self.fifths);
-        left.is_some()
-    }
-}
-
-/// The server wants nothing before a time.
+/// The server refuses requests until a time.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Busy {
-    /// What it said so with.
+    /// The status of the refusal.
     pub(super) status: u16,
     pub(super) until: Instant,
 }
@@ -106,11 +88,11 @@ pub(super) struct Busy {
 impl Quiet {
     /// Until when nothing is wanted, if that has not passed.
     pub(super) fn now(&self) -> Option<Busy> {
-        self.bearing().busy.filter(|busy| busy.until > Instant::now())
+        self.load().busy.filter(|busy| busy.until > Instant::now())
     }
 
     pub(super) fn keep(&self, busy: Busy) {
-        let known = &mut self.bearing().busy;
+        let known = &mut self.load().busy;
         if known.is_none_or(|known| known.until < busy.until) {
             *known = Some(busy);
         }
@@ -118,15 +100,19 @@ impl Quiet {
 
     /// One more message is on its way.
     pub(super) fn sending(&self) {
-        self.bearing().resends.earn();
+        let resends = &mut self.load().resends;
+        *resends = MOST_RESENDS.min(*resends + 1);
     }
 
     /// Whether a message that was turned away may be sent again.
     pub(super) fn may_send_again(&self) -> bool {
-        self.bearing().resends.spend()
+        let resends = &mut self.load().resends;
+        let left = resends.checked_sub(RESEND);
+        *resends = left.unwrap_or(*resends);
+        left.is_some()
     }
 
-    fn bearing(&self) -> MutexGuard<'_, Bearing> {
+    fn load(&self) -> MutexGuard<'_, OriginLoad> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -165,15 +151,15 @@ impl<'a> Ask<'a> {
 impl Link {
     pub(super) fn new(
         endpoint: Endpoint,
-        limits: Limits,
+        limits: PeerLimits,
         inlet: Inlet,
         handler: Box<dyn Handler>,
     ) -> Link {
-        let state = State {
+        let state = LinkState {
             url: endpoint.url.clone(),
             speaks: match endpoint.mode {
-                Mode::Negotiated | Mode::Streamable => Speaks::Streamable,
-                Mode::Sse => Speaks::Legacy,
+                HttpTransport::Negotiated | HttpTransport::Streamable => Speaks::Streamable,
+                HttpTransport::Sse => Speaks::Legacy,
             },
             session: None,
             revision: None,
@@ -218,16 +204,16 @@ impl Link {
     /// Takes the revision that the answer to `initialize` settles.
     pub(super) fn settle_revision(&self, answer: &Bytes) {
         #[derive(serde::Deserialize)]
-        struct Answer<'a> {
+        struct InitializeAnswer<'a> {
             #[serde(borrow)]
-            result: Settled<'a>,
+            result: InitializeResult<'a>,
         }
         #[derive(serde::Deserialize)]
-        struct Settled<'a> {
+        struct InitializeResult<'a> {
             #[serde(borrow, rename = "protocolVersion")]
             revision: &'a str,
         }
-        if let Ok(answer) = serde_json::from_slice::<Answer<'_>>(answer) {
+        if let Ok(answer) = serde_json::from_slice::<InitializeAnswer<'_>>(answer) {
             self.state().revision = HeaderValue::from_str(answer.result.revision).ok();
         }
     }
@@ -251,7 +237,7 @@ impl Link {
             if !is_redirect(response.status(), &ask.method) {
                 return Ok(response);
             }
-            url = self.sent_on(&url, &response)?;
+            url = self.redirected(&url, &response)?;
             self.state().url = url.clone();
         }
         Err(HttpError::Circle)
@@ -302,17 +288,14 @@ impl Link {
         headers
     }
 
-    /// Where a redirect leads. What is sent is meant for the configured origin and no other.
-    fn sent_on(&self, from: &Url, response: &Response) -> Result<Url, HttpError> {
+    /// The target of a redirect.
+    fn redirected(&self, from: &Url, response: &Response) -> Result<Url, HttpError> {
         let location = response.headers().get(LOCATION).and_then(|value| value.to_str().ok());
         let to = location.and_then(|location| from.join(location).ok()).ok_or(HttpError::Circle)?;
-        match to.origin() == self.endpoint.url.origin() {
-            true => Ok(to),
-            false => Err(HttpError::Elsewhere { origin: to.origin().ascii_serialization() }),
-        }
+        same_origin(to, &self.endpoint.url)
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, LinkState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -341,11 +324,13 @@ pub(crate) async fn send_signed(
         let status = status.as_u16();
         let refused = Refused { status, repeats, sent: &sent, answer: response.headers() };
         match signer.refused(refused).await {
-            Verdict::Again if repeats < MOST_REPEATS => repeats += 1,
-            Verdict::Again | Verdict::Stands => return Ok(response),
-            Verdict::SignIn(cause) => return Err(HttpError::SignIn { status, cause: Some(cause) }),
-            Verdict::Forbidden(cause) => return Err(HttpError::Forbidden { status, cause }),
-            Verdict::Unsigned(cause) => return Err(HttpError::Sign(cause)),
+            AuthDecision::Again if repeats < MOST_REPEATS => repeats += 1,
+            AuthDecision::Again | AuthDecision::Stands => return Ok(response),
+            AuthDecision::SignIn(cause) => {
+                return Err(HttpError::SignIn { status, cause: Some(cause) });
+            }
+            AuthDecision::Forbidden(cause) => return Err(HttpError::Forbidden { status, cause }),
+            AuthDecision::Unsigned(cause) => return Err(HttpError::Sign(cause)),
         }
     }
 }
@@ -363,6 +348,14 @@ async fn send(request: RequestBuilder, url: &Url) -> Result<Response, HttpError>
     })
 }
 
+/// Refuses another origin than the configured one: requests carry its secrets.
+pub(super) fn same_origin(to: Url, configured: &Url) -> Result<Url, HttpError> {
+    match to.origin() == configured.origin() {
+        true => Ok(to),
+        false => Err(HttpError::Elsewhere { origin: to.origin().ascii_serialization() }),
+    }
+}
+
 /// A POST is sent on only by the two statuses that keep it a POST.
 fn is_redirect(status: StatusCode, method: &Method) -> bool {
     match status {
@@ -374,7 +367,7 @@ fn is_redirect(status: StatusCode, method: &Method) -> bool {
     }
 }
 
-/// Whether nobody listens there just now.
+/// Whether the address refuses connections.
 pub(super) fn is_refused(error: &reqwest::Error) -> bool {
     let mut next: Option<&(dyn std::error::Error + 'static)> = Some(error);
     while let Some(error) = next {

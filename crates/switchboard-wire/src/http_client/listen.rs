@@ -6,7 +6,7 @@ use bytes::Bytes;
 use tokio::time::Instant;
 
 use super::carrier::Ended;
-use super::exchange::Stage;
+use super::exchange::ExchangeStage;
 use super::link::{Ask, Link, Speaks};
 use super::stream::{Stream, is_event_stream};
 use super::trouble::HttpError;
@@ -79,7 +79,7 @@ impl Link {
                 Err(_) => {}
             }
         }
-        Err(RequestError::Http(HttpError::Broken { cause: None }))
+        Err(HttpError::Broken { cause: None }.into())
     }
 
     /// Hears what the server tells unasked, as long as it has a stream for that.
@@ -98,7 +98,7 @@ impl Link {
                     let mut stream = Stream::go_on(response, parser);
                     while let Some(event) = stream.next().await {
                         resuming.progress();
-                        self.take_event(event, None, Stage::Open);
+                        self.take_event(event, None, ExchangeStage::Open);
                     }
                     if opened.elapsed() >= LASTING {
                         resuming.progress();

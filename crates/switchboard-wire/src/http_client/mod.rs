@@ -25,14 +25,14 @@ pub(crate) use link::send_signed;
 pub use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 pub use reqwest::{Client, Url};
 pub(crate) use trouble::refusal;
-pub use trouble::{HttpError, Page, content_type, retry_after};
+pub use trouble::{HttpError, ResponseBody, content_type, retry_after};
 
-use crate::peer::{Limits, Peer, detached};
+use crate::peer::{Peer, PeerLimits, detached};
 
 /// Where a server is, and what is said to it with every request.
 pub struct Endpoint {
     pub url: Url,
-    pub mode: Mode,
+    pub mode: HttpTransport,
     /// Follows no redirects: those are judged here.
     pub client: Client,
     pub headers: HeaderMap,
@@ -51,7 +51,7 @@ impl fmt::Debug for Endpoint {
 
 /// Which transport is spoken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mode {
+pub enum HttpTransport {
     /// Streamable HTTP, or the older event stream where that is not known.
     Negotiated,
     Streamable,
@@ -66,7 +66,7 @@ pub trait Signer: Send + Sync {
     /// The server refused who asks, with 401 or 403, and did nothing. Whether other headers would
     /// help is for the signer to say.
     fn refused<'a>(&'a self, _: Refused<'a>) -> Judging<'a> {
-        Box::pin(std::future::ready(Verdict::Stands))
+        Box::pin(std::future::ready(AuthDecision::Stands))
     }
 }
 
@@ -77,7 +77,7 @@ pub const MOST_REPEATS: u32 = 2;
 pub type Signing<'a> = Pin<Box<dyn Future<Output = Result<HeaderMap, SignError>> + Send + 'a>>;
 
 /// A refused request that is being judged.
-pub type Judging<'a> = Pin<Box<dyn Future<Output = Verdict> + Send + 'a>>;
+pub type Judging<'a> = Pin<Box<dyn Future<Output = AuthDecision> + Send + 'a>>;
 
 /// A request that was refused for who sent it.
 #[derive(Clone, Copy)]
@@ -93,14 +93,14 @@ pub struct Refused<'a> {
 
 /// What becomes of a refused request.
 #[derive(Clone, Debug)]
-pub enum Verdict {
+pub enum AuthDecision {
     /// It is sent again, signed anew.
     Again,
     /// The answer says all.
     Stands,
-    /// Nobody but the user can help.
+    /// The user has to sign in.
     SignIn(SignError),
-    /// Nobody can help: the server knows who asks, and does not want it.
+    /// The server authenticated the request, and refuses it.
     Forbidden(SignError),
     /// It cannot be signed anew just now.
     Unsigned(SignError),
@@ -110,7 +110,7 @@ pub enum Verdict {
 pub type SignError = Arc<dyn Error + Send + Sync>;
 
 /// Opens a connection to a server at a URL; nothing is sent before the peer sends something.
-pub fn open(endpoint: Endpoint, limits: Limits) -> (Peer, Carrier) {
+pub fn open(endpoint: Endpoint, limits: PeerLimits) -> (Peer, Carrier) {
     let (peer, outlet, inlet) = detached(limits);
     (peer, Carrier::new(endpoint, limits, outlet, inlet))
 }

@@ -1,5 +1,5 @@
-//! The headers of a request that belongs to no session: they say again what the message says, for
-//! whoever handles it without reading it.
+//! The headers of a request that belongs to no session: they repeat parts of the message for
+//! proxies that do not read it.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -22,9 +22,9 @@ pub(super) fn headers(
     labels: Option<&Vec<(String, String)>>,
 ) -> Option<HeaderMap> {
     #[derive(serde::Deserialize)]
-    struct Params<'a> {
+    struct RequestParams<'a> {
         #[serde(rename = "_meta")]
-        meta: Meta,
+        meta: RequestMeta,
         #[serde(borrow, default)]
         name: Option<&'a RawValue>,
         #[serde(borrow, default)]
@@ -33,11 +33,11 @@ pub(super) fn headers(
         task: Option<&'a RawValue>,
     }
     #[derive(serde::Deserialize)]
-    struct Meta {
+    struct RequestMeta {
         #[serde(rename = "io.modelcontextprotocol/protocolVersion")]
         revision: String,
     }
-    let params: Params<'_> = params?.parse().ok()?;
+    let params: RequestParams<'_> = params?.parse().ok()?;
     let mut headers = HeaderMap::new();
     headers.insert(REVISION, encoded(&params.meta.revision));
     headers.insert(METHOD, encoded(method));

@@ -1,4 +1,4 @@
-//! What an address answered that is no message of MCP, or why it answered nothing.
+//! Responses that are no MCP message, and failures of HTTP.
 
 use std::fmt;
 use std::sync::Arc;
@@ -34,7 +34,7 @@ pub enum HttpError {
         #[source]
         cause: Option<Arc<reqwest::Error>>,
     },
-    #[error("the server answered with HTTP status {status}: it wants a sign-in")]
+    #[error("the server answered with HTTP status {status}: sign-in required")]
     SignIn {
         status: u16,
         #[source]
@@ -49,16 +49,16 @@ pub enum HttpError {
     #[error("the server is busy or down for a while (HTTP status {status})")]
     Busy { status: u16, retry_after: Option<Duration> },
     #[error("the server answered with HTTP status {status} and {page}")]
-    Status { status: u16, page: Page },
-    #[error("what is there does not speak MCP: it answered with {page}")]
-    NotMcp { page: Page },
+    Status { status: u16, page: ResponseBody },
+    #[error("the address does not speak MCP: it answered with {page}")]
+    NotMcp { page: ResponseBody },
     #[error("the server answered with the id of another request, which is a bug of the server")]
     OtherAnswer,
-    #[error("the server sends us on to `{origin}`, which is not the configured one")]
+    #[error("the server redirects to `{origin}`, which is not the configured one")]
     Elsewhere { origin: String },
-    #[error("the server sends us on again and again")]
+    #[error("the server redirects too often")]
     Circle,
-    #[error("the server's answer to the WebSocket handshake makes no sense")]
+    #[error("the server's answer to the WebSocket handshake is malformed")]
     Handshake,
     #[error("the server speaks another protocol than MCP over WebSocket")]
     OtherProtocol,
@@ -68,7 +68,7 @@ pub enum HttpError {
 
 /// What was found in place of a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Page {
+pub enum ResponseBody {
     Html { title: Option<String> },
     Json { excerpt: String },
     Text { excerpt: String },
@@ -76,37 +76,37 @@ pub enum Page {
     Empty,
 }
 
-impl fmt::Display for Page {
+impl fmt::Display for ResponseBody {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Page::Html { title: Some(title) } => write!(f, "a web page titled \"{title}\""),
-            Page::Html { title: None } => f.write_str("a web page"),
-            Page::Json { excerpt } => write!(f, "JSON that is no message: {excerpt}"),
-            Page::Text { excerpt } => write!(f, "text: {excerpt}"),
-            Page::Other { kind } => write!(f, "content of type `{kind}`"),
-            Page::Empty => f.write_str("nothing"),
+            ResponseBody::Html { title: Some(title) } => write!(f, "a web page titled \"{title}\""),
+            ResponseBody::Html { title: None } => f.write_str("a web page"),
+            ResponseBody::Json { excerpt } => write!(f, "JSON that is no message: {excerpt}"),
+            ResponseBody::Text { excerpt } => write!(f, "text: {excerpt}"),
+            ResponseBody::Other { kind } => write!(f, "content of type `{kind}`"),
+            ResponseBody::Empty => f.write_str("nothing"),
         }
     }
 }
 
-impl Page {
-    pub(super) fn of(headers: &HeaderMap, body: &[u8]) -> Page {
+impl ResponseBody {
+    pub(super) fn of(headers: &HeaderMap, body: &[u8]) -> ResponseBody {
         let text = String::from_utf8_lossy(body);
         let text = text.trim();
         let kind = content_type(headers);
         if text.is_empty() {
-            return Page::Empty;
+            return ResponseBody::Empty;
         }
         if kind.contains("html") || text.starts_with("<!") || text.starts_with("<html") {
-            return Page::Html { title: title(text) };
+            return ResponseBody::Html { title: title(text) };
         }
         if kind.contains("json") || text.starts_with('{') {
-            return Page::Json { excerpt: excerpt(text) };
+            return ResponseBody::Json { excerpt: excerpt(text) };
         }
         if kind.is_empty() || kind.starts_with("text/") {
-            return Page::Text { excerpt: excerpt(text) };
+            return ResponseBody::Text { excerpt: excerpt(text) };
         }
-        Page::Other { kind: excerpt(&kind) }
+        ResponseBody::Other { kind: excerpt(&kind) }
     }
 }
 
@@ -143,7 +143,7 @@ pub(crate) async fn refusal(response: Response) -> HttpError {
     if let Some(to) = location.filter(|to| to.origin() != response.url().origin()) {
         return HttpError::Elsewhere { origin: to.origin().ascii_serialization() };
     }
-    let page = Page::of(&headers, &beginning(response).await);
+    let page = ResponseBody::of(&headers, &beginning(response).await);
     match status.is_success() {
         true => HttpError::NotMcp { page },
         false => HttpError::Status { status: status.as_u16(), page },
@@ -214,7 +214,7 @@ mod tests {
 
     fn page(kind: &'static str, body: &str) -> String {
         let headers = HeaderMap::from_iter([(CONTENT_TYPE, HeaderValue::from_static(kind))]);
-        Page::of(&headers, body.as_bytes()).to_string()
+        ResponseBody::of(&headers, body.as_bytes()).to_string()
     }
 
     #[test]

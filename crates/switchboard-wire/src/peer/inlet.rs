@@ -4,12 +4,12 @@ use bytes::Bytes;
 use hashbrown::HashMap;
 use tokio::time::Instant;
 
-use super::{Exchange, Flow, Handler, Notification, Peer, RequestError, Responder, Waiter};
+use super::requests::Waiter;
+use super::{Exchange, Flow, Handler, Notification, Peer, RequestError, Responder};
 use crate::envelope::{self, INTERNAL_ERROR, Id, Message, Raw, RpcError};
 use crate::modern;
 
-/// The way into a connection. Dropping it closes the connection: nobody reads any more, however
-/// that came about, and whoever waits for an answer learns it.
+/// The way into a connection. Dropping it closes the connection, and the requests that wait fail.
 #[derive(Debug)]
 pub struct Inlet {
     peer: Peer,
@@ -24,14 +24,14 @@ impl Inlet {
         &self.peer
     }
 
-    /// Takes one message: answers go to whoever asked, the rest to `handler`.
+    /// Takes one message: answers go to their requests, the rest to `handler`.
     pub fn take(&self, frame: &Bytes, exchange: Option<Exchange>, handler: &mut dyn Handler) {
         if let Some(observer) = self.peer.observer() {
             observer.received(frame);
         }
         match envelope::parse(frame) {
             Ok(message) => self.take_message(message, exchange, handler),
-            // Whoever waits for it need not wait until their time is up.
+            // Its request need not wait for its timeout.
             Err(envelope::Malformed::Answer { id: Id::Number(id) })
                 if let Some(id) = id.as_u64().filter(|id| self.awaits(*id)) =>
             {
@@ -57,16 +57,16 @@ impl Inlet {
 
     /// When the request with this id will have waited long enough, as far as is known now.
     pub fn deadline_of(&self, id: u64) -> Option<Instant> {
-        let waiting = |pending: &mut HashMap<u64, Waiter>| Some(pending.get(&id)?.patience?.at);
+        let waiting = |pending: &mut HashMap<u64, Waiter>| Some(pending.get(&id)?.deadline?.at);
         self.peer.pending(waiting).flatten()
     }
 
-    /// Nobody can ask any more; those who wait already go on waiting.
+    /// No further request can begin; those that wait go on waiting.
     pub fn shut(&self) {
         self.peer.shared.flow.send_replace(Flow::Closed);
     }
 
-    /// The connection is over: whoever still waits learns it.
+    /// The connection is over: the requests that still wait fail.
     pub fn close(&self) {
         self.peer.close();
     }
@@ -93,8 +93,8 @@ impl Inlet {
         }
     }
 
-    /// The end of an over-long line. An answer that does not tell its id may be anyone's: all who
-    /// wait are told.
+    /// The end of an over-long line. An answer without an id may be for any request: all
+    /// that wait fail.
     pub(super) fn drained(&self, overlong: Overlong, tail: &[u8]) {
         if overlong == Overlong::Whose {
             match envelope::id_in_tail(tail) {
@@ -105,7 +105,7 @@ impl Inlet {
         self.peer.shared.flow.send_replace(Flow::Open);
     }
 
-    /// An answer over the limit that may be anyone's.
+    /// An answer over the limit, for an unknown request.
     pub(crate) fn too_large_for_all(&self) {
         let waiting: Option<Vec<u64>> =
             self.peer.pending(|pending| pending.keys().copied().collect());
@@ -136,57 +136,26 @@ impl Inlet {
                 handler.request(method, params, Responder { id, peer, claim: None });
             }
             Message::Notification { method, params } => {
-                let routed = match method.as_str() {
-                    "notifications/progress" => self.route_progress(params.as_ref()),
-                    modern::ACKNOWLEDGED => self.route_acknowledgement(params.as_ref()),
-                    _ => false,
-                };
-                if routed {
-                    return;
+                let is_progress = params.as_ref().is_some_and(|params| {
+                    let request = match method.as_str() {
+                        "notifications/progress" => progress_token(params),
+                        modern::ACKNOWLEDGED => subscription_id(params),
+                        _ => None,
+                    };
+                    request.is_some_and(|id| self.progress(id, params))
+                });
+                if !is_progress {
+                    handler.notification(Notification { method, params, exchange });
                 }
-                handler.notification(Notification { method, params, exchange });
             }
         }
     }
 
-    /// Progress belongs to the request whose id is its token.
-    fn route_progress(&self, params: Option<&Raw>) -> bool {
-        #[derive(serde::Deserialize)]
-        struct Token {
-            #[serde(rename = "progressToken")]
-            token: u64,
-        }
-        let Some(params) = params else { return false };
-        let Ok(Token { token }) = params.parse() else {
-            return false;
-        };
-        self.step(token, params)
-    }
-
-    /// The beginning of a subscription is a step of the request that it is named after.
-    fn route_acknowledgement(&self, params: Option<&Raw>) -> bool {
-        #[derive(serde::Deserialize)]
-        struct Tagged {
-            #[serde(rename = "_meta")]
-            meta: Tag,
-        }
-        #[derive(serde::Deserialize)]
-        struct Tag {
-            #[serde(rename = "io.modelcontextprotocol/subscriptionId")]
-            subscription: u64,
-        }
-        let Some(params) = params else { return false };
-        let Ok(Tagged { meta }) = params.parse() else { return false };
-        self.step(meta.subscription, params)
-    }
-
-    /// A sign of life of the request with this id; whether there is one.
-    fn step(&self, id: u64, params: &Raw) -> bool {
+    /// Reports progress of the request with this id; `false` if it does not wait any more.
+    fn progress(&self, id: u64, params: &Raw) -> bool {
         let known = self.peer.pending(|pending| {
-            let Some(waiter) = pending.get_mut(&id) else {
-                return false;
-            };
-            if let Some(deadline) = &mut waiter.patience {
+            let Some(waiter) = pending.get_mut(&id) else { return false };
+            if let Some(deadline) = &mut waiter.deadline {
                 deadline.at = Instant::now() + deadline.timeout;
             }
             if let Some(progress) = &waiter.progress {
@@ -205,6 +174,31 @@ impl Drop for Inlet {
     }
 }
 
+/// The request that a progress notification belongs to.
+fn progress_token(params: &Raw) -> Option<u64> {
+    #[derive(serde::Deserialize)]
+    struct Progress {
+        #[serde(rename = "progressToken")]
+        token: u64,
+    }
+    Some(params.parse::<Progress>().ok()?.token)
+}
+
+/// The request whose subscription is acknowledged.
+fn subscription_id(params: &Raw) -> Option<u64> {
+    #[derive(serde::Deserialize)]
+    struct Acknowledged {
+        #[serde(rename = "_meta")]
+        meta: SubscriptionMeta,
+    }
+    #[derive(serde::Deserialize)]
+    struct SubscriptionMeta {
+        #[serde(rename = "io.modelcontextprotocol/subscriptionId")]
+        subscription: u64,
+    }
+    Some(params.parse::<Acknowledged>().ok()?.meta.subscription)
+}
+
 pub(super) async fn watch_deadlines(peer: &Peer) {
     peer.shared.alarm.watch(|now| peer.expire(now)).await;
 }
@@ -212,7 +206,7 @@ pub(super) async fn watch_deadlines(peer: &Peer) {
 /// What is known of the line that is being drained.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Overlong {
-    /// Whoever it concerns has been told.
+    /// Its request has failed, or it was a request.
     Dealt,
     /// Its end may say whose answer it is.
     Whose,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use super::{Exchange, Kind, Peer};
+use super::{Exchange, ParcelKind, Peer};
 use crate::envelope::{self, Id, RpcError};
 
 /// The right, and the duty, to answer one request.
@@ -67,13 +67,13 @@ impl Responder {
 
     async fn send(self, frame: Bytes) {
         if self.may_answer() {
-            let _asker_gone = self.peer.send(frame, Kind::Answer).await;
+            let _asker_gone = self.peer.send(frame, ParcelKind::Answer).await;
         }
     }
 
     fn try_send(self, frame: Bytes) {
         if self.may_answer() {
-            self.peer.try_send(frame, Kind::Answer);
+            self.peer.try_send(frame, ParcelKind::Answer);
         }
     }
 

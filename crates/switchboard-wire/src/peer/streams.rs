@@ -7,31 +7,35 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::task::JoinSet;
 
 use super::inlet::{Overlong, watch_deadlines};
-use super::{Handler, Inlet, Limits, Peer, detached};
+use super::{Handler, Inlet, Peer, PeerLimits, detached};
 use crate::frame::{Frame, FrameReader};
 use crate::outbox::{self, Outlet};
 
 /// Opens a connection over two byte streams.
-pub fn open<R, W>(source: R, sink: W, limits: Limits) -> (Peer, Reader<R>, Writer<W>)
+pub fn open<R, W>(
+    source: R,
+    sink: W,
+    limits: PeerLimits,
+) -> (Peer, StreamReader<R>, StreamWriter<W>)
 where
     R: AsyncRead + Unpin,
     W: AsyncWrite + Unpin,
 {
     let (peer, outlet, inlet) = detached(limits);
     let frames = FrameReader::new(source, limits.max_frame_bytes);
-    let reader = Reader { frames, inlet, overlong: Overlong::Dealt };
-    (peer, reader, Writer { outlet, sink, deadline: limits.write_deadline })
+    let reader = StreamReader { frames, inlet, overlong: Overlong::Dealt };
+    (peer, reader, StreamWriter { outlet, sink, deadline: limits.write_deadline })
 }
 
 /// The reading half; run it until it ends.
 #[derive(Debug)]
-pub struct Reader<R> {
+pub struct StreamReader<R> {
     frames: FrameReader<R>,
     inlet: Inlet,
     overlong: Overlong,
 }
 
-impl<R: AsyncRead + Unpin> Reader<R> {
+impl<R: AsyncRead + Unpin> StreamReader<R> {
     /// Reads until the other side closes or the stream breaks.
     pub async fn run(mut self, handler: &mut dyn Handler) -> io::Result<()> {
         // A task of its own, because this one would look at the alarm with every frame.
@@ -54,13 +58,13 @@ impl<R: AsyncRead + Unpin> Reader<R> {
 
 /// The writing half; run it until it ends.
 #[derive(Debug)]
-pub struct Writer<W> {
+pub struct StreamWriter<W> {
     outlet: Outlet,
     sink: W,
     deadline: Option<Duration>,
 }
 
-impl<W: AsyncWrite + Unpin> Writer<W> {
+impl<W: AsyncWrite + Unpin> StreamWriter<W> {
     /// Writes until [`Peer::finish`], or until the other side no longer takes anything.
     pub async fn run(self) -> io::Result<()> {
         outbox::write_all(self.outlet, self.sink, self.deadline).await

@@ -4,6 +4,7 @@ use std::sync::mpsc as std_mpsc;
 
 use tokio::io::AsyncWriteExt;
 use tokio::task::JoinSet;
+use tokio::time::Instant;
 
 use super::*;
 use crate::envelope::Message;
@@ -56,13 +57,13 @@ impl Handler for Recorder {
 fn connected() -> (Peer, std_mpsc::Receiver<String>) {
     let (near, far) = pipe::pair();
     let (heard, hearing) = std_mpsc::channel();
-    let (peer, reader, writer) = open(near.reader, near.writer, Limits::default());
+    let (peer, reader, writer) = open(near.reader, near.writer, PeerLimits::default());
     let silent = std_mpsc::channel().0;
     tokio::spawn(async move {
         let mut handler = Recorder { heard: silent, held: Vec::new() };
         let _ = tokio::join!(reader.run(&mut handler), writer.run());
     });
-    let (_, reader, writer) = open(far.reader, far.writer, Limits::default());
+    let (_, reader, writer) = open(far.reader, far.writer, PeerLimits::default());
     tokio::spawn(async move {
         let mut handler = Recorder { heard, held: Vec::new() };
         let _ = tokio::join!(reader.run(&mut handler), writer.run());
@@ -100,7 +101,7 @@ async fn error_answer_keeps_its_code_and_message() {
 async fn malformed_answer_fails_its_own_request_only() {
     for rest in ["", r#","result":1,"error":{}"#] {
         let (near, mut far) = pipe::pair();
-        let (peer, reader, writer) = open(near.reader, near.writer, Limits::default());
+        let (peer, reader, writer) = open(near.reader, near.writer, PeerLimits::default());
         tokio::spawn(async move {
             let mut handler = Recorder { heard: std_mpsc::channel().0, held: Vec::new() };
             let _ = tokio::join!(reader.run(&mut handler), writer.run());
@@ -156,7 +157,7 @@ async fn progress_reaches_its_request_and_extends_the_deadline() {
 #[tokio::test]
 async fn closed_connection_fails_every_waiting_request() {
     let (near, far) = pipe::pair();
-    let (peer, reader, writer) = open(near.reader, near.writer, Limits::default());
+    let (peer, reader, writer) = open(near.reader, near.writer, PeerLimits::default());
     let run = tokio::spawn(async move {
         let mut handler = Recorder { heard: std_mpsc::channel().0, held: Vec::new() };
         tokio::select! {
@@ -181,7 +182,7 @@ async fn closed_connection_fails_every_waiting_request() {
 #[tokio::test]
 async fn oversized_answer_fails_only_its_request() {
     let (near, far) = pipe::pair();
-    let limits = Limits { max_frame_bytes: 1_000, write_deadline: None };
+    let limits = PeerLimits { max_frame_bytes: 1_000, write_deadline: None };
     let (peer, reader, writer) = open(near.reader, near.writer, limits);
     tokio::spawn(async move {
         let mut handler = Recorder { heard: std_mpsc::channel().0, held: Vec::new() };
@@ -211,7 +212,7 @@ async fn oversized_answer_fails_only_its_request() {
 #[tokio::test(start_paused = true)]
 async fn dropped_reader_fails_waiting_requests() {
     let (near, _far) = pipe::pair();
-    let (peer, reader, writer) = open(near.reader, near.writer, Limits::default());
+    let (peer, reader, writer) = open(near.reader, near.writer, PeerLimits::default());
     let ask = peer.request("hold", "{}".to_owned(), within(3_600));
     let owner = async {
         let mut handler = Recorder { heard: std_mpsc::channel().0, held: Vec::new() };
@@ -227,7 +228,7 @@ async fn dropped_reader_fails_waiting_requests() {
 /// A peer with a small limit, the messages of its handler, and the far end as raw bytes.
 fn with_raw_far_end() -> (Peer, std_mpsc::Receiver<String>, pipe::End) {
     let (near, far) = pipe::pair();
-    let limits = Limits { max_frame_bytes: 1_000, write_deadline: None };
+    let limits = PeerLimits { max_frame_bytes: 1_000, write_deadline: None };
     let (peer, reader, writer) = open(near.reader, near.writer, limits);
     let (heard, hearing) = std_mpsc::channel();
     tokio::spawn(async move {
@@ -293,7 +294,7 @@ async fn full_queue_does_not_suspend_deadlines() {
 
 #[tokio::test]
 async fn sent_messages_carry_their_exchange() {
-    let (peer, mut outlet, inlet) = detached(Limits::default());
+    let (peer, mut outlet, inlet) = detached(PeerLimits::default());
     let (heard, _hearing) = std_mpsc::channel();
     let mut handler = Recorder { heard, held: Vec::new() };
     let frame = br#"{"jsonrpc":"2.0","id":1,"method":"hold"}"#;
@@ -309,7 +310,10 @@ async fn sent_messages_carry_their_exchange() {
         exchanges.push((parcel.exchange, parcel.kind));
     }
     let ours = Some(Exchange(7));
-    assert_eq!(exchanges, [(ours, Kind::Message), (ours, Kind::Answer), (None, Kind::Message)]);
+    assert_eq!(
+        exchanges,
+        [(ours, ParcelKind::Message), (ours, ParcelKind::Answer), (None, ParcelKind::Message)]
+    );
 }
 
 #[tokio::test]
@@ -321,7 +325,7 @@ async fn request_is_answered_once_by_the_first_claim() {
             !self.0.swap(true, Ordering::Relaxed)
         }
     }
-    let (peer, mut outlet, inlet) = detached(Limits::default());
+    let (peer, mut outlet, inlet) = detached(PeerLimits::default());
     let (heard, _hearing) = std_mpsc::channel();
     let mut handler = Recorder { heard, held: Vec::new() };
     let mut responder = |claim: &Arc<Once>| {
@@ -344,7 +348,7 @@ async fn request_is_answered_once_by_the_first_claim() {
 
 #[tokio::test]
 async fn request_failed_by_its_transport_fails_alone() {
-    let (peer, mut outlet, inlet) = detached(Limits::default());
+    let (peer, mut outlet, inlet) = detached(PeerLimits::default());
     let ask = peer.request("ask", String::new(), Patience::default());
     let carry = async {
         let Message::Request { id: Id::Number(id), .. } =

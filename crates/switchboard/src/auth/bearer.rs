@@ -5,7 +5,8 @@ use std::sync::Arc;
 use reqwest::header::{AUTHORIZATION, WWW_AUTHENTICATE};
 use switchboard_core::sign_in::challenge;
 use switchboard_wire::http_client::{
-    self, HeaderMap, HeaderValue, Judging, MOST_REPEATS, Refused, Signer, Signing, Url, Verdict,
+    self, AuthDecision, HeaderMap, HeaderValue, Judging, MOST_REPEATS, Refused, Signer, Signing,
+    Url,
 };
 
 use super::account::Account;
@@ -49,12 +50,12 @@ impl Signer for Account {
                 },
             };
             match outcome {
-                Ok(()) => Verdict::Again,
-                Err(error) if error.wants_sign_in() => Verdict::SignIn(Arc::new(error)),
+                Ok(()) => AuthDecision::Again,
+                Err(error) if error.wants_sign_in() => AuthDecision::SignIn(Arc::new(error)),
                 Err(error @ (AuthError::Forbidden | AuthError::StillMoreScope { .. })) => {
-                    Verdict::Forbidden(Arc::new(error))
+                    AuthDecision::Forbidden(Arc::new(error))
                 }
-                Err(error) => Verdict::Unsigned(Arc::new(error)),
+                Err(error) => AuthDecision::Unsigned(Arc::new(error)),
             }
         })
     }

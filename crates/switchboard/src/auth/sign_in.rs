@@ -34,8 +34,11 @@ pub struct SignIn {
 /// Whoever signed in is known to the server from now on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SignedIn {
+    /// The server that the user signed in to.
     pub server: ServerName,
+    /// The authorization server.
     pub issuer: String,
+    /// The scopes that were granted.
     pub scopes: Vec<String>,
     /// When the token ends, as far as that is known; it is renewed before.
     pub expires: Option<SystemTime>,
@@ -48,6 +51,7 @@ pub struct SignedIn {
 /// What was found when a sign-in was to be ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Forgotten {
+    /// There was no sign-in.
     NothingKept,
     /// The authority was told.
     Revoked,
@@ -59,7 +63,9 @@ pub enum Forgotten {
 pub enum Begun {
     /// There is nothing to do for the user.
     Done(SignedIn),
+    /// A page in the browser.
     Page(Pending),
+    /// A code that the user types on another device.
     Device(DevicePending),
 }
 
@@ -296,6 +302,7 @@ impl DevicePending {
         &self.flow.link
     }
 
+    /// The code that the user types.
     pub fn user_code(&self) -> &str {
         &self.flow.code
     }

@@ -28,7 +28,9 @@ pub struct KeptToken {
     pub address: String,
     /// The `account` of the entries that it is for.
     pub account: Option<String>,
+    /// How it was obtained.
     pub kind: TokenKind,
+    /// Where the token is stored.
     pub kept: Kept,
     /// What is known of a sign-in; `None` of a token that was given, and of what cannot be read.
     pub grant: Option<Granted>,
@@ -37,7 +39,9 @@ pub struct KeptToken {
 /// What an authority granted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Granted {
+    /// The authorization server.
     pub issuer: String,
+    /// The scopes that were granted.
     pub scopes: Vec<String>,
     /// When the token ends, as far as that is known.
     pub expires: Option<SystemTime>,
@@ -68,8 +72,11 @@ pub enum TokenKind {
 /// Where a token is kept.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Kept {
+    /// The keyring of the system.
     Keyring,
+    /// A private file.
     File(PathBuf),
+    /// A file that is encrypted with a passphrase.
     EncryptedFile(PathBuf),
 }
 

@@ -20,7 +20,7 @@ use super::secret::{self, Limits, SecretError};
 use super::spawn::{Program, Spawner};
 use crate::paths;
 use crate::upstream::stderr::{self, Tail};
-use crate::upstream::{DialError, Stage};
+use crate::upstream::{DialError, DialStage};
 use known::{Age, Known};
 
 /// An installation may take this long, and longer if a start may.
@@ -107,7 +107,7 @@ impl Launching {
     pub(crate) async fn resolve(
         &self,
         spawner: &Arc<dyn Spawner>,
-        stage: &watch::Sender<Stage>,
+        stage: &watch::Sender<DialStage>,
         program: Program,
     ) -> Result<Ready, DialError> {
         if launcher::kind_of(&program.command, &program.args).is_none() {
@@ -120,9 +120,9 @@ impl Launching {
             Outlook::Direct(found) => return Ok(self.unswayed(found)),
             Outlook::Ask(asking) => *asking,
         };
-        stage.send_replace(Stage::Installing { since: Instant::now() });
+        stage.send_replace(DialStage::Installing { since: Instant::now() });
         let told = self.ask(spawner, &launch, &program).await;
-        stage.send_replace(Stage::Starting);
+        stage.send_replace(DialStage::Starting);
         match (told, stale) {
             (Ok(root), _) => {
                 let (looking, looked_for) = (self.clone(), program.clone());

@@ -19,11 +19,15 @@ use tokio::io::{AsyncRead, AsyncWrite};
 /// What to run. There is no shell anywhere between this and the kernel.
 #[derive(Clone)]
 pub struct Program {
+    /// The program, looked up in `PATH` if it has no slash.
     pub command: String,
+    /// Its arguments.
     pub args: Vec<String>,
     /// The whole environment of the program.
     pub env: BTreeMap<String, String>,
+    /// Its working directory.
     pub cwd: PathBuf,
+    /// Whether it is confined, where the system can do that.
     pub confinement: Confinement,
 }
 
@@ -36,9 +40,13 @@ impl fmt::Debug for Program {
 
 /// A running program and its pipes.
 pub struct Started {
+    /// Its standard input.
     pub stdin: Box<dyn AsyncWrite + Send + Unpin>,
+    /// Its standard output.
     pub stdout: Box<dyn AsyncRead + Send + Unpin>,
+    /// Its standard error.
     pub stderr: Box<dyn AsyncRead + Send + Unpin>,
+    /// The process itself.
     pub process: Box<dyn Process>,
 }
 

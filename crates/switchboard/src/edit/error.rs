@@ -10,7 +10,9 @@ use switchboard_core::name::ServerName;
 use crate::load::{LoadError, RefusedEntry};
 use crate::trust::TrustError;
 
+/// Why a configuration file was not edited.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the message of each variant documents it")]
 pub enum EditError {
     #[error("cannot change `{}`", path.display())]
     Io {

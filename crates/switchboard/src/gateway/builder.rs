@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::guests::AllGuests;
-use super::{CONCURRENT_DIALS, FileNotices, Gateway, Roster, Shared};
+use super::{CONCURRENT_DIALS, FileNotices, Gateway, GatewayState, Roster};
 use crate::auth::{Accounts, Vault};
 use crate::blueprint::{Blueprint, Starts, WhenEmpty};
 use crate::capabilities::{CapabilitySet, OfferedCapabilities};
@@ -29,8 +29,28 @@ use crate::env::Environment;
 use crate::log_level::LogLevels;
 use crate::notices::Notices;
 use crate::paths::Paths;
+use crate::upstream::Surroundings;
 
-/// Gathers what a gateway is made of.
+/// Gathers what a gateway is made of. [`Gateway`] has an example with configuration files.
+///
+/// ```
+/// use std::time::Duration;
+///
+/// use switchboard::demo::Demo;
+/// use switchboard::{Environment, Gateway};
+///
+/// # let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+/// # runtime.block_on(async {
+/// let environment = Environment::made_of([("SWITCHBOARD_HOME", "/nowhere")], "/");
+/// let gateway = Gateway::builder(environment)
+///     .server("tools", Demo)
+///     .timeout(Duration::from_secs(30))
+///     .build();
+/// assert!(gateway.usable("tools").is_ok());
+/// gateway.shutdown().await;
+/// # });
+/// # Ok::<(), std::io::Error>(())
+/// ```
 pub struct GatewayBuilder {
     blueprint: Blueprint,
     names: Arc<dyn Names>,
@@ -147,32 +167,34 @@ impl GatewayBuilder {
     pub fn build(self) -> Gateway {
         let clients = Clients::new(self.blueprint.environment.clone(), self.names);
         let tasks = TaskTracker::new();
-        let common = Common {
+        let surroundings = Surroundings {
+            directory: Directory::default(),
+            offered: self.blueprint.offered.clone(),
+            log_levels: LogLevels::default(),
+            notices: Notices::default(),
+            pulse: watch::Sender::new(()),
+            spawner: Arc::clone(&self.blueprint.spawner),
             accounts: Arc::new(Accounts::new(clients, self.blueprint.paths.clone(), tasks.clone())),
             dials: Arc::new(Semaphore::new(CONCURRENT_DIALS)),
             tasks,
             closing: CancellationToken::new(),
+            after: None,
+            owner: None,
         };
-        let shared = Shared::new(self.blueprint, common, self.config.settings.clone());
-        let gateway = Gateway { shared: Arc::new(shared) };
+        let settings = self.config.settings.clone();
+        let gateway = Gateway::without_servers(self.blueprint, surroundings, settings);
         gateway.apply(&self.config);
         gateway
     }
 }
 
-/// What all gateways of a process have in common.
-pub(super) struct Common {
-    pub(super) accounts: Arc<Accounts>,
-    pub(super) dials: Arc<Semaphore>,
-    pub(super) tasks: TaskTracker,
-    pub(super) closing: CancellationToken,
-}
-
-impl Shared {
-    /// A gateway without servers.
-    pub(super) fn new(blueprint: Blueprint, common: Common, settings: Settings) -> Shared {
-        let Common { accounts, dials, tasks, closing } = common;
-        let nothing = Roster {
+impl Gateway {
+    pub(super) fn without_servers(
+        blueprint: Blueprint,
+        surroundings: Surroundings,
+        settings: Settings,
+    ) -> Gateway {
+        let roster = Roster {
             members: HashMap::new(),
             facts: HashMap::new(),
             settings,
@@ -181,21 +203,15 @@ impl Shared {
             unread_rules: None,
             guests: AllGuests::default(),
         };
-        Shared {
-            accounts,
+        let state = GatewayState {
             blueprint,
-            directory: Directory::empty(),
-            roster: watch::Sender::new(Arc::new(nothing)),
-            dials,
-            log_levels: LogLevels::default(),
-            notices: Notices::default(),
-            pulse: watch::Sender::new(()),
+            surroundings,
+            roster: watch::Sender::new(Arc::new(roster)),
             first_listing: Mutex::default(),
             follower: OnceLock::new(),
             family: Mutex::default(),
-            tasks,
             sessions: AtomicU64::new(0),
-            closing,
-        }
+        };
+        Gateway { shared: Arc::new(state) }
     }
 }

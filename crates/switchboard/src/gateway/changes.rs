@@ -1,4 +1,4 @@
-//! Tells when the status of the servers may be another than before.
+//! Change feed for the status of the servers.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ impl Gateway {
         Changes {
             catalog: self.watch(),
             roster: self.shared.roster.subscribe(),
-            pulse: self.shared.pulse.subscribe(),
+            pulse: self.shared.surroundings.pulse.subscribe(),
         }
     }
 }

@@ -1,15 +1,20 @@
 //! Gateways for clients with other capabilities: each has connections and listings of its own, so
-//! that a client is listed what it can call, whoever else uses the process.
+//! that a client is listed what it can call, whatever other clients the process has.
 
-use std::sync::{Arc, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use switchboard_core::config::layers::Config;
+use tokio::sync::watch;
 
-use super::builder::Common;
-use super::{FileNotices, Gateway, Shared};
+use super::{FileNotices, Gateway, GatewayState};
 use crate::blueprint::Blueprint;
 use crate::capabilities::{CapabilitySet, OfferedCapabilities};
+use crate::directory::Directory;
 use crate::host::Abilities;
+use crate::log_level::LogLevels;
+use crate::mutex::lock;
+use crate::notices::Notices;
+use crate::upstream::Surroundings;
 
 /// Sets of capabilities that are told apart in one process. Further clients share the first gateway.
 const MOST: usize = 8;
@@ -43,16 +48,29 @@ impl Gateway {
         if self.shared.blueprint.offered.get() == Some(set) {
             return self.clone();
         }
-        let mut family = self.family();
+        let mut family = lock(&self.shared.family);
         if let Some((_, sibling)) = family.siblings.iter().find(|(known, _)| *known == set) {
             return sibling.clone();
         }
         if family.siblings.len() + 1 >= MOST {
             return self.clone();
         }
-        let sibling = self.sibling(set);
+        let GatewayState { blueprint, surroundings, .. } = &*self.shared;
+        let offered = OfferedCapabilities::known(set);
+        let blueprint = Blueprint { offered: offered.clone(), ..blueprint.clone() };
+        let surroundings = Surroundings {
+            directory: Directory::default(),
+            offered,
+            log_levels: LogLevels::default(),
+            notices: Notices::default(),
+            pulse: watch::Sender::new(()),
+            closing: surroundings.closing.child_token(),
+            ..surroundings.clone()
+        };
+        let settings = self.roster().settings.clone();
+        let sibling = Gateway::without_servers(blueprint, surroundings, settings);
         sibling.apply_alone(&family.config, family.notices.clone());
-        if self.first_listing().is_some() {
+        if lock(&self.shared.first_listing).is_some() {
             sibling.list_missing_in_background();
         }
         family.siblings.push((set, sibling.clone()));
@@ -61,7 +79,7 @@ impl Gateway {
 
     /// Tells the siblings of another configuration, and keeps it for later ones.
     pub(super) fn apply_to_family(&self, config: &Config, notices: &FileNotices) {
-        let mut family = self.family();
+        let mut family = lock(&self.shared.family);
         family.config = Arc::new(config.clone());
         family.notices = notices.clone();
         for (_, sibling) in &family.siblings {
@@ -70,25 +88,6 @@ impl Gateway {
     }
 
     pub(super) fn siblings(&self) -> Vec<Gateway> {
-        self.family().siblings.iter().map(|(_, sibling)| sibling.clone()).collect()
-    }
-
-    fn sibling(&self, set: CapabilitySet) -> Gateway {
-        let Shared { blueprint, accounts, dials, tasks, closing, .. } = &*self.shared;
-        let offered = OfferedCapabilities::known(set);
-        let blueprint = Blueprint { offered, ..blueprint.clone() };
-        let common = Common {
-            accounts: Arc::clone(accounts),
-            dials: Arc::clone(dials),
-            tasks: tasks.clone(),
-            closing: closing.child_token(),
-        };
-        let settings = self.roster().settings.clone();
-        Gateway { shared: Arc::new(Shared::new(blueprint, common, settings)) }
-    }
-
-    fn family(&self) -> MutexGuard<'_, Family> {
-        // Never held across an await.
-        self.shared.family.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.shared.family).siblings.iter().map(|(_, sibling)| sibling.clone()).collect()
     }
 }

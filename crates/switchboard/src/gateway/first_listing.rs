@@ -1,6 +1,6 @@
-//! Connects servers once for their lists: those without a listing, and those with an old one.
+//! Connects servers without a call: those without a listing, those with an old one, or all for a
+//! check.
 
-use std::sync::{MutexGuard, PoisonError};
 use std::time::Duration;
 
 use switchboard_core::catalog::Shelf;
@@ -16,18 +16,46 @@ use super::roster::shared_key;
 use crate::blueprint::FirstUse;
 use crate::directory;
 use crate::explain;
+use crate::mutex::lock;
 
 /// How long a command waits for servers that were never listed.
 const BRIEFLY: Duration = Duration::from_secs(3);
 
+/// The outcome for one server.
+#[derive(Debug)]
+pub struct CheckedServer {
+    /// The server that was connected.
+    pub server: ServerName,
+    /// How long it took.
+    pub took: Duration,
+    /// How many tools it has.
+    pub outcome: Result<usize, Failure>,
+}
+
 impl Gateway {
+    /// Connects every server that is enabled, trusted and need not be named first, side by side.
+    pub async fn check(&self, mut report: impl FnMut(&CheckedServer)) -> Vec<CheckedServer> {
+        let catalog = self.catalog();
+        let active = catalog.shelves().filter(|(_, shelf)| shelf.is_active());
+        let active = active.map(|(server, _)| server.clone()).collect();
+        let mut checks = self.connect_each(self.usable_unasked(active));
+        let mut checked = Vec::new();
+        while let Some(done) = checks.join_next().await {
+            if let Ok(done) = done {
+                report(&done);
+                checked.push(done);
+            }
+        }
+        checked
+    }
+
     /// Connects every usable server that was never listed, side by side, and lists it. `report`
     /// hears each server that is done, and how many are left.
     pub async fn list_missing(&self, mut report: impl FnMut(&ServerName, Option<&Failure>, usize)) {
         let unlisted = self.usable_unasked(self.catalog().not_listed_yet());
         let mut listings = self.connect_each(unlisted);
         while let Some(done) = listings.join_next().await {
-            if let Ok((server, outcome)) = done {
+            if let Ok(CheckedServer { server, outcome, .. }) = done {
                 report(&server, outcome.as_ref().err(), listings.len());
             }
         }
@@ -55,7 +83,7 @@ impl Gateway {
         let mut listings = self.connect_each(waiting.iter().cloned());
         let until = Instant::now() + BRIEFLY;
         while let Ok(Some(done)) = timeout_at(until, listings.join_next()).await {
-            if let Ok((server, outcome)) = done {
+            if let Ok(CheckedServer { server, outcome, .. }) = done {
                 waiting.retain(|other| *other != server);
                 report(&server, outcome.as_ref().err(), listings.len());
             }
@@ -76,18 +104,18 @@ impl Gateway {
             Some(Underway { stage: ConnectStage::Starting, .. }) | None => "starting",
         };
         let reason = format!("it was still {doing} after {}", duration(BRIEFLY));
-        self.shared.directory.remember(server, &member.recipe.plan, &reason);
+        self.shared.surroundings.directory.remember(server, &member.recipe.plan, &reason);
     }
 
     /// Does the same beside everything else, unless the settings forbid it, then refreshes listings
     /// that are stale and old.
     pub fn list_missing_in_background(&self) {
         if self.roster().settings.first_listing {
-            *self.first_listing() = Some(Instant::now());
+            *lock(&self.shared.first_listing) = Some(Instant::now());
             let gateway = self.clone();
-            self.shared.tasks.spawn(async move {
+            self.shared.surroundings.tasks.spawn(async move {
                 // What is cached depends on what the client can do. It may never say that.
-                let closing = &gateway.shared.closing;
+                let closing = &gateway.shared.surroundings.closing;
                 if closing.run_until_cancelled(gateway.declared()).await.is_none() {
                     return;
                 }
@@ -113,20 +141,21 @@ impl Gateway {
         let roster = self.roster();
         let on = roster.facts.iter().filter(|(_, facts)| facts.first_use == FirstUse::Start);
         let connecting = self.connect_each(on.map(|(server, _)| server.clone()));
-        let mut outcomes = connecting.join_all().await;
-        outcomes.sort_by(|(one, _), (other, _)| one.cmp(other));
-        outcomes
+        let mut checked = connecting.join_all().await;
+        checked.sort_by(|one, other| one.server.cmp(&other.server));
+        checked.into_iter().map(|checked| (checked.server, checked.outcome.map(drop))).collect()
     }
 
-    fn connect_each(
-        &self,
-        servers: impl Iterator<Item = ServerName>,
-    ) -> JoinSet<(ServerName, Result<(), Failure>)> {
+    fn connect_each(&self, servers: impl Iterator<Item = ServerName>) -> JoinSet<CheckedServer> {
         let connect = |server: ServerName| {
             let gateway = self.clone();
             async move {
-                let connected = gateway.lease_shared(&server).await.map(|_released_at_once| ());
-                (server, connected)
+                let began = Instant::now();
+                let connected = gateway.lease_shared(&server).await;
+                let took = began.elapsed();
+                let tools = || gateway.catalog().tools_of(&server).count();
+                let outcome = connected.map(|_released_at_once| tools());
+                CheckedServer { server, took, outcome }
             }
         };
         servers.map(connect).collect()
@@ -134,11 +163,7 @@ impl Gateway {
 
     /// When the first listing of this server was begun in the background.
     pub(crate) fn first_listing_began(&self, server: &ServerName) -> Option<Instant> {
-        let began = *self.first_listing();
+        let began = *lock(&self.shared.first_listing);
         began.filter(|_| self.facts(server).first_use != FirstUse::ByName)
-    }
-
-    pub(super) fn first_listing(&self) -> MutexGuard<'_, Option<Instant>> {
-        self.shared.first_listing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -20,9 +20,7 @@ impl Gateway {
         let (ask, asked) = mpsc::channel(1);
         let follower = Follower { ask, options: options.clone() };
         let _followed_already = self.shared.follower.set(follower);
-        let following = follow::follow(gateway, options, last_good, asked);
-        let closing = self.shared.closing.clone();
-        self.shared.tasks.spawn(async move { closing.run_until_cancelled(following).await });
+        self.run_beside(follow::follow(gateway, options, last_good, asked));
     }
 
     /// Which files are followed.

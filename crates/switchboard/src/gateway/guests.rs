@@ -2,7 +2,7 @@
 //! leave nothing on disk and go with their session.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use hashbrown::HashMap;
 use switchboard_core::approval::Rules;
@@ -15,6 +15,7 @@ use switchboard_core::name::ServerName;
 
 use super::{Gateway, Roster};
 use crate::directory::Directory;
+use crate::mutex::lock;
 use crate::upstream::{Listener, Recipe, SessionId, Surroundings, Upstream};
 
 /// A guest stays connected until it is sent away; after a crash the next call connects it.
@@ -26,7 +27,7 @@ pub(super) type AllGuests = HashMap<SessionId, Guests>;
 /// The guests of one session.
 #[derive(Clone)]
 pub(super) struct Guests {
-    /// Nobody else sees what they list.
+    /// No other session sees what they list.
     directory: Directory,
     by_name: BTreeMap<ServerName, Guest>,
     /// Held for a moment at a time, never across an await.
@@ -50,19 +51,13 @@ struct View {
     all: Arc<Catalog>,
 }
 
-/// A guest that has been let in. Unless it may stay, it goes when this is dropped.
+/// A guest that has been admitted. Unless it may stay, dropping this dismisses it.
 pub(crate) struct Admission {
-    gateway: Gateway,
+    /// `None` once the guest stays.
+    gateway: Option<Gateway>,
     session: SessionId,
     id: ServerName,
     pub(crate) upstream: Upstream,
-    verdict: Verdict,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Verdict {
-    Goes,
-    Stays,
 }
 
 impl Gateway {
@@ -80,20 +75,12 @@ impl Gateway {
         wanted: &ConnectionRequest,
         listener: &Listener,
     ) -> Result<Admission, ConnectError> {
-        let mut admitted = Ok(());
+        let mut seated = Err(ConnectError::TooMany);
         self.shared.roster.send_modify(|roster| {
-            admitted = self.seat(Arc::make_mut(roster), wanted, listener);
+            seated = self.seat(Arc::make_mut(roster), wanted, listener);
         });
-        admitted?;
-        let session = listener.session;
-        let upstream = self.guest(&wanted.id, session).map(|guest| guest.upstream);
-        Ok(Admission {
-            upstream: upstream.ok_or_else(|| ConnectError::Exists(wanted.id.clone()))?,
-            gateway: self.clone(),
-            session,
-            id: wanted.id.clone(),
-            verdict: Verdict::Goes,
-        })
+        let (upstream, gateway) = (seated?, Some(self.clone()));
+        Ok(Admission { gateway, session: listener.session, id: wanted.id.clone(), upstream })
     }
 
     fn seat(
@@ -101,9 +88,9 @@ impl Gateway {
         roster: &mut Roster,
         wanted: &ConnectionRequest,
         listener: &Listener,
-    ) -> Result<(), ConnectError> {
+    ) -> Result<Upstream, ConnectError> {
         let Roster { guests, settings, unread_rules, .. } = roster;
-        let guests = guests.entry(listener.session).or_insert_with(Guests::nobody);
+        let guests = guests.entry(listener.session).or_insert_with(Guests::none);
         guests.has_room(&wanted.id)?;
         let (shelf, recipe) = self.shared.blueprint.of_guest(wanted, settings);
         let recipe = Arc::new(recipe);
@@ -122,10 +109,10 @@ impl Gateway {
         let upstream =
             Upstream::start(wanted.id.clone(), Arc::clone(&recipe), POLICY, surroundings);
         let (address, rules) = (wanted.address.clone(), Arc::new(rules));
-        let guest = Guest { upstream, address, rules, shelf, recipe };
+        let guest = Guest { upstream: upstream.clone(), address, rules, shelf, recipe };
         guests.by_name.insert(wanted.id.clone(), guest);
         guests.announce();
-        Ok(())
+        Ok(upstream)
     }
 
     /// The server that a session connected under this name.
@@ -164,8 +151,8 @@ impl Gateway {
 }
 
 impl Guests {
-    fn nobody() -> Guests {
-        Guests { directory: Directory::empty(), by_name: BTreeMap::new(), view: Arc::default() }
+    fn none() -> Guests {
+        Guests { directory: Directory::default(), by_name: BTreeMap::new(), view: Arc::default() }
     }
 
     pub(super) fn upstreams(&self) -> impl Iterator<Item = &Upstream> {
@@ -192,7 +179,7 @@ impl Guests {
 
     fn seen_beside(&self, configured: Arc<Catalog>) -> Arc<Catalog> {
         let guests = self.directory.catalog();
-        let mut view = self.view.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut view = lock(&self.view);
         if let Some(view) = &*view
             && Arc::ptr_eq(&view.configured, &configured)
             && Arc::ptr_eq(&view.guests, &guests)
@@ -210,14 +197,14 @@ impl Guests {
 
 impl Admission {
     pub(crate) fn stays(mut self) {
-        self.verdict = Verdict::Stays;
+        self.gateway = None;
     }
 }
 
 impl Drop for Admission {
     fn drop(&mut self) {
-        if self.verdict == Verdict::Goes {
-            self.gateway.dismiss(&self.id, self.session);
+        if let Some(gateway) = &self.gateway {
+            gateway.dismiss(&self.id, self.session);
         }
     }
 }

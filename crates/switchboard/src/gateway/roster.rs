@@ -49,13 +49,6 @@ pub(super) struct Member {
     pub(super) policy: Policy,
 }
 
-/// The members after a change of the configuration.
-pub(super) struct Renewal {
-    pub(super) members: Members,
-    /// Upstreams without a place in the new configuration.
-    pub(super) ended: Vec<Upstream>,
-}
-
 /// The key of the connection that all sessions share.
 pub(super) fn shared_key(server: &ServerName) -> UpstreamKey {
     UpstreamKey { server: server.clone(), partition: Partition::Shared }
@@ -79,12 +72,13 @@ impl Roster {
     }
 
     /// Keeps the members whose recipe and policy are the same. `start` makes the others; it gets
-    /// the upstream of the same name that it replaces.
+    /// the upstream of the same name that it replaces. Also returns the upstreams without a place in
+    /// the new configuration.
     pub(super) fn renew(
         before: &Members,
         recipes: Vec<(ServerName, Recipe, Policy)>,
         mut start: impl FnMut(ServerName, Recipe, Policy, Option<&Upstream>) -> Member,
-    ) -> Renewal {
+    ) -> (Members, Vec<Upstream>) {
         let mut members = Members::new();
         for (server, recipe, policy) in recipes {
             let key = shared_key(&server);
@@ -103,6 +97,6 @@ impl Roster {
         }
         let gone = before.iter().filter(|(key, _)| !members.contains_key(*key));
         let ended = gone.map(|(_, old)| old.upstream.clone()).collect();
-        Renewal { members, ended }
+        (members, ended)
     }
 }

@@ -1,18 +1,15 @@
 //! Opens sessions, lists their connections, and closes what a session leaves behind.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use switchboard_core::content::guard::TextLimits;
-
 use super::Gateway;
 use super::guests::Guests;
 use crate::host::Host;
-use crate::results::Results;
+use crate::results::{Lifetime, Results};
 use crate::session::{Connections, Session};
-use crate::upstream::{Lease, Listener, Partition, SessionId, Upstream, UpstreamKey, Voice};
+use crate::upstream::{CallerId, Lease, Listener, Partition, SessionId, Upstream, UpstreamKey};
 
 /// How long clients that share a session can read a stored result.
 const COMMON_RESULTS: Duration = Duration::from_secs(60 * 60);
@@ -20,31 +17,30 @@ const COMMON_RESULTS: Duration = Duration::from_secs(60 * 60);
 impl Gateway {
     /// Opens a session. `host` answers where the user has to be asked.
     pub fn session(&self, host: impl Host + 'static) -> Session {
-        self.open_session(host, Connections::Shared, Results::new)
+        self.open_session(host, Connections::Shared, Lifetime::Session)
     }
 
     /// Opens a session whose connections no other session uses.
     pub fn private_session(&self, host: impl Host + 'static) -> Session {
-        self.open_session(host, Connections::Own, Results::new)
+        self.open_session(host, Connections::Own, Lifetime::Session)
     }
 
     /// Opens a session for all stateless clients together. Any of them can read a stored result
     /// whose id it has, for an hour.
     pub fn common_session(&self, host: impl Host + 'static) -> Session {
-        self.open_session(host, Connections::Shared, |place, limits| {
-            Results::kept_for(COMMON_RESULTS, place, limits)
-        })
+        self.open_session(host, Connections::Shared, Lifetime::Limited(COMMON_RESULTS))
     }
 
     fn open_session(
         &self,
         host: impl Host + 'static,
         connections: Connections,
-        results: impl FnOnce(PathBuf, TextLimits) -> Results,
+        lifetime: Lifetime,
     ) -> Session {
-        let results = results(self.shared.blueprint.paths.results(), self.roster().limits);
+        let place = self.shared.blueprint.paths.results();
+        let results = Results::new(lifetime, &place, self.roster().limits);
         let session = SessionId(self.shared.sessions.fetch_add(1, Ordering::Relaxed));
-        let listener = Listener { session, voice: Voice::Client, host: Arc::new(host) };
+        let listener = Listener { session, caller_id: CallerId::Client, host: Arc::new(host) };
         Session::new(self.clone(), listener, results, connections)
     }
 
@@ -72,8 +68,8 @@ impl Gateway {
 
     /// Closes the connections that only this session used, after the calls in flight.
     pub(crate) fn end_session(&self, session: SessionId) {
-        self.shared.log_levels.forget(session);
-        self.shared.notices.forget(session);
+        self.shared.surroundings.log_levels.forget(session);
+        self.shared.surroundings.notices.forget(session);
         let theirs = |key: &UpstreamKey| key.partition == Partition::Session(session);
         let roster = self.roster();
         if !roster.members.keys().any(theirs) && !roster.guests.contains_key(&session) {

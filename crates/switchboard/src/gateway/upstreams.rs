@@ -55,7 +55,7 @@ impl Gateway {
     }
 
     fn needs_own(&self, server: &ServerName, connections: Connections) -> bool {
-        connections == Connections::Own || self.shared.directory.asks_client(server)
+        connections == Connections::Own || self.shared.surroundings.directory.asks_client(server)
     }
 
     /// An upstream that only this session uses.
@@ -76,9 +76,9 @@ impl Gateway {
         let mut opened = Err(explain::unknown_server(server));
         self.shared.roster.send_modify(|roster| {
             let Some(shared) = roster.members.get(&shared_key(server)).cloned() else { return };
-            if self.shared.directory.asks_client(server) {
+            if self.shared.surroundings.directory.asks_client(server) {
                 // The shared connection is not needed any more: it gave the listing.
-                shared.upstream.rest();
+                shared.upstream.close_if_idle();
             }
             let members = &mut Arc::make_mut(roster).members;
             let member = members.entry(key).or_insert_with(|| {
@@ -103,8 +103,8 @@ impl Gateway {
         let Transport::Remote(remote) = &recipe.transport else {
             return Err(explain::no_sign_in(server));
         };
-        let spawner = &self.shared.blueprint.spawner;
-        let sign_in = remote.sign_in(spawner, &self.shared.accounts).await;
+        let Surroundings { spawner, accounts, .. } = &self.shared.surroundings;
+        let sign_in = remote.sign_in(spawner, accounts).await;
         let sign_in =
             sign_in.map_err(|error| explain::lease(LeaseError::Dial(Arc::new(error)), server))?;
         sign_in.ok_or_else(|| explain::no_sign_in(server))
@@ -129,19 +129,6 @@ impl Gateway {
         predecessor: Option<CancellationToken>,
         owner: Option<Listener>,
     ) -> Surroundings {
-        Surroundings {
-            directory: self.shared.directory.clone(),
-            offered: self.shared.blueprint.offered.clone(),
-            log_levels: self.shared.log_levels.clone(),
-            notices: self.shared.notices.clone(),
-            pulse: self.shared.pulse.clone(),
-            spawner: Arc::clone(&self.shared.blueprint.spawner),
-            accounts: Arc::clone(&self.shared.accounts),
-            dials: Arc::clone(&self.shared.dials),
-            tasks: self.shared.tasks.clone(),
-            closing: self.shared.closing.clone(),
-            after: predecessor,
-            owner,
-        }
+        Surroundings { after: predecessor, owner, ..self.shared.surroundings.clone() }
     }
 }

@@ -5,7 +5,9 @@ use std::path::PathBuf;
 
 use crate::edit::error::EditError;
 
+/// Why nothing was installed or removed.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the message of each variant documents it")]
 pub enum InstallError {
     #[error(transparent)]
     Edit(#[from] EditError),

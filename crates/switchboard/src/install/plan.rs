@@ -12,6 +12,7 @@ use crate::edit::Edited;
 /// What happens to the servers that a host has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Servers {
+    /// They stay in the host.
     Stay,
     /// They are copied into our file and switched off in the host.
     Move,
@@ -52,24 +53,31 @@ impl Plan {
 /// A file before and after; `None` means that there is none.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileChange {
+    /// The file.
     pub path: PathBuf,
+    /// Whose file it is.
     pub owner: Owner,
+    /// Its content before; `None` if it does not exist.
     pub before: Option<String>,
+    /// Its content after; `None` if it is removed.
     pub after: Option<String>,
 }
 
 /// Whose file it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Owner {
+    /// The host, with its servers.
     Host(Target),
     /// The host's, with its settings.
     Settings(Target),
+    /// The user, with the servers of Switchboard.
     User,
     /// It is one of the package that Pi loads.
     Package,
 }
 
 impl FileChange {
+    /// The change as an edit of a configuration file.
     pub fn edited(&self) -> Edited {
         let text = |text: &Option<String>| text.clone().unwrap_or_default();
         Edited { path: self.path.clone(), before: text(&self.before), after: text(&self.after) }
@@ -79,10 +87,13 @@ impl FileChange {
 /// A server that was not moved.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Staying {
+    /// Its name.
     pub name: String,
+    /// Why it is not taken over.
     pub reason: Reason,
 }
 
+/// Why an entry is not taken over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reason {
     /// Our own file has another server of that name.

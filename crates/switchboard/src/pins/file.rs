@@ -5,7 +5,7 @@ use std::fs;
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use switchboard_core::catalog::pin::{self, Baseline, Pinned, PinnedDefinition, Records};
 use switchboard_core::catalog::{Entry, Instructions, Prompt, RawListing};
@@ -14,6 +14,7 @@ use switchboard_core::config::trust::definition_hash;
 use switchboard_core::name::ServerName;
 
 use crate::capabilities::{CapabilitySet, Offer};
+use crate::mutex::lock;
 use crate::paths::{self, Paths};
 use crate::shared_file::{SharedFile, UpdateError};
 
@@ -27,7 +28,7 @@ pub(crate) struct PinFile {
     seen: Mutex<Option<Stamp>>,
 }
 
-/// The same place is the same file, whoever read it last.
+/// The same place is the same file, whatever was read last.
 impl PartialEq for PinFile {
     fn eq(&self, other: &PinFile) -> bool {
         self.path == other.path && self.key == other.key && self.offer == other.offer
@@ -45,12 +46,8 @@ struct Stamp {
     length: u64,
 }
 
-/// What is on disk.
-pub(crate) enum Stored {
-    Missing,
-    Records(Records),
-    Damaged,
-}
+/// The file cannot be parsed.
+pub(crate) struct DamagedPins;
 
 #[derive(Debug, thiserror::Error)]
 #[error("cannot keep what was accepted in `{}`", path.display())]
@@ -81,30 +78,22 @@ impl PinFile {
         &self.path
     }
 
-    pub(crate) fn read(&self) -> Stored {
-        *self.seen() = self.stamp();
-        match paths::read(&self.path) {
-            Ok(bytes) => self.stored(bytes.as_deref()),
-            Err(_) => Stored::Damaged,
-        }
+    /// The records on disk; none if there is no file.
+    pub(crate) fn read(&self) -> Result<Records, DamagedPins> {
+        *lock(&self.seen) = self.stamp();
+        let bytes = paths::read(&self.path).map_err(|_| DamagedPins)?;
+        self.decode(bytes.as_deref())
     }
 
-    fn stored(&self, bytes: Option<&[u8]>) -> Stored {
-        let Some(bytes) = bytes else { return Stored::Missing };
-        Records::decode(bytes, &self.key).map_or(Stored::Damaged, Stored::Records)
+    fn decode(&self, bytes: Option<&[u8]>) -> Result<Records, DamagedPins> {
+        let Some(bytes) = bytes else { return Ok(Records::default()) };
+        Records::decode(bytes, &self.key).ok_or(DamagedPins)
     }
 
     /// What the lists for the clients of this gateway are compared with.
     pub(crate) fn baseline(&self) -> Baseline {
-        self.baseline_in(self.read())
-    }
-
-    fn baseline_in(&self, stored: Stored) -> Baseline {
-        match stored {
-            Stored::Missing => Records::default().baseline(self.set().code()),
-            Stored::Records(records) => records.baseline(self.set().code()),
-            Stored::Damaged => Baseline::Damaged,
-        }
+        let baseline = |records: Records| records.baseline(self.set().code());
+        self.read().map_or(Baseline::Damaged, baseline)
     }
 
     /// The capabilities of the clients of this gateway, as far as this server is offered them.
@@ -114,7 +103,7 @@ impl PinFile {
 
     /// Whether the file is another one than that which was read or written last.
     pub(crate) fn has_changed(&self) -> bool {
-        self.stamp() != *self.seen()
+        self.stamp() != *lock(&self.seen)
     }
 
     /// Writes the first record for these clients. Where another process was faster, its baseline
@@ -123,11 +112,7 @@ impl PinFile {
         let set = self.set().code();
         let mut stands = Baseline::Damaged;
         self.update(|stored| {
-            let mut records = match stored {
-                Stored::Missing => Records::default(),
-                Stored::Records(records) => records,
-                Stored::Damaged => return None,
-            };
+            let mut records = stored.ok()?;
             let is_first = records.of_set(set).is_none();
             stands = records.take_first(set, listing).baseline();
             is_first.then_some(records)
@@ -139,10 +124,7 @@ impl PinFile {
     pub(super) fn accept(&self, accepted: &[Accepted]) -> Result<Baseline, PinError> {
         let mut baseline = Baseline::Damaged;
         self.update(|stored| {
-            let mut records = match stored {
-                Stored::Records(records) => records,
-                Stored::Missing | Stored::Damaged => Records::default(),
-            };
+            let mut records = stored.unwrap_or_default();
             for Accepted { sets, definition } in accepted {
                 for set in sets {
                     records.of_set_mut(set.code()).accept(definition.pinned());
@@ -154,23 +136,22 @@ impl PinFile {
         Ok(baseline)
     }
 
-    fn update(&self, mut change: impl FnMut(Stored) -> Option<Records>) -> Result<(), PinError> {
+    fn update(
+        &self,
+        mut change: impl FnMut(Result<Records, DamagedPins>) -> Option<Records>,
+    ) -> Result<(), PinError> {
         let updated = SharedFile::guarded(self.path.clone()).update(|before| {
-            let records = change(self.stored(before));
+            let records = change(self.decode(before));
             Ok::<_, Infallible>(records.map(|records| records.encode(&self.key)))
         });
         match updated {
             Ok(()) => {
-                *self.seen() = self.stamp();
+                *lock(&self.seen) = self.stamp();
                 Ok(())
             }
-            Err(UpdateError::Io(cause)) => Err(self.failed(cause)),
+            Err(UpdateError::Io(cause)) => Err(PinError { path: self.path.clone(), cause }),
             Err(UpdateError::Change(never)) => match never {},
         }
-    }
-
-    fn failed(&self, cause: io::Error) -> PinError {
-        PinError { path: self.path.clone(), cause }
     }
 
     fn stamp(&self) -> Option<Stamp> {
@@ -182,48 +163,43 @@ impl PinFile {
             length: data.len(),
         })
     }
-
-    fn seen(&self) -> MutexGuard<'_, Option<Stamp>> {
-        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 /// What the user accepts, and for which clients.
 pub(super) struct Accepted {
     pub(super) sets: Vec<CapabilitySet>,
-    pub(super) definition: Definition,
+    pub(super) definition: AcceptedDefinition,
 }
 
 #[derive(Clone)]
-pub(super) enum Definition {
+pub(super) enum AcceptedDefinition {
     Tool(Arc<Entry>),
     Prompt(Prompt),
     Instructions(Instructions),
 }
 
-impl Definition {
+impl AcceptedDefinition {
     pub(super) fn pinned(&self) -> PinnedDefinition<'_> {
         match self {
-            Definition::Tool(entry) => entry.pinned(),
-            Definition::Prompt(prompt) => prompt.pinned(),
-            Definition::Instructions(instructions) => instructions.pinned(),
+            AcceptedDefinition::Tool(entry) => entry.pinned(),
+            AcceptedDefinition::Prompt(prompt) => prompt.pinned(),
+            AcceptedDefinition::Instructions(instructions) => instructions.pinned(),
         }
     }
 
     pub(super) fn kind(&self) -> Pinned {
         match self {
-            Definition::Tool(_) => Pinned::Tool,
-            Definition::Prompt(_) => Pinned::Prompt,
-            Definition::Instructions(_) => Pinned::Instructions,
+            AcceptedDefinition::Tool(_) => Pinned::Tool,
+            AcceptedDefinition::Prompt(_) => Pinned::Prompt,
+            AcceptedDefinition::Instructions(_) => Pinned::Instructions,
         }
     }
 
-    /// The text of the server.
     pub(super) fn text(&self) -> &str {
         match self {
-            Definition::Tool(entry) => entry.definition(),
-            Definition::Prompt(prompt) => prompt.definition(),
-            Definition::Instructions(instructions) => instructions.original(),
+            AcceptedDefinition::Tool(entry) => entry.definition(),
+            AcceptedDefinition::Prompt(prompt) => prompt.definition(),
+            AcceptedDefinition::Instructions(instructions) => instructions.original(),
         }
     }
 }

@@ -15,25 +15,44 @@ use switchboard_core::nesting;
 use switchboard_wire::Raw;
 
 #[derive(Deserialize)]
-struct Named {
+struct NamedRow {
     name: String,
 }
 
-/// Whether a page has tools that are not what is known of them.
-pub(super) fn has_new_tools(catalog: &Catalog, server: &ServerName, page: &Raw) -> bool {
-    has_news(page, "tools", |name, row| {
-        catalog.own_tool(server, name).is_none_or(|found| found.entry.definition() == row)
-    })
+/// A list whose rows are compared with pins.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum PinnedList {
+    Tools,
+    Prompts,
 }
 
-/// The same for prompts.
-pub(super) fn has_new_prompts(catalog: &Catalog, server: &ServerName, page: &Raw) -> bool {
-    has_news(page, "prompts", |name, row| {
-        let listed = catalog.prompts_of(server).find(|item| item.prompt.name == name);
-        listed.is_some_and(|item| {
-            item.prompt.original.as_ref().unwrap_or(&item.prompt.raw).as_ref() == row
-        })
-    })
+impl PinnedList {
+    /// Whether a page has tools or prompts that are not what is known of them.
+    pub(super) fn has_news(self, catalog: &Catalog, server: &ServerName, page: &Raw) -> bool {
+        match self {
+            PinnedList::Tools => has_news(page, "tools", |name, row| {
+                catalog.own_tool(server, name).is_none_or(|found| found.entry.definition() == row)
+            }),
+            PinnedList::Prompts => has_news(page, "prompts", |name, row| {
+                let listed = catalog.prompts_of(server).find(|item| item.prompt.name == name);
+                listed.is_some_and(|item| item.prompt.definition() == row)
+            }),
+        }
+    }
+
+    /// The page as a client is shown it.
+    pub(super) fn shown(
+        self,
+        catalog: &Catalog,
+        server: &ServerName,
+        pins: Pins,
+        page: Raw,
+    ) -> Raw {
+        match self {
+            PinnedList::Tools => tools(catalog, server, pins, page),
+            PinnedList::Prompts => prompts(catalog, server, pins, page),
+        }
+    }
 }
 
 fn has_news(page: &Raw, list: &str, is_known: impl Fn(&str, &str) -> bool) -> bool {
@@ -41,7 +60,7 @@ fn has_news(page: &Raw, list: &str, is_known: impl Fn(&str, &str) -> bool) -> bo
     let rows = members.get(list).map(|rows| serde_json::from_str::<Vec<&RawValue>>(rows.get()));
     let Some(Ok(rows)) = rows else { return false };
     let is_new = |row: &&&RawValue| {
-        let named = serde_json::from_str::<Named>(row.get());
+        let named = serde_json::from_str::<NamedRow>(row.get());
         named.is_ok_and(|named| !is_known(&named.name, row.get()))
     };
     rows.iter().any(|row| is_new(&row))
@@ -49,9 +68,9 @@ fn has_news(page: &Raw, list: &str, is_known: impl Fn(&str, &str) -> bool) -> bo
 
 /// A page of tools without those that the configuration, `deny` or `pins` leave out or that would be shown as
 /// others, marked if they changed, and with another schema for those that nest too deep.
-pub(super) fn tools(catalog: &Catalog, server: &ServerName, pins: Pins, page: Raw) -> Raw {
+fn tools(catalog: &Catalog, server: &ServerName, pins: Pins, page: Raw) -> Raw {
     edited(page, "tools", |tool| {
-        let Named { name } = serde_json::from_str(tool).ok()?;
+        let NamedRow { name } = serde_json::from_str(tool).ok()?;
         let found = catalog.own_tool(server, &name)?;
         if catalog.denied_by(&found.shown).is_some() {
             return None;
@@ -79,9 +98,11 @@ fn pinned(row: Cow<'_, str>, pins: Pins, pin: Pin) -> Option<Cow<'_, str>> {
 }
 
 /// A page of prompts without those that would be shown as others or that `pins` leave out.
-pub(super) fn prompts(catalog: &Catalog, server: &ServerName, pins: Pins, page: Raw) -> Raw {
+fn prompts(catalog: &Catalog, server: &ServerName, pins: Pins, page: Raw) -> Raw {
     edited(page, "prompts", |prompt| {
-        let Ok(Named { name }) = serde_json::from_str(prompt) else { return Some(marked(prompt)) };
+        let Ok(NamedRow { name }) = serde_json::from_str(prompt) else {
+            return Some(marked(prompt));
+        };
         let listed = catalog.prompts_of(server).find(|item| item.prompt.name == name);
         match listed {
             Some(item) => pinned(marked(prompt), pins, item.pin),

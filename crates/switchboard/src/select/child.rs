@@ -1,5 +1,5 @@
 //! What runs a filter: this program once more, with so little time and memory that whatever the
-//! filter does hurts nobody.
+//! filter does hurts no other process.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -21,36 +21,24 @@ const STACK: usize = 64 << 20;
 
 static AT_HAND: AtomicBool = AtomicBool::new(false);
 
-/// How it went, as the code that the process exits with.
+/// The exit code of the process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Verdict {
+pub(super) enum FilterExit {
     /// Its output is what the filter gave.
-    Done,
+    Done = 0,
     /// Its output says why it is no filter.
-    Invalid,
+    Invalid = 10,
     /// Its output says why it failed on this result.
-    Failed,
-    TooLarge,
+    Failed = 11,
+    TooLarge = 12,
     /// It could not begin.
-    Broken,
+    Broken = 13,
 }
 
-impl Verdict {
-    const ALL: [Verdict; 5] =
-        [Verdict::Done, Verdict::Invalid, Verdict::Failed, Verdict::TooLarge, Verdict::Broken];
-
-    fn code(self) -> i32 {
-        match self {
-            Verdict::Done => 0,
-            Verdict::Invalid => 10,
-            Verdict::Failed => 11,
-            Verdict::TooLarge => 12,
-            Verdict::Broken => 13,
-        }
-    }
-
-    pub(super) fn of(code: i32) -> Option<Verdict> {
-        Verdict::ALL.into_iter().find(|verdict| verdict.code() == code)
+impl FilterExit {
+    pub(super) fn of(code: i32) -> Option<FilterExit> {
+        use FilterExit::{Broken, Done, Failed, Invalid, TooLarge};
+        [Done, Invalid, Failed, TooLarge, Broken].into_iter().find(|exit| *exit as i32 == code)
     }
 }
 
@@ -80,17 +68,17 @@ pub(crate) fn run_if_asked() {
         && words.len() == 0
         && lifeline().is_ok_and(|socket| socket.local_addr().is_ok())
     {
-        std::process::exit(run().unwrap_or(Verdict::Broken).code());
+        std::process::exit(run().unwrap_or(FilterExit::Broken) as i32);
     }
     AT_HAND.store(true, Ordering::Relaxed);
 }
 
-/// What should be the socket that the gateway gave it. Whoever only has the name has none.
+/// What should be the socket that the gateway gave it. A process that only has the name has none.
 fn lifeline() -> io::Result<UnixStream> {
     Ok(UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?))
 }
 
-fn run() -> io::Result<Verdict> {
+fn run() -> io::Result<FilterExit> {
     #[cfg(target_os = "linux")]
     switchboard_reaper::handover::close_inherited();
     let mut lifeline = lifeline()?;
@@ -103,22 +91,22 @@ fn run() -> io::Result<Verdict> {
         Some(json) => language::run(&filter, &json, OUTPUT),
         None => language::check(&filter).map(|()| Vec::new()),
     })?;
-    let (verdict, said) = match working.join() {
-        Ok(Ok(given)) => (Verdict::Done, given),
-        Ok(Err(Trouble::Invalid(why))) => (Verdict::Invalid, why.into_bytes()),
-        Ok(Err(Trouble::Failed(why))) => (Verdict::Failed, why.into_bytes()),
-        Ok(Err(Trouble::TooLarge)) => (Verdict::TooLarge, Vec::new()),
-        Err(_panicked) => (Verdict::Broken, Vec::new()),
+    let (exit, said) = match working.join() {
+        Ok(Ok(given)) => (FilterExit::Done, given),
+        Ok(Err(Trouble::Invalid(why))) => (FilterExit::Invalid, why.into_bytes()),
+        Ok(Err(Trouble::Failed(why))) => (FilterExit::Failed, why.into_bytes()),
+        Ok(Err(Trouble::TooLarge)) => (FilterExit::TooLarge, Vec::new()),
+        Err(_panicked) => (FilterExit::Broken, Vec::new()),
     };
     output.write_all(&said)?;
-    Ok(verdict)
+    Ok(exit)
 }
 
 /// Ends the process when its gateway does, or when its time is over.
-#[expect(clippy::exit, reason = "nobody waits for the filter any more")]
+#[expect(clippy::exit, reason = "no caller waits for the filter any more")]
 fn leave_with(mut lifeline: UnixStream) {
     let _closed_or_too_late = lifeline.read(&mut [0]);
-    std::process::exit(Verdict::Broken.code());
+    std::process::exit(FilterExit::Broken as i32);
 }
 
 fn read(source: &mut UnixStream) -> io::Result<(String, Option<String>)> {

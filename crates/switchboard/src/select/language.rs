@@ -17,7 +17,7 @@ use jaq_json::{Val, read};
 
 use super::natives;
 
-pub(super) type Data = JustLut<Val>;
+pub(super) type FilterData = JustLut<Val>;
 
 /// Bytes of a message, which may quote the result.
 const MESSAGE: usize = 200;
@@ -120,7 +120,7 @@ pub(super) fn run(code: &str, json: &str, most: usize) -> Result<Vec<u8>, Troubl
     let mut output = Bounded { bytes: Vec::new(), most };
     for value in read::parse_many(json.as_bytes()) {
         let value = value.map_err(|error| Trouble::Failed(message(&error)))?;
-        let context = Ctx::<Data>::new(&filter.lut, Vars::new([]));
+        let context = Ctx::<FilterData>::new(&filter.lut, Vars::new([]));
         for given in filter.id.run((context, value)).map(unwrap_valr) {
             let given = given.map_err(|error| Trouble::Failed(message(&error)))?;
             output.line(&given).map_err(|_| Trouble::TooLarge)?;
@@ -129,7 +129,7 @@ pub(super) fn run(code: &str, json: &str, most: usize) -> Result<Vec<u8>, Troubl
     Ok(output.bytes)
 }
 
-fn compile(code: &str) -> Result<jaq_core::Filter<Data>, Trouble> {
+fn compile(code: &str) -> Result<jaq_core::Filter<FilterData>, Trouble> {
     let arena = Arena::default();
     let ours = load::parse(OURS, |parser| parser.defs()).expect("our own definitions parse");
     let theirs = jaq_core::defs().chain(jaq_std::defs()).chain(jaq_json::defs());
@@ -145,7 +145,7 @@ fn compile(code: &str) -> Result<jaq_core::Filter<Data>, Trouble> {
     })
 }
 
-fn functions() -> impl Iterator<Item = Fun<Data>> {
+fn functions() -> impl Iterator<Item = Fun<FilterData>> {
     let theirs = jaq_core::funs().chain(jaq_std::base_funs()).chain(jaq_json::funs());
     theirs.filter(|(name, ..)| ALLOWED.contains(name)).chain(natives::functions())
 }

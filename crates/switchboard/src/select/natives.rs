@@ -11,10 +11,10 @@ use jaq_json::{Error, Val, ValR};
 use jaq_std::ValT as _;
 use regex::bytes::{Captures, Regex, RegexBuilder};
 
-use super::language::Data;
+use super::language::FilterData;
 
-pub(super) fn functions() -> impl Iterator<Item = Fun<Data>> {
-    let functions: [Filter<RunPtr<Data>>; 11] = [
+pub(super) fn functions() -> impl Iterator<Item = Fun<FilterData>> {
+    let functions: [Filter<RunPtr<FilterData>>; 11] = [
         ("matches", v(2), |cv| bome(search(cv, Show::Matches))),
         ("split_matches", v(2), |cv| bome(search(cv, Show::Both))),
         ("split_", v(2), |cv| bome(search(cv, Show::Between))),
@@ -36,7 +36,7 @@ pub(super) fn functions() -> impl Iterator<Item = Fun<Data>> {
             bome(power.map(Val::from))
         }),
     ];
-    functions.map(run::<Data>).into_iter()
+    functions.map(run::<FilterData>).into_iter()
 }
 
 fn text(value: &Val) -> Result<&[u8], Error> {
@@ -56,14 +56,14 @@ enum Show {
 }
 
 /// `SHOW(re; flags)`: a list of matches, each a list of its groups, and of the texts between them.
-fn search(mut cv: Cv<'_, Data>, show: Show) -> ValR {
+fn search(mut cv: Cv<'_, FilterData>, show: Show) -> ValR {
     let (flags, pattern) = (cv.0.pop_var(), cv.0.pop_var());
     let subject = text(&cv.1)?;
     let flags = str::from_utf8(text(&flags)?).map_err(Error::str)?;
     let pattern = compiled(str::from_utf8(text(&pattern)?).map_err(Error::str)?, flags)?;
     let mut found: Vec<ValR> = Vec::new();
     let mut last = 0;
-    let mut place = Place { subject, bytes: 0, chars: 0 };
+    let mut place = CharPosition { subject, bytes: 0, chars: 0 };
     for captures in pattern.captures_iter(subject) {
         let Some(whole) = captures.get(0) else { continue };
         if flags.contains('n') && whole.is_empty() {
@@ -86,7 +86,12 @@ fn search(mut cv: Cv<'_, Data>, show: Show) -> ValR {
     found.into_iter().collect()
 }
 
-fn groups(text: &Val, pattern: &Regex, captures: &Captures<'_>, place: &mut Place<'_>) -> ValR {
+fn groups(
+    text: &Val,
+    pattern: &Regex,
+    captures: &Captures<'_>,
+    place: &mut CharPosition<'_>,
+) -> ValR {
     let whole = captures.get(0).map_or(0, |whole| whole.start());
     let start = place.chars_to(whole);
     let group = |(group, name): (Option<regex::bytes::Match<'_>>, Option<&str>)| {
@@ -108,13 +113,13 @@ fn groups(text: &Val, pattern: &Regex, captures: &Captures<'_>, place: &mut Plac
 }
 
 /// How many characters lie before a byte, counted on from the last answer.
-struct Place<'t> {
+struct CharPosition<'t> {
     subject: &'t [u8],
     bytes: usize,
     chars: usize,
 }
 
-impl Place<'_> {
+impl CharPosition<'_> {
     fn chars_to(&mut self, byte: usize) -> usize {
         let between = self.subject.get(self.bytes..byte).unwrap_or_default();
         self.chars += String::from_utf8_lossy(between).chars().count();

@@ -25,9 +25,11 @@ pub struct Reader {
 /// A server that waits for the person.
 #[derive(Debug)]
 pub struct Waiting {
+    /// The name of the server.
     pub server: String,
     /// Of exactly what is shown.
     pub hash: TrustHash,
+    /// The definition as it is now.
     pub definition: PendingDefinition,
 }
 

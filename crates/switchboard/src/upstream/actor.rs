@@ -13,24 +13,22 @@ use switchboard_core::lifecycle::{
     Effect, Generation, Input, Machine, Phase, Policy, Urgency, Waiter,
 };
 use switchboard_core::name::ServerName;
-use switchboard_wire::handshake::Greeting;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::connection::Connection;
 use super::dialler::Dialler;
 use super::incoming::News;
 use super::lease::Open;
 use super::lifecycle_log;
-use super::list::{self, Bounds};
+use super::list;
 use super::opening::{self, Dialled};
 use super::recipe::Recipe;
 use super::refresh::{LeaseReply, Refreshes};
 use super::relisting::{Relisting, sleep_until};
-use super::status::{LastFailure, Status, StatusSender};
-use super::{Command, DialError, ExitReason, LeaseError, Stage, Surroundings};
+use super::status::{self, LastFailure, Status};
+use super::{Command, DialError, DialStage, ExitReason, LeaseError, Surroundings};
 
 /// News that may wait; of more than one kind that waits, each stands for any number.
 const WAITING_NEWS: usize = 8;
@@ -39,8 +37,7 @@ const WAITING_NEWS: usize = 8;
 enum Done {
     Dialled {
         generation: Generation,
-        outcome: Result<(Connection, RawListing), DialError>,
-        taught: Option<Greeting>,
+        dialled: Dialled,
     },
     Ended {
         generation: Generation,
@@ -72,7 +69,7 @@ pub(super) struct Actor {
     machine: Machine,
     service: Service,
     surroundings: Surroundings,
-    statuses: StatusSender,
+    statuses: watch::Sender<Status>,
     began: Instant,
     /// The connection that is up; calls find it here and enter by its door.
     open: watch::Sender<Option<Arc<Open>>>,
@@ -92,10 +89,10 @@ impl Actor {
     pub(super) fn new(
         (server, recipe, policy): (ServerName, Arc<Recipe>, Policy),
         surroundings: Surroundings,
-        (publish, open, stage): (
+        (statuses, open, stage): (
             watch::Sender<Status>,
             watch::Sender<Option<Arc<Open>>>,
-            watch::Sender<Stage>,
+            watch::Sender<DialStage>,
         ),
     ) -> Actor {
         let (tell, news) = mpsc::channel(WAITING_NEWS);
@@ -105,7 +102,7 @@ impl Actor {
             machine: Machine::new(policy),
             service: Service::Active,
             surroundings,
-            statuses: StatusSender::new(publish),
+            statuses,
             began: Instant::now(),
             open,
             dialler: Dialler::new(stage, tell),
@@ -219,7 +216,7 @@ impl Actor {
                     let _asker_gone = done.send(());
                 });
             }
-            Command::Rest => {
+            Command::CloseIfIdle => {
                 let used = self.open().is_some_and(|open| open.door.shut_if_empty().held);
                 if !used && self.machine.phase() == Phase::Up {
                     self.feed(Input::Disconnect);
@@ -244,7 +241,14 @@ impl Actor {
 
     fn heard(&mut self, news: News) {
         match news {
-            News::ListChanged => self.lists_changed(),
+            News::ListChanged if self.machine.phase() == Phase::Dialling => {
+                self.relisting.changed_meanwhile();
+            }
+            News::ListChanged => {
+                if self.open().is_some() && self.relisting.changed(Instant::now()) {
+                    self.walk();
+                }
+            }
             News::AsksClient => {
                 self.surroundings.directory.mark_asking(&self.server, &self.recipe.plan);
             }
@@ -280,7 +284,7 @@ impl Actor {
                 Effect::Ping { generation } => self.ping(generation),
             }
         }
-        if self.statuses.update(self.machine.phase(), self.last_failure.as_ref()) {
+        if status::update(&self.statuses, self.machine.phase(), self.last_failure.as_ref()) {
             self.surroundings.pulse.send_replace(());
         }
     }
@@ -309,10 +313,7 @@ impl Actor {
     fn dial(&mut self, generation: Generation) {
         lifecycle_log::connecting(&self.server, &self.recipe);
         let (dial, run) = self.dialler.start(&self.server, &self.recipe, &self.surroundings);
-        self.work.spawn(async move {
-            let Dialled { outcome, taught } = dial.await;
-            Done::Dialled { generation, outcome, taught }
-        });
+        self.work.spawn(async move { Done::Dialled { generation, dialled: dial.await } });
         self.work.spawn(async move { Done::Ended { generation, reason: run.await } });
     }
 
@@ -324,22 +325,14 @@ impl Actor {
         });
     }
 
-    fn lists_changed(&mut self) {
-        if self.machine.phase() == Phase::Dialling {
-            self.relisting.changed_meanwhile();
-        } else if self.open().is_some() && self.relisting.changed(Instant::now()) {
-            self.walk();
-        }
-    }
-
     /// Asks for all lists. The caller has said so to `relisting`.
     fn walk(&mut self) {
         let Some(open) = self.open() else { return self.relisting.stop() };
         self.refreshes.walk_begins();
         let generation = self.machine.generation();
         self.work.spawn(async move {
-            let asking = opening::asking(&open.connection, &open.recipe);
-            let outcome = list::list_all(asking, Bounds::of(&open.recipe)).await;
+            let query = opening::list_query(&open.connection, &open.recipe);
+            let outcome = list::list_all(query).await;
             Done::Listed { generation, outcome }
         });
     }

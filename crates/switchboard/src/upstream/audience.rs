@@ -1,13 +1,13 @@
 //! Who listens to one connection: those who wait for answers on it, and the session that owns it.
 //!
-//! What a server asks or tells belongs to a call of somebody. Over HTTP the message says to which;
-//! over a pipe it can be told only while a single session waits. Nothing is ever given to a
-//! session that did not ask for it: a question waits until one is left that can be meant, and if
-//! that takes too long, the sessions part.
+//! A request or notification of a server belongs to a call of one session. Over HTTP the message says
+//! to which; over a pipe it is certain only while a single session waits. No session gets the message
+//! of another: a question waits until one session is left, and if that takes too long, the sessions
+//! part.
 
 use std::num::NonZeroU32;
 use std::pin::pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use hashbrown::HashMap;
@@ -17,12 +17,13 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::host::Host;
+use crate::mutex::lock;
 
 /// How long a question waits for the calls of all sessions but one to be answered.
 const UNDECIDED: Duration = Duration::from_millis(500);
 
 /// How long a server may still be at a request that was given up.
-const HAUNTING: Duration = Duration::from_secs(60);
+const ABANDONED_CALL_LIFETIME: Duration = Duration::from_secs(60);
 
 /// One conversation with the gateway.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -32,13 +33,13 @@ pub(crate) struct SessionId(pub(crate) u64);
 #[derive(Clone)]
 pub(crate) struct Listener {
     pub(crate) session: SessionId,
-    pub(crate) voice: Voice,
+    pub(crate) caller_id: CallerId,
     pub(crate) host: Arc<dyn Host>,
 }
 
-/// Who speaks within a session: what is meant for one voice is never told to another.
+/// The caller within a session: a message for one caller never reaches another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Voice {
+pub(crate) enum CallerId {
     /// Its one client.
     Client,
     /// One request of a client that nothing else is known of. Small, because every call has one.
@@ -47,7 +48,7 @@ pub(crate) enum Voice {
 
 impl Listener {
     fn is_same(&self, other: &Listener) -> bool {
-        (self.session, self.voice) == (other.session, other.voice)
+        (self.session, self.caller_id) == (other.session, other.caller_id)
     }
 }
 
@@ -65,8 +66,8 @@ pub(super) struct Audience {
     /// question, the next one waits, so that a question is that one's.
     turns: Option<Arc<Semaphore>>,
     /// Held for a moment at a time, never across an await.
-    waiting: Mutex<Waiting>,
-    /// Told whenever somebody leaves.
+    waiting: Mutex<WaitingCalls>,
+    /// Notified when a call ends.
     left: Notify,
     /// Cancelled when it could not be told whom a question is for: calls that can be made elsewhere
     /// leave.
@@ -76,24 +77,24 @@ pub(super) struct Audience {
 
 /// Those who wait for an answer.
 #[derive(Debug, Default)]
-struct Waiting {
+struct WaitingCalls {
     /// By the id of the request.
-    calls: HashMap<u64, Call>,
+    calls: HashMap<u64, WaitingCall>,
     /// How many went without an answer.
     abandoned: u64,
     /// Those of them that the server may still be at: what it asks may be on their account.
-    ghosts: Vec<Ghost>,
+    abandoned_calls: Vec<AbandonedCall>,
 }
 
 #[derive(Debug)]
-struct Call {
+struct WaitingCall {
     listener: Listener,
     /// Held while it waits for nothing but its answer.
     turn: Option<OwnedSemaphorePermit>,
 }
 
 #[derive(Debug)]
-struct Ghost {
+struct AbandonedCall {
     listener: Listener,
     since: Instant,
 }
@@ -110,16 +111,12 @@ pub(super) struct Questions {
 #[derive(Debug)]
 pub(super) enum Meant {
     One(Recipient),
-    /// More than one voice waits.
-    Several(Undecided),
-    Nobody,
-}
-
-/// A question that several may be meant by.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Undecided {
-    /// How many had gone without an answer when it came.
-    abandoned: u64,
+    /// More than one caller waits.
+    Several {
+        /// How many calls had been abandoned when the message came.
+        abandoned: u64,
+    },
+    NoSession,
 }
 
 /// Whom a message of the server is for.
@@ -140,7 +137,7 @@ impl Audience {
     }
 
     pub(super) fn takes_turns(&self, listener: &Listener) -> bool {
-        self.turns.is_some() && listener.voice != Voice::Client
+        self.turns.is_some() && listener.caller_id != CallerId::Client
     }
 
     /// The right to make a call, where calls could not be told apart.
@@ -161,13 +158,13 @@ impl Audience {
         listener: Listener,
         turn: Option<OwnedSemaphorePermit>,
     ) -> Seat<'_> {
-        self.waiting().calls.insert(request, Call { listener, turn });
+        lock(&self.waiting).calls.insert(request, WaitingCall { listener, turn });
         Seat { audience: self, request, answered: false }
     }
 
     /// These wait for an answer to a question now, so that others can go on.
     pub(super) fn asked(&self, requests: &[u64]) {
-        let mut waiting = self.waiting();
+        let mut waiting = lock(&self.waiting);
         for request in requests {
             waiting.calls.get_mut(request).into_iter().for_each(|call| call.turn = None);
         }
@@ -176,7 +173,7 @@ impl Audience {
     /// These have their answer, and wait for nothing else again.
     pub(super) async fn go_on(&self, listener: &Listener, requests: &[u64]) {
         let mut turn = self.turn(listener).await;
-        let mut waiting = self.waiting();
+        let mut waiting = lock(&self.waiting);
         for request in requests {
             if let Some(call) = waiting.calls.get_mut(request) {
                 call.turn = turn.take();
@@ -186,45 +183,43 @@ impl Audience {
 
     /// Whom a message is for, as far as that can be told now.
     pub(super) fn meant(&self, exchange: Option<Exchange>) -> Meant {
-        let waiting = &*self.waiting();
+        let waiting = &*lock(&self.waiting);
         let (listener, requests) = match exchange {
             Some(Exchange(request)) => {
                 let call = waiting.calls.get(&request).map(|call| &call.listener);
                 (call.or(self.owner.as_ref()), vec![request])
             }
             None => match waiting.the_only_one() {
-                Err(MoreThanOne) => {
-                    return Meant::Several(Undecided { abandoned: waiting.abandoned });
-                }
-                Ok((listener, requests)) => (listener.or(self.owner.as_ref()), requests),
+                None => return Meant::Several { abandoned: waiting.abandoned },
+                Some((listener, requests)) => (listener.or(self.owner.as_ref()), requests),
             },
         };
         match listener.cloned() {
             Some(listener) => Meant::One(Recipient { listener, requests }),
-            None => Meant::Nobody,
+            None => Meant::NoSession,
         }
     }
 
     /// Whom a question is for that several could be meant by: the one who is left when the others
-    /// have their answers. If that does not turn out soon, nobody is, and they part.
-    pub(super) async fn decided(&self, question: Undecided) -> Option<Recipient> {
+    /// have their answers. If that takes too long, it is for none, and they part.
+    pub(super) async fn decided(&self, abandoned: u64) -> Option<Recipient> {
         let deciding = async {
             loop {
                 let mut left = pin!(self.left.notified());
                 left.as_mut().enable();
                 let meant = self.meant(None);
-                if self.waiting().abandoned != question.abandoned {
+                if lock(&self.waiting).abandoned != abandoned {
                     return None;
                 }
                 match meant {
                     Meant::One(recipient) => return Some(recipient),
-                    Meant::Nobody => return None,
-                    Meant::Several(_) => left.await,
+                    Meant::NoSession => return None,
+                    Meant::Several { .. } => left.await,
                 }
             }
         };
         let decided = tokio::time::timeout(UNDECIDED, deciding).await.ok().flatten();
-        // Whoever has the connection to itself has no other.
+        // A session that has the connection to itself has no other.
         if decided.is_none() && self.owner.is_none() {
             self.parting.cancel();
         }
@@ -255,10 +250,6 @@ impl Audience {
         let _sender_lives = questions.wait_for(|questions| questions.unanswered == 0).await;
         *self.questions.borrow()
     }
-
-    fn waiting(&self) -> MutexGuard<'_, Waiting> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 /// Whether a connection tells which request a question belongs to.
@@ -268,25 +259,27 @@ pub(super) enum Telling {
     Nothing,
 }
 
-/// More than one voice can be meant.
-struct MoreThanOne;
-
-impl Waiting {
-    /// The one voice that a question without an address can be for, and its requests.
-    fn the_only_one(&self) -> Result<(Option<&Listener>, Vec<u64>), MoreThanOne> {
-        // Whoever waits for an answer to a question asks no other meanwhile.
+impl WaitingCalls {
+    /// The one caller that a question without an address can be for, and its requests; `None` if
+    /// there are several.
+    fn the_only_one(&self) -> Option<(Option<&Listener>, Vec<u64>)> {
+        // A call that waits for the answer to a question causes no other meanwhile.
         let takes_turns = self.calls.values().any(|call| call.turn.is_some());
         let free = self.calls.iter().filter(|(_, call)| !takes_turns || call.turn.is_some());
         let mut free: Vec<(u64, &Listener)> =
             free.map(|(request, call)| (*request, &call.listener)).collect();
         free.sort_unstable_by_key(|(request, _)| *request);
-        let Some((_, last)) = free.last().copied() else { return Ok((None, Vec::new())) };
-        let ghosts = self.ghosts.iter().filter(|ghost| ghost.since.elapsed() < HAUNTING);
-        let others = free.iter().map(|(_, listener)| *listener).chain(ghosts.map(|g| &g.listener));
-        match others.into_iter().all(|other| other.is_same(last)) {
-            true => Ok((Some(last), free.into_iter().map(|(request, _)| request).collect())),
-            false => Err(MoreThanOne),
-        }
+        let Some((_, last)) = free.last().copied() else { return Some((None, Vec::new())) };
+        let abandoned_calls = self
+            .abandoned_calls
+            .iter()
+            .filter(|call| call.since.elapsed() < ABANDONED_CALL_LIFETIME);
+        let others = free
+            .iter()
+            .map(|(_, listener)| *listener)
+            .chain(abandoned_calls.map(|call| &call.listener));
+        let is_one = others.into_iter().all(|other| other.is_same(last));
+        is_one.then(|| (Some(last), free.iter().map(|(request, _)| *request).collect()))
     }
 }
 
@@ -306,12 +299,12 @@ impl Seat<'_> {
 
 impl Drop for Seat<'_> {
     fn drop(&mut self) {
-        let mut waiting = self.audience.waiting();
+        let mut waiting = lock(&self.audience.waiting);
         let call = waiting.calls.remove(&self.request);
-        if let Some(Call { listener, .. }) = call.filter(|_| !self.answered) {
+        if let Some(WaitingCall { listener, .. }) = call.filter(|_| !self.answered) {
             waiting.abandoned += 1;
-            waiting.ghosts.retain(|ghost| ghost.since.elapsed() < HAUNTING);
-            waiting.ghosts.push(Ghost { listener, since: Instant::now() });
+            waiting.abandoned_calls.retain(|call| call.since.elapsed() < ABANDONED_CALL_LIFETIME);
+            waiting.abandoned_calls.push(AbandonedCall { listener, since: Instant::now() });
         }
         drop(waiting);
         self.audience.left.notify_waiters();
@@ -336,17 +329,17 @@ mod tests {
 
     fn listener(session: u64) -> Listener {
         let session = SessionId(session);
-        Listener { session, voice: Voice::Client, host: Arc::new(Headless) }
+        Listener { session, caller_id: CallerId::Client, host: Arc::new(Headless) }
     }
 
-    fn request(number: u32) -> Voice {
-        Voice::Request(NonZeroU32::new(number).unwrap())
+    fn request(number: u32) -> CallerId {
+        CallerId::Request(NonZeroU32::new(number).unwrap())
     }
 
     fn session_for(audience: &Audience, exchange: Option<u64>) -> Option<u64> {
         match audience.meant(exchange.map(Exchange)) {
             Meant::One(recipient) => Some(recipient.listener.session.0),
-            Meant::Several(_) | Meant::Nobody => None,
+            Meant::Several { .. } | Meant::NoSession => None,
         }
     }
 
@@ -370,7 +363,7 @@ mod tests {
     #[test]
     fn stateless_requests_are_distinguished() {
         let own = Audience::of(Some(listener(7)), Telling::Nothing);
-        let voice = |number| Listener { voice: request(number), ..listener(7) };
+        let voice = |number| Listener { caller_id: request(number), ..listener(7) };
         let _one = own.join(1, voice(1), None);
         assert_eq!(session_for(&own, None), Some(7));
         let other = own.join(2, voice(2), None);
@@ -382,7 +375,7 @@ mod tests {
     #[tokio::test]
     async fn indistinguishable_calls_take_turns() {
         let own = Audience::of(Some(listener(7)), Telling::Nothing);
-        let voice = |number| Listener { voice: request(number), ..listener(7) };
+        let voice = |number| Listener { caller_id: request(number), ..listener(7) };
         let turn = own.turn(&voice(1)).await;
         let _one = own.join(1, voice(1), turn);
         {
@@ -410,7 +403,7 @@ mod tests {
         drop(shared.join(1, listener(1), None));
         let _other = shared.join(2, listener(2), None);
         assert_eq!(session_for(&shared, None), None);
-        tokio::time::advance(HAUNTING).await;
+        tokio::time::advance(ABANDONED_CALL_LIFETIME).await;
         assert_eq!(session_for(&shared, None), Some(2));
         // The same session may get a request at once.
         let own = Audience::of(Some(listener(7)), Telling::Nothing);

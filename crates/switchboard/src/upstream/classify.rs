@@ -63,13 +63,13 @@ pub(crate) enum DialError {
     /// A task of ours ended early.
     #[error("the server's entry could not be checked")]
     Unchecked,
-    #[error("the `url` of the server's entry is no address on the web")]
+    #[error("the `url` of the server's entry is not valid")]
     BadUrl,
-    #[error("`{name}` makes no header that can be sent")]
+    #[error("`{name}` is not a valid header")]
     Header { name: String },
     #[error("`{name}` of the server's entry cannot be used")]
     Incorrect { name: &'static str },
-    #[error("what is kept of the sign-in cannot be used")]
+    #[error("the stored sign-in cannot be used")]
     Account(#[source] AuthError),
     #[error("no token is kept for its address, and its entry says `bearerTokenStore`")]
     NoToken,
@@ -113,7 +113,7 @@ pub(crate) enum DialError {
     Handshake(#[source] HandshakeError),
     #[error("the server's list of {what} does not end")]
     EndlessList { what: &'static str },
-    #[error("the server's list of {what} makes no sense")]
+    #[error("the server's list of {what} is malformed")]
     MalformedList { what: &'static str },
     #[error("the connection was lost ({exit})")]
     Lost { exit: ExitReason, stderr: Vec<String> },
@@ -134,77 +134,35 @@ impl DialError {
         matches!(self, DialError::Trust(_))
     }
 
-    /// Whether the server wants to know who is asking.
+    /// Whether the server requires authentication.
     pub(crate) fn needs_sign_in(&self) -> bool {
         matches!(self, DialError::Http(HttpError::SignIn { .. }) | DialError::NoToken)
     }
 
-    /// Whether nothing was there that could carry a message: no program, no address.
+    /// Whether there is no transport at all: no program, no address.
     pub(crate) fn lacks_a_way(&self) -> bool {
-        match self {
+        matches!(
+            self,
             DialError::NotFound { .. }
-            | DialError::Spawn { .. }
-            | DialError::WorkingDirectory { .. }
-            | DialError::Install { .. }
-            | DialError::BadUrl
-            | DialError::Tls(_)
-            | DialError::Client(_) => true,
-            DialError::Expand(_)
-            | DialError::Secret { .. }
-            | DialError::Trust(_)
-            | DialError::Unchecked
-            | DialError::Header { .. }
-            | DialError::Incorrect { .. }
-            | DialError::Account(_)
-            | DialError::CaFile { .. }
-            | DialError::NoToken
-            | DialError::Vault(_)
-            | DialError::Socket { .. }
-            | DialError::Unreachable { .. }
-            | DialError::Http(_)
-            | DialError::TimedOut { .. }
-            | DialError::Exited { .. }
-            | DialError::Refused { .. }
-            | DialError::Handshake(_)
-            | DialError::EndlessList { .. }
-            | DialError::MalformedList { .. }
-            | DialError::Lost { .. }
-            | DialError::Unresponsive => false,
-        }
+                | DialError::Spawn { .. }
+                | DialError::WorkingDirectory { .. }
+                | DialError::Install { .. }
+                | DialError::BadUrl
+                | DialError::Tls(_)
+                | DialError::Client(_)
+        )
     }
 
     /// The last lines that the server wrote to its standard error.
     pub(crate) fn stderr(&self) -> &[String] {
-        match self {
-            DialError::Install { stderr, .. }
-            | DialError::TimedOut { stderr, .. }
-            | DialError::Exited { stderr, .. }
-            | DialError::Lost { stderr, .. } => stderr,
-            DialError::NotFound { .. }
-            | DialError::Spawn { .. }
-            | DialError::WorkingDirectory { .. }
-            | DialError::Expand(_)
-            | DialError::Secret { .. }
-            | DialError::Trust(_)
-            | DialError::Unchecked
-            | DialError::BadUrl
-            | DialError::Header { .. }
-            | DialError::Incorrect { .. }
-            | DialError::Account(_)
-            | DialError::CaFile { .. }
-            | DialError::NoToken
-            | DialError::Vault(_)
-            | DialError::Socket { .. }
-            | DialError::Tls(_)
-            | DialError::Client(_)
-            | DialError::Unreachable { .. }
-            | DialError::Http(_)
-            | DialError::Refused { .. }
-            | DialError::Handshake(_)
-            | DialError::EndlessList { .. }
-            | DialError::MalformedList { .. }
-            | DialError::Unresponsive => &[],
+        if let DialError::Install { stderr, .. }
+        | DialError::TimedOut { stderr, .. }
+        | DialError::Exited { stderr, .. }
+        | DialError::Lost { stderr, .. } = self
+        {
+            return stderr;
         }
+        &[]
     }
 }
 
@@ -282,7 +240,7 @@ pub(crate) enum LeaseError {
         #[source]
         cause: Option<Arc<DialError>>,
     },
-    /// Nobody waits for that; it goes on.
+    /// It goes on without a caller.
     #[error("the server is being installed, for {} so far", seconds(*.since))]
     Installing { since: Duration },
     #[error("the server was disconnected meanwhile")]
@@ -302,22 +260,15 @@ fn seconds(duration: Duration) -> String {
 }
 
 impl LeaseError {
-    /// Whether nobody listened at the server's address.
+    /// Whether the server's address refused the connection.
     pub(crate) fn is_refused_connection(&self) -> bool {
-        let cause = match self {
-            LeaseError::Dial(cause) => Some(cause),
-            LeaseError::Backoff { cause, .. } | LeaseError::CrashLoop { cause, .. } => {
-                cause.as_ref()
-            }
-            LeaseError::Installing { .. }
-            | LeaseError::Disconnected
-            | LeaseError::Replaced
-            | LeaseError::ShuttingDown => None,
+        let (LeaseError::Dial(cause)
+        | LeaseError::Backoff { cause: Some(cause), .. }
+        | LeaseError::CrashLoop { cause: Some(cause), .. }) = self
+        else {
+            return false;
         };
-        let refused = |cause: &DialError| {
-            matches!(cause, DialError::Unreachable { cause: Unreachable::Refused, .. })
-        };
-        cause.is_some_and(|cause| refused(cause))
+        matches!(**cause, DialError::Unreachable { cause: Unreachable::Refused, .. })
     }
 
     pub(super) fn refused(refusal: ConnectRefusal, last: Option<Arc<DialError>>) -> LeaseError {

@@ -1,4 +1,4 @@
-//! One live connection: opened, run to its end, and buried.
+//! One live connection: opened, run to its end, and cleaned up.
 
 use std::process::ExitStatus;
 use std::sync::Arc;
@@ -7,26 +7,23 @@ use std::time::Duration;
 use serde_json::value::RawValue;
 use switchboard_core::name::ServerName;
 use switchboard_wire::era::ServerHello;
-use switchboard_wire::http_client::{self, Carrier};
-use switchboard_wire::peer::{self, Limits, Patience, Reader, Writer};
+use switchboard_wire::http_client::{self, Carrier, Endpoint};
+use switchboard_wire::peer::{self, Patience, PeerLimits, StreamReader, StreamWriter};
 use switchboard_wire::{Peer, RequestError, modern, pipe, websocket};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::{mpsc, watch};
 use tokio::task::{JoinError, JoinSet};
 use tokio_util::sync::CancellationToken;
-use tokio_util::task::TaskTracker;
 
-use super::audience::{Audience, Listener, Telling};
+use super::audience::{Audience, Telling};
 use super::incoming::{Incoming, News};
 use super::opening::Opening;
 use super::recipe::{Recipe, Transport};
 use super::stderr::{self, Tail};
-use super::{CLOSE_GRACE, DialError, ExitReason, Stage};
-use crate::auth::Accounts;
+use super::{CLOSE_GRACE, DialError, DialStage, ExitReason, Surroundings};
 use crate::dial::http::{SignedIn, Speaks};
-use crate::dial::spawn::{Process, Spawner};
+use crate::dial::spawn::Process;
 use crate::message_log::Watcher;
-use crate::notices::Notices;
 
 /// A server that stops reading for this long is taken for dead.
 const WRITE_DEADLINE: Duration = Duration::from_secs(10);
@@ -39,11 +36,11 @@ pub(super) const EXIT_GRACE: Duration = Duration::from_secs(1);
 /// How long a program may take to end by itself when the gateway closes; its keeper waits longer.
 const PARTING: Duration = Duration::from_millis(250);
 
-/// The last words of a program may arrive after its end.
+/// The last lines of a program may arrive after its end.
 const LAST_WORDS: Duration = Duration::from_millis(50);
 
-type Source = Box<dyn AsyncRead + Send + Unpin>;
-type Sink = Box<dyn AsyncWrite + Send + Unpin>;
+type ByteSource = Box<dyn AsyncRead + Send + Unpin>;
+type ByteSink = Box<dyn AsyncWrite + Send + Unpin>;
 
 /// A connection that is up.
 #[derive(Clone, Debug)]
@@ -54,7 +51,7 @@ pub(super) struct Connection {
     pub(super) end: End,
     /// Ends the connection.
     pub(super) stop: CancellationToken,
-    /// What a request of the gateway's own carries, where there is no session.
+    /// The `_meta` of the gateway's own requests to a stateless server.
     pub(super) meta: Option<Arc<RawValue>>,
     pub(super) signed_in: SignedIn,
     /// The identity that it was opened with.
@@ -83,7 +80,7 @@ impl Connection {
         matches!(answer, Ok(_) | Err(RequestError::Refused(_)))
     }
 
-    /// How it ended and what it said last, if it is of no use to anyone any more.
+    /// How it ended and what it said last, if it is of no use any more.
     pub(super) fn exited(&self) -> Option<DialError> {
         let closed = || {
             let closed = self.peer.is_closed();
@@ -117,22 +114,16 @@ impl End {
     }
 }
 
-/// A connection whose two ends have been opened, before anything was said.
-pub(super) struct Opened {
-    pub(super) connection: Opening,
-    pub(super) body: Body,
-}
-
 /// The moving part of a connection; [`Body::run`] is its whole life.
 pub(super) struct Body {
-    way: Way,
+    way: LiveTransport,
     incoming: Incoming,
     exit: watch::Sender<Option<ExitReason>>,
     stop: CancellationToken,
 }
 
 /// What carries the messages.
-enum Way {
+enum LiveTransport {
     Streams(Box<Streams>),
     Http(Box<Carrier>),
     WebSocket(Box<websocket::Carrier>),
@@ -148,8 +139,8 @@ struct Program {
 }
 
 struct Streams {
-    reader: Reader<Source>,
-    writer: Writer<Sink>,
+    reader: StreamReader<ByteSource>,
+    writer: StreamWriter<ByteSink>,
     far_side: FarSide,
 }
 
@@ -165,54 +156,53 @@ enum Half {
     Writing,
 }
 
-/// Who hears what the server says of its own accord.
-#[derive(Clone)]
-pub(super) struct Hearing {
+/// Everything that a dial uses.
+pub(super) struct DialContext {
     pub(super) server: ServerName,
+    pub(super) recipe: Arc<Recipe>,
+    pub(super) surroundings: Surroundings,
+    pub(super) stage: watch::Sender<DialStage>,
+    /// The server's requests and notifications that the actor handles.
     pub(super) news: mpsc::Sender<News>,
-    pub(super) owner: Option<Listener>,
-    pub(super) notices: Notices,
-}
-
-/// What servers are reached with.
-pub(super) struct Means {
-    pub(super) spawner: Arc<dyn Spawner>,
-    pub(super) accounts: Arc<Accounts>,
-    pub(super) tasks: TaskTracker,
-    pub(super) stage: watch::Sender<Stage>,
-    /// The gateway closes.
-    pub(super) closing: CancellationToken,
 }
 
 /// Opens the way: starts the program, or connects the in-process server. A server at a URL is
 /// reached by the first thing that is said to it.
-pub(super) async fn open(
-    recipe: &Recipe,
-    means: &Means,
-    hearing: Hearing,
-) -> Result<Opened, DialError> {
-    let Means { spawner, accounts, tasks, stage, closing } = means;
+pub(super) async fn open(context: &DialContext) -> Result<(Opening, Body), DialError> {
+    let DialContext { server, recipe, surroundings, stage, news } = context;
+    let Surroundings { spawner, accounts, tasks, closing, owner, notices, .. } = surroundings;
     let tail = Tail::default();
     let mut start_timeout = recipe.start_timeout;
     let mut signed_in = SignedIn::default();
-    let watcher = Watcher::of(&hearing.server, recipe.debugging);
-    let limits =
-        Limits { max_frame_bytes: recipe.max_frame_bytes, write_deadline: Some(WRITE_DEADLINE) };
+    let watcher = Watcher::of(server, recipe.debug);
+    let limits = PeerLimits {
+        max_frame_bytes: recipe.max_frame_bytes,
+        write_deadline: Some(WRITE_DEADLINE),
+    };
     let (peer, way) = match &recipe.transport {
         Transport::Remote(remote) => match remote.speaks {
             Speaks::Http(mode) => {
                 let mut endpoint;
                 (endpoint, signed_in) = remote.endpoint(mode, spawner, accounts).await?;
-                watcher.iter().for_each(|watcher| watcher.learn_http(&mut endpoint));
+                let Endpoint { url, headers, signer, .. } = &mut endpoint;
+                watcher.iter().for_each(|watcher| watcher.learn_remote(url, headers, signer));
                 let (peer, carrier) = http_client::open(endpoint, limits);
-                (peer, Way::Http(Box::new(carrier)))
+                (peer, LiveTransport::Http(Box::new(carrier)))
             }
             Speaks::WebSocket => {
                 let mut endpoint;
                 (endpoint, signed_in) = remote.handshake(spawner, accounts).await?;
-                watcher.iter().for_each(|watcher| watcher.learn_websocket(&mut endpoint));
-                let (peer, carrier) = over_websocket(endpoint, limits, start_timeout).await?;
-                (peer, Way::WebSocket(Box::new(carrier)))
+                let websocket::Endpoint { url, headers, signer, .. } = &mut endpoint;
+                watcher.iter().for_each(|watcher| watcher.learn_remote(url, headers, signer));
+                let connecting = websocket::connect(endpoint, limits);
+                let late = |_| DialError::TimedOut {
+                    stage: "upgrade",
+                    after: start_timeout,
+                    stderr: Vec::new(),
+                };
+                let connected = tokio::time::timeout(start_timeout, connecting).await;
+                let (peer, carrier) = connected.map_err(late)??;
+                (peer, LiveTransport::WebSocket(Box::new(carrier)))
             }
         },
         Transport::Socket(socket) => {
@@ -220,9 +210,9 @@ pub(super) async fn open(
             let far_side = FarSide::Elsewhere(Box::pin(std::future::pending()));
             over_streams(Box::new(source), Box::new(sink), far_side, limits)
         }
-        Transport::InProcess(server) => {
+        Transport::InProcess(in_process) => {
             let (near, far) = pipe::pair();
-            let far_side = FarSide::Elsewhere(server.serve(far));
+            let far_side = FarSide::Elsewhere(in_process.serve(far));
             over_streams(Box::new(near.reader), Box::new(near.writer), far_side, limits)
         }
         Transport::Program(recipe_of_program) => {
@@ -245,47 +235,34 @@ pub(super) async fn open(
     watcher.into_iter().for_each(|watcher| peer.observe(watcher));
     let (exit, ended) = watch::channel(None);
     let stop = CancellationToken::new();
-    let Hearing { server, news, owner, notices } = hearing;
     let telling = match &way {
-        Way::Http(_) => Telling::Requests,
-        Way::Streams { .. } | Way::WebSocket(_) => Telling::Nothing,
+        LiveTransport::Http(_) => Telling::Requests,
+        LiveTransport::Streams { .. } | LiveTransport::WebSocket(_) => Telling::Nothing,
     };
-    let audience = Audience::of(owner, telling);
+    let audience = Audience::of(owner.clone(), telling);
     let era = Arc::default();
     let incoming = Incoming {
-        server,
+        server: server.clone(),
         era: Arc::clone(&era),
         news: news.clone(),
-        notices,
+        notices: notices.clone(),
         audience: Arc::clone(&audience),
         askable: recipe.askable.clone(),
         questions: JoinSet::new(),
     };
     let body = Body { way, incoming, exit, stop: stop.clone() };
     let end = End { exit: ended, tail };
-    let tasks = tasks.clone();
-    let connection =
-        Opening { peer, audience, end, stop, start_timeout, era, news, tasks, signed_in };
-    Ok(Opened { connection, body })
+    Ok((Opening { peer, audience, end, stop, start_timeout, era, signed_in }, body))
 }
 
-async fn over_websocket(
-    endpoint: websocket::Endpoint,
-    limits: Limits,
-    patience: Duration,
-) -> Result<(Peer, websocket::Carrier), DialError> {
-    match tokio::time::timeout(patience, websocket::connect(endpoint, limits)).await {
-        Ok(connected) => Ok(connected?),
-        Err(_elapsed) => {
-            let (stage, stderr) = ("upgrade", Vec::new());
-            Err(DialError::TimedOut { stage, after: patience, stderr })
-        }
-    }
-}
-
-fn over_streams(source: Source, sink: Sink, far_side: FarSide, limits: Limits) -> (Peer, Way) {
+fn over_streams(
+    source: ByteSource,
+    sink: ByteSink,
+    far_side: FarSide,
+    limits: PeerLimits,
+) -> (Peer, LiveTransport) {
     let (peer, reader, writer) = peer::open(source, sink, limits);
-    (peer, Way::Streams(Box::new(Streams { reader, writer, far_side })))
+    (peer, LiveTransport::Streams(Box::new(Streams { reader, writer, far_side })))
 }
 
 impl Body {
@@ -293,14 +270,14 @@ impl Body {
     pub(super) async fn run(self) -> ExitReason {
         let Body { way, incoming, exit, stop } = self;
         match way {
-            Way::Streams(streams) => streams.run(incoming, exit, stop).await,
-            Way::Http(carrier) => {
+            LiveTransport::Streams(streams) => streams.run(incoming, exit, stop).await,
+            LiveTransport::Http(carrier) => {
                 let (ended, traffic) = carrier.run(incoming, stop.cancelled()).await;
                 exit.send_replace(Some(ended.into()));
                 traffic.finish(ended, stop.cancelled()).await;
                 ended.into()
             }
-            Way::WebSocket(carrier) => {
+            LiveTransport::WebSocket(carrier) => {
                 let (ended, closing) = carrier.run(incoming, stop.cancelled()).await;
                 exit.send_replace(Some(ended.into()));
                 closing.finish().await;

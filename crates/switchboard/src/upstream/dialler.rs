@@ -7,26 +7,26 @@ use switchboard_wire::handshake::Greeting;
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
-use super::connection::{self, Body};
+use super::connection::{Body, DialContext};
 use super::incoming::News;
 use super::opening::{self, Dialled};
 use super::recipe::Recipe;
-use super::{DialError, ExitReason, Stage, Surroundings};
+use super::{DialError, DialStage, ExitReason, Surroundings};
 
 /// The dials of one server, one at a time.
 pub(super) struct Dialler {
     /// The progress of the current dial.
-    stage: watch::Sender<Stage>,
+    stage: watch::Sender<DialStage>,
     /// Receives the server's requests and notifications that the actor handles.
     news: mpsc::Sender<News>,
-    /// Cancels the current dial.
+    /// Cancels the last dial.
     current: Option<CancellationToken>,
     /// The greeting that the server accepted after it had refused another one.
     accepted: Option<Greeting>,
 }
 
 impl Dialler {
-    pub(super) fn new(stage: watch::Sender<Stage>, news: mpsc::Sender<News>) -> Dialler {
+    pub(super) fn new(stage: watch::Sender<DialStage>, news: mpsc::Sender<News>) -> Dialler {
         Dialler { stage, news, current: None, accepted: None }
     }
 
@@ -37,14 +37,21 @@ impl Dialler {
         recipe: &Arc<Recipe>,
         surroundings: &Surroundings,
     ) -> (impl Future<Output = Dialled> + use<>, impl Future<Output = ExitReason> + use<>) {
-        self.stage.send_replace(Stage::Starting);
+        self.stage.send_replace(DialStage::Starting);
         let cancel = CancellationToken::new();
         self.current = Some(cancel.clone());
         let (bodies, incoming_bodies) = mpsc::channel(1);
-        let open = self.open(server, Arc::clone(recipe), surroundings, bodies);
+        let context = DialContext {
+            server: server.clone(),
+            recipe: Arc::clone(recipe),
+            surroundings: surroundings.clone(),
+            stage: self.stage.clone(),
+            news: self.news.clone(),
+        };
+        let accepted = self.accepted;
         let dial = async move {
             tokio::select! {
-                dialled = open => dialled,
+                dialled = dial(context, accepted, bodies) => dialled,
                 () = cancel.cancelled() => Dialled {
                     outcome: Err(DialError::Lost { exit: ExitReason::Stopped, stderr: Vec::new() }),
                     taught: None,
@@ -52,44 +59,6 @@ impl Dialler {
             }
         };
         (dial, run_bodies(incoming_bodies))
-    }
-
-    fn open(
-        &self,
-        server: &ServerName,
-        recipe: Arc<Recipe>,
-        surroundings: &Surroundings,
-        bodies: mpsc::Sender<Body>,
-    ) -> impl Future<Output = Dialled> + use<> {
-        let means = connection::Means {
-            spawner: Arc::clone(&surroundings.spawner),
-            accounts: Arc::clone(&surroundings.accounts),
-            tasks: surroundings.tasks.clone(),
-            stage: self.stage.clone(),
-            closing: surroundings.closing.clone(),
-        };
-        let hearing = connection::Hearing {
-            server: server.clone(),
-            news: self.news.clone(),
-            owner: surroundings.owner.clone(),
-            notices: surroundings.notices.clone(),
-        };
-        let (dials, log_levels) =
-            (Arc::clone(&surroundings.dials), surroundings.log_levels.clone());
-        let (after, era_of_owner) = (surroundings.after.clone(), surroundings.era_of_owner());
-        let (directory, offered) = (surroundings.directory.clone(), surroundings.offered.clone());
-        let accepted = self.accepted;
-        async move {
-            if let Some(predecessor) = after {
-                predecessor.cancelled().await;
-            }
-            let capabilities = opening::capabilities(&recipe, &hearing, &offered).await;
-            let era = era_of_owner.or_else(|| directory.era(&hearing.server));
-            let greeting = accepted.unwrap_or_else(|| opening::greeting(&recipe, era));
-            let _permit = dials.acquire().await;
-            let how = (greeting, capabilities.as_str());
-            opening::dial(&recipe, &means, hearing, &log_levels, how, bodies).await
-        }
     }
 
     /// The server accepted this greeting after it had refused another one.
@@ -102,16 +71,28 @@ impl Dialler {
         self.accepted = None;
     }
 
-    /// The current dial has ended.
-    pub(super) fn ended(&mut self) {
-        self.current = None;
-    }
-
     pub(super) fn cancel(&mut self) {
         if let Some(current) = self.current.take() {
             current.cancel();
         }
     }
+}
+
+/// Waits for its turn, then opens and lists a connection.
+async fn dial(
+    context: DialContext,
+    accepted: Option<Greeting>,
+    bodies: mpsc::Sender<Body>,
+) -> Dialled {
+    let DialContext { server, recipe, surroundings, .. } = &context;
+    if let Some(predecessor) = &surroundings.after {
+        predecessor.cancelled().await;
+    }
+    let capabilities = opening::capabilities(&context).await;
+    let era = surroundings.era_of_owner().or_else(|| surroundings.directory.era(server));
+    let greeting = accepted.unwrap_or_else(|| opening::greeting(recipe, era));
+    let _permit = surroundings.dials.acquire().await;
+    opening::dial(&context, (greeting, &capabilities), bodies).await
 }
 
 /// Runs no body if the dial fails early, and two if the server is started anew with another greeting.

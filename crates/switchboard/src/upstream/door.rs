@@ -1,8 +1,8 @@
 //! The way into a live connection: callers count themselves in and out, without asking the actor.
 //!
 //! Most calls find their server connected. Going through the actor's queue for each would cost
-//! more than the rest of a small call, so a connection has a door: whoever is inside keeps the
-//! server from being stopped for idleness, and the actor can shut the door only while nobody is.
+//! more than the rest of a small call, so a connection has a door: a caller inside keeps the server
+//! from being stopped for idleness, and the actor can shut the door only while no caller is inside.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -12,16 +12,16 @@ use switchboard_core::lifecycle::Usage;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-/// Set in the count while nobody may enter.
+/// Set in the count while no caller may enter.
 const SHUT: usize = 1 << (usize::BITS - 1);
 
 #[derive(Debug)]
 pub(super) struct Door {
     /// How many are inside, and [`SHUT`].
     inside: AtomicUsize,
-    /// One more than the microseconds since `began` when the last one left; 0 if nobody ever did.
+    /// One more than the microseconds since `began` when the last one left; 0 if none ever did.
     left_at: AtomicU64,
-    /// Whether anyone inside ever got what they came for.
+    /// Whether a caller inside ever got its result.
     worked: AtomicBool,
     /// Told when the last one leaves a door that is shut.
     emptied: Notify,
@@ -65,10 +65,10 @@ impl Door {
         }
     }
 
-    /// Shuts the door if nobody is inside; says what is known of its use either way.
+    /// Shuts the door if no caller is inside; returns its usage either way.
     pub(super) fn shut_if_empty(&self) -> Usage {
         let swap = self.inside.compare_exchange(0, SHUT, Ordering::AcqRel, Ordering::Acquire);
-        // Whoever kept it open may have left by now, but then it is open still.
+        // The caller that kept it open may have left by now, but then it is still open.
         let held = !matches!(swap, Ok(_) | Err(SHUT));
         Usage { held, ..self.usage() }
     }
@@ -169,7 +169,7 @@ mod tests {
                 .collect();
             for _ in 0..20_000 {
                 if !door.shut_if_empty().held {
-                    assert!(!door.usage().held, "someone is inside a shut door");
+                    assert!(!door.usage().held, "a caller is inside a shut door");
                     door.reopen();
                 }
             }

@@ -1,4 +1,4 @@
-//! What a server asks of us or tells us.
+//! Requests and notifications of a server.
 
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -23,19 +23,19 @@ const QUESTIONS: usize = 16;
 /// A question that is larger is refused.
 pub(super) const LARGEST_QUESTION: usize = 1024 * 1024;
 
-/// How long a person may think; the calls that wait on account of it wait as long.
-pub(super) const THINKING: Duration = Duration::from_secs(10 * 60);
+/// How long the user may take to answer; the calls that wait for it wait as long.
+pub(super) const USER_ANSWER_TIMEOUT: Duration = Duration::from_secs(10 * 60);
 
 /// News that the actor acts upon.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum News {
-    /// A list of the server is not what it was.
+    /// A list of the server changed.
     ListChanged,
-    /// The server asks something of its client, so it needs one connection a session.
+    /// The server sends requests to its client, so each session needs a connection of its own.
     AsksClient,
 }
 
-/// Hears one connection.
+/// Handles the messages of one connection.
 pub(super) struct Incoming {
     pub(super) server: ServerName,
     /// Set once it is known.
@@ -44,7 +44,7 @@ pub(super) struct Incoming {
     pub(super) notices: Notices,
     pub(super) audience: Arc<Audience>,
     pub(super) askable: Vec<Topic>,
-    /// Answers that are being looked for; they end with the connection.
+    /// Questions that wait for their answer; they end with the connection.
     pub(super) questions: JoinSet<()>,
 }
 
@@ -54,7 +54,7 @@ impl Handler for Incoming {
         if method == "ping" {
             return responder.try_result("{}");
         }
-        // Without a session there is nobody to ask but by an answer.
+        // A stateless server returns its requests inside responses.
         let known = Topic::of_method(&method).filter(|_| !self.is_stateless());
         let Some(topic) = known else {
             let error = RpcError::new(METHOD_NOT_FOUND, "this client does not offer that");
@@ -67,7 +67,7 @@ impl Handler for Incoming {
             let error = RpcError::new(INVALID_PARAMS, "the question is too large");
             return responder.try_error(&error);
         }
-        // What waits already stands for any number of the same.
+        // One that waits in the queue is enough.
         let _told_already = self.news.try_send(News::AsksClient);
         while self.questions.try_join_next().is_some() {}
         if self.questions.len() >= QUESTIONS {
@@ -75,10 +75,10 @@ impl Handler for Incoming {
             return responder.try_error(&error);
         }
         let meant = self.audience.meant(responder.exchange());
-        if let Meant::Nobody = meant {
+        if let Meant::NoSession = meant {
             return responder.try_error(&undecided(&self.audience));
         }
-        let question = Asked {
+        let question = PendingQuestion {
             server: self.server.clone(),
             topic,
             params,
@@ -121,27 +121,27 @@ impl Handler for Incoming {
 
 impl Incoming {
     fn is_stateless(&self) -> bool {
-        matches!(self.era.get(), Some(Era::Modern(_)))
+        self.era.get() == Some(&Era::Modern)
     }
 
     /// Passes a notification on to those who registered for it.
     fn notice(&self, notification: &Notification) {
         let Some(kind) = notice::NotificationKind::of_method(&notification.method) else { return };
-        if self.notices.nobody_listens() {
+        if self.notices.has_no_handlers() {
             return;
         }
         let owner = self.audience.owner().map(|owner| owner.session);
         let meant = match self.audience.meant(notification.exchange) {
             Meant::One(recipient) => Some(recipient.listener.session),
-            Meant::Several(_) | Meant::Nobody => None,
+            Meant::Several { .. } | Meant::NoSession => None,
         };
         let reach = Reach { owner, meant };
         self.notices.hear(&self.server, kind, notification.params.as_ref(), reach);
     }
 }
 
-/// What comes by a subscription says so; it belongs to the request that began it, and the tag is no
-/// concern of anybody else.
+/// A notification on a subscription belongs to the request that began it. Its tag concerns no other
+/// client.
 fn untagged(mut notification: Notification) -> Notification {
     let tagged = |params: &&Raw| params.as_str().contains(meta::SUBSCRIPTION_ID);
     let Some(params) = notification.params.as_ref().filter(tagged) else { return notification };
@@ -153,14 +153,14 @@ fn untagged(mut notification: Notification) -> Notification {
         params.insert("_meta", members);
     }
     let request = tag.and_then(|tag| tag.value().as_u64());
-    // What the transport says is not the server's word alone.
+    // The transport takes precedence over the tag.
     notification.exchange = notification.exchange.or(request.map(Exchange));
     notification.params = Some(Raw::from_json(params.to_string()));
     notification
 }
 
 /// A question on its way to an answer.
-struct Asked {
+struct PendingQuestion {
     server: ServerName,
     topic: Topic,
     params: Option<Raw>,
@@ -168,14 +168,14 @@ struct Asked {
     _unanswered: Unanswered,
 }
 
-impl Asked {
-    /// Asks the session's host. Whoever waits for the server meanwhile is not taken for late.
+impl PendingQuestion {
+    /// Asks the session's host. Calls that wait for the server meanwhile do not time out.
     async fn answer(self, meant: Meant, audience: Arc<Audience>) {
-        let Asked { server, topic, params, responder, _unanswered } = self;
+        let PendingQuestion { server, topic, params, responder, _unanswered } = self;
         let recipient = match meant {
             Meant::One(recipient) => Some(recipient),
-            Meant::Several(question) => audience.decided(question).await,
-            Meant::Nobody => None,
+            Meant::Several { abandoned } => audience.decided(abandoned).await,
+            Meant::NoSession => None,
         };
         let Some(Recipient { listener, requests }) = recipient else {
             return responder.error(&undecided(&audience)).await;
@@ -184,7 +184,7 @@ impl Asked {
             return responder.error(&topic.refused()).await;
         }
         audience.asked(&requests);
-        let _waiting = responder.peer().hold(requests.clone(), THINKING);
+        let _waiting = responder.peer().hold(requests.clone(), USER_ANSWER_TIMEOUT);
         let question = match ServerQuestion::new((&server, None), topic, params.as_ref()) {
             Ok(question) => question,
             Err(error) => return responder.error(&error).await,
@@ -198,8 +198,8 @@ impl Asked {
     }
 }
 
-/// Servers pass this on to whoever called them. It holds for the next call: the server is known to
-/// ask by then.
+/// Servers return this text to their caller. It holds for the next call: by then the server is known
+/// to send requests to its client.
 fn undecided(audience: &Audience) -> RpcError {
     if audience.owner().is_some() {
         let message = "it cannot be told which request this is about: one that was given up may \

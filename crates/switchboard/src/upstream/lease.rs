@@ -24,11 +24,12 @@ use super::connection::Connection;
 use super::door::{Door, Pass};
 use super::recipe::Recipe;
 use super::{CallError, ExitReason, stateless};
+use crate::dial::http::SignedIn;
 use crate::host::Host;
 use crate::log_level::LogLevels;
 
 /// The exit code of a server that crashed is worth this much waiting.
-const OBITUARY: Duration = Duration::from_millis(150);
+const EXIT_STATUS_WAIT: Duration = Duration::from_millis(150);
 
 /// Whether a request can be given up and made elsewhere.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,7 +68,7 @@ pub(crate) struct Lease {
     pass: Pass,
 }
 
-/// Where the steps of a call are reported, if anybody wants them.
+/// Where the progress of a call is reported, if it is.
 pub type Progress = Option<mpsc::Sender<Raw>>;
 
 /// On whose behalf something is asked: who answers questions, and who hears of progress.
@@ -157,26 +158,16 @@ impl Lease {
         }
     }
 
-    /// Whether the identity of its requests can change.
-    pub(crate) fn may_be_outdated(&self) -> bool {
-        self.open.connection.signed_in.can_change()
+    /// The sign-in of its requests.
+    pub(crate) fn signed_in(&self) -> &SignedIn {
+        &self.open.connection.signed_in
     }
 
-    /// Whether they are: the user signed out, or in as another one, since the connection was opened.
+    /// Whether the user signed out, or in as another one, since the connection was opened.
     pub(crate) async fn is_outdated(&self) -> bool {
         let connection = &self.open.connection;
         connection.signed_in.follow().await;
         connection.signed_in.identity().as_deref() != connection.opened_as.as_deref()
-    }
-
-    /// Whether a program gave another credential for it since this was asked last.
-    pub(crate) fn take_credential_change(&self) -> bool {
-        self.open.connection.signed_in.take_change()
-    }
-
-    /// For a change whose lists could not be had.
-    pub(crate) fn keep_credential_change(&self) {
-        self.open.connection.signed_in.keep_change();
     }
 
     /// The session that has the connection to itself; none if it is shared.
@@ -187,7 +178,7 @@ impl Lease {
     /// Completes when the connection has ended, and says how.
     pub(crate) async fn ended(&self) -> ExitReason {
         self.open.connection.peer.closed().await;
-        self.open.connection.end.report(OBITUARY).await.0
+        self.open.connection.end.report(EXIT_STATUS_WAIT).await.0
     }
 
     /// Whether the connection has not ended.
@@ -353,7 +344,7 @@ impl Lease {
 
     pub(super) async fn classify(&self, error: RequestError) -> CallError {
         let ended = match matches!(error, RequestError::Closed) {
-            true => self.open.connection.end.report(OBITUARY).await,
+            true => self.open.connection.end.report(EXIT_STATUS_WAIT).await,
             false => (ExitReason::StreamClosed, Vec::new()),
         };
         CallError::of(error, || ended)
@@ -391,7 +382,7 @@ fn tells_of_resources(acknowledgement: &Raw) -> bool {
 
 /// Written from the values that were checked and approved, never from what came in.
 ///
-/// Progress is asked for even where nobody looks at it: it keeps a long call from timing out.
+/// Progress is requested even if it is not reported: it keeps a long call from timing out.
 fn call_params(approved: &Approved, token: u64) -> String {
     let mut out = Vec::with_capacity(256);
     out.extend_from_slice(b"{\"name\":");

@@ -49,10 +49,6 @@ pub(super) fn listed(server: &ServerName, listing: &RawListing) {
     );
 }
 
-pub(super) fn stopped(server: &ServerName) {
-    tracing::info!(%server, "stopped");
-}
-
 pub(super) fn failed(server: &ServerName, error: &DialError) {
     tracing::warn!(%server, error = &*clean_line(&explain::chain(error), LINE), "server failed");
 }

@@ -13,16 +13,22 @@ use switchboard_wire::peer::Patience;
 use switchboard_wire::{Peer, Raw, RequestError};
 
 use super::DialError;
-use super::recipe::Recipe;
 use crate::dial::http::SignedIn;
 
 /// Resources, templates and prompts of a server are not kept beyond this number, and tools not beyond
 /// it or `maxTools`.
 const LEAST_ITEMS: usize = 10_000;
 
-/// What a walk over a list may cost.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Bounds {
+/// A query for all lists of a server, with its bounds.
+#[derive(Clone, Copy)]
+pub(super) struct ListQuery<'a> {
+    pub(super) peer: &'a Peer,
+    pub(super) hello: &'a ServerHello,
+    /// What every request carries, where there is no session.
+    pub(super) meta: Option<&'a RawValue>,
+    /// Whether some parameters of calls are also sent as headers.
+    pub(super) mirrors_headers: bool,
+    pub(super) signed_in: &'a SignedIn,
     pub(super) timeout: Duration,
     pub(super) max_pages: usize,
     pub(super) max_items: usize,
@@ -30,46 +36,17 @@ pub(super) struct Bounds {
     pub(super) max_bytes: usize,
 }
 
-impl Bounds {
-    pub(super) fn of(recipe: &Recipe) -> Bounds {
-        Bounds {
-            timeout: recipe.start_timeout,
-            max_pages: recipe.max_pages,
-            max_items: recipe.max_tools,
-            max_bytes: recipe.max_frame_bytes,
-        }
-    }
-}
-
-/// Whom the lists are asked of, and how.
-#[derive(Clone, Copy)]
-pub(super) struct Asking<'a> {
-    pub(super) peer: &'a Peer,
-    pub(super) hello: &'a ServerHello,
-    /// What every request carries, where there is no session.
-    pub(super) meta: Option<&'a RawValue>,
-    pub(super) mirrors: Mirrors,
-    pub(super) signed_in: &'a SignedIn,
-}
-
-/// Whether parameters go into headers, too.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Mirrors {
-    Headers,
-    Nothing,
-}
-
 /// Everything that the server advertises, within one deadline for all pages.
-pub(super) async fn list_all(asking: Asking<'_>, bounds: Bounds) -> Result<RawListing, DialError> {
-    let after = bounds.timeout;
+pub(super) async fn list_all(query: ListQuery<'_>) -> Result<RawListing, DialError> {
+    let after = query.timeout;
     let late = DialError::TimedOut { stage: "tools/list", after, stderr: Vec::new() };
-    tokio::time::timeout(after, walk_all(asking, bounds)).await.unwrap_or(Err(late))
+    tokio::time::timeout(after, walk_all(query)).await.unwrap_or(Err(late))
 }
 
 /// Only the tools are vital: a server whose other lists fail is still of use.
-async fn walk_all(asking: Asking<'_>, bounds: Bounds) -> Result<RawListing, DialError> {
-    let hello = asking.hello;
-    let mut room = bounds.max_bytes;
+async fn walk_all(query: ListQuery<'_>) -> Result<RawListing, DialError> {
+    let hello = query.hello;
+    let mut room = query.max_bytes;
     let mut listing = RawListing {
         instructions: hello.instructions.clone(),
         server_name: hello.server_name.clone(),
@@ -77,44 +54,41 @@ async fn walk_all(asking: Asking<'_>, bounds: Bounds) -> Result<RawListing, Dial
         without_tools: !hello.capabilities.tools,
         era: Some(match hello.era {
             Era::Legacy(_) => catalog::Era::Legacy,
-            Era::Modern(_) => catalog::Era::Modern,
+            Era::Modern => catalog::Era::Modern,
         }),
         ..RawListing::default()
     };
     if hello.capabilities.tools {
-        let Walked { items: tools, ttl_ms, scope } =
-            walk(asking, "tools/list", "tools", bounds, &mut room).await?;
-        listing.scope = scope;
-        listing.tools = match asking.mirrors {
-            Mirrors::Headers => tools.into_iter().filter(|tool| can_be_called(tool)).collect(),
-            Mirrors::Nothing => tools,
-        };
-        listing.ttl_ms = ttl_ms;
+        let tools = walk(query, "tools/list", "tools", &mut room).await?;
+        (listing.tools, listing.scope, listing.ttl_ms) = (tools.items, tools.scope, tools.ttl_ms);
+        if query.mirrors_headers {
+            listing.tools.retain(|tool| can_be_called(tool));
+        }
     }
     if hello.capabilities.resources
-        && let Ok(resources) = walk(asking, "resources/list", "resources", bounds, &mut room).await
+        && let Ok(resources) = walk(query, "resources/list", "resources", &mut room).await
     {
         listing.resources = resources.items;
         listing.scope = narrower(listing.scope, resources.scope);
-        let templates =
-            walk(asking, "resources/templates/list", "resourceTemplates", bounds, &mut room).await;
-        if let Ok(templates) = templates {
+        let templates = walk(query, "resources/templates/list", "resourceTemplates", &mut room);
+        if let Ok(templates) = templates.await {
             listing.resource_templates = templates.items;
             listing.scope = narrower(listing.scope, templates.scope);
         }
     }
     if hello.capabilities.prompts
-        && let Ok(prompts) = walk(asking, "prompts/list", "prompts", bounds, &mut room).await
+        && let Ok(prompts) = walk(query, "prompts/list", "prompts", &mut room).await
     {
         listing.prompts = prompts.items;
         listing.scope = narrower(listing.scope, prompts.scope);
     }
-    listing.identity = asking.signed_in.identity();
+    listing.identity = query.signed_in.identity();
     Ok(listing)
 }
 
-/// All pages of a list.
-struct Walked {
+/// A list, or one page of it.
+#[derive(Default)]
+struct RawList {
     items: Vec<Box<RawValue>>,
     ttl_ms: Option<u64>,
     scope: Option<CacheScope>,
@@ -135,14 +109,14 @@ fn narrower(one: Option<CacheScope>, other: Option<CacheScope>) -> Option<CacheS
 fn can_be_called(tool: &RawValue) -> bool {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
-    struct Definition {
+    struct ToolSchema {
         input_schema: serde_json::Value,
     }
     // Nearly all have none, and are not read for it.
     if !tool.get().contains("x-mcp-header") {
         return true;
     }
-    let definition = serde_json::from_str::<Definition>(tool.get());
+    let definition = serde_json::from_str::<ToolSchema>(tool.get());
     let checked = definition.map(|tool| schema::mirrored(&tool.input_schema, &Map::new()));
     if let Ok(Err(error)) = &checked {
         tracing::warn!(%error, "left out a tool");
@@ -151,32 +125,31 @@ fn can_be_called(tool: &RawValue) -> bool {
 }
 
 async fn walk(
-    asking: Asking<'_>,
+    query: ListQuery<'_>,
     method: &'static str,
     what: &'static str,
-    bounds: Bounds,
     room: &mut usize,
-) -> Result<Walked, DialError> {
-    let mut walked = Walked { items: Vec::new(), ttl_ms: None, scope: None };
+) -> Result<RawList, DialError> {
+    let mut list = RawList::default();
     let mut cursors = HashSet::new();
     let mut cursor: Option<String> = None;
-    for _ in 0..bounds.max_pages {
-        let page = ask(asking, method, cursor.as_deref(), bounds.timeout).await?;
+    for _ in 0..query.max_pages {
+        let page = ask(query, method, cursor.as_deref()).await?;
         let Some(left) = room.checked_sub(page.as_str().len()) else {
-            tracing::warn!(what, limit = bounds.max_bytes, "left out the rest of the lists");
+            tracing::warn!(what, limit = query.max_bytes, "left out the rest of the lists");
             *room = 0;
-            return Ok(walked);
+            return Ok(list);
         };
         *room = left;
-        let page = read_page(&page, what).ok_or(DialError::MalformedList { what })?;
-        let free = bounds.max_items.max(LEAST_ITEMS).saturating_sub(walked.items.len());
+        let (page, next) = read_page(&page, what).ok_or(DialError::MalformedList { what })?;
+        let free = query.max_items.max(LEAST_ITEMS).saturating_sub(list.items.len());
         // One more tells that some were left out.
-        walked.items.extend(page.items.into_iter().take(free + 1));
-        walked.ttl_ms = walked.ttl_ms.or(page.ttl_ms);
-        walked.scope = narrower(walked.scope, page.scope);
-        match page.next_cursor {
-            None => return Ok(walked),
-            Some(_) if walked.items.len() > bounds.max_items => return Ok(walked),
+        list.items.extend(page.items.into_iter().take(free + 1));
+        list.ttl_ms = list.ttl_ms.or(page.ttl_ms);
+        list.scope = narrower(list.scope, page.scope);
+        match next {
+            None => return Ok(list),
+            Some(_) if list.items.len() > query.max_items => return Ok(list),
             // A cursor that comes again leads in a circle.
             Some(next) if !cursors.insert(next.clone()) => {
                 return Err(DialError::EndlessList { what });
@@ -188,19 +161,18 @@ async fn walk(
 }
 
 async fn ask(
-    Asking { peer, meta, .. }: Asking<'_>,
+    ListQuery { peer, meta, timeout, .. }: ListQuery<'_>,
     method: &'static str,
     cursor: Option<&str>,
-    timeout: Duration,
 ) -> Result<Raw, DialError> {
     #[derive(Serialize)]
-    struct Params<'a> {
+    struct ListParams<'a> {
         #[serde(skip_serializing_if = "Option::is_none")]
         cursor: Option<&'a str>,
         #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
         meta: Option<&'a RawValue>,
     }
-    let params = serde_json::to_string(&Params { cursor, meta }).unwrap_or_default();
+    let params = serde_json::to_string(&ListParams { cursor, meta }).unwrap_or_default();
     let patience = Patience { timeout: Some(timeout), progress: None };
     peer.request(method, params, patience).await.map_err(|error| match error {
         RequestError::Refused(cause) => DialError::Refused { stage: method, cause },
@@ -215,34 +187,20 @@ async fn ask(
     })
 }
 
-struct Page {
-    items: Vec<Box<RawValue>>,
-    next_cursor: Option<String>,
-    ttl_ms: Option<u64>,
-    scope: Option<CacheScope>,
-}
-
-/// Reads one page; `None` if it has no list where one must be.
-fn read_page(raw: &Raw, what: &'static str) -> Option<Page> {
-    #[derive(Deserialize)]
-    #[serde(rename_all = "camelCase")]
-    struct Fields {
-        #[serde(default)]
+/// Reads one page, and the cursor of the next; `None` if it has no list where one must be.
+fn read_page(raw: &Raw, what: &'static str) -> Option<(RawList, Option<String>)> {
+    #[derive(Default, Deserialize)]
+    #[serde(default, rename_all = "camelCase")]
+    struct ListResult {
         tools: Option<Vec<Box<RawValue>>>,
-        #[serde(default)]
         resources: Option<Vec<Box<RawValue>>>,
-        #[serde(default)]
         resource_templates: Option<Vec<Box<RawValue>>>,
-        #[serde(default)]
         prompts: Option<Vec<Box<RawValue>>>,
-        #[serde(default)]
         next_cursor: Option<String>,
-        #[serde(default)]
         ttl_ms: Option<serde_json::Value>,
-        #[serde(default)]
         cache_scope: Option<serde_json::Value>,
     }
-    let fields: Fields = raw.parse().ok()?;
+    let fields: ListResult = raw.parse().ok()?;
     let items = match what {
         "tools" => fields.tools,
         "resources" => fields.resources,
@@ -256,7 +214,7 @@ fn read_page(raw: &Raw, what: &'static str) -> Option<Page> {
         Some("public") => CacheScope::Public,
         Some(_) | None => CacheScope::Private,
     });
-    Some(Page { items: items?, next_cursor: fields.next_cursor, ttl_ms, scope })
+    Some((RawList { items: items?, ttl_ms, scope }, fields.next_cursor))
 }
 
 #[cfg(test)]
@@ -264,7 +222,7 @@ mod tests {
     use switchboard_core::catalog::RawListing;
     use switchboard_wire::envelope::Malformed;
     use switchboard_wire::era::{Revision, ServerCapabilities};
-    use switchboard_wire::peer::{self, Limits};
+    use switchboard_wire::peer::{self, PeerLimits};
     use switchboard_wire::{Handler, Notification, Responder, pipe};
 
     use super::*;
@@ -297,8 +255,8 @@ mod tests {
         tool: &str,
     ) -> Result<RawListing, DialError> {
         let (near, far) = pipe::pair();
-        let (peer, reader, writer) = peer::open(near.reader, near.writer, Limits::default());
-        let (_, far_reader, far_writer) = peer::open(far.reader, far.writer, Limits::default());
+        let (peer, reader, writer) = peer::open(near.reader, near.writer, PeerLimits::default());
+        let (_, far_reader, far_writer) = peer::open(far.reader, far.writer, PeerLimits::default());
         let hello = ServerHello {
             era: Era::Legacy(Revision::NEWEST),
             capabilities: ServerCapabilities { tools: true, ..ServerCapabilities::default() },
@@ -308,18 +266,21 @@ mod tests {
             raw_capabilities: Raw::from_json("{}".to_owned()),
             raw_info: Raw::from_json("{}".to_owned()),
         };
-        let bounds = Bounds { timeout, max_pages: 1_000, max_items: 1_000, max_bytes: 10_000 };
         let dripping = || Dripping { pages: 0, tool: tool.to_owned() };
         let (mut one, mut other) = (dripping(), dripping());
-        let asking = Asking {
+        let query = ListQuery {
             peer: &peer,
             hello: &hello,
             meta: None,
-            mirrors: Mirrors::Nothing,
+            mirrors_headers: false,
             signed_in: &SignedIn::default(),
+            timeout,
+            max_pages: 1_000,
+            max_items: 1_000,
+            max_bytes: 10_000,
         };
         tokio::select! {
-            listed = list_all(asking, bounds) => listed,
+            listed = list_all(query) => listed,
             _ = reader.run(&mut one) => panic!("the reader ended"),
             _ = writer.run() => panic!("the writer ended"),
             _ = far_reader.run(&mut other) => panic!("the far reader ended"),

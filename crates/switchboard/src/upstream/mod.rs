@@ -30,11 +30,11 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-pub(crate) use audience::{Listener, SessionId, Voice};
+pub(crate) use audience::{CallerId, Listener, SessionId};
 pub(crate) use classify::{CallError, DialError, ExitReason, LeaseError, Unreachable};
 pub(crate) use lease::Lease;
-pub(crate) use recipe::{ProgramRecipe, Recipe, Transport, Words, secret_program};
-pub(crate) use status::{Stage, State, Status};
+pub(crate) use recipe::{CommandWords, ProgramRecipe, Recipe, Transport, secret_program};
+pub(crate) use status::{DialStage, Status, UpstreamState};
 
 use crate::auth::Accounts;
 use crate::capabilities::{CapabilitySet, OfferedCapabilities};
@@ -75,7 +75,7 @@ struct Handle {
     status: watch::Receiver<Status>,
     /// The connection that is up, if there is one.
     open: watch::Receiver<Option<Arc<Open>>>,
-    stage: watch::Receiver<Stage>,
+    stage: watch::Receiver<DialStage>,
     /// How long a caller waits for an installation; for its end, if nothing is said.
     install_patience: Option<Duration>,
     retired: CancellationToken,
@@ -95,12 +95,13 @@ enum Command {
     Disconnect {
         done: oneshot::Sender<()>,
     },
-    /// Closes a connection that nobody uses.
-    Rest,
+    /// Closes a connection that no call uses.
+    CloseIfIdle,
     Shutdown,
 }
 
 /// What an upstream needs to live.
+#[derive(Clone)]
 pub(crate) struct Surroundings {
     pub(crate) directory: Directory,
     /// What a connection that no session has to itself offers the server.
@@ -145,9 +146,10 @@ impl Upstream {
         surroundings: Surroundings,
     ) -> Upstream {
         let (commands, inbox) = mpsc::channel(QUEUE);
-        let (publish, status) = watch::channel(Status { state: State::Down, last_failure: None });
+        let (publish, status) =
+            watch::channel(Status { state: UpstreamState::Down, last_failure: None });
         let (opened, open) = watch::channel(None);
-        let (tell_stage, stage) = watch::channel(Stage::Starting);
+        let (tell_stage, stage) = watch::channel(DialStage::Starting);
         let install_patience = recipe.install_patience;
         let tasks = surroundings.tasks.clone();
         let (retired, ended) = (CancellationToken::new(), CancellationToken::new());
@@ -165,8 +167,8 @@ impl Upstream {
         Upstream { handle: Arc::new(handle) }
     }
 
-    /// Ends the actor once nobody uses its connection any more; nobody new gets in. What is
-    /// returned tells of the end.
+    /// Ends the actor once no call uses its connection any more; no further call gets in. The token
+    /// is cancelled at the end.
     pub(crate) fn retire(&self) -> CancellationToken {
         self.handle.retired.cancel();
         self.handle.ended.clone()
@@ -190,7 +192,7 @@ impl Upstream {
         Box::pin(self.soon(self.lease_in_time())).await
     }
 
-    /// The same for whoever has time.
+    /// The same, with a wait for the end of any installation.
     pub(crate) async fn lease_in_time(&self) -> Result<Lease, LeaseError> {
         self.acquire(|reply| Command::Acquire { urgency: Urgency::Call, reply }).await
     }
@@ -222,12 +224,12 @@ impl Upstream {
         }
     }
 
-    /// Closes the connection, unless somebody uses it just now.
-    pub(crate) fn rest(&self) {
-        let _busy_with_others = self.handle.commands.try_send(Command::Rest);
+    /// Closes the connection, unless a call uses it just now.
+    pub(crate) fn close_if_idle(&self) {
+        let _busy_with_others = self.handle.commands.try_send(Command::CloseIfIdle);
     }
 
-    /// Ends the actor; whoever joins the gateway's tasks waits for the end.
+    /// Ends the actor; joining the gateway's tasks waits for the end.
     pub(crate) async fn shutdown(&self) {
         let _already_gone = self.handle.commands.send(Command::Shutdown).await;
     }
@@ -241,18 +243,20 @@ impl Upstream {
         let mut status = self.handle.status.borrow().clone();
         let open = self.handle.open.borrow();
         let unwelcome = open.as_ref().is_some_and(|open| open.unwelcome.load(Ordering::Relaxed));
-        if status.state == State::Connected && unwelcome {
-            status.state = State::Unwelcome;
+        if status.state == UpstreamState::Connected && unwelcome {
+            status.state = UpstreamState::AuthRequired;
         }
         status
     }
 
     /// How far a connect has come, if one is under way.
     pub(crate) fn underway(&self) -> Option<Underway> {
-        let State::Connecting { since } = self.handle.status.borrow().state else { return None };
+        let UpstreamState::Connecting { since } = self.handle.status.borrow().state else {
+            return None;
+        };
         let (stage, since) = match *self.handle.stage.borrow() {
-            Stage::Starting => (reply::ConnectStage::Starting, since),
-            Stage::Installing { since } => (reply::ConnectStage::Installing, since),
+            DialStage::Starting => (reply::ConnectStage::Starting, since),
+            DialStage::Installing { since } => (reply::ConnectStage::Installing, since),
         };
         Some(Underway { stage, since: since.elapsed() })
     }
@@ -276,16 +280,16 @@ impl Upstream {
 }
 
 /// Waits until one installation has taken that long.
-async fn installs_for(patience: Duration, mut stage: watch::Receiver<Stage>) -> Duration {
+async fn installs_for(patience: Duration, mut stage: watch::Receiver<DialStage>) -> Duration {
     loop {
         let installing =
-            stage.wait_for(|stage| *stage != Stage::Starting).await.map(|stage| *stage);
-        let Ok(Stage::Installing { since }) = installing else {
+            stage.wait_for(|stage| *stage != DialStage::Starting).await.map(|stage| *stage);
+        let Ok(DialStage::Installing { since }) = installing else {
             // The actor is gone, and answers so.
             return std::future::pending().await;
         };
         tokio::time::sleep_until(since + patience).await;
-        if *stage.borrow() == (Stage::Installing { since }) {
+        if *stage.borrow() == (DialStage::Installing { since }) {
             return since.elapsed();
         }
     }

@@ -1,6 +1,6 @@
-//! A connection on its way up: greeted, listed, and started anew if its server did not bear the
-//! greeting.
+//! A new connection: greeted and listed, and started anew if its server ended at the greeting.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -14,16 +14,14 @@ use switchboard_wire::{Peer, RequestError, modern};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
-use tokio_util::task::TaskTracker;
 
 use super::audience::Audience;
-use super::connection::{self, Body, Connection, EXIT_GRACE, End, Hearing, Means, Opened};
+use super::connection::{self, Body, Connection, DialContext, EXIT_GRACE, End};
 use super::incoming::News;
-use super::list::{self, Asking, Bounds, Mirrors};
+use super::list::{self, ListQuery};
 use super::recipe::{Recipe, Transport};
 use super::stateless::Renewal;
 use super::{CLOSE_GRACE, DialError};
-use crate::capabilities::OfferedCapabilities;
 use crate::dial::http::SignedIn;
 use crate::log_level::LogLevels;
 
@@ -36,10 +34,10 @@ const SETTLING: Duration = Duration::from_millis(50);
 /// How long a server may take to heed a log level before it is used all the same.
 const LEVEL_SET: Duration = Duration::from_secs(1);
 
-/// What a dial came to.
+/// The outcome of a dial.
 pub(super) struct Dialled {
     pub(super) outcome: Result<(Connection, RawListing), DialError>,
-    /// The greeting that a server which did not bear another was given, for the next time.
+    /// The greeting that the server accepted after it had ended at another one.
     pub(super) taught: Option<Greeting>,
 }
 
@@ -56,64 +54,46 @@ pub(super) fn greeting(recipe: &Recipe, era: Option<catalog::Era>) -> Greeting {
 
 /// The client capabilities that a server is offered. A program that starts before its client is known
 /// would list for no client, so that is waited for.
-pub(super) async fn capabilities(
-    recipe: &Recipe,
-    hearing: &Hearing,
-    offered: &OfferedCapabilities,
-) -> String {
-    let abilities = match &hearing.owner {
+pub(super) async fn capabilities(context: &DialContext) -> String {
+    let abilities = match &context.surroundings.owner {
         Some(owner) => owner.host.declares(),
-        None => offered.wait().await.abilities(),
+        None => context.surroundings.offered.wait().await.abilities(),
     };
-    abilities.only(&recipe.askable).to_json()
+    abilities.only(&context.recipe.askable).to_json()
 }
 
-/// Connects. A server that ends at a greeting of the other era, or sticks to one, is started anew
-/// with the next; that is no failure of it.
+/// Connects. A server that ends at the greeting of the other era is started anew with the next
+/// greeting; that is no failure.
 pub(super) async fn dial(
-    recipe: &Recipe,
-    means: &Means,
-    hearing: Hearing,
-    log_levels: &LogLevels,
+    context: &DialContext,
     (greeting, capabilities): (Greeting, &str),
     bodies: mpsc::Sender<Body>,
 ) -> Dialled {
     let mut tried = vec![greeting];
     let mut taught = None;
     let outcome = loop {
-        let opened = match connection::open(recipe, means, hearing.clone()).await {
+        let (opening, body) = match connection::open(context).await {
             Ok(opened) => opened,
             Err(error) => break Err(error),
         };
-        let Opened { connection, body } = opened;
         let _actor_gone = bodies.send(body).await;
-        let end = connection.end.clone();
+        let end = opening.end.clone();
         let greeting = (taught.unwrap_or(greeting), capabilities);
-        match connection.complete(recipe, log_levels, greeting).await {
+        match opening.complete(context, greeting).await {
             Ok(up) => break Ok(up),
-            Err(Incomplete { another: Some(another), .. }) if !tried.contains(&another) => {
+            Err((_, Some(another))) if !tried.contains(&another) => {
                 tried.push(another);
                 taught = Some(another);
                 end.report(CLOSE_GRACE * 3).await;
             }
-            Err(Incomplete { error, .. }) => break Err(error),
+            Err((error, _)) => break Err(error),
         }
     };
     Dialled { outcome, taught }
 }
 
-/// Why a connection did not come up.
-struct Incomplete {
-    error: DialError,
-    /// How else the server could be greeted.
-    another: Option<Greeting>,
-}
-
-impl From<DialError> for Incomplete {
-    fn from(error: DialError) -> Incomplete {
-        Incomplete { error, another: None }
-    }
-}
+/// Why a connection did not come up, and how else the server could be greeted.
+type Incomplete = (DialError, Option<Greeting>);
 
 pub(super) struct Opening {
     pub(super) peer: Peer,
@@ -124,8 +104,6 @@ pub(super) struct Opening {
     pub(super) start_timeout: Duration,
     /// Set once it is known.
     pub(super) era: Arc<OnceLock<Era>>,
-    pub(super) news: mpsc::Sender<News>,
-    pub(super) tasks: TaskTracker,
     pub(super) signed_in: SignedIn,
 }
 
@@ -134,8 +112,7 @@ impl Opening {
     /// connection.
     async fn complete(
         self,
-        recipe: &Recipe,
-        log_levels: &LogLevels,
+        context: &DialContext,
         (greeting, capabilities): (Greeting, &str),
     ) -> Result<(Connection, RawListing), Incomplete> {
         let guard = self.stop.clone().drop_guard();
@@ -154,24 +131,24 @@ impl Opening {
             signed_in: self.signed_in.clone(),
             opened_as: None,
         };
-        self.listen(&connection);
-        let listing = match list::list_all(asking(&connection, recipe), Bounds::of(recipe)).await {
+        self.listen(&connection, context);
+        let listing = match list::list_all(list_query(&connection, &context.recipe)).await {
             Ok(listing) => listing,
             Err(error) => {
                 let error = self.with_last_words(error).await;
                 // It may have been greeted in both ways, and have ended at the second.
                 let left = greeting == Greeting::Probe && connection.hello.is_modern();
                 let left = left && matches!(error, DialError::Exited { .. });
-                return Err(Incomplete { error, another: left.then_some(Greeting::Discover) });
+                return Err((error, left.then_some(Greeting::Discover)));
             }
         };
         connection.opened_as = listing.identity.as_deref().map(Arc::from);
         if !connection.hello.is_modern() {
-            self.tell_level(&connection.hello, log_levels).await;
+            self.tell_level(&connection.hello, &context.surroundings.log_levels).await;
             self.hear_out().await;
         }
         if self.peer.is_closed() {
-            // Nobody can use it any more, and whoever waits is told how it ended.
+            // It is of no use any more, and the callers that wait learn how it ended.
             let _if_known = self.end.report(EXIT_GRACE).await;
         }
         drop(guard.disarm());
@@ -194,9 +171,7 @@ impl Opening {
         let (stage, failed) = match error {
             HandshakeError::Initialize(error) => ("initialize", error),
             HandshakeError::Discover(error) => (modern::DISCOVER, error),
-            HandshakeError::Answer | HandshakeError::Revision(_) => {
-                return Err(DialError::Handshake(error).into());
-            }
+            HandshakeError::Hello(_) => return Err((DialError::Handshake(error), None)),
         };
         let error = match failed {
             RequestError::Refused(cause) => DialError::Refused { stage, cause },
@@ -213,31 +188,29 @@ impl Opening {
                 DialError::Handshake(HandshakeError::Initialize(error))
             }
         };
-        Err(Incomplete { error, another })
+        Err((error, another))
     }
 
     /// A server without sessions tells of its lists only those who ask for it. Asked before the
     /// lists are, so that no change is missed.
-    fn listen(&self, connection: &Connection) {
+    fn listen(&self, connection: &Connection, context: &DialContext) {
         let Changes { tools, resources, prompts } = connection.hello.capabilities.changes;
         let Some(meta) = connection.meta.clone() else { return };
         if tools || resources || prompts {
-            let mut wanted = serde_json::Map::new();
-            for (list, changes) in [
+            let lists = [
                 ("toolsListChanged", tools),
                 ("promptsListChanged", prompts),
                 ("resourcesListChanged", resources),
-            ] {
-                if changes {
-                    wanted.insert(list.to_owned(), json!(true));
-                }
-            }
+            ];
+            let wanted: BTreeMap<&str, bool> =
+                lists.into_iter().filter(|(_, sent)| *sent).collect();
             let params = json!({ "notifications": wanted, "_meta": meta }).to_string();
-            self.tasks.spawn(hear_of_changes(self.peer.clone(), params, self.news.clone()));
+            let hearing = hear_of_changes(self.peer.clone(), params, context.news.clone());
+            context.surroundings.tasks.spawn(hearing);
         }
     }
 
-    /// What its sessions said before it was there holds for it, too.
+    /// Sets the log level that its sessions requested before it was connected.
     async fn tell_level(&self, hello: &ServerHello, log_levels: &LogLevels) {
         let owner = self.audience.owner().map(|owner| owner.session);
         if let Some(level) = log_levels.of(owner).filter(|_| hello.capabilities.logging) {
@@ -275,17 +248,23 @@ impl Opening {
     }
 }
 
-/// How the lists of a connection are asked for.
-pub(super) fn asking<'a>(connection: &'a Connection, recipe: &Recipe) -> Asking<'a> {
-    let mirrors = match (&recipe.transport, connection.hello.era) {
-        (Transport::Remote(remote), Era::Modern(_)) if remote.has_headers() => Mirrors::Headers,
-        (_, Era::Modern(_) | Era::Legacy(_)) => Mirrors::Nothing,
-    };
+/// The query for the lists of a connection.
+pub(super) fn list_query<'a>(connection: &'a Connection, recipe: &Recipe) -> ListQuery<'a> {
     let Connection { peer, hello, meta, signed_in, .. } = connection;
-    Asking { peer, hello, meta: meta.as_deref(), mirrors, signed_in }
+    ListQuery {
+        peer,
+        hello,
+        meta: meta.as_deref(),
+        mirrors_headers: hello.is_modern() && recipe.transport.has_headers(),
+        signed_in,
+        timeout: recipe.start_timeout,
+        max_pages: recipe.max_pages,
+        max_items: recipe.max_tools,
+        max_bytes: recipe.max_frame_bytes,
+    }
 }
 
-/// Listens for as long as the connection lives. Whatever changed while nobody did is asked for.
+/// Listens for as long as the connection lives. After a gap, all lists are requested again.
 async fn hear_of_changes(peer: Peer, params: String, news: mpsc::Sender<News>) {
     let mut renewal = Renewal::default();
     loop {

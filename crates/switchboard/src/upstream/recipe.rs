@@ -13,24 +13,23 @@ use switchboard_core::config::values::{Template, TemplateMap};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
-use super::{DialError, Stage};
+use super::{DialError, DialStage};
 use crate::dial::http::RemoteRecipe;
 use crate::dial::in_process::InProcess;
 use crate::dial::launch::{Launching, Ready};
 use crate::dial::secret;
 use crate::dial::socket::SocketRecipe;
 use crate::dial::spawn::{Confinement, Program, Spawner};
-use crate::directory::Plan;
+use crate::directory::ListingPlan;
 use crate::env::Environment;
 use crate::host::Topic;
-use crate::message_log::Debugging;
 use crate::trust::Seal;
 
 /// Everything that a dial needs to know about one server. Equal recipes need no other connection.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Recipe {
     pub(crate) transport: Transport,
-    /// The era that is tried first; what is known of the server, if nothing is said.
+    /// The era that is tried first; the one in the listing, if the entry names none.
     pub(crate) era: Option<Era>,
     pub(crate) start_timeout: Duration,
     /// How long a caller waits for an installation; for its end, if nothing is said.
@@ -44,11 +43,12 @@ pub(crate) struct Recipe {
     /// What the settings let servers ask for.
     pub(crate) askable: Vec<Topic>,
     /// What becomes of its lists.
-    pub(crate) plan: Arc<Plan>,
+    pub(crate) plan: Arc<ListingPlan>,
     /// Whether its messages are logged, whatever else is.
-    pub(crate) debugging: Debugging,
+    pub(crate) debug: bool,
 }
 
+#[derive(PartialEq)]
 pub(crate) enum Transport {
     Program(Box<ProgramRecipe>),
     InProcess(Arc<dyn InProcess>),
@@ -59,7 +59,7 @@ pub(crate) enum Transport {
 /// A program as the configuration writes it: expanded only when it is started.
 #[derive(PartialEq)]
 pub(crate) struct ProgramRecipe {
-    pub(crate) words: Words,
+    pub(crate) words: CommandWords,
     pub(crate) env: TemplateMap,
     pub(crate) cwd: Option<Template>,
     /// Whether it gets the whole environment instead of a short list of harmless variables.
@@ -73,7 +73,7 @@ pub(crate) struct ProgramRecipe {
 
 /// A command and its arguments.
 #[derive(PartialEq, Eq)]
-pub(crate) enum Words {
+pub(crate) enum CommandWords {
     Templates {
         command: Template,
         args: Vec<Template>,
@@ -87,33 +87,29 @@ impl Transport {
     pub(crate) fn shown(&self) -> String {
         match self {
             Transport::Program(program) => match &program.words {
-                Words::Templates { command, args } => secrecy::command_line(
+                CommandWords::Templates { command, args } => secrecy::command_line(
                     std::iter::once(command).chain(args).map(Template::source),
                 ),
-                Words::Literal(words) => secrecy::command_line(words.iter().map(String::as_str)),
+                CommandWords::Literal(words) => {
+                    secrecy::command_line(words.iter().map(String::as_str))
+                }
             },
             Transport::InProcess(_) => "built in".to_owned(),
             Transport::Remote(remote) => secrecy::address(remote.url.source()),
             Transport::Socket(socket) => socket.path.source().to_owned(),
         }
     }
+
+    /// Whether messages go over HTTP, with headers.
+    pub(super) fn has_headers(&self) -> bool {
+        matches!(self, Transport::Remote(remote) if remote.has_headers())
+    }
 }
 
-impl PartialEq for Transport {
-    fn eq(&self, other: &Transport) -> bool {
-        match (self, other) {
-            (Transport::Program(a), Transport::Program(b)) => a == b,
-            (Transport::InProcess(a), Transport::InProcess(b)) => Arc::ptr_eq(a, b),
-            (Transport::Remote(a), Transport::Remote(b)) => a == b,
-            (Transport::Socket(a), Transport::Socket(b)) => a == b,
-            (
-                Transport::Program(_)
-                | Transport::InProcess(_)
-                | Transport::Remote(_)
-                | Transport::Socket(_),
-                _,
-            ) => false,
-        }
+/// Each server inside this process is only equal to itself.
+impl PartialEq for dyn InProcess {
+    fn eq(&self, other: &dyn InProcess) -> bool {
+        std::ptr::addr_eq(self, other)
     }
 }
 
@@ -134,7 +130,7 @@ impl ProgramRecipe {
     pub(crate) async fn ready(
         &self,
         spawner: &Arc<dyn Spawner>,
-        stage: &watch::Sender<Stage>,
+        stage: &watch::Sender<DialStage>,
     ) -> Result<Ready, DialError> {
         let (program, asked) = self.program(spawner).await?;
         let ready = self.launching.resolve(spawner, stage, program.clone()).await?;
@@ -149,8 +145,7 @@ impl ProgramRecipe {
         &self,
         spawner: &Arc<dyn Spawner>,
     ) -> Result<(Program, Vec<Vec<String>>), DialError> {
-        let Filled { mut program, commands } =
-            self.environment.expanding(|with| self.fill(with))?;
+        let (mut program, commands) = self.environment.expanding(|with| self.fill(with))?;
         let asked: Vec<Vec<String>> =
             commands.iter().map(|command| command.words.clone()).collect();
         self.check_seal(&program, &asked).await?;
@@ -158,7 +153,7 @@ impl ProgramRecipe {
             return Err(DialError::WorkingDirectory { path: program.cwd });
         }
         let mut asking = JoinSet::new();
-        for Command { name, helper, words } in commands {
+        for SecretCommand { name, helper, words } in commands {
             let asked = secret_program(&self.environment, words, &program.cwd);
             let secret = secret::ask(Arc::clone(spawner), asked);
             asking.spawn(async move { (name, helper, secret.await) });
@@ -175,7 +170,7 @@ impl ProgramRecipe {
 
     /// The program as far as it is known without asking for secrets.
     pub(crate) fn draft(&self) -> Option<Program> {
-        self.environment.expanding(|with| self.fill(with)).ok().map(|filled| filled.program)
+        Some(self.environment.expanding(|with| self.fill(with)).ok()?.0)
     }
 
     async fn check_seal(&self, program: &Program, asked: &[Vec<String>]) -> Result<(), DialError> {
@@ -185,7 +180,8 @@ impl ProgramRecipe {
         Ok(checking.await.map_err(|_| DialError::Unchecked)??)
     }
 
-    fn fill(&self, with: &Surroundings<'_>) -> Result<Filled, DialError> {
+    /// The program, and the commands whose output is still to be asked for.
+    fn fill(&self, with: &Surroundings<'_>) -> Result<(Program, Vec<SecretCommand>), DialError> {
         let mut env: BTreeMap<String, String> = if self.inherit_env {
             owned(self.environment.all())
         } else {
@@ -197,7 +193,7 @@ impl ProgramRecipe {
                 Expanded::Text(text) => drop(env.insert(name.to_owned(), text)),
                 Expanded::Command(words) => {
                     let helper = value.program().unwrap_or_default();
-                    commands.push(Command { name: name.to_owned(), helper, words });
+                    commands.push(SecretCommand { name: name.to_owned(), helper, words });
                 }
             }
         }
@@ -210,14 +206,14 @@ impl ProgramRecipe {
             None => self.environment.cwd.clone(),
         };
         let (command, args) = match &self.words {
-            Words::Templates { command, args } => {
+            CommandWords::Templates { command, args } => {
                 let args = args.iter().map(|arg| expand::expand(arg, with));
                 (expand::expand(command, with)?, args.collect::<Result<Vec<String>, _>>()?)
             }
-            Words::Literal(words) => split(words.clone()),
+            CommandWords::Literal(words) => split(words.clone()),
         };
         let confinement = self.confinement;
-        Ok(Filled { program: Program { command, args, env, cwd, confinement }, commands })
+        Ok((Program { command, args, env, cwd, confinement }, commands))
     }
 }
 
@@ -234,14 +230,8 @@ pub(crate) fn secret_program(environment: &Environment, words: Vec<String>, cwd:
     }
 }
 
-/// A program, and the commands whose output is still to be asked for.
-struct Filled {
-    program: Program,
-    commands: Vec<Command>,
-}
-
 /// A command that gives the value of a variable.
-struct Command {
+struct SecretCommand {
     /// The variable.
     name: String,
     /// The program as it is written, for messages.

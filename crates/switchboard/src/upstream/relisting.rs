@@ -15,14 +15,14 @@ const QUIET: Duration = Duration::from_secs(1);
 /// The walks over the lists of one connection.
 #[derive(Debug, Default)]
 pub(super) struct Relisting {
-    state: State,
+    state: WalkState,
     pause: Duration,
     /// When the last walk ended.
     ended: Option<Instant>,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum State {
+enum WalkState {
     #[default]
     Idle,
     Running,
@@ -36,33 +36,33 @@ impl Relisting {
     /// The server says that its lists changed; whether a walk is to begin at once.
     pub(super) fn changed(&mut self, now: Instant) -> bool {
         match self.state {
-            State::Idle => self.schedule(now),
-            State::Running | State::Outdated => {
-                self.state = State::Outdated;
+            WalkState::Idle => self.schedule(now),
+            WalkState::Running | WalkState::Outdated => {
+                self.state = WalkState::Outdated;
                 false
             }
-            State::Waiting(_) => false,
+            WalkState::Waiting(_) => false,
         }
     }
 
     /// The same while the lists are read for the first time.
     pub(super) fn changed_meanwhile(&mut self) {
-        self.state = State::Outdated;
+        self.state = WalkState::Outdated;
     }
 
     /// The first lists were read; whether they are to be read again.
     pub(super) fn catch_up(&mut self) -> bool {
-        let outdated = self.state == State::Outdated;
-        self.state = if outdated { State::Running } else { State::Idle };
+        let outdated = self.state == WalkState::Outdated;
+        self.state = if outdated { WalkState::Running } else { WalkState::Idle };
         outdated
     }
 
     /// An explicit refresh: true if a walk is to begin, false if one is under way.
     pub(super) fn begin(&mut self) -> bool {
         match self.state {
-            State::Running | State::Outdated => false,
-            State::Idle | State::Waiting(_) => {
-                self.state = State::Running;
+            WalkState::Running | WalkState::Outdated => false,
+            WalkState::Idle | WalkState::Waiting(_) => {
+                self.state = WalkState::Running;
                 true
             }
         }
@@ -70,8 +70,8 @@ impl Relisting {
 
     /// A walk ended; the next one may follow after a pause.
     pub(super) fn ended(&mut self, now: Instant) {
-        let outdated = self.state == State::Outdated;
-        self.state = State::Idle;
+        let outdated = self.state == WalkState::Outdated;
+        self.state = WalkState::Idle;
         self.ended = Some(now);
         if outdated {
             self.schedule(now);
@@ -81,25 +81,25 @@ impl Relisting {
     /// When the next walk begins.
     pub(super) fn due_at(&self) -> Option<Instant> {
         match self.state {
-            State::Waiting(at) => Some(at),
-            State::Idle | State::Running | State::Outdated => None,
+            WalkState::Waiting(at) => Some(at),
+            WalkState::Idle | WalkState::Running | WalkState::Outdated => None,
         }
     }
 
     /// Nothing is asked for any more.
     pub(super) fn stop(&mut self) {
-        self.state = State::Idle;
+        self.state = WalkState::Idle;
     }
 
     fn schedule(&mut self, now: Instant) -> bool {
         let quiet = QUIET.max(self.pause * 2);
         if self.ended.is_none_or(|ended| now.duration_since(ended) >= quiet) {
             self.pause = Duration::ZERO;
-            self.state = State::Running;
+            self.state = WalkState::Running;
             return true;
         }
         self.pause = (self.pause * 2).clamp(FIRST_PAUSE, LONGEST_PAUSE);
-        self.state = State::Waiting(now + self.pause);
+        self.state = WalkState::Waiting(now + self.pause);
         false
     }
 }

@@ -1,5 +1,5 @@
-//! Calls of a server without sessions: every request says who asks, and where the server has to
-//! know more, it says so in its answer and is asked again.
+//! Calls of a stateless server: every request names its client. If the server needs input, it returns
+//! its requests inside the response, and the call is sent again with the answers.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -19,9 +19,8 @@ use switchboard_wire::peer::Patience;
 use switchboard_wire::{Peer, Raw, RequestError, RpcError};
 
 use super::CallError;
-use super::incoming::{LARGEST_QUESTION, THINKING};
+use super::incoming::{LARGEST_QUESTION, USER_ANSWER_TIMEOUT};
 use super::lease::{Caller, Lease, named};
-use super::recipe::Transport;
 use crate::host::{ServerQuestion, Topic};
 
 /// How often a server may ask before it answers.
@@ -41,7 +40,7 @@ const SHOWN: usize = 64;
 pub(crate) enum DialogueError {
     #[error("its answer is of the type `{0}`, which is not known here")]
     ResultType(String),
-    #[error("its answer does not read")]
+    #[error("its answer is malformed")]
     Malformed,
     #[error("it asked {ROUNDS} times and wants to ask again")]
     Rounds,
@@ -88,11 +87,8 @@ impl Lease {
     /// The parameters that go into headers, where there are headers.
     fn labels(&self, approved: &Approved) -> Vec<(String, String)> {
         let entry = &approved.target().entry;
-        let over_http = match &self.open().recipe.transport {
-            Transport::Remote(remote) => remote.has_headers(),
-            Transport::Socket(_) | Transport::InProcess(_) | Transport::Program(_) => false,
-        };
-        if !over_http || !entry.input_schema().contains("x-mcp-header") {
+        let has_headers = self.open().recipe.transport.has_headers();
+        if !has_headers || !entry.input_schema().contains("x-mcp-header") {
             return Vec::new();
         }
         let mirrored = schema::mirrored(&entry.input_value(), approved.args().values());
@@ -109,20 +105,19 @@ impl Lease {
         mut params: Args,
         caller: &Caller,
     ) -> Result<Raw, CallError> {
-        for _ in 0..ROUNDS {
+        for round in 0..=ROUNDS {
             let answer = self.ask_stateless(peer, method, &params, caller).await?;
             let Some(wanted) = Wanted::of(&answer)? else { return Ok(answer) };
+            if round == ROUNDS {
+                break;
+            }
             params.insert("inputResponses", self.answers(&wanted, caller).await?);
             drop(params.take("requestState"));
             if let Some(state) = wanted.state {
                 params.insert("requestState", state);
             }
         }
-        let answer = self.ask_stateless(peer, method, &params, caller).await?;
-        match Wanted::of(&answer)? {
-            None => Ok(answer),
-            Some(_) => Err(DialogueError::Rounds.into()),
-        }
+        Err(DialogueError::Rounds.into())
     }
 
     async fn ask_stateless(
@@ -149,7 +144,7 @@ impl Lease {
         }
     }
 
-    /// Who asks: the client of the session, as far as servers may know.
+    /// The `_meta` of a request: the client of the session, as far as servers may know.
     pub(super) fn meta(&self, caller: &Caller, token: Option<u64>) -> Args {
         let open = self.open();
         let mut members = caller.meta.as_deref().cloned().unwrap_or_default();
@@ -157,7 +152,7 @@ impl Lease {
         forget_reserved(&mut members);
         let abilities = caller.listener.host.abilities().only(&open.recipe.askable);
         members.insert(meta::PROTOCOL_VERSION, Value::from(modern::REVISION));
-        members.insert(meta::CLIENT_INFO, info.unwrap_or_else(|| own_info().into()));
+        members.insert(meta::CLIENT_INFO, info.unwrap_or_else(own_info));
         let abilities = Exact::parse(&abilities.to_json());
         members.insert(meta::CLIENT_CAPABILITIES, abilities.unwrap_or_else(|_| json!({}).into()));
         let of_session = || open.log_levels.of(Some(caller.listener.session));
@@ -171,7 +166,7 @@ impl Lease {
         members
     }
 
-    /// What the client says to each question. All of them are looked at before it hears of any.
+    /// The answers of the client. All questions are checked before the first is asked.
     async fn answers(&self, wanted: &Wanted, caller: &Caller) -> Result<Args, DialogueError> {
         let host = &caller.listener.host;
         let mut questions = Vec::new();
@@ -195,7 +190,7 @@ impl Lease {
             };
             let question = ServerQuestion::new((server, Some(key)), topic, params);
             let question = question.map_err(refused)?;
-            let answered = tokio::time::timeout(THINKING, host.answer(question)).await;
+            let answered = tokio::time::timeout(USER_ANSWER_TIMEOUT, host.answer(question)).await;
             let answer = answered.map_err(|_| DialogueError::Unanswered(ability))?;
             let answer = answer.map_err(refused)?;
             let answer = Exact::parse(answer.as_str()).map_err(|_| DialogueError::Malformed)?;
@@ -209,7 +204,7 @@ impl Lease {
     }
 }
 
-/// What these say is for one hop: the next one says it anew, or not at all.
+/// These members are for one hop: each hop sets its own.
 pub(super) fn forget_reserved(members: &mut Args) {
     for reserved in
         [meta::PROTOCOL_VERSION, meta::CLIENT_CAPABILITIES, meta::CLIENT_INFO, meta::LOG_LEVEL]
@@ -218,11 +213,11 @@ pub(super) fn forget_reserved(members: &mut Args) {
     }
 }
 
-fn own_info() -> Value {
-    json!({ "name": "switchboard", "version": env!("CARGO_PKG_VERSION") })
+fn own_info() -> Exact {
+    json!({ "name": "switchboard", "version": env!("CARGO_PKG_VERSION") }).into()
 }
 
-/// What a server has to know before it answers.
+/// The input that a server requires before it answers.
 #[derive(Debug)]
 struct Wanted {
     questions: BTreeMap<String, InputRequest>,
@@ -241,7 +236,7 @@ impl Wanted {
     fn of(answer: &Raw) -> Result<Option<Wanted>, DialogueError> {
         #[derive(Deserialize)]
         #[serde(rename_all = "camelCase")]
-        struct Answer<'a> {
+        struct StatelessResult<'a> {
             #[serde(borrow, default)]
             result_type: Option<Cow<'a, str>>,
             #[serde(borrow, default)]
@@ -250,12 +245,12 @@ impl Wanted {
             request_state: Option<&'a RawValue>,
         }
         #[derive(Deserialize)]
-        struct Request<'a> {
+        struct RawInputRequest<'a> {
             method: String,
             #[serde(borrow, default)]
             params: Option<&'a RawValue>,
         }
-        let answer: Answer<'_> = answer.parse().map_err(|_| DialogueError::Malformed)?;
+        let answer: StatelessResult<'_> = answer.parse().map_err(|_| DialogueError::Malformed)?;
         match answer.result_type.as_deref() {
             None | Some("complete") => return Ok(None),
             Some("input_required") => {}
@@ -275,7 +270,7 @@ impl Wanted {
             if request.get().len() > LARGEST_QUESTION {
                 return Err(DialogueError::QuestionTooLarge);
             }
-            let request: Request<'_> =
+            let request: RawInputRequest<'_> =
                 serde_json::from_str(request.get()).map_err(|_| DialogueError::Malformed)?;
             let params = request.params.map(|params| Raw::from_json(params.get().to_owned()));
             questions.insert(key, InputRequest { method: request.method, params });
@@ -335,13 +330,13 @@ mod tests {
     #[test]
     fn result_type_distinguishes_answer_and_input_request() {
         check("{}", "an answer");
-        check(r#"{"resultType":"complete","inputRequests":7}"#, "its answer does not read");
+        check(r#"{"resultType":"complete","inputRequests":7}"#, "its answer is malformed");
         check(r#"{"resultType":"complete","content":[]}"#, "an answer");
         check(
             r#"{"resultType":"task"}"#,
             "its answer is of the type `task`, which is not known here",
         );
-        check(r#"{"resultType":3}"#, "its answer does not read");
+        check(r#"{"resultType":3}"#, "its answer is malformed");
         check(r#"{"resultType":"input_required"}"#, " ");
         check(
             r#"{"resultType":"input_required","inputRequests":{"b":{"method":"roots/list"},"a":{"method":"x","params":{}}},"requestState":"s"}"#,
@@ -349,7 +344,7 @@ mod tests {
         );
         check(
             r#"{"resultType":"input_required","inputRequests":{"a":7}}"#,
-            "its answer does not read",
+            "its answer is malformed",
         );
     }
 

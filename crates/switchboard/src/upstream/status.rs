@@ -1,4 +1,4 @@
-//! The status of an upstream: written by its actor, read by everyone.
+//! The status of an upstream: written by its actor, read by all.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use super::DialError;
 
 /// How far a dial has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Stage {
+pub(crate) enum DialStage {
     Starting,
     /// A launcher installs the server first.
     Installing {
@@ -19,10 +19,10 @@ pub(crate) enum Stage {
     },
 }
 
-/// What everyone may know about an upstream.
+/// The public state of an upstream.
 #[derive(Clone, Debug)]
 pub(crate) struct Status {
-    pub(crate) state: State,
+    pub(crate) state: UpstreamState,
     pub(crate) last_failure: Option<LastFailure>,
 }
 
@@ -30,21 +30,21 @@ impl Status {
     /// How long the connect that is under way has taken.
     pub(super) fn connecting_for(&self) -> Option<Duration> {
         match self.state {
-            State::Connecting { since } => Some(since.elapsed()),
-            State::Down | State::Connected | State::Unwelcome => None,
+            UpstreamState::Connecting { since } => Some(since.elapsed()),
+            UpstreamState::Down | UpstreamState::Connected | UpstreamState::AuthRequired => None,
         }
     }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum State {
+pub(crate) enum UpstreamState {
     Down,
     Connecting {
         since: Instant,
     },
     Connected,
-    /// Connected, and nothing is answered before somebody has signed in.
-    Unwelcome,
+    /// Connected, and every request is refused until the user has signed in.
+    AuthRequired,
 }
 
 #[derive(Clone, Debug)]
@@ -53,38 +53,23 @@ pub(crate) struct LastFailure {
     pub(crate) cause: Arc<DialError>,
 }
 
-/// The actor's side of the status.
-pub(super) struct StatusSender {
-    sender: watch::Sender<Status>,
-}
-
-impl StatusSender {
-    pub(super) fn new(sender: watch::Sender<Status>) -> StatusSender {
-        StatusSender { sender }
-    }
-
-    pub(super) fn current(&self) -> watch::Ref<'_, Status> {
-        self.sender.borrow()
-    }
-
-    /// Sends the status that follows from the phase; whether it changed.
-    pub(super) fn update(&self, phase: Phase, last_failure: Option<&LastFailure>) -> bool {
-        let state = match phase {
-            Phase::Up => State::Connected,
-            Phase::Dialling => match self.sender.borrow().state {
-                connecting @ State::Connecting { .. } => connecting,
-                State::Down | State::Connected | State::Unwelcome => {
-                    State::Connecting { since: Instant::now() }
-                }
-            },
-            Phase::Down | Phase::Ended => State::Down,
+/// Sends the status that follows from the phase; whether it changed.
+pub(super) fn update(
+    statuses: &watch::Sender<Status>,
+    phase: Phase,
+    last_failure: Option<&LastFailure>,
+) -> bool {
+    let failed_at = last_failure.map(|failure| failure.at);
+    statuses.send_if_modified(|status| {
+        let state = match (phase, status.state) {
+            (Phase::Up, _) => UpstreamState::Connected,
+            (Phase::Dialling, connecting @ UpstreamState::Connecting { .. }) => connecting,
+            (Phase::Dialling, _) => UpstreamState::Connecting { since: Instant::now() },
+            (Phase::Down | Phase::Ended, _) => UpstreamState::Down,
         };
-        let failed_at = last_failure.map(|failure| failure.at);
-        self.sender.send_if_modified(|status| {
-            let changed = status.state != state
-                || status.last_failure.as_ref().map(|failure| failure.at) != failed_at;
-            *status = Status { state, last_failure: last_failure.cloned() };
-            changed
-        })
-    }
+        let changed = status.state != state
+            || status.last_failure.as_ref().map(|failure| failure.at) != failed_at;
+        *status = Status { state, last_failure: last_failure.cloned() };
+        changed
+    })
 }

@@ -3,13 +3,14 @@
 
 use std::collections::VecDeque;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::SystemTime;
 
 use chrono::{DateTime, SecondsFormat, Utc};
 use switchboard_core::render::words::clean_line;
 use tokio::io::{AsyncRead, AsyncReadExt};
 
+use crate::mutex::lock;
 use crate::paths::append_rotating;
 
 const KEPT_LINES: usize = 20;
@@ -17,7 +18,7 @@ const LONGEST_LINE: usize = 500;
 const LOG_LIMIT: u64 = 1024 * 1024;
 const CHUNK: usize = 16 * 1024;
 
-/// The last lines, shared between the drain and whoever reports an error.
+/// The last lines, shared between the drain and the reports of errors.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Tail {
     lines: Arc<Mutex<VecDeque<String>>>,
@@ -26,7 +27,7 @@ pub(crate) struct Tail {
 impl Tail {
     /// The last lines, escaped and bounded.
     pub(crate) fn lines(&self) -> Vec<String> {
-        self.lines.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect()
+        lock(&self.lines).iter().cloned().collect()
     }
 
     fn push(&self, line: &[u8]) {
@@ -35,7 +36,7 @@ impl Tail {
         if text.trim().is_empty() {
             return;
         }
-        let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut lines = lock(&self.lines);
         if lines.len() == KEPT_LINES {
             lines.pop_front();
         }

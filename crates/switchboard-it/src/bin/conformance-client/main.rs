@@ -12,7 +12,7 @@ use switchboard::auth::{Begun, Way};
 use switchboard::config::layers::{self, Approvals, Config, ConfigSource, Layer, Tier};
 use switchboard::config::parse;
 use switchboard::failure::{Code, Failure};
-use switchboard::host::{Abilities, Asked, CannotAsk, Host, ServerQuestion, Topic};
+use switchboard::host::{Abilities, CannotAsk, Host, HostFuture, ServerQuestion, Topic};
 use switchboard::reply::Reply;
 use switchboard::request::{CallRequest, Request};
 use switchboard::{Environment, Gateway, Session};
@@ -154,7 +154,7 @@ fn only(url: &str, oauth: &Value) -> Config {
 struct Obliging;
 
 impl Host for Obliging {
-    fn approve<'a>(&'a self, _: &'a Question) -> Asked<'a, Result<ApprovalAnswer, CannotAsk>> {
+    fn approve<'a>(&'a self, _: &'a Question) -> HostFuture<'a, Result<ApprovalAnswer, CannotAsk>> {
         Box::pin(std::future::ready(Ok(ApprovalAnswer::Once)))
     }
 
@@ -163,7 +163,7 @@ impl Host for Obliging {
         Abilities { elicitation: Some(Raw::from_json(form)), ..Abilities::default() }
     }
 
-    fn answer<'a>(&'a self, question: ServerQuestion<'a>) -> Asked<'a, Result<Raw, RpcError>> {
+    fn answer<'a>(&'a self, question: ServerQuestion<'a>) -> HostFuture<'a, Result<Raw, RpcError>> {
         let answer = match question.topic {
             Topic::Elicitation => {
                 let params = question.params.map_or("null", Raw::as_str);

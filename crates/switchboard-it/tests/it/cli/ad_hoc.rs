@@ -129,7 +129,7 @@ async fn user_rules_apply_to_ad_hoc_servers() {
     --- stdout
     --- stderr
     error: `delete_everything` needs the user's approval
-      caused by: there is nobody to ask
+      caused by: no user can be asked
 
     hint: approve it on a terminal, or in advance with `--yes`
     "#);

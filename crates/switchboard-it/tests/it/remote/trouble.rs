@@ -47,18 +47,18 @@ async fn connection_failure_explains_what_the_url_returned() {
         seen.push(filtered(&text));
     }
     insta::assert_snapshot!(seen.join("\n\n"), @r#"
-    sign_in_required: cannot use the server `far`: cannot connect: the server answered with HTTP status 401: it wants a sign-in: nobody has signed in to it yet
+    sign_in_required: cannot use the server `far`: cannot connect: the server answered with HTTP status 401: sign-in required: nobody has signed in to it yet
     Begin a sign-in: mcp({ action: "auth-start", server: "far" }), or ask the user to run: switchboard auth far
 
-    sign_in_required: cannot use the server `far`: cannot connect: the server answered with HTTP status 403: it wants a sign-in: nobody has signed in to it yet
+    sign_in_required: cannot use the server `far`: cannot connect: the server answered with HTTP status 403: sign-in required: nobody has signed in to it yet
     Begin a sign-in: mcp({ action: "auth-start", server: "far" }), or ask the user to run: switchboard auth far
 
-    connect_failed: cannot use the server `far`: cannot connect: what is there does not speak MCP: it answered with a web page titled "Welcome"
+    connect_failed: cannot use the server `far`: cannot connect: the address does not speak MCP: it answered with a web page titled "Welcome"
     Ask the user to correct `url`
 
     connect_failed: cannot use the server `far`: cannot connect: the server answered with HTTP status 404 and a web page
 
-    connect_failed: cannot use the server `far`: cannot connect: what is there does not speak MCP: it answered with JSON that is no message: {"hello":1}
+    connect_failed: cannot use the server `far`: cannot connect: the address does not speak MCP: it answered with JSON that is no message: {"hello":1}
     Ask the user to correct `url`
 
     connect_failed: cannot use the server `far`: cannot connect: the server answered with the id of another request, which is a bug of the server
@@ -76,10 +76,10 @@ async fn connection_failure_explains_what_the_url_returned() {
 
     connect_failed: cannot use the server `far`: cannot connect: the server is busy or down for a while (HTTP status 429)
 
-    connect_failed: cannot use the server `far`: cannot connect: the server sends us on to `http://elsewhere.example`, which is not the configured one
+    connect_failed: cannot use the server `far`: cannot connect: the server redirects to `http://elsewhere.example`, which is not the configured one
     Ask the user to correct `url`
 
-    connect_failed: cannot use the server `far`: cannot connect: the server sends us on again and again
+    connect_failed: cannot use the server `far`: cannot connect: the server redirects too often
     Ask the user to correct `url`
     "#);
 }
@@ -113,7 +113,7 @@ async fn unreachable_url_failure_explains_the_reason() {
     insta::assert_snapshot!(seen.join("\n"), @r#"
     connect_failed: cannot use the server `far`: cannot connect: no connection to `[ORIGIN]`: nothing listens there
     connect_failed: cannot use the server `far`: cannot connect: no connection to `http://no..host`: the name `no..host` is not known
-    config: cannot use the server `far`: cannot connect: the `url` of the server's entry is no address on the web
+    config: cannot use the server `far`: cannot connect: the `url` of the server's entry is not valid
     "#);
 }
 

@@ -182,20 +182,20 @@ async fn websocket_refusal_explains_what_the_url_returned() {
     .await;
     seen.push(render::text::failure(&echo(&world(&url, "")).await.unwrap_err()));
     insta::assert_snapshot!(seen.join("\n\n"), @r#"
-    sign_in_required: cannot use the server `far`: cannot connect: the server answered with HTTP status 401: it wants a sign-in
+    sign_in_required: cannot use the server `far`: cannot connect: the server answered with HTTP status 401: sign-in required
     Ask the user to give `far` a token that it takes
 
     connect_failed: cannot use the server `far`: cannot connect: the server answered with HTTP status 404 and a web page
 
-    connect_failed: cannot use the server `far`: cannot connect: what is there does not speak MCP: it answered with a web page titled "Welcome"
+    connect_failed: cannot use the server `far`: cannot connect: the address does not speak MCP: it answered with a web page titled "Welcome"
     Ask the user to correct `url`
 
-    connect_failed: cannot use the server `far`: cannot connect: the server sends us on to `http://elsewhere.example`, which is not the configured one
+    connect_failed: cannot use the server `far`: cannot connect: the server redirects to `http://elsewhere.example`, which is not the configured one
     Ask the user to correct `url`
 
     connect_failed: cannot use the server `far`: cannot connect: the server answered with HTTP status 302 and nothing
 
-    connect_failed: cannot use the server `far`: cannot connect: the server's answer to the WebSocket handshake makes no sense
+    connect_failed: cannot use the server `far`: cannot connect: the server's answer to the WebSocket handshake is malformed
     Ask the user to correct `url`
     "#);
 }

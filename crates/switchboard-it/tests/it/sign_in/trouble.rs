@@ -303,7 +303,7 @@ async fn step_up_sign_in_requests_all_scopes() {
     let failure = echo(&world, "lost").await.unwrap_err();
     assert_eq!(failure.code, Code::SignInRequired, "{failure}");
     insta::assert_snapshot!(told(&failure, &authority), @r#"
-    sign_in_required: the server answered with HTTP status 403: it wants a sign-in: it wants to be allowed more: `read write`
+    sign_in_required: the server answered with HTTP status 403: sign-in required: it wants to be allowed more: `read write`
     Begin a sign-in: mcp({ action: "auth-start", server: "far" }), or ask the user to run: switchboard auth far
     "#);
     // Another process than the one that got the 403 signs in.

@@ -7,7 +7,7 @@ use super::*;
 
 fn event(number: u64, frame: impl Into<Bytes>) -> Event {
     let at = Position { stream: 3, event: number };
-    Event { at, kind: Kind::Message, frame: frame.into() }
+    Event { at, kind: ParcelKind::Message, frame: frame.into() }
 }
 
 async fn written(events: Events) -> String {

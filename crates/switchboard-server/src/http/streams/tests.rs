@@ -14,17 +14,17 @@ fn open(streams: &Streams, id: u64) -> (Exchange, Tap) {
     (exchange, streams.open(exchange, Id::number(id), slot()).unwrap())
 }
 
-fn say(streams: &Streams, exchange: Option<Exchange>, kind: Kind, frame: &str) {
+fn say(streams: &Streams, exchange: Option<Exchange>, kind: ParcelKind, frame: &str) {
     let frame = Bytes::from(frame.to_owned());
     streams.route(Parcel::loose(frame, exchange, kind));
 }
 
 fn tell(streams: &Streams, exchange: Option<Exchange>, frame: &str) {
-    say(streams, exchange, Kind::Message, frame);
+    say(streams, exchange, ParcelKind::Message, frame);
 }
 
 fn answer(streams: &Streams, exchange: Exchange, frame: &str) {
-    say(streams, Some(exchange), Kind::Answer, frame);
+    say(streams, Some(exchange), ParcelKind::Answer, frame);
 }
 
 /// All queued frames, and `end` if the stream has ended.

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use switchboard_wire::http_client::{
-    HeaderMap, HeaderName, HeaderValue, Judging, Refused, Signer, Signing, Url, Verdict,
+    AuthDecision, HeaderMap, HeaderName, HeaderValue, Judging, Refused, Signer, Signing, Url,
 };
 use tokio::time::Instant;
 
@@ -150,7 +150,7 @@ impl Signer for AskedHeaders {
         if again {
             self.values.iter().for_each(|value| value.memory().since = None);
         }
-        let verdict = if again { Verdict::Again } else { Verdict::Stands };
+        let verdict = if again { AuthDecision::Again } else { AuthDecision::Stands };
         Box::pin(std::future::ready(verdict))
     }
 }

@@ -15,7 +15,7 @@ use switchboard_core::config::expand;
 use switchboard_core::config::transport::HttpMode;
 use switchboard_core::config::values::{Template, TemplateMap};
 use switchboard_core::name::ServerName;
-use switchboard_wire::http_client::{Client, Endpoint, HeaderMap, Mode, Signer, Url};
+use switchboard_wire::http_client::{Client, Endpoint, HeaderMap, HttpTransport, Signer, Url};
 use switchboard_wire::websocket;
 
 pub(crate) use client::Clients;
@@ -129,9 +129,9 @@ impl RemoteRecipe {
         let Means { client, headers, signer, signed_in } =
             self.means(&url, Versions::Newest, spawner, accounts).await?;
         let mode = match mode {
-            HttpMode::Negotiated => Mode::Negotiated,
-            HttpMode::Streamable => Mode::Streamable,
-            HttpMode::Sse => Mode::Sse,
+            HttpMode::Negotiated => HttpTransport::Negotiated,
+            HttpMode::Streamable => HttpTransport::Streamable,
+            HttpMode::Sse => HttpTransport::Sse,
         };
         let quiet = accounts.clients().quiet_of(&url);
         Ok((Endpoint { url, mode, client, headers, signer, quiet }, signed_in))

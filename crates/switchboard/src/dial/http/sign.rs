@@ -10,7 +10,7 @@ use serde_json::json;
 use switchboard_core::config::auth::RequestHeadersCommand;
 use switchboard_core::config::expand::{self, Expanded, Surroundings};
 use switchboard_wire::http_client::{
-    self, HeaderMap, Judging, Refused, Signer, Signing, Url, Verdict,
+    self, AuthDecision, HeaderMap, Judging, Refused, Signer, Signing, Url,
 };
 
 use super::headers::header;
@@ -50,11 +50,11 @@ impl Signer for Signers {
         Box::pin(async move {
             for signer in &self.0 {
                 match signer.refused(refused).await {
-                    Verdict::Stands => {}
+                    AuthDecision::Stands => {}
                     verdict => return verdict,
                 }
             }
-            Verdict::Stands
+            AuthDecision::Stands
         })
     }
 }

@@ -12,6 +12,7 @@ use super::{Actor, Done};
 use crate::upstream::connection::Connection;
 use crate::upstream::door::Door;
 use crate::upstream::lease::Open;
+use crate::upstream::opening::Dialled;
 use crate::upstream::{DialError, ExitReason, lifecycle_log};
 
 impl Actor {
@@ -20,7 +21,7 @@ impl Actor {
         let Ok(done) = done else { return };
         let jitter = fastrand::f64();
         match done {
-            Done::Dialled { generation, outcome, taught } => {
+            Done::Dialled { generation, dialled: Dialled { outcome, taught } } => {
                 self.dialler.remember(taught);
                 self.dialled(generation, outcome, jitter);
             }
@@ -51,7 +52,6 @@ impl Actor {
             }
             return;
         }
-        self.dialler.ended();
         // Requests that the server sent while it was listed are handled before the first call.
         while let Ok(news) = self.news.try_recv() {
             self.heard(news);
@@ -62,7 +62,7 @@ impl Actor {
                     // The session chose the era of this connection; others may use another one.
                     listing.era = self.surroundings.directory.era(&self.server);
                 }
-                let took = self.statuses.current().connecting_for();
+                let took = self.statuses.borrow().connecting_for();
                 lifecycle_log::connected(&self.server, &connection.hello, &listing, took);
                 self.publish_first(listing);
                 match connection.exited() {
@@ -81,7 +81,10 @@ impl Actor {
                         };
                         self.open.send_replace(Some(Arc::new(open)));
                         self.feed(Input::Dialled { generation });
-                        return self.catch_up();
+                        if self.relisting.catch_up() {
+                            self.walk();
+                        }
+                        return;
                     }
                     // It ended before the first call.
                     Some(exited) => exited,
@@ -98,23 +101,16 @@ impl Actor {
         self.feed(input);
     }
 
-    /// Lists once more if the lists changed while they were read for the first time.
-    fn catch_up(&mut self) {
-        if self.relisting.catch_up() {
-            self.walk();
-        }
-    }
-
     fn ended(&mut self, generation: Generation, exit: ExitReason, jitter: f64) {
         if self.is(Phase::Up, generation) {
             self.lost(exit, jitter);
         } else if self.open().is_some_and(|closing| closing.connection.stop.is_cancelled()) {
             self.open.send_replace(None);
-            lifecycle_log::stopped(&self.server);
+            tracing::info!(server = %self.server, "stopped");
         }
     }
 
-    /// A connection whose stream has ended is lost, also while its program is still being buried.
+    /// A connection whose stream has ended is lost, also while its program is still being cleaned up.
     pub(super) fn notice_the_end(&mut self) {
         let open = self.open().filter(|_| self.machine.phase() == Phase::Up);
         if let Some(closed) = open.filter(|open| open.connection.peer.is_closed()) {
