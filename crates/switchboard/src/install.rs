@@ -25,7 +25,7 @@ use crate::edit::error::EditError;
 use crate::env::Environment;
 use crate::load::LoadOptions;
 use crate::paths::{self, Paths};
-use crate::shared_file::{Privacy, SharedFile, UpdateError};
+use crate::shared_file::{Privacy, SharedFile};
 
 pub use self::plan::{FileChange, Owner, Plan, Reason, Servers, Staying};
 pub use switchboard_core::config::install::Added;
@@ -271,9 +271,9 @@ impl<'a> Installer<'a> {
         let shared = SharedFile::elsewhere(path, &self.locations.locks(), Privacy::Private)
             .map_err(failed)?;
         let expected = before.as_deref().map(str::as_bytes);
-        let unchanged = |now: Option<&[u8]>| {
-            let same = now == expected;
-            if same { Ok(()) } else { Err(InstallError::Changed { path: path.clone() }) }
+        let unchanged = |now: Option<&[u8]>| match now == expected {
+            true => Ok(()),
+            false => Err(InstallError::Changed { path: path.clone() }),
         };
         let done = match after {
             Some(after) => shared.update(|now| {
@@ -282,10 +282,7 @@ impl<'a> Installer<'a> {
             }),
             None => shared.remove(unchanged),
         };
-        done.map_err(|error| match error {
-            UpdateError::Io(cause) => failed(cause).into(),
-            UpdateError::Change(error) => error,
-        })?;
+        done.map_err(|error| error.or_io(|cause| failed(cause).into()))?;
         if let (Owner::Package, None, Some(folder)) = (file.owner, after, path.parent()) {
             // It goes with the last of its files.
             let _still_used = fs::remove_dir(folder);

@@ -29,7 +29,7 @@ use switchboard_core::request::{LIST_LIMIT, Matching, PageRequest, ResultView, S
 
 use tokio::time::Instant;
 
-use crate::auth::{SignedIn, Started};
+use crate::auth::Started;
 use crate::blocking::blocking;
 use crate::blueprint::Overridden;
 use crate::call;
@@ -347,7 +347,7 @@ pub(crate) async fn sign_in(session: &Session, server: &str) -> Result<Reply, Fa
         gateway.run_beside(waiting);
     }
     Ok(match started {
-        Started::Done(SignedIn { scopes, .. }) => Reply::SignedIn { server, scopes },
+        Started::Done(done) => Reply::SignedIn { server, scopes: done.grant.scopes },
         Started::Page(link) => Reply::SignInBegun { server, link },
     })
 }
@@ -359,8 +359,8 @@ pub(crate) async fn complete_sign_in(
 ) -> Result<Reply, Failure> {
     let gateway = session.gateway();
     let server = gateway.usable(server)?;
-    let SignedIn { scopes, .. } = gateway.sign_in(&server).await?.complete(answer).await?;
-    Ok(Reply::SignedIn { server, scopes })
+    let done = gateway.sign_in(&server).await?.complete(answer).await?;
+    Ok(Reply::SignedIn { server, scopes: done.grant.scopes })
 }
 
 pub(crate) async fn disconnect(session: &Session, server: &str) -> Result<Reply, Failure> {

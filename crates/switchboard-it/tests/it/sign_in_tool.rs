@@ -81,7 +81,7 @@ async fn a_model_begins_a_sign_in_and_brings_the_answer() {
     let mut host = Served::new(Setup { scopes: vec!["read".into()], ..Setup::default() }).await;
     let refused = host.echo().await;
     insta::assert_snapshot!(refused, @r#"
-    sign_in_required: cannot use the server `tracker`: cannot connect: the server answered with HTTP status 401: it wants a sign-in: nobody has signed in to it yet
+    sign_in_required: cannot use the server `tracker`: cannot connect: the server answered with HTTP status 401: it wants a sign-in: there was no sign-in to it yet
     Begin a sign-in: mcp({ action: "auth-start", server: "tracker" }), or ask the user to run: switchboard auth tracker
     "#);
     let status = host.client.mcp(json!({})).await;

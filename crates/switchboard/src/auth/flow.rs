@@ -20,12 +20,13 @@ use tokio::sync::{mpsc, oneshot, watch};
 
 use super::account::Account;
 use super::callback::Callback;
-use super::discover::{self, Found};
+use super::discover::{self, ProtectedResource};
 use super::error::AuthError;
-use super::grant::{Client, Endpoints, Grant, Source, Tokens};
+use super::grant::{ClientSource, Endpoints, Grant, OAuthClient, Tokens};
 use super::register::{self, Wanted};
-use super::requests::{self, Asked, CodeInHand};
-use super::vault::{Entry, Held, VaultError};
+use super::requests::AuthorizationRequest;
+use super::vault::{IndexEntry, VaultError};
+use crate::paths::Lock;
 use crate::secret::{Secret, unguessable};
 pub(super) use device::DeviceFlow;
 pub(super) use unattended::{by_credentials, of_older};
@@ -58,7 +59,7 @@ fn is_reserved(parameter: &str) -> bool {
 
 /// How the user signs in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way {
+pub enum SignInMethod {
     /// At a page whose answer comes back to this machine, or is pasted.
     Page,
     /// At another device, with a short code.
@@ -73,8 +74,8 @@ pub(super) struct Turn<'a> {
 
 /// A sign-in that was begun.
 pub(super) enum Begun {
-    /// Nobody has to do anything.
-    Done(Box<Grant>, Option<Entry>),
+    /// The user has nothing to do.
+    Done(Box<Grant>, Option<IndexEntry>),
     Page(Box<Flow>),
     Device(Box<DeviceFlow>),
 }
@@ -82,30 +83,27 @@ pub(super) enum Begun {
 /// A sign-in at a page. No other process signs in meanwhile.
 pub(super) struct Flow {
     account: Arc<Account>,
-    found: Found,
-    client: Client,
-    scopes: Vec<String>,
-    state: Secret,
-    verifier: Secret,
-    redirect: String,
+    found: ProtectedResource,
+    client: OAuthClient,
+    request: AuthorizationRequest,
     callback: Option<Callback>,
     pub(super) link: Link,
-    _alone: Held,
+    _alone: Lock,
 }
 
-/// What a sign-in needs before anybody is asked.
+/// What a sign-in needs before the user acts.
 struct Prepared {
-    found: Found,
+    found: ProtectedResource,
     scopes: Vec<String>,
     known: Option<Grant>,
-    /// The server answers whoever comes, and nobody says that somebody guards it.
+    /// The server answers without authentication, and no metadata says that it requires one.
     is_open: bool,
 }
 
-/// Begins to sign in. Whoever waited while another process did so takes what that one was given.
+/// Begins to sign in. If another process did so meanwhile, its grant is taken.
 pub(super) async fn begin(
     account: &Arc<Account>,
-    way: Way,
+    method: SignInMethod,
     turn: Turn<'_>,
 ) -> Result<Begun, AuthError> {
     if account.terms.options.grant == GrantType::ClientCredentials {
@@ -114,7 +112,7 @@ pub(super) async fn begin(
     let before = known(account).await?;
     let alone = turn.taken(account).await?;
     let now = known(account).await?;
-    let access = |known: &Option<(Entry, Grant)>| {
+    let access = |known: &Option<(IndexEntry, Grant)>| {
         known.as_ref().map(|(_, grant)| grant.tokens.access.clone())
     };
     if access(&now) != access(&before)
@@ -125,9 +123,11 @@ pub(super) async fn begin(
     }
     let prepared = prepare(account, now).await?;
     let is_open = prepared.is_open;
-    let begun = match way {
-        Way::Page => Flow::begin(account, prepared, alone).await.map(Box::new).map(Begun::Page),
-        Way::Device => {
+    let begun = match method {
+        SignInMethod::Page => {
+            Flow::begin(account, prepared, alone).await.map(Box::new).map(Begun::Page)
+        }
+        SignInMethod::Device => {
             DeviceFlow::begin(account, prepared, alone).await.map(Box::new).map(Begun::Device)
         }
     };
@@ -139,7 +139,7 @@ pub(super) async fn begin(
 
 impl Turn<'_> {
     /// Waits until no other process signs in to the server.
-    async fn taken(self, account: &Account) -> Result<Held, AuthError> {
+    async fn taken(self, account: &Account) -> Result<Lock, AuthError> {
         let name = account.terms.account.as_deref().unwrap_or_default();
         let name = super::grant::account(&["sign-in", "", account.url(), name]);
         let mut alone = account.vault.lock(&name, GLANCE).await;
@@ -156,14 +156,17 @@ impl Turn<'_> {
 }
 
 /// What is kept already. What cannot be understood any more does not stand in the way.
-async fn known(account: &Account) -> Result<Option<(Entry, Grant)>, AuthError> {
+async fn known(account: &Account) -> Result<Option<(IndexEntry, Grant)>, AuthError> {
     match account.kept().await {
         Err(AuthError::Unreadable(_)) => Ok(None),
         known => known,
     }
 }
 
-async fn prepare(account: &Account, known: Option<(Entry, Grant)>) -> Result<Prepared, AuthError> {
+async fn prepare(
+    account: &Account,
+    known: Option<(IndexEntry, Grant)>,
+) -> Result<Prepared, AuthError> {
     let (challenge, answers) = match account.challenge() {
         unknown if unknown == Challenge::default() => probe(account).await?,
         challenge => (challenge, false),
@@ -187,7 +190,7 @@ async fn prepare(account: &Account, known: Option<(Entry, Grant)>) -> Result<Pre
     Ok(Prepared { found, scopes, known, is_open })
 }
 
-/// Asks the server as somebody whom it does not know, to hear what it wants, and whether it answers
+/// Sends the server a request without authentication, for its challenge, and for whether it answers
 /// all the same.
 async fn probe(account: &Account) -> Result<(Challenge, bool), AuthError> {
     let plain = HeaderValue::from_static;
@@ -210,7 +213,7 @@ impl Flow {
     async fn begin(
         account: &Arc<Account>,
         prepared: Prepared,
-        alone: Held,
+        alone: Lock,
     ) -> Result<Flow, AuthError> {
         let Prepared { found, scopes, known, .. } = prepared;
         let options = &account.terms.options;
@@ -231,36 +234,24 @@ impl Flow {
             known: known.as_ref(),
         };
         let client = register::client(account.net().await?, options, wanted).await?;
-        let (state, verifier) = (Secret::new(unguessable()), Secret::new(unguessable()));
-        let asked = Asked {
-            state: &state,
-            verifier: &verifier,
-            redirect: &redirect,
-            resource: &found.resource,
-            scopes: &scopes,
-            params: &options.params,
+        let request = AuthorizationRequest {
+            state: Secret::new(unguessable()),
+            verifier: Secret::new(unguessable()),
+            redirect,
+            resource: found.resource.clone(),
+            scopes,
+            params: options.params.clone(),
         };
-        let url = requests::page(&client, &page, &asked);
+        let url = request.url(&client, &page);
         let link = Link::of(url.as_str(), &account.terms.reach()).map_err(AuthError::Link)?;
         let account = Arc::clone(account);
-        Ok(Flow {
-            account,
-            found,
-            client,
-            scopes,
-            state,
-            verifier,
-            redirect,
-            callback,
-            link,
-            _alone: alone,
-        })
+        Ok(Flow { account, found, client, request, callback, link, _alone: alone })
     }
 
     /// Waits for the browser to come back. May be dropped and asked again.
     pub(super) async fn answered(&mut self) -> Result<Code, AuthError> {
-        let Flow { callback, state, found, .. } = self;
-        let expected = expected(state, found);
+        let Flow { callback, request, found, .. } = self;
+        let expected = expected(&request.state, found);
         match callback {
             None => std::future::pending().await,
             Some(callback) => Ok(callback.wait(|query| answer::of_query(query, &expected)).await?),
@@ -269,21 +260,13 @@ impl Flow {
 
     /// Reads what the user brought from the browser.
     pub(super) fn pasted(&self, text: &str) -> Result<Code, CallbackError> {
-        answer::of_pasted(text, &expected(&self.state, &self.found))
+        answer::of_pasted(text, &expected(&self.request.state, &self.found))
     }
 
     /// The code for tokens; they are kept.
-    pub(super) async fn redeem(self, code: Code) -> Result<(Grant, Entry), AuthError> {
-        let hand = CodeInHand {
-            code: code.reveal(),
-            verifier: &self.verifier,
-            redirect: &self.redirect,
-            resource: &self.found.resource,
-            scopes: &self.scopes,
-        };
-        let net = self.account.net().await?;
-        let token = &self.found.authority.token;
-        let tokens = requests::exchange(net, &self.client, token, hand).await;
+    pub(super) async fn redeem(self, code: Code) -> Result<(Grant, IndexEntry), AuthError> {
+        let (net, token) = (self.account.net().await?, &self.found.authority.token);
+        let tokens = self.request.exchange(net, &self.client, token, code.reveal()).await;
         let tokens = tokens.map_err(AuthError::Exchange)?;
         let grant = grant(&self.account, self.found, self.client, tokens);
         let entry = self.account.signed_in(grant.clone()).await?;
@@ -294,7 +277,7 @@ impl Flow {
 /// Something that a user pasted, and who wants to know what came of it.
 pub(super) struct Pasted {
     pub(super) text: String,
-    pub(super) outcome: oneshot::Sender<Result<(Grant, Entry), AuthError>>,
+    pub(super) outcome: oneshot::Sender<Result<(Grant, IndexEntry), AuthError>>,
 }
 
 /// A sign-in that goes on beside.
@@ -305,8 +288,8 @@ pub(super) struct Beside {
     pub(super) paste: mpsc::Sender<Pasted>,
 }
 
-fn expected<'a>(state: &'a Secret, found: &'a Found) -> Expected<'a> {
-    let Found { authority, .. } = found;
+fn expected<'a>(state: &'a Secret, found: &'a ProtectedResource) -> Expected<'a> {
+    let ProtectedResource { authority, .. } = found;
     let (issuer, issuer_promised) = (authority.issuer.as_str(), authority.issuer_promised);
     Expected { state: state.expose(), issuer, issuer_promised }
 }
@@ -323,7 +306,7 @@ async fn listen(
             Return::Elsewhere(page) => Ok((None, page)),
         };
     }
-    let registered = known.filter(|grant| grant.client.source == Source::Registered);
+    let registered = known.filter(|grant| grant.client.source == ClientSource::Registered);
     let registered =
         registered.and_then(|grant| Return::of(grant.client.redirect.as_deref()?).ok());
     if let Some(Return::Here(redirect)) = registered
@@ -340,7 +323,12 @@ async fn bound(redirect: &Redirect) -> Result<(Option<Callback>, String), AuthEr
     Ok((Some(callback), address))
 }
 
-fn grant(account: &Account, found: Found, client: Client, tokens: Tokens) -> Grant {
+fn grant(
+    account: &Account,
+    found: ProtectedResource,
+    client: OAuthClient,
+    tokens: Tokens,
+) -> Grant {
     Grant {
         server: account.terms.url.clone(),
         issuer: found.authority.issuer,

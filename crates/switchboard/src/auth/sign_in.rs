@@ -2,7 +2,7 @@
 
 use std::pin::Pin;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use switchboard_core::failure::Failure;
 use switchboard_core::name::ServerName;
@@ -16,11 +16,11 @@ use super::error::AuthError;
 use super::flow::{self, Beside, DeviceFlow, Flow, PATIENCE, Pasted, Turn};
 use super::grant::Grant;
 use super::requests;
-use super::tokens::Kept;
-use super::vault::{Entry, Kind};
+use super::tokens::{Granted, TokenLocation};
+use super::vault::{IndexEntry, TokenKind};
 use crate::explain;
 
-pub use super::flow::Way;
+pub use super::flow::SignInMethod;
 
 /// How long a client that cannot wait is held up by another process that signs in.
 const SHORTLY: Duration = Duration::from_secs(2);
@@ -31,18 +31,13 @@ pub struct SignIn {
     queued: watch::Sender<bool>,
 }
 
-/// Whoever signed in is known to the server from now on.
+/// A sign-in that succeeded: the server knows the user from now on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SignedIn {
     pub server: ServerName,
-    pub issuer: String,
-    pub scopes: Vec<String>,
-    /// When the token ends, as far as that is known; it is renewed before.
-    pub expires: Option<SystemTime>,
-    /// Whether it goes on without the user when it ends.
-    pub renewable: bool,
+    pub grant: Granted,
     /// `None` if there is nothing to be kept.
-    pub kept: Option<Kept>,
+    pub kept: Option<TokenLocation>,
 }
 
 /// What was found when a sign-in was to be ended.
@@ -66,20 +61,20 @@ pub enum Begun {
 /// A sign-in that waits for the user at a page.
 pub struct Pending {
     account: Arc<Account>,
-    stage: Stage,
+    stage: PendingStage,
     link: Link,
-    /// When nobody is waited for any more.
+    /// When the sign-in ends without an answer.
     until: Instant,
 }
 
-enum Stage {
+enum PendingStage {
     Waiting(Box<Flow>),
-    /// The answer came; what becomes of it is not lost if nobody waits for it just now.
+    /// The answer came. The exchange goes on even if the future that waits for it is dropped.
     Redeeming(Pin<Box<dyn Future<Output = Redeemed> + Send>>),
     Over,
 }
 
-type Redeemed = Result<(Grant, Entry), AuthError>;
+type Redeemed = Result<(Grant, IndexEntry), AuthError>;
 
 /// A sign-in that waits for the user at another device.
 pub struct DevicePending {
@@ -98,7 +93,7 @@ impl SignIn {
     }
 
     /// Begins; waits while another process signs in to the same server, and is then done.
-    pub async fn begin(&self, way: Way) -> Result<Begun, Failure> {
+    pub async fn begin(&self, way: SignInMethod) -> Result<Begun, Failure> {
         let begun = flow::begin(&self.account, way, self.turn(PATIENCE)).await;
         Ok(match begun.map_err(|error| self.failure(error))? {
             flow::Begun::Done(grant, entry) => {
@@ -106,7 +101,7 @@ impl SignIn {
             }
             flow::Begun::Page(flow) => {
                 let link = flow.link.clone();
-                let (account, stage) = (Arc::clone(&self.account), Stage::Waiting(flow));
+                let (account, stage) = (Arc::clone(&self.account), PendingStage::Waiting(flow));
                 Begun::Page(Pending { account, stage, link, until: Instant::now() + PATIENCE })
             }
             flow::Begun::Device(flow) => {
@@ -123,7 +118,7 @@ impl SignIn {
         if let Some(beside) = self.account.pending() {
             return Ok((Started::Page(beside.link), None));
         }
-        let begun = flow::begin(&self.account, Way::Page, self.turn(SHORTLY)).await;
+        let begun = flow::begin(&self.account, SignInMethod::Page, self.turn(SHORTLY)).await;
         let flow = match begun.map_err(|error| self.failure(error))? {
             flow::Begun::Done(grant, entry) => {
                 let done = signed_in(&self.account, &grant, entry.as_ref());
@@ -137,7 +132,7 @@ impl SignIn {
         self.account.awaits(Some(Beside { link: link.clone(), paste }));
         let account = Arc::clone(&self.account);
         let waiting = async move {
-            let _nobody_came = tokio::time::timeout(PATIENCE, wait_beside(flow, pasted)).await;
+            let _timed_out = tokio::time::timeout(PATIENCE, wait_beside(flow, pasted)).await;
             account.awaits(None);
         };
         Ok((Started::Page(link), Some(waiting)))
@@ -171,7 +166,7 @@ impl SignIn {
         };
         let failed = |error| self.failure(AuthError::Vault(error));
         let found =
-            account.vault.find(&account.terms.holder(), Kind::Grant).await.map_err(failed)?;
+            account.vault.find(&account.terms.holder(), TokenKind::SignIn).await.map_err(failed)?;
         let Some(entry) = found else { return Ok(Forgotten::NothingKept) };
         account.vault.forget(&entry).await.map_err(failed)?;
         Ok(if revoked { Forgotten::Revoked } else { Forgotten::NotRevoked })
@@ -231,7 +226,7 @@ impl Pending {
 
     /// Waits for the browser to come back. May be dropped and asked again.
     pub async fn finished(&mut self) -> Result<SignedIn, Failure> {
-        if let Stage::Waiting(flow) = &mut self.stage {
+        if let PendingStage::Waiting(flow) = &mut self.stage {
             match tokio::time::timeout_at(self.until, flow.answered()).await {
                 Ok(Ok(code)) => self.redeem(code),
                 Ok(Err(error)) => return Err(self.ends(error)),
@@ -244,7 +239,7 @@ impl Pending {
     /// Finishes with what the user pasted: the address that the browser was sent to, or the code
     /// in it. One that belongs to something else changes nothing: [`Pending::is_over`] tells.
     pub async fn complete(&mut self, pasted: &str) -> Result<SignedIn, Failure> {
-        if let Stage::Waiting(flow) = &self.stage {
+        if let PendingStage::Waiting(flow) = &self.stage {
             match flow.pasted(pasted) {
                 Ok(code) => self.redeem(code),
                 Err(error) if error.leaves_it_open() => return Err(self.failed(error.into())),
@@ -256,24 +251,24 @@ impl Pending {
 
     /// Whether nothing can finish it any more.
     pub fn is_over(&self) -> bool {
-        matches!(self.stage, Stage::Over)
+        matches!(self.stage, PendingStage::Over)
     }
 
     fn redeem(&mut self, code: Code) {
-        self.stage = match std::mem::replace(&mut self.stage, Stage::Over) {
-            Stage::Waiting(flow) => Stage::Redeeming(Box::pin(flow.redeem(code))),
-            later @ (Stage::Redeeming(_) | Stage::Over) => later,
+        self.stage = match std::mem::replace(&mut self.stage, PendingStage::Over) {
+            PendingStage::Waiting(flow) => PendingStage::Redeeming(Box::pin(flow.redeem(code))),
+            later @ (PendingStage::Redeeming(_) | PendingStage::Over) => later,
         };
     }
 
     async fn redeemed(&mut self) -> Result<SignedIn, Failure> {
         let outcome = match &mut self.stage {
-            Stage::Redeeming(outcome) => outcome.await,
-            Stage::Waiting(_) | Stage::Over => Err(AuthError::NothingBegun),
+            PendingStage::Redeeming(outcome) => outcome.await,
+            PendingStage::Waiting(_) | PendingStage::Over => Err(AuthError::NothingBegun),
         };
         match outcome {
             Ok((grant, entry)) => {
-                self.stage = Stage::Over;
+                self.stage = PendingStage::Over;
                 Ok(signed_in(&self.account, &grant, Some(&entry)))
             }
             Err(error) => Err(self.ends(error)),
@@ -281,7 +276,7 @@ impl Pending {
     }
 
     fn ends(&mut self, error: AuthError) -> Failure {
-        self.stage = Stage::Over;
+        self.stage = PendingStage::Over;
         self.failed(error)
     }
 
@@ -310,13 +305,10 @@ impl DevicePending {
     }
 }
 
-fn signed_in(account: &Account, grant: &Grant, entry: Option<&Entry>) -> SignedIn {
+fn signed_in(account: &Account, grant: &Grant, entry: Option<&IndexEntry>) -> SignedIn {
     SignedIn {
         server: account.terms.server.clone(),
-        issuer: grant.issuer.clone(),
-        scopes: grant.tokens.scopes.clone(),
-        expires: grant.tokens.expires(),
-        renewable: grant.tokens.refresh.is_some(),
+        grant: grant.into(),
         kept: entry.map(|entry| account.vault.kept(entry)),
     }
 }

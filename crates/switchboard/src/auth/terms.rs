@@ -10,7 +10,7 @@ use url::Url;
 use super::vault::Holder;
 use crate::secret::Secret;
 
-/// For which server, and how. Whoever has the same terms has the same tokens.
+/// The server to sign in to, and how. The same terms share their tokens.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Terms {
     pub(crate) server: ServerName,

@@ -9,6 +9,7 @@ use switchboard_core::config::install::{self, Target};
 
 use super::error::InstallError;
 use super::refused;
+use crate::secret::hex;
 
 /// One installation: our entry in one file of a host.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -109,7 +110,7 @@ impl Record {
 }
 
 pub(super) fn hash(text: &str) -> String {
-    Sha256::digest(text.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect()
+    hex(&Sha256::digest(text))
 }
 
 mod by_name {

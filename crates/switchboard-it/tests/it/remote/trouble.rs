@@ -47,10 +47,10 @@ async fn what_an_address_is_stands_in_the_failure() {
         seen.push(filtered(&text));
     }
     insta::assert_snapshot!(seen.join("\n\n"), @r#"
-    sign_in_required: cannot use the server `far`: cannot connect: the server answered with HTTP status 401: it wants a sign-in: nobody has signed in to it yet
+    sign_in_required: cannot use the server `far`: cannot connect: the server answered with HTTP status 401: it wants a sign-in: there was no sign-in to it yet
     Begin a sign-in: mcp({ action: "auth-start", server: "far" }), or ask the user to run: switchboard auth far
 
-    sign_in_required: cannot use the server `far`: cannot connect: the server answered with HTTP status 403: it wants a sign-in: nobody has signed in to it yet
+    sign_in_required: cannot use the server `far`: cannot connect: the server answered with HTTP status 403: it wants a sign-in: there was no sign-in to it yet
     Begin a sign-in: mcp({ action: "auth-start", server: "far" }), or ask the user to run: switchboard auth far
 
     connect_failed: cannot use the server `far`: cannot connect: what is there does not speak MCP: it answered with a web page titled "Welcome"

@@ -85,7 +85,7 @@ async fn b17_a_sign_in_finds_its_authority_registers_and_is_renewed_by_itself() 
         r#"
         >>> { "tool": "tracker_echo", "args": { "text": "hi" } }
         [error]
-        sign_in_required: cannot use the server `tracker`: cannot connect: the server answered with HTTP status 401: it wants a sign-in: nobody has signed in to it yet
+        sign_in_required: cannot use the server `tracker`: cannot connect: the server answered with HTTP status 401: it wants a sign-in: there was no sign-in to it yet
         Begin a sign-in: mcp({ action: "auth-start", server: "tracker" }), or ask the user to run: switchboard auth tracker
 
         >>> {}

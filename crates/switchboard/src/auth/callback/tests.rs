@@ -39,7 +39,7 @@ fn status(answer: &str) -> u16 {
 /// Waits while `visit` lasts, after which nothing may have come of it.
 async fn waiting<T>(callback: &mut Callback, visit: impl Future<Output = T>) -> T {
     tokio::select! {
-        outcome = callback.wait(judge) => panic!("nobody brought an answer: {outcome:?}"),
+        outcome = callback.wait(judge) => panic!("there was no answer: {outcome:?}"),
         seen = visit => seen,
     }
 }
@@ -53,8 +53,8 @@ async fn a_browser_brings_the_code_and_is_shown_a_page_that_says_nothing_of_it()
     let request = get(port, GOOD);
     let waits = async {
         let outcome = callback.wait(judge).await;
-        assert!(matches!(callback.phase, Phase::Over(_)), "nobody else can bring one");
-        // Whoever has the code goes away at once.
+        assert!(matches!(callback.phase, CallbackPhase::Over(_)), "it accepts no other answer");
+        // Dropped at once, as by a caller that has the code.
         drop(callback);
         outcome
     };
@@ -134,7 +134,7 @@ async fn whoever_does_not_bring_the_answer_changes_nothing() {
     visit(&format!("GET http://evil.example:{port}{GOOD}"), &here, 403).await;
     visit("no request at all, and evil", &here, 400).await;
 
-    // Whoever does not stop talking may find the line cut, and no answer.
+    // A request that does not end may be cut off without an answer.
     let endless = format!("GET {GOOD} HTTP/1.1\r\n{here}\r\nX: {}", "x".repeat(4 * HEAD_BYTES));
     let visit = async {
         let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).await.unwrap();

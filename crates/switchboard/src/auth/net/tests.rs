@@ -244,7 +244,7 @@ async fn whoever_is_silent_is_given_up() {
     }
 }
 
-type Asking<'a> = std::pin::Pin<Box<dyn Future<Output = Result<Answer, NetError>> + 'a>>;
+type Asking<'a> = std::pin::Pin<Box<dyn Future<Output = Result<NetResponse, NetError>> + 'a>>;
 
 #[tokio::test]
 async fn what_an_answer_says_of_itself_is_told() {
@@ -263,7 +263,7 @@ async fn what_an_answer_says_of_itself_is_told() {
     for (status, header, expected) in cases {
         let head = format!("HTTP/1.1 {status}\r\n{header}\r\ncontent-length: 0\r\n\r\n");
         let stub = Stub::start(move |_| Some(head.clone().into_bytes())).await;
-        let Answer { status, json, retry_after, .. } =
+        let NetResponse { status, json, retry_after, .. } =
             net_of(&stub).await.get(&stub.at("/")).await.unwrap();
         let seconds = retry_after.map(|wait| wait.as_secs());
         assert_eq!((status, json, seconds), expected, "{header}");
@@ -278,9 +278,9 @@ async fn whoever_does_not_answer_is_told_without_what_was_asked() {
     let cut = net.get(&address).await.unwrap_err();
     assert!(matches!(cut, NetError::Unreachable { .. }), "{cut}");
     assert!(!told(&cut).contains("canary") && !format!("{cut:?}").contains("canary"), "{cut:?}");
-    let nobody = net.get(&url("http://127.0.0.1:1/?code=canary")).await.unwrap_err();
-    assert_eq!(told(&nobody), "no answer from `http://127.0.0.1:1`: nothing listens there");
-    let answer = Answer {
+    let unreachable = net.get(&url("http://127.0.0.1:1/?code=canary")).await.unwrap_err();
+    assert_eq!(told(&unreachable), "no answer from `http://127.0.0.1:1`: nothing listens there");
+    let answer = NetResponse {
         status: 200,
         json: true,
         body: b"canary".to_vec(),

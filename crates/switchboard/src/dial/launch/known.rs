@@ -11,11 +11,12 @@ use switchboard_core::launcher::Launch;
 use crate::dial::spawn::Program;
 use crate::directory::now;
 use crate::paths;
+use crate::secret::hex;
 use crate::shared_file::{SharedFile, UpdateError};
 
 const DAY: u64 = 24 * 60 * 60;
 
-/// What nobody asked anew for this long is forgotten.
+/// A package that was not looked up for this long is forgotten.
 const FORGOTTEN: u64 = 30 * DAY;
 
 /// Variables that tell a launcher what to install, and where.
@@ -64,7 +65,7 @@ impl Known {
                 add(value);
             }
         }
-        let key = digest.finalize().iter().take(16).map(|byte| format!("{byte:02x}")).collect();
+        let key = hex(digest.finalize().iter().take(16));
         Known { file: home.join("known.json"), key }
     }
 

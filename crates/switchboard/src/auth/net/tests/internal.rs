@@ -66,7 +66,7 @@ const INTERNAL: &[&str] = &[
     "[fe80::1]",
     "100.100.100.200",
     "168.63.129.16",
-    // Everything else that is nobody's server.
+    // Every other address that is no server of the user.
     "192.0.0.192",
     "192.0.2.1",
     "198.18.0.1",

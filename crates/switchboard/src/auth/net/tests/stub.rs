@@ -140,7 +140,7 @@ async fn converse(
         Ok(text) => text.replace("PORT", &port.to_string()).into_bytes(),
         Err(_) => bytes,
     };
-    // Whoever had enough hangs up.
+    // A client that has read enough closes the connection.
     let _written = socket.write_all(&bytes).await;
     match then {
         Then::Close => drop(socket.shutdown().await),
