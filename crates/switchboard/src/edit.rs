@@ -18,13 +18,13 @@ use switchboard_core::config::snippet;
 use switchboard_core::name::ServerName;
 use switchboard_core::pattern::is_glob;
 
-use self::error::{EditError, Refusal};
+use self::error::{EditError, EditRefusal};
 use self::standing::{Standing, standing, unknown};
-use self::switching::{MadeFor, Said, flagged, switched_on, unsaid};
+use self::switching::{EntryContent, MadeFor, flagged, switched_on, unsaid};
 use crate::env::Environment;
-use crate::load::{LoadError, LoadOptions, Loaded, load};
+use crate::load::{LoadError, LoadOptions, Loaded, load, user_file};
 use crate::paths::{self, Paths};
-use crate::shared_file::{Privacy, SharedFile, UpdateError};
+use crate::shared_file::{Privacy, SharedFile};
 use crate::trust::TrustStore;
 
 /// The files that a user's changes go into.
@@ -59,7 +59,7 @@ pub enum Existing {
 
 /// Whether a change is made, or only worked out to be shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Effect {
+pub enum EditEffect {
     Planned,
     Written,
 }
@@ -71,7 +71,7 @@ pub enum Switch {
     Off,
 }
 
-/// The lists of patterns that decide about calls before anyone is asked.
+/// The lists of patterns that decide about calls without asking the user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rules {
     Allow,
@@ -118,10 +118,7 @@ impl<'a> Editor<'a> {
     /// The file that a scope's servers are written to.
     pub fn file(&self, scope: Scope) -> PathBuf {
         match scope {
-            Scope::User => match &self.options.config {
-                Some(path) => self.environment.cwd.join(path),
-                None => self.locations.user_config(),
-            },
+            Scope::User => user_file(self.environment, self.locations, &self.options),
             Scope::Project => self.options.project.join(".mcp.json"),
         }
     }
@@ -138,7 +135,7 @@ impl<'a> Editor<'a> {
         scope: Scope,
         servers: &[NewServer],
         existing: Existing,
-        effect: Effect,
+        effect: EditEffect,
     ) -> Result<Edited, EditError> {
         check(scope, servers)?;
         self.change(&self.file(scope), effect, |text| adding(text, servers, existing))
@@ -173,8 +170,10 @@ impl<'a> Editor<'a> {
     }
 
     /// Puts hosts at the end of the user's imports, except those that are there.
-    pub fn add_imports(&self, hosts: &[Host], effect: Effect) -> Result<Edited, EditError> {
-        self.change(&self.file(Scope::User), effect, |text| with(text, &importing(hosts)))
+    pub fn add_imports(&self, hosts: &[Host], effect: EditEffect) -> Result<Edited, EditError> {
+        let add = |host: &Host| Edit::new(["imports"], Change::AddItem(host.as_str().into()));
+        let edits: Vec<Edit> = hosts.iter().map(add).collect();
+        self.change(&self.file(Scope::User), effect, |text| with(text, &edits))
     }
 
     /// Counts servers of the project as approved that the user typed just now. One of which other
@@ -205,18 +204,18 @@ impl<'a> Editor<'a> {
         server: &ServerName,
         scope: Option<Scope>,
     ) -> Result<Vec<Edited>, EditError> {
-        let files = match scope {
-            Some(Scope::User) => vec![self.file(Scope::User)],
-            Some(Scope::Project) => vec![self.file(Scope::Project), self.project_overrides()],
-            None => {
-                vec![self.file(Scope::User), self.file(Scope::Project), self.project_overrides()]
-            }
-        };
+        let mut files = Vec::new();
+        if scope != Some(Scope::Project) {
+            files.push(self.file(Scope::User));
+        }
+        if scope != Some(Scope::User) {
+            files.extend([self.file(Scope::Project), self.project_overrides()]);
+        }
         let (mut defined, mut flags) = (None, Vec::new());
         for path in files {
             match self.said(&path, server) {
-                Ok(Some(Said::Flag)) => flags.push(path),
-                Ok(Some(Said::More)) => defined = defined.or(Some(path)),
+                Ok(Some(EntryContent::Flag)) => flags.push(path),
+                Ok(Some(EntryContent::More)) => defined = defined.or(Some(path)),
                 Ok(None) => {}
                 // What is wrong with a file above does not matter any more.
                 Err(_) if defined.is_some() => {}
@@ -252,10 +251,10 @@ impl<'a> Editor<'a> {
         let loaded = self.load()?;
         let user = self.file(Scope::User);
         let path = match (self.said(&user, server)?, standing(&loaded, server)) {
-            (Some(Said::More), _) | (Some(Said::Flag), Some(_)) => user,
+            (Some(EntryContent::More), _) | (Some(EntryContent::Flag), Some(_)) => user,
             (None, Some(Standing { tier: Tier::User, .. })) => user,
             (None, Some(Standing { tier: Tier::Project, .. })) => self.project_overrides(),
-            (Some(Said::Flag) | None, None) => return Err(unknown(server, &loaded)),
+            (Some(EntryContent::Flag) | None, None) => return Err(unknown(server, &loaded)),
         };
         let set = |disabled: bool| self.write(&path, |text| flagged(text, server, disabled));
         if switch == Switch::Off {
@@ -302,10 +301,10 @@ impl<'a> Editor<'a> {
         Ok(load(self.environment, self.locations, &self.options)?)
     }
 
-    fn said(&self, path: &Path, server: &ServerName) -> Result<Option<Said>, EditError> {
+    fn said(&self, path: &Path, server: &ServerName) -> Result<Option<EntryContent>, EditError> {
         let found = find(&self.text(path)?, server);
         let (_, entry) = found.map_err(|refusal| refusal.at(path))?;
-        Ok(entry.as_ref().map(Said::of))
+        Ok(entry.as_ref().map(EntryContent::of))
     }
 
     fn text(&self, path: &Path) -> Result<String, EditError> {
@@ -328,24 +327,16 @@ impl<'a> Editor<'a> {
         if is_named { MadeFor::Others } else { MadeFor::Us }
     }
 
+    /// Changes a file, or works the change out and writes nothing.
     fn change(
         &self,
         path: &Path,
-        effect: Effect,
-        change: impl Fn(&str) -> Result<Next, Refusal>,
+        effect: EditEffect,
+        change: impl Fn(&str) -> Result<Next, EditRefusal>,
     ) -> Result<Edited, EditError> {
-        match effect {
-            Effect::Planned => self.look(path, change),
-            Effect::Written => self.write(path, change),
+        if effect == EditEffect::Written {
+            return self.write(path, change);
         }
-    }
-
-    /// Works a change out and writes nothing.
-    fn look(
-        &self,
-        path: &Path,
-        change: impl Fn(&str) -> Result<Next, Refusal>,
-    ) -> Result<Edited, EditError> {
         self.refuse_missing(path)?;
         let before = self.text(path)?;
         let after = self.changed(path, &before, change)?.into_text();
@@ -357,9 +348,9 @@ impl<'a> Editor<'a> {
         &self,
         path: &Path,
         before: &str,
-        change: impl Fn(&str) -> Result<Next, Refusal>,
+        change: impl Fn(&str) -> Result<Next, EditRefusal>,
     ) -> Result<Next, EditError> {
-        let at = |refusal: Refusal| refusal.at(path);
+        let at = |refusal: EditRefusal| refusal.at(path);
         if !before.is_empty() || !self.is_default(path) {
             return change(before).map_err(at);
         }
@@ -378,7 +369,7 @@ impl<'a> Editor<'a> {
     fn write(
         &self,
         path: &Path,
-        change: impl Fn(&str) -> Result<Next, Refusal>,
+        change: impl Fn(&str) -> Result<Next, EditRefusal>,
     ) -> Result<Edited, EditError> {
         self.refuse_missing(path)?;
         let privacy = if path.starts_with(&self.options.project) && path != self.file(Scope::User) {
@@ -414,26 +405,20 @@ impl<'a> Editor<'a> {
             }),
             (updated, _) => updated,
         };
-        match (done, next) {
-            (Ok(()), Some((before, after))) => {
-                if matches!(after, Next::NoFile) && path == self.project_overrides() {
-                    // It was made for the file, unless something else lies in it.
-                    let _in_use = path.parent().map(std::fs::remove_dir);
-                }
-                let is_gone = matches!(after, Next::NoFile);
-                let after = after.into_text();
-                if self.is_default(path) {
-                    match is_gone {
-                        true => schema_file::remove(path),
-                        false => schema_file::keep(path, &after, &self.locations.locks()),
-                    }
-                }
-                Ok(Edited { path: path.to_path_buf(), before, after })
-            }
-            (Ok(()), None) => Err(failed(io::ErrorKind::ResourceBusy.into())),
-            (Err(UpdateError::Io(cause)), _) => Err(failed(cause)),
-            (Err(UpdateError::Change(error)), _) => Err(error),
+        done.map_err(|error| error.or_io(failed))?;
+        let (before, after) = next.ok_or_else(|| failed(io::ErrorKind::ResourceBusy.into()))?;
+        let is_gone = matches!(after, Next::NoFile);
+        if is_gone && path == self.project_overrides() {
+            // It was made for the file, unless something else lies in it.
+            let _in_use = path.parent().map(std::fs::remove_dir);
         }
+        let after = after.into_text();
+        match (self.is_default(path), is_gone) {
+            (true, true) => schema_file::remove(path),
+            (true, false) => schema_file::keep(path, &after, &self.locations.locks()),
+            (false, _) => {}
+        }
+        Ok(Edited { path: path.to_path_buf(), before, after })
     }
 }
 
@@ -452,29 +437,28 @@ impl Next {
     }
 }
 
-fn with(text: &str, edits: &[Edit]) -> Result<Next, Refusal> {
-    edit::apply(text, edits).map(Next::Text).map_err(Refusal::Text)
+fn with(text: &str, edits: &[Edit]) -> Result<Next, EditRefusal> {
+    edit::apply(text, edits).map(Next::Text).map_err(EditRefusal::Text)
 }
 
-/// Refuses servers that would not count in the files of a scope.
+/// Refuses servers that would be invalid in the files of a scope.
 fn check(scope: Scope, servers: &[NewServer]) -> Result<(), EditError> {
     let tier = match scope {
         Scope::User => Tier::User,
         Scope::Project => Tier::Project,
     };
-    for NewServer { name: server, entry } in servers {
-        snippet::check(server.as_str(), entry, tier)
-            .map_err(|cause| EditError::BadDefinition { server: server.clone(), cause })?;
-    }
-    Ok(())
+    servers.iter().try_for_each(|NewServer { name: server, entry }| {
+        let bad = |cause| EditError::BadDefinition { server: server.clone(), cause };
+        snippet::check(server.as_str(), entry, tier).map(drop).map_err(bad)
+    })
 }
 
-fn adding(text: &str, servers: &[NewServer], existing: Existing) -> Result<Next, Refusal> {
+fn adding(text: &str, servers: &[NewServer], existing: Existing) -> Result<Next, EditRefusal> {
     let mut edits = Vec::new();
     for NewServer { name: server, entry } in servers {
         let (key, present) = find(text, server)?;
         if present.is_some() && existing == Existing::Refuse {
-            return Err(Refusal::Exists(server.clone()));
+            return Err(EditRefusal::Exists(server.clone()));
         }
         let entry = Change::Set(Value::Object(entry.clone()));
         edits.push(Edit::new([key, server.as_str()], entry));
@@ -482,14 +466,9 @@ fn adding(text: &str, servers: &[NewServer], existing: Existing) -> Result<Next,
     with(text, &edits)
 }
 
-fn importing(hosts: &[Host]) -> Vec<Edit> {
-    let add = |host: &Host| Edit::new(["imports"], Change::AddItem(host.as_str().into()));
-    hosts.iter().map(add).collect()
-}
-
 /// Under which key a file has a server, or would have it, and its entry.
-fn find(text: &str, server: &ServerName) -> Result<(&'static str, Option<Value>), Refusal> {
-    entry_of(text, server.as_str()).map_err(Refusal::Text)
+fn find(text: &str, server: &ServerName) -> Result<(&'static str, Option<Value>), EditRefusal> {
+    entry_of(text, server.as_str()).map_err(EditRefusal::Text)
 }
 
 /// The same by any name.

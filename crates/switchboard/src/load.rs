@@ -73,7 +73,7 @@ pub struct FileState {
 }
 
 impl Loaded {
-    /// What `pending` would run, for whoever has to decide about it.
+    /// What `pending` would run, for the user who decides about it.
     pub fn definition(&self, pending: &PendingServer, environment: &Environment) -> Definition {
         let of_project = |path: &str| {
             let mut projects = self.files.iter().filter(|file| file.tier == Tier::Project);
@@ -181,7 +181,12 @@ fn sweep(own: &Path, locations: &Paths) {
     results::leftovers::sweep(&locations.results());
 }
 
-fn user_file(environment: &Environment, locations: &Paths, options: &LoadOptions) -> PathBuf {
+/// The file that changes for this user go to.
+pub(crate) fn user_file(
+    environment: &Environment,
+    locations: &Paths,
+    options: &LoadOptions,
+) -> PathBuf {
     match &options.config {
         Some(path) => environment.cwd.join(path),
         None => locations.user_config(),

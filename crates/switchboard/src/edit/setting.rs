@@ -10,7 +10,7 @@ use switchboard_core::config::server::ServerEntry;
 use switchboard_core::config::settings::SettingsEntry;
 use switchboard_core::name::ServerName;
 
-use super::error::Refusal;
+use super::error::EditRefusal;
 use super::{EditError, Edited, Editor, Next, Scope, find, standing, unknown};
 
 impl Editor<'_> {
@@ -55,7 +55,7 @@ fn changed(
     server: Option<&ServerName>,
     key: &str,
     change: Change,
-) -> Result<Next, Refusal> {
+) -> Result<Next, EditRefusal> {
     let parents: Vec<String> = match server {
         Some(server) => {
             let (servers, _) = find(text, server)?;
@@ -64,10 +64,12 @@ fn changed(
         None => vec!["settings".to_owned()],
     };
     let at = parents.into_iter().chain(key.split('.').map(str::to_owned)).collect();
-    let after = edit::apply(text, &[Edit { at, change }]).map_err(Refusal::Text)?;
+    let after = edit::apply(text, &[Edit { at, change }]).map_err(EditRefusal::Text)?;
     let known = problems(text);
     match problems(&after).into_iter().find(|problem| !known.contains(problem)) {
-        Some(problem) => Err(Refusal::Value { key: key.to_owned(), problem: Box::new(problem) }),
+        Some(problem) => {
+            Err(EditRefusal::Value { key: key.to_owned(), problem: Box::new(problem) })
+        }
         None => Ok(Next::Text(after)),
     }
 }
@@ -90,9 +92,9 @@ mod tests {
         let change = value.map_or(Change::Remove, Change::Set);
         match changed(text, server.as_ref(), key, change) {
             Ok(next) => next.into_text(),
-            Err(Refusal::Value { problem, .. }) => format!("refused: {problem}"),
-            Err(Refusal::Text(error)) => format!("refused: {error}"),
-            Err(Refusal::Exists(_)) => "exists".to_owned(),
+            Err(EditRefusal::Value { problem, .. }) => format!("refused: {problem}"),
+            Err(EditRefusal::Text(error)) => format!("refused: {error}"),
+            Err(EditRefusal::Exists(_)) => "exists".to_owned(),
         }
     }
 
@@ -125,7 +127,7 @@ mod tests {
             let refused = set(text, server, key, Some(value.clone()));
             assert!(refused.starts_with("refused: "), "{key} {value}: {refused}");
         }
-        // What was wrong before does not keep anyone from mending something else.
+        // An earlier mistake does not prevent another change.
         let broken = r#"{ "mcpServers": { "a": { "command": 5 } } }"#;
         assert!(set(broken, None, "maxTools", Some(json!(5))).contains("maxTools"));
     }

@@ -15,16 +15,14 @@ use super::Installer;
 use super::error::InstallError;
 use super::pi;
 use crate::edit::error::EditError;
-use crate::edit::{Editor, Scope};
 use crate::env::{Environment, OWN_VARIABLES};
-use crate::load::{LoadError, load};
+use crate::load::{LoadError, load, user_file};
 use crate::paths;
 use crate::sources;
 
 impl Installer<'_> {
     pub(super) fn user_file(&self) -> Result<PathBuf, InstallError> {
-        let editor = Editor::new(self.environment, self.locations, self.options.clone());
-        let path = editor.file(Scope::User);
+        let path = user_file(self.environment, self.locations, &self.options);
         if self.options.config.is_some() && !path.exists() {
             return Err(EditError::from(LoadError::Missing { path }).into());
         }
@@ -69,11 +67,15 @@ impl Installer<'_> {
 
     /// Where our name leads to this program, if it does.
     pub(super) fn on_path(&self, program: &Path) -> Option<PathBuf> {
+        let real = |path: &Path| path.canonicalize().ok();
+        self.find(NAME).filter(|found| real(found) == real(program))
+    }
+
+    /// The first file of this name on the absolute folders of `PATH`.
+    fn find(&self, name: &str) -> Option<PathBuf> {
         let path = self.environment.variable("PATH").unwrap_or_default();
         let folders = path.split(':').filter(|folder| Path::new(folder).is_absolute());
-        let found = folders.map(|folder| Path::new(folder).join(NAME)).find(|path| path.is_file());
-        let real = |path: &Path| path.canonicalize().ok();
-        found.filter(|found| real(found) == real(program))
+        folders.map(|folder| Path::new(folder).join(name)).find(|path| path.is_file())
     }
 
     /// The file of a host that has its settings, if we write into that.
@@ -109,10 +111,7 @@ impl Installer<'_> {
             Target::Host(Host::Codex) => "codex",
             Target::Host(_) | Target::Pi => return None,
         };
-        let path = self.environment.variable("PATH").unwrap_or_default();
-        let folders = path.split(':').filter(|folder| Path::new(folder).is_absolute());
-        let mut found = folders.map(|folder| Path::new(folder).join(program));
-        let found = found.find(|path| path.is_file())?.canonicalize().ok()?;
+        let found = self.find(program)?.canonicalize().ok()?;
         let of_package = |folder: &Path| {
             let bytes = paths::read(&folder.join("package.json")).ok()??;
             let manifest: Value = serde_json::from_slice(&bytes).ok()?;

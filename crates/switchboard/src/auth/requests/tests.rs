@@ -12,7 +12,7 @@ use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 
 use super::*;
-use crate::auth::grant::{Endpoints, ClientSource};
+use crate::auth::grant::{ClientSource, Endpoints};
 use crate::dial::http::Clients;
 use crate::dial::names::SystemNames;
 use crate::env::Environment;
