@@ -37,11 +37,11 @@ pub(super) enum Age {
 
 #[derive(Default, Serialize, Deserialize)]
 struct File {
-    packages: BTreeMap<String, Place>,
+    packages: BTreeMap<String, PackagePlace>,
 }
 
 #[derive(Serialize, Deserialize)]
-struct Place {
+struct PackagePlace {
     root: PathBuf,
     /// In seconds since 1970.
     at: u64,
@@ -86,7 +86,7 @@ impl Known {
             let mut file = before.map(read).unwrap_or_default();
             let at = now();
             file.packages.retain(|_, place| at.saturating_sub(place.at) < FORGOTTEN);
-            file.packages.insert(self.key.clone(), Place { root: root.to_owned(), at });
+            file.packages.insert(self.key.clone(), PackagePlace { root: root.to_owned(), at });
             Ok(serde_json::to_vec(&file).ok())
         })
     }
