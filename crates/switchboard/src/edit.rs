@@ -1,6 +1,7 @@
 //! Changes configuration files for the user: into which file a change goes, and what is refused.
 
 pub mod error;
+mod rules;
 mod schema_file;
 mod setting;
 mod standing;
@@ -16,9 +17,9 @@ use switchboard_core::config::hosts::Host;
 use switchboard_core::config::layers::{Config, Server, Tier, Trust};
 use switchboard_core::config::snippet;
 use switchboard_core::name::ServerName;
-use switchboard_core::pattern::is_glob;
 
 use self::error::{EditError, EditRefusal};
+pub use self::rules::Rules;
 use self::standing::{Standing, standing, unknown};
 use self::switching::{EntryContent, MadeFor, flagged, switched_on, unsaid};
 use crate::env::Environment;
@@ -69,23 +70,6 @@ pub enum EditEffect {
 pub enum Switch {
     On,
     Off,
-}
-
-/// The lists of patterns that decide about calls without asking the user.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Rules {
-    Allow,
-    Deny,
-}
-
-impl Rules {
-    /// Its key below `settings`.
-    pub fn key(self) -> &'static str {
-        match self {
-            Rules::Allow => "allow",
-            Rules::Deny => "deny",
-        }
-    }
 }
 
 /// A file before and after a change.
@@ -267,34 +251,6 @@ impl<'a> Editor<'a> {
         }
         let Edited { path, after, .. } = set(false)?;
         Ok(Edited { path, before: edited.before, after })
-    }
-
-    /// The patterns of a list, as the user's file has them.
-    pub fn rules(&self, rules: Rules) -> Result<Vec<String>, EditError> {
-        let path = self.file(Scope::User);
-        let text = self.text(&path)?;
-        let value = edit::value_at(&text, &["settings", rules.key()])
-            .map_err(|cause| EditError::Unread { path, cause })?;
-        let patterns = value.as_ref().and_then(Value::as_array).into_iter().flatten();
-        Ok(patterns.filter_map(Value::as_str).map(str::to_owned).collect())
-    }
-
-    /// Puts a pattern into a list.
-    pub fn add_rule(&self, rules: Rules, pattern: &str) -> Result<Edited, EditError> {
-        if !is_glob(pattern) {
-            return Err(EditError::BadPattern { pattern: pattern.to_owned() });
-        }
-        self.change_rules(rules, Change::AddItem(pattern.into()))
-    }
-
-    /// Takes a pattern out of a list.
-    pub fn remove_rule(&self, rules: Rules, pattern: &str) -> Result<Edited, EditError> {
-        self.change_rules(rules, Change::RemoveItem(pattern.into()))
-    }
-
-    fn change_rules(&self, rules: Rules, change: Change) -> Result<Edited, EditError> {
-        let edit = Edit::new(["settings", rules.key()], change);
-        self.write(&self.file(Scope::User), |text| with(text, std::slice::from_ref(&edit)))
     }
 
     fn load(&self) -> Result<Loaded, EditError> {

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
 
-use crate::paths;
+use crate::paths::{self, Lock};
 use crate::secret::hex;
 
 /// How often a change starts anew because a program without our lock wrote the file meanwhile.
@@ -92,9 +92,7 @@ impl SharedFile {
         &self,
         mut change: impl FnMut(Option<&[u8]>) -> Result<Option<Vec<u8>>, E>,
     ) -> Result<(), UpdateError<E>> {
-        self.make_directory()?;
-        let _lock = paths::lock(&self.lock)?;
-        self.remove_leftovers()?;
+        let _lock = self.locked()?;
         for _ in 0..TRIES {
             let before = paths::read(&self.path)?;
             let after = change(before.as_deref()).map_err(UpdateError::Change)?;
@@ -115,9 +113,7 @@ impl SharedFile {
         &self,
         agree: impl FnOnce(Option<&[u8]>) -> Result<(), E>,
     ) -> Result<(), UpdateError<E>> {
-        self.make_directory()?;
-        let _lock = paths::lock(&self.lock)?;
-        self.remove_leftovers()?;
+        let _lock = self.locked()?;
         let present = paths::read(&self.path)?;
         agree(present.as_deref()).map_err(UpdateError::Change)?;
         if present.is_some() {
@@ -125,6 +121,13 @@ impl SharedFile {
             File::open(self.directory())?.sync_all()?;
         }
         Ok(())
+    }
+
+    fn locked(&self) -> io::Result<Lock> {
+        self.make_directory()?;
+        let lock = paths::lock(&self.lock)?;
+        self.remove_leftovers()?;
+        Ok(lock)
     }
 
     /// Removes what a killed writer left behind, unless another process is writing.

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use switchboard_reaper::message::{Order, Report, Request};
+use switchboard_reaper::message::{Order, Report, StartRequest};
 use switchboard_reaper::processes::{Identity, end_tree};
 use switchboard_reaper::{PROGRAM, REAPER, handover, helper_environment, records};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -111,9 +111,9 @@ impl Reaper {
         })
     }
 
-    fn request(&self, program: &Program) -> Request {
+    fn request(&self, program: &Program) -> StartRequest {
         let env = program.env.iter().map(|(name, value)| (name.into(), value.into()));
-        Request {
+        StartRequest {
             command: program.command.clone().into(),
             args: program.args.iter().map(Into::into).collect(),
             env: env.collect(),
@@ -204,7 +204,7 @@ struct Keeper {
 
 impl Keeper {
     /// Says what to start, and waits until it is.
-    async fn ask(&mut self, request: Request, streams: [OwnedFd; 3]) -> io::Result<()> {
+    async fn ask(&mut self, request: StartRequest, streams: [OwnedFd; 3]) -> io::Result<()> {
         let request = request.encode();
         let descriptors = streams.each_ref().map(AsFd::as_fd);
         handover::send(&self.socket, request.len() as u64, &descriptors)?;
