@@ -288,14 +288,14 @@ impl<'a> Editor<'a> {
         &self,
         path: &Path,
         effect: EditEffect,
-        change: impl Fn(&str) -> Result<Next, EditRefusal>,
+        change: impl Fn(&str) -> Result<NextText, EditRefusal>,
     ) -> Result<Edited, EditError> {
         if effect == EditEffect::Written {
             return self.write(path, change);
         }
         self.refuse_missing(path)?;
         let before = self.text(path)?;
-        let after = self.changed(path, &before, change)?.into_text();
+        let after = self.changed(path, &before, change)?.unwrap_or_default();
         Ok(Edited { path: path.to_path_buf(), before, after })
     }
 
@@ -304,15 +304,15 @@ impl<'a> Editor<'a> {
         &self,
         path: &Path,
         before: &str,
-        change: impl Fn(&str) -> Result<Next, EditRefusal>,
-    ) -> Result<Next, EditError> {
+        change: impl Fn(&str) -> Result<NextText, EditRefusal>,
+    ) -> Result<NextText, EditError> {
         let at = |refusal: EditRefusal| refusal.at(path);
         if !before.is_empty() || !self.is_default(path) {
             return change(before).map_err(at);
         }
         let start = schema_file::start();
         match change(&start).map_err(at)? {
-            Next::Text(after) if after == start => Ok(Next::Text(String::new())),
+            Some(after) if after == start => Ok(Some(String::new())),
             next => Ok(next),
         }
     }
@@ -325,7 +325,7 @@ impl<'a> Editor<'a> {
     fn write(
         &self,
         path: &Path,
-        change: impl Fn(&str) -> Result<Next, EditRefusal>,
+        change: impl Fn(&str) -> Result<NextText, EditRefusal>,
     ) -> Result<Edited, EditError> {
         self.refuse_missing(path)?;
         let privacy = if path.starts_with(&self.options.project) && path != self.file(Scope::User) {
@@ -345,15 +345,12 @@ impl<'a> Editor<'a> {
             let before = std::str::from_utf8(before.unwrap_or_default())
                 .map_err(|_| EditError::NotText { path: path.to_path_buf() })?;
             let (before, after) = (before.to_owned(), self.changed(path, before, &change)?);
-            let bytes = match &after {
-                Next::Text(after) if *after != before => Some(after.clone().into_bytes()),
-                Next::Text(_) | Next::NoFile => None,
-            };
+            let changed = after.clone().filter(|after| *after != before);
             next = Some((before, after));
-            Ok(bytes)
+            Ok(changed.map(String::into_bytes))
         });
         let done = match (updated, &next) {
-            (Ok(()), Some((before, Next::NoFile))) => file.remove(|now| match now {
+            (Ok(()), Some((before, None))) => file.remove(|now| match now {
                 Some(now) if now != before.as_bytes() => {
                     Err(failed(io::ErrorKind::ResourceBusy.into()))
                 }
@@ -363,12 +360,12 @@ impl<'a> Editor<'a> {
         };
         done.map_err(|error| error.or_io(failed))?;
         let (before, after) = next.ok_or_else(|| failed(io::ErrorKind::ResourceBusy.into()))?;
-        let is_gone = matches!(after, Next::NoFile);
+        let is_gone = after.is_none();
         if is_gone && path == self.project_overrides() {
             // It was made for the file, unless something else lies in it.
             let _in_use = path.parent().map(std::fs::remove_dir);
         }
-        let after = after.into_text();
+        let after = after.unwrap_or_default();
         match (self.is_default(path), is_gone) {
             (true, true) => schema_file::remove(path),
             (true, false) => schema_file::keep(path, &after, &self.locations.locks()),
@@ -378,23 +375,11 @@ impl<'a> Editor<'a> {
     }
 }
 
-/// What a file shall be.
-enum Next {
-    Text(String),
-    NoFile,
-}
+/// The text that a file shall have; `None` removes the file.
+type NextText = Option<String>;
 
-impl Next {
-    fn into_text(self) -> String {
-        match self {
-            Next::Text(text) => text,
-            Next::NoFile => String::new(),
-        }
-    }
-}
-
-fn with(text: &str, edits: &[Edit]) -> Result<Next, EditRefusal> {
-    edit::apply(text, edits).map(Next::Text).map_err(EditRefusal::Text)
+fn with(text: &str, edits: &[Edit]) -> Result<NextText, EditRefusal> {
+    edit::apply(text, edits).map(Some).map_err(EditRefusal::Text)
 }
 
 /// Refuses servers that would be invalid in the files of a scope.
@@ -409,7 +394,7 @@ fn check(scope: Scope, servers: &[NewServer]) -> Result<(), EditError> {
     })
 }
 
-fn adding(text: &str, servers: &[NewServer], existing: Existing) -> Result<Next, EditRefusal> {
+fn adding(text: &str, servers: &[NewServer], existing: Existing) -> Result<NextText, EditRefusal> {
     let mut edits = Vec::new();
     for NewServer { name: server, entry } in servers {
         let (key, present) = find(text, server)?;

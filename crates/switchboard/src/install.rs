@@ -12,7 +12,6 @@ pub(crate) mod surroundings;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use serde_json::{Map, Value};
 use switchboard_core::config::edit;
 use switchboard_core::config::install::moving::{self, Other};
 use switchboard_core::config::install::{self, Presence, Setup, Target};
@@ -84,12 +83,12 @@ impl<'a> Installer<'a> {
                 self.moved(&archive, old, others)?
             }
         };
-        let (command, variables) = (self.command()?, self.variables(target, user.copies())?);
+        let (command, variables) = (self.command()?, self.variables(target, &user.copies)?);
         let version = self.version_of(target);
         let setup = Setup { command: &command, variables: &variables, version };
         let put = install::put_in(target, &host_text, &setup).map_err(refused)?;
         let after = install::switch_off(target, &put.text, &user.moved).map_err(refused)?;
-        let (settings, granted) = self.granted(target, old)?;
+        let settings = self.granted(target, old)?;
         let host = match old {
             Some(old) if is_there && servers == Servers::Stay => {
                 old.host.then(now.as_deref(), &after)
@@ -99,17 +98,18 @@ impl<'a> Installer<'a> {
         let record = InstallRecord {
             target,
             host,
-            settings: settings.as_ref().map(|settings| settings.kept.clone()),
+            settings: settings.as_ref().map(|settings| settings.backup.clone()),
             user: Some(user.file.path.clone()).filter(|_| !user.moved.is_empty()),
             moved: user.moved.clone(),
         };
         let host = FileChange::new(path, Owner::Host(target), now, Some(after));
+        let granted = settings.as_ref().map(|settings| settings.added.clone());
         let files = [Some(user.file), settings.map(|settings| settings.file), Some(host)];
         Ok(InstallPlan {
             files: changed(files.into_iter().flatten()),
             moved: if is_there && servers == Servers::Stay { Vec::new() } else { user.moved },
             stay: user.stay,
-            added: put.added.into_iter().chain(granted).collect(),
+            added: put.added.into_iter().chain(granted.into_iter().flatten()).collect(),
             record: Some(record),
             ledger: user.ledger,
             ..InstallPlan::nothing(archive)
@@ -164,8 +164,8 @@ impl<'a> Installer<'a> {
         &self,
         target: Target,
         old: Option<&InstallRecord>,
-    ) -> Result<(Option<Settings>, Vec<Added>), InstallError> {
-        let Some(path) = self.settings_of(target) else { return Ok((None, Vec::new())) };
+    ) -> Result<Option<Settings>, InstallError> {
+        let Some(path) = self.settings_of(target) else { return Ok(None) };
         let now = text(&path)?;
         let before = match old.and_then(|old| old.settings.as_ref()) {
             Some(kept) if kept.path == path => kept.settings_before(target, now.clone())?,
@@ -174,12 +174,12 @@ impl<'a> Installer<'a> {
         let put = install::grant(target, before.as_deref().unwrap_or_default())
             .map_err(|cause| refused(&path, cause))?;
         if put.added.is_empty() {
-            return Ok((None, Vec::new()));
+            return Ok(None);
         }
         let added = if now.as_ref() == Some(&put.text) { Vec::new() } else { put.added };
-        let kept = FileBackup::new(&path, before, Some(&put.text));
+        let backup = FileBackup::new(&path, before, Some(&put.text));
         let file = FileChange::new(path, Owner::Settings(target), now, Some(put.text));
-        Ok((Some(Settings { file, kept }), added))
+        Ok(Some(Settings { file, backup, added }))
     }
 
     /// The user's file, or the one that an earlier installation moved servers to.
@@ -310,16 +310,11 @@ struct UserFile {
     ledger: Option<Ledger>,
 }
 
-impl UserFile {
-    fn copies(&self) -> impl Iterator<Item = (&str, &Map<String, Value>)> {
-        self.copies.iter().map(|copy| (copy.name.as_str(), &copy.entry))
-    }
-}
-
 /// A host's settings with what lets our tools be used, and what they were.
 struct Settings {
     file: FileChange,
-    kept: FileBackup,
+    backup: FileBackup,
+    added: Vec<Added>,
 }
 
 /// What it takes to have the files as they were, the host's first: a server that runs twice for a

@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use switchboard_core::config::trust::TrustHash;
 
-pub use self::reader::{Reader, Waiting};
+pub use self::reader::{DefinitionReview, PendingDefinition};
 pub(crate) use self::scripts::{Coverage, Scripts, coverage};
 pub(crate) use self::seal::{BrokenSeal, Seal};
 use crate::paths::{self, Unread};

@@ -24,7 +24,7 @@ use super::discover::{self, ProtectedResource};
 use super::error::AuthError;
 use super::grant::{ClientSource, Endpoints, Grant, OAuthClient, Tokens};
 use super::register::{self, Wanted};
-use super::requests::AuthorizationRequest;
+use super::requests::{AuthorizationRequest, TokenError};
 use super::vault::{IndexEntry, VaultError};
 use crate::paths::Lock;
 use crate::secret::{Secret, unguessable};
@@ -66,12 +66,6 @@ pub enum SignInMethod {
     Device,
 }
 
-/// How long another process that signs in is waited for, and who is told that it is.
-pub(super) struct Turn<'a> {
-    pub(super) patience: Duration,
-    pub(super) queued: &'a watch::Sender<bool>,
-}
-
 /// A sign-in that was begun.
 pub(super) enum Begun {
     /// The user has nothing to do.
@@ -100,17 +94,19 @@ struct Prepared {
     is_open: bool,
 }
 
-/// Begins to sign in. If another process did so meanwhile, its grant is taken.
+/// Begins to sign in. Waits this long for another process that does, which `queued` tells, and takes
+/// its grant.
 pub(super) async fn begin(
     account: &Arc<Account>,
     method: SignInMethod,
-    turn: Turn<'_>,
+    patience: Duration,
+    queued: &watch::Sender<bool>,
 ) -> Result<Begun, AuthError> {
     if account.terms.options.grant == GrantType::ClientCredentials {
         return by_credentials(account).await.map(|grant| Begun::Done(Box::new(grant), None));
     }
     let before = known(account).await?;
-    let alone = turn.taken(account).await?;
+    let alone = lock_out_others(account, patience, queued).await?;
     let now = known(account).await?;
     let access = |known: &Option<(IndexEntry, Grant)>| {
         known.as_ref().map(|(_, grant)| grant.tokens.access.clone())
@@ -137,22 +133,24 @@ pub(super) async fn begin(
     })
 }
 
-impl Turn<'_> {
-    /// Waits until no other process signs in to the server.
-    async fn taken(self, account: &Account) -> Result<Lock, AuthError> {
-        let name = account.terms.account.as_deref().unwrap_or_default();
-        let name = super::grant::account(&["sign-in", "", account.url(), name]);
-        let mut alone = account.vault.lock(&name, GLANCE).await;
-        if let Err(VaultError::Held { .. }) = alone {
-            self.queued.send_replace(true);
-            alone = account.vault.lock(&name, self.patience).await;
-            self.queued.send_replace(false);
-        }
-        alone.map_err(|error| match error {
-            VaultError::Held { .. } => AuthError::Elsewhere,
-            error => AuthError::Vault(error),
-        })
+/// Waits until no other process signs in to the server.
+async fn lock_out_others(
+    account: &Account,
+    patience: Duration,
+    queued: &watch::Sender<bool>,
+) -> Result<Lock, AuthError> {
+    let name = account.terms.account.as_deref().unwrap_or_default();
+    let name = super::grant::account(&["sign-in", "", account.url(), name]);
+    let mut alone = account.vault.lock(&name, GLANCE).await;
+    if let Err(VaultError::Held { .. }) = alone {
+        queued.send_replace(true);
+        alone = account.vault.lock(&name, patience).await;
+        queued.send_replace(false);
     }
+    alone.map_err(|error| match error {
+        VaultError::Held { .. } => AuthError::Elsewhere,
+        error => AuthError::Vault(error),
+    })
 }
 
 /// What is kept already. What cannot be understood any more does not stand in the way.
@@ -209,31 +207,43 @@ async fn probe(account: &Account) -> Result<(Challenge, bool), AuthError> {
     Ok((challenge, (200..300).contains(&answer.status)))
 }
 
+impl Prepared {
+    /// The client to sign in with, to which browsers come back at `redirect`.
+    async fn client(
+        &self,
+        account: &Account,
+        redirect: Option<&str>,
+    ) -> Result<OAuthClient, AuthError> {
+        let Prepared { found, scopes, known, .. } = self;
+        let (authority, known) = (&found.authority, known.as_ref());
+        let wanted = Wanted { authority, redirect, scopes, known };
+        Ok(register::client(account.net().await?, &account.terms.options, wanted).await?)
+    }
+
+    fn issuer(&self) -> String {
+        clean_line(&self.found.authority.issuer, 100).into_owned()
+    }
+}
+
 impl Flow {
     async fn begin(
         account: &Arc<Account>,
         prepared: Prepared,
         alone: Lock,
     ) -> Result<Flow, AuthError> {
-        let Prepared { found, scopes, known, .. } = prepared;
-        let options = &account.terms.options;
-        let issuer = || clean_line(&found.authority.issuer, 100).into_owned();
-        let page = found.authority.authorization.clone();
-        let page = page.ok_or_else(|| AuthError::NoPage { issuer: issuer() })?;
-        if found.authority.proof == Proof::NotOffered {
-            return Err(AuthError::NoProof { issuer: issuer() });
+        let (options, authority) = (&account.terms.options, &prepared.found.authority);
+        let page = authority.authorization.clone();
+        let page = page.ok_or_else(|| AuthError::NoPage { issuer: prepared.issuer() })?;
+        if authority.proof == Proof::NotOffered {
+            return Err(AuthError::NoProof { issuer: prepared.issuer() });
         }
         if let Some((name, _)) = options.params.iter().find(|(name, _)| is_reserved(name)) {
             return Err(AuthError::Reserved { name: name.clone() });
         }
-        let (callback, redirect) = listen(options.redirect.as_deref(), known.as_ref()).await?;
-        let wanted = Wanted {
-            authority: &found.authority,
-            redirect: Some(&redirect),
-            scopes: &scopes,
-            known: known.as_ref(),
-        };
-        let client = register::client(account.net().await?, options, wanted).await?;
+        let known = prepared.known.as_ref();
+        let (callback, redirect) = listen(options.redirect.as_deref(), known).await?;
+        let client = prepared.client(account, Some(&redirect)).await?;
+        let Prepared { found, scopes, .. } = prepared;
         let request = AuthorizationRequest {
             state: Secret::new(unguessable()),
             verifier: Secret::new(unguessable()),
@@ -267,10 +277,7 @@ impl Flow {
     pub(super) async fn redeem(self, code: Code) -> Result<(Grant, IndexEntry), AuthError> {
         let (net, token) = (self.account.net().await?, &self.found.authority.token);
         let tokens = self.request.exchange(net, &self.client, token, code.reveal()).await;
-        let tokens = tokens.map_err(AuthError::Exchange)?;
-        let grant = grant(&self.account, self.found, self.client, tokens);
-        let entry = self.account.signed_in(grant.clone()).await?;
-        Ok((grant, entry))
+        keep(&self.account, self.found, self.client, tokens).await
     }
 }
 
@@ -321,6 +328,18 @@ async fn bound(redirect: &Redirect) -> Result<(Option<Callback>, String), AuthEr
     let callback = Callback::bind(redirect).await?;
     let address = callback.redirect_uri().to_owned();
     Ok((Some(callback), address))
+}
+
+/// Keeps the tokens that the user signed in for.
+async fn keep(
+    account: &Account,
+    found: ProtectedResource,
+    client: OAuthClient,
+    tokens: Result<Tokens, TokenError>,
+) -> Result<(Grant, IndexEntry), AuthError> {
+    let grant = grant(account, found, client, tokens.map_err(AuthError::Exchange)?);
+    let entry = account.signed_in(grant.clone()).await?;
+    Ok((grant, entry))
 }
 
 fn grant(

@@ -13,7 +13,7 @@ use tokio::time::Instant;
 
 use super::account::Account;
 use super::error::AuthError;
-use super::flow::{self, Beside, DeviceFlow, Flow, PATIENCE, Pasted, Turn};
+use super::flow::{self, Beside, DeviceFlow, Flow, PATIENCE, Pasted};
 use super::grant::Grant;
 use super::requests;
 use super::tokens::{Granted, TokenLocation};
@@ -93,8 +93,8 @@ impl SignIn {
     }
 
     /// Begins; waits while another process signs in to the same server, and is then done.
-    pub async fn begin(&self, way: SignInMethod) -> Result<Begun, Failure> {
-        let begun = flow::begin(&self.account, way, self.turn(PATIENCE)).await;
+    pub async fn begin(&self, method: SignInMethod) -> Result<Begun, Failure> {
+        let begun = flow::begin(&self.account, method, PATIENCE, &self.queued).await;
         Ok(match begun.map_err(|error| self.failure(error))? {
             flow::Begun::Done(grant, entry) => {
                 Begun::Done(signed_in(&self.account, &grant, entry.as_ref()))
@@ -118,7 +118,7 @@ impl SignIn {
         if let Some(beside) = self.account.pending() {
             return Ok((Started::Page(beside.link), None));
         }
-        let begun = flow::begin(&self.account, SignInMethod::Page, self.turn(SHORTLY)).await;
+        let begun = flow::begin(&self.account, SignInMethod::Page, SHORTLY, &self.queued).await;
         let flow = match begun.map_err(|error| self.failure(error))? {
             flow::Begun::Done(grant, entry) => {
                 let done = signed_in(&self.account, &grant, entry.as_ref());
@@ -170,10 +170,6 @@ impl SignIn {
         let Some(entry) = found else { return Ok(Forgotten::NothingKept) };
         account.vault.forget(&entry).await.map_err(failed)?;
         Ok(if revoked { Forgotten::Revoked } else { Forgotten::NotRevoked })
-    }
-
-    fn turn(&self, patience: Duration) -> Turn<'_> {
-        Turn { patience, queued: &self.queued }
     }
 
     fn failure(&self, error: AuthError) -> Failure {

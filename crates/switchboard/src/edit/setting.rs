@@ -11,7 +11,7 @@ use switchboard_core::config::settings::SettingsEntry;
 use switchboard_core::name::ServerName;
 
 use super::error::EditRefusal;
-use super::{EditError, Edited, Editor, Next, Scope, find, standing, unknown};
+use super::{EditError, Edited, Editor, NextText, Scope, find, standing, unknown};
 
 impl Editor<'_> {
     /// Sets a key; `None` removes it. A key with a dot is one within an object: `env.LOG_LEVEL`. A
@@ -55,7 +55,7 @@ fn changed(
     server: Option<&ServerName>,
     key: &str,
     change: Change,
-) -> Result<Next, EditRefusal> {
+) -> Result<NextText, EditRefusal> {
     let parents: Vec<String> = match server {
         Some(server) => {
             let (servers, _) = find(text, server)?;
@@ -70,7 +70,7 @@ fn changed(
         Some(problem) => {
             Err(EditRefusal::Value { key: key.to_owned(), problem: Box::new(problem) })
         }
-        None => Ok(Next::Text(after)),
+        None => Ok(Some(after)),
     }
 }
 
@@ -91,7 +91,7 @@ mod tests {
         let server = server.map(|name| ServerName::new(name).unwrap());
         let change = value.map_or(Change::Remove, Change::Set);
         match changed(text, server.as_ref(), key, change) {
-            Ok(next) => next.into_text(),
+            Ok(next) => next.unwrap_or_default(),
             Err(EditRefusal::Value { problem, .. }) => format!("refused: {problem}"),
             Err(EditRefusal::Text(error)) => format!("refused: {error}"),
             Err(EditRefusal::Exists(_)) => "exists".to_owned(),

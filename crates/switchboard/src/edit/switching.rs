@@ -5,7 +5,7 @@ use switchboard_core::config::edit::{Change, Edit};
 use switchboard_core::name::ServerName;
 
 use super::error::EditRefusal;
-use super::{Next, find, schema_file, with};
+use super::{NextText, find, schema_file, with};
 
 /// What a file says of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,7 +40,7 @@ pub(super) fn flagged(
     text: &str,
     server: &ServerName,
     disabled: bool,
-) -> Result<Next, EditRefusal> {
+) -> Result<NextText, EditRefusal> {
     let (key, _) = find(text, server)?;
     let flag = Change::Set(disabled.into());
     with(text, &[Edit::new([key, server.as_str(), "disabled"], flag)])
@@ -51,9 +51,9 @@ pub(super) fn switched_on(
     text: &str,
     server: &ServerName,
     file: MadeFor,
-) -> Result<Next, EditRefusal> {
+) -> Result<NextText, EditRefusal> {
     let (key, Some(Value::Object(entry))) = find(text, server)? else {
-        return Ok(Next::Text(text.to_owned()));
+        return Ok(Some(text.to_owned()));
     };
     let turns_off = |field: &str| match field {
         "disabled" => entry.get("disabled") == Some(&Value::Bool(true)),
@@ -70,17 +70,21 @@ pub(super) fn switched_on(
 
 /// Takes away an entry that is only a flag, and whatever was made to say it: what holds the entries,
 /// the file.
-pub(super) fn unsaid(text: &str, server: &ServerName, file: MadeFor) -> Result<Next, EditRefusal> {
+pub(super) fn unsaid(
+    text: &str,
+    server: &ServerName,
+    file: MadeFor,
+) -> Result<NextText, EditRefusal> {
     let (key, _) = find(text, server)?;
     let made_of = |before: &str| -> Result<bool, EditRefusal> {
-        Ok(flagged(before, server, true)?.into_text() == text)
+        Ok(flagged(before, server, true)?.as_deref() == Some(text))
     };
     if file == MadeFor::Us && (made_of("")? || made_of(&schema_file::start())?) {
-        return Ok(Next::NoFile);
+        return Ok(None);
     }
-    let without_holder = with(text, &[Edit::new([key], Change::Remove)])?.into_text();
+    let without_holder = with(text, &[Edit::new([key], Change::Remove)])?.unwrap_or_default();
     if made_of(&without_holder)? {
-        return Ok(Next::Text(without_holder));
+        return Ok(Some(without_holder));
     }
     with(text, &[Edit::new([key, server.as_str()], Change::Remove)])
 }

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 use switchboard_core::config::hosts::Host;
 use switchboard_core::config::install::{ALWAYS_PASSED_ON, NAME, Target};
 use switchboard_core::config::layers::{Config, Tier, Trust};
@@ -13,6 +13,7 @@ use switchboard_core::config::trust::reach;
 
 use super::Installer;
 use super::error::InstallError;
+use super::ledger::Copy;
 use super::pi;
 use crate::edit::error::EditError;
 use crate::env::{Environment, OWN_VARIABLES};
@@ -86,10 +87,10 @@ impl Installer<'_> {
 
     /// The variables that a host has to hand on: those that the user's servers name, with what is
     /// copied now, and those that lead us to our own files.
-    pub(super) fn variables<'e>(
+    pub(super) fn variables(
         &self,
         target: Target,
-        copies: impl Iterator<Item = (&'e str, &'e Map<String, Value>)>,
+        copies: &[Copy],
     ) -> Result<Vec<String>, InstallError> {
         if !target.can_name_variables() {
             return Ok(Vec::new());
@@ -97,7 +98,7 @@ impl Installer<'_> {
         let loaded = load(self.environment, self.locations, &self.options)
             .map_err(|error| InstallError::from(EditError::from(error)))?;
         let mut names = needed(&loaded.config, self.environment);
-        for (name, entry) in copies {
+        for Copy { name, entry } in copies {
             let copied = snippet::check(name, entry, Tier::User).ok();
             names.extend(copied.into_iter().flat_map(|entry| reach(&entry).variables));
         }

@@ -16,7 +16,7 @@ use crate::gateway::Gateway;
 use crate::load::{self, Loaded};
 
 /// A review of pending definitions by the user.
-pub struct Reader {
+pub struct DefinitionReview {
     gateway: Gateway,
     /// By name and hash. Held for a moment at a time, never across an await.
     shown: Mutex<HashSet<(String, String)>>,
@@ -24,7 +24,7 @@ pub struct Reader {
 
 /// A server that is pending.
 #[derive(Debug)]
-pub struct Waiting {
+pub struct PendingDefinition {
     pub server: String,
     /// Of exactly what is shown.
     pub hash: TrustHash,
@@ -45,21 +45,21 @@ enum ApprovalRefusal {
 
 impl Gateway {
     /// A review, in which the user can approve the definitions that it shows from now on.
-    pub fn reader(&self) -> Reader {
-        Reader { gateway: self.clone(), shown: Mutex::default() }
+    pub fn reader(&self) -> DefinitionReview {
+        DefinitionReview { gateway: self.clone(), shown: Mutex::default() }
     }
 }
 
-impl Reader {
+impl DefinitionReview {
     /// What waits, as its files are now. It counts as shown.
-    pub async fn pending(&self) -> Result<Vec<Waiting>, Failure> {
+    pub async fn pending(&self) -> Result<Vec<PendingDefinition>, Failure> {
         let (loaded, environment) = (self.load().await?, self.gateway.environment());
-        let waiting = loaded.config.pending.iter().map(|pending| Waiting {
+        let waiting = loaded.config.pending.iter().map(|pending| PendingDefinition {
             server: pending.name.clone(),
             hash: pending.hash,
             definition: loaded.definition(pending, environment),
         });
-        let waiting: Vec<Waiting> = waiting.collect();
+        let waiting: Vec<PendingDefinition> = waiting.collect();
         let mut shown = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
         shown.extend(waiting.iter().map(|one| (one.server.clone(), one.hash.to_string())));
         Ok(waiting)

@@ -11,7 +11,7 @@ use crate::auth::discover;
 use crate::auth::error::AuthError;
 use crate::auth::grant::{ClientSource, Grant, OAuthClient, Tokens};
 use crate::auth::net::Net;
-use crate::auth::register::{self, Wanted};
+use crate::auth::register;
 use crate::auth::requests;
 use crate::auth::takeover::OlderGrant;
 
@@ -21,10 +21,9 @@ pub(in crate::auth) async fn by_credentials(account: &Account) -> Result<Grant, 
     if let Some(held) = account.held() {
         return again(net, &held.grant).await;
     }
-    let Prepared { found, scopes, .. } = prepare(account, None).await?;
-    let wanted =
-        Wanted { authority: &found.authority, redirect: None, scopes: &scopes, known: None };
-    let client = register::client(net, &account.terms.options, wanted).await?;
+    let prepared = prepare(account, None).await?;
+    let client = prepared.client(account, None).await?;
+    let Prepared { found, scopes, .. } = prepared;
     let asked = (found.resource.as_str(), scopes.as_slice());
     let tokens = requests::of_client(net, &client, &found.authority.token, asked).await;
     Ok(grant(account, found, client, tokens.map_err(AuthError::NotGiven)?))
