@@ -168,14 +168,11 @@ fn as_written(template: &Template) -> Option<String> {
 /// Looks for a program as the kernel will; `None` if it is there. If it is to be `shown` in other
 /// words, nothing else of it is.
 fn find(command: &str, shown: Option<&str>, path: &str, cwd: &Path) -> Option<Fault> {
-    let mut barred = None;
-    for candidate in lookup::candidates(command, path, cwd) {
-        match fs::metadata(&candidate) {
-            Ok(data) if data.is_file() && data.permissions().mode() & 0o111 != 0 => return None,
-            Ok(data) if data.is_file() => barred = barred.or(Some(candidate)),
-            Ok(_) | Err(_) => {}
-        }
+    let candidates = lookup::candidates(command, path, cwd);
+    if candidates.iter().any(|candidate| lookup::is_program(candidate)) {
+        return None;
     }
+    let barred = candidates.into_iter().find(|candidate| candidate.is_file());
     Some(match (barred, shown) {
         (Some(_), Some(shown)) => Fault::NotExecutable { path: shown.to_owned() },
         (Some(path), None) => Fault::NotExecutable { path: path.display().to_string() },

@@ -12,6 +12,7 @@ use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 
 use switchboard_core::config::auth::GrantType;
+use switchboard_core::failure::Failure;
 use switchboard_core::sign_in::scope;
 use switchboard_core::sign_in::token::Condition;
 use tokio::sync::{OnceCell, Semaphore};
@@ -27,6 +28,7 @@ use super::takeover;
 use super::terms::Terms;
 use super::vault::{self, IndexEntry, TokenKind, Vault, VaultError};
 use crate::dial::http::Clients;
+use crate::explain;
 use crate::paths::{Lock, Paths};
 use crate::secret::Secret;
 use state::{AccountState, TokenSource};
@@ -294,6 +296,10 @@ impl Account {
     /// Takes what another process was given.
     pub(super) fn adopt(&self, grant: Grant, entry: &IndexEntry) {
         self.hold(grant, TokenSource::Vault, Some(entry.identity()));
+    }
+
+    pub(super) fn failure(&self, error: AuthError) -> Failure {
+        explain::auth(error, &self.terms.server)
     }
 
     pub(super) fn url(&self) -> &str {

@@ -16,7 +16,7 @@ use switchboard_core::sign_in::link::Link;
 use switchboard_core::sign_in::metadata::{Authority, Proof};
 use switchboard_core::sign_in::redirect::{Redirect, Return};
 use switchboard_core::sign_in::scope::{self, Wishes};
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::sync::watch;
 
 use super::account::Account;
 use super::callback::Callback;
@@ -279,20 +279,6 @@ impl Flow {
         let tokens = self.request.exchange(net, &self.client, token, code.reveal()).await;
         keep(&self.account, self.found, self.client, tokens).await
     }
-}
-
-/// Something that a user pasted, and who wants to know what came of it.
-pub(super) struct Pasted {
-    pub(super) text: String,
-    pub(super) outcome: oneshot::Sender<Result<(Grant, IndexEntry), AuthError>>,
-}
-
-/// A sign-in that goes on beside.
-#[derive(Clone)]
-pub(super) struct Beside {
-    pub(super) link: Link,
-    /// Where what a user pastes goes.
-    pub(super) paste: mpsc::Sender<Pasted>,
 }
 
 fn expected<'a>(state: &'a Secret, found: &'a ProtectedResource) -> Expected<'a> {

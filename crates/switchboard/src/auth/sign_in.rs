@@ -13,12 +13,11 @@ use tokio::time::Instant;
 
 use super::account::Account;
 use super::error::AuthError;
-use super::flow::{self, Beside, DeviceFlow, Flow, PATIENCE, Pasted};
+use super::flow::{self, DeviceFlow, Flow, PATIENCE};
 use super::grant::Grant;
 use super::requests;
 use super::tokens::{Granted, TokenLocation};
 use super::vault::{IndexEntry, TokenKind};
-use crate::explain;
 
 pub use super::flow::SignInMethod;
 
@@ -94,8 +93,16 @@ impl SignIn {
 
     /// Begins; waits while another process signs in to the same server, and is then done.
     pub async fn begin(&self, method: SignInMethod) -> Result<Begun, Failure> {
-        let begun = flow::begin(&self.account, method, PATIENCE, &self.queued).await;
-        Ok(match begun.map_err(|error| self.failure(error))? {
+        self.begin_within(method, PATIENCE).await
+    }
+
+    async fn begin_within(
+        &self,
+        method: SignInMethod,
+        patience: Duration,
+    ) -> Result<Begun, Failure> {
+        let begun = flow::begin(&self.account, method, patience, &self.queued).await;
+        Ok(match begun.map_err(|error| self.account.failure(error))? {
             flow::Begun::Done(grant, entry) => {
                 Begun::Done(signed_in(&self.account, &grant, entry.as_ref()))
             }
@@ -118,21 +125,17 @@ impl SignIn {
         if let Some(beside) = self.account.pending() {
             return Ok((Started::Page(beside.link), None));
         }
-        let begun = flow::begin(&self.account, SignInMethod::Page, SHORTLY, &self.queued).await;
-        let flow = match begun.map_err(|error| self.failure(error))? {
-            flow::Begun::Done(grant, entry) => {
-                let done = signed_in(&self.account, &grant, entry.as_ref());
-                return Ok((Started::Done(done), None));
-            }
-            flow::Begun::Page(flow) => flow,
-            flow::Begun::Device(_) => return Err(self.failure(AuthError::CutShort)),
+        let pending = match self.begin_within(SignInMethod::Page, SHORTLY).await? {
+            Begun::Done(done) => return Ok((Started::Done(done), None)),
+            Begun::Page(pending) => pending,
+            Begun::Device(_) => return Err(self.account.failure(AuthError::CutShort)),
         };
-        let link = flow.link.clone();
+        let link = pending.link.clone();
         let (paste, pasted) = mpsc::channel(1);
         self.account.awaits(Some(Beside { link: link.clone(), paste }));
         let account = Arc::clone(&self.account);
         let waiting = async move {
-            let _timed_out = tokio::time::timeout(PATIENCE, wait_beside(flow, pasted)).await;
+            let _timed_out = tokio::time::timeout(PATIENCE, wait_beside(pending, pasted)).await;
             account.awaits(None);
         };
         Ok((Started::Page(link), Some(waiting)))
@@ -140,15 +143,12 @@ impl SignIn {
 
     /// Finishes a sign-in that was begun beside with what the user brings from the browser.
     pub(crate) async fn complete(&self, text: &str) -> Result<SignedIn, Failure> {
-        let nothing_begun = || self.failure(AuthError::NothingBegun);
+        let nothing_begun = || self.account.failure(AuthError::NothingBegun);
         let Beside { paste, .. } = self.account.pending().ok_or_else(nothing_begun)?;
         let (outcome, done) = oneshot::channel();
         let sent = paste.send(Pasted { text: text.to_owned(), outcome }).await;
-        let cut_short = || self.failure(AuthError::CutShort);
         sent.map_err(|_| nothing_begun())?;
-        let (grant, entry) =
-            done.await.map_err(|_| cut_short())?.map_err(|error| self.failure(error))?;
-        Ok(signed_in(&self.account, &grant, Some(&entry)))
+        done.await.map_err(|_| self.account.failure(AuthError::CutShort))?
     }
 
     /// Ends the sign-in: the authority is told where it wants to know, and every copy is removed.
@@ -164,16 +164,12 @@ impl SignIn {
             },
             Ok(None) | Err(_) => false,
         };
-        let failed = |error| self.failure(AuthError::Vault(error));
+        let failed = |error| account.failure(AuthError::Vault(error));
         let found =
             account.vault.find(&account.terms.holder(), TokenKind::SignIn).await.map_err(failed)?;
         let Some(entry) = found else { return Ok(Forgotten::NothingKept) };
         account.vault.forget(&entry).await.map_err(failed)?;
         Ok(if revoked { Forgotten::Revoked } else { Forgotten::NotRevoked })
-    }
-
-    fn failure(&self, error: AuthError) -> Failure {
-        explain::auth(error, &self.account.terms.server)
     }
 }
 
@@ -183,33 +179,33 @@ pub(crate) enum Started {
     Page(Link),
 }
 
+/// A sign-in that goes on beside.
+#[derive(Clone)]
+pub(super) struct Beside {
+    link: Link,
+    /// Where what a user pastes goes.
+    pub(super) paste: mpsc::Sender<Pasted>,
+}
+
+/// Something that a user pasted, and where the outcome goes.
+pub(super) struct Pasted {
+    text: String,
+    outcome: oneshot::Sender<Result<SignedIn, Failure>>,
+}
+
 /// Waits for the browser and for what is pasted, whichever comes first with a code.
-async fn wait_beside(mut flow: Box<Flow>, mut pasted: mpsc::Receiver<Pasted>) {
-    loop {
+async fn wait_beside(mut pending: Pending, mut pasted: mpsc::Receiver<Pasted>) {
+    while !pending.is_over() {
         tokio::select! {
-            answered = flow.answered() => {
-                let outcome = match answered {
-                    Ok(code) => flow.redeem(code).await,
-                    Err(error) => Err(error),
-                };
-                if let Err(error) = outcome {
+            finished = pending.finished() => match finished {
+                Err(error) if Instant::now() < pending.until => {
                     tracing::warn!(%error, "a sign-in did not come about");
                 }
-                return;
-            }
-            Some(Pasted { text, outcome }) = pasted.recv() => match flow.pasted(&text) {
-                Ok(code) => {
-                    let _asker_gone = outcome.send(flow.redeem(code).await);
-                    return;
-                }
-                Err(error) => {
-                    let over = !error.leaves_it_open();
-                    let _asker_gone = outcome.send(Err(AuthError::Callback(error)));
-                    if over {
-                        return;
-                    }
-                }
+                Ok(_) | Err(_) => {}
             },
+            Some(Pasted { text, outcome }) = pasted.recv() => {
+                let _caller_gone = outcome.send(pending.complete(&text).await);
+            }
         }
     }
 }
@@ -238,7 +234,9 @@ impl Pending {
         if let PendingStage::Waiting(flow) = &self.stage {
             match flow.pasted(pasted) {
                 Ok(code) => self.redeem(code),
-                Err(error) if error.leaves_it_open() => return Err(self.failed(error.into())),
+                Err(error) if error.leaves_it_open() => {
+                    return Err(self.account.failure(error.into()));
+                }
                 Err(error) => return Err(self.ends(error.into())),
             }
         }
@@ -273,11 +271,7 @@ impl Pending {
 
     fn ends(&mut self, error: AuthError) -> Failure {
         self.stage = PendingStage::Over;
-        self.failed(error)
-    }
-
-    fn failed(&self, error: AuthError) -> Failure {
-        explain::auth(error, &self.account.terms.server)
+        self.account.failure(error)
     }
 }
 
@@ -295,8 +289,7 @@ impl DevicePending {
     pub async fn finished(self) -> Result<SignedIn, Failure> {
         let DevicePending { account, flow } = self;
         let finished = flow.finished().await;
-        let (grant, entry) =
-            finished.map_err(|error| explain::auth(error, &account.terms.server))?;
+        let (grant, entry) = finished.map_err(|error| account.failure(error))?;
         Ok(signed_in(&account, &grant, Some(&entry)))
     }
 }

@@ -10,9 +10,9 @@ use switchboard_core::sign_in::token::{Condition, condition};
 use tokio::time::Instant;
 
 use super::Account;
-use crate::auth::flow::Beside;
 use crate::auth::grant::Grant;
 use crate::auth::requests::TokenError;
+use crate::auth::sign_in::Beside;
 use crate::auth::vault::IndexVersion;
 use crate::secret::Secret;
 
