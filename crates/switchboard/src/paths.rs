@@ -86,8 +86,8 @@ impl Paths {
     /// The directories that only the user may enter.
     pub fn private(&self) -> [PathBuf; 8] {
         let (state, cache) = (&self.state, &self.cache);
-        let below = ["pins", "logs", "running", "tokens", "installed"];
-        let [pins, logs, running, tokens, installed] = below.map(|name| state.join(name));
+        let [pins, logs] = ["pins", "logs"].map(|name| state.join(name));
+        let (running, tokens, installed) = (self.running(), self.tokens(), self.installed());
         [state.clone(), pins, logs, running, tokens, installed, cache.clone(), self.listings()]
     }
 

@@ -33,7 +33,7 @@ use crate::paths::{Lock, Paths};
 use crate::secret::Secret;
 use state::{AccountState, TokenSource};
 
-/// Longer than any answer of an authority takes.
+/// Longer than any answer of an authorization server takes.
 const LOCKED: Duration = Duration::from_secs(45);
 
 /// Sign-ins in a row because a server wanted more, before it is believed that more does not help.
@@ -237,7 +237,7 @@ impl Account {
         let kept = self.in_vault().await?;
         let state = self.state();
         Ok(kept.map(|(entry, grant)| match &state.held {
-            // The authority takes the older one for stolen.
+            // The authorization server takes the older one for stolen.
             Some(held) if state.outdated.as_ref() == Some(&grant.tokens.access) => {
                 (entry, held.grant.clone())
             }
@@ -365,7 +365,7 @@ impl Account {
         Ok(access)
     }
 
-    /// What the authority definitely does not take any more is not shown to it again.
+    /// What the authorization server definitely does not take any more is not shown to it again.
     async fn bury(&self, entry: IndexEntry, kept: Grant, error: &TokenError) {
         let grant = match error {
             TokenError::InvalidGrant { .. } => {

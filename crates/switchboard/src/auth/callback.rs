@@ -90,7 +90,7 @@ impl Callback {
         })
     }
 
-    /// The address that the authority is told.
+    /// The address that the authorization server is told.
     pub(crate) fn redirect_uri(&self) -> &str {
         &self.uri
     }

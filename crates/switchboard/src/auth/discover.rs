@@ -101,7 +101,7 @@ async fn describe(
     Ok(None)
 }
 
-/// The first of the authorities that describes itself.
+/// The first of the authorization servers that describes itself.
 async fn of_issuers(
     net: &Net,
     terms: &Terms,
@@ -129,8 +129,8 @@ async fn of_issuer(net: &Net, terms: &Terms, issuer: &str) -> Result<Authority, 
     Err(DiscoverError::Nowhere { issuer: shown(issuer) })
 }
 
-/// Servers that do not describe themselves guard themselves: their site describes the authority, or
-/// has its endpoints where all have them.
+/// A server without metadata is its own authorization server: its site has the metadata of that, or
+/// its endpoints at the usual paths.
 async fn of_old(net: &Net, terms: &Terms) -> Result<Authority, DiscoverError> {
     let origin = terms.url.origin().ascii_serialization();
     let own = canonical(&terms.url);
@@ -170,7 +170,7 @@ async fn read_authority(
     read.map(Some).map_err(bad)
 }
 
-/// A document, if there is one. An authority that is in trouble has not said that there is none.
+/// A document, if there is one. A server error does not mean that there is none.
 async fn document(net: &Net, url: &Url) -> Result<Option<NetResponse>, DiscoverError> {
     let failed = |cause| DiscoverError::Net { url: shown_url(url), cause };
     let answer = net.get(url).await.map_err(failed)?;

@@ -52,7 +52,7 @@ const RESERVED: [&str; 10] = [
     "state",
 ];
 
-/// Whether only we say this; there are authorities to which capitals are all the same.
+/// Whether only we say this; there are authorization servers to which capitals are all the same.
 fn is_reserved(parameter: &str) -> bool {
     RESERVED.iter().any(|reserved| reserved.eq_ignore_ascii_case(parameter))
 }

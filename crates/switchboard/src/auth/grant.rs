@@ -30,7 +30,7 @@ pub(crate) struct OAuthClient {
     pub(crate) secret_expires: Option<SystemTime>,
     pub(crate) method: Method,
     pub(crate) source: ClientSource,
-    /// Where the authority sends browsers back to.
+    /// Where the authorization server sends browsers back to.
     pub(crate) redirect: Option<String>,
 }
 
@@ -51,11 +51,11 @@ pub(crate) enum ClientSource {
     Configured,
     /// A document about it, whose address is its id.
     Document,
-    /// The authority gave it to us.
+    /// The authorization server gave it to us.
     Registered,
 }
 
-/// Where an authority takes requests, so that nothing has to be looked up to renew a token.
+/// The endpoints of an authorization server: a refresh needs no discovery.
 #[derive(Clone, Debug)]
 pub(crate) struct Endpoints {
     pub(crate) token: Url,

@@ -1,4 +1,4 @@
-//! Who we are to an authority: as configured, known by a document, or registered there (RFC 7591).
+//! Our OAuth client: configured, known by a metadata document, or registered (RFC 7591).
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -19,12 +19,12 @@ use crate::secret::Secret;
 /// How people know us where they are asked for their consent.
 const NAME: &str = "Switchboard";
 
-/// The same listener at any port, as authorities that follow RFC 8252 understand it.
+/// The same listener at any port, as authorization servers that follow RFC 8252 understand it.
 const ANY_PORT: &str = "http://127.0.0.1/callback";
 
 const SHOWN: usize = 200;
 
-/// Why an authority does not know us.
+/// Why an authorization server does not know us.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum RegisterError {
     /// A user has to register one by hand.
@@ -40,7 +40,7 @@ pub(crate) enum RegisterError {
     SecretAlone,
     #[error("the grant `client_credentials` needs a `clientId` and a `clientSecret`")]
     NoCredentials,
-    /// What the user was given by one authority is not for another one to see.
+    /// What the user was given by one authorization server is not for another one to see.
     #[error("the entry's `clientId` was used at `{before}`, and the server now names `{now}`")]
     OtherAuthority { before: String, now: String },
     #[error("the authority cannot be asked")]
@@ -109,7 +109,7 @@ fn stays(options: &Options, wanted: &Wanted<'_>) -> Result<(), RegisterError> {
     }
 }
 
-/// A registration holds at the authority that made it, for the address that it was made for, and
+/// A registration is valid at the authorization server that made it, for its redirect address, and
 /// where none is needed.
 fn is_reusable(grant: &Grant, wanted: &Wanted<'_>) -> bool {
     let client = &grant.client;
@@ -120,8 +120,7 @@ fn is_reusable(grant: &Grant, wanted: &Wanted<'_>) -> bool {
         && !expired
 }
 
-/// How the authority wants to be shown a secret; what it does not say is `client_secret_basic`
-/// (RFC 8414).
+/// How the client authenticates; without metadata, with `client_secret_basic` (RFC 8414).
 pub(super) fn method(authority: &Authority, has_secret: bool) -> Method {
     let offers = |name: &str| match &authority.methods {
         Some(methods) => methods.iter().any(|method| method == name),

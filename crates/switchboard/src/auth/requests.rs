@@ -27,7 +27,7 @@ use super::net::{Net, NetError};
 use crate::secret::Secret;
 use desk::Desk;
 
-/// As much of what an authority says as a message has.
+/// As much of what an authorization server says as a message has.
 const SHOWN: usize = 200;
 
 /// A device code is not polled more often, whatever interval the authorization server gives.
@@ -36,7 +36,7 @@ const SHORTEST_PAUSE: Duration = Duration::from_secs(1);
 /// Polling for a device code ends after this time, whatever the authorization server says.
 const LONGEST_DEVICE: Duration = Duration::from_secs(15 * 60);
 
-/// Why an authority gave no tokens.
+/// Why an authorization server gave no tokens.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum TokenError {
     /// A definite no to what was shown: the code or the refresh token is of no use any more.
@@ -92,7 +92,7 @@ type OAuth = oauth2::Client<
     BasicRevocationErrorResponse,
 >;
 
-/// Tokens as an authority gives them; turned into ours at once.
+/// Tokens as an authorization server gives them; turned into ours at once.
 #[derive(Debug, Serialize, Deserialize)]
 struct TokenAnswer {
     access_token: AccessToken,
@@ -284,7 +284,7 @@ pub(super) async fn device(
     answer.map_err(|error| desk.classify(error))
 }
 
-/// Waits until the user has done it, and asks no more often than the authority wants.
+/// Waits until the user has done it, and asks no more often than the authorization server wants.
 pub(super) async fn of_device(
     net: &Net,
     client: &OAuthClient,
@@ -303,7 +303,7 @@ pub(super) async fn of_device(
     desk.checked(answer.map_err(|error| desk.other(error))?, scopes)
 }
 
-/// Tells the authority that the tokens are no longer needed (RFC 7009).
+/// Tells the authorization server that the tokens are no longer needed (RFC 7009).
 pub(super) async fn revoke(net: &Net, grant: &Grant, revocation: &Url) -> Result<(), TokenError> {
     let desk = Desk::new(net, revocation);
     // The library makes no such request but to `https`. Where it goes is the desk's to say.

@@ -43,7 +43,7 @@ pub struct SignedIn {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Forgotten {
     NothingKept,
-    /// The authority was told.
+    /// The authorization server was told.
     Revoked,
     /// It takes no notice of such, or could not be told.
     NotRevoked,
@@ -151,7 +151,7 @@ impl SignIn {
         done.await.map_err(|_| self.account.failure(AuthError::CutShort))?
     }
 
-    /// Ends the sign-in: the authority is told where it wants to know, and every copy is removed.
+    /// Ends the sign-in: the tokens are revoked where that is supported, and every copy is removed.
     pub async fn forget(&self) -> Result<Forgotten, Failure> {
         let account = &self.account;
         account.let_go();

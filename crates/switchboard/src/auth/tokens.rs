@@ -36,7 +36,7 @@ pub struct KeptToken {
     pub grant: Option<Granted>,
 }
 
-/// What an authority granted.
+/// What an authorization server granted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Granted {
     pub issuer: String,

@@ -56,7 +56,7 @@ pub(in crate::auth) struct HeldGrant {
 /// Where the tokens in use come from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum TokenSource {
-    /// The authority gave them to this process.
+    /// The authorization server gave them to this process.
     Authority,
     /// They were kept, and may have ended since.
     Vault,
@@ -81,7 +81,7 @@ impl Account {
         self.held()?.identity.clone()
     }
 
-    /// Whether the authority gave us this token: if it is refused, another one will be, too.
+    /// Whether this process was granted this token: if it is refused, another one will be, too.
     pub(in crate::auth) fn is_given(&self, token: &Secret) -> bool {
         self.holding(token).is_some_and(|held| held.source == TokenSource::Authority)
     }

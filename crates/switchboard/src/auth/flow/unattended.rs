@@ -36,7 +36,7 @@ async fn again(net: &Net, held: &Grant) -> Result<Grant, AuthError> {
 }
 
 /// What an older installation was granted, with what it did not write down: where the authority
-/// takes requests. It has to be the authority that granted it.
+/// takes requests. It has to be the authorization server that granted it.
 pub(in crate::auth) async fn of_older(
     account: &Account,
     left: OlderGrant,
