@@ -264,10 +264,7 @@ impl<'a> Editor<'a> {
     }
 
     fn text(&self, path: &Path) -> Result<String, EditError> {
-        let bytes =
-            paths::read(path).map_err(|cause| EditError::Io { path: path.to_path_buf(), cause })?;
-        String::from_utf8(bytes.unwrap_or_default())
-            .map_err(|_| EditError::NotText { path: path.to_path_buf() })
+        Ok(text_of(path)?.unwrap_or_default())
     }
 
     /// A file that was named on the command line is not made.
@@ -377,6 +374,14 @@ impl<'a> Editor<'a> {
 
 /// The text that a file shall have; `None` removes the file.
 type NextText = Option<String>;
+
+/// The text of a file; `None` if there is none.
+pub(crate) fn text_of(path: &Path) -> Result<Option<String>, EditError> {
+    let path = || path.to_path_buf();
+    let bytes = paths::read(&path()).map_err(|cause| EditError::Io { path: path(), cause })?;
+    let text = bytes.map(String::from_utf8).transpose();
+    text.map_err(|_| EditError::NotText { path: path() })
+}
 
 fn with(text: &str, edits: &[Edit]) -> Result<NextText, EditRefusal> {
     edit::apply(text, edits).map(Some).map_err(EditRefusal::Text)

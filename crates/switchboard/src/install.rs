@@ -21,6 +21,7 @@ use self::error::InstallError;
 use self::ledger::{Copy, Ledger, Moving};
 use self::record::{FileBackup, InstallRecord};
 use crate::edit::error::EditError;
+use crate::edit::text_of;
 use crate::env::Environment;
 use crate::load::LoadOptions;
 use crate::paths::{self, Paths};
@@ -352,10 +353,7 @@ fn changed(files: impl IntoIterator<Item = FileChange>) -> Vec<FileChange> {
 }
 
 fn text(path: &Path) -> Result<Option<String>, InstallError> {
-    let bytes =
-        paths::read(path).map_err(|cause| EditError::Io { path: path.to_path_buf(), cause })?;
-    let text = bytes.map(String::from_utf8).transpose();
-    Ok(text.map_err(|_| EditError::NotText { path: path.to_path_buf() })?)
+    Ok(text_of(path)?)
 }
 
 fn refused(path: &Path, cause: edit::EditError) -> InstallError {
