@@ -6,7 +6,10 @@ use std::path::Path;
 use std::time::SystemTime;
 
 use serde_json::{Value, json};
-use switchboard::auth::{Begun, DevicePending, Kept, Pending, SignIn, SignedIn, Way};
+use switchboard::auth::tokens::Granted;
+use switchboard::auth::{
+    Begun, DevicePending, Pending, SignIn, SignInMethod, SignedIn, TokenLocation,
+};
 use switchboard::failure::{Code, Failure, Hint};
 use switchboard::name::ServerName;
 use switchboard::render::words::{clean_line, duration};
@@ -72,8 +75,8 @@ impl<'a> Desk<'a> {
     pub(crate) async fn sign_in(&self, manner: Manner) -> Result<SignedIn, Stop> {
         let sign_in = self.on.session.gateway().sign_in(self.server).await?;
         let way = match manner {
-            Manner::Browser | Manner::Paste => Way::Page,
-            Manner::Device => Way::Device,
+            Manner::Browser | Manner::Paste => SignInMethod::Page,
+            Manner::Device => SignInMethod::Device,
         };
         match self.begin(&sign_in, way).await? {
             Begun::Done(signed_in) => Ok(signed_in),
@@ -82,7 +85,7 @@ impl<'a> Desk<'a> {
         }
     }
 
-    async fn begin(&self, sign_in: &SignIn, way: Way) -> Result<Begun, Failure> {
+    async fn begin(&self, sign_in: &SignIn, way: SignInMethod) -> Result<Begun, Failure> {
         let (printer, shown) = (self.on.app.printer, self.shown());
         let queued = sign_in.queued();
         let stage = async || match *queued.borrow() {
@@ -197,7 +200,8 @@ impl<'a> Desk<'a> {
 
 /// The result of a sign-in: server, authorization server, scopes, lifetime and storage.
 pub(crate) fn report(signed_in: &SignedIn, printer: Printer) -> String {
-    let SignedIn { server, issuer, scopes, renewable, .. } = signed_in;
+    let SignedIn { server, grant: Granted { issuer, scopes, expires, renewable }, kept } =
+        signed_in;
     let palette = printer.err;
     let mut text = format!(
         "{} to {} at {}",
@@ -209,21 +213,21 @@ pub(crate) fn report(signed_in: &SignedIn, printer: Printer) -> String {
     if !scopes.is_empty() {
         line("scopes", &clean_line(&scopes.join(" "), ADDRESS));
     }
-    let left = signed_in
-        .expires
-        .map(|expires| duration(expires.duration_since(SystemTime::now()).unwrap_or_default()));
+    let left = expires.map(|at| duration(at.duration_since(SystemTime::now()).unwrap_or_default()));
     match (left, renewable) {
         (Some(left), true) => line("token", &format!("valid for {left}, refreshed automatically")),
         (Some(left), false) => line("token", &format!("valid for {left}; then sign in again")),
         (None, _) => {}
     }
-    match &signed_in.kept {
+    match kept {
         None => {}
-        Some(Kept::Keyring) => line("kept", "in the keyring of the system"),
-        Some(Kept::File(path)) => {
+        Some(TokenLocation::Keyring) => line("kept", "in the keyring of the system"),
+        Some(TokenLocation::File(path)) => {
             line("kept", &format!("{}, unencrypted; only you can read it", file_in(path)));
         }
-        Some(Kept::EncryptedFile(path)) => line("kept", &format!("{}, encrypted", file_in(path))),
+        Some(TokenLocation::EncryptedFile(path)) => {
+            line("kept", &format!("{}, encrypted", file_in(path)))
+        }
     }
     text
 }

@@ -12,7 +12,7 @@ use switchboard::config::edit::value_at;
 use switchboard::config::server::ServerEntry;
 use switchboard::config::trust::{TrustHash, trust_hash};
 use switchboard::demo::Demo;
-use switchboard::edit::{Editor, Effect, Existing, NewServer, Scope};
+use switchboard::edit::{EditEffect, Editor, Existing, NewServer, Scope};
 use switchboard::load::{LoadOptions, load};
 use switchboard::name::ServerName;
 use switchboard::paths::Paths;
@@ -215,7 +215,7 @@ impl World {
         let server = NewServer { name, entry: entry.as_object().cloned().unwrap_or_default() };
         let editor = Editor::new(&self.environment, &self.paths, self.options());
         let edited = editor
-            .add(Scope::User, &[server], Existing::Replace, Effect::Written)
+            .add(Scope::User, &[server], Existing::Replace, EditEffect::Written)
             .expect("the file can be changed");
         let args = value_at(&edited.before, &["mcpServers", &counter(writer), "args"]);
         let args = args.expect("the file parses");

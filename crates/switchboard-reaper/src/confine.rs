@@ -14,7 +14,7 @@ use landlock::{
 };
 
 use crate::limits;
-use crate::message::Request;
+use crate::message::StartRequest;
 
 /// Programs that start setuid programs in the ordinary course of their work, by the name of the file
 /// that runs: every program of a snap, for one, is a link to `snap`.
@@ -38,7 +38,7 @@ const LONGEST_SHEBANG: u64 = 256;
 
 /// Has the program of `request` confine itself between fork and exec.
 #[expect(unsafe_code, reason = "only the new process can confine itself, before it is the server")]
-pub(crate) fn confine(command: &mut Command, request: &Request) {
+pub(crate) fn confine(command: &mut Command, request: &StartRequest) {
     let Some(ruleset) = signal_scope() else { return };
     let setuid = if needs_setuid(request) { Setuid::Needed } else { Setuid::Dispensable };
     // SAFETY: the keeper has one thread, so the new process finds no lock held, and may allocate.
@@ -79,7 +79,7 @@ fn restrict(ruleset: &RulesetCreated, setuid: Setuid) {
 
 /// Whether the program, or the interpreter of its first line, is known to start setuid programs, or
 /// is one.
-fn needs_setuid(request: &Request) -> bool {
+fn needs_setuid(request: &StartRequest) -> bool {
     let Some(program) = find(&request.command, request) else { return false };
     is_or_starts_setuid(&program)
         || interpreter(&program).is_some_and(|name| {
@@ -95,7 +95,7 @@ fn is_or_starts_setuid(program: &Path) -> bool {
 }
 
 /// The file that a name stands for, as `exec` finds it, with all links followed.
-fn find(name: &OsStr, request: &Request) -> Option<PathBuf> {
+fn find(name: &OsStr, request: &StartRequest) -> Option<PathBuf> {
     let canonical = |path: PathBuf| request.cwd.join(path).canonicalize().ok();
     if name.as_bytes().contains(&b'/') {
         return canonical(name.into());
@@ -145,7 +145,7 @@ mod tests {
         write("by-path", &format!("#!{}\n", at("node").display()), 0o755);
         write("by-plain", "#!/usr/bin/env python\n", 0o755);
         let check = |command: &str, expected: bool| {
-            let request = Request {
+            let request = StartRequest {
                 command: command.into(),
                 args: Vec::new(),
                 env: vec![("PATH".into(), home.path().into())],

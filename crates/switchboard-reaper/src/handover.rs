@@ -61,7 +61,7 @@ pub(crate) fn has_lifeline() -> bool {
 }
 
 /// The socket that this process was given as its standard input. Everything else that it was given
-/// is let go: whoever waits for the end of a pipe must not wait for us.
+/// is closed: a process that waits for the end of a pipe must not wait for us.
 pub(crate) fn take_lifeline() -> io::Result<UnixStream> {
     close_inherited();
     let lifeline = io::stdin().as_fd().try_clone_to_owned()?;
@@ -91,7 +91,7 @@ fn continue_on_input(socket: &OwnedFd) -> io::Result<()> {
 
 /// Closes whatever this process was given besides its standard streams. It must have opened nothing
 /// itself yet.
-#[expect(unsafe_code, reason = "descriptors that nobody here knows of cannot be closed otherwise")]
+#[expect(unsafe_code, reason = "descriptors without an owner here cannot be closed otherwise")]
 pub fn close_inherited() {
     let open = Path::new("/proc/self/fd");
     let listed = fs::read_dir(open).into_iter().flatten().flatten();
@@ -102,7 +102,7 @@ pub fn close_inherited() {
     for descriptor in inherited {
         // The listing itself is closed already.
         if open.join(descriptor.to_string()).is_symlink() {
-            // SAFETY: this process has just begun and holds nothing, so nobody uses the number.
+            // SAFETY: this process has just begun and holds nothing, so the number is not in use.
             unsafe { rustix::io::close(descriptor) };
         }
     }

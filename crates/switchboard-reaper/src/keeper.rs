@@ -14,10 +14,10 @@ use crate::Confinement;
 use crate::confine::confine;
 use crate::handover;
 use crate::mark::Mark;
-use crate::message::{Order, Report, Request, error_number, read_request};
+use crate::message::{Order, Report, StartRequest, error_number, read_request};
 use crate::processes::{Identity, kill_below};
-use crate::records::Record;
-use crate::watch::{Left, Looks, Watch, bury};
+use crate::records::ServerRecord;
+use crate::watch::{Children, Looks, Watch, bury};
 
 /// What a server may use to end in order when there is no gateway or no reaper any more.
 const GRACE: Duration = Duration::from_millis(400);
@@ -34,14 +34,14 @@ pub(crate) fn run(lifeline: UnixStream) -> io::Result<()> {
     let Some((length, streams)) = handover::receive(&lifeline)? else { return Ok(()) };
     let request = read_request(&lifeline, length)?;
     Mark::of(&request.records).set();
-    let record = Record::begin(&request.records);
+    let record = ServerRecord::begin(&request.records);
     let server = match start(&request, streams.into_iter().map(Stdio::from)) {
         Ok(server) => server,
         Err(error) => return tell(&lifeline, Report::NotStarted(error_number(&error))),
     };
-    let identity = Identity::of(server.as_raw_nonzero().get())
-        .unwrap_or(Identity { pid: server.as_raw_nonzero().get(), start: 0 });
-    // Nobody may be there to be told, which the lifeline says as well.
+    let pid = server.as_raw_nonzero().get();
+    let identity = Identity::of(pid).unwrap_or(Identity { pid, start: 0 });
+    // The gateway may have ended, which the lifeline says as well.
     let _nobody = tell(&lifeline, Report::Started(identity));
     let keeper = Keeper {
         watch,
@@ -49,7 +49,7 @@ pub(crate) fn run(lifeline: UnixStream) -> io::Result<()> {
         lifeline: Some(lifeline),
         server,
         running: true,
-        stage: Stage::Serving,
+        stage: KeeperStage::Serving,
     };
     let outcome = keeper.keep();
     drop(record);
@@ -57,7 +57,7 @@ pub(crate) fn run(lifeline: UnixStream) -> io::Result<()> {
 }
 
 #[expect(clippy::disallowed_methods, reason = "this is where the Spawner's programs are started")]
-fn start(request: &Request, mut streams: impl Iterator<Item = Stdio>) -> io::Result<Pid> {
+fn start(request: &StartRequest, mut streams: impl Iterator<Item = Stdio>) -> io::Result<Pid> {
     let mut stream = || streams.next().ok_or(io::ErrorKind::InvalidData);
     let mut command = Command::new(&request.command);
     command
@@ -87,7 +87,7 @@ fn watch_reaper() -> io::Result<OwnedFd> {
     let named = std::env::args().nth(1).and_then(|pid| Pid::from_raw(pid.parse().ok()?));
     let reaper = named.ok_or(io::ErrorKind::InvalidInput)?;
     let watched = rustix::process::pidfd_open(reaper, PidfdFlags::empty())?;
-    // Otherwise it has ended already, and somebody else may have its number.
+    // Otherwise it has ended already, and another process may have its number.
     if rustix::process::getppid() == Some(reaper) {
         Ok(watched)
     } else {
@@ -104,10 +104,10 @@ struct Keeper {
     server: Pid,
     /// Whether the server is not buried yet, so that its number is still its own.
     running: bool,
-    stage: Stage,
+    stage: KeeperStage,
 }
 
-enum Stage {
+enum KeeperStage {
     Serving,
     /// The gateway leaves; the server may end by itself until then.
     Finishing(Instant),
@@ -121,14 +121,14 @@ impl Keeper {
     fn keep(mut self) -> io::Result<()> {
         loop {
             let until = match &mut self.stage {
-                Stage::Serving => None,
-                Stage::Finishing(until) | Stage::Asked(until) => Some(*until),
-                Stage::Ending(looks) => Some(looks.next()),
+                KeeperStage::Serving => None,
+                KeeperStage::Finishing(until) | KeeperStage::Asked(until) => Some(*until),
+                KeeperStage::Ending(looks) => Some(looks.next()),
             };
             let (lifeline, reaper) = (self.lifeline.as_ref(), self.reaper.as_ref());
             let woken = self.watch.wait(lifeline, reaper, until)?;
             if woken.alone {
-                // Nobody would end the server after us.
+                // No reaper would end the server after us.
                 self.reaper = None;
                 self.ask_to_end();
             }
@@ -136,20 +136,20 @@ impl Keeper {
                 self.listen();
             }
             let left = self.bury();
-            if let Stage::Finishing(until) = self.stage
+            if let KeeperStage::Finishing(until) = self.stage
                 && (!self.running || until <= Instant::now())
             {
                 self.ask_to_end();
             }
             self.stage = match self.stage {
-                // Its own helpers are not asked: whoever kept them together is gone.
-                Stage::Asked(until) if !self.running || until <= Instant::now() => {
-                    Stage::Ending(Looks::begin())
+                // Its own helpers get no time: the process that managed them has ended.
+                KeeperStage::Asked(until) if !self.running || until <= Instant::now() => {
+                    KeeperStage::Ending(Looks::begin())
                 }
                 stage => stage,
             };
-            if let Stage::Ending(_) = self.stage {
-                if left == Left::Nobody {
+            if let KeeperStage::Ending(_) = self.stage {
+                if left == Children::None {
                     self.tell(Report::Gone);
                     return Ok(());
                 }
@@ -168,17 +168,17 @@ impl Keeper {
         };
         if count == 0 {
             self.lifeline = None;
-            if let Stage::Serving = self.stage {
+            if let KeeperStage::Serving = self.stage {
                 self.ask_to_end();
             }
         }
         for order in orders.iter().take(count).filter_map(|byte| Order::decode(*byte)) {
             match order {
                 Order::Terminate => self.terminate(),
-                Order::Kill => self.stage = Stage::Ending(Looks::begin()),
+                Order::Kill => self.stage = KeeperStage::Ending(Looks::begin()),
                 Order::Finish => {
-                    if let Stage::Serving = self.stage {
-                        self.stage = Stage::Finishing(Instant::now() + FINISH);
+                    if let KeeperStage::Serving = self.stage {
+                        self.stage = KeeperStage::Finishing(Instant::now() + FINISH);
                     }
                 }
             }
@@ -186,13 +186,13 @@ impl Keeper {
     }
 
     fn ask_to_end(&mut self) {
-        if let Stage::Serving | Stage::Finishing(_) = self.stage {
+        if let KeeperStage::Serving | KeeperStage::Finishing(_) = self.stage {
             self.terminate();
-            self.stage = Stage::Asked(Instant::now() + GRACE);
+            self.stage = KeeperStage::Asked(Instant::now() + GRACE);
         }
     }
 
-    fn bury(&mut self) -> Left {
+    fn bury(&mut self) -> Children {
         let mut ended = None;
         let left = bury(|pid, status| {
             if pid == self.server {

@@ -13,7 +13,7 @@
 //! ends the server and what is below it, then itself.
 //!
 //! The **reaper** starts the keepers and is in turn their init: what a killed keeper leaves falls
-//! to it and is killed. If the reaper is killed, nobody would do that any more, so every keeper ends
+//! to it and is killed. If the reaper is killed, no process would do that any more, so every keeper ends
 //! its server and itself, and the gateway starts both anew when they are needed.
 //!
 //! The server's pipes are made by the gateway and handed over, so no byte of a message passes
@@ -94,7 +94,7 @@ pub fn run_if_asked() {
             (Some(KEEPER), 1) => Some((keeper::run, c"switchbd-keeper")),
             (_, _) => None,
         };
-        // Whoever only has the name, because somebody else gave it, is what it ever was.
+        // A program that another one started under this name has no lifeline, and runs as usual.
         if let Some((role, shown)) = asked.filter(|_| handover::has_lifeline()) {
             // What `ps` and `top` show, in the 15 bytes that there are; otherwise it is `exe`.
             let _shown_as_it_is = rustix::thread::set_name(shown);

@@ -10,7 +10,7 @@ use crate::processes::Identity;
 
 /// What to start. Its standard streams travel beside it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Request {
+pub struct StartRequest {
     pub command: OsString,
     pub args: Vec<OsString>,
     /// The whole environment of the program.
@@ -21,7 +21,7 @@ pub struct Request {
     pub confinement: Confinement,
 }
 
-impl Request {
+impl StartRequest {
     pub fn encode(&self) -> Vec<u8> {
         let mut words = vec![self.command.as_os_str(), self.cwd.as_os_str()];
         words.push(self.records.as_os_str());
@@ -43,7 +43,7 @@ impl Request {
     }
 
     /// `None` if the bytes are no request.
-    pub fn decode(mut bytes: &[u8]) -> Option<Request> {
+    pub fn decode(mut bytes: &[u8]) -> Option<StartRequest> {
         let variables = number(&mut bytes)?;
         let (confinement, rest) = bytes.split_first()?;
         let confinement = match confinement {
@@ -63,7 +63,7 @@ impl Request {
         while !bytes.is_empty() {
             args.push(word(&mut bytes)?);
         }
-        Some(Request { command, args, env, cwd, records, confinement })
+        Some(StartRequest { command, args, env, cwd, records, confinement })
     }
 }
 
@@ -81,10 +81,10 @@ fn word(bytes: &mut &[u8]) -> Option<OsString> {
 }
 
 /// Reads a request of this length.
-pub(crate) fn read_request(source: impl Read, length: u64) -> io::Result<Request> {
+pub(crate) fn read_request(source: impl Read, length: u64) -> io::Result<StartRequest> {
     let mut bytes = Vec::new();
     source.take(length).read_to_end(&mut bytes)?;
-    Request::decode(&bytes).ok_or_else(|| io::ErrorKind::InvalidData.into())
+    StartRequest::decode(&bytes).ok_or_else(|| io::ErrorKind::InvalidData.into())
 }
 
 /// What the gateway wants of a keeper whose server runs.
@@ -173,7 +173,7 @@ mod tests {
     #[test]
     fn reaper_messages_round_trip_exactly() {
         let word = |text: &[u8]| OsString::from_vec(text.to_vec());
-        let request = Request {
+        let request = StartRequest {
             command: word(b"server"),
             args: vec![word(b""), word(b"a\nb"), word(b"\xff $(x)")],
             env: vec![(word(b"A"), word(b"")), (word(b"B"), word(b"=\0"))],
@@ -182,9 +182,9 @@ mod tests {
             confinement: Confinement::WherePossible,
         };
         let bytes = request.encode();
-        assert_eq!(Request::decode(&bytes), Some(request));
+        assert_eq!(StartRequest::decode(&bytes), Some(request));
         for cut in (0..bytes.len()).filter(|cut| *cut + 8 < bytes.len()) {
-            let part = Request::decode(&bytes[..cut]);
+            let part = StartRequest::decode(&bytes[..cut]);
             assert!(part.is_none_or(|part| part.args.len() < 3), "cut at {cut}");
         }
         for report in [

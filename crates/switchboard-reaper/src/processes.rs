@@ -22,14 +22,14 @@ pub struct Identity {
 impl Identity {
     /// The process that has this number now.
     pub fn of(pid: i32) -> Option<Identity> {
-        Row::read(pid).map(|row| row.identity)
+        ProcessRow::read(pid).map(|row| row.identity)
     }
 
     pub fn is_running(self) -> bool {
-        Row::read(self.pid).is_some_and(|row| row.identity == self && !row.is_over)
+        ProcessRow::read(self.pid).is_some_and(|row| row.identity == self && !row.is_over)
     }
 
-    /// Signals this very process, or nobody.
+    /// Signals this very process, or none.
     fn signal(self, signal: Signal) {
         let Some(pid) = Pid::from_raw(self.pid) else { return };
         // From here on the number means one process, whatever becomes of it.
@@ -42,7 +42,7 @@ impl Identity {
 
 /// One line of the table of processes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Row {
+struct ProcessRow {
     identity: Identity,
     parent: i32,
     group: i32,
@@ -51,18 +51,18 @@ struct Row {
     is_over: bool,
 }
 
-impl Row {
-    fn read(pid: i32) -> Option<Row> {
-        Row::parse(pid, &fs::read(format!("/proc/{pid}/stat")).ok()?)
+impl ProcessRow {
+    fn read(pid: i32) -> Option<ProcessRow> {
+        ProcessRow::parse(pid, &fs::read(format!("/proc/{pid}/stat")).ok()?)
     }
 
     /// The name of the program, in parentheses, can hold anything.
-    fn parse(pid: i32, stat: &[u8]) -> Option<Row> {
+    fn parse(pid: i32, stat: &[u8]) -> Option<ProcessRow> {
         let name_end = stat.iter().rposition(|byte| *byte == b')')?;
         let rest = str::from_utf8(stat.get(name_end + 1..)?).ok()?;
         let fields: Vec<&str> = rest.split_whitespace().collect();
         let number = |at: usize| fields.get(at)?.parse().ok();
-        Some(Row {
+        Some(ProcessRow {
             identity: Identity { pid, start: fields.get(19)?.parse().ok()? },
             parent: number(1)?,
             group: number(2)?,
@@ -73,29 +73,27 @@ impl Row {
     }
 }
 
-fn table() -> impl Iterator<Item = Row> {
+fn table() -> impl Iterator<Item = ProcessRow> {
     let listed = fs::read_dir("/proc").into_iter().flatten().flatten();
     let pids = listed.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-    pids.filter_map(Row::read)
+    pids.filter_map(ProcessRow::read)
 }
 
-/// Kills everything below `parent` but for its children in `spared` and what is below those. Whoever
-/// loses a parent by this falls to ours, so once is not always enough. Says whether anybody was
-/// there.
+/// Kills everything below `parent` but for its children in `spared` and what is below those. A process
+/// that loses its parent by this becomes our child, so once is not always enough. Says whether there
+/// was any.
 ///
 /// The furthest descendants come first: should we be killed meanwhile, those who are left still
 /// hang together.
 pub(crate) fn kill_below(parent: Pid, spared: &HashSet<Pid>) -> bool {
-    let rows: Vec<Row> = table().collect();
+    let rows: Vec<ProcessRow> = table().collect();
     let below = below(&rows, parent.as_raw_nonzero().get(), spared);
-    for process in below.iter().rev() {
-        process.signal(Signal::KILL);
-    }
+    below.iter().rev().for_each(|process| process.signal(Signal::KILL));
     !below.is_empty()
 }
 
 /// Children before grandchildren, and the elder ones of each before the younger.
-fn below(rows: &[Row], parent: i32, spared: &HashSet<Pid>) -> Vec<Identity> {
+fn below(rows: &[ProcessRow], parent: i32, spared: &HashSet<Pid>) -> Vec<Identity> {
     let is_spared = |pid| Pid::from_raw(pid).is_some_and(|pid| spared.contains(&pid));
     let mut found: Vec<Identity> = Vec::new();
     let mut parents = HashSet::from([parent]);
@@ -114,7 +112,7 @@ fn below(rows: &[Row], parent: i32, spared: &HashSet<Pid>) -> Vec<Identity> {
     found
 }
 
-/// Ends a process that is nobody's to wait for, with its group, its session and all that is below
+/// Ends a process that is not our child, with its group, its session and all that is below
 /// these.
 pub fn end_tree(root: Identity) {
     end(|rows| tree(rows, root));
@@ -135,7 +133,7 @@ pub(crate) fn end_orphans(mark: Mark) {
 /// The marked processes whose nearest ancestor without a mark is no reaper. All that a server starts
 /// is marked, so it cannot put a reaper of its own in between.
 fn orphans(
-    rows: &[Row],
+    rows: &[ProcessRow],
     is_marked: impl Fn(i32) -> bool,
     is_reaper: impl Fn(i32) -> bool,
 ) -> Vec<Identity> {
@@ -161,34 +159,30 @@ fn orphans(
 
 /// Stops all that are found, so that none starts another one unseen, until no more are found; then
 /// kills them all. This very process is spared, should it be among them.
-fn end(find: impl Fn(&[Row]) -> Vec<Identity>) {
-    let own = rustix::process::getpid().as_raw_nonzero().get();
+fn end(find: impl Fn(&[ProcessRow]) -> Vec<Identity>) {
+    let own = own_pid();
     let mut held: Vec<Identity> = Vec::new();
     loop {
-        let rows: Vec<Row> = table().collect();
+        let rows: Vec<ProcessRow> = table().collect();
         let mut fresh = find(&rows);
         fresh.retain(|process| process.pid != own && !held.contains(process));
         if fresh.is_empty() {
             break;
         }
-        for process in fresh {
-            process.signal(Signal::STOP);
-            held.push(process);
-        }
+        fresh.iter().for_each(|process| process.signal(Signal::STOP));
+        held.extend(fresh);
     }
     // The root, by which the others are found, comes last.
-    for process in held.iter().rev() {
-        process.signal(Signal::KILL);
-    }
+    held.iter().rev().for_each(|process| process.signal(Signal::KILL));
 }
 
 /// The root, if it still runs, and all that belongs to it.
-fn tree(rows: &[Row], root: Identity) -> Vec<Identity> {
+fn tree(rows: &[ProcessRow], root: Identity) -> Vec<Identity> {
     if !rows.iter().any(|row| row.identity == root && !row.is_over) {
         return Vec::new();
     }
     let mut members = vec![root];
-    let own = |row: &&Row| row.group == root.pid || row.session == root.pid;
+    let own = |row: &&ProcessRow| row.group == root.pid || row.session == root.pid;
     members.extend(rows.iter().filter(own).map(|row| row.identity));
     for at in 0..members.len() {
         let Some(member) = members.get(at).copied() else { break };
@@ -199,11 +193,15 @@ fn tree(rows: &[Row], root: Identity) -> Vec<Identity> {
     members
 }
 
+/// The number of this process.
+pub(crate) fn own_pid() -> i32 {
+    rustix::process::getpid().as_raw_nonzero().get()
+}
+
 /// Whether processes can be told apart, and this program be started again: a container, or a
 /// sandbox, may have no `/proc`.
 pub fn can_be_seen() -> bool {
-    let own = Identity::of(rustix::process::getpid().as_raw_nonzero().get());
-    Path::new(PROGRAM).is_symlink() && own.is_some()
+    Path::new(PROGRAM).is_symlink() && Identity::of(own_pid()).is_some()
 }
 
 /// Within which the number of a process means that process: containers have one each. A kernel that
@@ -221,24 +219,24 @@ pub(crate) fn boot_id() -> io::Result<String> {
 mod tests {
     use super::*;
 
-    fn row(pid: i32, parent: i32, group: i32, session: i32) -> Row {
+    fn row(pid: i32, parent: i32, group: i32, session: i32) -> ProcessRow {
         let identity = Identity { pid, start: 10 * pid.unsigned_abs() as u64 };
-        Row { identity, parent, group, session, is_over: false }
+        ProcessRow { identity, parent, group, session, is_over: false }
     }
 
     #[test]
     fn process_stat_parses_despite_odd_program_names() {
         let stat = b"42 (a) Z 1 2 (\xff) S 7 42 40 0 -1 4194304 1 2 3 4 5 6 7 8 20 0 1 0 987 0 0";
-        let expected = Row {
+        let expected = ProcessRow {
             identity: Identity { pid: 42, start: 987 },
             parent: 7,
             group: 42,
             session: 40,
             is_over: false,
         };
-        assert_eq!(Row::parse(42, stat), Some(expected));
+        assert_eq!(ProcessRow::parse(42, stat), Some(expected));
         for cut in 0..stat.len() - 8 {
-            assert_eq!(Row::parse(42, &stat[..cut]), None, "cut at {cut}");
+            assert_eq!(ProcessRow::parse(42, &stat[..cut]), None, "cut at {cut}");
         }
     }
 
@@ -249,7 +247,7 @@ mod tests {
         {
             let stat =
                 format!("42 (x) {state} 7 42 40 0 -1 4 1 2 3 4 5 6 7 8 20 0 {threads} 0 987 0 0");
-            let row = Row::parse(42, stat.as_bytes()).unwrap();
+            let row = ProcessRow::parse(42, stat.as_bytes()).unwrap();
             assert_eq!(row.is_over, is_over, "{state} {threads}");
         }
     }
@@ -317,7 +315,7 @@ mod tests {
 
     #[test]
     fn process_identity_includes_its_start_time() {
-        let own = Identity::of(rustix::process::getpid().as_raw_nonzero().get()).unwrap();
+        let own = Identity::of(own_pid()).unwrap();
         assert!(own.is_running());
         assert!(!Identity { start: own.start + 1, ..own }.is_running());
     }

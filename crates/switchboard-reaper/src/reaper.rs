@@ -12,7 +12,7 @@ use rustix::process::Pid;
 
 use crate::message::{Report, error_number};
 use crate::processes::kill_below;
-use crate::watch::{Left, Looks, Watch, bury};
+use crate::watch::{Children, Looks, Watch, bury};
 use crate::{KEEPER, PROGRAM, handover, helper_environment};
 
 /// What keepers may use for their servers' end when there is no gateway any more.
@@ -48,7 +48,7 @@ impl Reaper {
             if woken.called {
                 self.listen();
             }
-            if self.lifeline.is_none() && left == Left::Nobody {
+            if self.lifeline.is_none() && left == Children::None {
                 return Ok(());
             }
             if self.end.is_some_and(|end| end <= Instant::now()) {
@@ -61,7 +61,7 @@ impl Reaper {
         }
     }
 
-    fn bury(&mut self) -> Left {
+    fn bury(&mut self) -> Children {
         bury(|pid, status| {
             if self.keepers.remove(&pid) && status.exit_status() != Some(0) {
                 // What was below it fell to us before we heard of its end.
@@ -112,8 +112,7 @@ impl Reaper {
 
     /// Kills the children that are no keepers, and all that is below them.
     fn kill_strays(&mut self) {
-        let look = self.strays.is_some();
-        if look && !kill_below(rustix::process::getpid(), &self.keepers) {
+        if self.strays.is_some() && !kill_below(rustix::process::getpid(), &self.keepers) {
             self.strays = None;
         }
     }

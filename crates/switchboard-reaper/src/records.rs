@@ -8,32 +8,32 @@ use std::path::{Path, PathBuf};
 use rustix::fs::OFlags;
 
 use crate::mark::Mark;
-use crate::processes::{Identity, boot_id, end_orphans, namespace};
+use crate::processes::{Identity, boot_id, end_orphans, namespace, own_pid};
 
 /// More than any record has.
 const LONGEST: u64 = 1024;
 
 /// A server that is started or runs; the file is gone when this is dropped.
-pub(crate) struct Record {
+pub(crate) struct ServerRecord {
     path: PathBuf,
 }
 
-impl Record {
+impl ServerRecord {
     /// Written before the server starts, so that no moment is without a record. Without a disk
     /// nothing is written, and servers run all the same.
-    pub(crate) fn begin(folder: &Path) -> Option<Record> {
-        let keeper = Identity::of(rustix::process::getpid().as_raw_nonzero().get())?;
+    pub(crate) fn begin(folder: &Path) -> Option<ServerRecord> {
+        let keeper = Identity::of(own_pid())?;
         let (boot, space) = (boot_id().ok()?, namespace());
         let path = folder.join(file_name(space, keeper));
         let mut file = create(folder, &path).ok()?;
         // Gone again if it cannot be written whole.
-        let record = Record { path };
+        let record = ServerRecord { path };
         file.write_all(format!("{boot}\n").as_bytes()).ok()?;
         Some(record)
     }
 }
 
-impl Drop for Record {
+impl Drop for ServerRecord {
     fn drop(&mut self) {
         let _not_there = fs::remove_file(&self.path);
     }
@@ -136,7 +136,7 @@ mod tests {
     use super::*;
 
     fn own() -> Identity {
-        Identity::of(rustix::process::getpid().as_raw_nonzero().get()).unwrap()
+        Identity::of(own_pid()).unwrap()
     }
 
     /// Whether a record with this name and text remains after a sweep.
@@ -188,7 +188,7 @@ mod tests {
         check(0o777, 0o600, true);
         check(0o700, 0o666, true);
         check(0o700, 0o600, false);
-        // No process writes into this pipe.
+        // No process ever writes into this pipe.
         let path = folder.path().join(&name);
         let pipe = CString::new(path.as_os_str().as_bytes()).unwrap();
         rustix::fs::mkfifoat(rustix::fs::CWD, pipe, Mode::from_raw_mode(0o600)).unwrap();
@@ -200,7 +200,7 @@ mod tests {
     fn record_is_removed_with_its_server() {
         let folder = tempfile::tempdir().unwrap();
         let records = folder.path().join("running");
-        let record = Record::begin(&records).unwrap();
+        let record = ServerRecord::begin(&records).unwrap();
         assert_eq!(fs::read_dir(&records).unwrap().count(), 1);
         drop(record);
         assert_eq!(fs::read_dir(&records).unwrap().count(), 0);

@@ -40,7 +40,7 @@ impl Watch {
         let (children, waker) = UnixStream::pair()?;
         children.set_nonblocking(true)?;
         signal_hook::low_level::pipe::register(SIGCHLD, waker)?;
-        // Heard and not heeded. They are not ignored, for whoever we start would ignore them too.
+        // Caught and without effect. Ignored signals would be ignored in the programs that we start, too.
         for signal in [SIGTERM, SIGINT, SIGHUP] {
             signal_hook::flag::register(signal, Arc::new(AtomicBool::new(false)))?;
         }
@@ -59,7 +59,7 @@ impl Watch {
         // Rounded up, so that the time is over when it is said to be.
         let left = left.and_then(|left| Timespec::try_from(left + Duration::from_millis(1)).ok());
         let watched = |fd| PollFd::from_borrowed_fd(fd, PollFlags::IN);
-        // Where there is nobody to watch, the children are, once more.
+        // In place of a missing lifeline or parent, the children are watched once more.
         let children = self.children.as_fd();
         let mut all = [
             watched(children),
@@ -77,21 +77,21 @@ impl Watch {
     }
 }
 
-/// Who is left after the dead were buried.
+/// Whether there are children.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Left {
-    Somebody,
-    Nobody,
+pub(crate) enum Children {
+    Left,
+    None,
 }
 
-/// Takes leave of every child that has ended.
-pub(crate) fn bury(mut each: impl FnMut(Pid, WaitStatus)) -> Left {
+/// Waits for every child that has ended.
+pub(crate) fn bury(mut each: impl FnMut(Pid, WaitStatus)) -> Children {
     loop {
         match rustix::process::wait(WaitOptions::NOHANG) {
             Ok(Some((pid, status))) => each(pid, status),
             Err(Errno::INTR) => {}
-            Ok(None) => return Left::Somebody,
-            Err(_no_child) => return Left::Nobody,
+            Ok(None) => return Children::Left,
+            Err(_no_child) => return Children::None,
         }
     }
 }

@@ -14,7 +14,7 @@ use switchboard::failure::Failure;
 use switchboard::render::{self, pi as words};
 use switchboard::reply::Reply;
 use switchboard::request::{PageRequest, Request, SearchRequest};
-use switchboard::trust::{Reader, Waiting};
+use switchboard::trust::{DefinitionReview, PendingApproval};
 use switchboard::{Caller, Session};
 use switchboard_wire::envelope::METHOD_NOT_FOUND;
 use switchboard_wire::{Peer, Raw, RpcError};
@@ -38,7 +38,7 @@ pub(crate) struct Pi {
     session: Arc<Session>,
     host: ClientHost,
     /// The definitions of pending servers that the user was shown.
-    reader: Reader,
+    reader: DefinitionReview,
     client: Peer,
     /// A warning to show at the start.
     warning: Option<String>,
@@ -135,7 +135,7 @@ impl Pi {
 
     async fn pending(&self) -> Result<Answer, RpcError> {
         let waiting = self.reader.pending().await.map_err(user_error)?;
-        let row = |one: &Waiting| {
+        let row = |one: &PendingApproval| {
             json!({
                 "server": one.server,
                 "hash": one.hash.to_string(),

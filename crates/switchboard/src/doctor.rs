@@ -56,6 +56,7 @@ pub fn examine(environment: &Environment, locations: &Paths, loaded: &Loaded) ->
     findings.extend(pi::examine(&with, locations, loaded));
     findings.extend(hosts::examine(environment, locations, loaded));
     findings.extend(listings::examine(environment, locations, loaded));
+    let (settings, means) = (&loaded.config.settings, (environment, locations));
     for (name, server) in &loaded.config.servers {
         if server.definition.is_disabled() {
             continue;
@@ -63,15 +64,9 @@ pub fn examine(environment: &Environment, locations: &Paths, loaded: &Loaded) ->
         let mut faults = program_faults(server, environment, &with);
         if let Ok(name) = ServerName::new(name) {
             if faults.is_empty() {
-                let settings = &loaded.config.settings;
-                faults.extend(launcher_note(&name, server, settings, (environment, locations)));
+                faults.extend(launcher_note(&name, server, settings, means));
             }
-            faults.extend(file_faults(
-                &name,
-                server,
-                &loaded.config.settings,
-                (environment, locations),
-            ));
+            faults.extend(file_faults(&name, server, settings, means));
         }
         findings.extend(faults.into_iter().map(|fault| Finding::of(name, fault)));
     }
@@ -173,14 +168,11 @@ fn as_written(template: &Template) -> Option<String> {
 /// Looks for a program as the kernel will; `None` if it is there. If it is to be `shown` in other
 /// words, nothing else of it is.
 fn find(command: &str, shown: Option<&str>, path: &str, cwd: &Path) -> Option<Fault> {
-    let mut barred = None;
-    for candidate in lookup::candidates(command, path, cwd) {
-        match fs::metadata(&candidate) {
-            Ok(data) if data.is_file() && data.permissions().mode() & 0o111 != 0 => return None,
-            Ok(data) if data.is_file() => barred = barred.or(Some(candidate)),
-            Ok(_) | Err(_) => {}
-        }
+    let candidates = lookup::candidates(command, path, cwd);
+    if candidates.iter().any(|candidate| lookup::is_program(candidate)) {
+        return None;
     }
+    let barred = candidates.into_iter().find(|candidate| candidate.is_file());
     Some(match (barred, shown) {
         (Some(_), Some(shown)) => Fault::NotExecutable { path: shown.to_owned() },
         (Some(path), None) => Fault::NotExecutable { path: path.display().to_string() },
@@ -205,6 +197,18 @@ fn offers(server: &Server, settings: &Settings) -> impl Iterator<Item = Offer> {
     })
 }
 
+/// The cached listings of a server.
+fn cached(
+    name: &ServerName,
+    server: &Server,
+    settings: &Settings,
+    means: (&Environment, &Paths),
+) -> impl Iterator<Item = Cached> {
+    offers(server, settings).filter_map(move |offer| {
+        ListingFile::of(name, (server, settings), means, offer).cached(directory::now())
+    })
+}
+
 /// What is wrong with our own files about a server.
 fn file_faults(
     name: &ServerName,
@@ -213,11 +217,7 @@ fn file_faults(
     (environment, locations): (&Environment, &Paths),
 ) -> Vec<Fault> {
     let mut faults = Vec::new();
-    let cached = offers(server, settings).find_map(|offer| {
-        let of = (server, settings);
-        let file = ListingFile::of(name, of, (environment, locations), offer);
-        file.cached(directory::now())
-    });
+    let cached = cached(name, server, settings, (environment, locations)).next();
     if let Some(Cached { path, listing, .. }) = cached {
         match listing {
             Ok(_) | Err(Miss::OtherCredential) => {}

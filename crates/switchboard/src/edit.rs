@@ -1,6 +1,7 @@
 //! Changes configuration files for the user: into which file a change goes, and what is refused.
 
 pub mod error;
+mod rules;
 mod schema_file;
 mod setting;
 mod standing;
@@ -16,15 +17,15 @@ use switchboard_core::config::hosts::Host;
 use switchboard_core::config::layers::{Config, Server, Tier, Trust};
 use switchboard_core::config::snippet;
 use switchboard_core::name::ServerName;
-use switchboard_core::pattern::is_glob;
 
-use self::error::{EditError, Refusal};
+use self::error::{EditError, EditRefusal};
+pub use self::rules::Rules;
 use self::standing::{Standing, standing, unknown};
-use self::switching::{MadeFor, Said, flagged, switched_on, unsaid};
+use self::switching::{EntryContent, MadeFor, flagged, switched_on, unsaid};
 use crate::env::Environment;
-use crate::load::{LoadError, LoadOptions, Loaded, load};
+use crate::load::{LoadError, LoadOptions, Loaded, load, user_file};
 use crate::paths::{self, Paths};
-use crate::shared_file::{Privacy, SharedFile, UpdateError};
+use crate::shared_file::{Privacy, SharedFile};
 use crate::trust::TrustStore;
 
 /// The files that a user's changes go into.
@@ -64,7 +65,7 @@ pub enum Existing {
 
 /// Whether a change is made, or only worked out to be shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Effect {
+pub enum EditEffect {
     /// It is only computed, to be shown.
     Planned,
     /// It is written to the file.
@@ -78,25 +79,6 @@ pub enum Switch {
     On,
     /// The server is disabled.
     Off,
-}
-
-/// The lists of patterns that decide about calls before anyone is asked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Rules {
-    /// The tools that the pattern matches need no approval.
-    Allow,
-    /// The tools that the pattern matches are refused.
-    Deny,
-}
-
-impl Rules {
-    /// Its key below `settings`.
-    pub fn key(self) -> &'static str {
-        match self {
-            Rules::Allow => "allow",
-            Rules::Deny => "deny",
-        }
-    }
 }
 
 /// A file before and after a change.
@@ -133,10 +115,7 @@ impl<'a> Editor<'a> {
     /// The file that a scope's servers are written to.
     pub fn file(&self, scope: Scope) -> PathBuf {
         match scope {
-            Scope::User => match &self.options.config {
-                Some(path) => self.environment.cwd.join(path),
-                None => self.locations.user_config(),
-            },
+            Scope::User => user_file(self.environment, self.locations, &self.options),
             Scope::Project => self.options.project.join(".mcp.json"),
         }
     }
@@ -153,7 +132,7 @@ impl<'a> Editor<'a> {
         scope: Scope,
         servers: &[NewServer],
         existing: Existing,
-        effect: Effect,
+        effect: EditEffect,
     ) -> Result<Edited, EditError> {
         check(scope, servers)?;
         self.change(&self.file(scope), effect, |text| adding(text, servers, existing))
@@ -188,8 +167,10 @@ impl<'a> Editor<'a> {
     }
 
     /// Puts hosts at the end of the user's imports, except those that are there.
-    pub fn add_imports(&self, hosts: &[Host], effect: Effect) -> Result<Edited, EditError> {
-        self.change(&self.file(Scope::User), effect, |text| with(text, &importing(hosts)))
+    pub fn add_imports(&self, hosts: &[Host], effect: EditEffect) -> Result<Edited, EditError> {
+        let add = |host: &Host| Edit::new(["imports"], Change::AddItem(host.as_str().into()));
+        let edits: Vec<Edit> = hosts.iter().map(add).collect();
+        self.change(&self.file(Scope::User), effect, |text| with(text, &edits))
     }
 
     /// Counts servers of the project as approved that the user typed just now. One of which other
@@ -220,18 +201,18 @@ impl<'a> Editor<'a> {
         server: &ServerName,
         scope: Option<Scope>,
     ) -> Result<Vec<Edited>, EditError> {
-        let files = match scope {
-            Some(Scope::User) => vec![self.file(Scope::User)],
-            Some(Scope::Project) => vec![self.file(Scope::Project), self.project_overrides()],
-            None => {
-                vec![self.file(Scope::User), self.file(Scope::Project), self.project_overrides()]
-            }
-        };
+        let mut files = Vec::new();
+        if scope != Some(Scope::Project) {
+            files.push(self.file(Scope::User));
+        }
+        if scope != Some(Scope::User) {
+            files.extend([self.file(Scope::Project), self.project_overrides()]);
+        }
         let (mut defined, mut flags) = (None, Vec::new());
         for path in files {
             match self.said(&path, server) {
-                Ok(Some(Said::Flag)) => flags.push(path),
-                Ok(Some(Said::More)) => defined = defined.or(Some(path)),
+                Ok(Some(EntryContent::Flag)) => flags.push(path),
+                Ok(Some(EntryContent::More)) => defined = defined.or(Some(path)),
                 Ok(None) => {}
                 // What is wrong with a file above does not matter any more.
                 Err(_) if defined.is_some() => {}
@@ -267,10 +248,10 @@ impl<'a> Editor<'a> {
         let loaded = self.load()?;
         let user = self.file(Scope::User);
         let path = match (self.said(&user, server)?, standing(&loaded, server)) {
-            (Some(Said::More), _) | (Some(Said::Flag), Some(_)) => user,
+            (Some(EntryContent::More), _) | (Some(EntryContent::Flag), Some(_)) => user,
             (None, Some(Standing { tier: Tier::User, .. })) => user,
             (None, Some(Standing { tier: Tier::Project, .. })) => self.project_overrides(),
-            (Some(Said::Flag) | None, None) => return Err(unknown(server, &loaded)),
+            (Some(EntryContent::Flag) | None, None) => return Err(unknown(server, &loaded)),
         };
         let set = |disabled: bool| self.write(&path, |text| flagged(text, server, disabled));
         if switch == Switch::Off {
@@ -285,49 +266,18 @@ impl<'a> Editor<'a> {
         Ok(Edited { path, before: edited.before, after })
     }
 
-    /// The patterns of a list, as the user's file has them.
-    pub fn rules(&self, rules: Rules) -> Result<Vec<String>, EditError> {
-        let path = self.file(Scope::User);
-        let text = self.text(&path)?;
-        let value = edit::value_at(&text, &["settings", rules.key()])
-            .map_err(|cause| EditError::Unread { path, cause })?;
-        let patterns = value.as_ref().and_then(Value::as_array).into_iter().flatten();
-        Ok(patterns.filter_map(Value::as_str).map(str::to_owned).collect())
-    }
-
-    /// Puts a pattern into a list.
-    pub fn add_rule(&self, rules: Rules, pattern: &str) -> Result<Edited, EditError> {
-        if !is_glob(pattern) {
-            return Err(EditError::BadPattern { pattern: pattern.to_owned() });
-        }
-        self.change_rules(rules, Change::AddItem(pattern.into()))
-    }
-
-    /// Takes a pattern out of a list.
-    pub fn remove_rule(&self, rules: Rules, pattern: &str) -> Result<Edited, EditError> {
-        self.change_rules(rules, Change::RemoveItem(pattern.into()))
-    }
-
-    fn change_rules(&self, rules: Rules, change: Change) -> Result<Edited, EditError> {
-        let edit = Edit::new(["settings", rules.key()], change);
-        self.write(&self.file(Scope::User), |text| with(text, std::slice::from_ref(&edit)))
-    }
-
     fn load(&self) -> Result<Loaded, EditError> {
         Ok(load(self.environment, self.locations, &self.options)?)
     }
 
-    fn said(&self, path: &Path, server: &ServerName) -> Result<Option<Said>, EditError> {
+    fn said(&self, path: &Path, server: &ServerName) -> Result<Option<EntryContent>, EditError> {
         let found = find(&self.text(path)?, server);
         let (_, entry) = found.map_err(|refusal| refusal.at(path))?;
-        Ok(entry.as_ref().map(Said::of))
+        Ok(entry.as_ref().map(EntryContent::of))
     }
 
     fn text(&self, path: &Path) -> Result<String, EditError> {
-        let bytes =
-            paths::read(path).map_err(|cause| EditError::Io { path: path.to_path_buf(), cause })?;
-        String::from_utf8(bytes.unwrap_or_default())
-            .map_err(|_| EditError::NotText { path: path.to_path_buf() })
+        Ok(text_of(path)?.unwrap_or_default())
     }
 
     /// A file that was named on the command line is not made.
@@ -343,27 +293,19 @@ impl<'a> Editor<'a> {
         if is_named { MadeFor::Others } else { MadeFor::Us }
     }
 
+    /// Changes a file, or works the change out and writes nothing.
     fn change(
         &self,
         path: &Path,
-        effect: Effect,
-        change: impl Fn(&str) -> Result<Next, Refusal>,
+        effect: EditEffect,
+        change: impl Fn(&str) -> Result<NextText, EditRefusal>,
     ) -> Result<Edited, EditError> {
-        match effect {
-            Effect::Planned => self.look(path, change),
-            Effect::Written => self.write(path, change),
+        if effect == EditEffect::Written {
+            return self.write(path, change);
         }
-    }
-
-    /// Works a change out and writes nothing.
-    fn look(
-        &self,
-        path: &Path,
-        change: impl Fn(&str) -> Result<Next, Refusal>,
-    ) -> Result<Edited, EditError> {
         self.refuse_missing(path)?;
         let before = self.text(path)?;
-        let after = self.changed(path, &before, change)?.into_text();
+        let after = self.changed(path, &before, change)?.unwrap_or_default();
         Ok(Edited { path: path.to_path_buf(), before, after })
     }
 
@@ -372,15 +314,15 @@ impl<'a> Editor<'a> {
         &self,
         path: &Path,
         before: &str,
-        change: impl Fn(&str) -> Result<Next, Refusal>,
-    ) -> Result<Next, EditError> {
-        let at = |refusal: Refusal| refusal.at(path);
+        change: impl Fn(&str) -> Result<NextText, EditRefusal>,
+    ) -> Result<NextText, EditError> {
+        let at = |refusal: EditRefusal| refusal.at(path);
         if !before.is_empty() || !self.is_default(path) {
             return change(before).map_err(at);
         }
         let start = schema_file::start();
         match change(&start).map_err(at)? {
-            Next::Text(after) if after == start => Ok(Next::Text(String::new())),
+            Some(after) if after == start => Ok(Some(String::new())),
             next => Ok(next),
         }
     }
@@ -393,7 +335,7 @@ impl<'a> Editor<'a> {
     fn write(
         &self,
         path: &Path,
-        change: impl Fn(&str) -> Result<Next, Refusal>,
+        change: impl Fn(&str) -> Result<NextText, EditRefusal>,
     ) -> Result<Edited, EditError> {
         self.refuse_missing(path)?;
         let privacy = if path.starts_with(&self.options.project) && path != self.file(Scope::User) {
@@ -413,15 +355,12 @@ impl<'a> Editor<'a> {
             let before = std::str::from_utf8(before.unwrap_or_default())
                 .map_err(|_| EditError::NotText { path: path.to_path_buf() })?;
             let (before, after) = (before.to_owned(), self.changed(path, before, &change)?);
-            let bytes = match &after {
-                Next::Text(after) if *after != before => Some(after.clone().into_bytes()),
-                Next::Text(_) | Next::NoFile => None,
-            };
+            let changed = after.clone().filter(|after| *after != before);
             next = Some((before, after));
-            Ok(bytes)
+            Ok(changed.map(String::into_bytes))
         });
         let done = match (updated, &next) {
-            (Ok(()), Some((before, Next::NoFile))) => file.remove(|now| match now {
+            (Ok(()), Some((before, None))) => file.remove(|now| match now {
                 Some(now) if now != before.as_bytes() => {
                     Err(failed(io::ErrorKind::ResourceBusy.into()))
                 }
@@ -429,67 +368,56 @@ impl<'a> Editor<'a> {
             }),
             (updated, _) => updated,
         };
-        match (done, next) {
-            (Ok(()), Some((before, after))) => {
-                if matches!(after, Next::NoFile) && path == self.project_overrides() {
-                    // It was made for the file, unless something else lies in it.
-                    let _in_use = path.parent().map(std::fs::remove_dir);
-                }
-                let is_gone = matches!(after, Next::NoFile);
-                let after = after.into_text();
-                if self.is_default(path) {
-                    match is_gone {
-                        true => schema_file::remove(path),
-                        false => schema_file::keep(path, &after, &self.locations.locks()),
-                    }
-                }
-                Ok(Edited { path: path.to_path_buf(), before, after })
-            }
-            (Ok(()), None) => Err(failed(io::ErrorKind::ResourceBusy.into())),
-            (Err(UpdateError::Io(cause)), _) => Err(failed(cause)),
-            (Err(UpdateError::Change(error)), _) => Err(error),
+        done.map_err(|error| error.or_io(failed))?;
+        let (before, after) = next.ok_or_else(|| failed(io::ErrorKind::ResourceBusy.into()))?;
+        let is_gone = after.is_none();
+        if is_gone && path == self.project_overrides() {
+            // It was made for the file, unless something else lies in it.
+            let _in_use = path.parent().map(std::fs::remove_dir);
         }
+        let after = after.unwrap_or_default();
+        match (self.is_default(path), is_gone) {
+            (true, true) => schema_file::remove(path),
+            (true, false) => schema_file::keep(path, &after, &self.locations.locks()),
+            (false, _) => {}
+        }
+        Ok(Edited { path: path.to_path_buf(), before, after })
     }
 }
 
-/// What a file shall be.
-enum Next {
-    Text(String),
-    NoFile,
+/// The text that a file shall have; `None` removes the file.
+type NextText = Option<String>;
+
+/// The text of a file; `None` if there is none.
+pub(crate) fn text_of(path: &Path) -> Result<Option<String>, EditError> {
+    let path = || path.to_path_buf();
+    let bytes = paths::read(&path()).map_err(|cause| EditError::Io { path: path(), cause })?;
+    let text = bytes.map(String::from_utf8).transpose();
+    text.map_err(|_| EditError::NotText { path: path() })
 }
 
-impl Next {
-    fn into_text(self) -> String {
-        match self {
-            Next::Text(text) => text,
-            Next::NoFile => String::new(),
-        }
-    }
+fn with(text: &str, edits: &[Edit]) -> Result<NextText, EditRefusal> {
+    edit::apply(text, edits).map(Some).map_err(EditRefusal::Text)
 }
 
-fn with(text: &str, edits: &[Edit]) -> Result<Next, Refusal> {
-    edit::apply(text, edits).map(Next::Text).map_err(Refusal::Text)
-}
-
-/// Refuses servers that would not count in the files of a scope.
+/// Refuses servers that would be invalid in the files of a scope.
 fn check(scope: Scope, servers: &[NewServer]) -> Result<(), EditError> {
     let tier = match scope {
         Scope::User => Tier::User,
         Scope::Project => Tier::Project,
     };
-    for NewServer { name: server, entry } in servers {
-        snippet::check(server.as_str(), entry, tier)
-            .map_err(|cause| EditError::BadDefinition { server: server.clone(), cause })?;
-    }
-    Ok(())
+    servers.iter().try_for_each(|NewServer { name: server, entry }| {
+        let bad = |cause| EditError::BadDefinition { server: server.clone(), cause };
+        snippet::check(server.as_str(), entry, tier).map(drop).map_err(bad)
+    })
 }
 
-fn adding(text: &str, servers: &[NewServer], existing: Existing) -> Result<Next, Refusal> {
+fn adding(text: &str, servers: &[NewServer], existing: Existing) -> Result<NextText, EditRefusal> {
     let mut edits = Vec::new();
     for NewServer { name: server, entry } in servers {
         let (key, present) = find(text, server)?;
         if present.is_some() && existing == Existing::Refuse {
-            return Err(Refusal::Exists(server.clone()));
+            return Err(EditRefusal::Exists(server.clone()));
         }
         let entry = Change::Set(Value::Object(entry.clone()));
         edits.push(Edit::new([key, server.as_str()], entry));
@@ -497,14 +425,9 @@ fn adding(text: &str, servers: &[NewServer], existing: Existing) -> Result<Next,
     with(text, &edits)
 }
 
-fn importing(hosts: &[Host]) -> Vec<Edit> {
-    let add = |host: &Host| Edit::new(["imports"], Change::AddItem(host.as_str().into()));
-    hosts.iter().map(add).collect()
-}
-
 /// Under which key a file has a server, or would have it, and its entry.
-fn find(text: &str, server: &ServerName) -> Result<(&'static str, Option<Value>), Refusal> {
-    entry_of(text, server.as_str()).map_err(Refusal::Text)
+fn find(text: &str, server: &ServerName) -> Result<(&'static str, Option<Value>), EditRefusal> {
+    entry_of(text, server.as_str()).map_err(EditRefusal::Text)
 }
 
 /// The same by any name.

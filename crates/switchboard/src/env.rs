@@ -43,7 +43,7 @@ pub struct Environment {
     variables: BTreeMap<String, String>,
     /// The working directory.
     pub cwd: PathBuf,
-    /// The program that runs; nobody knows in an environment that was made up.
+    /// The program that runs; unknown in an environment that was made up.
     pub program: Option<PathBuf>,
 }
 
@@ -109,11 +109,7 @@ impl Environment {
 
     /// What a server gets without asking. Functions that a shell exported are never passed on.
     pub fn for_servers(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.variables
-            .iter()
-            .filter(|(name, _)| PASSED_ON.contains(&name.as_str()) || name.starts_with("LC_"))
-            .map(|(name, value)| (name.as_str(), value.as_str()))
-            .filter(|(_, value)| !value.starts_with("() {"))
+        self.all().filter(|(name, _)| PASSED_ON.contains(name) || name.starts_with("LC_"))
     }
 
     /// The variables about the network that are set.

@@ -1,23 +1,20 @@
 //! From an error inside to the failure that a face shows: code, subject, remedies.
 
+mod approval;
 mod auth;
+mod config_file;
 mod dial;
 mod lookup;
 
 use std::error::Error;
-use std::path::Path;
 use std::sync::Arc;
 
 use serde_json::Value;
-use switchboard_core::approval::{self, RefusalCause, RefusedCall};
 use switchboard_core::catalog::find::SearchError;
 use switchboard_core::catalog::guess::NotCalled;
-use switchboard_core::catalog::pin::Pin;
 use switchboard_core::catalog::resolve::ArgumentsError;
 use switchboard_core::catalog::{EntryKind, ResolveError, Resolved};
-use switchboard_core::config::edit;
 use switchboard_core::config::expand::ExpandError;
-use switchboard_core::config::layers::ConfigOrigin;
 use switchboard_core::exact::Args;
 use switchboard_core::failure::{Code, Failure, Hint, Subject};
 use switchboard_core::name::ServerName;
@@ -32,17 +29,20 @@ use switchboard_wire::http_client::HttpError;
 use url::Url;
 
 use crate::auth::vault::{KEY_VARIABLE, VaultError};
-use crate::edit::error::EditError;
 use crate::host::CannotAsk;
-use crate::install::error::InstallError;
-use crate::load::{LoadError, RefusedEntry};
 use crate::pins::PinError;
 use crate::results::ResultError;
 use crate::select::SelectError;
 use crate::upstream::CallError;
+pub use approval::no_longer_read_only;
+pub(crate) use approval::{
+    ad_hoc_is_off, blocked_instructions, cannot_ask, cannot_ask_to_connect, connection_denied,
+    denied, denied_name, reads_only, refused, tool_changed,
+};
 pub(crate) use auth::{auth, no_sign_in};
+pub use config_file::{edit, install, refused_entry};
+use dial::http;
 pub(crate) use dial::{connect, failed_before, lease, still_starting};
-use dial::{http_code, http_hints};
 pub(crate) use lookup::{prompt, resource, unknown_prompt, unknown_resource, unknown_tool};
 
 /// An error and its causes as one clause.
@@ -57,7 +57,7 @@ pub(crate) fn chain(error: &dyn Error) -> String {
     text
 }
 
-/// Causes that are born here.
+/// Causes that are no errors elsewhere.
 #[derive(Clone, Debug, thiserror::Error)]
 enum Cause {
     #[error("the server `{0}` gives no instructions")]
@@ -135,64 +135,52 @@ enum Cause {
     },
 }
 
-/// A call of the `mcp` tool that asks for nothing that can be answered.
+/// A request of the `mcp` tool that cannot be parsed.
 pub fn request_error(error: RequestError) -> Failure {
     let outside = matches!(error, RequestError::OutsideArgs { .. } | RequestError::ArgsAlone);
-    let failure = Failure::new(Code::BadRequest, Subject::Request, error);
-    if outside { failure.hint(Hint::UseArgs) } else { failure }
+    with_hints(of_request(Code::BadRequest, error), outside.then_some(Hint::UseArgs))
 }
 
 pub(crate) fn resolve(error: ResolveError) -> Failure {
+    let of_server = |server: &ServerName| Subject::Server(server.clone());
     let (code, subject, hints) = match &error {
         ResolveError::NotFound { name, suggestions, unlisted } => {
-            let mut hints = Vec::new();
-            if !suggestions.is_empty() {
-                hints.push(Hint::DidYouMean(suggestions.clone()));
-            }
-            if !unlisted.is_empty() {
-                hints.push(Hint::NotListedYet(unlisted.clone()));
-            }
-            hints.push(Hint::Search(name.replace(['_', '-'], " ")));
-            (Code::UnknownTool, Subject::Request, hints)
+            let unlisted = (!unlisted.is_empty()).then(|| Hint::NotListedYet(unlisted.clone()));
+            let search = Some(Hint::Search(name.replace(['_', '-'], " ")));
+            let hints = [did_you_mean(suggestions), unlisted, search].into_iter().flatten();
+            (Code::UnknownTool, Subject::Request, hints.collect())
         }
         ResolveError::Ambiguous { choices, .. } => {
             (Code::AmbiguousTool, Subject::Request, vec![Hint::Choose(choices.clone())])
         }
         ResolveError::UnknownServer { suggestions, .. } => {
-            let mut hints = Vec::new();
-            if !suggestions.is_empty() {
-                hints.push(Hint::DidYouMean(suggestions.clone()));
-            }
-            hints.push(Hint::ListServers);
-            (Code::UnknownServer, Subject::Request, hints)
+            let hints = did_you_mean(suggestions).into_iter().chain([Hint::ListServers]);
+            (Code::UnknownServer, Subject::Request, hints.collect())
         }
-        ResolveError::Refused(server) => {
-            (Code::Config, Subject::Server(server.clone()), vec![Hint::CheckConfig])
+        ResolveError::Refused(server) => (Code::Config, of_server(server), vec![Hint::CheckConfig]),
+        ResolveError::Disabled(server) => {
+            (Code::ServerDisabled, of_server(server), vec![Hint::Enable(server.clone())])
         }
-        ResolveError::Disabled(server) => (
-            Code::ServerDisabled,
-            Subject::Server(server.clone()),
-            vec![Hint::Enable(server.clone())],
-        ),
-        ResolveError::Pending { server, .. } => (
-            Code::TrustRequired,
-            Subject::Server(server.clone()),
-            vec![Hint::Trust(server.clone())],
-        ),
+        ResolveError::Pending { server, .. } => {
+            (Code::TrustRequired, of_server(server), vec![Hint::Trust(server.clone())])
+        }
     };
     with_hints(Failure::new(code, subject, error), hints)
+}
+
+fn did_you_mean(suggestions: &[String]) -> Option<Hint> {
+    (!suggestions.is_empty()).then(|| Hint::DidYouMean(suggestions.to_vec()))
 }
 
 pub(crate) fn search(error: SearchError) -> Failure {
     match error {
         SearchError::Server(error) => resolve(error),
-        SearchError::Pattern(_) => Failure::new(Code::BadPattern, Subject::Request, error),
+        SearchError::Pattern(_) => of_request(Code::BadPattern, error),
     }
 }
 
 pub(crate) fn arguments((target, error): (Resolved, ArgumentsError)) -> Failure {
-    let expected = schema::expected(&target.entry.input_value());
-    Failure::new(Code::BadArguments, tool(&target), error).hint(Hint::Expected(expected))
+    of_tool(Code::BadArguments, &target, error).hint(expected(&target))
 }
 
 /// Arguments beside `tool` that are not all the tool's own.
@@ -202,8 +190,7 @@ pub(crate) fn beside(target: &Resolved, args: &Args) -> Result<(), Failure> {
         return Ok(());
     };
     let error = request::unknown(name, Some(target.shown.to_string()));
-    let expected = Hint::Expected(schema::expected(&schema));
-    Err(Failure::new(Code::BadRequest, tool(target), error).hint(expected))
+    Err(of_tool(Code::BadRequest, target, error).hint(expected(target)))
 }
 
 /// A name that no tool has, with the tool that it is next to and why that was not called.
@@ -220,7 +207,7 @@ pub(crate) fn complaint(target: &Resolved, error: &str) -> Option<String> {
     schema::complains(&schema, error).then(|| schema::expected(&schema))
 }
 
-/// What became of the call of a tool that nobody named.
+/// A failed call of a tool that the request did not name exactly.
 pub(crate) fn guessed(mut failure: Failure, guessed: &Guessed) -> Failure {
     let (shown, cause) = (guessed.shown.clone(), failure.cause);
     failure.cause = Arc::new(match &guessed.by {
@@ -230,47 +217,30 @@ pub(crate) fn guessed(mut failure: Failure, guessed: &Guessed) -> Failure {
     failure
 }
 
-pub(crate) fn cannot_ask_to_connect(nobody: CannotAsk, server: &ServerName) -> Failure {
-    let cause = Cause::NeedsConsent(server.clone(), nobody);
-    Failure::new(Code::ApprovalRequired, Subject::Server(server.clone()), cause)
-        .hint(Hint::AskUser)
-        .hint(Hint::Configure)
-}
-
-pub(crate) fn connection_denied(server: &ServerName) -> Failure {
-    let cause = Cause::ConnectionDenied(server.clone());
-    Failure::new(Code::ApprovalDenied, Subject::Server(server.clone()), cause)
-}
-
-pub(crate) fn ad_hoc_is_off(server: &ServerName) -> Failure {
-    let cause = Cause::AdHocIsOff(server.clone());
-    Failure::new(Code::ApprovalDenied, Subject::Server(server.clone()), cause).hint(Hint::Configure)
-}
-
 pub(crate) fn many_handlers() -> Failure {
-    Failure::new(Code::BadRequest, Subject::Request, Cause::ManyHandlers)
+    of_request(Code::BadRequest, Cause::ManyHandlers)
 }
 
 pub(crate) fn nothing_to_reload() -> Failure {
-    Failure::new(Code::Config, Subject::Request, Cause::NothingToReload)
+    of_request(Code::Config, Cause::NothingToReload)
 }
 
 /// A call that was made and got no result.
 pub(crate) fn call(error: CallError, target: &Resolved) -> Failure {
     if target.entry.kind != EntryKind::Tool {
-        return request(error, &target.server);
+        return lookup(error, &target.server);
     }
     let harmless = target.entry.annotations.is_harmless();
-    let mut failure = request(error.clone(), &target.server);
+    let mut failure = lookup(error.clone(), &target.server);
     failure.subject = tool(target);
     match &error {
-        CallError::Lost { .. } | CallError::TimedOut(_) if !harmless => {
-            if matches!(error, CallError::Lost { .. }) {
-                failure.code = Code::OutcomeUnknown;
-            }
+        CallError::Lost { .. } if !harmless => {
+            failure.code = Code::OutcomeUnknown;
             failure.hints.push(Hint::CheckOutcome);
         }
-        CallError::Http(HttpError::Status { status: 500.., .. }) if !harmless => {
+        CallError::TimedOut(_) | CallError::Http(HttpError::Status { status: 500.., .. })
+            if !harmless =>
+        {
             failure.hints.push(Hint::CheckOutcome);
         }
         CallError::Refused(refused) if refused.code == URL_ELICITATION_REQUIRED => {
@@ -300,14 +270,15 @@ fn pages(refused: &RpcError) -> Vec<Hint> {
     let wanted = data.as_ref().and_then(|data| data["elicitations"].as_array());
     let urls = wanted.into_iter().flatten().filter_map(|page| page["url"].as_str());
     let links = urls.filter_map(|url| {
-        // Whoever opens it sees where it leads; nothing is asked of it here.
+        // The user sees where it leads when they open it; nothing is requested from it here.
         let reach = Reach::of(&Url::parse(url).ok()?);
         Link::of(url, &reach).ok()
     });
     links.take(PAGES).map(Hint::VisitFirst).collect()
 }
 
-fn request(error: CallError, server: &ServerName) -> Failure {
+/// A request to a server, such as for a list, that got no result.
+pub(crate) fn lookup(error: CallError, server: &ServerName) -> Failure {
     let (code, hints) = match &error {
         CallError::Refused(_) | CallError::Outdated(_) | CallError::Unfinished(_) => {
             (Code::ServerError, Vec::new())
@@ -319,88 +290,12 @@ fn request(error: CallError, server: &ServerName) -> Failure {
             Code::ConnectionLost,
             vec![Hint::Stderr(stderr.clone()), Hint::ReadLog(server.clone())],
         ),
-        CallError::Http(error) => (http_code(error), http_hints(error, server)),
+        CallError::Http(error) => http(error, server),
         CallError::Parted | CallError::NotSent => {
             (Code::ConnectionLost, vec![Hint::Connect(server.clone())])
         }
     };
-    with_hints(Failure::new(code, Subject::Server(server.clone()), error), hints)
-}
-
-/// A server whose entry does not count.
-pub fn refused_entry(refused: RefusedEntry) -> Failure {
-    let RefusedEntry { path, line, .. } = &refused;
-    let (path, line) = (path.clone(), *line);
-    Failure::new(Code::Config, Subject::Config { path: path.clone() }, refused)
-        .hint(Hint::Edit { path, line })
-}
-
-/// A configuration file that was not changed.
-pub fn edit(error: EditError) -> Failure {
-    let of_file = |path: &Path| Subject::Config { path: path.display().to_string() };
-    match error {
-        EditError::Unknown { name, suggestions } => {
-            resolve(ResolveError::UnknownServer { name, suggestions })
-        }
-        EditError::RefusedEntry(refused) => refused_entry(*refused),
-        EditError::Exists { ref path, .. } => {
-            Failure::new(Code::Config, of_file(path), error).hint(Hint::Replace)
-        }
-        EditError::Elsewhere { ref path, ref server } => {
-            let (subject, hint) = (of_file(path), Hint::Disable(server.clone()));
-            Failure::new(Code::Config, subject, error).hint(hint)
-        }
-        EditError::Refused { ref path, ref cause } | EditError::Unread { ref path, ref cause } => {
-            let subject = of_file(path);
-            let hint = match cause {
-                edit::EditError::Syntax { line, .. } => Some(Hint::Edit {
-                    path: path.display().to_string(),
-                    line: u32::try_from(*line).unwrap_or(u32::MAX),
-                }),
-                edit::EditError::WrongType { .. } => None,
-            };
-            let hints = hint.into_iter().chain([Hint::CheckConfig]).collect();
-            with_hints(Failure::new(Code::Config, subject, error), hints)
-        }
-        EditError::NotText { ref path } | EditError::LeadsOut { ref path } => {
-            Failure::new(Code::Config, of_file(path), error)
-        }
-        EditError::Load(LoadError::Missing { ref path }) => {
-            Failure::new(Code::Config, of_file(path), error).hint(Hint::ListFiles)
-        }
-        EditError::BadDefinition { ref server, .. } => {
-            Failure::new(Code::Config, Subject::Server(server.clone()), error)
-        }
-        EditError::UnknownKey { ref suggestions, .. } => {
-            let hint = (!suggestions.is_empty()).then(|| Hint::DidYouMean(suggestions.clone()));
-            let failure = Failure::new(Code::BadRequest, Subject::Request, error);
-            with_hints(failure, hint.into_iter().collect())
-        }
-        EditError::BadValue { .. } => Failure::new(Code::BadRequest, Subject::Request, error),
-        EditError::BadPattern { .. } => Failure::new(Code::BadPattern, Subject::Request, error),
-        EditError::Io { ref path, .. } => Failure::new(Code::Storage, of_file(path), error),
-        EditError::Trust(_) => Failure::new(Code::Storage, Subject::Request, error),
-    }
-}
-
-/// A host whose file was not changed, or not changed back.
-pub fn install(error: InstallError) -> Failure {
-    let of_file = |path: &Path| Subject::Config { path: path.display().to_string() };
-    match error {
-        InstallError::Edit(error) => edit(error),
-        InstallError::NameTaken { ref path } => Failure::new(Code::Config, of_file(path), error),
-        InstallError::Changed { ref path } | InstallError::Record { ref path, .. } => {
-            Failure::new(Code::Storage, of_file(path), error)
-        }
-        InstallError::Linked { ref path } | InstallError::Foreign { ref path } => {
-            let hint = Hint::MoveAway(path.display().to_string());
-            Failure::new(Code::Storage, of_file(path), error).hint(hint)
-        }
-        InstallError::NoProgram => Failure::new(Code::BadRequest, Subject::Request, error),
-        InstallError::Renamed { .. } => {
-            Failure::new(Code::BadRequest, Subject::Request, error).hint(Hint::LinkProgram)
-        }
-    }
+    with_hints(of_server(code, server, error), hints)
 }
 
 pub(crate) fn result(error: ResultError, id: &str) -> Failure {
@@ -410,29 +305,27 @@ pub(crate) fn result(error: ResultError, id: &str) -> Failure {
         ResultError::Pattern(_) => (Code::BadPattern, None),
         ResultError::Select(_) => (Code::BadFilter, Some(Hint::ReadResult(id.to_owned()))),
     };
-    with_hints(Failure::new(code, Subject::Request, error), hint.into_iter().collect())
+    with_hints(of_request(code, error), hint)
 }
 
-/// A filter that was looked at before the call.
+/// A filter that cannot be parsed, before the call.
 pub(crate) fn select(error: SelectError) -> Failure {
-    Failure::new(Code::BadFilter, Subject::Request, error)
+    of_request(Code::BadFilter, error)
 }
 
 /// A filter that failed after the call.
 pub(crate) fn unselected(error: SelectError, id: Option<String>, target: &Resolved) -> Failure {
-    let failure = Failure::new(Code::BadFilter, tool(target), error);
-    with_hints(failure, id.map(Hint::ReadResult).into_iter().collect())
+    with_hints(of_tool(Code::BadFilter, target, error), id.map(Hint::ReadResult))
 }
 
 pub(crate) fn storage(error: PinError, server: &ServerName) -> Failure {
-    Failure::new(Code::Storage, Subject::Server(server.clone()), error)
+    of_server(Code::Storage, server, error)
 }
 
-/// What is kept of tokens cannot be read or changed.
+/// Stored tokens that cannot be read or changed.
 pub(crate) fn vault(error: VaultError) -> Failure {
     let hint = vault_hint(&error);
-    let failure = Failure::new(Code::Storage, Subject::Request, Cause::Tokens(Arc::new(error)));
-    with_hints(failure, hint.into_iter().collect())
+    with_hints(of_request(Code::Storage, Cause::Tokens(Arc::new(error))), hint)
 }
 
 fn vault_hint(error: &VaultError) -> Option<Hint> {
@@ -449,12 +342,11 @@ fn vault_hint(error: &VaultError) -> Option<Hint> {
 }
 
 pub(crate) fn no_address(server: &ServerName) -> Failure {
-    let subject = Subject::Server(server.clone());
-    Failure::new(Code::BadRequest, subject, Cause::NoAddress(server.clone()))
+    of_server(Code::BadRequest, server, Cause::NoAddress(server.clone()))
 }
 
 pub(crate) fn unusable_token(server: &ServerName) -> Failure {
-    Failure::new(Code::BadRequest, Subject::Server(server.clone()), Cause::UnusableToken)
+    of_server(Code::BadRequest, server, Cause::UnusableToken)
 }
 
 pub(crate) fn unfilled_url(error: ExpandError, server: &ServerName) -> Failure {
@@ -467,130 +359,61 @@ pub(crate) fn unfilled_url(error: ExpandError, server: &ServerName) -> Failure {
         | ExpandError::OpenQuote
         | ExpandError::EmptyCommand => Hint::Correct("url".to_owned()),
     };
-    let cause = Cause::UnfilledUrl(server.clone(), error);
-    Failure::new(Code::Config, Subject::Server(server.clone()), cause).hint(hint)
+    of_server(Code::Config, server, Cause::UnfilledUrl(server.clone(), error)).hint(hint)
 }
 
 pub(crate) fn unknown_server(server: &ServerName) -> Failure {
-    let error = ResolveError::UnknownServer { name: server.to_string(), suggestions: Vec::new() };
-    resolve(error)
+    resolve(ResolveError::UnknownServer { name: server.to_string(), suggestions: Vec::new() })
 }
 
 pub(crate) fn no_instructions(server: &ServerName, listed: bool) -> Failure {
-    let subject = Subject::Server(server.clone());
     if listed {
-        return Failure::new(Code::NoInstructions, subject, Cause::NoInstructions(server.clone()));
+        return of_server(Code::NoInstructions, server, Cause::NoInstructions(server.clone()));
     }
-    Failure::new(Code::NoInstructions, subject, Cause::NotConnected(server.clone()))
+    of_server(Code::NoInstructions, server, Cause::NotConnected(server.clone()))
         .hint(Hint::Connect(server.clone()))
 }
 
 pub(crate) fn no_lists(server: &ServerName) -> Failure {
-    Failure::new(Code::UnknownTool, Subject::Server(server.clone()), Cause::NoLists(server.clone()))
+    of_server(Code::UnknownTool, server, Cause::NoLists(server.clone()))
 }
 
-/// Nothing is known of its tools, so there is nothing to accept.
+/// A server to accept whose tools were never listed.
 pub(crate) fn never_listed(server: &ServerName) -> Failure {
-    let cause = Cause::NeverListed(server.clone());
-    Failure::new(Code::UnknownTool, Subject::Server(server.clone()), cause)
+    of_server(Code::UnknownTool, server, Cause::NeverListed(server.clone()))
         .hint(Hint::Connect(server.clone()))
 }
 
-pub(crate) fn denied(target: &Resolved) -> Failure {
-    Failure::new(Code::ApprovalDenied, tool(target), Cause::Denied(target.shown.to_string()))
-        .hint(Hint::Allow(approval::pattern_of(target)))
-}
-
-/// A tool under its own name that was shown as read-only and is not any more.
-pub fn no_longer_read_only(mut failure: Failure) -> Failure {
-    if let Subject::Tool { shown, server } = &failure.subject {
-        failure.hints = vec![Hint::ListTools(server.clone())];
-        failure.cause = Arc::new(Cause::NoLongerReadOnly(shown.clone()));
-        failure.code = Code::ToolChanged;
-    }
-    failure
-}
-
-/// A request that changes something, of a caller that only reads.
-pub(crate) fn reads_only() -> Failure {
-    Failure::new(Code::NotReadOnly, Subject::Request, Cause::ReadsOnly)
-        .hint(Hint::UseWriteTool(None))
-}
-
-pub(crate) fn cannot_ask(nobody: CannotAsk, target: &Resolved) -> Failure {
-    let cause = Cause::NeedsApproval(target.shown.to_string(), nobody);
-    Failure::new(Code::ApprovalRequired, tool(target), cause)
-        .hint(Hint::AskUser)
-        .hint(Hint::Allow(approval::pattern_of(target)))
-}
-
-pub(crate) fn blocked_instructions(server: &ServerName, pin: Pin) -> Failure {
-    let subject = Subject::Server(server.clone());
-    Failure::new(Code::ToolBlocked, subject, not_accepted(pin, "instructions".to_owned()))
-        .hint(Hint::Accept(server.clone()))
-}
-
-fn not_accepted(pin: Pin, shown: String) -> Cause {
-    match pin {
-        Pin::Unknown => Cause::Unverified(shown),
-        Pin::New => Cause::Added(shown),
-        Pin::Changed | Pin::Same => Cause::Drifted(shown),
-    }
-}
-
-pub(crate) fn refused(refusal: &RefusedCall) -> Failure {
-    let shown = refusal.target.shown.to_string();
-    match &refusal.cause {
-        RefusalCause::NotAccepted(pin) => {
-            let cause = not_accepted(*pin, shown);
-            Failure::new(Code::ToolBlocked, tool(&refusal.target), cause)
-                .hint(Hint::Accept(refusal.target.server.clone()))
-        }
-        RefusalCause::NotReadOnly => {
-            let cause = Cause::NotReadOnly(shown.clone());
-            Failure::new(Code::NotReadOnly, tool(&refusal.target), cause)
-                .hint(Hint::UseWriteTool(Some(shown)))
-        }
-        RefusalCause::Unread(ConfigOrigin { path, line, .. }) => {
-            let cause = Cause::UnreadRules(shown);
-            let (path, line) = (path.to_string(), *line);
-            Failure::new(Code::Config, tool(&refusal.target), cause).hint(Hint::Edit { path, line })
-        }
-        RefusalCause::Denied { pattern } => denied_name(shown, pattern.clone(), &refusal.target),
-    }
-}
-
-/// A name that a `deny` rule covers; `target` is the tool that has it, or one that is similar.
-pub(crate) fn denied_name(name: String, pattern: String, target: &Resolved) -> Failure {
-    let cause = Cause::DeniedByRule { tool: name, pattern: pattern.clone() };
-    Failure::new(Code::ApprovalDenied, tool(target), cause).hint(Hint::LiftDenial(pattern))
-}
-
-pub(crate) fn tool_changed(target: &Resolved) -> Failure {
-    let expected = schema::expected(&target.entry.input_value());
-    Failure::new(Code::ToolChanged, tool(target), Cause::Changed(target.shown.to_string()))
-        .hint(Hint::Expected(expected))
-}
-
 pub(crate) fn tool_gone(target: &Resolved) -> Failure {
-    Failure::new(Code::ToolChanged, tool(target), Cause::Gone(target.shown.to_string()))
+    of_tool(Code::ToolChanged, target, Cause::Gone(target.shown.to_string()))
         .hint(Hint::ListTools(target.server.clone()))
 }
 
-fn shown(name: &str) -> String {
-    name.chars().filter(|c| !c.is_control()).take(200).collect()
+fn expected(target: &Resolved) -> Hint {
+    Hint::Expected(schema::expected(&target.entry.input_value()))
 }
 
-/// What asking a server for a list, or the like, came to.
-pub(crate) fn lookup(error: CallError, server: &ServerName) -> Failure {
-    request(error, server)
+fn of_request(code: Code, cause: impl Error + Send + Sync + 'static) -> Failure {
+    Failure::new(code, Subject::Request, cause)
+}
+
+fn of_server(
+    code: Code,
+    server: &ServerName,
+    cause: impl Error + Send + Sync + 'static,
+) -> Failure {
+    Failure::new(code, Subject::Server(server.clone()), cause)
+}
+
+fn of_tool(code: Code, target: &Resolved, cause: impl Error + Send + Sync + 'static) -> Failure {
+    Failure::new(code, tool(target), cause)
 }
 
 fn tool(target: &Resolved) -> Subject {
     Subject::Tool { shown: target.shown.to_string(), server: target.server.clone() }
 }
 
-fn with_hints(mut failure: Failure, hints: Vec<Hint>) -> Failure {
+fn with_hints(mut failure: Failure, hints: impl IntoIterator<Item = Hint>) -> Failure {
     failure.hints.extend(hints);
     failure
 }

@@ -12,7 +12,6 @@ pub(crate) mod surroundings;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use serde_json::{Map, Value};
 use switchboard_core::config::edit;
 use switchboard_core::config::install::moving::{self, HostServer};
 use switchboard_core::config::install::{self, Presence, Setup, Target};
@@ -20,14 +19,15 @@ use switchboard_core::config::install::{self, Presence, Setup, Target};
 use self::archive::Archive;
 use self::error::InstallError;
 use self::ledger::{Copy, Ledger, Moving};
-use self::record::{Kept, Record};
+use self::record::{FileBackup, InstallRecord};
 use crate::edit::error::EditError;
+use crate::edit::text_of;
 use crate::env::Environment;
 use crate::load::LoadOptions;
 use crate::paths::{self, Paths};
-use crate::shared_file::{Privacy, SharedFile, UpdateError};
+use crate::shared_file::{Privacy, SharedFile};
 
-pub use self::plan::{FileChange, Owner, Plan, Reason, Servers, Staying};
+pub use self::plan::{FileChange, InstallPlan, Owner, Reason, Servers, Staying};
 pub use switchboard_core::config::install::Added;
 
 /// What installs into hosts and takes it back.
@@ -54,7 +54,7 @@ impl<'a> Installer<'a> {
     }
 
     /// What it takes to have our entry in a host. Pi's servers stay, for we read its own files.
-    pub fn install(&self, target: Target, servers: Servers) -> Result<Plan, InstallError> {
+    pub fn install(&self, target: Target, servers: Servers) -> Result<InstallPlan, InstallError> {
         let archive = Archive::read(self.locations)?;
         if target == Target::Pi {
             return self.install_in_pi(archive);
@@ -85,41 +85,41 @@ impl<'a> Installer<'a> {
                 self.moved(&archive, old, others)?
             }
         };
-        let (command, variables) = (self.command()?, self.variables(target, user.copies())?);
+        let (command, variables) = (self.command()?, self.variables(target, &user.copies)?);
         let version = self.version_of(target);
         let setup = Setup { command: &command, variables: &variables, version };
         let put = install::install(target, &host_text, &setup).map_err(refused)?;
         let after = install::disable_servers(target, &put.text, &user.moved).map_err(refused)?;
-        let (settings, granted) = self.granted(target, old)?;
+        let settings = self.granted(target, old)?;
         let host = match old {
             Some(old) if is_there && servers == Servers::Stay => {
                 old.host.then(now.as_deref(), &after)
             }
-            Some(_) | None => Kept::new(&path, host, Some(&after)),
+            Some(_) | None => FileBackup::new(&path, host, Some(&after)),
         };
-        let record = Record {
+        let record = InstallRecord {
             target,
             host,
-            settings: settings.as_ref().map(|settings| settings.kept.clone()),
+            settings: settings.as_ref().map(|settings| settings.backup.clone()),
             user: Some(user.file.path.clone()).filter(|_| !user.moved.is_empty()),
             moved: user.moved.clone(),
         };
-        let owner = Owner::Host(target);
-        let host = FileChange { path, owner, before: now, after: Some(after) };
+        let host = FileChange::new(path, Owner::Host(target), now, Some(after));
+        let granted = settings.as_ref().map(|settings| settings.added.clone());
         let files = [Some(user.file), settings.map(|settings| settings.file), Some(host)];
-        Ok(Plan {
+        Ok(InstallPlan {
             files: changed(files.into_iter().flatten()),
             moved: if is_there && servers == Servers::Stay { Vec::new() } else { user.moved },
             stay: user.stay,
-            added: put.added.into_iter().chain(granted).collect(),
+            added: put.added.into_iter().chain(granted.into_iter().flatten()).collect(),
             record: Some(record),
             ledger: user.ledger,
-            ..Plan::nothing(archive)
+            ..InstallPlan::nothing(archive)
         })
     }
 
     /// What it takes to have the host as it was.
-    pub fn uninstall(&self, target: Target) -> Result<Plan, InstallError> {
+    pub fn uninstall(&self, target: Target) -> Result<InstallPlan, InstallError> {
         let archive = Archive::read(self.locations)?;
         let record = archive.record(target, &self.files_of(target)).cloned();
         if target == Target::Pi && !record.as_ref().is_some_and(pi::is_of_servers) {
@@ -127,19 +127,19 @@ impl<'a> Installer<'a> {
         }
         let Some(record) = record else {
             let files = self.files_without_us(target)?;
-            return Ok(Plan { files: changed(files), ..Plan::nothing(archive) });
+            return Ok(InstallPlan { files: changed(files), ..InstallPlan::nothing(archive) });
         };
         let (files, ledger) = files_before(&archive, &record)?;
         let host = files.iter().find(|file| file.owner == Owner::Host(target));
         let after = host.and_then(|file| file.after.as_deref()).unwrap_or_default();
         let leaves_ours = install::presence(target, after) == Ok(Presence::Installed);
-        Ok(Plan {
+        Ok(InstallPlan {
             files: changed(files),
             moved: record.moved.clone(),
             leaves_ours,
             forget: Some(record),
             ledger,
-            ..Plan::nothing(archive)
+            ..InstallPlan::nothing(archive)
         })
     }
 
@@ -155,11 +155,9 @@ impl<'a> Installer<'a> {
             let after = install::revoke(target, &now, "");
             let after = after.map_err(|cause| refused(&settings, cause))?;
             let owner = Owner::Settings(target);
-            let (before, after) = (Some(now), Some(after));
-            files.push(FileChange { path: settings, owner, before, after });
+            files.push(FileChange::new(settings, owner, Some(now), Some(after)));
         }
-        let owner = Owner::Host(target);
-        files.insert(0, FileChange { path, owner, before: Some(now), after: Some(after) });
+        files.insert(0, FileChange::new(path, Owner::Host(target), Some(now), Some(after)));
         Ok(files)
     }
 
@@ -167,9 +165,9 @@ impl<'a> Installer<'a> {
     fn granted(
         &self,
         target: Target,
-        old: Option<&Record>,
-    ) -> Result<(Option<Settings>, Vec<Added>), InstallError> {
-        let Some(path) = self.settings_of(target) else { return Ok((None, Vec::new())) };
+        old: Option<&InstallRecord>,
+    ) -> Result<Option<Settings>, InstallError> {
+        let Some(path) = self.settings_of(target) else { return Ok(None) };
         let now = text(&path)?;
         let before = match old.and_then(|old| old.settings.as_ref()) {
             Some(kept) if kept.path == path => kept.settings_before(target, now.clone())?,
@@ -178,25 +176,35 @@ impl<'a> Installer<'a> {
         let put = install::grant(target, before.as_deref().unwrap_or_default())
             .map_err(|cause| refused(&path, cause))?;
         if put.added.is_empty() {
-            return Ok((None, Vec::new()));
+            return Ok(None);
         }
         let added = if now.as_ref() == Some(&put.text) { Vec::new() } else { put.added };
-        let kept = Kept::new(&path, before, Some(&put.text));
-        let owner = Owner::Settings(target);
-        let file = FileChange { path, owner, before: now, after: Some(put.text) };
-        Ok((Some(Settings { file, kept }), added))
+        let backup = FileBackup::new(&path, before, Some(&put.text));
+        let file = FileChange::new(path, Owner::Settings(target), now, Some(put.text));
+        Ok(Some(Settings { file, backup, added }))
+    }
+
+    /// The user's file, or the one that an earlier installation moved servers to.
+    fn user_text(
+        &self,
+        old: Option<&InstallRecord>,
+    ) -> Result<(PathBuf, Option<String>), InstallError> {
+        let earlier = old.and_then(|old| old.user.clone());
+        let path = earlier.map_or_else(|| self.user_file(), Ok)?;
+        let now = text(&path)?;
+        Ok((path, now))
     }
 
     /// The user's file as it is, where an installation leaves its servers as they are.
-    fn unmoved(&self, archive: &Archive, old: Option<&Record>) -> Result<UserFile, InstallError> {
-        let path = match old.and_then(|old| old.user.clone()) {
-            Some(path) => path,
-            None => self.user_file()?,
-        };
-        let now = text(&path)?;
+    fn unmoved(
+        &self,
+        archive: &Archive,
+        old: Option<&InstallRecord>,
+    ) -> Result<UserFile, InstallError> {
+        let (path, now) = self.user_text(old)?;
         let copies = archive.ledger(&path).map_or(Vec::new(), |ledger| ledger.copies.clone());
         let moved = old.map_or(Vec::new(), |old| old.moved.clone());
-        let file = FileChange { path, owner: Owner::User, before: now.clone(), after: now };
+        let file = FileChange::new(path, Owner::User, now.clone(), now);
         Ok(UserFile { file, moved, stay: Vec::new(), copies, ledger: None })
     }
 
@@ -204,14 +212,10 @@ impl<'a> Installer<'a> {
     fn moved(
         &self,
         archive: &Archive,
-        old: Option<&Record>,
+        old: Option<&InstallRecord>,
         others: Vec<HostServer>,
     ) -> Result<UserFile, InstallError> {
-        let path = match old.and_then(|old| old.user.clone()) {
-            Some(path) => path,
-            None => self.user_file()?,
-        };
-        let now = text(&path)?;
+        let (path, now) = self.user_text(old)?;
         let refused = |cause| refused(&path, cause);
         let kept = archive.ledger(&path);
         let ledger = match kept {
@@ -225,13 +229,13 @@ impl<'a> Installer<'a> {
         let written = ledger.write(now.as_deref(), copies.clone());
         let (after, ledger) = written.map_err(refused)?;
         let ledger = has_copies.then_some(ledger);
-        let file = FileChange { path, owner: Owner::User, before: now, after };
+        let file = FileChange::new(path, Owner::User, now, after);
         Ok(UserFile { file, moved, stay, copies, ledger })
     }
 
     /// Writes what was planned: what is needed to take it back, then the files in their order. If
     /// one of them was edited since, nothing is written.
-    pub fn carry_out(&self, plan: &Plan) -> Result<(), InstallError> {
+    pub fn carry_out(&self, plan: &InstallPlan) -> Result<(), InstallError> {
         let directory = self.locations.installed();
         let of_directory = |cause| InstallError::Record { path: directory.clone(), cause };
         let _lock = paths::lock(&directory.join("lock")).map_err(of_directory)?;
@@ -245,23 +249,23 @@ impl<'a> Installer<'a> {
         }
         plan.archive.renew(self.locations)?;
         if let Some(record) = &plan.record {
-            archive::write_record(self.locations, record)?;
+            archive::write(&archive::record_file(&directory, record), record)?;
         }
         if let Some(ledger) = &plan.ledger {
-            archive::write_ledger(self.locations, ledger)?;
+            archive::write(&archive::ledger_file(&directory, ledger), ledger)?;
         }
         for file in &plan.files {
             self.write(file)?;
         }
         if let Some(ledger) = plan.ledger.as_ref().filter(|ledger| ledger.copies.is_empty()) {
-            archive::remove_ledger(self.locations, ledger)?;
+            archive::remove(&archive::ledger_file(&directory, ledger))?;
             if let (true, Some(folder)) = (ledger.made_directory, ledger.path.parent()) {
                 // It stays as long as something is in it.
                 let _still_used = fs::remove_dir(folder);
             }
         }
         match &plan.forget {
-            Some(record) => archive::remove_record(self.locations, record),
+            Some(record) => archive::remove(&archive::record_file(&directory, record)),
             None => Ok(()),
         }
     }
@@ -272,9 +276,9 @@ impl<'a> Installer<'a> {
         let shared = SharedFile::elsewhere(path, &self.locations.locks(), Privacy::Private)
             .map_err(failed)?;
         let expected = before.as_deref().map(str::as_bytes);
-        let unchanged = |now: Option<&[u8]>| {
-            let same = now == expected;
-            if same { Ok(()) } else { Err(InstallError::Changed { path: path.clone() }) }
+        let unchanged = |now: Option<&[u8]>| match now == expected {
+            true => Ok(()),
+            false => Err(InstallError::Changed { path: path.clone() }),
         };
         let done = match after {
             Some(after) => shared.update(|now| {
@@ -283,10 +287,7 @@ impl<'a> Installer<'a> {
             }),
             None => shared.remove(unchanged),
         };
-        done.map_err(|error| match error {
-            UpdateError::Io(cause) => failed(cause).into(),
-            UpdateError::Change(error) => error,
-        })?;
+        done.map_err(|error| error.or_io(|cause| failed(cause).into()))?;
         if let (Owner::Package, None, Some(folder)) = (file.owner, after, path.parent()) {
             // It goes with the last of its files.
             let _still_used = fs::remove_dir(folder);
@@ -311,34 +312,28 @@ struct UserFile {
     ledger: Option<Ledger>,
 }
 
-impl UserFile {
-    fn copies(&self) -> impl Iterator<Item = (&str, &Map<String, Value>)> {
-        self.copies.iter().map(|copy| (copy.name.as_str(), &copy.entry))
-    }
-}
-
 /// A host's settings with what lets our tools be used, and what they were.
 struct Settings {
     file: FileChange,
-    kept: Kept,
+    backup: FileBackup,
+    added: Vec<Added>,
 }
 
 /// What it takes to have the files as they were, the host's first: a server that runs twice for a
 /// moment is better than one that is lost. Copies that another installation needs stay.
 fn files_before(
     archive: &Archive,
-    record: &Record,
+    record: &InstallRecord,
 ) -> Result<(Vec<FileChange>, Option<Ledger>), InstallError> {
     let path = record.host.path.clone();
     let now = text(&path)?;
     let after = record.host_before(now.clone())?;
-    let owner = Owner::Host(record.target);
-    let mut files = vec![FileChange { path, owner, before: now, after }];
+    let mut files = vec![FileChange::new(path, Owner::Host(record.target), now, after)];
     if let Some(kept) = &record.settings {
         let (path, owner) = (kept.path.clone(), Owner::Settings(record.target));
         let now = text(&path)?;
         let after = kept.settings_before(record.target, now.clone())?;
-        files.push(FileChange { path, owner, before: now, after });
+        files.push(FileChange::new(path, owner, now, after));
     }
     let ledger = record.user.as_deref().and_then(|user| archive.ledger(user));
     let (Some(user), Some(ledger)) = (record.user.clone(), ledger) else {
@@ -350,7 +345,7 @@ fn files_before(
     let held = archive.held(&user, Some(record));
     let left = ledger.plan(Vec::new(), &record.moved, &held).map_err(refused)?;
     let (after, ledger) = ledger.write(now.as_deref(), left.copies).map_err(refused)?;
-    files.push(FileChange { path: user, owner: Owner::User, before: now, after });
+    files.push(FileChange::new(user, Owner::User, now, after));
     Ok((files, Some(ledger)))
 }
 
@@ -359,10 +354,7 @@ fn changed(files: impl IntoIterator<Item = FileChange>) -> Vec<FileChange> {
 }
 
 fn text(path: &Path) -> Result<Option<String>, InstallError> {
-    let bytes =
-        paths::read(path).map_err(|cause| EditError::Io { path: path.to_path_buf(), cause })?;
-    let text = bytes.map(String::from_utf8).transpose();
-    Ok(text.map_err(|_| EditError::NotText { path: path.to_path_buf() })?)
+    Ok(text_of(path)?)
 }
 
 fn refused(path: &Path, cause: edit::EditError) -> InstallError {

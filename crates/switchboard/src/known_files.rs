@@ -22,14 +22,14 @@ const MOST_FILES: usize = 1_000;
 /// What earlier commands wrote down.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum KnownFiles {
-    Read(Record),
+    Read(FileRecords),
     /// Damaged, or written by another user: any file may have held rules.
     Unreadable,
 }
 
 /// By path.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Record {
+pub(crate) struct FileRecords {
     files: BTreeMap<String, KnownFile>,
 }
 
@@ -49,7 +49,7 @@ impl KnownFiles {
 
     fn of(bytes: Option<&[u8]>) -> KnownFiles {
         match bytes.map(serde_json::from_slice) {
-            None => KnownFiles::Read(Record::default()),
+            None => KnownFiles::Read(FileRecords::default()),
             Some(Ok(record)) => KnownFiles::Read(record),
             Some(Err(_)) => KnownFiles::Unreadable,
         }
@@ -87,12 +87,12 @@ impl KnownFiles {
             serde_json::to_vec(&known.updated(files, layers)).map(Some).map_err(io::Error::from)
         });
         if let Err(UpdateError::Io(error) | UpdateError::Change(error)) = written {
-            // A disk that is full or read-only must not keep anyone from working.
+            // A disk that is full or read-only must not fail a command.
             tracing::debug!(%error, "cannot remember the names of servers");
         }
     }
 
-    fn updated(&self, files: &[FileState], layers: &[Layer]) -> Record {
+    fn updated(&self, files: &[FileState], layers: &[Layer]) -> FileRecords {
         let own = files.iter().filter(|file| file.tier == Tier::User && file.host.is_none());
         let own: Vec<String> = own.map(|file| file.path.to_string_lossy().into_owned()).collect();
         let mut record = match self {
@@ -100,7 +100,7 @@ impl KnownFiles {
             // What was known is lost, so it stays unknown until each file is sound again.
             KnownFiles::Unreadable => {
                 let open = || KnownFile { servers: Vec::new(), rules: true };
-                Record { files: own.iter().map(|path| (path.clone(), open())).collect() }
+                FileRecords { files: own.iter().map(|path| (path.clone(), open())).collect() }
             }
         };
         let room = record.files.len() <= MOST_FILES;
@@ -139,11 +139,13 @@ pub(crate) fn is_gone(path: &Path) -> bool {
 fn has_broken_rules(layer: &Layer) -> bool {
     let problems = &layer.file.diagnostics;
     let parses = !problems.iter().any(|problem| problem.kind.invalidates_file());
-    let hides = |problem: &Diagnostic| problem.is_error() && problem.hides_rules();
-    parses && (!layer.file.refused.is_empty() || problems.iter().any(hides))
+    parses && (!layer.file.refused.is_empty() || problems.iter().any(may_hide_rules))
 }
 
 pub(crate) fn is_sound(layer: &Layer) -> bool {
-    let spoils = |problem: &Diagnostic| problem.is_error() && problem.hides_rules();
-    layer.source.tier == Tier::User && !layer.file.diagnostics.iter().any(spoils)
+    layer.source.tier == Tier::User && !layer.file.diagnostics.iter().any(may_hide_rules)
+}
+
+fn may_hide_rules(problem: &Diagnostic) -> bool {
+    problem.is_error() && problem.hides_rules()
 }

@@ -24,7 +24,7 @@ use switchboard_core::config::transport::Transport;
 use switchboard_core::name::ServerName;
 
 use crate::auth::tokens;
-use crate::auth::vault::{self, Holder, IndexVersion, Kind};
+use crate::auth::vault::{self, Holder, IndexVersion, TokenKind};
 use crate::capabilities::{CapabilitySet, Offer};
 use crate::env::Environment;
 use crate::paths::{self, Paths};
@@ -45,7 +45,7 @@ pub(crate) struct ListingFile {
     server: ServerName,
     identity: Identity,
     /// The secret of the vault that requests are made with.
-    stored: Option<(Holder, Kind)>,
+    stored: Option<(Holder, TokenKind)>,
     offer: Offer,
     listings: PathBuf,
     key: PathBuf,
@@ -254,7 +254,7 @@ impl ListingFile {
 }
 
 /// The secret of the vault that requests to a server are made with.
-fn stored(server: &Server, environment: &Environment) -> Option<(Holder, Kind)> {
+fn stored(server: &Server, environment: &Environment) -> Option<(Holder, TokenKind)> {
     let definition = &server.definition;
     let url = match &server.transport {
         Transport::Http { url, .. } | Transport::WebSocket { url } => url,
@@ -265,8 +265,8 @@ fn stored(server: &Server, environment: &Environment) -> Option<(Holder, Kind)> 
     let kind = match definition.sign_in() {
         // A token for the client itself is kept nowhere.
         Some(options) if options.grant_type == GrantType::ClientCredentials => return None,
-        Some(_) => Kind::Grant,
-        None if definition.bearer_token_store == Some(true) => Kind::Bearer,
+        Some(_) => TokenKind::SignIn,
+        None if definition.bearer_token_store == Some(true) => TokenKind::Given,
         None => return None,
     };
     let address = environment.expanding(|with| expand::expand_url(url, with)).ok()?;

@@ -78,12 +78,8 @@ pub struct FileState {
 }
 
 impl Loaded {
-    /// What `pending` would run, for whoever has to decide about it.
-    pub fn definition(
-        &self,
-        pending: &PendingServer,
-        environment: &Environment,
-    ) -> PendingDefinition {
+    /// What `pending` would run, for the user who decides about it.
+    pub fn definition(&self, pending: &PendingServer, environment: &Environment) -> PendingDefinition {
         let of_project = |path: &str| {
             let mut projects = self.files.iter().filter(|file| file.tier == Tier::Project);
             projects.any(|project| project.path == Path::new(path))
@@ -196,7 +192,12 @@ fn sweep(own: &Path, locations: &Paths) {
     results::leftovers::sweep(&locations.results());
 }
 
-fn user_file(environment: &Environment, locations: &Paths, options: &LoadOptions) -> PathBuf {
+/// The file that changes for this user go to.
+pub(crate) fn user_file(
+    environment: &Environment,
+    locations: &Paths,
+    options: &LoadOptions,
+) -> PathBuf {
     match &options.config {
         Some(path) => environment.cwd.join(path),
         None => locations.user_config(),

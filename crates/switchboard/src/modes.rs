@@ -24,7 +24,7 @@ pub(crate) use self::resources::{
     prompt, prompts, read_resource, refuse_denied, resources, target,
 };
 pub(crate) use self::status::server_line;
-use crate::auth::{SignedIn, Started};
+use crate::auth::Started;
 use crate::blocking::blocking;
 use crate::call;
 use crate::explain;
@@ -222,7 +222,7 @@ pub(crate) async fn sign_in(session: &Session, server: &str) -> Result<Reply, Fa
         gateway.run_beside(waiting);
     }
     Ok(match started {
-        Started::Done(SignedIn { scopes, .. }) => Reply::SignedIn { server, scopes },
+        Started::Done(done) => Reply::SignedIn { server, scopes: done.grant.scopes },
         Started::Page(link) => Reply::SignInBegun { server, link },
     })
 }
@@ -234,8 +234,8 @@ pub(crate) async fn complete_sign_in(
 ) -> Result<Reply, Failure> {
     let gateway = session.gateway();
     let server = gateway.usable(server)?;
-    let SignedIn { scopes, .. } = gateway.sign_in(&server).await?.complete(answer).await?;
-    Ok(Reply::SignedIn { server, scopes })
+    let done = gateway.sign_in(&server).await?.complete(answer).await?;
+    Ok(Reply::SignedIn { server, scopes: done.grant.scopes })
 }
 
 pub(crate) async fn disconnect(session: &Session, server: &str) -> Result<Reply, Failure> {

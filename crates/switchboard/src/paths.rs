@@ -1,5 +1,7 @@
 //! Where files lie, and how private ones are made, read and locked.
 
+mod others;
+
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt};
@@ -15,6 +17,7 @@ use switchboard_core::config::install::pi::PACKAGE;
 use switchboard_core::name::ServerName;
 
 use crate::env::Environment;
+pub use others::Others;
 
 /// A file larger than this is no configuration and no state of ours.
 const LARGEST_FILE: u64 = 64 * 1024 * 1024;
@@ -32,70 +35,6 @@ pub struct Paths {
     pub data: PathBuf,
     /// Where other programs keep what we read, too.
     pub others: Others,
-}
-
-/// The directories of other programs.
-#[derive(Clone, Debug)]
-pub struct Others {
-    pub(crate) home: PathBuf,
-    /// `~/.config`, unless it was moved.
-    pub(crate) config: PathBuf,
-    /// Where Windows keeps it instead.
-    pub(crate) app_data: Option<PathBuf>,
-    pub(crate) pi: PathBuf,
-    pub(crate) claude: PathBuf,
-    /// The file that Claude Code keeps its state in.
-    pub(crate) claude_state: PathBuf,
-    pub(crate) codex: PathBuf,
-    /// The directory with `.gemini` in it.
-    pub(crate) gemini_home: PathBuf,
-    pub(crate) opencode: PathBuf,
-    pub(crate) copilot: PathBuf,
-    pub(crate) qwen: PathBuf,
-    /// The file of Cline that has its servers.
-    pub(crate) cline_servers: PathBuf,
-    pub(crate) vibe: PathBuf,
-}
-
-impl Others {
-    fn of(environment: &Environment, home: PathBuf, config: PathBuf) -> Others {
-        let moved = |variable: &str| {
-            let path = environment.variable(variable)?;
-            Some(match path.strip_prefix("~/") {
-                Some(below) => home.join(below),
-                None => environment.cwd.join(path),
-            })
-        };
-        let in_home =
-            |variable: &str, default: &str| moved(variable).unwrap_or_else(|| home.join(default));
-        let claude = moved("CLAUDE_CONFIG_DIR");
-        let claude_state = claude.as_ref().unwrap_or(&home).join(".claude.json");
-        let cline_data =
-            moved("CLINE_DATA_DIR").unwrap_or_else(|| in_home("CLINE_DIR", ".cline").join("data"));
-        Others {
-            opencode: moved("OPENCODE_CONFIG_DIR").unwrap_or_else(|| config.join("opencode")),
-            config,
-            app_data: moved("APPDATA"),
-            pi: in_home("PI_CODING_AGENT_DIR", ".pi/agent"),
-            claude: claude.unwrap_or_else(|| home.join(".claude")),
-            claude_state,
-            codex: in_home("CODEX_HOME", ".codex"),
-            gemini_home: moved("GEMINI_CLI_HOME").unwrap_or_else(|| home.clone()),
-            copilot: in_home("COPILOT_HOME", ".copilot"),
-            qwen: in_home("QWEN_HOME", ".qwen"),
-            cline_servers: moved("CLINE_MCP_SETTINGS_PATH")
-                .unwrap_or_else(|| cline_data.join("settings/cline_mcp_settings.json")),
-            vibe: in_home("VIBE_HOME", ".vibe"),
-            home,
-        }
-    }
-
-    /// Where a desktop program keeps a file on Linux, macOS and Windows.
-    pub(crate) fn desktop(&self, file: &str) -> Vec<PathBuf> {
-        let mac = self.home.join("Library/Application Support");
-        let folders = [Some(&self.config), Some(&mac), self.app_data.as_ref()];
-        folders.into_iter().flatten().map(|folder| folder.join(file)).collect()
-    }
 }
 
 impl Paths {
@@ -148,14 +87,12 @@ impl Paths {
         self.state.join("pins").join(format!("{}-{short}.pins", file_stem(server)))
     }
 
-    /// The directories that are for nobody but the user.
+    /// The directories that only the user may enter.
     pub fn private(&self) -> [PathBuf; 8] {
         let (state, cache) = (&self.state, &self.cache);
-        let below = [state.join("pins"), state.join("logs"), self.listings()];
-        let [pins, logs, listings] = below;
-        let installed = self.installed();
-        let (running, tokens) = (self.running(), self.tokens());
-        [state.clone(), pins, logs, running, tokens, installed, cache.clone(), listings]
+        let [pins, logs] = ["pins", "logs"].map(|name| state.join(name));
+        let (running, tokens, installed) = (self.running(), self.tokens(), self.installed());
+        [state.clone(), pins, logs, running, tokens, installed, cache.clone(), self.listings()]
     }
 
     /// The directory of stored results.
@@ -327,7 +264,7 @@ fn read_all(file: File) -> io::Result<Vec<u8>> {
 #[derive(Debug)]
 pub(crate) enum Unread {
     Io(io::Error),
-    /// It is a link, or somebody else could have written it, or read what is secret.
+    /// It is a link, or another user could have written it, or read what is secret.
     Exposed,
 }
 
@@ -336,7 +273,7 @@ pub(crate) fn read_private(path: &Path) -> Result<Option<Vec<u8>>, Unread> {
     read_unless_others(path, 0o022)
 }
 
-/// The same for a file that nobody else may even read.
+/// The same for a file that no other user may even read.
 pub(crate) fn read_secret(path: &Path) -> Result<Option<Vec<u8>>, Unread> {
     read_unless_others(path, 0o077)
 }

@@ -1,4 +1,4 @@
-//! Secrets of our own: text that nobody can guess, and the token that the HTTP face asks for.
+//! Random text that cannot be guessed, secrets in memory, and the token of the HTTP face.
 
 use std::fmt;
 use std::io;
@@ -7,11 +7,12 @@ use std::sync::Arc;
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use serde::{Deserialize, Deserializer};
 use sha2::{Digest, Sha256};
 use zeroize::Zeroizing;
 
 use crate::paths::{self, Paths, Unread};
-use crate::shared_file::{SharedFile, UpdateError};
+use crate::shared_file::SharedFile;
 
 /// 256 bits from the operating system, as 43 characters that may stand in a URL or a header.
 pub fn unguessable() -> String {
@@ -20,7 +21,12 @@ pub fn unguessable() -> String {
     URL_SAFE_NO_PAD.encode(bytes)
 }
 
-/// A text that is shown to nobody, and wiped when it is no longer needed.
+/// Bytes in hexadecimal, as they stand in the names of files.
+pub(crate) fn hex<'b>(bytes: impl IntoIterator<Item = &'b u8>) -> String {
+    bytes.into_iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// A text that cannot be printed and is wiped when it is dropped.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(Zeroizing<String>);
 
@@ -35,9 +41,15 @@ impl Secret {
         &self.0
     }
 
-    /// The same for whom it is handed over to.
+    /// The text itself, for an owner that wipes it.
     pub(crate) fn reveal(mut self) -> String {
         std::mem::take(&mut self.0)
+    }
+}
+
+impl<'de> Deserialize<'de> for Secret {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Secret, D::Error> {
+        String::deserialize(from).map(Secret::new)
     }
 }
 
@@ -89,12 +101,8 @@ impl Token {
             token = Some(Token(text.into()));
             Ok(Some(line))
         });
-        match (made, token) {
-            (Ok(()), Some(token)) => Ok(token),
-            (Ok(()), None) => Err(TokenError::Damaged { path }),
-            (Err(UpdateError::Io(cause)), _) => Err(TokenError::Io { path, cause }),
-            (Err(UpdateError::Change(error)), _) => Err(error),
-        }
+        made.map_err(|error| error.or_io(|cause| TokenError::Io { path: path.clone(), cause }))?;
+        token.ok_or(TokenError::Damaged { path })
     }
 
     /// The user's token, if one was made already.

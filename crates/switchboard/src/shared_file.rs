@@ -9,7 +9,8 @@ use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
 
-use crate::paths;
+use crate::paths::{self, Lock};
+use crate::secret::hex;
 
 /// How often a change starts anew because a program without our lock wrote the file meanwhile.
 const TRIES: usize = 5;
@@ -39,8 +40,18 @@ pub(crate) enum Privacy {
 #[derive(Debug)]
 pub(crate) enum UpdateError<E> {
     Io(io::Error),
-    /// The change itself did not want to.
+    /// The change itself failed.
     Change(E),
+}
+
+impl<E> UpdateError<E> {
+    /// The error of the change, or what `of_io` makes of the other one.
+    pub(crate) fn or_io(self, of_io: impl FnOnce(io::Error) -> E) -> E {
+        match self {
+            UpdateError::Io(error) => of_io(error),
+            UpdateError::Change(error) => error,
+        }
+    }
 }
 
 impl<E> From<io::Error> for UpdateError<E> {
@@ -66,7 +77,7 @@ impl SharedFile {
     pub(crate) fn elsewhere(path: &Path, locks: &Path, privacy: Privacy) -> io::Result<SharedFile> {
         let path = end_of_links(path)?;
         let digest = Sha256::digest(path.as_os_str().as_bytes());
-        let name: String = digest.iter().take(16).map(|byte| format!("{byte:02x}")).collect();
+        let name = hex(digest.iter().take(16));
         Ok(SharedFile { path, lock: locks.join(format!("{name}.lock")), privacy })
     }
 
@@ -76,14 +87,12 @@ impl SharedFile {
     }
 
     /// Changes the file. `change` gets what is there and gives what shall be there, or `None` to
-    /// leave it. A reader sees the old content or the new one, whoever is killed when.
+    /// leave it. A reader sees the old content or the new one, whichever process is killed.
     pub(crate) fn update<E>(
         &self,
         mut change: impl FnMut(Option<&[u8]>) -> Result<Option<Vec<u8>>, E>,
     ) -> Result<(), UpdateError<E>> {
-        self.make_directory()?;
-        let _lock = paths::lock(&self.lock)?;
-        self.remove_leftovers()?;
+        let _lock = self.locked()?;
         for _ in 0..TRIES {
             let before = paths::read(&self.path)?;
             let after = change(before.as_deref()).map_err(UpdateError::Change)?;
@@ -104,9 +113,7 @@ impl SharedFile {
         &self,
         agree: impl FnOnce(Option<&[u8]>) -> Result<(), E>,
     ) -> Result<(), UpdateError<E>> {
-        self.make_directory()?;
-        let _lock = paths::lock(&self.lock)?;
-        self.remove_leftovers()?;
+        let _lock = self.locked()?;
         let present = paths::read(&self.path)?;
         agree(present.as_deref()).map_err(UpdateError::Change)?;
         if present.is_some() {
@@ -116,7 +123,14 @@ impl SharedFile {
         Ok(())
     }
 
-    /// Removes what a killed writer left behind, unless someone is writing.
+    fn locked(&self) -> io::Result<Lock> {
+        self.make_directory()?;
+        let lock = paths::lock(&self.lock)?;
+        self.remove_leftovers()?;
+        Ok(lock)
+    }
+
+    /// Removes what a killed writer left behind, unless another process is writing.
     pub(crate) fn sweep(&self) -> io::Result<()> {
         if !self.leftovers().is_empty() && paths::try_lock(&self.lock)?.is_some() {
             self.remove_leftovers()?;
@@ -195,7 +209,7 @@ impl SharedFile {
             .collect()
     }
 
-    /// Only under the lock: nobody else is writing then.
+    /// Only under the lock: no other process is writing then.
     fn remove_leftovers(&self) -> io::Result<()> {
         self.leftovers().iter().try_for_each(fs::remove_file)
     }
@@ -204,7 +218,7 @@ impl SharedFile {
 /// Marks what is being written.
 const SUFFIX: &str = ".switchboard-new";
 
-/// Whoever could read or write the file still can, and nobody else.
+/// The users who could read or write the file still can, and no others.
 fn keep_access(file: &File, present: &fs::Metadata) -> io::Result<()> {
     let own = file.metadata()?;
     if (own.uid(), own.gid()) != (present.uid(), present.gid()) {

@@ -15,11 +15,11 @@ use crate::paths::{self, Paths};
 pub(crate) struct Candidate {
     pub(crate) path: PathBuf,
     pub(crate) tier: Tier,
-    pub(crate) form: Form,
+    pub(crate) form: FileFormat,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Form {
+pub(crate) enum FileFormat {
     Ours,
     /// Pi's list of servers.
     PiServers,
@@ -28,7 +28,7 @@ pub(crate) enum Form {
 
 /// Our own layers, lowest first. `config` stands in for the user's files of Pi and of ours.
 pub(crate) fn own(paths: &Paths, project: &Path, config: Option<PathBuf>) -> Vec<Candidate> {
-    let user = |path: PathBuf| Candidate { path, tier: Tier::User, form: Form::Ours };
+    let user = |path: PathBuf| Candidate { path, tier: Tier::User, form: FileFormat::Ours };
     let shared = &paths.others;
     let named = config.clone();
     let mut files = vec![
@@ -41,10 +41,10 @@ pub(crate) fn own(paths: &Paths, project: &Path, config: Option<PathBuf>) -> Vec
         None => files.extend([user(shared.pi.join("mcp.json")), user(paths.user_config())]),
     }
     let in_project = [
-        (".mcp.json", Form::Ours),
-        (".pi/mcp.json", Form::Ours),
-        (".pi/mcp-servers.json", Form::PiServers),
-        (".switchboard/mcp.json", Form::Ours),
+        (".mcp.json", FileFormat::Ours),
+        (".pi/mcp.json", FileFormat::Ours),
+        (".pi/mcp-servers.json", FileFormat::PiServers),
+        (".switchboard/mcp.json", FileFormat::Ours),
     ];
     let in_project = in_project.into_iter().map(|(path, form)| Candidate {
         path: project.join(path),
@@ -101,7 +101,7 @@ pub(crate) fn of_host(paths: &Paths, project: &Path, host: Host) -> Vec<Candidat
         }
         Host::Roo => (others.desktop(ROO), &[".roo/mcp.json"]),
     };
-    let form = Form::Host(host);
+    let form = FileFormat::Host(host);
     let users = users.into_iter().map(|path| Candidate { path, tier: Tier::User, form });
     let mut files: Vec<Candidate> = users.collect();
     for path in projects {
@@ -137,9 +137,11 @@ impl Candidate {
         };
         let source = self.source();
         let file = match self.form {
-            Form::Ours => parse::parse(&text, &source),
-            Form::PiServers => pi_servers::parse(&text, &source),
-            Form::Host(host) => hosts::parse(host, &text, &source, &project.to_string_lossy()),
+            FileFormat::Ours => parse::parse(&text, &source),
+            FileFormat::PiServers => pi_servers::parse(&text, &source),
+            FileFormat::Host(host) => {
+                hosts::parse(host, &text, &source, &project.to_string_lossy())
+            }
         };
         Layer { source, file }
     }
@@ -157,13 +159,13 @@ impl Candidate {
 
     /// Whether it is a file of the user's in our form.
     pub(crate) fn is_the_users(&self) -> bool {
-        self.tier == Tier::User && self.form == Form::Ours
+        self.tier == Tier::User && self.form == FileFormat::Ours
     }
 
     pub(crate) fn host(&self) -> Option<Host> {
         match self.form {
-            Form::Host(host) => Some(host),
-            Form::Ours | Form::PiServers => None,
+            FileFormat::Host(host) => Some(host),
+            FileFormat::Ours | FileFormat::PiServers => None,
         }
     }
 }

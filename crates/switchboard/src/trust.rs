@@ -18,11 +18,11 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use switchboard_core::config::trust::TrustHash;
 
-pub use self::reader::{Reader, Waiting};
+pub use self::reader::{DefinitionReview, PendingApproval};
 pub(crate) use self::scripts::{Coverage, Scripts, coverage};
 pub(crate) use self::seal::{BrokenSeal, Seal};
 use crate::paths::{self, Unread};
-use crate::shared_file::{SharedFile, UpdateError};
+use crate::shared_file::SharedFile;
 
 /// The approvals of this user.
 #[derive(Clone, Debug)]
@@ -129,11 +129,8 @@ impl TrustStore {
                 .map(Some)
                 .map_err(|error| self.failed(io::Error::other(error)))
         });
-        match updated {
-            Ok(()) => Ok(changed),
-            Err(UpdateError::Io(cause)) => Err(self.failed(cause)),
-            Err(UpdateError::Change(error)) => Err(error),
-        }
+        updated.map_err(|error| error.or_io(|cause| self.failed(cause)))?;
+        Ok(changed)
     }
 
     /// What is approved now. A damaged file approves nothing.

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use switchboard::config::snippet::{self, SnippetError};
 use switchboard::config::transport::is_address;
 use switchboard::config::words;
-use switchboard::edit::{Effect, Existing, NewServer, Scope};
+use switchboard::edit::{EditEffect, Existing, NewServer, Scope};
 use switchboard::explain;
 use switchboard::failure::{Code, Failure, Subject};
 use switchboard::name::ServerName;
@@ -56,7 +56,8 @@ pub(super) async fn add(app: &App, add: Add) -> Outcome {
     let existing = if add.replace { Existing::Replace } else { Existing::Refuse };
     let servers = wanted(app, &add)?;
     let editor = app.editor();
-    let edited = editor.add(scope, &servers, existing, Effect::Written).map_err(explain::edit)?;
+    let edited =
+        editor.add(scope, &servers, existing, EditEffect::Written).map_err(explain::edit)?;
     let names: Vec<String> =
         servers.iter().map(|server| format!("`{}`", shown(&server.name))).collect();
     let verb = if names.len() == 1 { "is" } else { "are" };

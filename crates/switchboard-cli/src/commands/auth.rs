@@ -3,6 +3,7 @@
 use std::time::UNIX_EPOCH;
 
 use serde_json::{Value, json};
+use switchboard::auth::tokens::Granted;
 use switchboard::auth::{Forgotten, SignedIn};
 use switchboard::failure::Hint;
 use switchboard::render::words::clean_line;
@@ -35,7 +36,8 @@ pub(super) async fn auth(on: &Conversation<'_>, wish: Auth) -> Outcome {
 }
 
 fn in_json(signed_in: &SignedIn) -> Value {
-    let SignedIn { server, issuer, scopes, expires, renewable, kept } = signed_in;
+    let SignedIn { server, grant: Granted { issuer, scopes, expires, renewable }, kept } =
+        signed_in;
     let expires = expires.and_then(|at| at.duration_since(UNIX_EPOCH).ok());
     let mut json = json!({
         "server": server.as_str(),

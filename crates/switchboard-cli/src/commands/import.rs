@@ -9,7 +9,7 @@ use switchboard::config::hosts::Host;
 use switchboard::config::layers::{ConfigOrigin, Tier};
 use switchboard::config::parse::ParsedServer;
 use switchboard::discover::{Discovery, FoundFile, FoundHost};
-use switchboard::edit::{Edited, Effect};
+use switchboard::edit::{EditEffect, Edited};
 use switchboard::explain;
 use switchboard::failure::{Code, Failure, Hint, Subject};
 use switchboard::render::words::{clean_line, list};
@@ -32,7 +32,7 @@ pub(super) async fn import(app: &App, wish: &Import) -> Outcome {
     let found = app.discover()?;
     let hosts = found.new_imports(&wish.hosts);
     // Planned even without hosts, so that a file that cannot be changed is reported first.
-    let planned = app.editor().add_imports(&hosts, Effect::Planned).map_err(explain::edit)?;
+    let planned = app.editor().add_imports(&hosts, EditEffect::Planned).map_err(explain::edit)?;
     let conflicts = found.conflicts(&hosts);
     if !wish.format.json {
         app.printer.text(&shown(&found, &hosts, app.printer.out))?;
@@ -88,7 +88,7 @@ async fn write_if_confirmed(
         printer.note("nothing was changed");
         return Ok(Ending::Refused);
     }
-    app.editor().add_imports(hosts, Effect::Written).map_err(explain::edit)?;
+    app.editor().add_imports(hosts, EditEffect::Written).map_err(explain::edit)?;
     printer.note(&imported(hosts, printer.err));
     Ok(Ending::Written)
 }

@@ -9,7 +9,7 @@ use switchboard::catalog::resolve::nearest;
 use switchboard::config::install::{NAME, Target};
 use switchboard::explain;
 use switchboard::failure::{Code, Failure, Hint, Subject};
-use switchboard::install::{Added, FileChange, Owner, Plan, Reason, Servers, Staying};
+use switchboard::install::{Added, FileChange, InstallPlan, Owner, Reason, Servers, Staying};
 use switchboard::render::words::{clean_line, list, plural};
 
 use crate::args::install::{GOOSE, Install};
@@ -145,7 +145,7 @@ pub(super) async fn uninstall(app: &App, host: &str, yes: bool) -> Outcome {
     carry_out(app, &plan, yes, &(done + &with_moved_back(&plan, target))).await
 }
 
-pub(super) fn show(app: &App, plan: &Plan) {
+pub(super) fn show(app: &App, plan: &InstallPlan) {
     let (package, others): (Vec<_>, Vec<_>) =
         plan.files.iter().partition(|file| file.owner == Owner::Package);
     if !package.is_empty() {
@@ -182,7 +182,7 @@ fn of_package(files: &[&FileChange], palette: Palette) -> String {
     out
 }
 
-async fn carry_out(app: &App, plan: &Plan, yes: bool, done: &str) -> Outcome {
+async fn carry_out(app: &App, plan: &InstallPlan, yes: bool, done: &str) -> Outcome {
     if !yes && !app.printer.can_ask() {
         let failure = Failure::new(Code::ApprovalRequired, Subject::Request, NoTerminal);
         return Err(failure.hint(Hint::AskUser).into());
@@ -200,7 +200,7 @@ async fn carry_out(app: &App, plan: &Plan, yes: bool, done: &str) -> Outcome {
 }
 
 /// The servers that were moved, if any.
-fn with_moved(plan: &Plan) -> String {
+fn with_moved(plan: &InstallPlan) -> String {
     if plan.moved.is_empty() {
         return String::new();
     }
@@ -209,14 +209,14 @@ fn with_moved(plan: &Plan) -> String {
     format!("; {servers} {verb} from your own file now: {}", names(plan))
 }
 
-fn with_moved_back(plan: &Plan, target: Target) -> String {
+fn with_moved_back(plan: &InstallPlan, target: Target) -> String {
     if plan.moved.is_empty() {
         return String::new();
     }
     format!("; back in {}: {}", target.title(), names(plan))
 }
 
-fn names(plan: &Plan) -> String {
+fn names(plan: &InstallPlan) -> String {
     let names: Vec<_> = plan.moved.iter().map(|name| clean_line(name, 100)).collect();
     list(&names, NAMES)
 }

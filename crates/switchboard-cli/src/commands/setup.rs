@@ -6,7 +6,7 @@ mod form;
 use switchboard::config::hosts::Host;
 use switchboard::config::install::Target;
 use switchboard::discover::Discovery;
-use switchboard::edit::{Effect, Existing, NewServer, Scope};
+use switchboard::edit::{EditEffect, Existing, NewServer, Scope};
 use switchboard::explain;
 use switchboard::failure::{Code, Failure, Hint, Subject};
 use switchboard::install::Servers;
@@ -82,7 +82,7 @@ async fn import_from_hosts(
 ) -> Result<(), Stop> {
     let printer = dialogue.printer;
     // A file that cannot be changed is reported before the first question.
-    app.editor().add_imports(&[], Effect::Planned).map_err(explain::edit)?;
+    app.editor().add_imports(&[], EditEffect::Planned).map_err(explain::edit)?;
     let offered = found.new_imports(&[]);
     if offered.is_empty() {
         printer.note(&import::nothing_new(found, &[]));
@@ -100,7 +100,7 @@ async fn import_from_hosts(
     if hosts.is_empty() {
         return Ok(());
     }
-    let edited = app.editor().add_imports(&hosts, Effect::Written).map_err(explain::edit)?;
+    let edited = app.editor().add_imports(&hosts, EditEffect::Written).map_err(explain::edit)?;
     dialogue.written = Written::Something;
     printer.note(&diff::text(&edited, printer.err));
     printer.note(&import::imported(&hosts, printer.err));
@@ -195,7 +195,7 @@ async fn add(app: &App, dialogue: &mut Dialogue, mut typed: Option<String>) -> O
         let servers = wanted(app, add)?;
         let planned = app
             .editor()
-            .add(scope, &servers, Existing::Refuse, Effect::Planned)
+            .add(scope, &servers, Existing::Refuse, EditEffect::Planned)
             .map_err(explain::edit)?;
         let mut failed = None;
         for server in &servers {
@@ -220,7 +220,9 @@ async fn add(app: &App, dialogue: &mut Dialogue, mut typed: Option<String>) -> O
         printer.note("nothing was changed");
         return Ok(Exit::NotApproved);
     }
-    app.editor().add(scope, &servers, Existing::Refuse, Effect::Written).map_err(explain::edit)?;
+    app.editor()
+        .add(scope, &servers, Existing::Refuse, EditEffect::Written)
+        .map_err(explain::edit)?;
     dialogue.written = Written::Something;
     servers.iter().for_each(|s| printer.note(&format!("`{}` is configured", shown(&s.name))));
     if scope == Scope::Project {

@@ -5,7 +5,7 @@ use std::io::{self, Read};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde_json::{Value, json};
-use switchboard::auth::tokens::{Granted, Kept, KeptToken, TokenKind};
+use switchboard::auth::tokens::{Granted, KeptToken, TokenKind, TokenLocation};
 use switchboard::failure::{Code, Failure, Subject};
 use switchboard::render::words::{clean_line, duration, list};
 use switchboard::secret::Secret;
@@ -168,11 +168,11 @@ fn in_json(token: &KeptToken) -> Value {
 }
 
 /// Where a token is stored, as JSON.
-pub(super) fn add_place(json: &mut Value, kept: &Kept) {
+pub(super) fn add_place(json: &mut Value, kept: &TokenLocation) {
     let (kept, path) = match kept {
-        Kept::Keyring => ("keyring", None),
-        Kept::File(path) => ("file", Some(path)),
-        Kept::EncryptedFile(path) => ("encrypted-file", Some(path)),
+        TokenLocation::Keyring => ("keyring", None),
+        TokenLocation::File(path) => ("file", Some(path)),
+        TokenLocation::EncryptedFile(path) => ("encrypted-file", Some(path)),
     };
     json["kept"] = json!(kept);
     if let Some(path) = path {
@@ -204,11 +204,11 @@ fn kind(kind: TokenKind) -> &'static str {
     }
 }
 
-fn place(kept: &Kept) -> String {
+fn place(kept: &TokenLocation) -> String {
     let shown = |path: &std::path::Path| clean_line(&path.to_string_lossy(), ADDRESS).into_owned();
     match kept {
-        Kept::Keyring => "the keyring".to_owned(),
-        Kept::File(path) => format!("`{}`, not encrypted", shown(path)),
-        Kept::EncryptedFile(path) => format!("`{}`, encrypted", shown(path)),
+        TokenLocation::Keyring => "the keyring".to_owned(),
+        TokenLocation::File(path) => format!("`{}`, not encrypted", shown(path)),
+        TokenLocation::EncryptedFile(path) => format!("`{}`, encrypted", shown(path)),
     }
 }

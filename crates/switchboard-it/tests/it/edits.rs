@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::PathBuf;
 
-use switchboard::edit::{Editor, Effect, Existing, NewServer, Scope};
+use switchboard::edit::{EditEffect, Editor, Existing, NewServer, Scope};
 use switchboard::load::{LoadOptions, load};
 use switchboard::name::ServerName;
 use switchboard::paths::Paths;
@@ -481,7 +481,7 @@ fn approved_after_typing(override_file: Option<&str>) -> bool {
     let editor = Editor::new(&environment, &paths, options.clone());
     let entry = serde_json::json!({ "command": "local-mcp" }).as_object().cloned().unwrap();
     let typed = [NewServer { name: ServerName::new("local").unwrap(), entry }];
-    editor.add(Scope::Project, &typed, Existing::Refuse, Effect::Written).unwrap();
+    editor.add(Scope::Project, &typed, Existing::Refuse, EditEffect::Written).unwrap();
     let before = load(&environment, &paths, &options).unwrap();
     assert!(!before.config.servers.contains_key("local"), "writing a server does not trust it");
     editor.approve_added(&typed).unwrap();

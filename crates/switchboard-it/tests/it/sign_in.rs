@@ -320,7 +320,7 @@ async fn server_without_authentication_has_no_sign_in() {
     --- stdout
     --- stderr
     error: cannot sign in to the server `open`
-      caused by: it answers whoever comes, and says nothing of a sign-in
+      caused by: it answers without authentication, and names no authorization server
     ");
 }
 

@@ -81,7 +81,7 @@ async fn model_starts_and_completes_a_sign_in() {
     let mut host = Served::new(Setup { scopes: vec!["read".into()], ..Setup::default() }).await;
     let refused = host.echo().await;
     insta::assert_snapshot!(refused, @r#"
-    sign_in_required: cannot use the server `tracker`: cannot connect: the server answered with HTTP status 401: sign-in required: nobody has signed in to it yet
+    sign_in_required: cannot use the server `tracker`: cannot connect: the server answered with HTTP status 401: sign-in required: there was no sign-in to it yet
     Begin a sign-in: mcp({ action: "auth-start", server: "tracker" }), or ask the user to run: switchboard auth tracker
     "#);
     let status = host.client.mcp(json!({})).await;

@@ -1,42 +1,43 @@
 //! The account of one server: the tokens that its requests show, and how they stay good.
 //!
-//! All connections to a server share its account, and all processes what is kept of it. Whoever
-//! renews a token holds a turn in this process and a lock among all: it looks again at what is kept,
-//! takes what another one was given meanwhile, and asks the authority only if there is nothing new.
+//! All connections to a server share its account, and all processes the grant in the vault. A task
+//! that refreshes a token holds a turn in this process and a lock among all: it reads the vault
+//! again, takes what another process was given meanwhile, and only then asks the authorization
+//! server.
 
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
-use std::time::{Duration, SystemTime};
+mod state;
+
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, Weak};
+use std::time::Duration;
 
 use switchboard_core::config::auth::GrantType;
-use switchboard_core::sign_in::challenge::Challenge;
+use switchboard_core::failure::Failure;
 use switchboard_core::sign_in::scope;
-use switchboard_core::sign_in::token::{Condition, condition};
+use switchboard_core::sign_in::token::Condition;
 use tokio::sync::{OnceCell, Semaphore};
 use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
 
 use super::error::AuthError;
-use super::flow::{self, Beside};
-use super::grant::{Client, Grant, Tokens};
+use super::flow;
+use super::grant::{Grant, OAuthClient, Tokens};
 use super::net::Net;
 use super::requests::{self, TokenError};
 use super::takeover;
 use super::terms::Terms;
-use super::vault::{self, Entry, IndexVersion, Kind, Vault, VaultError};
+use super::vault::{self, IndexEntry, TokenKind, Vault, VaultError};
 use crate::dial::http::Clients;
-use crate::paths::Paths;
+use crate::explain;
+use crate::paths::{Lock, Paths};
 use crate::secret::Secret;
+use state::{AccountState, TokenSource};
 
-/// Longer than any answer of an authority takes.
+/// Longer than any answer of an authorization server takes.
 const LOCKED: Duration = Duration::from_secs(45);
-
-/// A token that is still good is not tried to be renewed again for as long after a failure.
-const BREATHER: Duration = Duration::from_secs(10);
 
 /// Sign-ins in a row because a server wanted more, before it is believed that more does not help.
 const MOST_STEPS: u32 = 2;
-const IN_A_ROW: Duration = Duration::from_secs(10 * 60);
 
 /// The sign-in to one server.
 pub(crate) struct Account {
@@ -44,66 +45,13 @@ pub(crate) struct Account {
     pub(super) vault: Vault,
     pub(super) paths: Paths,
     clients: Arc<Clients>,
-    /// What goes on whether or not somebody waits for it.
+    /// Refreshes that go on even if their caller is cancelled.
     tasks: TaskTracker,
     this: Weak<Account>,
     net: OnceCell<Net>,
-    state: Mutex<State>,
-    /// Whoever changes what is held has the turn.
+    state: Mutex<AccountState>,
+    /// Only the holder of the turn changes the grant in use.
     turn: Semaphore,
-}
-
-/// Locked for a moment at a time, never across an await.
-#[derive(Default)]
-struct State {
-    held: Option<Arc<Held>>,
-    /// The token in the vault, where what is held came after it and could not be written down.
-    outdated: Option<Secret>,
-    /// What the server said last when it refused somebody.
-    challenge: Challenge,
-    /// The last renewal failed, and when.
-    failure: Option<(Arc<TokenError>, Instant)>,
-    /// How often in a row a sign-in was begun because the server wanted more, and when last.
-    steps: Option<(u32, Instant)>,
-    /// The sign-in that waits for its answer.
-    pending: Option<Beside>,
-    /// The index of the vault when it was looked at last.
-    index: Option<IndexVersion>,
-}
-
-/// A grant in use.
-pub(super) struct Held {
-    pub(super) grant: Grant,
-    /// How old its tokens were when they were taken up; unknown if the clock was set meanwhile.
-    age: Option<Duration>,
-    since: Instant,
-    source: Source,
-    /// Of the sign-in that it comes from: the same for renewed tokens.
-    identity: Option<String>,
-    /// Whether it is in the vault, where a sign-out removes it.
-    kept: AtomicBool,
-}
-
-/// Where the tokens in use come from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Source {
-    /// The authority gave them to this process.
-    Authority,
-    /// They were kept, and may have ended since.
-    Vault,
-}
-
-impl Held {
-    fn of(grant: Grant, source: Source, identity: Option<String>) -> Held {
-        let age = SystemTime::now().duration_since(grant.tokens.received).ok();
-        let kept = AtomicBool::new(source == Source::Vault);
-        Held { grant, age, since: Instant::now(), source, identity, kept }
-    }
-
-    fn condition(&self) -> Condition {
-        let age = self.age.map(|age| age + self.since.elapsed());
-        condition(self.grant.tokens.lifetime, age)
-    }
 }
 
 impl Account {
@@ -155,19 +103,16 @@ impl Account {
         }
         let _turn = self.turn.acquire().await;
         // A malformed index says nothing about a sign-out.
-        let Ok(kept) = vault::known_identity(&directory, &self.terms.holder(), Kind::Grant) else {
+        let Ok(kept) = vault::known_identity(&directory, &self.terms.holder(), TokenKind::SignIn)
+        else {
             return Ok(());
         };
         self.state().index = index;
-        if kept == held.identity || !self.is_held(&held) {
+        if kept == held.identity || !self.held().is_some_and(|now| Arc::ptr_eq(&now, &held)) {
             return Ok(());
         }
         self.let_go();
         if kept.is_some() { self.take_up().await } else { Ok(()) }
-    }
-
-    fn is_held(&self, held: &Arc<Held>) -> bool {
-        self.held().is_some_and(|now| Arc::ptr_eq(&now, held))
     }
 
     /// The token for a request, renewed if it is time. `None`: the server may not want any.
@@ -197,15 +142,15 @@ impl Account {
         }
     }
 
-    /// Gets another token in place of `refused`, unless somebody has got one already.
+    /// Gets another token in place of `refused`, unless there is another one already.
     pub(super) async fn renew(&self, refused: &Secret) -> Result<(), AuthError> {
         if self.terms.options.grant == GrantType::ClientCredentials {
             return self.of_client(Some(refused)).await.map(|_| ());
         }
         let Some(this) = self.this.upgrade() else { return Err(AuthError::CutShort) };
         let refused = refused.clone();
-        // Whoever wanted it may go, say because its call is cancelled. The authority may have taken
-        // the old token for another one by then, which nobody would ever get to know.
+        // The caller may be cancelled. The authorization server may have replaced the old refresh
+        // token by then, and the new one would be lost.
         let renewing = self.tasks.spawn(async move { this.renew_for_all(&refused).await });
         renewing.await.map_err(|_| AuthError::CutShort)?
     }
@@ -216,12 +161,10 @@ impl Account {
         if let Some((error, at)) = self.state().failure.clone()
             && at > asked
         {
-            // Everybody who waited would wait as long once more, one after the other.
+            // Otherwise each waiting caller would wait as long once more, one after the other.
             return Err(AuthError::NotRenewed(error));
         }
-        let Some(held) = self.held().filter(|held| held.grant.tokens.access == *refused) else {
-            return Ok(());
-        };
+        let Some(held) = self.holding(refused) else { return Ok(()) };
         let _lock = self.vault.lock(&self.kept_under(&held.grant), LOCKED).await?;
         let Some((entry, kept)) = self.kept().await? else { return Err(AuthError::NotSignedIn) };
         if kept.tokens.access != *refused {
@@ -247,7 +190,7 @@ impl Account {
         }
     }
 
-    /// The server wants more than this token allows, which somebody may have signed in for.
+    /// The server requires more scopes than this token has; a sign-in may have got them already.
     pub(super) async fn wants_more(
         &self,
         token: &Secret,
@@ -271,7 +214,7 @@ impl Account {
     /// Whether there is another token than this one by now: what another process was given is taken.
     async fn has_changed(&self, token: &Secret) -> Result<bool, AuthError> {
         let _turn = self.turn.acquire().await;
-        if self.held().is_none_or(|held| held.grant.tokens.access != *token) {
+        if self.holding(token).is_none() {
             return Ok(true);
         }
         match self.kept().await? {
@@ -283,18 +226,18 @@ impl Account {
         }
     }
 
-    /// Whether somebody signed in since: another process, or the user beside us.
+    /// Whether there was a sign-in since, by this or another process.
     pub(super) async fn has_come(&self) -> Result<bool, AuthError> {
         self.open().await?;
         Ok(self.held().is_some())
     }
 
     /// The index line and the grant that are kept for this server, if they are for it.
-    pub(super) async fn kept(&self) -> Result<Option<(Entry, Grant)>, AuthError> {
+    pub(super) async fn kept(&self) -> Result<Option<(IndexEntry, Grant)>, AuthError> {
         let kept = self.in_vault().await?;
         let state = self.state();
         Ok(kept.map(|(entry, grant)| match &state.held {
-            // The authority takes the older one for stolen.
+            // The authorization server takes the older one for stolen.
             Some(held) if state.outdated.as_ref() == Some(&grant.tokens.access) => {
                 (entry, held.grant.clone())
             }
@@ -302,8 +245,8 @@ impl Account {
         }))
     }
 
-    async fn in_vault(&self) -> Result<Option<(Entry, Grant)>, AuthError> {
-        let found = self.vault.find(&self.terms.holder(), Kind::Grant).await?;
+    async fn in_vault(&self) -> Result<Option<(IndexEntry, Grant)>, AuthError> {
+        let found = self.vault.find(&self.terms.holder(), TokenKind::SignIn).await?;
         let Some(entry) = found else { return Ok(None) };
         let Some(kept) = self.vault.read(&entry).await? else { return Ok(None) };
         let grant = Grant::of_kept(&kept)?;
@@ -314,7 +257,7 @@ impl Account {
     }
 
     /// Keeps what a sign-in gave, and uses it; what the server wanted before is asked for by now.
-    pub(super) async fn signed_in(&self, grant: Grant) -> Result<Entry, VaultError> {
+    pub(super) async fn signed_in(&self, grant: Grant) -> Result<IndexEntry, VaultError> {
         let _lock = self.lock_kept().await;
         let entry = self.keep(grant, vault::new_identity()).await?;
         self.vault.want(&self.terms.holder(), Vec::new()).await?;
@@ -323,99 +266,48 @@ impl Account {
 
     /// Keeps a grant, and uses it. What cannot be written down is used all the same: the authority
     /// may not take the old one any more.
-    pub(super) async fn keep(&self, grant: Grant, identity: String) -> Result<Entry, VaultError> {
+    pub(super) async fn keep(
+        &self,
+        grant: Grant,
+        identity: String,
+    ) -> Result<IndexEntry, VaultError> {
         let (account, secret) = (self.kept_under(&grant), grant.to_kept());
-        self.hold(grant, Source::Authority, Some(identity.clone()));
+        self.hold(grant, TokenSource::Authority, Some(identity.clone()));
         let under = (account.as_str(), Some(identity));
-        let kept = self.vault.keep(&self.terms.holder(), Kind::Grant, under, secret).await;
-        if kept.is_ok() {
-            self.held().iter().for_each(|held| held.kept.store(true, Ordering::Relaxed));
-        }
-        if let Err(error) = &kept {
-            tracing::error!(server = %self.terms.server, %error, "new tokens were not kept");
-            let older = self.in_vault().await.ok().flatten();
-            self.state().outdated = older.map(|(_, grant)| grant.tokens.access);
+        let kept = self.vault.keep(&self.terms.holder(), TokenKind::SignIn, under, secret).await;
+        match &kept {
+            Ok(_) => self.held().iter().for_each(|held| held.kept.store(true, Ordering::Relaxed)),
+            Err(error) => {
+                tracing::error!(server = %self.terms.server, %error, "new tokens were not kept");
+                let older = self.in_vault().await.ok().flatten();
+                self.state().outdated = older.map(|(_, grant)| grant.tokens.access);
+            }
         }
         kept
     }
 
-    /// Lets whoever renews what is kept be done with it: its tokens must not take the place of what
-    /// comes next. One that does not get done stops nobody.
-    pub(super) async fn lock_kept(&self) -> Option<vault::Held> {
-        let kept = self.vault.find(&self.terms.holder(), Kind::Grant).await.ok()??;
+    /// Waits for a process that refreshes the stored tokens: its tokens must not replace what comes
+    /// next. One that takes too long is not waited for any longer.
+    pub(super) async fn lock_kept(&self) -> Option<Lock> {
+        let kept = self.vault.find(&self.terms.holder(), TokenKind::SignIn).await.ok()??;
         self.vault.lock(&kept.account, LOCKED).await.ok()
     }
 
     /// Takes what another process was given.
-    pub(super) fn adopt(&self, grant: Grant, entry: &Entry) {
-        self.hold(grant, Source::Vault, Some(entry.identity()));
+    pub(super) fn adopt(&self, grant: Grant, entry: &IndexEntry) {
+        self.hold(grant, TokenSource::Vault, Some(entry.identity()));
     }
 
-    /// The identity of the sign-in in use.
-    pub(crate) fn identity(&self) -> Option<String> {
-        self.held()?.identity.clone()
-    }
-
-    fn kept_under(&self, grant: &Grant) -> String {
-        grant.account(self.terms.account.as_deref())
-    }
-
-    /// Whether the authority gave us this token: if it is refused, another one will be, too.
-    pub(super) fn is_given(&self, token: &Secret) -> bool {
-        let held = self.held().filter(|held| held.grant.tokens.access == *token);
-        held.is_some_and(|held| held.source == Source::Authority)
-    }
-
-    pub(super) fn held(&self) -> Option<Arc<Held>> {
-        self.state().held.clone()
+    pub(super) fn failure(&self, error: AuthError) -> Failure {
+        explain::auth(error, &self.terms.server)
     }
 
     pub(super) fn url(&self) -> &str {
         self.terms.url.as_str()
     }
 
-    pub(super) fn challenge(&self) -> Challenge {
-        self.state().challenge.clone()
-    }
-
-    pub(super) fn was_challenged(&self, challenge: Challenge) {
-        self.state().challenge = challenge;
-    }
-
-    /// A sign-in begins because the server wanted more.
-    pub(super) fn steps_up(&self) {
-        let times = self.steps() + 1;
-        self.state().steps = Some((times, Instant::now()));
-    }
-
-    fn steps(&self) -> u32 {
-        let steps = self.state().steps.filter(|(_, last)| last.elapsed() < IN_A_ROW);
-        steps.map_or(0, |(times, _)| times)
-    }
-
-    pub(super) fn let_go(&self) {
-        let mut state = self.state();
-        (state.held, state.outdated, state.failure, state.steps) = (None, None, None, None);
-    }
-
-    /// Whoever pastes something has this sign-in in mind.
-    pub(super) fn awaits(&self, beside: Option<Beside>) {
-        self.state().pending = beside;
-    }
-
-    pub(super) fn pending(&self) -> Option<Beside> {
-        self.state().pending.clone().filter(|beside| !beside.paste.is_closed())
-    }
-
-    /// Uses a grant from now on.
-    fn hold(&self, grant: Grant, source: Source, identity: Option<String>) {
-        let mut state = self.state();
-        state.held = Some(Arc::new(Held::of(grant, source, identity)));
-        (state.outdated, state.failure) = (None, None);
-    }
-
-    fn is_resting(&self) -> bool {
-        self.state().failure.as_ref().is_some_and(|(_, at)| at.elapsed() < BREATHER)
+    fn kept_under(&self, grant: &Grant) -> String {
+        grant.account(self.terms.account.as_deref())
     }
 
     async fn take_up(&self) -> Result<(), AuthError> {
@@ -468,20 +360,20 @@ impl Account {
         }
         let grant = flow::by_credentials(self).await?;
         let access = grant.tokens.access.clone();
-        // Whoever has the credentials gets another one, so there is nothing to be kept.
-        self.hold(grant, Source::Authority, None);
+        // The credentials give another one at any time, so there is nothing to keep.
+        self.hold(grant, TokenSource::Authority, None);
         Ok(access)
     }
 
-    /// What the authority definitely does not take any more is not shown to it again.
-    async fn bury(&self, entry: Entry, kept: Grant, error: &TokenError) {
+    /// What the authorization server definitely does not take any more is not shown to it again.
+    async fn bury(&self, entry: IndexEntry, kept: Grant, error: &TokenError) {
         let grant = match error {
             TokenError::InvalidGrant { .. } => {
                 Grant { tokens: Tokens { refresh: None, ..kept.tokens }, ..kept }
             }
             // Another client has to be registered at the next sign-in.
             TokenError::InvalidClient { .. } => {
-                Grant { client: Client { redirect: None, ..kept.client }, ..kept }
+                Grant { client: OAuthClient { redirect: None, ..kept.client }, ..kept }
             }
             _ => return,
         };
@@ -491,9 +383,5 @@ impl Account {
         if let Err(error) = dead {
             tracing::warn!(server = %self.terms.server, %error, "a dead token stays");
         }
-    }
-
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -35,7 +35,7 @@ impl Signer for Account {
             self.was_challenged(challenge);
             let shown = shown(refused.sent);
             let outcome = match (refused.status, shown, wants_more) {
-                // Whoever has just been given a token is not the one that it wants.
+                // It refused a token that was granted just now: another one would not help.
                 (401, Some(token), _) if refused.repeats > 0 && self.is_given(&token) => {
                     Err(AuthError::NotAccepted)
                 }

@@ -1,5 +1,5 @@
-//! The listener that a browser comes back to with the answer of an authority: on this machine, for
-//! one answer, and for nobody who does not know what was asked.
+//! The listener that a browser comes back to with the answer of an authorization server: on this
+//! machine, for one answer, and only for an answer to our own request.
 
 mod page;
 
@@ -23,7 +23,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::{AbortHandle, JoinSet};
 
-use self::page::{Content, Page};
+use self::page::{CallbackPage, Content};
 
 /// Connections at the same time. Browsers open a few in advance and say nothing on them.
 const MOST: usize = 16;
@@ -41,21 +41,21 @@ const FAREWELL: Duration = Duration::from_secs(2);
 /// How long to wait when no connection can be accepted, for want of file handles as a rule.
 const BREATHER: Duration = Duration::from_millis(100);
 
-/// Waits for the browser. Bound before any address is built, so that nobody else can be there;
-/// dropping it closes it.
+/// Waits for the browser. Bound before any address is built, so that no other process can take the
+/// port; dropping it closes it.
 pub(crate) struct Callback {
     uri: String,
     door: Arc<Door>,
-    phase: Phase,
+    phase: CallbackPhase,
     /// Those who are connected, and in which order they came.
     visitors: JoinSet<()>,
     seats: VecDeque<AbortHandle>,
     arrivals: mpsc::Receiver<Arrival>,
 }
 
-enum Phase {
+enum CallbackPhase {
     Open(TcpListener),
-    /// The one answer is there; nobody is let in any more.
+    /// The one answer is there; no more connections are accepted.
     Over(Result<Code, CallbackError>),
 }
 
@@ -83,14 +83,14 @@ impl Callback {
         Ok(Callback {
             uri: redirect.uri(port),
             door: Arc::new(Door { port, path: redirect.path().to_owned(), announce }),
-            phase: Phase::Open(listener),
+            phase: CallbackPhase::Open(listener),
             visitors: JoinSet::new(),
             seats: VecDeque::new(),
             arrivals,
         })
     }
 
-    /// The address that the authority is told.
+    /// The address that the authorization server is told.
     pub(crate) fn redirect_uri(&self) -> &str {
         &self.uri
     }
@@ -105,8 +105,8 @@ impl Callback {
     ) -> Result<Code, CallbackError> {
         loop {
             let listener = match &self.phase {
-                Phase::Open(listener) => listener,
-                Phase::Over(outcome) => {
+                CallbackPhase::Open(listener) => listener,
+                CallbackPhase::Over(outcome) => {
                     let outcome = outcome.clone();
                     self.farewell().await;
                     return outcome;
@@ -126,7 +126,7 @@ impl Callback {
         }
     }
 
-    /// One more visitor; when there are too many, whoever came first has had its time.
+    /// Serves one more connection; when there are too many, the oldest is closed.
     fn admit(&mut self, stream: TcpStream) {
         self.seats.retain(|seat| !seat.is_finished());
         if self.seats.len() >= MOST
@@ -144,8 +144,8 @@ impl Callback {
     ) {
         let outcome = judge(&arrival.query);
         let page = match &outcome {
-            Ok(_) => Page::Received,
-            Err(CallbackError::Stray) => Page::Stray,
+            Ok(_) => CallbackPage::Received,
+            Err(CallbackError::Stray) => CallbackPage::Stray,
             Err(
                 CallbackError::IssuerMissing
                 | CallbackError::IssuerOther
@@ -153,7 +153,7 @@ impl Callback {
                 | CallbackError::Denied { .. }
                 | CallbackError::NoCode
                 | CallbackError::CodeAlone,
-            ) => Page::Refused,
+            ) => CallbackPage::Refused,
         };
         let _left_already = arrival.answer.send(page);
         match outcome {
@@ -164,9 +164,9 @@ impl Callback {
         }
     }
 
-    /// Nobody else is let in, and whoever is here without the answer is sent away.
+    /// Accepts no more connections, and closes those without the answer.
     fn close(&mut self, outcome: Result<Code, CallbackError>, last: tokio::task::Id) {
-        self.phase = Phase::Over(outcome);
+        self.phase = CallbackPhase::Over(outcome);
         self.seats.iter().filter(|seat| seat.id() != last).for_each(AbortHandle::abort);
     }
 
@@ -181,7 +181,7 @@ impl Callback {
 struct Arrival {
     query: String,
     visitor: tokio::task::Id,
-    answer: oneshot::Sender<Page>,
+    answer: oneshot::Sender<CallbackPage>,
 }
 
 /// What has to be asked for, and of whom.
@@ -209,22 +209,22 @@ async fn attend(stream: TcpStream, door: Arc<Door>) {
 }
 
 impl Door {
-    async fn page(&self, request: &Request<Incoming>, visitor: tokio::task::Id) -> Page {
+    async fn page(&self, request: &Request<Incoming>, visitor: tokio::task::Id) -> CallbackPage {
         if !self.is_meant(request) {
-            return Page::Misled;
+            return CallbackPage::Misled;
         }
         if request.uri().path() != self.path {
-            return Page::Missing;
+            return CallbackPage::Missing;
         }
         if request.method() != Method::GET {
-            return Page::OnlyGet;
+            return CallbackPage::OnlyGet;
         }
         let query = request.uri().query().unwrap_or_default().to_owned();
         let (answer, page) = oneshot::channel();
         let arrival = Arrival { query, visitor, answer };
         match self.announce.send(arrival).await {
-            Ok(()) => page.await.unwrap_or(Page::Stray),
-            Err(_over) => Page::Stray,
+            Ok(()) => page.await.unwrap_or(CallbackPage::Stray),
+            Err(_over) => CallbackPage::Stray,
         }
     }
 

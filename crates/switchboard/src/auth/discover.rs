@@ -1,4 +1,4 @@
-//! Finds out who guards a server: its own description, and that of its authority.
+//! Discovers the authorization server of a server (RFC 9728, RFC 8414), and reads its metadata.
 
 use std::time::Duration;
 
@@ -9,22 +9,23 @@ use switchboard_core::sign_in::link::{self, BadLink};
 use switchboard_core::sign_in::metadata::{Authority, BadDocument, Issuer, Resource};
 use url::Url;
 
-use super::net::{Answer, Net, NetError};
+use super::net::{Net, NetError, NetResponse};
 use super::terms::Terms;
 
 /// As much of a foreign address as a message has.
 const SHOWN: usize = 100;
 
-/// Who guards a server, and what tokens for it are called.
+/// A server that requires tokens, and the authorization server that issues them.
 #[derive(Debug)]
-pub(super) struct Found {
+pub(super) struct ProtectedResource {
     pub(super) authority: Authority,
+    /// What tokens are requested for (RFC 8707).
     pub(super) resource: String,
-    /// What the server says that it knows.
+    /// The scopes that the server lists.
     pub(super) scopes: Vec<String>,
 }
 
-/// Why it is not known who guards a server.
+/// Why the authorization server of a server is unknown.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum DiscoverError {
     #[error("cannot read `{url}`")]
@@ -59,7 +60,7 @@ pub(super) async fn discover(
     net: &Net,
     terms: &Terms,
     challenge: &Challenge,
-) -> Result<Found, DiscoverError> {
+) -> Result<ProtectedResource, DiscoverError> {
     link::admissible(&terms.url, &terms.reach()).map_err(DiscoverError::Server)?;
     let resource = describe(net, &terms.url, challenge).await?;
     let (name, scopes) = match &resource {
@@ -75,10 +76,10 @@ pub(super) async fn discover(
         (None, Some(resource)) => of_issuers(net, terms, &resource.authorities).await?,
         (None, None) => of_old(net, terms).await?,
     };
-    Ok(Found { authority, resource: name, scopes })
+    Ok(ProtectedResource { authority, resource: name, scopes })
 }
 
-/// What the server says about itself, if it says it anywhere. A pointer to another site is none.
+/// The metadata of the server, if there is any. A pointer to another site is ignored.
 async fn describe(
     net: &Net,
     server: &Url,
@@ -88,22 +89,19 @@ async fn describe(
     let pointed = pointed.filter(|url| url.origin() == server.origin());
     let usual = Resource::locations(server);
     let usual = usual.into_iter().filter(|url| pointed.as_ref() != Some(url));
-    let locations: Vec<Url> = pointed.iter().cloned().chain(usual).collect();
-    for url in locations {
+    for url in pointed.iter().cloned().chain(usual) {
         let Some(answer) = document(net, &url).await? else { continue };
         match Resource::read(&answer.body, server) {
             Ok(resource) => return Ok(Some(resource)),
             // A site that answers everything with a page says nothing by it.
             Err(BadDocument::NotJson) if pointed.as_ref() != Some(&url) => {}
-            Err(cause) => {
-                return Err(DiscoverError::Document { url: shown(&address(url.as_str())), cause });
-            }
+            Err(cause) => return Err(DiscoverError::Document { url: shown_url(&url), cause }),
         }
     }
     Ok(None)
 }
 
-/// The first of the authorities that describes itself.
+/// The first of the authorization servers that describes itself.
 async fn of_issuers(
     net: &Net,
     terms: &Terms,
@@ -122,20 +120,17 @@ async fn of_issuers(
 async fn of_issuer(net: &Net, terms: &Terms, issuer: &str) -> Result<Authority, DiscoverError> {
     let bad = |cause| DiscoverError::Issuer { issuer: shown(issuer), cause };
     let url = link::endpoint(issuer, &terms.reach()).map_err(bad)?;
-    let expected = match terms.options.issuer_unchecked {
-        true => Issuer::Assumed(issuer),
-        false => Issuer::Is(issuer),
-    };
     for location in Authority::locations(&url) {
-        if let Some(authority) = read_authority(net, terms, &location, expected).await? {
+        let read = read_authority(net, terms, &location, expected(terms, issuer)).await?;
+        if let Some(authority) = read {
             return Ok(authority);
         }
     }
     Err(DiscoverError::Nowhere { issuer: shown(issuer) })
 }
 
-/// Servers that do not describe themselves guard themselves: their site describes the authority, or
-/// has its endpoints where all have them.
+/// A server without metadata is its own authorization server: its site has the metadata of that, or
+/// its endpoints at the usual paths.
 async fn of_old(net: &Net, terms: &Terms) -> Result<Authority, DiscoverError> {
     let origin = terms.url.origin().ascii_serialization();
     let own = canonical(&terms.url);
@@ -147,20 +142,20 @@ async fn of_old(net: &Net, terms: &Terms) -> Result<Authority, DiscoverError> {
     }
     for (issuer, url) in places {
         for location in Authority::locations(&url) {
-            let expected = match terms.options.issuer_unchecked {
-                true => Issuer::Assumed(issuer),
-                false => Issuer::Is(issuer),
-            };
-            match read_authority(net, terms, &location, expected).await {
+            match read_authority(net, terms, &location, expected(terms, issuer)).await {
                 Ok(None) => {}
                 Ok(Some(authority)) => return Ok(authority),
-                // Nobody said that there is one.
+                // No document names this one, so it may be missing.
                 Err(DiscoverError::Document { cause: BadDocument::NotJson, .. }) => {}
                 Err(error) => return Err(error),
             }
         }
     }
     Ok(Authority::assumed(&terms.url))
+}
+
+fn expected<'a>(terms: &Terms, issuer: &'a str) -> Issuer<'a> {
+    if terms.options.issuer_unchecked { Issuer::Assumed(issuer) } else { Issuer::Is(issuer) }
 }
 
 async fn read_authority(
@@ -171,18 +166,18 @@ async fn read_authority(
 ) -> Result<Option<Authority>, DiscoverError> {
     let Some(answer) = document(net, url).await? else { return Ok(None) };
     let read = Authority::read(&answer.body, issuer, &terms.reach());
-    let bad = |cause| DiscoverError::Document { url: shown(&address(url.as_str())), cause };
+    let bad = |cause| DiscoverError::Document { url: shown_url(url), cause };
     read.map(Some).map_err(bad)
 }
 
-/// A document, if there is one. An authority that is in trouble has not said that there is none.
-async fn document(net: &Net, url: &Url) -> Result<Option<Answer>, DiscoverError> {
-    let failed = |cause| DiscoverError::Net { url: shown(&address(url.as_str())), cause };
+/// A document, if there is one. A server error does not mean that there is none.
+async fn document(net: &Net, url: &Url) -> Result<Option<NetResponse>, DiscoverError> {
+    let failed = |cause| DiscoverError::Net { url: shown_url(url), cause };
     let answer = net.get(url).await.map_err(failed)?;
     match answer.status {
         200 if answer.json => Ok(Some(answer)),
         408 | 425 | 429 | 500.. => Err(DiscoverError::Trouble {
-            url: shown(&address(url.as_str())),
+            url: shown_url(url),
             status: answer.status,
             retry_after: answer.retry_after,
         }),
@@ -200,6 +195,10 @@ fn canonical(server: &Url) -> String {
         Some(bare) if server.path() == "/" && server.query().is_none() => bare.to_owned(),
         Some(_) | None => text,
     }
+}
+
+fn shown_url(url: &Url) -> String {
+    shown(&address(url.as_str()))
 }
 
 fn shown(text: &str) -> String {

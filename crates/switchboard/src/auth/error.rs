@@ -17,7 +17,7 @@ use crate::upstream::DialError;
 
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum AuthError {
-    #[error("nobody has signed in to it yet")]
+    #[error("there was no sign-in to it yet")]
     NotSignedIn,
     #[error("the sign-in has expired, and the authority gave nothing to renew it with")]
     Expired,
@@ -42,7 +42,7 @@ pub(crate) enum AuthError {
     Unreadable(#[from] Unreadable),
     #[error("it cannot be found out who guards the server")]
     Discover(#[from] DiscoverError),
-    #[error("it answers whoever comes, and says nothing of a sign-in")]
+    #[error("it answers without authentication, and names no authorization server")]
     NotWanted,
     #[error("the authority does not know us")]
     Register(#[from] RegisterError),
@@ -66,7 +66,7 @@ pub(crate) enum AuthError {
     Callback(#[from] CallbackError),
     #[error("the authority gave no tokens")]
     Exchange(#[source] TokenError),
-    #[error("nobody signed in within {} minutes", .0.as_secs() / 60)]
+    #[error("there was no sign-in within {} minutes", .0.as_secs() / 60)]
     TimedOut(Duration),
     #[error("no sign-in has been started, or it is over")]
     NothingBegun,

@@ -16,16 +16,17 @@ use switchboard_core::sign_in::link::Link;
 use switchboard_core::sign_in::metadata::{Authority, Proof};
 use switchboard_core::sign_in::redirect::{Redirect, Return};
 use switchboard_core::sign_in::scope::{self, Wishes};
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::sync::watch;
 
 use super::account::Account;
 use super::callback::Callback;
-use super::discover::{self, Found};
+use super::discover::{self, ProtectedResource};
 use super::error::AuthError;
-use super::grant::{Client, Endpoints, Grant, Source, Tokens};
+use super::grant::{ClientSource, Endpoints, Grant, OAuthClient, Tokens};
 use super::register::{self, Wanted};
-use super::requests::{self, Asked, CodeInHand};
-use super::vault::{Entry, Held, VaultError};
+use super::requests::{AuthorizationRequest, TokenError};
+use super::vault::{IndexEntry, VaultError};
+use crate::paths::Lock;
 use crate::secret::{Secret, unguessable};
 pub(super) use device::DeviceFlow;
 pub(super) use unattended::{by_credentials, of_older};
@@ -51,30 +52,24 @@ const RESERVED: [&str; 10] = [
     "state",
 ];
 
-/// Whether only we say this; there are authorities to which capitals are all the same.
+/// Whether only we say this; there are authorization servers to which capitals are all the same.
 fn is_reserved(parameter: &str) -> bool {
     RESERVED.iter().any(|reserved| reserved.eq_ignore_ascii_case(parameter))
 }
 
 /// How the user signs in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way {
+pub enum SignInMethod {
     /// At a page whose answer comes back to this machine, or is pasted.
     Page,
     /// At another device, with a short code.
     Device,
 }
 
-/// How long another process that signs in is waited for, and who is told that it is.
-pub(super) struct Turn<'a> {
-    pub(super) patience: Duration,
-    pub(super) queued: &'a watch::Sender<bool>,
-}
-
 /// A sign-in that was begun.
 pub(super) enum Begun {
-    /// Nobody has to do anything.
-    Done(Box<Grant>, Option<Entry>),
+    /// The user has nothing to do.
+    Done(Box<Grant>, Option<IndexEntry>),
     Page(Box<Flow>),
     Device(Box<DeviceFlow>),
 }
@@ -82,39 +77,38 @@ pub(super) enum Begun {
 /// A sign-in at a page. No other process signs in meanwhile.
 pub(super) struct Flow {
     account: Arc<Account>,
-    found: Found,
-    client: Client,
-    scopes: Vec<String>,
-    state: Secret,
-    verifier: Secret,
-    redirect: String,
+    found: ProtectedResource,
+    client: OAuthClient,
+    request: AuthorizationRequest,
     callback: Option<Callback>,
     pub(super) link: Link,
-    _alone: Held,
+    _alone: Lock,
 }
 
-/// What a sign-in needs before anybody is asked.
+/// What a sign-in needs before the user acts.
 struct Prepared {
-    found: Found,
+    found: ProtectedResource,
     scopes: Vec<String>,
     known: Option<Grant>,
-    /// The server answers whoever comes, and nobody says that somebody guards it.
+    /// The server answers without authentication, and no metadata says that it requires one.
     is_open: bool,
 }
 
-/// Begins to sign in. Whoever waited while another process did so takes what that one was given.
+/// Begins to sign in. Waits this long for another process that does, which `queued` tells, and takes
+/// its grant.
 pub(super) async fn begin(
     account: &Arc<Account>,
-    way: Way,
-    turn: Turn<'_>,
+    method: SignInMethod,
+    patience: Duration,
+    queued: &watch::Sender<bool>,
 ) -> Result<Begun, AuthError> {
     if account.terms.options.grant == GrantType::ClientCredentials {
         return by_credentials(account).await.map(|grant| Begun::Done(Box::new(grant), None));
     }
     let before = known(account).await?;
-    let alone = turn.taken(account).await?;
+    let alone = lock_out_others(account, patience, queued).await?;
     let now = known(account).await?;
-    let access = |known: &Option<(Entry, Grant)>| {
+    let access = |known: &Option<(IndexEntry, Grant)>| {
         known.as_ref().map(|(_, grant)| grant.tokens.access.clone())
     };
     if access(&now) != access(&before)
@@ -125,9 +119,11 @@ pub(super) async fn begin(
     }
     let prepared = prepare(account, now).await?;
     let is_open = prepared.is_open;
-    let begun = match way {
-        Way::Page => Flow::begin(account, prepared, alone).await.map(Box::new).map(Begun::Page),
-        Way::Device => {
+    let begun = match method {
+        SignInMethod::Page => {
+            Flow::begin(account, prepared, alone).await.map(Box::new).map(Begun::Page)
+        }
+        SignInMethod::Device => {
             DeviceFlow::begin(account, prepared, alone).await.map(Box::new).map(Begun::Device)
         }
     };
@@ -137,33 +133,38 @@ pub(super) async fn begin(
     })
 }
 
-impl Turn<'_> {
-    /// Waits until no other process signs in to the server.
-    async fn taken(self, account: &Account) -> Result<Held, AuthError> {
-        let name = account.terms.account.as_deref().unwrap_or_default();
-        let name = super::grant::account(&["sign-in", "", account.url(), name]);
-        let mut alone = account.vault.lock(&name, GLANCE).await;
-        if let Err(VaultError::Held { .. }) = alone {
-            self.queued.send_replace(true);
-            alone = account.vault.lock(&name, self.patience).await;
-            self.queued.send_replace(false);
-        }
-        alone.map_err(|error| match error {
-            VaultError::Held { .. } => AuthError::Elsewhere,
-            error => AuthError::Vault(error),
-        })
+/// Waits until no other process signs in to the server.
+async fn lock_out_others(
+    account: &Account,
+    patience: Duration,
+    queued: &watch::Sender<bool>,
+) -> Result<Lock, AuthError> {
+    let name = account.terms.account.as_deref().unwrap_or_default();
+    let name = super::grant::account(&["sign-in", "", account.url(), name]);
+    let mut alone = account.vault.lock(&name, GLANCE).await;
+    if let Err(VaultError::Held { .. }) = alone {
+        queued.send_replace(true);
+        alone = account.vault.lock(&name, patience).await;
+        queued.send_replace(false);
     }
+    alone.map_err(|error| match error {
+        VaultError::Held { .. } => AuthError::Elsewhere,
+        error => AuthError::Vault(error),
+    })
 }
 
 /// What is kept already. What cannot be understood any more does not stand in the way.
-async fn known(account: &Account) -> Result<Option<(Entry, Grant)>, AuthError> {
+async fn known(account: &Account) -> Result<Option<(IndexEntry, Grant)>, AuthError> {
     match account.kept().await {
         Err(AuthError::Unreadable(_)) => Ok(None),
         known => known,
     }
 }
 
-async fn prepare(account: &Account, known: Option<(Entry, Grant)>) -> Result<Prepared, AuthError> {
+async fn prepare(
+    account: &Account,
+    known: Option<(IndexEntry, Grant)>,
+) -> Result<Prepared, AuthError> {
     let (challenge, answers) = match account.challenge() {
         unknown if unknown == Challenge::default() => probe(account).await?,
         challenge => (challenge, false),
@@ -187,7 +188,7 @@ async fn prepare(account: &Account, known: Option<(Entry, Grant)>) -> Result<Pre
     Ok(Prepared { found, scopes, known, is_open })
 }
 
-/// Asks the server as somebody whom it does not know, to hear what it wants, and whether it answers
+/// Sends the server a request without authentication, for its challenge, and for whether it answers
 /// all the same.
 async fn probe(account: &Account) -> Result<(Challenge, bool), AuthError> {
     let plain = HeaderValue::from_static;
@@ -206,61 +207,61 @@ async fn probe(account: &Account) -> Result<(Challenge, bool), AuthError> {
     Ok((challenge, (200..300).contains(&answer.status)))
 }
 
+impl Prepared {
+    /// The client to sign in with, to which browsers come back at `redirect`.
+    async fn client(
+        &self,
+        account: &Account,
+        redirect: Option<&str>,
+    ) -> Result<OAuthClient, AuthError> {
+        let Prepared { found, scopes, known, .. } = self;
+        let (authority, known) = (&found.authority, known.as_ref());
+        let wanted = Wanted { authority, redirect, scopes, known };
+        Ok(register::client(account.net().await?, &account.terms.options, wanted).await?)
+    }
+
+    fn issuer(&self) -> String {
+        clean_line(&self.found.authority.issuer, 100).into_owned()
+    }
+}
+
 impl Flow {
     async fn begin(
         account: &Arc<Account>,
         prepared: Prepared,
-        alone: Held,
+        alone: Lock,
     ) -> Result<Flow, AuthError> {
-        let Prepared { found, scopes, known, .. } = prepared;
-        let options = &account.terms.options;
-        let issuer = || clean_line(&found.authority.issuer, 100).into_owned();
-        let page = found.authority.authorization.clone();
-        let page = page.ok_or_else(|| AuthError::NoPage { issuer: issuer() })?;
-        if found.authority.proof == Proof::NotOffered {
-            return Err(AuthError::NoProof { issuer: issuer() });
+        let (options, authority) = (&account.terms.options, &prepared.found.authority);
+        let page = authority.authorization.clone();
+        let page = page.ok_or_else(|| AuthError::NoPage { issuer: prepared.issuer() })?;
+        if authority.proof == Proof::NotOffered {
+            return Err(AuthError::NoProof { issuer: prepared.issuer() });
         }
         if let Some((name, _)) = options.params.iter().find(|(name, _)| is_reserved(name)) {
             return Err(AuthError::Reserved { name: name.clone() });
         }
-        let (callback, redirect) = listen(options.redirect.as_deref(), known.as_ref()).await?;
-        let wanted = Wanted {
-            authority: &found.authority,
-            redirect: Some(&redirect),
-            scopes: &scopes,
-            known: known.as_ref(),
+        let known = prepared.known.as_ref();
+        let (callback, redirect) = listen(options.redirect.as_deref(), known).await?;
+        let client = prepared.client(account, Some(&redirect)).await?;
+        let Prepared { found, scopes, .. } = prepared;
+        let request = AuthorizationRequest {
+            state: Secret::new(unguessable()),
+            verifier: Secret::new(unguessable()),
+            redirect,
+            resource: found.resource.clone(),
+            scopes,
+            params: options.params.clone(),
         };
-        let client = register::client(account.net().await?, options, wanted).await?;
-        let (state, verifier) = (Secret::new(unguessable()), Secret::new(unguessable()));
-        let asked = Asked {
-            state: &state,
-            verifier: &verifier,
-            redirect: &redirect,
-            resource: &found.resource,
-            scopes: &scopes,
-            params: &options.params,
-        };
-        let url = requests::page(&client, &page, &asked);
+        let url = request.url(&client, &page);
         let link = Link::of(url.as_str(), &account.terms.reach()).map_err(AuthError::Link)?;
         let account = Arc::clone(account);
-        Ok(Flow {
-            account,
-            found,
-            client,
-            scopes,
-            state,
-            verifier,
-            redirect,
-            callback,
-            link,
-            _alone: alone,
-        })
+        Ok(Flow { account, found, client, request, callback, link, _alone: alone })
     }
 
     /// Waits for the browser to come back. May be dropped and asked again.
     pub(super) async fn answered(&mut self) -> Result<Code, AuthError> {
-        let Flow { callback, state, found, .. } = self;
-        let expected = expected(state, found);
+        let Flow { callback, request, found, .. } = self;
+        let expected = expected(&request.state, found);
         match callback {
             None => std::future::pending().await,
             Some(callback) => Ok(callback.wait(|query| answer::of_query(query, &expected)).await?),
@@ -269,44 +270,19 @@ impl Flow {
 
     /// Reads what the user brought from the browser.
     pub(super) fn pasted(&self, text: &str) -> Result<Code, CallbackError> {
-        answer::of_pasted(text, &expected(&self.state, &self.found))
+        answer::of_pasted(text, &expected(&self.request.state, &self.found))
     }
 
     /// The code for tokens; they are kept.
-    pub(super) async fn redeem(self, code: Code) -> Result<(Grant, Entry), AuthError> {
-        let hand = CodeInHand {
-            code: code.reveal(),
-            verifier: &self.verifier,
-            redirect: &self.redirect,
-            resource: &self.found.resource,
-            scopes: &self.scopes,
-        };
-        let net = self.account.net().await?;
-        let token = &self.found.authority.token;
-        let tokens = requests::exchange(net, &self.client, token, hand).await;
-        let tokens = tokens.map_err(AuthError::Exchange)?;
-        let grant = grant(&self.account, self.found, self.client, tokens);
-        let entry = self.account.signed_in(grant.clone()).await?;
-        Ok((grant, entry))
+    pub(super) async fn redeem(self, code: Code) -> Result<(Grant, IndexEntry), AuthError> {
+        let (net, token) = (self.account.net().await?, &self.found.authority.token);
+        let tokens = self.request.exchange(net, &self.client, token, code.reveal()).await;
+        keep(&self.account, self.found, self.client, tokens).await
     }
 }
 
-/// Something that a user pasted, and who wants to know what came of it.
-pub(super) struct Pasted {
-    pub(super) text: String,
-    pub(super) outcome: oneshot::Sender<Result<(Grant, Entry), AuthError>>,
-}
-
-/// A sign-in that goes on beside.
-#[derive(Clone)]
-pub(super) struct Beside {
-    pub(super) link: Link,
-    /// Where what a user pastes goes.
-    pub(super) paste: mpsc::Sender<Pasted>,
-}
-
-fn expected<'a>(state: &'a Secret, found: &'a Found) -> Expected<'a> {
-    let Found { authority, .. } = found;
+fn expected<'a>(state: &'a Secret, found: &'a ProtectedResource) -> Expected<'a> {
+    let ProtectedResource { authority, .. } = found;
     let (issuer, issuer_promised) = (authority.issuer.as_str(), authority.issuer_promised);
     Expected { state: state.expose(), issuer, issuer_promised }
 }
@@ -323,7 +299,7 @@ async fn listen(
             Return::Elsewhere(page) => Ok((None, page)),
         };
     }
-    let registered = known.filter(|grant| grant.client.source == Source::Registered);
+    let registered = known.filter(|grant| grant.client.source == ClientSource::Registered);
     let registered =
         registered.and_then(|grant| Return::of(grant.client.redirect.as_deref()?).ok());
     if let Some(Return::Here(redirect)) = registered
@@ -340,7 +316,24 @@ async fn bound(redirect: &Redirect) -> Result<(Option<Callback>, String), AuthEr
     Ok((Some(callback), address))
 }
 
-fn grant(account: &Account, found: Found, client: Client, tokens: Tokens) -> Grant {
+/// Keeps the tokens that the user signed in for.
+async fn keep(
+    account: &Account,
+    found: ProtectedResource,
+    client: OAuthClient,
+    tokens: Result<Tokens, TokenError>,
+) -> Result<(Grant, IndexEntry), AuthError> {
+    let grant = grant(account, found, client, tokens.map_err(AuthError::Exchange)?);
+    let entry = account.signed_in(grant.clone()).await?;
+    Ok((grant, entry))
+}
+
+fn grant(
+    account: &Account,
+    found: ProtectedResource,
+    client: OAuthClient,
+    tokens: Tokens,
+) -> Grant {
     Grant {
         server: account.terms.url.clone(),
         issuer: found.authority.issuer,

@@ -7,7 +7,7 @@ use sha2::{Digest, Sha256};
 use switchboard_core::sign_in::token::Lifetime;
 use url::Url;
 
-use crate::secret::Secret;
+use crate::secret::{Secret, hex};
 
 /// A grant as it is held. It is bound to the server's address: its tokens go nowhere else.
 #[derive(Clone, Debug)]
@@ -16,21 +16,21 @@ pub(crate) struct Grant {
     pub(crate) issuer: String,
     /// What the tokens are for (RFC 8707).
     pub(crate) resource: String,
-    pub(crate) client: Client,
+    pub(crate) client: OAuthClient,
     pub(crate) endpoints: Endpoints,
     pub(crate) tokens: Tokens,
 }
 
-/// Who we are to an authority.
+/// The OAuth client that we are to an authorization server.
 #[derive(Clone, Debug)]
-pub(crate) struct Client {
+pub(crate) struct OAuthClient {
     pub(crate) id: String,
     pub(crate) secret: Option<Secret>,
     /// From when on the secret is of no use any more.
     pub(crate) secret_expires: Option<SystemTime>,
     pub(crate) method: Method,
-    pub(crate) source: Source,
-    /// Where the authority sends browsers back to.
+    pub(crate) source: ClientSource,
+    /// Where the authorization server sends browsers back to.
     pub(crate) redirect: Option<String>,
 }
 
@@ -46,16 +46,16 @@ pub(crate) enum Method {
 /// Where a client comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Source {
+pub(crate) enum ClientSource {
     /// The user's configuration.
     Configured,
     /// A document about it, whose address is its id.
     Document,
-    /// The authority gave it to us.
+    /// The authorization server gave it to us.
     Registered,
 }
 
-/// Where an authority takes requests, so that nothing has to be looked up to renew a token.
+/// The endpoints of an authorization server: a refresh needs no discovery.
 #[derive(Clone, Debug)]
 pub(crate) struct Endpoints {
     pub(crate) token: Url,
@@ -87,19 +87,16 @@ impl Grant {
     /// What the grant is kept under, for one `account` of the entries.
     pub(crate) fn account(&self, name: Option<&str>) -> String {
         let parts = [self.issuer.as_str(), &self.client.id, &self.resource];
-        match name {
-            None => account(&parts),
-            Some(name) => account(&[parts[0], parts[1], parts[2], name]),
-        }
+        account(&parts.into_iter().chain(name).collect::<Vec<_>>())
     }
 
     pub(crate) fn to_kept(&self) -> Secret {
-        let kept = Kept {
+        let kept = StoredGrant {
             version: 1,
             server: self.server.to_string(),
             issuer: self.issuer.clone(),
             resource: self.resource.clone(),
-            client: KeptClient {
+            client: StoredClient {
                 id: self.client.id.clone(),
                 secret: self.client.secret.as_ref().map(expose),
                 secret_expires: self.client.secret_expires.map(seconds),
@@ -119,7 +116,7 @@ impl Grant {
     }
 
     pub(crate) fn of_kept(kept: &Secret) -> Result<Grant, Unreadable> {
-        let kept: Kept = serde_json::from_str(kept.expose()).map_err(|_| Unreadable)?;
+        let kept: StoredGrant = serde_json::from_str(kept.expose()).map_err(|_| Unreadable)?;
         let url = |text: &str| Url::parse(text).map_err(|_| Unreadable);
         if kept.version != 1 {
             return Err(Unreadable);
@@ -128,7 +125,7 @@ impl Grant {
             server: url(&kept.server)?,
             issuer: kept.issuer,
             resource: kept.resource,
-            client: Client {
+            client: OAuthClient {
                 id: kept.client.id,
                 secret: kept.client.secret.map(Secret::new),
                 secret_expires: kept.client.secret_expires.map(time),
@@ -162,18 +159,18 @@ pub(crate) fn account(parts: &[&str]) -> String {
         digest.update((part.len() as u64).to_be_bytes());
         digest.update(part);
     }
-    digest.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+    hex(&digest.finalize())
 }
 
 /// A grant in writing. It lives for as long as it takes to write or read one.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Kept {
+struct StoredGrant {
     version: u32,
     server: String,
     issuer: String,
     resource: String,
-    client: KeptClient,
+    client: StoredClient,
     token_endpoint: String,
     revocation_endpoint: Option<String>,
     access_token: String,
@@ -186,12 +183,12 @@ struct Kept {
 
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct KeptClient {
+struct StoredClient {
     id: String,
     secret: Option<String>,
     secret_expires: Option<u64>,
     method: Method,
-    source: Source,
+    source: ClientSource,
     redirect: Option<String>,
 }
 
@@ -217,12 +214,12 @@ pub(crate) mod tests {
             server: Url::parse("https://mcp.example.com/mcp").unwrap(),
             issuer: "https://auth.example.com".to_owned(),
             resource: "https://mcp.example.com/mcp".to_owned(),
-            client: Client {
+            client: OAuthClient {
                 id: "client-1".to_owned(),
                 secret: Some(Secret::new("CANARY-secret")),
                 secret_expires: Some(time(5_000_000_000)),
                 method: Method::ClientSecretBasic,
-                source: Source::Registered,
+                source: ClientSource::Registered,
                 redirect: Some("http://127.0.0.1:7777/callback".to_owned()),
             },
             endpoints: Endpoints {

@@ -21,6 +21,6 @@ pub(crate) use account::Account;
 pub(crate) use accounts::Accounts;
 pub(crate) use error::AuthError;
 pub(crate) use sign_in::Started;
-pub use sign_in::{Begun, DevicePending, Forgotten, Pending, SignIn, SignedIn, Way};
-pub use tokens::Kept;
+pub use sign_in::{Begun, DevicePending, Forgotten, Pending, SignIn, SignInMethod, SignedIn};
+pub use tokens::TokenLocation;
 pub(crate) use vault::Vault;

@@ -47,7 +47,7 @@ pub(crate) struct Net {
 }
 
 /// What came back. It can hold tokens.
-pub(crate) struct Answer {
+pub(crate) struct NetResponse {
     pub(crate) status: u16,
     /// Whether it says that its body is JSON.
     pub(crate) json: bool,
@@ -57,9 +57,9 @@ pub(crate) struct Answer {
     pub(crate) challenges: Vec<String>,
 }
 
-impl fmt::Debug for Answer {
+impl fmt::Debug for NetResponse {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Answer").field("status", &self.status).finish_non_exhaustive()
+        f.debug_struct("NetResponse").field("status", &self.status).finish_non_exhaustive()
     }
 }
 
@@ -99,7 +99,7 @@ impl Net {
     }
 
     /// Asks for a document, and where it is sent on to within the same origin.
-    pub(crate) async fn get(&self, url: &Url) -> Result<Answer, NetError> {
+    pub(crate) async fn get(&self, url: &Url) -> Result<NetResponse, NetError> {
         timeout(DOCUMENT, self.follow(url)).await.map_err(|_| NetError::TimedOut)?
     }
 
@@ -109,20 +109,20 @@ impl Net {
         url: &Url,
         headers: HeaderMap,
         body: Vec<u8>,
-    ) -> Result<Answer, NetError> {
+    ) -> Result<NetResponse, NetError> {
         let asking = async {
             let request = self.client.post(url.clone()).headers(headers).body(body);
-            Answer::of(self.send(url, request).await?).await
+            NetResponse::of(self.send(url, request).await?).await
         };
         timeout(ENDPOINT, asking).await.map_err(|_| NetError::TimedOut)?
     }
 
-    async fn follow(&self, url: &Url) -> Result<Answer, NetError> {
+    async fn follow(&self, url: &Url) -> Result<NetResponse, NetError> {
         let mut url = url.clone();
         for _ in 0..=MOST_REDIRECTS {
             let response = self.send(&url, self.client.get(url.clone())).await?;
             match sent_on(&response)? {
-                None => return Answer::of(response).await,
+                None => return NetResponse::of(response).await,
                 Some(to) => url = to,
             }
         }
@@ -144,11 +144,11 @@ impl Net {
     }
 }
 
-impl Answer {
-    async fn of(mut response: Response) -> Result<Answer, NetError> {
+impl NetResponse {
+    async fn of(mut response: Response) -> Result<NetResponse, NetError> {
         let headers = response.headers();
         let kind = content_type(headers);
-        let mut answer = Answer {
+        let mut answer = NetResponse {
             status: response.status().as_u16(),
             json: kind == "application/json" || kind.ends_with("+json"),
             body: Vec::new(),

@@ -1,4 +1,4 @@
-//! Who we are to an authority: as configured, known by a document, or registered there (RFC 7591).
+//! Our OAuth client: configured, known by a metadata document, or registered (RFC 7591).
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -10,20 +10,21 @@ use switchboard_core::render::words::clean_line;
 use switchboard_core::sign_in::metadata::Authority;
 use url::Url;
 
-use super::grant::{Client, Grant, Method, Source};
+use super::grant::{ClientSource, Grant, Method, OAuthClient};
 use super::net::{Net, NetError};
+use super::requests::clause;
 use super::terms::Options;
 use crate::secret::Secret;
 
 /// How people know us where they are asked for their consent.
 const NAME: &str = "Switchboard";
 
-/// The same listener at any port, as authorities that follow RFC 8252 understand it.
+/// The same listener at any port, as authorization servers that follow RFC 8252 understand it.
 const ANY_PORT: &str = "http://127.0.0.1/callback";
 
 const SHOWN: usize = 200;
 
-/// Why an authority does not know us.
+/// Why an authorization server does not know us.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum RegisterError {
     /// A user has to register one by hand.
@@ -39,15 +40,11 @@ pub(crate) enum RegisterError {
     SecretAlone,
     #[error("the grant `client_credentials` needs a `clientId` and a `clientSecret`")]
     NoCredentials,
-    /// What the user was given by one authority is not for another one to see.
+    /// What the user was given by one authorization server is not for another one to see.
     #[error("the entry's `clientId` was used at `{before}`, and the server now names `{now}`")]
     OtherAuthority { before: String, now: String },
     #[error("the authority cannot be asked")]
     Net(#[from] NetError),
-}
-
-fn clause(error: &str) -> String {
-    if error.is_empty() { String::new() } else { format!(": {error}") }
 }
 
 /// What a client is wanted for.
@@ -66,14 +63,14 @@ pub(super) async fn client(
     net: &Net,
     options: &Options,
     wanted: Wanted<'_>,
-) -> Result<Client, RegisterError> {
+) -> Result<OAuthClient, RegisterError> {
     let redirect = wanted.redirect.map(str::to_owned);
     if let Some(id) = &options.client_id {
         stays(options, &wanted)?;
         let method = method(wanted.authority, options.client_secret.is_some());
         let (id, secret) = (id.clone(), options.client_secret.clone());
-        let source = Source::Configured;
-        return Ok(Client { id, secret, secret_expires: None, method, source, redirect });
+        let source = ClientSource::Configured;
+        return Ok(OAuthClient { id, secret, secret_expires: None, method, source, redirect });
     }
     if options.client_secret.is_some() {
         return Err(RegisterError::SecretAlone);
@@ -88,9 +85,9 @@ pub(super) async fn client(
             return Err(RegisterError::Document);
         }
         if wanted.authority.client_documents {
-            let (id, source) = (document.clone(), Source::Document);
+            let (id, source) = (document.clone(), ClientSource::Document);
             let (secret, secret_expires, method) = (None, None, Method::None);
-            return Ok(Client { id, secret, secret_expires, method, source, redirect });
+            return Ok(OAuthClient { id, secret, secret_expires, method, source, redirect });
         }
     }
     match wanted.known.filter(|grant| is_reusable(grant, &wanted)) {
@@ -112,19 +109,18 @@ fn stays(options: &Options, wanted: &Wanted<'_>) -> Result<(), RegisterError> {
     }
 }
 
-/// A registration holds at the authority that made it, for the address that it was made for, and
+/// A registration is valid at the authorization server that made it, for its redirect address, and
 /// where none is needed.
 fn is_reusable(grant: &Grant, wanted: &Wanted<'_>) -> bool {
     let client = &grant.client;
     let expired = client.secret_expires.is_some_and(|expires| expires <= SystemTime::now());
-    client.source == Source::Registered
+    client.source == ClientSource::Registered
         && grant.issuer == wanted.authority.issuer
         && wanted.redirect.is_none_or(|redirect| client.redirect.as_deref() == Some(redirect))
         && !expired
 }
 
-/// How the authority wants to be shown a secret; what it does not say is `client_secret_basic`
-/// (RFC 8414).
+/// How the client authenticates; without metadata, with `client_secret_basic` (RFC 8414).
 pub(super) fn method(authority: &Authority, has_secret: bool) -> Method {
     let offers = |name: &str| match &authority.methods {
         Some(methods) => methods.iter().any(|method| method == name),
@@ -148,7 +144,7 @@ struct Registered {
 }
 
 #[derive(Deserialize)]
-struct Refusal {
+struct ErrorBody {
     error: Option<String>,
     error_description: Option<String>,
 }
@@ -157,7 +153,7 @@ async fn register(
     net: &Net,
     options: &Options,
     wanted: &Wanted<'_>,
-) -> Result<Client, RegisterError> {
+) -> Result<OAuthClient, RegisterError> {
     let authority = wanted.authority;
     let Some(url) = &authority.registration else {
         let issuer = clean_line(&authority.issuer, SHOWN).into_owned();
@@ -167,8 +163,8 @@ async fn register(
         HeaderMap::from_iter([(CONTENT_TYPE, HeaderValue::from_static("application/json"))]);
     let answer = net.post(url, headers, metadata(options, wanted).to_string().into_bytes()).await?;
     if !(200..300).contains(&answer.status) {
-        let refusal: Option<Refusal> = serde_json::from_slice(&answer.body).ok();
-        let words = refusal.map(|refusal| [refusal.error, refusal.error_description]);
+        let body: Option<ErrorBody> = serde_json::from_slice(&answer.body).ok();
+        let words = body.map(|body| [body.error, body.error_description]);
         let words: Vec<String> = words.into_iter().flatten().flatten().collect();
         let error = clean_line(&words.join(": "), SHOWN).into_owned();
         return Err(RegisterError::Refused { status: answer.status, error });
@@ -177,7 +173,7 @@ async fn register(
     let registered = registered.filter(|registered| !registered.client_id.is_empty());
     let registered = registered.ok_or(RegisterError::Malformed)?;
     let secret = registered.client_secret.filter(|secret| !secret.is_empty());
-    Ok(Client {
+    Ok(OAuthClient {
         method: match registered.token_endpoint_auth_method.as_deref() {
             Some("client_secret_basic") if secret.is_some() => Method::ClientSecretBasic,
             Some("client_secret_post") if secret.is_some() => Method::ClientSecretPost,
@@ -191,16 +187,16 @@ async fn register(
             .client_secret_expires_at
             .filter(|seconds| *seconds > 0)
             .and_then(|seconds| UNIX_EPOCH.checked_add(Duration::from_secs(seconds))),
-        source: Source::Registered,
+        source: ClientSource::Registered,
         redirect: wanted.redirect.map(str::to_owned),
     })
 }
 
-/// What we say about ourselves. Whoever has the program has all of it, so it asks for no secret.
+/// Our client metadata. The program is public and can keep no secret, so it requests none.
 fn metadata(options: &Options, wanted: &Wanted<'_>) -> serde_json::Value {
     let authority = wanted.authority;
     let mut redirects: Vec<&str> = wanted.redirect.into_iter().collect();
-    // Authorities want an address, also of whoever will not come back to it.
+    // Authorization servers require an address, even where no browser comes back.
     if wanted.redirect.is_none_or(|redirect| redirect.starts_with("http://127.0.0.1:")) {
         redirects.push(ANY_PORT);
     }
@@ -210,11 +206,7 @@ fn metadata(options: &Options, wanted: &Wanted<'_>) -> serde_json::Value {
     }
     let public =
         authority.methods.as_ref().is_none_or(|methods| methods.iter().any(|m| m == "none"));
-    let method = match (public, method(authority, true)) {
-        (true, _) | (false, Method::None) => "none",
-        (false, Method::ClientSecretBasic) => "client_secret_basic",
-        (false, Method::ClientSecretPost) => "client_secret_post",
-    };
+    let method = if public { Method::None } else { method(authority, true) };
     let mut metadata = json!({
         "client_name": options.client_name.as_deref().unwrap_or(NAME),
         "application_type": "native",

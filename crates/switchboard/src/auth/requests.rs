@@ -1,5 +1,5 @@
-//! What is asked of an authority once it is known: tokens for a code, a refresh token, a secret or a
-//! device, and the end of tokens.
+//! Requests to an authorization server: tokens for a code, a refresh token, a client secret or a
+//! device code, and the revocation of tokens.
 
 mod desk;
 mod sent;
@@ -22,21 +22,21 @@ use switchboard_core::sign_in::scope;
 use switchboard_core::sign_in::token::Lifetime;
 use url::Url;
 
-use super::grant::{Client, Grant, Method, Tokens};
+use super::grant::{Grant, Method, OAuthClient, Tokens};
 use super::net::{Net, NetError};
 use crate::secret::Secret;
 use desk::Desk;
 
-/// As much of what an authority says as a message has.
+/// As much of what an authorization server says as a message has.
 const SHOWN: usize = 200;
 
-/// An authority that wants to be asked more often is not.
+/// A device code is not polled more often, whatever interval the authorization server gives.
 const SHORTEST_PAUSE: Duration = Duration::from_secs(1);
 
-/// A device that nobody confirms is given up in this time, whatever the authority says.
+/// Polling for a device code ends after this time, whatever the authorization server says.
 const LONGEST_DEVICE: Duration = Duration::from_secs(15 * 60);
 
-/// Why an authority gave no tokens.
+/// Why an authorization server gave no tokens.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum TokenError {
     /// A definite no to what was shown: the code or the refresh token is of no use any more.
@@ -47,7 +47,7 @@ pub(crate) enum TokenError {
     InvalidClient { description: String },
     #[error("the authority refused with `{error}`{}", clause(.description))]
     Refused { error: String, description: String },
-    #[error("nobody signed in at the other device in time")]
+    #[error("the user did not sign in at the other device in time")]
     TooLate,
     /// It may be better later.
     #[error("the authority is in trouble (HTTP status {status})")]
@@ -62,7 +62,8 @@ pub(crate) enum TokenError {
     Net(#[from] NetError),
 }
 
-fn clause(description: &str) -> String {
+/// The words of an authorization server behind our own, if it gave any.
+pub(super) fn clause(description: &str) -> String {
     if description.is_empty() { String::new() } else { format!(": {description}") }
 }
 
@@ -85,18 +86,18 @@ impl TokenError {
 
 type OAuth = oauth2::Client<
     BasicErrorResponse,
-    Answer,
+    TokenAnswer,
     BasicTokenIntrospectionResponse,
     StandardRevocableToken,
     BasicRevocationErrorResponse,
 >;
 
-/// Tokens as an authority gives them; turned into ours at once.
+/// Tokens as an authorization server gives them; turned into ours at once.
 #[derive(Debug, Serialize, Deserialize)]
-struct Answer {
+struct TokenAnswer {
     access_token: AccessToken,
-    #[serde(default = "Kind::bearer")]
-    token_type: Kind,
+    #[serde(default = "AccessTokenType::bearer")]
+    token_type: AccessTokenType,
     /// A number, says the specification.
     expires_in: Option<Value>,
     refresh_token: Option<RefreshToken>,
@@ -104,25 +105,25 @@ struct Answer {
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-struct Kind(String);
+struct AccessTokenType(String);
 
-impl Kind {
+impl AccessTokenType {
     /// What is meant where nothing is said.
-    fn bearer() -> Kind {
-        Kind("Bearer".to_owned())
+    fn bearer() -> AccessTokenType {
+        AccessTokenType("Bearer".to_owned())
     }
 }
 
-impl TokenType for Kind {}
+impl TokenType for AccessTokenType {}
 
-impl TokenResponse for Answer {
-    type TokenType = Kind;
+impl TokenResponse for TokenAnswer {
+    type TokenType = AccessTokenType;
 
     fn access_token(&self) -> &AccessToken {
         &self.access_token
     }
 
-    fn token_type(&self) -> &Kind {
+    fn token_type(&self) -> &AccessTokenType {
         &self.token_type
     }
 
@@ -139,7 +140,7 @@ impl TokenResponse for Answer {
     }
 }
 
-impl Answer {
+impl TokenAnswer {
     /// What is not said about scopes means that all were granted (RFC 6749, 5.1).
     fn tokens(self, asked: &[String]) -> Result<Tokens, TokenError> {
         if !self.token_type.0.eq_ignore_ascii_case("bearer") {
@@ -163,69 +164,69 @@ impl Answer {
     }
 }
 
-/// What the user is asked to agree to.
-pub(super) struct Asked<'a> {
+/// What the user is asked to agree to at the page of the authorization server.
+pub(super) struct AuthorizationRequest {
     /// Comes back with the answer.
-    pub(super) state: &'a Secret,
-    /// Shows later that the answer is ours.
-    pub(super) verifier: &'a Secret,
-    pub(super) redirect: &'a str,
-    pub(super) resource: &'a str,
-    pub(super) scopes: &'a [String],
+    pub(super) state: Secret,
+    /// Shows later that the answer is ours (PKCE).
+    pub(super) verifier: Secret,
+    pub(super) redirect: String,
+    pub(super) resource: String,
+    pub(super) scopes: Vec<String>,
     /// Of the user's configuration.
-    pub(super) params: &'a [(String, String)],
+    pub(super) params: Vec<(String, String)>,
 }
 
-/// The page at which the user agrees.
-pub(super) fn page(client: &Client, page: &Url, asked: &Asked<'_>) -> Url {
-    let oauth = oauth(client).set_auth_uri(AuthUrl::from_url(page.clone()));
-    let verifier = PkceCodeVerifier::new(asked.verifier.expose().to_owned());
-    let mut request = oauth
-        .authorize_url(|| CsrfToken::new(asked.state.expose().to_owned()))
-        .set_pkce_challenge(PkceCodeChallenge::from_code_verifier_sha256(&verifier))
-        .add_extra_param("resource", asked.resource)
-        .add_scopes(asked.scopes.iter().cloned().map(Scope::new));
-    if let Ok(redirect) = RedirectUrl::new(asked.redirect.to_owned()) {
-        request = request.set_redirect_uri(Cow::Owned(redirect));
+impl AuthorizationRequest {
+    fn verifier(&self) -> PkceCodeVerifier {
+        PkceCodeVerifier::new(self.verifier.expose().to_owned())
     }
-    if asked.scopes.iter().any(|scope| scope == scope::OFFLINE) {
-        // Without being asked, users give no consent to that (OpenID Connect Core, 11).
-        request = request.add_extra_param("prompt", "consent");
-    }
-    for (name, value) in asked.params {
-        request = request.add_extra_param(name, value);
-    }
-    let (url, _state) = request.url();
-    url
-}
 
-/// A code that came back, and what shows that it is ours.
-pub(super) struct CodeInHand<'a> {
-    pub(super) code: String,
-    pub(super) verifier: &'a Secret,
-    pub(super) redirect: &'a str,
-    pub(super) resource: &'a str,
-    pub(super) scopes: &'a [String],
-}
-
-/// Tokens for a code. Never asked twice: a code is good for one try.
-pub(super) async fn exchange(
-    net: &Net,
-    client: &Client,
-    token: &Url,
-    hand: CodeInHand<'_>,
-) -> Result<Tokens, TokenError> {
-    let desk = Desk::new(net, token);
-    let oauth = oauth(client).set_token_uri(TokenUrl::from_url(token.clone()));
-    let mut request = oauth
-        .exchange_code(AuthorizationCode::new(hand.code))
-        .set_pkce_verifier(PkceCodeVerifier::new(hand.verifier.expose().to_owned()))
-        .add_extra_param("resource", hand.resource);
-    if let Ok(redirect) = RedirectUrl::new(hand.redirect.to_owned()) {
-        request = request.set_redirect_uri(Cow::Owned(redirect));
+    fn redirect(&self) -> Option<Cow<'_, RedirectUrl>> {
+        RedirectUrl::new(self.redirect.clone()).ok().map(Cow::Owned)
     }
-    let answer = request.request_async(&desk).await;
-    desk.tokens(answer.map_err(|error| desk.classify(error))?, hand.scopes)
+
+    /// The page at which the user agrees.
+    pub(super) fn url(&self, client: &OAuthClient, page: &Url) -> Url {
+        let oauth = oauth(client).set_auth_uri(AuthUrl::from_url(page.clone()));
+        let mut request = oauth
+            .authorize_url(|| CsrfToken::new(self.state.expose().to_owned()))
+            .set_pkce_challenge(PkceCodeChallenge::from_code_verifier_sha256(&self.verifier()))
+            .add_extra_param("resource", &self.resource)
+            .add_scopes(self.scopes.iter().cloned().map(Scope::new));
+        if let Some(redirect) = self.redirect() {
+            request = request.set_redirect_uri(redirect);
+        }
+        if self.scopes.iter().any(|scope| scope == scope::OFFLINE) {
+            // Required for the user's consent to this scope (OpenID Connect Core, 11).
+            request = request.add_extra_param("prompt", "consent");
+        }
+        for (name, value) in &self.params {
+            request = request.add_extra_param(name, value);
+        }
+        let (url, _state) = request.url();
+        url
+    }
+
+    /// Tokens for a code. Requested once: a code is good for one try.
+    pub(super) async fn exchange(
+        &self,
+        net: &Net,
+        client: &OAuthClient,
+        token: &Url,
+        code: String,
+    ) -> Result<Tokens, TokenError> {
+        let desk = Desk::new(net, token);
+        let oauth = oauth(client).set_token_uri(TokenUrl::from_url(token.clone()));
+        let mut request = oauth
+            .exchange_code(AuthorizationCode::new(code))
+            .set_pkce_verifier(self.verifier())
+            .add_extra_param("resource", &self.resource);
+        if let Some(redirect) = self.redirect() {
+            request = request.set_redirect_uri(redirect);
+        }
+        desk.tokens(request.request_async(&desk).await, &self.scopes)
+    }
 }
 
 /// Other tokens in place of those of a grant. A refresh token that is not replaced stays.
@@ -242,9 +243,7 @@ pub(super) async fn refresh(
         .exchange_refresh_token(&shown)
         .add_extra_param("resource", &grant.resource)
         .add_scopes(grant.tokens.scopes.iter().cloned().map(Scope::new));
-    let answer = request.request_async(&desk).await;
-    let answer = answer.map_err(|error| desk.classify(error))?;
-    let mut tokens = desk.tokens(answer, &grant.tokens.scopes)?;
+    let mut tokens = desk.tokens(request.request_async(&desk).await, &grant.tokens.scopes)?;
     tokens.refresh.get_or_insert_with(|| token.clone());
     Ok(tokens)
 }
@@ -252,7 +251,7 @@ pub(super) async fn refresh(
 /// Tokens for the client itself, where there is no user.
 pub(super) async fn of_client(
     net: &Net,
-    client: &Client,
+    client: &OAuthClient,
     token: &Url,
     (resource, scopes): (&str, &[String]),
 ) -> Result<Tokens, TokenError> {
@@ -262,8 +261,7 @@ pub(super) async fn of_client(
         .exchange_client_credentials()
         .add_extra_param("resource", resource)
         .add_scopes(scopes.iter().cloned().map(Scope::new));
-    let answer = request.request_async(&desk).await;
-    desk.tokens(answer.map_err(|error| desk.classify(error))?, scopes)
+    desk.tokens(request.request_async(&desk).await, scopes)
 }
 
 /// What a user has to do elsewhere so that this device gets tokens (RFC 8628).
@@ -271,7 +269,7 @@ pub(super) type Device = StandardDeviceAuthorizationResponse;
 
 pub(super) async fn device(
     net: &Net,
-    client: &Client,
+    client: &OAuthClient,
     device: &Url,
     (resource, scopes): (&str, &[String]),
 ) -> Result<Device, TokenError> {
@@ -286,10 +284,10 @@ pub(super) async fn device(
     answer.map_err(|error| desk.classify(error))
 }
 
-/// Waits until the user has done it, and asks no more often than the authority wants.
+/// Waits until the user has done it, and asks no more often than the authorization server wants.
 pub(super) async fn of_device(
     net: &Net,
-    client: &Client,
+    client: &OAuthClient,
     token: &Url,
     device: &Device,
     (resource, scopes): (&str, &[String]),
@@ -300,12 +298,12 @@ pub(super) async fn of_device(
     let patience = device.expires_in().min(LONGEST_DEVICE);
     let pause = |wanted: Duration| tokio::time::sleep(wanted.max(SHORTEST_PAUSE));
     let asking = request.request_async(&desk, pause, Some(patience));
-    // Between two questions it waits for as long as the authority says, and that may be for ever.
+    // The interval between two polls is the authorization server's, and may be for ever.
     let answer = tokio::time::timeout(patience, asking).await.map_err(|_| TokenError::TooLate)?;
-    desk.tokens(answer.map_err(|error| desk.other(error))?, scopes)
+    desk.checked(answer.map_err(|error| desk.other(error))?, scopes)
 }
 
-/// Tells the authority that the tokens are no longer needed (RFC 7009).
+/// Tells the authorization server that the tokens are no longer needed (RFC 7009).
 pub(super) async fn revoke(net: &Net, grant: &Grant, revocation: &Url) -> Result<(), TokenError> {
     let desk = Desk::new(net, revocation);
     // The library makes no such request but to `https`. Where it goes is the desk's to say.
@@ -321,7 +319,7 @@ pub(super) async fn revoke(net: &Net, grant: &Grant, revocation: &Url) -> Result
     answer.map_err(|error| desk.other(error))
 }
 
-fn oauth(client: &Client) -> OAuth {
+fn oauth(client: &OAuthClient) -> OAuth {
     let auth_type = match client.method {
         Method::ClientSecretBasic => AuthType::BasicAuth,
         Method::None | Method::ClientSecretPost => AuthType::RequestBody,

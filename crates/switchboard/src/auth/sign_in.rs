@@ -2,7 +2,7 @@
 
 use std::pin::Pin;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use switchboard_core::failure::Failure;
 use switchboard_core::name::ServerName;
@@ -13,14 +13,13 @@ use tokio::time::Instant;
 
 use super::account::Account;
 use super::error::AuthError;
-use super::flow::{self, Beside, DeviceFlow, Flow, PATIENCE, Pasted, Turn};
+use super::flow::{self, DeviceFlow, Flow, PATIENCE};
 use super::grant::Grant;
 use super::requests;
-use super::tokens::Kept;
-use super::vault::{Entry, Kind};
-use crate::explain;
+use super::tokens::{Granted, TokenLocation};
+use super::vault::{IndexEntry, TokenKind};
 
-pub use super::flow::Way;
+pub use super::flow::SignInMethod;
 
 /// How long a client that cannot wait is held up by another process that signs in.
 const SHORTLY: Duration = Duration::from_secs(2);
@@ -31,21 +30,15 @@ pub struct SignIn {
     queued: watch::Sender<bool>,
 }
 
-/// Whoever signed in is known to the server from now on.
+/// A sign-in that succeeded: the server knows the user from now on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SignedIn {
     /// The server that the user signed in to.
     pub server: ServerName,
-    /// The authorization server.
-    pub issuer: String,
-    /// The scopes that were granted.
-    pub scopes: Vec<String>,
-    /// When the token ends, as far as that is known; it is renewed before.
-    pub expires: Option<SystemTime>,
-    /// Whether it goes on without the user when it ends.
-    pub renewable: bool,
+    /// What the authorization server granted.
+    pub grant: Granted,
     /// `None` if there is nothing to be kept.
-    pub kept: Option<Kept>,
+    pub kept: Option<TokenLocation>,
 }
 
 /// What was found when a sign-in was to be ended.
@@ -53,7 +46,7 @@ pub struct SignedIn {
 pub enum Forgotten {
     /// There was no sign-in.
     NothingKept,
-    /// The authority was told.
+    /// The authorization server was told.
     Revoked,
     /// It takes no notice of such, or could not be told.
     NotRevoked,
@@ -72,20 +65,20 @@ pub enum Begun {
 /// A sign-in that waits for the user at a page.
 pub struct Pending {
     account: Arc<Account>,
-    stage: Stage,
+    stage: PendingStage,
     link: Link,
-    /// When nobody is waited for any more.
+    /// When the sign-in ends without an answer.
     until: Instant,
 }
 
-enum Stage {
+enum PendingStage {
     Waiting(Box<Flow>),
-    /// The answer came; what becomes of it is not lost if nobody waits for it just now.
+    /// The answer came. The exchange goes on even if the future that waits for it is dropped.
     Redeeming(Pin<Box<dyn Future<Output = Redeemed> + Send>>),
     Over,
 }
 
-type Redeemed = Result<(Grant, Entry), AuthError>;
+type Redeemed = Result<(Grant, IndexEntry), AuthError>;
 
 /// A sign-in that waits for the user at another device.
 pub struct DevicePending {
@@ -104,15 +97,23 @@ impl SignIn {
     }
 
     /// Begins; waits while another process signs in to the same server, and is then done.
-    pub async fn begin(&self, way: Way) -> Result<Begun, Failure> {
-        let begun = flow::begin(&self.account, way, self.turn(PATIENCE)).await;
-        Ok(match begun.map_err(|error| self.failure(error))? {
+    pub async fn begin(&self, method: SignInMethod) -> Result<Begun, Failure> {
+        self.begin_within(method, PATIENCE).await
+    }
+
+    async fn begin_within(
+        &self,
+        method: SignInMethod,
+        patience: Duration,
+    ) -> Result<Begun, Failure> {
+        let begun = flow::begin(&self.account, method, patience, &self.queued).await;
+        Ok(match begun.map_err(|error| self.account.failure(error))? {
             flow::Begun::Done(grant, entry) => {
                 Begun::Done(signed_in(&self.account, &grant, entry.as_ref()))
             }
             flow::Begun::Page(flow) => {
                 let link = flow.link.clone();
-                let (account, stage) = (Arc::clone(&self.account), Stage::Waiting(flow));
+                let (account, stage) = (Arc::clone(&self.account), PendingStage::Waiting(flow));
                 Begun::Page(Pending { account, stage, link, until: Instant::now() + PATIENCE })
             }
             flow::Begun::Device(flow) => {
@@ -129,21 +130,17 @@ impl SignIn {
         if let Some(beside) = self.account.pending() {
             return Ok((Started::Page(beside.link), None));
         }
-        let begun = flow::begin(&self.account, Way::Page, self.turn(SHORTLY)).await;
-        let flow = match begun.map_err(|error| self.failure(error))? {
-            flow::Begun::Done(grant, entry) => {
-                let done = signed_in(&self.account, &grant, entry.as_ref());
-                return Ok((Started::Done(done), None));
-            }
-            flow::Begun::Page(flow) => flow,
-            flow::Begun::Device(_) => return Err(self.failure(AuthError::CutShort)),
+        let pending = match self.begin_within(SignInMethod::Page, SHORTLY).await? {
+            Begun::Done(done) => return Ok((Started::Done(done), None)),
+            Begun::Page(pending) => pending,
+            Begun::Device(_) => return Err(self.account.failure(AuthError::CutShort)),
         };
-        let link = flow.link.clone();
+        let link = pending.link.clone();
         let (paste, pasted) = mpsc::channel(1);
         self.account.awaits(Some(Beside { link: link.clone(), paste }));
         let account = Arc::clone(&self.account);
         let waiting = async move {
-            let _nobody_came = tokio::time::timeout(PATIENCE, wait_beside(flow, pasted)).await;
+            let _timed_out = tokio::time::timeout(PATIENCE, wait_beside(pending, pasted)).await;
             account.awaits(None);
         };
         Ok((Started::Page(link), Some(waiting)))
@@ -151,18 +148,15 @@ impl SignIn {
 
     /// Finishes a sign-in that was begun beside with what the user brings from the browser.
     pub(crate) async fn complete(&self, text: &str) -> Result<SignedIn, Failure> {
-        let nothing_begun = || self.failure(AuthError::NothingBegun);
+        let nothing_begun = || self.account.failure(AuthError::NothingBegun);
         let Beside { paste, .. } = self.account.pending().ok_or_else(nothing_begun)?;
         let (outcome, done) = oneshot::channel();
         let sent = paste.send(Pasted { text: text.to_owned(), outcome }).await;
-        let cut_short = || self.failure(AuthError::CutShort);
         sent.map_err(|_| nothing_begun())?;
-        let (grant, entry) =
-            done.await.map_err(|_| cut_short())?.map_err(|error| self.failure(error))?;
-        Ok(signed_in(&self.account, &grant, Some(&entry)))
+        done.await.map_err(|_| self.account.failure(AuthError::CutShort))?
     }
 
-    /// Ends the sign-in: the authority is told where it wants to know, and every copy is removed.
+    /// Ends the sign-in: the tokens are revoked where that is supported, and every copy is removed.
     pub async fn forget(&self) -> Result<Forgotten, Failure> {
         let account = &self.account;
         account.let_go();
@@ -175,20 +169,12 @@ impl SignIn {
             },
             Ok(None) | Err(_) => false,
         };
-        let failed = |error| self.failure(AuthError::Vault(error));
+        let failed = |error| account.failure(AuthError::Vault(error));
         let found =
-            account.vault.find(&account.terms.holder(), Kind::Grant).await.map_err(failed)?;
+            account.vault.find(&account.terms.holder(), TokenKind::SignIn).await.map_err(failed)?;
         let Some(entry) = found else { return Ok(Forgotten::NothingKept) };
         account.vault.forget(&entry).await.map_err(failed)?;
         Ok(if revoked { Forgotten::Revoked } else { Forgotten::NotRevoked })
-    }
-
-    fn turn(&self, patience: Duration) -> Turn<'_> {
-        Turn { patience, queued: &self.queued }
-    }
-
-    fn failure(&self, error: AuthError) -> Failure {
-        explain::auth(error, &self.account.terms.server)
     }
 }
 
@@ -198,33 +184,33 @@ pub(crate) enum Started {
     Page(Link),
 }
 
+/// A sign-in that goes on beside.
+#[derive(Clone)]
+pub(super) struct Beside {
+    link: Link,
+    /// Where what a user pastes goes.
+    pub(super) paste: mpsc::Sender<Pasted>,
+}
+
+/// Something that a user pasted, and where the outcome goes.
+pub(super) struct Pasted {
+    text: String,
+    outcome: oneshot::Sender<Result<SignedIn, Failure>>,
+}
+
 /// Waits for the browser and for what is pasted, whichever comes first with a code.
-async fn wait_beside(mut flow: Box<Flow>, mut pasted: mpsc::Receiver<Pasted>) {
-    loop {
+async fn wait_beside(mut pending: Pending, mut pasted: mpsc::Receiver<Pasted>) {
+    while !pending.is_over() {
         tokio::select! {
-            answered = flow.answered() => {
-                let outcome = match answered {
-                    Ok(code) => flow.redeem(code).await,
-                    Err(error) => Err(error),
-                };
-                if let Err(error) = outcome {
+            finished = pending.finished() => match finished {
+                Err(error) if Instant::now() < pending.until => {
                     tracing::warn!(%error, "a sign-in did not come about");
                 }
-                return;
-            }
-            Some(Pasted { text, outcome }) = pasted.recv() => match flow.pasted(&text) {
-                Ok(code) => {
-                    let _asker_gone = outcome.send(flow.redeem(code).await);
-                    return;
-                }
-                Err(error) => {
-                    let over = !error.leaves_it_open();
-                    let _asker_gone = outcome.send(Err(AuthError::Callback(error)));
-                    if over {
-                        return;
-                    }
-                }
+                Ok(_) | Err(_) => {}
             },
+            Some(Pasted { text, outcome }) = pasted.recv() => {
+                let _caller_gone = outcome.send(pending.complete(&text).await);
+            }
         }
     }
 }
@@ -237,7 +223,7 @@ impl Pending {
 
     /// Waits for the browser to come back. May be dropped and asked again.
     pub async fn finished(&mut self) -> Result<SignedIn, Failure> {
-        if let Stage::Waiting(flow) = &mut self.stage {
+        if let PendingStage::Waiting(flow) = &mut self.stage {
             match tokio::time::timeout_at(self.until, flow.answered()).await {
                 Ok(Ok(code)) => self.redeem(code),
                 Ok(Err(error)) => return Err(self.ends(error)),
@@ -250,10 +236,12 @@ impl Pending {
     /// Finishes with what the user pasted: the address that the browser was sent to, or the code
     /// in it. One that belongs to something else changes nothing: [`Pending::is_over`] tells.
     pub async fn complete(&mut self, pasted: &str) -> Result<SignedIn, Failure> {
-        if let Stage::Waiting(flow) = &self.stage {
+        if let PendingStage::Waiting(flow) = &self.stage {
             match flow.pasted(pasted) {
                 Ok(code) => self.redeem(code),
-                Err(error) if error.leaves_it_open() => return Err(self.failed(error.into())),
+                Err(error) if error.leaves_it_open() => {
+                    return Err(self.account.failure(error.into()));
+                }
                 Err(error) => return Err(self.ends(error.into())),
             }
         }
@@ -262,24 +250,24 @@ impl Pending {
 
     /// Whether nothing can finish it any more.
     pub fn is_over(&self) -> bool {
-        matches!(self.stage, Stage::Over)
+        matches!(self.stage, PendingStage::Over)
     }
 
     fn redeem(&mut self, code: Code) {
-        self.stage = match std::mem::replace(&mut self.stage, Stage::Over) {
-            Stage::Waiting(flow) => Stage::Redeeming(Box::pin(flow.redeem(code))),
-            later @ (Stage::Redeeming(_) | Stage::Over) => later,
+        self.stage = match std::mem::replace(&mut self.stage, PendingStage::Over) {
+            PendingStage::Waiting(flow) => PendingStage::Redeeming(Box::pin(flow.redeem(code))),
+            later @ (PendingStage::Redeeming(_) | PendingStage::Over) => later,
         };
     }
 
     async fn redeemed(&mut self) -> Result<SignedIn, Failure> {
         let outcome = match &mut self.stage {
-            Stage::Redeeming(outcome) => outcome.await,
-            Stage::Waiting(_) | Stage::Over => Err(AuthError::NothingBegun),
+            PendingStage::Redeeming(outcome) => outcome.await,
+            PendingStage::Waiting(_) | PendingStage::Over => Err(AuthError::NothingBegun),
         };
         match outcome {
             Ok((grant, entry)) => {
-                self.stage = Stage::Over;
+                self.stage = PendingStage::Over;
                 Ok(signed_in(&self.account, &grant, Some(&entry)))
             }
             Err(error) => Err(self.ends(error)),
@@ -287,12 +275,8 @@ impl Pending {
     }
 
     fn ends(&mut self, error: AuthError) -> Failure {
-        self.stage = Stage::Over;
-        self.failed(error)
-    }
-
-    fn failed(&self, error: AuthError) -> Failure {
-        explain::auth(error, &self.account.terms.server)
+        self.stage = PendingStage::Over;
+        self.account.failure(error)
     }
 }
 
@@ -311,19 +295,15 @@ impl DevicePending {
     pub async fn finished(self) -> Result<SignedIn, Failure> {
         let DevicePending { account, flow } = self;
         let finished = flow.finished().await;
-        let (grant, entry) =
-            finished.map_err(|error| explain::auth(error, &account.terms.server))?;
+        let (grant, entry) = finished.map_err(|error| account.failure(error))?;
         Ok(signed_in(&account, &grant, Some(&entry)))
     }
 }
 
-fn signed_in(account: &Account, grant: &Grant, entry: Option<&Entry>) -> SignedIn {
+fn signed_in(account: &Account, grant: &Grant, entry: Option<&IndexEntry>) -> SignedIn {
     SignedIn {
         server: account.terms.server.clone(),
-        issuer: grant.issuer.clone(),
-        scopes: grant.tokens.scopes.clone(),
-        expires: grant.tokens.expires(),
-        renewable: grant.tokens.refresh.is_some(),
+        grant: grant.into(),
         kept: entry.map(|entry| account.vault.kept(entry)),
     }
 }

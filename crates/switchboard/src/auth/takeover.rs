@@ -11,46 +11,69 @@ use switchboard_core::name::ServerName;
 use url::Url;
 
 use crate::paths::{self, Paths};
-use crate::secret::Secret;
+use crate::secret::{Secret, hex};
 
 /// Nothing that holds a few tokens is larger.
 const LARGEST: u64 = 256 * 1024;
 
-/// What another program was granted for a server of this user.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Foreign {
+/// What another program was granted for a server of this user, as far as its file is of use.
+#[derive(Debug, PartialEq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct OlderGrant {
+    server_url: String,
+    #[serde(default)]
+    pub(crate) tokens: OlderTokens,
+    #[serde(default, rename = "clientInfo")]
+    pub(crate) client: OlderClient,
+}
+
+#[derive(Debug, Default, PartialEq, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(crate) struct OlderTokens {
     pub(crate) access_token: Option<Secret>,
     pub(crate) refresh_token: Option<Secret>,
-    /// In seconds since 1970; may be over.
-    pub(crate) expires_at: Option<u64>,
+    /// In seconds since 1970; may have passed.
+    pub(crate) expires_at: Option<f64>,
     pub(crate) scope: Option<String>,
-    /// Who granted it, where that was written down.
-    pub(crate) issuer: Option<String>,
+    issuer: Option<String>,
+}
+
+#[derive(Debug, Default, PartialEq, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(crate) struct OlderClient {
     pub(crate) client_id: Option<String>,
     pub(crate) client_secret: Option<Secret>,
     pub(crate) redirect_uris: Vec<String>,
+    issuer: Option<String>,
 }
 
-/// What was left for the server of this name, if it is at this address. Whoever could write there
-/// could make us somebody else, so what is not the user's alone does not count.
-pub(crate) fn left_behind(paths: &Paths, server: &ServerName, url: &str) -> Option<Foreign> {
+impl OlderGrant {
+    /// The authorization server that granted it, where the file names one.
+    pub(crate) fn issuer(&self) -> Option<&str> {
+        self.tokens.issuer.as_deref().or(self.client.issuer.as_deref())
+    }
+}
+
+/// What was left for the server of this name, if it is at this address. A user who can write these
+/// files could choose the account that we use, so they must be ours alone.
+pub(crate) fn left_behind(paths: &Paths, server: &ServerName, url: &str) -> Option<OlderGrant> {
     let url = Url::parse(url).ok()?;
     let root = paths.others.pi.join("mcp-oauth");
     folders(server).find_map(|folder| {
         let folder = root.join(folder);
         let path = folder.join("tokens.json");
-        let guarded = is_guarded(&root, Sort::Directory) && is_guarded(&folder, Sort::Directory);
-        if !guarded || !is_guarded(&path, Sort::File) {
+        let guarded =
+            is_guarded(&root, FileType::Directory) && is_guarded(&folder, FileType::Directory);
+        if !guarded || !is_guarded(&path, FileType::File) {
             return None;
         }
         let file = paths::read_private(&path).ok()??;
-        let left: Left = serde_json::from_slice(&file).ok()?;
-        let same = Url::parse(&left.server_url).is_ok_and(|theirs| theirs == url);
-        same.then(|| left.into_foreign())
+        let left: OlderGrant = serde_json::from_slice(&file).ok()?;
+        Some(left).filter(|left| Url::parse(&left.server_url).is_ok_and(|theirs| theirs == url))
     })
 }
 
-/// Whether this was done before: whoever signed out since does not want it back.
+/// Whether this was done before: after a sign-out, the tokens must not come back.
 pub(crate) fn was_taken(paths: &Paths, url: &str) -> bool {
     mark(paths, url).exists()
 }
@@ -62,87 +85,33 @@ pub(crate) fn mark_taken(paths: &Paths, url: &str) {
 
 fn mark(paths: &Paths, url: &str) -> PathBuf {
     let digest = Sha256::digest(url);
-    let name: String = digest.iter().take(16).map(|byte| format!("{byte:02x}")).collect();
+    let name = hex(digest.iter().take(16));
     paths.tokens().join(format!("{name}.taken"))
 }
 
 /// The directories of a server, the usual one first. A name that leads elsewhere has but one.
 fn folders(server: &ServerName) -> impl Iterator<Item = PathBuf> {
     let name = server.as_str();
-    let digest = Sha256::digest(name);
-    let hashed: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
     let plain = !name.contains(['/', '\\', '\0']) && !name.starts_with('.');
-    let hashed = PathBuf::from(format!("sha256-{hashed}"));
+    let hashed = PathBuf::from(format!("sha256-{}", hex(&Sha256::digest(name))));
     std::iter::once(hashed).chain(plain.then(|| PathBuf::from(name)))
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Sort {
+enum FileType {
     Directory,
     File,
 }
 
-/// Whether this is what it should be, and no link, and nobody else can change it.
-fn is_guarded(path: &Path, sort: Sort) -> bool {
+/// Whether this is of the right type, no link, and only writable by this user.
+fn is_guarded(path: &Path, sort: FileType) -> bool {
     let Ok(data) = fs::symlink_metadata(path) else { return false };
     let fits = match sort {
-        Sort::Directory => data.is_dir(),
-        Sort::File => data.is_file() && data.len() <= LARGEST,
+        FileType::Directory => data.is_dir(),
+        FileType::File => data.is_file() && data.len() <= LARGEST,
     };
     let ours = data.uid() == rustix::process::geteuid().as_raw();
     fits && ours && data.mode() & 0o022 == 0
-}
-
-/// The file, as far as it is of use.
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Left {
-    server_url: String,
-    #[serde(default)]
-    tokens: Tokens,
-    #[serde(default)]
-    client_info: Client,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct Tokens {
-    access_token: Option<String>,
-    refresh_token: Option<String>,
-    expires_at: Option<f64>,
-    scope: Option<String>,
-    issuer: Option<String>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct Client {
-    client_id: Option<String>,
-    client_secret: Option<String>,
-    redirect_uris: Vec<String>,
-    issuer: Option<String>,
-}
-
-impl Left {
-    fn into_foreign(self) -> Foreign {
-        let Left { server_url: _, tokens, client_info: client } = self;
-        Foreign {
-            access_token: tokens.access_token.map(Secret::new),
-            refresh_token: tokens.refresh_token.map(Secret::new),
-            // Before 1970 is as good as then, and no number is too large.
-            #[expect(
-                clippy::cast_possible_truncation,
-                clippy::cast_sign_loss,
-                reason = "saturates"
-            )]
-            expires_at: tokens.expires_at.map(|at| at as u64),
-            scope: tokens.scope,
-            issuer: tokens.issuer.or(client.issuer),
-            client_id: client.client_id,
-            client_secret: client.client_secret.map(Secret::new),
-            redirect_uris: client.redirect_uris,
-        }
-    }
 }
 
 #[cfg(test)]
@@ -185,7 +154,7 @@ mod tests {
             fs::write(self.path(folder).join("tokens.json"), text).unwrap();
         }
 
-        fn left(&self, server: &str, url: &str) -> Option<Foreign> {
+        fn left(&self, server: &str, url: &str) -> Option<OlderGrant> {
             left_behind(&self.paths, &ServerName::new(server).unwrap(), url)
         }
     }
@@ -196,15 +165,21 @@ mod tests {
             let pi = Pi::new();
             assert_eq!(pi.left("a", URL), None);
             pi.leave(folder, WHOLE);
-            let expected = Foreign {
-                access_token: Some(Secret::new("at")),
-                refresh_token: Some(Secret::new("rt")),
-                expires_at: Some(1_750_000_000),
-                scope: Some("read write".to_owned()),
-                issuer: Some("https://as.example".to_owned()),
-                client_id: Some("id".to_owned()),
-                client_secret: Some(Secret::new("cs")),
-                redirect_uris: vec!["http://localhost:19876/callback".to_owned()],
+            let expected = OlderGrant {
+                server_url: URL.to_owned(),
+                tokens: OlderTokens {
+                    access_token: Some(Secret::new("at")),
+                    refresh_token: Some(Secret::new("rt")),
+                    expires_at: Some(1_750_000_000.5),
+                    scope: Some("read write".to_owned()),
+                    issuer: Some("https://as.example".to_owned()),
+                },
+                client: OlderClient {
+                    client_id: Some("id".to_owned()),
+                    client_secret: Some(Secret::new("cs")),
+                    redirect_uris: vec!["http://localhost:19876/callback".to_owned()],
+                    issuer: None,
+                },
             };
             assert_eq!(pi.left("a", URL), Some(expected), "{folder}");
             let file = fs::read_to_string(pi.path(folder).join("tokens.json")).unwrap();
@@ -231,12 +206,12 @@ mod tests {
             pi.leave(HASHED, text);
             assert_eq!(pi.left("a", URL), None);
         }
-        let expiries = [("-5", Some(0)), ("1e300", Some(u64::MAX)), ("null", None)];
+        let expiries = [("-5", Some(-5.0)), ("1e300", Some(1e300)), ("null", None)];
         for (written, expected) in expiries {
             let pi = Pi::new();
             let tokens = format!(r#"{{"expiresAt":{written}}}"#);
             pi.leave(HASHED, &format!(r#"{{"serverUrl":"{URL}","tokens":{tokens}}}"#));
-            assert_eq!(pi.left("a", URL).unwrap().expires_at, expected, "{written}");
+            assert_eq!(pi.left("a", URL).unwrap().tokens.expires_at, expected, "{written}");
         }
     }
 

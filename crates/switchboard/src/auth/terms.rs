@@ -10,7 +10,7 @@ use url::Url;
 use super::vault::Holder;
 use crate::secret::Secret;
 
-/// For which server, and how. Whoever has the same terms has the same tokens.
+/// The server to sign in to, and how. The same terms share their tokens.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Terms {
     pub(crate) server: ServerName,
@@ -18,7 +18,7 @@ pub(crate) struct Terms {
     /// The `account` of the entry.
     pub(crate) account: Option<String>,
     pub(crate) ca_file: Option<PathBuf>,
-    /// The host of an authority that the user named, not a project.
+    /// The host of an authorization server that the user named, not a project.
     pub(crate) named: Option<Url>,
     pub(crate) options: Options,
 }
@@ -36,7 +36,7 @@ pub(crate) struct Options {
     pub(crate) client_name: Option<String>,
     pub(crate) client_uri: Option<String>,
     pub(crate) logo_uri: Option<String>,
-    /// The document that describes the authority, whatever the server says.
+    /// The document that describes the authorization server, whatever the server says.
     pub(crate) metadata_url: Option<Url>,
     pub(crate) issuer_unchecked: bool,
 }

@@ -11,10 +11,12 @@ use switchboard_core::name::ServerName;
 use url::Url;
 
 use super::grant::Grant;
-use super::vault::{self, Entry, Holder, Kind, Place, Vault, VaultError};
+use super::vault::{self, Holder, IndexEntry, SecretPlace, Vault, VaultError};
 use crate::explain;
 use crate::gateway::Gateway;
-use crate::secret::Secret;
+use crate::secret::{Secret, hex};
+
+pub use super::vault::TokenKind;
 
 /// How long another process may take to change the same token.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -31,12 +33,12 @@ pub struct KeptToken {
     /// How it was obtained.
     pub kind: TokenKind,
     /// Where the token is stored.
-    pub kept: Kept,
+    pub kept: TokenLocation,
     /// What is known of a sign-in; `None` of a token that was given, and of what cannot be read.
     pub grant: Option<Granted>,
 }
 
-/// What an authority granted.
+/// What an authorization server granted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Granted {
     /// The authorization server.
@@ -60,18 +62,9 @@ impl From<&Grant> for Granted {
     }
 }
 
-/// How a token came to us.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TokenKind {
-    /// An authority granted it.
-    SignIn,
-    /// The user gave it.
-    Given,
-}
-
 /// Where a token is kept.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Kept {
+pub enum TokenLocation {
     /// The keyring of the system.
     Keyring,
     /// A private file.
@@ -81,12 +74,14 @@ pub enum Kept {
 }
 
 impl Vault {
-    /// Where it is, for whoever wants to know.
-    pub(crate) fn kept(&self, entry: &Entry) -> Kept {
+    /// Where the secret of an entry is stored.
+    pub(crate) fn kept(&self, entry: &IndexEntry) -> TokenLocation {
         match entry.place {
-            Place::Keyring => Kept::Keyring,
-            Place::File => Kept::File(self.path_of(&entry.account)),
-            Place::EncryptedFile => Kept::EncryptedFile(self.path_of(&entry.account)),
+            SecretPlace::Keyring => TokenLocation::Keyring,
+            SecretPlace::File => TokenLocation::File(self.path_of(&entry.account)),
+            SecretPlace::EncryptedFile => {
+                TokenLocation::EncryptedFile(self.path_of(&entry.account))
+            }
         }
     }
 }
@@ -96,7 +91,7 @@ pub(crate) async fn bearer(
     vault: &Vault,
     holder: &Holder,
 ) -> Result<Option<(Secret, String)>, VaultError> {
-    match vault.find(holder, Kind::Bearer).await? {
+    match vault.find(holder, TokenKind::Given).await? {
         // A line that leads elsewhere is none of ours.
         Some(entry) if entry.account == account_of(holder) => {
             let secret = vault.read(&entry).await?;
@@ -121,7 +116,7 @@ fn account_of(holder: &Holder) -> String {
         hash.update("\0");
         hash.update(account);
     }
-    hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+    hex(&hash.finalize())
 }
 
 impl KeptToken {
@@ -149,7 +144,7 @@ impl Gateway {
         let kept = async {
             let _held = vault.lock(&account, PATIENCE).await?;
             let under = (account.as_str(), Some(vault::new_identity()));
-            vault.keep(&holder, Kind::Bearer, under, token).await
+            vault.keep(&holder, TokenKind::Given, under, token).await
         };
         let entry = kept.await.map_err(explain::vault)?;
         Ok(self.kept_token(&vault, &entry))
@@ -166,7 +161,7 @@ impl Gateway {
         let mut tokens = Vec::new();
         for entry in wanted {
             let mut token = self.kept_token(&vault, entry);
-            if entry.kind == Kind::Grant {
+            if entry.kind == TokenKind::SignIn {
                 let kept = vault.read(entry).await.ok().flatten();
                 let grant = kept.and_then(|kept| Grant::of_kept(&kept).ok());
                 token.grant = grant.as_ref().map(Granted::from);
@@ -184,7 +179,8 @@ impl Gateway {
             Ok((_, holder)) => holder,
             Err(failure) => {
                 let entries = vault.all().await.map_err(explain::vault)?;
-                let given = |entry: &&Entry| entry.server == server && entry.kind == Kind::Bearer;
+                let given =
+                    |entry: &&IndexEntry| entry.server == server && entry.kind == TokenKind::Given;
                 match entries.iter().find(given) {
                     Some(entry) => entry.holder(),
                     None => return Err(failure),
@@ -193,7 +189,7 @@ impl Gateway {
         };
         let forgotten = async {
             let _held = vault.lock(&account_of(&holder), PATIENCE).await?;
-            let entry = vault.find(&holder, Kind::Bearer).await?;
+            let entry = vault.find(&holder, TokenKind::Given).await?;
             if let Some(entry) = &entry {
                 vault.forget(entry).await?;
             }
@@ -203,7 +199,7 @@ impl Gateway {
         Ok(entry.map(|entry| self.kept_token(&vault, &entry)))
     }
 
-    fn kept_token(&self, vault: &Vault, entry: &Entry) -> KeptToken {
+    fn kept_token(&self, vault: &Vault, entry: &IndexEntry) -> KeptToken {
         let catalog = self.catalog();
         let servers = catalog.shelves().map(|(server, _)| server);
         let at_its_address = |server: &&ServerName| {
@@ -213,10 +209,7 @@ impl Gateway {
             servers: servers.filter(at_its_address).cloned().collect(),
             address: entry.server.clone(),
             account: entry.account_name.clone(),
-            kind: match entry.kind {
-                Kind::Grant => TokenKind::SignIn,
-                Kind::Bearer => TokenKind::Given,
-            },
+            kind: entry.kind,
             kept: vault.kept(entry),
             grant: None,
         }

@@ -16,7 +16,7 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 
 use super::lookup;
-use super::secret::{self, Limits, SecretError};
+use super::secret::{self, ProgramLimits, SecretError};
 use super::spawn::{Program, Spawner};
 use crate::paths;
 use crate::upstream::stderr::{self, Tail};
@@ -74,7 +74,7 @@ pub(crate) enum Outlook {
     /// The command runs as it stands.
     Plain,
     /// This runs instead of the launcher.
-    Direct(Found),
+    Direct(InstalledProgram),
     /// The launcher is asked first.
     Ask(Box<Asking>),
 }
@@ -82,11 +82,11 @@ pub(crate) enum Outlook {
 pub(crate) struct Asking {
     launch: Launch,
     /// What was installed when it was asked before: better than nothing.
-    stale: Option<Found>,
+    stale: Option<InstalledProgram>,
 }
 
 /// What a launcher installed.
-pub(crate) struct Found {
+pub(crate) struct InstalledProgram {
     pub(crate) program: Program,
     /// The file of the package that runs.
     pub(crate) file: String,
@@ -173,7 +173,12 @@ impl Launching {
     }
 
     /// The program where the launcher said that it lies, which is kept.
-    fn installed(&self, launch: &Launch, program: &Program, root: &Path) -> Option<Found> {
+    fn installed(
+        &self,
+        launch: &Launch,
+        program: &Program,
+        root: &Path,
+    ) -> Option<InstalledProgram> {
         let found = installed::program(launch, root, program, &self.place(program))?;
         if let Err(error) = self.known(launch, program).keep(root) {
             tracing::warn!(?error, "cannot keep where a package lies");
@@ -195,7 +200,7 @@ impl Launching {
             cwd: self.entered_place(program),
             confinement: program.confinement,
         };
-        let limits = Limits { patience: self.installation(), output: ANSWER };
+        let limits = ProgramLimits { patience: self.installation(), output: ANSWER };
         let (tail, began) = (Tail::default(), Instant::now());
         let hearing = |source| stderr::drain(source, tail.clone(), Some(self.log.clone()));
         let answer =
@@ -231,7 +236,7 @@ impl Launching {
         }
     }
 
-    /// The same once something runs there. Where it cannot be made, the root is nobody's project.
+    /// The same once something runs there. Where it cannot be made, the root belongs to no project.
     fn entered_place(&self, program: &Program) -> PathBuf {
         let place = self.place(program);
         match self.ground {
@@ -246,7 +251,7 @@ impl Launching {
     }
 
     /// What was installed.
-    fn unswayed(&self, Found { mut program, swayed, .. }: Found) -> Ready {
+    fn unswayed(&self, InstalledProgram { mut program, swayed, .. }: InstalledProgram) -> Ready {
         match swayed {
             Swayed::ByNothing => {}
             Swayed::ByItsDirectory => program.cwd = self.entered_place(&program),
@@ -276,7 +281,7 @@ impl Launching {
 }
 
 /// Whether the launcher would not install the package: it finds one where it runs, or a program
-/// that is installed for everybody.
+/// that is installed for all users.
 fn is_found_elsewhere(ground: Ground, launch: &Launch, program: &Program, place: &Path) -> bool {
     match launch.kind {
         LauncherKind::Uv => return false,

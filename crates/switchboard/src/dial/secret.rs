@@ -12,11 +12,12 @@ use crate::secret::Secret;
 use crate::upstream::ExitReason;
 
 /// What a value may cost.
-const SECRET: Limits = Limits { patience: Duration::from_secs(10), output: 1024 * 1024 };
+const SECRET: ProgramLimits =
+    ProgramLimits { patience: Duration::from_secs(10), output: 1024 * 1024 };
 
 /// What a program that is asked may use.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Limits {
+pub(crate) struct ProgramLimits {
     pub(crate) patience: Duration,
     /// In bytes.
     pub(crate) output: usize,
@@ -47,7 +48,7 @@ pub(crate) async fn ask(
     spawner: Arc<dyn Spawner>,
     program: Program,
 ) -> Result<Secret, SecretError> {
-    // Nobody is there to answer a question.
+    // A question of the program would get no answer.
     ask_with(spawner, program, String::new(), SECRET).await
 }
 
@@ -56,18 +57,18 @@ pub(crate) async fn ask_with(
     spawner: Arc<dyn Spawner>,
     program: Program,
     input: String,
-    limits: Limits,
+    limits: ProgramLimits,
 ) -> Result<Secret, SecretError> {
     // Standard error is read so that the program does not block on it, and goes nowhere.
     ask_hearing(spawner, program, input, limits, drain).await
 }
 
-/// The same, with somebody who takes what the program writes to its standard error.
+/// The same, with a reader of the standard error of the program.
 pub(crate) async fn ask_hearing<F: Future<Output = ()>>(
     spawner: Arc<dyn Spawner>,
     program: Program,
     input: String,
-    limits: Limits,
+    limits: ProgramLimits,
     errors: impl FnOnce(Box<dyn AsyncRead + Send + Unpin>) -> F,
 ) -> Result<Secret, SecretError> {
     let started = spawner.start(&program).await.map_err(SecretError::Start)?;

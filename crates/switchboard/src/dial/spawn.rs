@@ -136,7 +136,7 @@ fn start_group(program: &Program) -> io::Result<Started> {
 
 /// A child that leads its process group.
 struct Group {
-    /// The group's id is the leader's; it stays valid while anyone is in the group.
+    /// The group's id is the leader's; it stays valid while a process is in the group.
     leader: Option<Pid>,
     child: tokio::process::Child,
 }

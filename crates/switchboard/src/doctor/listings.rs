@@ -16,9 +16,7 @@ use switchboard_core::name::ServerName;
 use switchboard_core::render::words::clean_line;
 
 use crate::blueprint;
-use crate::directory;
 use crate::env::Environment;
-use crate::listing_file::ListingFile;
 use crate::load::Loaded;
 use crate::paths::Paths;
 
@@ -149,15 +147,12 @@ fn hidden_in<'a>(
 fn last_listing(
     name: &ServerName,
     server: &Server,
-    (environment, locations): (&Environment, &Paths),
+    means: (&Environment, &Paths),
     loaded: &Loaded,
 ) -> Option<Listing> {
     let settings = &loaded.config.settings;
-    let (raw, _) = super::offers(server, settings).find_map(|offer| {
-        let of = (server, settings);
-        let file = ListingFile::of(name, of, (environment, locations), offer);
-        file.cached(directory::now())?.listing.ok()
-    })?;
-    let policy = blueprint::listing_policy(&server.definition, &loaded.config.settings);
+    let mut cached = super::cached(name, server, settings, means);
+    let (raw, _) = cached.find_map(|cached| cached.listing.ok())?;
+    let policy = blueprint::listing_policy(&server.definition, settings);
     Some(Listing::build(name.clone(), &raw, &policy))
 }

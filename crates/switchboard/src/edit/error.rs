@@ -68,7 +68,7 @@ pub enum EditError {
 }
 
 /// Why the edits of a file cannot be worked out.
-pub(super) enum Refusal {
+pub(super) enum EditRefusal {
     Text(edit::EditError),
     Exists(ServerName),
     /// The file would not be read any more.
@@ -78,13 +78,13 @@ pub(super) enum Refusal {
     },
 }
 
-impl Refusal {
+impl EditRefusal {
     pub(super) fn at(self, path: &Path) -> EditError {
         let path = path.to_path_buf();
         match self {
-            Refusal::Text(cause) => EditError::Refused { path, cause },
-            Refusal::Exists(server) => EditError::Exists { server, path },
-            Refusal::Value { key, problem: cause } => EditError::BadValue { key, path, cause },
+            EditRefusal::Text(cause) => EditError::Refused { path, cause },
+            EditRefusal::Exists(server) => EditError::Exists { server, path },
+            EditRefusal::Value { key, problem: cause } => EditError::BadValue { key, path, cause },
         }
     }
 }

@@ -1,6 +1,5 @@
 //! The JSON Schema beside the user's file, by which editors complete and check its keys.
 
-use std::convert::Infallible;
 use std::path::Path;
 use std::{fs, io};
 
@@ -9,7 +8,7 @@ use switchboard_core::config::edit::{self, Change, Edit};
 use switchboard_core::config::schema;
 
 use crate::paths;
-use crate::shared_file::{Privacy, SharedFile, UpdateError};
+use crate::shared_file::{Privacy, SharedFile};
 
 const NAME: &str = "mcp.schema.json";
 const KEY: &str = "$schema";
@@ -55,9 +54,5 @@ fn is(path: &Path, schema: &[u8]) -> bool {
 
 fn write(path: &Path, schema: &[u8], locks: &Path) -> io::Result<()> {
     let file = SharedFile::elsewhere(path, locks, Privacy::Private)?;
-    match file.update(|_| Ok::<_, Infallible>(Some(schema.to_vec()))) {
-        Ok(()) => Ok(()),
-        Err(UpdateError::Io(error)) => Err(error),
-        Err(UpdateError::Change(never)) => match never {},
-    }
+    file.update(|_| Ok(Some(schema.to_vec()))).map_err(|error| error.or_io(|error| error))
 }

@@ -10,8 +10,8 @@ use switchboard_core::config::server::ServerEntry;
 use switchboard_core::config::settings::SettingsEntry;
 use switchboard_core::name::ServerName;
 
-use super::error::Refusal;
-use super::{EditError, Edited, Editor, Next, Scope, find, standing, unknown};
+use super::error::EditRefusal;
+use super::{EditError, Edited, Editor, NextText, Scope, find, standing, unknown};
 
 impl Editor<'_> {
     /// Sets a key; `None` removes it. A key with a dot is one within an object: `env.LOG_LEVEL`. A
@@ -55,7 +55,7 @@ fn changed(
     server: Option<&ServerName>,
     key: &str,
     change: Change,
-) -> Result<Next, Refusal> {
+) -> Result<NextText, EditRefusal> {
     let parents: Vec<String> = match server {
         Some(server) => {
             let (servers, _) = find(text, server)?;
@@ -64,11 +64,13 @@ fn changed(
         None => vec!["settings".to_owned()],
     };
     let at = parents.into_iter().chain(key.split('.').map(str::to_owned)).collect();
-    let after = edit::apply(text, &[Edit { at, change }]).map_err(Refusal::Text)?;
+    let after = edit::apply(text, &[Edit { at, change }]).map_err(EditRefusal::Text)?;
     let known = problems(text);
     match problems(&after).into_iter().find(|problem| !known.contains(problem)) {
-        Some(problem) => Err(Refusal::Value { key: key.to_owned(), problem: Box::new(problem) }),
-        None => Ok(Next::Text(after)),
+        Some(problem) => {
+            Err(EditRefusal::Value { key: key.to_owned(), problem: Box::new(problem) })
+        }
+        None => Ok(Some(after)),
     }
 }
 
@@ -89,10 +91,10 @@ mod tests {
         let server = server.map(|name| ServerName::new(name).unwrap());
         let change = value.map_or(Change::Remove, Change::Set);
         match changed(text, server.as_ref(), key, change) {
-            Ok(next) => next.into_text(),
-            Err(Refusal::Value { problem, .. }) => format!("refused: {problem}"),
-            Err(Refusal::Text(error)) => format!("refused: {error}"),
-            Err(Refusal::Exists(_)) => "exists".to_owned(),
+            Ok(next) => next.unwrap_or_default(),
+            Err(EditRefusal::Value { problem, .. }) => format!("refused: {problem}"),
+            Err(EditRefusal::Text(error)) => format!("refused: {error}"),
+            Err(EditRefusal::Exists(_)) => "exists".to_owned(),
         }
     }
 

@@ -4,20 +4,20 @@ use serde_json::Value;
 use switchboard_core::config::edit::{Change, Edit};
 use switchboard_core::name::ServerName;
 
-use super::error::Refusal;
-use super::{Next, find, schema_file, with};
+use super::error::EditRefusal;
+use super::{NextText, find, schema_file, with};
 
 /// What a file says of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Said {
+pub(super) enum EntryContent {
     /// Only that it is on or off, wherever it may come from.
     Flag,
     More,
 }
 
-impl Said {
-    pub(super) fn of(entry: &Value) -> Said {
-        if is_flag(entry) { Said::Flag } else { Said::More }
+impl EntryContent {
+    pub(super) fn of(entry: &Value) -> EntryContent {
+        if is_flag(entry) { EntryContent::Flag } else { EntryContent::More }
     }
 }
 
@@ -31,21 +31,29 @@ pub(crate) fn is_flag(entry: &Value) -> bool {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum MadeFor {
     Us,
-    /// It was named on the command line, so somebody else made it.
+    /// It was named on the command line, so another program or the user made it.
     Others,
 }
 
 /// The text with a flag for a server.
-pub(super) fn flagged(text: &str, server: &ServerName, disabled: bool) -> Result<Next, Refusal> {
+pub(super) fn flagged(
+    text: &str,
+    server: &ServerName,
+    disabled: bool,
+) -> Result<NextText, EditRefusal> {
     let (key, _) = find(text, server)?;
     let flag = Change::Set(disabled.into());
     with(text, &[Edit::new([key, server.as_str(), "disabled"], flag)])
 }
 
 /// Takes away what turns a server off, and the entry with it if that was all that it said.
-pub(super) fn switched_on(text: &str, server: &ServerName, file: MadeFor) -> Result<Next, Refusal> {
+pub(super) fn switched_on(
+    text: &str,
+    server: &ServerName,
+    file: MadeFor,
+) -> Result<NextText, EditRefusal> {
     let (key, Some(Value::Object(entry))) = find(text, server)? else {
-        return Ok(Next::Text(text.to_owned()));
+        return Ok(Some(text.to_owned()));
     };
     let turns_off = |field: &str| match field {
         "disabled" => entry.get("disabled") == Some(&Value::Bool(true)),
@@ -62,17 +70,21 @@ pub(super) fn switched_on(text: &str, server: &ServerName, file: MadeFor) -> Res
 
 /// Takes away an entry that is only a flag, and whatever was made to say it: what holds the entries,
 /// the file.
-pub(super) fn unsaid(text: &str, server: &ServerName, file: MadeFor) -> Result<Next, Refusal> {
+pub(super) fn unsaid(
+    text: &str,
+    server: &ServerName,
+    file: MadeFor,
+) -> Result<NextText, EditRefusal> {
     let (key, _) = find(text, server)?;
-    let made_of = |before: &str| -> Result<bool, Refusal> {
-        Ok(flagged(before, server, true)?.into_text() == text)
+    let made_of = |before: &str| -> Result<bool, EditRefusal> {
+        Ok(flagged(before, server, true)?.as_deref() == Some(text))
     };
     if file == MadeFor::Us && (made_of("")? || made_of(&schema_file::start())?) {
-        return Ok(Next::NoFile);
+        return Ok(None);
     }
-    let without_holder = with(text, &[Edit::new([key], Change::Remove)])?.into_text();
+    let without_holder = with(text, &[Edit::new([key], Change::Remove)])?.unwrap_or_default();
     if made_of(&without_holder)? {
-        return Ok(Next::Text(without_holder));
+        return Ok(Some(without_holder));
     }
     with(text, &[Edit::new([key, server.as_str()], Change::Remove)])
 }

@@ -1,10 +1,11 @@
 //! Why there is no token for a server, or no sign-in to it, and what helps.
 
-use switchboard_core::failure::{Code, Failure, Hint, Subject};
-use switchboard_core::name::ServerName;
-use switchboard_wire::http_client::SignError;
+use std::time::Duration;
 
-use super::with_hints;
+use switchboard_core::failure::{Code, Failure, Hint};
+use switchboard_core::name::ServerName;
+
+use super::{of_server, with_hints};
 use crate::auth::AuthError;
 use crate::auth::discover::DiscoverError;
 use crate::auth::net::NetError;
@@ -28,64 +29,18 @@ struct NoSignIn(ServerName);
 
 /// A sign-in that did not come about.
 pub(crate) fn auth(error: AuthError, server: &ServerName) -> Failure {
-    let (code, hints) = (code(&error), hints(&error, server));
-    let cause = SigningIn { server: server.clone(), error };
-    with_hints(Failure::new(code, Subject::Server(server.clone()), cause), hints)
+    let (code, hints) = classify(&error, server);
+    with_hints(of_server(code, server, SigningIn { server: server.clone(), error }), hints)
 }
 
 pub(crate) fn no_sign_in(server: &ServerName) -> Failure {
-    Failure::new(Code::BadRequest, Subject::Server(server.clone()), NoSignIn(server.clone()))
+    of_server(Code::BadRequest, server, NoSignIn(server.clone()))
 }
 
-/// What an account said about a request, if it was an account that said it.
-pub(super) fn of_signer(cause: &SignError) -> Option<&AuthError> {
-    (**cause).downcast_ref()
-}
-
-pub(super) fn code(error: &AuthError) -> Code {
-    match error {
-        AuthError::Discover(DiscoverError::Net { cause: NetError::Unreachable { .. }, .. }) => {
-            Code::ConnectFailed
-        }
-        AuthError::NotSignedIn
-        | AuthError::Expired
-        | AuthError::NotAccepted
-        | AuthError::Ended(_)
-        | AuthError::MoreScope { .. }
-        | AuthError::Discover(_)
-        | AuthError::NoProof { .. }
-        | AuthError::NoPage { .. }
-        | AuthError::NoDevice { .. }
-        | AuthError::Link(_)
-        | AuthError::Bind(_)
-        | AuthError::Callback(_)
-        | AuthError::Exchange(_)
-        | AuthError::TimedOut(_)
-        | AuthError::NothingBegun
-        | AuthError::Elsewhere
-        | AuthError::CutShort => Code::SignInRequired,
-        AuthError::Register(error) => match error {
-            RegisterError::Document | RegisterError::SecretAlone | RegisterError::NoCredentials => {
-                Code::Config
-            }
-            RegisterError::NotOffered { .. }
-            | RegisterError::Refused { .. }
-            | RegisterError::Malformed
-            | RegisterError::OtherAuthority { .. }
-            | RegisterError::Net(_) => Code::SignInRequired,
-        },
-        AuthError::Redirect(_) | AuthError::Reserved { .. } => Code::Config,
-        AuthError::NotWanted => Code::BadRequest,
-        AuthError::StillMoreScope { .. } | AuthError::Forbidden => Code::ServerError,
-        AuthError::NotRenewed(_) | AuthError::NotGiven(_) | AuthError::Requests(_) => {
-            Code::ConnectFailed
-        }
-        AuthError::Vault(_) | AuthError::Unreadable(_) => Code::Storage,
-    }
-}
-
-pub(super) fn hints(error: &AuthError, server: &ServerName) -> Vec<Hint> {
+/// The code of a sign-in error, and what helps.
+pub(super) fn classify(error: &AuthError, server: &ServerName) -> (Code, Vec<Hint>) {
     let correct = |name: &str| vec![Hint::Correct(format!("oauth.{name}"))];
+    let retry = |wait: &Option<Duration>| wait.map(Hint::RetryAfter).into_iter().collect();
     match error {
         AuthError::NotSignedIn
         | AuthError::Expired
@@ -95,41 +50,59 @@ pub(super) fn hints(error: &AuthError, server: &ServerName) -> Vec<Hint> {
         | AuthError::Callback(_)
         | AuthError::TimedOut(_)
         | AuthError::NothingBegun
-        | AuthError::NoDevice { .. }
-        | AuthError::Unreadable(_) => vec![Hint::SignIn(server.clone())],
-        AuthError::NotRenewed(error) => match **error {
-            TokenError::Trouble { retry_after: Some(wait), .. } => vec![Hint::RetryAfter(wait)],
-            _ => Vec::new(),
+        | AuthError::NoDevice { .. } => (Code::SignInRequired, vec![Hint::SignIn(server.clone())]),
+        AuthError::Discover(error) => match error {
+            DiscoverError::Net { cause: NetError::Unreachable { .. }, .. } => {
+                (Code::ConnectFailed, Vec::new())
+            }
+            DiscoverError::Trouble { retry_after, .. } => {
+                (Code::SignInRequired, retry(retry_after))
+            }
+            DiscoverError::Server(_) => {
+                (Code::SignInRequired, vec![Hint::Correct("url".to_owned())])
+            }
+            DiscoverError::Net { .. }
+            | DiscoverError::Document { .. }
+            | DiscoverError::Issuer { .. }
+            | DiscoverError::Nowhere { .. } => (Code::SignInRequired, Vec::new()),
         },
-        AuthError::Exchange(TokenError::Trouble { retry_after: Some(wait), .. })
-        | AuthError::Discover(DiscoverError::Trouble { retry_after: Some(wait), .. }) => {
-            vec![Hint::RetryAfter(*wait)]
+        AuthError::Exchange(TokenError::Trouble { retry_after, .. }) => {
+            (Code::SignInRequired, retry(retry_after))
         }
-        AuthError::Register(error) => match error {
-            RegisterError::NotOffered { .. }
-            | RegisterError::Refused { .. }
-            | RegisterError::SecretAlone
-            | RegisterError::NoCredentials => correct("clientId"),
-            RegisterError::Document => correct("clientMetadataUrl"),
-            RegisterError::OtherAuthority { .. } => correct("authServerMetadataUrl"),
-            RegisterError::Malformed | RegisterError::Net(_) => Vec::new(),
-        },
-        AuthError::Redirect(_) | AuthError::Bind(_) => correct("redirectUri"),
-        AuthError::Reserved { .. } => correct("authorizationParams"),
-        AuthError::NotGiven(TokenError::InvalidClient { .. }) => correct("clientSecret"),
-        AuthError::StillMoreScope { .. } => correct("scope"),
-        AuthError::Discover(DiscoverError::Server(_)) => vec![Hint::Correct("url".to_owned())],
-        AuthError::Discover(_)
-        | AuthError::NotWanted
-        | AuthError::NotGiven(_)
-        | AuthError::Exchange(_)
-        | AuthError::Forbidden
+        AuthError::Exchange(_)
         | AuthError::NoProof { .. }
         | AuthError::NoPage { .. }
         | AuthError::Link(_)
         | AuthError::Elsewhere
-        | AuthError::Requests(_)
-        | AuthError::CutShort
-        | AuthError::Vault(_) => Vec::new(),
+        | AuthError::CutShort => (Code::SignInRequired, Vec::new()),
+        AuthError::Bind(_) => (Code::SignInRequired, correct("redirectUri")),
+        AuthError::Register(error) => match error {
+            RegisterError::Document => (Code::Config, correct("clientMetadataUrl")),
+            RegisterError::SecretAlone | RegisterError::NoCredentials => {
+                (Code::Config, correct("clientId"))
+            }
+            RegisterError::NotOffered { .. } | RegisterError::Refused { .. } => {
+                (Code::SignInRequired, correct("clientId"))
+            }
+            RegisterError::OtherAuthority { .. } => {
+                (Code::SignInRequired, correct("authServerMetadataUrl"))
+            }
+            RegisterError::Malformed | RegisterError::Net(_) => (Code::SignInRequired, Vec::new()),
+        },
+        AuthError::Redirect(_) => (Code::Config, correct("redirectUri")),
+        AuthError::Reserved { .. } => (Code::Config, correct("authorizationParams")),
+        AuthError::NotWanted => (Code::BadRequest, Vec::new()),
+        AuthError::StillMoreScope { .. } => (Code::ServerError, correct("scope")),
+        AuthError::Forbidden => (Code::ServerError, Vec::new()),
+        AuthError::NotRenewed(error) => match &**error {
+            TokenError::Trouble { retry_after, .. } => (Code::ConnectFailed, retry(retry_after)),
+            _ => (Code::ConnectFailed, Vec::new()),
+        },
+        AuthError::NotGiven(TokenError::InvalidClient { .. }) => {
+            (Code::ConnectFailed, correct("clientSecret"))
+        }
+        AuthError::NotGiven(_) | AuthError::Requests(_) => (Code::ConnectFailed, Vec::new()),
+        AuthError::Vault(_) => (Code::Storage, Vec::new()),
+        AuthError::Unreadable(_) => (Code::Storage, vec![Hint::SignIn(server.clone())]),
     }
 }

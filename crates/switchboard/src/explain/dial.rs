@@ -6,12 +6,12 @@ use switchboard_core::catalog::known_failure::KnownFailure;
 use switchboard_core::config::expand::ExpandError;
 use switchboard_core::connection::ConnectError;
 use switchboard_core::doctor::check_command;
-use switchboard_core::failure::{Code, Failure, Hint, Subject};
+use switchboard_core::failure::{Code, Failure, Hint};
 use switchboard_core::name::ServerName;
 use switchboard_core::render::words::{self, duration};
-use switchboard_wire::http_client::HttpError;
+use switchboard_wire::http_client::{HttpError, SignError};
 
-use super::{auth, vault_hint, with_hints};
+use super::{auth, of_server, vault_hint, with_hints};
 use crate::dial::secret::SecretError;
 use crate::upstream::{DialError, LeaseError};
 
@@ -19,31 +19,22 @@ use crate::upstream::{DialError, LeaseError};
 const LATER: Duration = Duration::from_secs(15);
 
 pub(crate) fn lease(error: LeaseError, server: &ServerName) -> Failure {
-    let subject = Subject::Server(server.clone());
     let (code, mut hints) = match &error {
-        LeaseError::Dial(cause) => (dial_code(cause), dial_hints(cause, server)),
-        // Waiting does not help: the user has to look at it again.
-        LeaseError::Backoff { cause: Some(cause), .. }
-        | LeaseError::CrashLoop { cause: Some(cause), .. }
-            if cause.needs_trust() =>
-        {
-            (Code::TrustRequired, dial_hints(cause, server))
-        }
-        LeaseError::Backoff { cause: Some(cause), .. }
-        | LeaseError::CrashLoop { cause: Some(cause), .. }
-            if cause.needs_sign_in() =>
-        {
-            (Code::SignInRequired, dial_hints(cause, server))
-        }
-        LeaseError::Backoff { retry_in, cause, .. } => {
-            let mut hints = vec![Hint::RetryAfter(*retry_in), Hint::Connect(server.clone())];
-            hints.extend(cause.as_ref().into_iter().flat_map(|cause| dial_hints(cause, server)));
-            (Code::Backoff, hints)
-        }
-        LeaseError::CrashLoop { retry_in, cause, .. } => {
-            let mut hints = vec![Hint::RetryAfter(*retry_in), Hint::Connect(server.clone())];
-            hints.extend(cause.as_ref().into_iter().flat_map(|cause| dial_hints(cause, server)));
-            (Code::CrashLoop, hints)
+        LeaseError::Dial(cause) => dial(cause, server),
+        LeaseError::Backoff { retry_in, cause, .. }
+        | LeaseError::CrashLoop { retry_in, cause, .. } => {
+            let hints = cause.as_ref().map_or(Vec::new(), |cause| dial(cause, server).1);
+            let is_backoff = matches!(error, LeaseError::Backoff { .. });
+            match cause {
+                // Waiting does not help: the user has to act.
+                Some(cause) if cause.needs_trust() => (Code::TrustRequired, hints),
+                Some(cause) if cause.needs_sign_in() => (Code::SignInRequired, hints),
+                Some(_) | None => {
+                    let retry = [Hint::RetryAfter(*retry_in), Hint::Connect(server.clone())];
+                    let code = if is_backoff { Code::Backoff } else { Code::CrashLoop };
+                    (code, retry.into_iter().chain(hints).collect())
+                }
+            }
         }
         LeaseError::Installing { .. } => (Code::Starting, vec![Hint::RetryAfter(LATER)]),
         LeaseError::Disconnected | LeaseError::Replaced => {
@@ -52,23 +43,20 @@ pub(crate) fn lease(error: LeaseError, server: &ServerName) -> Failure {
         LeaseError::ShuttingDown => (Code::ShuttingDown, Vec::new()),
     };
     hints.dedup();
-    with_hints(Failure::new(code, subject, Connecting { server: server.clone(), error }), hints)
+    with_hints(of_server(code, server, Connecting { server: server.clone(), error }), hints)
 }
 
 /// A server that is left alone for a while, because it failed.
 pub(crate) fn failed_before(server: &ServerName, failure: &KnownFailure, now: u64) -> Failure {
     let ago = failure.ago(now).unwrap_or_default();
-    let (server, reason) = (server.clone(), failure.reason.clone());
-    let cause = FailedBefore { server: server.clone(), ago, reason };
-    Failure::new(Code::ConnectFailed, Subject::Server(server.clone()), cause)
-        .hint(Hint::Connect(server))
+    let cause = FailedBefore { server: server.clone(), ago, reason: failure.reason.clone() };
+    of_server(Code::ConnectFailed, server, cause).hint(Hint::Connect(server.clone()))
 }
 
 /// A server that a command does not wait for any longer.
 pub(crate) fn still_starting(server: &ServerName, waited: Duration) -> Failure {
     let cause = StillStarting { server: server.clone(), waited };
-    Failure::new(Code::Starting, Subject::Server(server.clone()), cause)
-        .hint(Hint::Connect(server.clone()))
+    of_server(Code::Starting, server, cause).hint(Hint::Connect(server.clone()))
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -113,68 +101,36 @@ struct Connecting {
     error: LeaseError,
 }
 
-fn dial_code(error: &DialError) -> Code {
-    match error {
-        DialError::Trust(_) => Code::TrustRequired,
-        DialError::TimedOut { .. } | DialError::Install { cause: SecretError::TimedOut(_), .. } => {
-            Code::TimedOut
-        }
-        DialError::Http(HttpError::SignIn { .. }) | DialError::NoToken => Code::SignInRequired,
-        DialError::Vault(_) => Code::Storage,
-        DialError::Http(HttpError::Sign(cause)) => {
-            auth::of_signer(cause).map_or(Code::ConnectFailed, auth::code)
-        }
-        DialError::Account(error) => auth::code(error),
-        DialError::Expand(_)
-        | DialError::BadUrl
-        | DialError::Incorrect { .. }
-        | DialError::Header { .. }
-        | DialError::CaFile { .. } => Code::Config,
-        DialError::NotFound { .. }
-        | DialError::Spawn { .. }
-        | DialError::WorkingDirectory { .. }
-        | DialError::Secret { .. }
-        | DialError::Install { .. }
-        | DialError::Unchecked
-        | DialError::Socket { .. }
-        | DialError::Tls(_)
-        | DialError::Client(_)
-        | DialError::Unreachable { .. }
-        | DialError::Http(_)
-        | DialError::Exited { .. }
-        | DialError::Refused { .. }
-        | DialError::Handshake(_)
-        | DialError::EndlessList { .. }
-        | DialError::MalformedList { .. }
-        | DialError::Lost { .. }
-        | DialError::Unresponsive => Code::ConnectFailed,
-    }
-}
-
-fn dial_hints(error: &DialError, server: &ServerName) -> Vec<Hint> {
-    let mut hints = Vec::new();
-    match error {
+/// The code of a failed dial, and what helps.
+fn dial(error: &DialError, server: &ServerName) -> (Code, Vec<Hint>) {
+    let correct = |field: &str| vec![Hint::Correct(field.to_owned())];
+    let (code, mut hints) = match error {
         DialError::NotFound { command } | DialError::Spawn { command, .. } => {
-            hints.push(check_command(command));
+            (Code::ConnectFailed, vec![check_command(command)])
         }
         DialError::TimedOut { .. } | DialError::Install { cause: SecretError::TimedOut(_), .. } => {
-            hints.push(Hint::Setting("startTimeoutMs"));
+            (Code::TimedOut, vec![Hint::Setting("startTimeoutMs")])
         }
-        DialError::EndlessList { .. } => hints.push(Hint::Setting("maxPages")),
-        DialError::Trust(_) => hints.push(Hint::Trust(server.clone())),
-        DialError::Http(error) => hints.extend(http_hints(error, server)),
-        DialError::Account(error) => hints.extend(auth::hints(error, server)),
-        DialError::Incorrect { name } => hints.push(Hint::Correct((*name).to_owned())),
-        DialError::BadUrl => hints.push(Hint::Correct("url".to_owned())),
-        DialError::Header { name } => hints.push(Hint::Correct(name.clone())),
-        DialError::NoToken => hints.push(Hint::SetToken(server.clone())),
-        DialError::Vault(error) => hints.extend(vault_hint(error)),
-        DialError::CaFile { .. } => hints.push(Hint::Correct("caFile".to_owned())),
+        DialError::EndlessList { .. } => (Code::ConnectFailed, vec![Hint::Setting("maxPages")]),
+        DialError::Trust(_) => (Code::TrustRequired, vec![Hint::Trust(server.clone())]),
+        DialError::Http(HttpError::Sign(cause)) => {
+            let (code, hints) = signer(cause, server);
+            (code.unwrap_or(Code::ConnectFailed), hints)
+        }
+        DialError::Http(error @ HttpError::SignIn { .. }) => http(error, server),
+        DialError::Http(error) => (Code::ConnectFailed, http(error, server).1),
+        DialError::Account(error) => auth::classify(error, server),
+        DialError::NoToken => (Code::SignInRequired, vec![Hint::SetToken(server.clone())]),
+        DialError::Vault(error) => (Code::Storage, vault_hint(error).into_iter().collect()),
+        DialError::Incorrect { name } => (Code::Config, correct(name)),
+        DialError::BadUrl => (Code::Config, correct("url")),
+        DialError::Header { name } => (Code::Config, correct(name)),
+        DialError::CaFile { .. } => (Code::Config, correct("caFile")),
         DialError::Expand(ExpandError::MissingVariable { name }) => {
-            hints.push(Hint::SetVariable(name.clone()));
+            (Code::Config, vec![Hint::SetVariable(name.clone())])
         }
+        DialError::Expand(_) => (Code::Config, Vec::new()),
         DialError::WorkingDirectory { .. }
-        | DialError::Expand(_)
         | DialError::Secret { .. }
         | DialError::Install { .. }
         | DialError::Unchecked
@@ -187,57 +143,54 @@ fn dial_hints(error: &DialError, server: &ServerName) -> Vec<Hint> {
         | DialError::Handshake(_)
         | DialError::MalformedList { .. }
         | DialError::Lost { .. }
-        | DialError::Unresponsive => {}
-    }
+        | DialError::Unresponsive => (Code::ConnectFailed, Vec::new()),
+    };
     if let DialError::Install { withheld, .. } = error
         && !withheld.is_empty()
     {
         hints.push(Hint::PassOn(withheld.iter().map(|name| (*name).to_owned()).collect()));
     }
     if !error.stderr().is_empty() {
-        hints.push(Hint::Stderr(error.stderr().to_vec()));
-        hints.push(Hint::ReadLog(server.clone()));
+        hints.extend([Hint::Stderr(error.stderr().to_vec()), Hint::ReadLog(server.clone())]);
     }
-    hints
+    (code, hints)
 }
 
-pub(super) fn http_code(error: &HttpError) -> Code {
+/// The code of an HTTP error, and what helps.
+pub(super) fn http(error: &HttpError, server: &ServerName) -> (Code, Vec<Hint>) {
     match error {
-        HttpError::SignIn { .. } => Code::SignInRequired,
-        HttpError::Busy { .. } => Code::Backoff,
-        HttpError::Connect { .. } | HttpError::Broken { .. } => Code::ConnectionLost,
-        HttpError::Status { .. }
-        | HttpError::NotMcp { .. }
-        | HttpError::OtherAnswer
-        | HttpError::Elsewhere { .. }
-        | HttpError::Circle
-        | HttpError::Handshake
-        | HttpError::OtherProtocol
-        | HttpError::Forbidden { .. } => Code::ServerError,
-        HttpError::Sign(cause) => auth::of_signer(cause).map_or(Code::ServerError, auth::code),
-    }
-}
-
-pub(super) fn http_hints(error: &HttpError, server: &ServerName) -> Vec<Hint> {
-    match error {
-        // Where nobody could sign in, something of the entry was shown.
-        HttpError::SignIn { cause: None, .. } => vec![Hint::GiveToken(server.clone())],
-        HttpError::SignIn { cause: Some(cause), .. }
-        | HttpError::Forbidden { cause, .. }
-        | HttpError::Sign(cause) => match auth::of_signer(cause) {
-            Some(error) => auth::hints(error, server),
-            None => vec![Hint::Correct("requestHeadersCommand".to_owned())],
-        },
-        HttpError::Busy { retry_after: Some(wait), .. } => vec![Hint::RetryAfter(*wait)],
+        // Without a sign-in, the server refused a credential of the entry.
+        HttpError::SignIn { cause: None, .. } => {
+            (Code::SignInRequired, vec![Hint::GiveToken(server.clone())])
+        }
+        HttpError::SignIn { cause: Some(cause), .. } => {
+            (Code::SignInRequired, signer(cause, server).1)
+        }
+        HttpError::Forbidden { cause, .. } => (Code::ServerError, signer(cause, server).1),
+        HttpError::Sign(cause) => {
+            let (code, hints) = signer(cause, server);
+            (code.unwrap_or(Code::ServerError), hints)
+        }
+        HttpError::Busy { retry_after, .. } => {
+            (Code::Backoff, retry_after.map(Hint::RetryAfter).into_iter().collect())
+        }
+        HttpError::Connect { .. } | HttpError::Broken { .. } => (Code::ConnectionLost, Vec::new()),
         HttpError::Elsewhere { .. }
         | HttpError::NotMcp { .. }
         | HttpError::Circle
         | HttpError::Handshake
-        | HttpError::OtherProtocol => vec![Hint::Correct("url".to_owned())],
-        HttpError::Connect { .. }
-        | HttpError::Broken { .. }
-        | HttpError::OtherAnswer
-        | HttpError::Busy { retry_after: None, .. }
-        | HttpError::Status { .. } => Vec::new(),
+        | HttpError::OtherProtocol => (Code::ServerError, vec![Hint::Correct("url".to_owned())]),
+        HttpError::OtherAnswer | HttpError::Status { .. } => (Code::ServerError, Vec::new()),
+    }
+}
+
+/// What helps against an error of a signer, and its code if the signer is an account.
+fn signer(cause: &SignError, server: &ServerName) -> (Option<Code>, Vec<Hint>) {
+    match (**cause).downcast_ref() {
+        Some(error) => {
+            let (code, hints) = auth::classify(error, server);
+            (Some(code), hints)
+        }
+        None => (None, vec![Hint::Correct("requestHeadersCommand".to_owned())]),
     }
 }

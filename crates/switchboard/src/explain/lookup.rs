@@ -4,40 +4,31 @@ use std::collections::BTreeSet;
 
 use switchboard_core::catalog::resolve::nearest;
 use switchboard_core::catalog::{Catalog, ResolveError};
-use switchboard_core::failure::{Code, Failure, Hint, Subject};
+use switchboard_core::failure::{Code, Failure, Hint};
 use switchboard_core::name::ServerName;
 
-use super::{Cause, resolve, shown};
+use super::{Cause, did_you_mean, of_request, of_server, resolve, with_hints};
 
 pub(crate) fn unknown_resource(uri: &str, catalog: &Catalog) -> Failure {
-    let failure =
-        Failure::new(Code::UnknownResource, Subject::Request, Cause::UnknownResource(shown(uri)));
     let known = catalog.offered().flat_map(|listing| &listing.resources);
-    close_to(uri, known.map(|resource| resource.uri.clone()), failure)
+    let close = nearest(uri, known.map(|resource| resource.uri.clone()));
+    let failure = of_request(Code::UnknownResource, Cause::UnknownResource(shown(uri)));
+    with_hints(failure, did_you_mean(&close))
 }
 
 pub(crate) fn unknown_prompt(name: &str, catalog: &Catalog) -> Failure {
-    let failure =
-        Failure::new(Code::UnknownPrompt, Subject::Request, Cause::UnknownPrompt(shown(name)));
     let own = catalog.prompts().filter(|item| catalog.permits(&item.prompt.name, item.server));
     let own = own.map(|item| item.prompt.name.clone());
-    let shown = catalog.prompts().map(|item| item.shown.to_string());
+    let with_prefix = catalog.prompts().map(|item| item.shown.to_string());
     // Often one name.
-    let names: BTreeSet<String> = own.chain(shown).collect();
-    close_to(name, names.into_iter(), failure)
-}
-
-/// With the nearest of the names that there are.
-fn close_to(name: &str, known: impl Iterator<Item = String>, failure: Failure) -> Failure {
-    match nearest(name, known) {
-        close if close.is_empty() => failure,
-        close => failure.hint(Hint::DidYouMean(close)),
-    }
+    let names: BTreeSet<String> = own.chain(with_prefix).collect();
+    let close = nearest(name, names.into_iter());
+    let failure = of_request(Code::UnknownPrompt, Cause::UnknownPrompt(shown(name)));
+    with_hints(failure, did_you_mean(&close))
 }
 
 pub(crate) fn unknown_tool(server: &ServerName, name: &str) -> Failure {
-    let subject = Subject::Server(server.clone());
-    Failure::new(Code::UnknownTool, subject, Cause::NoSuchTool(shown(name)))
+    of_server(Code::UnknownTool, server, Cause::NoSuchTool(shown(name)))
 }
 
 /// Why a name means no prompt.
@@ -53,9 +44,12 @@ pub(crate) fn resource(error: ResolveError) -> Failure {
 fn ambiguous(error: ResolveError, cause: fn(String) -> Cause) -> Failure {
     match error {
         ResolveError::Ambiguous { name, choices } => {
-            Failure::new(Code::AmbiguousTool, Subject::Request, cause(name))
-                .hint(Hint::Choose(choices))
+            of_request(Code::AmbiguousTool, cause(name)).hint(Hint::Choose(choices))
         }
         other => resolve(other),
     }
+}
+
+fn shown(name: &str) -> String {
+    name.chars().filter(|c| !c.is_control()).take(200).collect()
 }

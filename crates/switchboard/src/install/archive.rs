@@ -12,7 +12,7 @@ use switchboard_core::config::install::Target;
 
 use super::error::InstallError;
 use super::ledger::{Copy, Ledger};
-use super::record::{Kept, Record, hash};
+use super::record::{FileBackup, InstallRecord, hash};
 use super::text;
 use crate::paths::{self, Paths, Unread};
 use crate::shared_file::{self, SharedFile, UpdateError};
@@ -22,7 +22,7 @@ const MOST_FILES: usize = 1_000;
 
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Archive {
-    records: Vec<Record>,
+    records: Vec<InstallRecord>,
     ledgers: Vec<Ledger>,
     /// Records of earlier versions, one for each host; they are among `records` in today's form.
     older: Vec<PathBuf>,
@@ -39,10 +39,9 @@ impl Archive {
         for path in files {
             let is_ledger =
                 path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(LEDGER));
-            if is_ledger {
-                archive.ledgers.extend(read_file::<Ledger>(&path)?);
-            } else {
-                archive.records.extend(read_file::<Record>(&path)?);
+            match is_ledger {
+                true => archive.ledgers.extend(read_file(&path)?),
+                false => archive.records.extend(read_file(&path)?),
             }
         }
         archive.read_older(locations)?;
@@ -50,17 +49,16 @@ impl Archive {
     }
 
     /// The installation in one of these files.
-    pub(super) fn record(&self, target: Target, files: &[PathBuf]) -> Option<&Record> {
-        let mut files = files.iter().map(|file| identity(file));
-        files.find_map(|file| {
-            self.records
-                .iter()
-                .find(|record| record.target == target && identity(&record.host.path) == file)
+    pub(super) fn record(&self, target: Target, files: &[PathBuf]) -> Option<&InstallRecord> {
+        files.iter().find_map(|file| {
+            let file = identity(file);
+            let is_in = |record: &&InstallRecord| identity(&record.host.path) == file;
+            self.records.iter().filter(|record| record.target == target).find(is_in)
         })
     }
 
     /// Whether a host has an installation in another file.
-    pub(super) fn has_another(&self, record: Option<&Record>, target: Target) -> bool {
+    pub(super) fn has_another(&self, record: Option<&InstallRecord>, target: Target) -> bool {
         self.records.iter().any(|other| other.target == target && Some(other) != record)
     }
 
@@ -76,7 +74,7 @@ impl Archive {
     }
 
     /// The servers that all installations but one need in a file of the user's.
-    pub(super) fn held(&self, file: &Path, but: Option<&Record>) -> HashSet<&str> {
+    pub(super) fn held(&self, file: &Path, but: Option<&InstallRecord>) -> HashSet<&str> {
         let file = identity(file);
         let others = self.records.iter().filter(|record| Some(*record) != but);
         let others = others
@@ -89,9 +87,14 @@ impl Archive {
         if self.older.is_empty() {
             return Ok(());
         }
-        self.ledgers.iter().try_for_each(|ledger| write_ledger(locations, ledger))?;
-        self.records.iter().try_for_each(|record| write_record(locations, record))?;
-        self.older.iter().try_for_each(|path| remove_file(path))
+        let directory = locations.installed();
+        self.ledgers
+            .iter()
+            .try_for_each(|ledger| write(&ledger_file(&directory, ledger), ledger))?;
+        self.records
+            .iter()
+            .try_for_each(|record| write(&record_file(&directory, record), record))?;
+        self.older.iter().try_for_each(|path| remove(path))
     }
 
     fn read_older(&mut self, locations: &Paths) -> Result<(), InstallError> {
@@ -118,7 +121,7 @@ impl Archive {
         }
         self.records.extend(all.into_iter().map(|(target, older)| {
             let user = older.user().filter(|_| !older.moved.is_empty());
-            Record { target, host: older.host, settings: None, user, moved: older.moved }
+            InstallRecord { target, host: older.host, settings: None, user, moved: older.moved }
         }));
         Ok(())
     }
@@ -130,8 +133,8 @@ const LEDGER: &str = "copies-";
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct OlderRecord {
-    host: Kept,
-    ours: Option<Kept>,
+    host: FileBackup,
+    ours: Option<FileBackup>,
     moved: Vec<String>,
     copied: Map<String, Value>,
 }
@@ -169,29 +172,12 @@ fn copies_of(record: &OlderRecord) -> impl Iterator<Item = Copy> {
     })
 }
 
-pub(super) fn write_record(locations: &Paths, record: &Record) -> Result<(), InstallError> {
-    write_file(&record_file(locations, record), record)
+pub(super) fn record_file(directory: &Path, record: &InstallRecord) -> PathBuf {
+    directory.join(format!("{}-{}.json", record.target, short(&record.host.path)))
 }
 
-pub(super) fn remove_record(locations: &Paths, record: &Record) -> Result<(), InstallError> {
-    remove_file(&record_file(locations, record))
-}
-
-pub(super) fn record_file(locations: &Paths, record: &Record) -> PathBuf {
-    let name = format!("{}-{}.json", record.target, short(&record.host.path));
-    locations.installed().join(name)
-}
-
-pub(super) fn write_ledger(locations: &Paths, ledger: &Ledger) -> Result<(), InstallError> {
-    write_file(&ledger_file(locations, ledger), ledger)
-}
-
-pub(super) fn remove_ledger(locations: &Paths, ledger: &Ledger) -> Result<(), InstallError> {
-    remove_file(&ledger_file(locations, ledger))
-}
-
-fn ledger_file(locations: &Paths, ledger: &Ledger) -> PathBuf {
-    locations.installed().join(format!("{LEDGER}{}.json", short(&ledger.path)))
+pub(super) fn ledger_file(directory: &Path, ledger: &Ledger) -> PathBuf {
+    directory.join(format!("{LEDGER}{}.json", short(&ledger.path)))
 }
 
 /// One file has one name, however it is reached.
@@ -215,13 +201,13 @@ fn read_file<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, InstallError
     serde_json::from_slice(&bytes).map(Some).map_err(|_| InstallError::Foreign { path: of() })
 }
 
-fn write_file(path: &Path, content: &impl Serialize) -> Result<(), InstallError> {
+pub(super) fn write(path: &Path, content: &impl Serialize) -> Result<(), InstallError> {
     let bytes = serde_json::to_vec(content)
         .map_err(|cause| InstallError::Record { path: path.to_path_buf(), cause: cause.into() })?;
     done(path, SharedFile::ours(path.to_path_buf()).update(|_| Ok(Some(bytes.clone()))))
 }
 
-fn remove_file(path: &Path) -> Result<(), InstallError> {
+pub(super) fn remove(path: &Path) -> Result<(), InstallError> {
     if !path.exists() {
         return Ok(());
     }
@@ -229,8 +215,6 @@ fn remove_file(path: &Path) -> Result<(), InstallError> {
 }
 
 fn done(path: &Path, done: Result<(), UpdateError<InstallError>>) -> Result<(), InstallError> {
-    done.map_err(|error| match error {
-        UpdateError::Io(cause) => InstallError::Record { path: path.to_path_buf(), cause },
-        UpdateError::Change(error) => error,
-    })
+    let failed = |cause| InstallError::Record { path: path.to_path_buf(), cause };
+    done.map_err(|error| error.or_io(failed))
 }

@@ -9,8 +9,8 @@ use switchboard_core::config::install::pi::{self, LocalPackage, PACKAGE, Put, Su
 
 use super::archive::Archive;
 use super::error::InstallError;
-use super::record::{Kept, Record};
-use super::{FileChange, Installer, Owner, Plan, changed, files_before, refused, text};
+use super::record::{FileBackup, InstallRecord};
+use super::{FileChange, InstallPlan, Installer, Owner, changed, files_before, refused, text};
 use crate::paths::{self, Paths};
 
 /// The file beside the package that says which program it starts.
@@ -27,7 +27,7 @@ pub(super) fn files(locations: &Paths) -> Vec<PathBuf> {
 }
 
 /// Whether it was our entry among Pi's servers that was installed, as earlier versions did.
-pub(super) fn is_of_servers(record: &Record) -> bool {
+pub(super) fn is_of_servers(record: &InstallRecord) -> bool {
     record.host.path.ends_with("mcp.json")
 }
 
@@ -57,7 +57,7 @@ pub(crate) fn with<T>(locations: &Paths, work: impl FnOnce(Surroundings<'_>) -> 
 
 impl Installer<'_> {
     /// The package first, then the settings that lead to it.
-    pub(super) fn install_in_pi(&self, archive: Archive) -> Result<Plan, InstallError> {
+    pub(super) fn install_in_pi(&self, archive: Archive) -> Result<InstallPlan, InstallError> {
         let path = settings(self.locations);
         let now = text(&path)?;
         let put_in = |settings: &Option<String>| {
@@ -79,24 +79,23 @@ impl Installer<'_> {
                 Some(old) => with(self.locations, |with| old.settings_before(now.clone(), with))?,
             };
             put = put_in(&before)?;
-            let host = Kept::new(&path, before, Some(&put.text));
-            record = Some(Record::of_host(Target::Pi, host));
+            let host = FileBackup::new(&path, before, Some(&put.text));
+            record = Some(InstallRecord::of_host(Target::Pi, host));
         }
         let Put { text, displaced, in_our_directory } = put;
         let mut files = if in_our_directory { self.package()? } else { Vec::new() };
-        let after = Some(text);
-        files.push(FileChange { path, owner: Owner::Host(Target::Pi), before: now, after });
+        files.push(FileChange::new(path, Owner::Host(Target::Pi), now, Some(text)));
         files.extend(servers);
         let files = changed(files);
-        let plan = Plan::nothing(archive);
-        Ok(Plan { files, displaced, record, forget, ledger, ..plan })
+        let plan = InstallPlan::nothing(archive);
+        Ok(InstallPlan { files, displaced, record, forget, ledger, ..plan })
     }
 
     pub(super) fn uninstall_from_pi(
         &self,
         archive: Archive,
-        record: Option<Record>,
-    ) -> Result<Plan, InstallError> {
+        record: Option<InstallRecord>,
+    ) -> Result<InstallPlan, InstallError> {
         let path = record.as_ref().map(|record| record.host.path.clone());
         let path = path.unwrap_or_else(|| settings(self.locations));
         let now = text(&path)?;
@@ -115,16 +114,15 @@ impl Installer<'_> {
             .map_err(|cause| refused(&path, cause))?
             .ours;
         let directory = self.locations.pi_package();
-        let mut files =
-            vec![FileChange { path, owner: Owner::Host(Target::Pi), before: now, after }];
+        let mut files = vec![FileChange::new(path, Owner::Host(Target::Pi), now, after)];
         // Another directory of Pi may lead there, too.
         let is_used = archive.has_another(record.as_ref(), Target::Pi);
         if !is_used && !left.iter().any(|source| Path::new(source) == directory) {
             files.extend(leftovers(&directory, &[]));
         }
         let leaves_ours = !left.is_empty();
-        let plan = Plan::nothing(archive);
-        Ok(Plan { files: changed(files), leaves_ours, forget: record, ..plan })
+        let plan = InstallPlan::nothing(archive);
+        Ok(InstallPlan { files: changed(files), leaves_ours, forget: record, ..plan })
     }
 
     /// The files of the package as they shall be; others that lie there go.
@@ -145,15 +143,14 @@ impl Installer<'_> {
         for (name, content) in wanted {
             let path = directory.join(name);
             let before = text(&path)?;
-            let after = Some(content.to_owned());
-            files.push(FileChange { path, owner: Owner::Package, before, after });
+            files.push(FileChange::new(path, Owner::Package, before, Some(content.to_owned())));
         }
         Ok(files)
     }
 }
 
-/// The removal of every file of the package but those of these names. What somebody linked there is
-/// not ours, and neither is what is no text.
+/// The removal of every file of the package but those of these names. Links and files that are no
+/// text are not ours.
 fn leftovers(directory: &Path, names: &[&str]) -> Vec<FileChange> {
     let entries = fs::read_dir(directory).into_iter().flatten().flatten();
     let entries = entries.filter(|_| !directory.is_symlink());
@@ -162,7 +159,7 @@ fn leftovers(directory: &Path, names: &[&str]) -> Vec<FileChange> {
     let others = files.filter(|path| !names.iter().any(|name| path.ends_with(name)));
     let removal = |path: PathBuf| {
         let before = Some(text(&path).ok()??);
-        Some(FileChange { path, owner: Owner::Package, before, after: None })
+        Some(FileChange::new(path, Owner::Package, before, None))
     };
     let mut removals: Vec<FileChange> = others.filter_map(removal).collect();
     removals.sort_unstable_by(|a, b| a.path.cmp(&b.path));

@@ -6,7 +6,7 @@ use switchboard_core::config::install::{Added, Target};
 
 use super::archive::Archive;
 use super::ledger::Ledger;
-use super::record::Record;
+use super::record::InstallRecord;
 use crate::edit::Edited;
 
 /// What happens to the servers that a host has.
@@ -20,7 +20,7 @@ pub enum Servers {
 
 /// What would be written. Nothing is until [`Installer::carry_out`].
 #[derive(Clone, Debug)]
-pub struct Plan {
+pub struct InstallPlan {
     /// The files that change, in the order in which they are written.
     pub files: Vec<FileChange>,
     /// The servers that are switched off in the host, or on again.
@@ -36,14 +36,29 @@ pub struct Plan {
     /// What was written down when it was planned.
     pub(super) archive: Archive,
     /// What shall be written down.
-    pub(super) record: Option<Record>,
+    pub(super) record: Option<InstallRecord>,
     /// What shall be written down no more.
-    pub(super) forget: Option<Record>,
+    pub(super) forget: Option<InstallRecord>,
     /// The copies in the user's file, if that has or had any.
     pub(super) ledger: Option<Ledger>,
 }
 
-impl Plan {
+impl InstallPlan {
+    pub(super) fn nothing(archive: Archive) -> InstallPlan {
+        InstallPlan {
+            files: Vec::new(),
+            moved: Vec::new(),
+            stay: Vec::new(),
+            displaced: Vec::new(),
+            added: Vec::new(),
+            leaves_ours: false,
+            archive,
+            record: None,
+            forget: None,
+            ledger: None,
+        }
+    }
+
     /// Whether everything is so already.
     pub fn is_nothing(&self) -> bool {
         self.files.is_empty()
@@ -77,6 +92,15 @@ pub enum Owner {
 }
 
 impl FileChange {
+    pub(super) fn new(
+        path: PathBuf,
+        owner: Owner,
+        before: Option<String>,
+        after: Option<String>,
+    ) -> FileChange {
+        FileChange { path, owner, before, after }
+    }
+
     /// The change as an edit of a configuration file.
     pub fn edited(&self) -> Edited {
         let text = |text: &Option<String>| text.clone().unwrap_or_default();
@@ -100,21 +124,4 @@ pub enum Reason {
     Conflict,
     /// Only the host can start it.
     OnlyInHost,
-}
-
-impl Plan {
-    pub(super) fn nothing(archive: Archive) -> Plan {
-        Plan {
-            files: Vec::new(),
-            moved: Vec::new(),
-            stay: Vec::new(),
-            displaced: Vec::new(),
-            added: Vec::new(),
-            leaves_ours: false,
-            archive,
-            record: None,
-            forget: None,
-            ledger: None,
-        }
-    }
 }

@@ -4,22 +4,24 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
+use switchboard_core::config::edit::EditError;
 use switchboard_core::config::install::pi::{self, Surroundings};
 use switchboard_core::config::install::{self, Target};
 
 use super::error::InstallError;
 use super::refused;
+use crate::secret::hex;
 
 /// One installation: our entry in one file of a host.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Record {
+pub(super) struct InstallRecord {
     #[serde(with = "by_name")]
     pub(super) target: Target,
-    pub(super) host: Kept,
+    pub(super) host: FileBackup,
     /// The host's settings, if something was added to them.
     #[serde(default)]
-    pub(super) settings: Option<Kept>,
+    pub(super) settings: Option<FileBackup>,
     /// The file of ours that servers were moved to; `None` if none was moved.
     pub(super) user: Option<PathBuf>,
     /// The servers that were switched off in the host.
@@ -29,7 +31,7 @@ pub(super) struct Record {
 /// A file before it was changed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Kept {
+pub(super) struct FileBackup {
     pub(super) path: PathBuf,
     /// `None` if there was none.
     pub(super) before: Option<String>,
@@ -37,18 +39,33 @@ pub(super) struct Kept {
     pub(super) after: Option<String>,
 }
 
-impl Kept {
-    pub(super) fn new(path: &Path, before: Option<String>, after: Option<&str>) -> Kept {
-        Kept { path: path.to_path_buf(), before, after: after.map(hash) }
+impl FileBackup {
+    pub(super) fn new(path: &Path, before: Option<String>, after: Option<&str>) -> FileBackup {
+        FileBackup { path: path.to_path_buf(), before, after: after.map(hash) }
     }
 
     /// After the file was changed again by us.
-    pub(super) fn then(&self, now: Option<&str>, after: &str) -> Kept {
+    pub(super) fn then(&self, now: Option<&str>, after: &str) -> FileBackup {
         match self.untouched(now) {
-            Some(_) => Kept { after: Some(hash(after)), ..self.clone() },
+            Some(_) => FileBackup { after: Some(hash(after)), ..self.clone() },
             // What others changed would be lost with what we wrote.
             None => self.clone(),
         }
+    }
+
+    /// The file without what we did to it: its old content, or if others changed it since, what
+    /// `without` makes of its text now and of the old one.
+    pub(super) fn undone(
+        &self,
+        now: Option<String>,
+        without: impl FnOnce(&str, &str) -> Result<String, EditError>,
+    ) -> Result<Option<String>, InstallError> {
+        if let Some(before) = self.untouched(now.as_deref()) {
+            return Ok(before);
+        }
+        let Some(now) = now else { return Ok(None) };
+        let without = without(&now, self.before.as_deref().unwrap_or_default());
+        without.map(Some).map_err(|cause| refused(&self.path, cause))
     }
 
     /// A host's settings without what we added.
@@ -57,39 +74,28 @@ impl Kept {
         target: Target,
         now: Option<String>,
     ) -> Result<Option<String>, InstallError> {
-        if let Some(before) = self.untouched(now.as_deref()) {
-            return Ok(before);
-        }
-        let Some(now) = now else { return Ok(None) };
-        let before = self.before.as_deref().unwrap_or_default();
-        let without = install::revoke(target, &now, before);
-        without.map(Some).map_err(|cause| refused(&self.path, cause))
+        self.undone(now, |now, before| install::revoke(target, now, before))
     }
 
-    /// The old content, if nobody but us changed the file; what is there has to be looked through
-    /// otherwise.
+    /// The old content, if only we changed the file.
     fn untouched(&self, now: Option<&str>) -> Option<Option<String>> {
         let ours = now.map(hash) == self.after || now == self.before.as_deref();
         ours.then(|| self.before.clone())
     }
 }
 
-impl Record {
+impl InstallRecord {
     /// Of one file, with no server moved.
-    pub(super) fn of_host(target: Target, host: Kept) -> Record {
-        Record { target, host, settings: None, user: None, moved: Vec::new() }
+    pub(super) fn of_host(target: Target, host: FileBackup) -> InstallRecord {
+        InstallRecord { target, host, settings: None, user: None, moved: Vec::new() }
     }
 
     /// The host's file without what we did to it.
     pub(super) fn host_before(&self, now: Option<String>) -> Result<Option<String>, InstallError> {
-        if let Some(before) = self.host.untouched(now.as_deref()) {
-            return Ok(before);
-        }
-        let Some(now) = now else { return Ok(None) };
-        let before = self.host.before.as_deref().unwrap_or_default();
-        let without = install::undo(self.target, &now, before)
-            .and_then(|text| install::restore_servers(self.target, &text, before, &self.moved));
-        without.map(Some).map_err(|cause| refused(&self.host.path, cause))
+        self.host.undone(now, |now, before| {
+            let text = install::undo(self.target, now, before)?;
+            install::restore_servers(self.target, &text, before, &self.moved)
+        })
     }
 
     /// Pi's settings without what we did to them.
@@ -98,18 +104,12 @@ impl Record {
         now: Option<String>,
         with: Surroundings<'_>,
     ) -> Result<Option<String>, InstallError> {
-        if let Some(before) = self.host.untouched(now.as_deref()) {
-            return Ok(before);
-        }
-        let Some(now) = now else { return Ok(None) };
-        let before = self.host.before.as_deref().unwrap_or_default();
-        let without = pi::undo(&now, before, with);
-        without.map(Some).map_err(|cause| refused(&self.host.path, cause))
+        self.host.undone(now, |now, before| pi::undo(now, before, with))
     }
 }
 
 pub(super) fn hash(text: &str) -> String {
-    Sha256::digest(text.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect()
+    hex(&Sha256::digest(text))
 }
 
 mod by_name {

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 use switchboard_core::config::hosts::Host;
 use switchboard_core::config::install::{ALWAYS_PASSED_ON, NAME, Target};
 use switchboard_core::config::layers::{Config, Tier, Trust};
@@ -13,18 +13,17 @@ use switchboard_core::config::trust::reach;
 
 use super::Installer;
 use super::error::InstallError;
+use super::ledger::Copy;
 use super::pi;
 use crate::edit::error::EditError;
-use crate::edit::{Editor, Scope};
 use crate::env::{Environment, OWN_VARIABLES};
-use crate::load::{LoadError, load};
+use crate::load::{LoadError, load, user_file};
 use crate::paths;
 use crate::sources;
 
 impl Installer<'_> {
     pub(super) fn user_file(&self) -> Result<PathBuf, InstallError> {
-        let editor = Editor::new(self.environment, self.locations, self.options.clone());
-        let path = editor.file(Scope::User);
+        let path = user_file(self.environment, self.locations, &self.options);
         if self.options.config.is_some() && !path.exists() {
             return Err(EditError::from(LoadError::Missing { path }).into());
         }
@@ -69,11 +68,15 @@ impl Installer<'_> {
 
     /// Where our name leads to this program, if it does.
     pub(super) fn on_path(&self, program: &Path) -> Option<PathBuf> {
+        let real = |path: &Path| path.canonicalize().ok();
+        self.find(NAME).filter(|found| real(found) == real(program))
+    }
+
+    /// The first file of this name on the absolute folders of `PATH`.
+    fn find(&self, name: &str) -> Option<PathBuf> {
         let path = self.environment.variable("PATH").unwrap_or_default();
         let folders = path.split(':').filter(|folder| Path::new(folder).is_absolute());
-        let found = folders.map(|folder| Path::new(folder).join(NAME)).find(|path| path.is_file());
-        let real = |path: &Path| path.canonicalize().ok();
-        found.filter(|found| real(found) == real(program))
+        folders.map(|folder| Path::new(folder).join(name)).find(|path| path.is_file())
     }
 
     /// The file of a host that has its settings, if we write into that.
@@ -84,10 +87,10 @@ impl Installer<'_> {
 
     /// The variables that a host has to hand on: those that the user's servers name, with what is
     /// copied now, and those that lead us to our own files.
-    pub(super) fn variables<'e>(
+    pub(super) fn variables(
         &self,
         target: Target,
-        copies: impl Iterator<Item = (&'e str, &'e Map<String, Value>)>,
+        copies: &[Copy],
     ) -> Result<Vec<String>, InstallError> {
         if !target.can_name_variables() {
             return Ok(Vec::new());
@@ -95,7 +98,7 @@ impl Installer<'_> {
         let loaded = load(self.environment, self.locations, &self.options)
             .map_err(|error| InstallError::from(EditError::from(error)))?;
         let mut names = needed(&loaded.config, self.environment);
-        for (name, entry) in copies {
+        for Copy { name, entry } in copies {
             let copied = snippet::check(name, entry, Tier::User).ok();
             names.extend(copied.into_iter().flat_map(|entry| reach(&entry).variables));
         }
@@ -109,10 +112,7 @@ impl Installer<'_> {
             Target::Host(Host::Codex) => "codex",
             Target::Host(_) | Target::Pi => return None,
         };
-        let path = self.environment.variable("PATH").unwrap_or_default();
-        let folders = path.split(':').filter(|folder| Path::new(folder).is_absolute());
-        let mut found = folders.map(|folder| Path::new(folder).join(program));
-        let found = found.find(|path| path.is_file())?.canonicalize().ok()?;
+        let found = self.find(program)?.canonicalize().ok()?;
         let of_package = |folder: &Path| {
             let bytes = paths::read(&folder.join("package.json")).ok()??;
             let manifest: Value = serde_json::from_slice(&bytes).ok()?;

@@ -26,7 +26,7 @@ const INSTALLED: [&str; 3] = ["node_modules", ".venv", "venv"];
 #[derive(Debug)]
 pub(super) struct Survey {
     /// Paths without links, in order.
-    entries: Vec<(PathBuf, Entry)>,
+    entries: Vec<(PathBuf, SurveyEntry)>,
     size: Size,
 }
 
@@ -37,7 +37,7 @@ enum Size {
 }
 
 #[derive(Debug)]
-enum Entry {
+enum SurveyEntry {
     File(Metadata),
     Directory,
     /// Leads to a place that is not read.
@@ -77,7 +77,7 @@ impl Survey {
 struct Walk<'w> {
     directory: &'w Path,
     project: &'w Project,
-    entries: Vec<(PathBuf, Entry)>,
+    entries: Vec<(PathBuf, SurveyEntry)>,
     visited: HashSet<PathBuf>,
     files: usize,
     bytes: u64,
@@ -93,7 +93,7 @@ impl Walk<'_> {
             return false;
         }
         let Ok(names) = fs::read_dir(directory) else {
-            self.entries.push((directory.to_owned(), Entry::Unreadable));
+            self.entries.push((directory.to_owned(), SurveyEntry::Unreadable));
             return true;
         };
         let mut paths: Vec<PathBuf> = names.flatten().map(|entry| entry.path()).collect();
@@ -110,7 +110,7 @@ impl Walk<'_> {
 
     fn add(&mut self, path: PathBuf, depth: usize) -> bool {
         let Ok(data) = path.symlink_metadata() else {
-            self.entries.push((path, Entry::Unreadable));
+            self.entries.push((path, SurveyEntry::Unreadable));
             return true;
         };
         if data.is_symlink() {
@@ -121,11 +121,11 @@ impl Walk<'_> {
         }
         let entry = if data.is_file() {
             self.count(&data);
-            Entry::File(data)
+            SurveyEntry::File(data)
         } else if is_socket(&data) {
-            Entry::Socket
+            SurveyEntry::Socket
         } else {
-            Entry::Stream
+            SurveyEntry::Stream
         };
         self.entries.push((path, entry));
         true
@@ -138,16 +138,16 @@ impl Walk<'_> {
             let mut below: Vec<PathBuf> = names.map(|entry| entry.path()).collect();
             below.sort();
             below.truncate(LONGEST_LISTING);
-            self.entries.push((path, Entry::LeftOut));
-            self.entries.extend(below.into_iter().map(|path| (path, Entry::Directory)));
+            self.entries.push((path, SurveyEntry::LeftOut));
+            self.entries.extend(below.into_iter().map(|path| (path, SurveyEntry::Directory)));
             return true;
         }
         if place::ROOT_MARKS.contains(&name) {
             // Every commit changes what is in it.
-            self.entries.push((path, Entry::LeftOut));
+            self.entries.push((path, SurveyEntry::LeftOut));
             return true;
         }
-        self.entries.push((path.clone(), Entry::Directory));
+        self.entries.push((path.clone(), SurveyEntry::Directory));
         self.visit(&path, depth + 1)
     }
 
@@ -156,16 +156,16 @@ impl Walk<'_> {
         let target = path.canonicalize().ok().filter(|target| !place::is_of_system(target));
         let known = target.and_then(|target| target.metadata().ok().map(|data| (target, data)));
         let Some((target, data)) = known else {
-            self.entries.push((path, Entry::Link(text)));
+            self.entries.push((path, SurveyEntry::Link(text)));
             return true;
         };
         if data.is_file() {
             self.count(&data);
-            self.entries.push((path, Entry::FileLink(text, target, data)));
+            self.entries.push((path, SurveyEntry::FileLink(text, target, data)));
             return true;
         }
         let is_stream = !data.is_dir() && !is_socket(&data) && !target.starts_with("/dev");
-        let entry = if is_stream { Entry::Stream } else { Entry::Link(text) };
+        let entry = if is_stream { SurveyEntry::Stream } else { SurveyEntry::Link(text) };
         self.entries.push((path, entry));
         if !data.is_dir() {
             return true;
@@ -174,7 +174,7 @@ impl Walk<'_> {
         let is_around =
             self.directory.starts_with(&target) || self.project.place.starts_with(&target);
         if is_around || !target.starts_with(&self.project.root) {
-            self.entries.push((target, Entry::LeftOut));
+            self.entries.push((target, SurveyEntry::LeftOut));
             return true;
         }
         self.visit(&target, depth + 1)
@@ -212,14 +212,18 @@ impl Scripts {
                 Size::TooLarge => listed(entry),
             });
             match entry {
-                Entry::LeftOut => coverage.leave_out(format!("files in \"{}/\"", path.display())),
-                Entry::Unreadable => coverage.leave_out(format!("{path:?}, which cannot be read")),
-                Entry::Stream => coverage.leave_out(unusable(path)),
-                Entry::File(_)
-                | Entry::Directory
-                | Entry::Link(_)
-                | Entry::FileLink(..)
-                | Entry::Socket => {}
+                SurveyEntry::LeftOut => {
+                    coverage.leave_out(format!("files in \"{}/\"", path.display()))
+                }
+                SurveyEntry::Unreadable => {
+                    coverage.leave_out(format!("{path:?}, which cannot be read"))
+                }
+                SurveyEntry::Stream => coverage.leave_out(unusable(path)),
+                SurveyEntry::File(_)
+                | SurveyEntry::Directory
+                | SurveyEntry::Link(_)
+                | SurveyEntry::FileLink(..)
+                | SurveyEntry::Socket => {}
             }
         }
         let digest = all.finalize().into();
@@ -233,16 +237,16 @@ impl Scripts {
     }
 
     /// Changes with every byte that could run.
-    fn content(&self, entry: &Entry, path: &Path, budget: &Budget) -> [u8; 32] {
+    fn content(&self, entry: &SurveyEntry, path: &Path, budget: &Budget) -> [u8; 32] {
         let (kind, text, file): (&str, Option<&PathBuf>, Option<(&Path, &Metadata)>) = match entry {
-            Entry::File(data) => ("file", None, Some((path, data))),
-            Entry::FileLink(text, target, data) => ("link", Some(text), Some((target, data))),
-            Entry::Link(text) => ("link", Some(text), None),
-            Entry::Directory => ("directory", None, None),
-            Entry::Socket => ("socket", None, None),
-            Entry::LeftOut => ("left out", None, None),
-            Entry::Stream => return never_the_same(),
-            Entry::Unreadable => ("unreadable", None, None),
+            SurveyEntry::File(data) => ("file", None, Some((path, data))),
+            SurveyEntry::FileLink(text, target, data) => ("link", Some(text), Some((target, data))),
+            SurveyEntry::Link(text) => ("link", Some(text), None),
+            SurveyEntry::Directory => ("directory", None, None),
+            SurveyEntry::Socket => ("socket", None, None),
+            SurveyEntry::LeftOut => ("left out", None, None),
+            SurveyEntry::Stream => return never_the_same(),
+            SurveyEntry::Unreadable => ("unreadable", None, None),
         };
         let mut hash = Sha256::new();
         hash.update(kind);
@@ -273,16 +277,18 @@ pub(super) fn is_socket(data: &Metadata) -> bool {
 }
 
 /// Names, sizes and times.
-fn listed(entry: &Entry) -> [u8; 32] {
+fn listed(entry: &SurveyEntry) -> [u8; 32] {
     let bytes = match entry {
-        Entry::File(data) => identity(data).to_vec(),
-        Entry::FileLink(text, _, data) => [text.as_os_str().as_bytes(), &identity(data)].concat(),
-        Entry::Link(text) => text.as_os_str().as_bytes().to_vec(),
-        Entry::Directory => vec![1],
-        Entry::Socket => vec![2],
-        Entry::Stream => vec![3],
-        Entry::LeftOut => vec![4],
-        Entry::Unreadable => vec![5],
+        SurveyEntry::File(data) => identity(data).to_vec(),
+        SurveyEntry::FileLink(text, _, data) => {
+            [text.as_os_str().as_bytes(), &identity(data)].concat()
+        }
+        SurveyEntry::Link(text) => text.as_os_str().as_bytes().to_vec(),
+        SurveyEntry::Directory => vec![1],
+        SurveyEntry::Socket => vec![2],
+        SurveyEntry::Stream => vec![3],
+        SurveyEntry::LeftOut => vec![4],
+        SurveyEntry::Unreadable => vec![5],
     };
     Sha256::digest(&bytes).into()
 }

@@ -46,24 +46,24 @@ impl Written {
 
 /// A directory that a definition names.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct NamedDirectory {
     pub(super) directory: PathBuf,
     pub(super) written: Written,
 }
 
-impl Place {
+impl NamedDirectory {
     /// What a word names from here.
-    pub(super) fn join(&self, word: &str) -> Place {
+    pub(super) fn join(&self, word: &str) -> NamedDirectory {
         let written = match Written::of(word) {
             Written::Absolute => Written::Absolute,
             Written::Relative => self.written,
         };
-        Place { directory: self.directory.join(word), written }
+        NamedDirectory { directory: self.directory.join(word), written }
     }
 
     /// What a word names from here to the kernel, and to programs such as Node that resolve `..` and
     /// slashes at the end as text: `missing/../x.js` and `x.js/` are files to them.
-    pub(super) fn readings(&self, word: &str) -> Vec<Place> {
+    pub(super) fn readings(&self, word: &str) -> Vec<NamedDirectory> {
         let place = self.join(word);
         let is_plain = {
             let text = place.directory.to_string_lossy();
@@ -74,7 +74,7 @@ impl Place {
             return vec![place];
         }
         let directory = resolved_as_text(&place.directory);
-        vec![Place { directory, written: place.written }, place]
+        vec![NamedDirectory { directory, written: place.written }, place]
     }
 }
 
@@ -129,7 +129,7 @@ impl Project {
         path.starts_with(&self.root) || written == Written::Relative && !is_of_system(path)
     }
 
-    pub(super) fn belongs(&self, place: &Place) -> Belongs {
+    pub(super) fn belongs(&self, place: &NamedDirectory) -> Belongs {
         let Ok(directory) = place.directory.canonicalize() else { return Belongs::Elsewhere };
         if !self.owns(&directory, place.written) {
             return Belongs::Elsewhere;

@@ -1,5 +1,5 @@
-//! Approvals while the gateway runs: a person approves what they were shown of the servers that wait
-//! for them, and nothing else.
+//! Approvals while the gateway runs: the user approves pending definitions that were shown, and
+//! nothing else.
 
 use std::collections::HashSet;
 use std::sync::{Mutex, PoisonError};
@@ -15,16 +15,16 @@ use crate::explain::nothing_to_reload as going;
 use crate::gateway::Gateway;
 use crate::load::{self, Loaded};
 
-/// One person who reads definitions.
-pub struct Reader {
+/// A review of pending definitions by the user.
+pub struct DefinitionReview {
     gateway: Gateway,
     /// By name and hash. Held for a moment at a time, never across an await.
     shown: Mutex<HashSet<(String, String)>>,
 }
 
-/// A server that waits for the person.
+/// A server that is pending.
 #[derive(Debug)]
-pub struct Waiting {
+pub struct PendingApproval {
     /// The name of the server.
     pub server: String,
     /// Of exactly what is shown.
@@ -34,7 +34,7 @@ pub struct Waiting {
 }
 
 #[derive(Debug, thiserror::Error)]
-enum Refusal {
+enum ApprovalRefusal {
     #[error("`{server}` does not wait for approval in this project")]
     NotPending { server: String },
     #[error("this definition of `{server}` was not shown before")]
@@ -46,22 +46,22 @@ enum Refusal {
 }
 
 impl Gateway {
-    /// Somebody who can approve what they are shown from now on.
-    pub fn reader(&self) -> Reader {
-        Reader { gateway: self.clone(), shown: Mutex::default() }
+    /// A review, in which the user can approve the definitions that it shows from now on.
+    pub fn reader(&self) -> DefinitionReview {
+        DefinitionReview { gateway: self.clone(), shown: Mutex::default() }
     }
 }
 
-impl Reader {
+impl DefinitionReview {
     /// What waits, as its files are now. It counts as shown.
-    pub async fn pending(&self) -> Result<Vec<Waiting>, Failure> {
+    pub async fn pending(&self) -> Result<Vec<PendingApproval>, Failure> {
         let (loaded, environment) = (self.load().await?, self.gateway.environment());
-        let waiting = loaded.config.pending.iter().map(|pending| Waiting {
+        let waiting = loaded.config.pending.iter().map(|pending| PendingApproval {
             server: pending.name.clone(),
             hash: pending.hash,
             definition: loaded.definition(pending, environment),
         });
-        let waiting: Vec<Waiting> = waiting.collect();
+        let waiting: Vec<PendingApproval> = waiting.collect();
         let mut shown = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
         shown.extend(waiting.iter().map(|one| (one.server.clone(), one.hash.to_string())));
         Ok(waiting)
@@ -73,10 +73,10 @@ impl Reader {
         let name = || clean_line(server, 100).into_owned();
         let loaded = self.load().await?;
         let Some(pending) = loaded.config.pending.iter().find(|one| one.name == server) else {
-            let refused = Refusal::NotPending { server: name() }.with(Code::BadRequest);
+            let refused = ApprovalRefusal::NotPending { server: name() }.with(Code::BadRequest);
             return Err(refused.hint(Hint::ListServers));
         };
-        let look = |refusal: Refusal| {
+        let look = |refusal: ApprovalRefusal| {
             let failure = refusal.with(Code::BadRequest);
             match ServerName::new(server) {
                 Ok(server) => failure.hint(Hint::Trust(server)),
@@ -85,18 +85,18 @@ impl Reader {
         };
         let asked = (server.to_owned(), hash.to_owned());
         if !self.shown.lock().unwrap_or_else(PoisonError::into_inner).contains(&asked) {
-            return Err(look(Refusal::NotShown { server: name() }));
+            return Err(look(ApprovalRefusal::NotShown { server: name() }));
         }
         if pending.hash.to_string() != hash {
-            return Err(look(Refusal::Changed { server: name() }));
+            return Err(look(ApprovalRefusal::Changed { server: name() }));
         }
         let store = TrustStore::at(self.gateway.blueprint().paths.trust());
         let project = self.gateway.environment().cwd.clone();
         let (server, hash) = (server.to_owned(), pending.hash);
         let writing = move || store.approve(&hash, &server, &project);
         let written = tokio::task::spawn_blocking(writing).await.map_err(|_| going())?;
-        written.map_err(|error| Refusal::Store(error).with(Code::Storage))?;
-        // Whoever follows the files would notice by itself, later.
+        written.map_err(|error| ApprovalRefusal::Store(error).with(Code::Storage))?;
+        // Otherwise only a later look at the files would notice it.
         self.gateway.reload().await.map(drop)
     }
 
@@ -114,7 +114,7 @@ impl Reader {
     }
 }
 
-impl Refusal {
+impl ApprovalRefusal {
     fn with(self, code: Code) -> Failure {
         Failure::new(code, Subject::Request, self)
     }

@@ -8,7 +8,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use super::meant::{self, OwnNames};
-use super::place::{Place, Written};
+use super::place::{NamedDirectory, Written};
 use super::runners;
 use super::spelling::{self, parts_of};
 use crate::dial::lookup;
@@ -78,23 +78,23 @@ pub(super) enum FoundBy {
 
 /// What a command line leads to.
 #[derive(Debug, Default)]
-pub(super) struct Found {
+pub(super) struct ReachedPaths {
     /// Every candidate, whether it exists or not, inside or outside of a project.
     pub(super) files: Vec<Candidate>,
-    pub(super) directories: Vec<Place>,
+    pub(super) directories: Vec<NamedDirectory>,
     /// What was not followed, for the user to know.
     pub(super) not_followed: Vec<String>,
 }
 
-pub(super) fn candidates(line: &CommandLine<'_>) -> Found {
+pub(super) fn candidates(line: &CommandLine<'_>) -> ReachedPaths {
     let mut search = Search {
         seen: HashSet::new(),
         listings: HashMap::new(),
         own_names: HashMap::new(),
-        found: Found::default(),
+        found: ReachedPaths::default(),
         looks: 0,
         options: 0,
-        bases: vec![Place { directory: line.cwd.to_owned(), written: Written::Relative }],
+        bases: vec![NamedDirectory { directory: line.cwd.to_owned(), written: Written::Relative }],
         argument_words: argument_words(&line.words),
         line,
     };
@@ -144,11 +144,11 @@ struct Search<'l> {
     listings: HashMap<PathBuf, Vec<String>>,
     /// By manifest.
     own_names: HashMap<PathBuf, OwnNames>,
-    found: Found,
+    found: ReachedPaths,
     looks: usize,
     options: usize,
     /// `env -C sub`, `cd sub && …`, `uv --directory sub`: any word may be where others count from.
-    bases: Vec<Place>,
+    bases: Vec<NamedDirectory>,
     /// Words with `@`, which may name files of arguments.
     argument_words: Vec<String>,
     line: &'l CommandLine<'l>,
@@ -224,9 +224,9 @@ impl Search<'_> {
     }
 
     /// The words that the files under this name go on with.
-    fn look_up(&mut self, word: &str, base: &Place) -> Vec<String> {
+    fn look_up(&mut self, word: &str, base: &NamedDirectory) -> Vec<String> {
         let mut more = Vec::new();
-        for Place { directory: path, written } in base.readings(word) {
+        for NamedDirectory { directory: path, written } in base.readings(word) {
             if path.is_dir() {
                 self.add_directory(path.clone(), written);
             }
@@ -346,7 +346,7 @@ impl Search<'_> {
     }
 
     fn add_directory(&mut self, directory: PathBuf, written: Written) {
-        let place = Place { directory, written };
+        let place = NamedDirectory { directory, written };
         if !self.found.directories.contains(&place) {
             self.found.directories.push(place);
         }

@@ -16,8 +16,8 @@ use switchboard_core::config::values::Template;
 
 use super::directory::{Survey, is_socket, never_the_same, unusable};
 use super::meant;
-use super::place::{self, Belongs, Place, Project, Written};
-use super::resolver::{self, Candidate, Code, CommandLine, Found, FoundBy};
+use super::place::{self, Belongs, NamedDirectory, Project, Written};
+use super::resolver::{self, Candidate, Code, CommandLine, FoundBy, ReachedPaths};
 use super::variables::{self, Unread};
 use crate::env::Environment;
 use crate::paths;
@@ -101,7 +101,7 @@ impl Scripts {
         let code = if runs_code { Code::Inline } else { Code::Absent };
         let root = &project.root;
         let line = CommandLine { words, cwd: &cwd, path: path.as_deref(), root, code };
-        let Found { mut files, mut directories, not_followed } = resolver::candidates(&line);
+        let ReachedPaths { mut files, mut directories, not_followed } = resolver::candidates(&line);
         not_followed.into_iter().for_each(|what| coverage.leave_out(what));
         let programs = programs_in(entry);
         let asked: Vec<String> =
@@ -111,7 +111,7 @@ impl Scripts {
         files.extend(resolver::candidates(&helpers).files);
         self.cover_files(&files, &project, &budget, &mut coverage);
         if runs_code && entry.cwd.is_some() {
-            directories.push(Place { directory: cwd.clone(), written: Written::Relative });
+            directories.push(NamedDirectory { directory: cwd.clone(), written: Written::Relative });
         }
         let searched = variables::searched(entry, &expanded, path.as_deref(), &cwd);
         directories.extend(searched.iter().cloned());
@@ -161,7 +161,7 @@ impl Scripts {
 
     fn cover_directories(
         &self,
-        places: &[Place],
+        places: &[NamedDirectory],
         project: &Project,
         budget: &Budget,
         coverage: &mut Coverage,
@@ -267,15 +267,11 @@ enum LookedAt {
 
 impl Coverage {
     pub(super) fn add(&mut self, hash: FileHash) {
-        if self.files.iter().all(|(known, _)| *known != hash.0) {
-            self.files.push(hash);
-        }
+        add_once(&mut self.files, hash);
     }
 
     pub(super) fn count(&mut self, hash: FileHash) {
-        if self.counted.iter().all(|(known, _)| *known != hash.0) {
-            self.counted.push(hash);
-        }
+        add_once(&mut self.counted, hash);
     }
 
     pub(super) fn leave_out(&mut self, what: String) {
@@ -301,6 +297,12 @@ impl Coverage {
         known.any(|(name, _)| {
             Path::new(name) == path || name.ends_with('/') && path.starts_with(name)
         })
+    }
+}
+
+fn add_once(hashes: &mut Vec<FileHash>, hash: FileHash) {
+    if hashes.iter().all(|(known, _)| *known != hash.0) {
+        hashes.push(hash);
     }
 }
 

@@ -8,7 +8,7 @@ use switchboard_core::config::trust::{TrustHash, trust_hash};
 use switchboard_core::config::values::TemplateMap;
 
 use super::place::{Belongs, Project};
-use super::resolver::{self, Code, CommandLine, Found};
+use super::resolver::{self, Code, CommandLine, ReachedPaths};
 use super::scripts::{Coverage, coverage};
 use super::{TrustStore, variables};
 use crate::dial::spawn::Program;
@@ -105,7 +105,7 @@ impl Seal {
         asked: &[Vec<String>],
         root: &Path,
         counts: impl Fn(&str, &str) -> bool,
-    ) -> Found {
+    ) -> ReachedPaths {
         let given = self.given(program).filter(|(name, value)| counts(name, value));
         let words = std::iter::once(&program.command).chain(&program.args).map(String::as_str);
         let words = words.chain(given.map(|(_, value)| value));

@@ -7,7 +7,7 @@ use percent_encoding::percent_decode_str;
 use switchboard_core::config::trust::paths_in;
 use switchboard_core::config::words;
 
-use super::place::{Place, ROOT_MARKS};
+use super::place::{NamedDirectory, ROOT_MARKS};
 
 /// Options longer than this have no path behind their letters.
 const LONGEST_OPTION: usize = 256;
@@ -123,7 +123,7 @@ fn decoded(part: &str) -> Option<String> {
 }
 
 /// What is there under the name of an option, as after `--`, or behind its letters, as in `-sCdir`.
-pub(super) fn behind_letters<'w>(word: &'w str, bases: &[Place]) -> Vec<&'w str> {
+pub(super) fn behind_letters<'w>(word: &'w str, bases: &[NamedDirectory]) -> Vec<&'w str> {
     if !word.starts_with('-') || word.len() > LONGEST_OPTION {
         return Vec::new();
     }

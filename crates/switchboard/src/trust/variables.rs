@@ -10,7 +10,7 @@ use switchboard_core::config::server::ServerEntry;
 use switchboard_core::config::trust::{paths_in, words_in};
 use switchboard_core::config::values::TemplateMap;
 
-use super::place::{Belongs, Place, Project, Written};
+use super::place::{Belongs, NamedDirectory, Project, Written};
 use super::scripts::{Coverage, OTHER_FILES};
 use crate::env::Environment;
 
@@ -179,7 +179,7 @@ pub(super) fn searched(
     expanded: &dyn Fn(&str) -> Option<String>,
     path: Option<&str>,
     cwd: &Path,
-) -> Vec<Place> {
+) -> Vec<NamedDirectory> {
     let env = entry.env.iter().flat_map(TemplateMap::iter);
     let values = env.filter(|(name, _)| is_searched(name)).flat_map(|(name, value)| {
         let whole = match name {
@@ -195,12 +195,12 @@ pub(super) fn searched(
 }
 
 /// An empty part of a list is the working directory.
-pub(super) fn in_list(value: &str, cwd: &Path) -> Vec<Place> {
-    Place { directory: cwd.to_owned(), written: Written::Relative }.readings(value)
+pub(super) fn in_list(value: &str, cwd: &Path) -> Vec<NamedDirectory> {
+    NamedDirectory { directory: cwd.to_owned(), written: Written::Relative }.readings(value)
 }
 
 /// The names directly in the project's own directory, where code is searched there.
-pub(super) fn count_own(searched: &[Place], project: &Project, coverage: &mut Coverage) {
+pub(super) fn count_own(searched: &[NamedDirectory], project: &Project, coverage: &mut Coverage) {
     for place in searched {
         let Belongs::Own(directory) = project.belongs(place) else { continue };
         let entries = fs::read_dir(&directory).into_iter().flatten().flatten();

@@ -8,7 +8,7 @@ use std::process::ExitCode;
 
 use serde_json::{Map, Value, json};
 use switchboard::approval::{ApprovalAnswer, Question};
-use switchboard::auth::{Begun, Way};
+use switchboard::auth::{Begun, SignInMethod};
 use switchboard::config::layers::{self, Approvals, Config, ConfigSource, Layer, Tier};
 use switchboard::config::parse;
 use switchboard::failure::{Code, Failure};
@@ -111,7 +111,7 @@ async fn handle(session: &Session, request: Request) -> Result<Reply, Failure> {
 async fn sign_in(session: &Session) -> Result<(), Failure> {
     let gateway = session.gateway();
     let server = gateway.usable(SERVER)?;
-    match gateway.sign_in(&server).await?.begin(Way::Page).await? {
+    match gateway.sign_in(&server).await?.begin(SignInMethod::Page).await? {
         Begun::Done(_) | Begun::Device(_) => Ok(()),
         Begun::Page(mut pending) => {
             let link = pending.link().as_str().to_owned();

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use serde_json::json;
-use switchboard::auth::{Begun, SignedIn, Way};
+use switchboard::auth::{Begun, SignInMethod, SignedIn};
 use switchboard::failure::Failure;
 use switchboard_it::authority::{Authority, Record, visit};
 use switchboard_it::harness::{Home, World};
@@ -30,7 +30,7 @@ pub(super) async fn world(authority: &Authority) -> World {
 /// Signs in with a browser.
 pub(super) async fn sign_in(world: &World) -> SignedIn {
     let far = world.gateway.usable("far").unwrap();
-    let begun = world.gateway.sign_in(&far).await.unwrap().begin(Way::Page).await.unwrap();
+    let begun = world.gateway.sign_in(&far).await.unwrap().begin(SignInMethod::Page).await.unwrap();
     let Begun::Page(mut pending) = begun else { panic!("the sign-in needs no browser") };
     let link = pending.link().clone();
     let (status, signed_in) = tokio::join!(visit(link.as_str()), pending.finished());

@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde_json::{Value, json};
 use switchboard::Gateway;
-use switchboard::auth::{Begun, Pending, SignedIn, Way};
+use switchboard::auth::{Begun, Pending, SignInMethod, SignedIn};
 use switchboard::dial::names::Names;
 use switchboard::dial::spawn::{Program, Promise, Spawner, Started};
 use switchboard::failure::Failure;
@@ -62,13 +62,13 @@ impl Victim {
         Victim { authority, issuer, gateway, home, started }
     }
 
-    async fn begin(&self, way: Way) -> Result<Begun, Failure> {
+    async fn begin(&self, way: SignInMethod) -> Result<Begun, Failure> {
         let server = self.gateway.usable("tracker")?;
         self.gateway.sign_in(&server).await?.begin(way).await
     }
 
     /// Signs in like a user who opens every page.
-    async fn sign_in(&self, way: Way) -> Result<SignedIn, Failure> {
+    async fn sign_in(&self, way: SignInMethod) -> Result<SignedIn, Failure> {
         match self.begin(way).await? {
             Begun::Done(done) => Ok(done),
             Begun::Page(mut pending) => visited(&mut pending).await,
@@ -116,7 +116,7 @@ impl Names for Nameless {
 }
 
 /// Two lines for each row: the name of the case and the resulting error.
-async fn table(rows: &[(&str, Way, Value)]) -> String {
+async fn table(rows: &[(&str, SignInMethod, Value)]) -> String {
     let mut lines = Vec::new();
     for (what, way, setup) in rows {
         let victim = Victim::of(setup, Nameless).await;
@@ -152,7 +152,7 @@ fn raw(body: &[u8]) -> Value {
 /// The control for the other tests: without an attack, sign-in succeeds.
 #[tokio::test]
 async fn sign_in_with_a_benign_authorization_server_succeeds() {
-    for way in [Way::Page, Way::Device] {
+    for way in [SignInMethod::Page, SignInMethod::Device] {
         let victim = Victim::of(&json!({}), Nameless).await;
         let signed_in = match victim.begin(way).await.unwrap() {
             Begun::Device(pending) => {
@@ -162,7 +162,7 @@ async fn sign_in_with_a_benign_authorization_server_succeeds() {
             Begun::Page(mut pending) => visited(&mut pending).await.unwrap(),
             Begun::Done(_) => panic!("a new user is already signed in"),
         };
-        assert_eq!(signed_in.issuer, victim.authority.issuer());
+        assert_eq!(signed_in.grant.issuer, victim.authority.issuer());
         assert!(!victim.kept().is_empty());
     }
 }

@@ -6,7 +6,7 @@ use std::fs;
 use std::time::Duration;
 
 use serde_json::json;
-use switchboard::auth::Way;
+use switchboard::auth::SignInMethod;
 use switchboard::failure::{Code, Failure};
 use switchboard::render;
 use switchboard_it::authority::{
@@ -271,7 +271,7 @@ async fn configured_client_secret_goes_only_to_its_authorization_server() {
     let failure = echo(&world, "lost").await.unwrap_err();
     assert_eq!(failure.code, Code::SignInRequired, "{failure}");
     let far = world.gateway.usable("far").unwrap();
-    let begun = world.gateway.sign_in(&far).await.unwrap().begin(Way::Page).await;
+    let begun = world.gateway.sign_in(&far).await.unwrap().begin(SignInMethod::Page).await;
     let shown = authority.ledger().now();
     let shown: Vec<_> = shown.to(Endpoint::Token);
     let moved: Vec<_> = shown.iter().filter(|seen| seen.tenant == "/moved").collect();

@@ -15,7 +15,7 @@ pub(super) type Content = Full<Bytes>;
 
 /// What a request is answered with. Nothing of the request is in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Page {
+pub(super) enum CallbackPage {
     /// The answer that was waited for.
     Received,
     /// An answer that ends the sign-in without a code.
@@ -25,62 +25,61 @@ pub(super) enum Page {
     /// Nothing is at this path; browsers ask for an icon.
     Missing,
     OnlyGet,
-    /// Whoever asked was led here under another name.
+    /// The request came under another hostname.
     Misled,
 }
 
-impl Page {
+impl CallbackPage {
     pub(super) fn response(self) -> Response<Content> {
-        let mut response = Response::new(Full::new(self.html().into()));
-        *response.status_mut() = self.status();
+        let (status, html) = self.content();
+        let mut response = Response::new(Full::new(html.into()));
+        *response.status_mut() = status;
         let headers = response.headers_mut();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8"));
         headers.insert(CONTENT_SECURITY_POLICY, policy());
         headers.insert(REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
         headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
         headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-        if self == Page::OnlyGet {
+        if self == CallbackPage::OnlyGet {
             headers.insert(ALLOW, HeaderValue::from_static("GET"));
         }
         response
     }
 
-    fn status(self) -> StatusCode {
-        match self {
-            Page::Received => StatusCode::OK,
-            Page::Refused | Page::Stray => StatusCode::BAD_REQUEST,
-            Page::Missing => StatusCode::NOT_FOUND,
-            Page::OnlyGet => StatusCode::METHOD_NOT_ALLOWED,
-            Page::Misled => StatusCode::FORBIDDEN,
-        }
-    }
-
-    fn html(self) -> String {
-        let (title, words) = match self {
-            Page::Received => (
+    fn content(self) -> (StatusCode, String) {
+        let (status, title, words) = match self {
+            CallbackPage::Received => (
+                StatusCode::OK,
                 "You can close this window",
                 "Switchboard has the answer that it waited for, and goes on where you started.",
             ),
-            Page::Refused => (
+            CallbackPage::Refused => (
+                StatusCode::BAD_REQUEST,
                 "Not signed in",
                 "The answer was no, or cannot be trusted; Switchboard says more where you \
                  started. You can close this window.",
             ),
-            Page::Stray => (
+            CallbackPage::Stray => (
+                StatusCode::BAD_REQUEST,
                 "Not the answer that is waited for",
                 "This page belongs to another sign-in, or to an older one. \
                  Switchboard still waits for the one that you began last.",
             ),
-            Page::Missing | Page::OnlyGet | Page::Misled => ("Nothing is here", ""),
+            CallbackPage::Missing => (StatusCode::NOT_FOUND, NOTHING, ""),
+            CallbackPage::OnlyGet => (StatusCode::METHOD_NOT_ALLOWED, NOTHING, ""),
+            CallbackPage::Misled => (StatusCode::FORBIDDEN, NOTHING, ""),
         };
-        format!(
+        let html = format!(
             "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
              <meta name=\"viewport\" content=\"width=device-width\">\n\
              <title>{title} – Switchboard</title>\n<style>{STYLE}</style>\n</head>\n\
              <body>\n<main>\n<h1>{title}</h1>\n<p>{words}</p>\n</main>\n</body>\n</html>\n"
-        )
+        );
+        (status, html)
     }
 }
+
+const NOTHING: &str = "Nothing is here";
 
 const STYLE: &str = "
 :root { color-scheme: light dark; }

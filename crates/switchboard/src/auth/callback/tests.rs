@@ -39,7 +39,7 @@ fn status(answer: &str) -> u16 {
 /// Waits for the callback during `visit`, which must have no effect.
 async fn waiting<T>(callback: &mut Callback, visit: impl Future<Output = T>) -> T {
     tokio::select! {
-        outcome = callback.wait(judge) => panic!("nobody brought an answer: {outcome:?}"),
+        outcome = callback.wait(judge) => panic!("there was no answer: {outcome:?}"),
         seen = visit => seen,
     }
 }
@@ -53,7 +53,7 @@ async fn callback_page_reveals_neither_code_nor_state() {
     let request = get(port, GOOD);
     let waits = async {
         let outcome = callback.wait(judge).await;
-        assert!(matches!(callback.phase, Phase::Over(_)), "nobody else can bring one");
+        assert!(matches!(callback.phase, CallbackPhase::Over(_)), "it accepts no other answer");
         // A caller with the code stops listening at once.
         drop(callback);
         outcome

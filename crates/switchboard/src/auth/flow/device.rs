@@ -5,45 +5,37 @@ use std::sync::Arc;
 use switchboard_core::render::words::clean_line;
 use switchboard_core::sign_in::link::Link;
 
-use super::{Prepared, grant};
+use super::{Prepared, keep};
 use crate::auth::account::Account;
-use crate::auth::discover::Found;
+use crate::auth::discover::ProtectedResource;
 use crate::auth::error::AuthError;
-use crate::auth::grant::{Client, Grant};
-use crate::auth::register::{self, Wanted};
+use crate::auth::grant::{Grant, OAuthClient};
 use crate::auth::requests::{self, Device};
-use crate::auth::vault::{Entry, Held};
+use crate::auth::vault::IndexEntry;
+use crate::paths::Lock;
 
 /// A sign-in at another device.
 pub(in crate::auth) struct DeviceFlow {
     account: Arc<Account>,
-    found: Found,
-    client: Client,
+    found: ProtectedResource,
+    client: OAuthClient,
     scopes: Vec<String>,
     device: Device,
     pub(in crate::auth) link: Link,
     pub(in crate::auth) code: String,
-    _alone: Held,
+    _alone: Lock,
 }
 
 impl DeviceFlow {
     pub(super) async fn begin(
         account: &Arc<Account>,
         prepared: Prepared,
-        alone: Held,
+        alone: Lock,
     ) -> Result<DeviceFlow, AuthError> {
-        let Prepared { found, scopes, known, .. } = prepared;
-        let issuer = || clean_line(&found.authority.issuer, 100).into_owned();
-        let url = found.authority.device.clone();
-        let url = url.ok_or_else(|| AuthError::NoDevice { issuer: issuer() })?;
-        let wanted = Wanted {
-            authority: &found.authority,
-            redirect: None,
-            scopes: &scopes,
-            known: known.as_ref(),
-        };
-        let net = account.net().await?;
-        let client = register::client(net, &account.terms.options, wanted).await?;
+        let url = prepared.found.authority.device.clone();
+        let url = url.ok_or_else(|| AuthError::NoDevice { issuer: prepared.issuer() })?;
+        let client = prepared.client(account, None).await?;
+        let (net, Prepared { found, scopes, .. }) = (account.net().await?, prepared);
         let asked = (found.resource.as_str(), scopes.as_slice());
         let device =
             requests::device(net, &client, &url, asked).await.map_err(AuthError::Exchange)?;
@@ -55,13 +47,10 @@ impl DeviceFlow {
     }
 
     /// Waits until the user has signed in there; the tokens are kept.
-    pub(in crate::auth) async fn finished(self) -> Result<(Grant, Entry), AuthError> {
+    pub(in crate::auth) async fn finished(self) -> Result<(Grant, IndexEntry), AuthError> {
         let asked = (self.found.resource.as_str(), self.scopes.as_slice());
         let (net, token) = (self.account.net().await?, &self.found.authority.token);
         let tokens = requests::of_device(net, &self.client, token, &self.device, asked).await;
-        let tokens = tokens.map_err(AuthError::Exchange)?;
-        let grant = grant(&self.account, self.found, self.client, tokens);
-        let entry = self.account.signed_in(grant.clone()).await?;
-        Ok((grant, entry))
+        keep(&self.account, self.found, self.client, tokens).await
     }
 }

@@ -1,5 +1,4 @@
-//! Grants for which nobody has to sign in: those of a client by itself, and those that were there
-//! before.
+//! Grants without the user: those of a client by itself, and those of an older installation.
 
 use std::time::{Duration, SystemTime};
 
@@ -10,69 +9,65 @@ use super::{Prepared, grant, prepare};
 use crate::auth::account::Account;
 use crate::auth::discover;
 use crate::auth::error::AuthError;
-use crate::auth::grant::{Client, Grant, Source, Tokens};
-use crate::auth::register::{self, Wanted};
+use crate::auth::grant::{ClientSource, Grant, OAuthClient, Tokens};
+use crate::auth::net::Net;
+use crate::auth::register;
 use crate::auth::requests;
-use crate::auth::takeover::Foreign;
+use crate::auth::takeover::OlderGrant;
 
 /// Tokens for the client itself, which has a secret of its own.
 pub(in crate::auth) async fn by_credentials(account: &Account) -> Result<Grant, AuthError> {
     let net = account.net().await?;
-    let (found, client, scopes) = match account.held() {
-        Some(held) => return again(account, &held.grant).await,
-        None => {
-            let Prepared { found, scopes, .. } = prepare(account, None).await?;
-            let wanted = Wanted {
-                authority: &found.authority,
-                redirect: None,
-                scopes: &scopes,
-                known: None,
-            };
-            let client = register::client(net, &account.terms.options, wanted).await?;
-            (found, client, scopes)
-        }
-    };
+    if let Some(held) = account.held() {
+        return again(net, &held.grant).await;
+    }
+    let prepared = prepare(account, None).await?;
+    let client = prepared.client(account, None).await?;
+    let Prepared { found, scopes, .. } = prepared;
     let asked = (found.resource.as_str(), scopes.as_slice());
     let tokens = requests::of_client(net, &client, &found.authority.token, asked).await;
     Ok(grant(account, found, client, tokens.map_err(AuthError::NotGiven)?))
 }
 
-async fn again(account: &Account, held: &Grant) -> Result<Grant, AuthError> {
+async fn again(net: &Net, held: &Grant) -> Result<Grant, AuthError> {
     let asked = (held.resource.as_str(), held.tokens.scopes.as_slice());
-    let net = account.net().await?;
     let tokens = requests::of_client(net, &held.client, &held.endpoints.token, asked).await;
     Ok(Grant { tokens: tokens.map_err(AuthError::NotGiven)?, ..held.clone() })
 }
 
 /// What an older installation was granted, with what it did not write down: where the authority
-/// takes requests. It has to be the authority that granted it.
+/// takes requests. It has to be the authorization server that granted it.
 pub(in crate::auth) async fn of_older(
     account: &Account,
-    left: Foreign,
+    left: OlderGrant,
 ) -> Result<Grant, AuthError> {
-    let net = account.net().await?;
-    let found = discover::discover(net, &account.terms, &account.challenge()).await?;
-    let same = left.issuer.as_ref().is_none_or(|issuer| *issuer == found.authority.issuer);
-    let (Some(access), Some(id), true) = (left.access_token, left.client_id, same) else {
+    let challenge = account.challenge();
+    let found = discover::discover(account.net().await?, &account.terms, &challenge).await?;
+    let same = left.issuer().is_none_or(|issuer| issuer == found.authority.issuer);
+    let OlderGrant { tokens: older, client: known, .. } = left;
+    let (Some(access), Some(id), true) = (older.access_token, known.client_id, same) else {
         return Err(AuthError::NotSignedIn);
     };
     let received = SystemTime::now();
-    let lifetime = match left.expires_at {
-        None => Lifetime::Unknown,
-        Some(at) => {
-            let at = SystemTime::UNIX_EPOCH.checked_add(Duration::from_secs(at));
-            Lifetime::For(at.and_then(|at| at.duration_since(received).ok()).unwrap_or_default())
-        }
-    };
-    let client = Client {
-        method: register::method(&found.authority, left.client_secret.is_some()),
+    let lifetime =
+        older.expires_at.map_or(Lifetime::Unknown, |at| Lifetime::For(until(at, received)));
+    let client = OAuthClient {
+        method: register::method(&found.authority, known.client_secret.is_some()),
         id,
-        secret: left.client_secret,
+        secret: known.client_secret,
         secret_expires: None,
-        source: Source::Registered,
-        redirect: left.redirect_uris.into_iter().next(),
+        source: ClientSource::Registered,
+        redirect: known.redirect_uris.into_iter().next(),
     };
-    let scopes = left.scope.as_deref().map(scope::read).unwrap_or_default();
-    let tokens = Tokens { access, refresh: left.refresh_token, received, lifetime, scopes };
+    let scopes = older.scope.as_deref().map(scope::read).unwrap_or_default();
+    let tokens = Tokens { access, refresh: older.refresh_token, received, lifetime, scopes };
     Ok(grant(account, found, client, tokens))
+}
+
+/// What is left until a time in seconds since 1970. A time before 1970 has passed, and one that no
+/// clock can show counts as passed.
+fn until(seconds: f64, now: SystemTime) -> Duration {
+    let since_1970 = Duration::try_from_secs_f64(seconds.trunc()).unwrap_or_default();
+    let at = SystemTime::UNIX_EPOCH.checked_add(since_1970);
+    at.and_then(|at| at.duration_since(now).ok()).unwrap_or_default()
 }

@@ -244,7 +244,7 @@ async fn silent_authorization_server_times_out() {
     }
 }
 
-type Asking<'a> = std::pin::Pin<Box<dyn Future<Output = Result<Answer, NetError>> + 'a>>;
+type Asking<'a> = std::pin::Pin<Box<dyn Future<Output = Result<NetResponse, NetError>> + 'a>>;
 
 #[tokio::test]
 async fn response_status_type_and_retry_after_are_parsed() {
@@ -263,7 +263,7 @@ async fn response_status_type_and_retry_after_are_parsed() {
     for (status, header, expected) in cases {
         let head = format!("HTTP/1.1 {status}\r\n{header}\r\ncontent-length: 0\r\n\r\n");
         let stub = Stub::start(move |_| Some(head.clone().into_bytes())).await;
-        let Answer { status, json, retry_after, .. } =
+        let NetResponse { status, json, retry_after, .. } =
             net_of(&stub).await.get(&stub.at("/")).await.unwrap();
         let seconds = retry_after.map(|wait| wait.as_secs());
         assert_eq!((status, json, seconds), expected, "{header}");
@@ -278,9 +278,9 @@ async fn unreachable_error_does_not_quote_the_request() {
     let cut = net.get(&address).await.unwrap_err();
     assert!(matches!(cut, NetError::Unreachable { .. }), "{cut}");
     assert!(!told(&cut).contains("canary") && !format!("{cut:?}").contains("canary"), "{cut:?}");
-    let nobody = net.get(&url("http://127.0.0.1:1/?code=canary")).await.unwrap_err();
-    assert_eq!(told(&nobody), "no answer from `http://127.0.0.1:1`: nothing listens there");
-    let answer = Answer {
+    let unreachable = net.get(&url("http://127.0.0.1:1/?code=canary")).await.unwrap_err();
+    assert_eq!(told(&unreachable), "no answer from `http://127.0.0.1:1`: nothing listens there");
+    let answer = NetResponse {
         status: 200,
         json: true,
         body: b"canary".to_vec(),

@@ -1,4 +1,4 @@
-//! One endpoint of an authority: asked through our own net, and what its answers mean.
+//! One endpoint of an authorization server: requests to it, and what its answers mean.
 
 use std::fmt::Display;
 use std::pin::Pin;
@@ -15,7 +15,7 @@ use switchboard_core::render::words::clean_line;
 use url::Url;
 
 use super::sent::Sent;
-use super::{Answer, SHOWN, TokenError};
+use super::{SHOWN, TokenAnswer, TokenError};
 use crate::auth::grant::Tokens;
 use crate::auth::net::{Net, NetError};
 
@@ -76,8 +76,21 @@ impl<'a> Desk<'a> {
         clean_line(&sent.removed_from(&line), SHOWN).into_owned()
     }
 
-    /// The tokens of an answer.
-    pub(super) fn tokens(&self, answer: Answer, asked: &[String]) -> Result<Tokens, TokenError> {
+    /// The tokens that an endpoint gave for these scopes.
+    pub(super) fn tokens(
+        &self,
+        answer: Result<TokenAnswer, RequestTokenError<NetError, BasicErrorResponse>>,
+        asked: &[String],
+    ) -> Result<Tokens, TokenError> {
+        self.checked(answer.map_err(|error| self.classify(error))?, asked)
+    }
+
+    /// The tokens of a success.
+    pub(super) fn checked(
+        &self,
+        answer: TokenAnswer,
+        asked: &[String],
+    ) -> Result<Tokens, TokenError> {
         answer.tokens(asked).map_err(|error| match error {
             TokenError::OtherType { found } => TokenError::OtherType { found: self.quoted(&found) },
             error => error,

@@ -12,7 +12,7 @@ use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 
 use super::*;
-use crate::auth::grant::{Endpoints, Source};
+use crate::auth::grant::{ClientSource, Endpoints};
 use crate::dial::http::Clients;
 use crate::dial::names::SystemNames;
 use crate::env::Environment;
@@ -99,13 +99,13 @@ fn is_whole(request: &str) -> bool {
     length.is_none_or(|length| body.len() >= length.parse().unwrap())
 }
 
-fn client(method: Method) -> Client {
-    Client {
+fn client(method: Method) -> OAuthClient {
+    OAuthClient {
         id: "client".to_owned(),
         secret: Some(Secret::new(CLIENT)),
         secret_expires: None,
         method,
-        source: Source::Configured,
+        source: ClientSource::Configured,
         redirect: None,
     }
 }
@@ -135,14 +135,15 @@ async fn echoed_request_is_quoted_without_its_secrets() {
     for method in [Method::ClientSecretBasic, Method::ClientSecretPost] {
         let (client, grant) = (client(method), echo.grant(method));
         let verifier = Secret::new(VERIFIER);
-        let hand = CodeInHand {
-            code: CODE.to_owned(),
-            verifier: &verifier,
-            redirect: "http://127.0.0.1/callback",
-            resource: "r",
-            scopes: &[],
+        let request = AuthorizationRequest {
+            state: Secret::new("state"),
+            verifier: verifier.clone(),
+            redirect: "http://127.0.0.1/callback".to_owned(),
+            resource: "r".to_owned(),
+            scopes: Vec::new(),
+            params: Vec::new(),
         };
-        check("code", exchange(&net, &client, url, hand).await);
+        check("code", request.exchange(&net, &client, url, CODE.to_owned()).await);
         check("refresh", refresh(&net, &grant, &Secret::new(REFRESH)).await);
         check("client credentials", of_client(&net, &client, url, ("r", &[])).await);
         check("device", device(&net, &client, url, ("r", &[])).await);

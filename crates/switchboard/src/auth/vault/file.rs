@@ -1,6 +1,5 @@
 //! Secrets in files: private, whole or refused, and encrypted where the user gave a key.
 
-use std::convert::Infallible;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -15,7 +14,7 @@ use super::VaultError;
 use crate::env::Environment;
 use crate::paths::{self, Unread};
 use crate::secret::Secret;
-use crate::shared_file::{SharedFile, UpdateError};
+use crate::shared_file::SharedFile;
 
 /// The key of secrets in files: 32 bytes in base64.
 pub(crate) const KEY_VARIABLE: &str = "SWITCHBOARD_TOKEN_KEY";
@@ -38,16 +37,16 @@ enum KeyGiven {
 
 /// How a secret stands in its file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Form {
+pub(super) enum SecretForm {
     Plain,
     Encrypted,
 }
 
-impl Form {
+impl SecretForm {
     fn word(self) -> &'static str {
         match self {
-            Form::Plain => "plain",
-            Form::Encrypted => "xchacha20poly1305",
+            SecretForm::Plain => "plain",
+            SecretForm::Encrypted => "xchacha20poly1305",
         }
     }
 }
@@ -65,11 +64,11 @@ impl Files {
         self.directory.join(format!("{account}.token"))
     }
 
-    /// Whoever gave a key wants it to be used.
-    pub(super) fn usual_form(&self) -> Form {
+    /// A key that the user gave is used.
+    pub(super) fn usual_form(&self) -> SecretForm {
         match self.key {
-            KeyGiven::No => Form::Plain,
-            KeyGiven::Unusable | KeyGiven::Yes(_) => Form::Encrypted,
+            KeyGiven::No => SecretForm::Plain,
+            KeyGiven::Unusable | KeyGiven::Yes(_) => SecretForm::Encrypted,
         }
     }
 
@@ -79,8 +78,8 @@ impl Files {
         let damaged = || VaultError::Damaged { path: path.clone() };
         let (form, body) = open(&file, account).ok_or_else(damaged)?;
         let bytes = match form {
-            Form::Plain => Zeroizing::new(body.to_vec()),
-            Form::Encrypted => {
+            SecretForm::Plain => Zeroizing::new(body.to_vec()),
+            SecretForm::Encrypted => {
                 let (nonce, sealed) = body.split_at_checked(NONCE).ok_or_else(damaged)?;
                 let nonce = XNonce::try_from(nonce).map_err(|_| damaged())?;
                 let payload = Payload { msg: sealed, aad: account.as_bytes() };
@@ -97,28 +96,27 @@ impl Files {
         &self,
         account: &str,
         secret: &Secret,
-        form: Form,
+        form: SecretForm,
     ) -> Result<(), VaultError> {
         let path = self.path_of(account);
         let body = match form {
-            Form::Plain => Zeroizing::new(secret.expose().as_bytes().to_vec()),
-            Form::Encrypted => Zeroizing::new(self.encrypted(account, secret)?),
+            SecretForm::Plain => Zeroizing::new(secret.expose().as_bytes().to_vec()),
+            SecretForm::Encrypted => Zeroizing::new(self.encrypted(account, secret)?),
         };
         let file = Zeroizing::new(SEAL.close(&[account, form.word()], &body));
-        // Somebody may want to know what was in there.
+        // The user may need the old content.
         if read(&path)?.is_some_and(|present| open(&present, account).is_none()) {
             let aside = path.with_extension("damaged");
             fs::rename(&path, aside).map_err(|cause| VaultError::io(&path, cause))?;
         }
-        let written =
-            SharedFile::guarded(path.clone()).update(|_| Ok::<_, Infallible>(Some(file.to_vec())));
-        done(&path, written)
+        let written = SharedFile::guarded(path.clone()).update(|_| Ok(Some(file.to_vec())));
+        written.map_err(|error| error.or_io(|cause| VaultError::io(&path, cause)))
     }
 
     pub(super) fn remove(&self, account: &str) -> Result<(), VaultError> {
         let path = self.path_of(account);
-        let removed = SharedFile::guarded(path.clone()).remove(|_| Ok::<_, Infallible>(()));
-        done(&path, removed)
+        let removed = SharedFile::guarded(path.clone()).remove(|_| Ok(()));
+        removed.map_err(|error| error.or_io(|cause| VaultError::io(&path, cause)))
     }
 
     fn encrypted(&self, account: &str, secret: &Secret) -> Result<Vec<u8>, VaultError> {
@@ -147,7 +145,7 @@ fn key(text: &str) -> Option<Zeroizing<[u8; 32]>> {
     Some(Zeroizing::new(*key))
 }
 
-/// The content of a file, if nobody else can know or have written it.
+/// The content of a file, if no other user can have read or written it.
 pub(super) fn read(path: &Path) -> Result<Option<Zeroizing<Vec<u8>>>, VaultError> {
     match paths::read_secret(path) {
         Ok(bytes) => Ok(bytes.map(Zeroizing::new)),
@@ -156,20 +154,11 @@ pub(super) fn read(path: &Path) -> Result<Option<Zeroizing<Vec<u8>>>, VaultError
     }
 }
 
-pub(super) fn done(
-    path: &Path,
-    outcome: Result<(), UpdateError<Infallible>>,
-) -> Result<(), VaultError> {
-    match outcome {
-        Ok(()) => Ok(()),
-        Err(UpdateError::Io(cause)) => Err(VaultError::io(path, cause)),
-        Err(UpdateError::Change(never)) => match never {},
-    }
-}
-
-fn open<'a>(file: &'a [u8], account: &str) -> Option<(Form, &'a [u8])> {
+fn open<'a>(file: &'a [u8], account: &str) -> Option<(SecretForm, &'a [u8])> {
     let ([of, form], body) = SEAL.open(file)?;
-    let form = [Form::Plain, Form::Encrypted].into_iter().find(|known| known.word() == form)?;
+    let form = [SecretForm::Plain, SecretForm::Encrypted]
+        .into_iter()
+        .find(|known| known.word() == form)?;
     (of == account).then_some((form, body))
 }
 
@@ -204,8 +193,8 @@ mod tests {
         let secret = Secret::new("canary");
         // The key at writing, the form, and the results of reading with no key, this key and another.
         let cases = [
-            ("", Form::Plain, ["canary", "canary", "canary"]),
-            (KEY, Form::Encrypted, ["NoKey", "canary", "OtherKey"]),
+            ("", SecretForm::Plain, ["canary", "canary", "canary"]),
+            (KEY, SecretForm::Encrypted, ["NoKey", "canary", "OtherKey"]),
         ];
         for (key, form, expected) in cases {
             assert_eq!(at(key).usual_form(), form);
@@ -214,10 +203,13 @@ mod tests {
             assert_eq!(read, expected, "{form:?}");
             let file = fs::read(at(key).path_of(ACCOUNT)).unwrap();
             let in_the_clear = file.windows(6).any(|bytes| bytes == b"canary");
-            assert_eq!(in_the_clear, form == Form::Plain);
+            assert_eq!(in_the_clear, form == SecretForm::Plain);
         }
         assert_eq!(text(at("").read(OTHER)), "(none)");
-        assert!(matches!(at("").write(ACCOUNT, &secret, Form::Encrypted), Err(VaultError::NoKey)));
+        assert!(matches!(
+            at("").write(ACCOUNT, &secret, SecretForm::Encrypted),
+            Err(VaultError::NoKey)
+        ));
     }
 
     #[test]
@@ -239,7 +231,7 @@ mod tests {
     fn token_file_is_bound_to_its_account() {
         let directory = tempfile::tempdir().unwrap();
         let files = files(directory.path(), KEY);
-        for form in [Form::Plain, Form::Encrypted] {
+        for form in [SecretForm::Plain, SecretForm::Encrypted] {
             files.write(ACCOUNT, &Secret::new("canary"), form).unwrap();
             fs::copy(files.path_of(ACCOUNT), files.path_of(OTHER)).unwrap();
             assert_eq!(text(files.read(OTHER)), "Damaged", "{form:?}");
@@ -251,7 +243,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let files = files(directory.path(), KEY);
         let path = files.path_of(ACCOUNT);
-        files.write(ACCOUNT, &Secret::new("canary"), Form::Encrypted).unwrap();
+        files.write(ACCOUNT, &Secret::new("canary"), SecretForm::Encrypted).unwrap();
         let whole = fs::read(&path).unwrap();
         for at in 0..whole.len() {
             fs::write(&path, &whole[..at]).unwrap();
@@ -262,7 +254,7 @@ mod tests {
             assert_eq!(text(files.read(ACCOUNT)), "Damaged", "flipped at {at}");
         }
         let damaged = fs::read(&path).unwrap();
-        files.write(ACCOUNT, &Secret::new("next"), Form::Plain).unwrap();
+        files.write(ACCOUNT, &Secret::new("next"), SecretForm::Plain).unwrap();
         assert_eq!(text(files.read(ACCOUNT)), "next");
         assert_eq!(fs::read(path.with_extension("damaged")).unwrap(), damaged);
     }
@@ -272,7 +264,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let files = files(directory.path(), "");
         let path = files.path_of(ACCOUNT);
-        let write = || files.write(ACCOUNT, &Secret::new("canary"), Form::Plain);
+        let write = || files.write(ACCOUNT, &Secret::new("canary"), SecretForm::Plain);
         write().unwrap();
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
         for mode in [0o640, 0o604, 0o620, 0o666] {

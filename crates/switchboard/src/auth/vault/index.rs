@@ -15,39 +15,40 @@ pub(crate) struct Holder {
 /// is secret.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
-pub(crate) struct Entry {
+pub(crate) struct IndexEntry {
     /// The address as it is configured, with its variables filled in.
     pub(crate) server: String,
     /// The `account` of the entry; lines of older versions have none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) account_name: Option<String>,
-    pub(crate) kind: Kind,
+    pub(crate) kind: TokenKind,
     /// In hexadecimal; a part of a file's name.
     pub(crate) account: String,
     /// Random, and another one after each sign-in: cached lists are kept under it. A renewed token
     /// leaves it as it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     identity: Option<String>,
-    pub(crate) place: Place,
+    pub(crate) place: SecretPlace,
     /// Scopes that the server asked for since it was signed in to.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) wanted: Vec<String>,
 }
 
-/// What a secret is good for.
+/// How a token came to us.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum Kind {
-    /// What an authority granted: its tokens, and who we are there.
-    Grant,
-    /// A token that the user gave.
-    Bearer,
+pub enum TokenKind {
+    /// The authorization server granted it; it is kept with our client registration.
+    #[serde(rename = "grant")]
+    SignIn,
+    /// The user gave it.
+    #[serde(rename = "bearer")]
+    Given,
 }
 
 /// Where a secret is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub(crate) enum Place {
+pub(crate) enum SecretPlace {
     Keyring,
     File,
     EncryptedFile,
@@ -57,7 +58,7 @@ pub(crate) enum Place {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Orphan {
     pub(super) account: String,
-    pub(super) place: Place,
+    pub(super) place: SecretPlace,
 }
 
 const VERSION: u32 = 1;
@@ -66,18 +67,18 @@ const VERSION: u32 = 1;
 #[serde(deny_unknown_fields)]
 struct Content {
     version: u32,
-    entries: Vec<Entry>,
+    entries: Vec<IndexEntry>,
 }
 
 /// The lines of a file; `None` if it is not an index of ours, or not whole.
-pub(super) fn parse(file: &[u8]) -> Option<Vec<Entry>> {
+pub(super) fn parse(file: &[u8]) -> Option<Vec<IndexEntry>> {
     let content: Content = serde_json::from_slice(file).ok()?;
     let sound = content.version == VERSION
         && content.entries.iter().all(|entry| is_account(&entry.account));
     sound.then_some(content.entries)
 }
 
-pub(super) fn print(entries: Vec<Entry>) -> Vec<u8> {
+pub(super) fn print(entries: Vec<IndexEntry>) -> Vec<u8> {
     let content = Content { version: VERSION, entries };
     let mut file = serde_json::to_vec_pretty(&content).expect("texts and words are JSON");
     file.push(b'\n');
@@ -90,15 +91,15 @@ pub(super) fn is_account(text: &str) -> bool {
     (16..=128).contains(&text.len()) && text.bytes().all(hexadecimal)
 }
 
-impl Entry {
+impl IndexEntry {
     /// A line, under an identity.
     pub(super) fn new(
         holder: &Holder,
-        kind: Kind,
+        kind: TokenKind,
         (account, identity): (&str, Option<String>),
-        place: Place,
-    ) -> Entry {
-        Entry {
+        place: SecretPlace,
+    ) -> IndexEntry {
+        IndexEntry {
             server: holder.address.clone(),
             account_name: holder.account.clone(),
             kind,
@@ -122,14 +123,14 @@ impl Entry {
         self.server == holder.address && self.account_name == holder.account
     }
 
-    fn is_of(&self, holder: &Holder, kind: Kind) -> bool {
+    fn is_of(&self, holder: &Holder, kind: TokenKind) -> bool {
         self.is_held_by(holder) && self.kind == kind
     }
 }
 
 /// Puts a line in, for the one of the same holder and kind. What a server asked for meanwhile stays
 /// with its account.
-pub(super) fn put(entries: &mut Vec<Entry>, mut new: Entry) -> Vec<Orphan> {
+pub(super) fn put(entries: &mut Vec<IndexEntry>, mut new: IndexEntry) -> Vec<Orphan> {
     let mut orphans = Vec::new();
     let holder = new.holder();
     // One account has one secret, whichever lines lead to it.
@@ -138,7 +139,7 @@ pub(super) fn put(entries: &mut Vec<Entry>, mut new: Entry) -> Vec<Orphan> {
             new.wanted = std::mem::take(&mut entry.wanted);
         }
         let orphan = Orphan { account: entry.account.clone(), place: entry.place };
-        if (entry.place == Place::Keyring) != (new.place == Place::Keyring)
+        if (entry.place == SecretPlace::Keyring) != (new.place == SecretPlace::Keyring)
             && !orphans.contains(&orphan)
         {
             orphans.push(orphan);
@@ -152,9 +153,9 @@ pub(super) fn put(entries: &mut Vec<Entry>, mut new: Entry) -> Vec<Orphan> {
 
 /// Takes a line out.
 pub(super) fn take(
-    entries: &mut Vec<Entry>,
+    entries: &mut Vec<IndexEntry>,
     holder: &Holder,
-    kind: Kind,
+    kind: TokenKind,
 ) -> impl Iterator<Item = Orphan> + use<> {
     let position = entries.iter().position(|entry| entry.is_of(holder, kind));
     let taken = position.map(|position| entries.remove(position));
@@ -167,10 +168,10 @@ pub(super) fn take(
 
 /// The line of a server, if it has one.
 pub(super) fn find<'a>(
-    entries: &'a mut [Entry],
+    entries: &'a mut [IndexEntry],
     holder: &Holder,
-    kind: Kind,
-) -> Option<&'a mut Entry> {
+    kind: TokenKind,
+) -> Option<&'a mut IndexEntry> {
     entries.iter_mut().find(|entry| entry.is_of(holder, kind))
 }
 
@@ -178,20 +179,20 @@ pub(super) fn find<'a>(
 mod tests {
     use super::*;
 
-    fn line(server: &str, kind: Kind, account: char, place: Place) -> Entry {
+    fn line(server: &str, kind: TokenKind, account: char, place: SecretPlace) -> IndexEntry {
         let account = account.to_string().repeat(16);
         let (address, name) = match server.split_once('#') {
             Some((server, name)) => (server.to_owned(), Some(name.to_owned())),
             None => (server.to_owned(), None),
         };
-        Entry::new(&Holder { address, account: name }, kind, (&account, None), place)
+        IndexEntry::new(&Holder { address, account: name }, kind, (&account, None), place)
     }
 
-    fn orphan(account: char, place: Place) -> Orphan {
+    fn orphan(account: char, place: SecretPlace) -> Orphan {
         Orphan { account: account.to_string().repeat(16), place }
     }
 
-    fn put_all(lines: &[Entry]) -> (Vec<Entry>, Vec<Orphan>) {
+    fn put_all(lines: &[IndexEntry]) -> (Vec<IndexEntry>, Vec<Orphan>) {
         let mut entries = Vec::new();
         let orphans = lines.iter().flat_map(|line| put(&mut entries, line.clone())).collect();
         (entries, orphans)
@@ -199,7 +200,8 @@ mod tests {
 
     #[test]
     fn token_index_round_trips_and_damage_is_rejected() {
-        let mut entry = line("https://a.example/mcp", Kind::Grant, 'a', Place::EncryptedFile);
+        let mut entry =
+            line("https://a.example/mcp", TokenKind::SignIn, 'a', SecretPlace::EncryptedFile);
         entry.wanted = vec!["read".to_owned()];
         let file = print(vec![entry.clone()]);
         assert_eq!(parse(&file), Some(vec![entry]));
@@ -221,34 +223,34 @@ mod tests {
 
     #[test]
     fn replaced_index_line_orphans_an_unshared_secret() {
-        use Kind::{Bearer, Grant};
-        use Place::{EncryptedFile, File, Keyring};
-        let cases: [(&[Entry], usize, &[Orphan]); 7] = [
-            // Two accounts at one URL.
-            (&[line("x#work", Grant, 'a', File), line("x#home", Grant, 'b', File)], 2, &[]),
-            (&[line("x", Grant, 'a', File), line("x#home", Grant, 'b', File)], 2, &[]),
+        use SecretPlace::{EncryptedFile, File, Keyring};
+        use TokenKind::{Given, SignIn};
+        let cases: [(&[IndexEntry], usize, &[Orphan]); 7] = [
+            // Two accounts at one address.
+            (&[line("x#work", SignIn, 'a', File), line("x#home", SignIn, 'b', File)], 2, &[]),
+            (&[line("x", SignIn, 'a', File), line("x#home", SignIn, 'b', File)], 2, &[]),
             // The same again.
-            (&[line("x", Grant, 'a', File), line("x", Grant, 'a', EncryptedFile)], 1, &[]),
+            (&[line("x", SignIn, 'a', File), line("x", SignIn, 'a', EncryptedFile)], 1, &[]),
             // Another kind of the same server.
-            (&[line("x", Grant, 'a', File), line("x", Bearer, 'b', File)], 2, &[]),
+            (&[line("x", SignIn, 'a', File), line("x", Given, 'b', File)], 2, &[]),
             // Another account.
             (
-                &[line("x", Grant, 'a', Keyring), line("x", Grant, 'b', File)],
+                &[line("x", SignIn, 'a', Keyring), line("x", SignIn, 'b', File)],
                 1,
                 &[orphan('a', Keyring)],
             ),
             // Another place.
             (
-                &[line("x", Grant, 'a', Keyring), line("x", Grant, 'a', File)],
+                &[line("x", SignIn, 'a', Keyring), line("x", SignIn, 'a', File)],
                 1,
                 &[orphan('a', Keyring)],
             ),
             // An account that another server uses as well.
             (
                 &[
-                    line("x", Grant, 'a', File),
-                    line("y", Grant, 'a', File),
-                    line("x", Grant, 'b', File),
+                    line("x", SignIn, 'a', File),
+                    line("y", SignIn, 'a', File),
+                    line("x", SignIn, 'b', File),
                 ],
                 2,
                 &[],
@@ -262,20 +264,22 @@ mod tests {
 
     #[test]
     fn account_has_one_storage_place_for_all_servers() {
-        let lines =
-            [line("x", Kind::Grant, 'a', Place::Keyring), line("y", Kind::Grant, 'a', Place::File)];
+        let lines = [
+            line("x", TokenKind::SignIn, 'a', SecretPlace::Keyring),
+            line("y", TokenKind::SignIn, 'a', SecretPlace::File),
+        ];
         let (entries, orphans) = put_all(&lines);
-        assert!(entries.iter().all(|entry| entry.place == Place::File));
-        assert_eq!(orphans, [orphan('a', Place::Keyring)]);
+        assert!(entries.iter().all(|entry| entry.place == SecretPlace::File));
+        assert_eq!(orphans, [orphan('a', SecretPlace::Keyring)]);
     }
 
     #[test]
     fn wanted_scopes_stay_with_their_account() {
-        let mut entries = vec![line("x", Kind::Grant, 'a', Place::File)];
+        let mut entries = vec![line("x", TokenKind::SignIn, 'a', SecretPlace::File)];
         entries[0].wanted = vec!["write".to_owned()];
-        put(&mut entries, line("x", Kind::Grant, 'a', Place::File));
+        put(&mut entries, line("x", TokenKind::SignIn, 'a', SecretPlace::File));
         assert_eq!(entries[0].wanted, ["write"]);
-        put(&mut entries, line("x", Kind::Grant, 'b', Place::File));
+        put(&mut entries, line("x", TokenKind::SignIn, 'b', SecretPlace::File));
         assert_eq!(entries[0].wanted, [""; 0]);
     }
 }

@@ -1,4 +1,4 @@
-//! The keyring of the system: asked on a thread of its own, for as long as someone would wait.
+//! The keyring of the system: used on a thread of its own, and for a bounded time.
 
 #[cfg(target_os = "macos")]
 mod keychain;
@@ -24,14 +24,14 @@ use crate::secret::Secret;
 /// What our secrets are filed under.
 const SERVICE: &str = "switchboard";
 
-/// One that nobody answers, say because it asks a person who is not there.
+/// A keyring that is locked may wait for a user who is not there.
 const PATIENCE: Duration = Duration::from_secs(3);
 
 /// Nothing is connected and nothing runs before it is used.
 pub(super) struct Keyring {
     /// `None` where this machine cannot have one.
     backend: Option<Arc<Backend>>,
-    /// It did not answer once. Others would wait as long for nothing.
+    /// It did not answer once; it is not waited for again.
     silent: AtomicBool,
 }
 
@@ -72,7 +72,7 @@ impl Keyring {
         self.ask(move |backend| backend.remove(&account)).await
     }
 
-    /// A thread that hangs is left behind, and holds up nobody: not even the end of the process.
+    /// A thread that hangs is left behind, and does not delay the end of the process.
     async fn ask<T: Send + 'static>(
         &self,
         question: impl FnOnce(&Backend) -> Result<T, KeyringError> + Send + 'static,

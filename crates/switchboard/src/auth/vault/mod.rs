@@ -15,15 +15,16 @@ use switchboard_core::config::values::CredentialStore;
 use tracing::warn;
 
 pub(crate) use file::KEY_VARIABLE;
-use file::{Files, Form};
+use file::{Files, SecretForm};
 use index::Orphan;
-pub(crate) use index::{Entry, Holder, Kind, Place};
+pub use index::TokenKind;
+pub(crate) use index::{Holder, IndexEntry, SecretPlace};
 use keyring::{Keyring, KeyringError};
 
 use crate::env::Environment;
 use crate::paths::{self, Lock, Paths};
-use crate::secret::Secret;
-use crate::shared_file::{SharedFile, UpdateError};
+use crate::secret::{Secret, hex};
+use crate::shared_file::SharedFile;
 
 /// A file that is not read or written by then is on a disk that hangs, or another process does.
 const DISK: Duration = Duration::from_secs(10);
@@ -34,11 +35,11 @@ const TRY_AGAIN: Duration = Duration::from_millis(20);
 /// The secrets of this user; cheap to clone.
 #[derive(Clone)]
 pub(crate) struct Vault {
-    shared: Arc<Shared>,
+    shared: Arc<SecretStores>,
     store: CredentialStore,
 }
 
-struct Shared {
+struct SecretStores {
     directory: PathBuf,
     files: Files,
     keyring: Keyring,
@@ -84,16 +85,10 @@ impl VaultError {
     }
 }
 
-/// The right to change what is kept under an account; ends when it is dropped.
-#[derive(Debug)]
-pub(crate) struct Held {
-    _lock: Lock,
-}
-
 impl Vault {
     pub(crate) fn new(paths: &Paths, environment: &Environment, store: CredentialStore) -> Vault {
         let directory = paths.tokens();
-        let shared = Shared {
+        let shared = SecretStores {
             files: Files::new(directory.clone(), environment),
             keyring: Keyring::of(environment),
             directory,
@@ -110,22 +105,22 @@ impl Vault {
     pub(crate) async fn find(
         &self,
         holder: &Holder,
-        kind: Kind,
-    ) -> Result<Option<Entry>, VaultError> {
+        kind: TokenKind,
+    ) -> Result<Option<IndexEntry>, VaultError> {
         let mut entries = self.all().await?;
         Ok(index::find(&mut entries, holder, kind).cloned())
     }
 
     /// Everything that is kept, without the secrets.
-    pub(crate) async fn all(&self) -> Result<Vec<Entry>, VaultError> {
+    pub(crate) async fn all(&self) -> Result<Vec<IndexEntry>, VaultError> {
         self.on_disk(|shared| lines(&shared.directory)).await
     }
 
-    pub(crate) async fn read(&self, entry: &Entry) -> Result<Option<Secret>, VaultError> {
+    pub(crate) async fn read(&self, entry: &IndexEntry) -> Result<Option<Secret>, VaultError> {
         let account = entry.account.clone();
         match entry.place {
-            Place::Keyring => Ok(self.shared.keyring.read(&account).await?),
-            Place::File | Place::EncryptedFile => {
+            SecretPlace::Keyring => Ok(self.shared.keyring.read(&account).await?),
+            SecretPlace::File | SecretPlace::EncryptedFile => {
                 self.on_disk(move |shared| shared.files.read(&account)).await
             }
         }
@@ -136,13 +131,13 @@ impl Vault {
     pub(crate) async fn keep(
         &self,
         holder: &Holder,
-        kind: Kind,
+        kind: TokenKind,
         (account, identity): (&str, Option<String>),
         secret: Secret,
-    ) -> Result<Entry, VaultError> {
+    ) -> Result<IndexEntry, VaultError> {
         debug_assert!(index::is_account(account));
         let place = self.store_secret(account, secret).await?;
-        let line = Entry::new(holder, kind, (account, identity), place);
+        let line = IndexEntry::new(holder, kind, (account, identity), place);
         let holder = holder.clone();
         let (entry, orphans) = self
             .change_index(move |entries| {
@@ -169,16 +164,16 @@ impl Vault {
     ) -> Result<(), VaultError> {
         let holder = holder.clone();
         self.change_index(move |entries| {
-            if let Some(entry) = index::find(entries, &holder, Kind::Grant) {
+            if let Some(entry) = index::find(entries, &holder, TokenKind::SignIn) {
                 entry.wanted.clone_from(&scopes);
             }
         })
         .await
     }
 
-    pub(crate) async fn forget(&self, entry: &Entry) -> Result<(), VaultError> {
+    pub(crate) async fn forget(&self, entry: &IndexEntry) -> Result<(), VaultError> {
         let mut entries = self.all().await?;
-        // The secret first: a line that leads to nothing harms nobody.
+        // The secret first: an index line without a secret does no harm.
         let (holder, kind) = (entry.holder(), entry.kind);
         for orphan in index::take(&mut entries, &holder, kind) {
             self.remove_secret(&orphan).await?;
@@ -186,9 +181,9 @@ impl Vault {
         self.change_index(move |entries| drop(index::take(entries, &holder, kind))).await
     }
 
-    /// Waits for the right to change what is kept under `account`; other processes wait meanwhile.
-    /// May be dropped at any time.
-    pub(crate) async fn lock(&self, account: &str, patience: Duration) -> Result<Held, VaultError> {
+    /// Waits for the right to change what is kept under `account`, which ends with the lock. May be
+    /// dropped at any time.
+    pub(crate) async fn lock(&self, account: &str, patience: Duration) -> Result<Lock, VaultError> {
         // Not the one beside the file: that is taken for each write.
         let path = self.shared.directory.join(format!("{account}.turn"));
         let waiting = async {
@@ -200,7 +195,7 @@ impl Vault {
                     tried.map_err(|cause| VaultError::io(&at, cause))
                 });
                 if let Some(lock) = tried.await? {
-                    return Ok(Held { _lock: lock });
+                    return Ok(lock);
                 }
                 tokio::time::sleep(TRY_AGAIN).await;
             }
@@ -216,33 +211,33 @@ impl Vault {
 
     /// Puts the secret where the user wants it. Only where that is left to us does a keyring that
     /// cannot be used make it a file.
-    async fn store_secret(&self, account: &str, secret: Secret) -> Result<Place, VaultError> {
+    async fn store_secret(&self, account: &str, secret: Secret) -> Result<SecretPlace, VaultError> {
         let keyring = &self.shared.keyring;
         let form = match self.store {
             CredentialStore::Keyring => {
                 keyring.write(account, secret).await?;
-                return Ok(Place::Keyring);
+                return Ok(SecretPlace::Keyring);
             }
             CredentialStore::Auto => match keyring.write(account, secret.clone()).await {
-                Ok(()) => return Ok(Place::Keyring),
+                Ok(()) => return Ok(SecretPlace::Keyring),
                 Err(_) => self.shared.files.usual_form(),
             },
             CredentialStore::File => self.shared.files.usual_form(),
-            CredentialStore::EncryptedFile => Form::Encrypted,
+            CredentialStore::EncryptedFile => SecretForm::Encrypted,
         };
         let account = account.to_owned();
         self.on_disk(move |shared| shared.files.write(&account, &secret, form)).await?;
         Ok(match form {
-            Form::Plain => Place::File,
-            Form::Encrypted => Place::EncryptedFile,
+            SecretForm::Plain => SecretPlace::File,
+            SecretForm::Encrypted => SecretPlace::EncryptedFile,
         })
     }
 
     async fn remove_secret(&self, orphan: &Orphan) -> Result<(), VaultError> {
         let account = orphan.account.clone();
         match orphan.place {
-            Place::Keyring => Ok(self.shared.keyring.remove(&account).await?),
-            Place::File | Place::EncryptedFile => {
+            SecretPlace::Keyring => Ok(self.shared.keyring.remove(&account).await?),
+            SecretPlace::File | SecretPlace::EncryptedFile => {
                 self.on_disk(move |shared| shared.files.remove(&account)).await
             }
         }
@@ -251,11 +246,11 @@ impl Vault {
     /// Changes the lines of the index. One that does not read stays as it is.
     async fn change_index<T: Send + 'static>(
         &self,
-        mut change: impl FnMut(&mut Vec<Entry>) -> T + Send + 'static,
+        mut change: impl FnMut(&mut Vec<IndexEntry>) -> T + Send + 'static,
     ) -> Result<T, VaultError> {
         self.on_disk(move |shared| {
-            let path = shared.index();
-            // Whether it may be read at all is not asked below.
+            let path = index_in(&shared.directory);
+            // Refuses a file that other users can read or write, which an update does not.
             file::read(&path)?;
             let mut outcome = None;
             let changed = SharedFile::guarded(path.clone()).update(|before| {
@@ -268,12 +263,8 @@ impl Vault {
                 let after = index::print(entries);
                 Ok((before != Some(&after)).then_some(after))
             });
-            match (changed, outcome) {
-                (Ok(()), Some(outcome)) => Ok(outcome),
-                (Ok(()), None) => Err(VaultError::Damaged { path }),
-                (Err(UpdateError::Io(cause)), _) => Err(VaultError::Io { path, cause }),
-                (Err(UpdateError::Change(error)), _) => Err(error),
-            }
+            changed.map_err(|error| error.or_io(|cause| VaultError::io(&path, cause)))?;
+            outcome.ok_or(VaultError::Damaged { path })
         })
         .await
     }
@@ -281,7 +272,7 @@ impl Vault {
     /// Files are read and written beside the runtime.
     async fn on_disk<T: Send + 'static>(
         &self,
-        work: impl FnOnce(&Shared) -> Result<T, VaultError> + Send + 'static,
+        work: impl FnOnce(&SecretStores) -> Result<T, VaultError> + Send + 'static,
     ) -> Result<T, VaultError> {
         let shared = Arc::clone(&self.shared);
         let working = tokio::task::spawn_blocking(move || work(&shared));
@@ -292,18 +283,12 @@ impl Vault {
     }
 }
 
-impl Shared {
-    fn index(&self) -> PathBuf {
-        index_in(&self.directory)
-    }
-}
-
 fn index_in(directory: &Path) -> PathBuf {
     directory.join("index.json")
 }
 
 /// The lines of the index in a directory.
-fn lines(directory: &Path) -> Result<Vec<Entry>, VaultError> {
+fn lines(directory: &Path) -> Result<Vec<IndexEntry>, VaultError> {
     let path = index_in(directory);
     match file::read(&path)? {
         None => Ok(Vec::new()),
@@ -312,16 +297,15 @@ fn lines(directory: &Path) -> Result<Vec<Entry>, VaultError> {
 }
 
 /// The identity of what is kept in a directory; none where the index is malformed.
-pub(crate) fn identity(directory: &Path, holder: &Holder, kind: Kind) -> Option<String> {
-    let mut lines = lines(directory).unwrap_or_default();
-    index::find(&mut lines, holder, kind).map(|entry| entry.identity())
+pub(crate) fn identity(directory: &Path, holder: &Holder, kind: TokenKind) -> Option<String> {
+    known_identity(directory, holder, kind).ok().flatten()
 }
 
 /// The identity of what is kept, where the index can be read.
 pub(crate) fn known_identity(
     directory: &Path,
     holder: &Holder,
-    kind: Kind,
+    kind: TokenKind,
 ) -> Result<Option<String>, VaultError> {
     let mut lines = lines(directory)?;
     Ok(index::find(&mut lines, holder, kind).map(|entry| entry.identity()))
@@ -345,7 +329,7 @@ pub(crate) fn index_version(directory: &Path) -> Option<IndexVersion> {
 pub(crate) fn new_identity() -> String {
     let mut bytes = [0; 16];
     getrandom::fill(&mut bytes).expect("the operating system gives random bytes");
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    hex(&bytes)
 }
 
 #[cfg(test)]

@@ -39,12 +39,12 @@ fn holder(address: &str) -> Holder {
     Holder { address: address.to_owned(), account: None }
 }
 
-async fn keep(vault: &Vault, account: &str, secret: &str) -> Result<Entry, VaultError> {
-    vault.keep(&holder(SERVER), Kind::Grant, (account, None), Secret::new(secret)).await
+async fn keep(vault: &Vault, account: &str, secret: &str) -> Result<IndexEntry, VaultError> {
+    vault.keep(&holder(SERVER), TokenKind::SignIn, (account, None), Secret::new(secret)).await
 }
 
 async fn kept(vault: &Vault) -> Option<String> {
-    let entry = vault.find(&holder(SERVER), Kind::Grant).await.unwrap()?;
+    let entry = vault.find(&holder(SERVER), TokenKind::SignIn).await.unwrap()?;
     vault.read(&entry).await.unwrap().map(|secret| secret.expose().to_owned())
 }
 
@@ -54,10 +54,13 @@ async fn stored_secret_is_found_until_it_is_removed() {
     let vault = home.plain();
     assert_eq!(vault.all().await.unwrap(), []);
     let entry = keep(&vault, ACCOUNT, "first").await.unwrap();
-    assert_eq!(entry.place, Place::File);
-    assert_eq!(vault.find(&holder(SERVER), Kind::Grant).await.unwrap().as_ref(), Some(&entry));
-    assert_eq!(vault.find(&holder(SERVER), Kind::Bearer).await.unwrap(), None);
-    assert_eq!(vault.find(&holder("https://a.example/"), Kind::Grant).await.unwrap(), None);
+    assert_eq!(entry.place, SecretPlace::File);
+    assert_eq!(
+        vault.find(&holder(SERVER), TokenKind::SignIn).await.unwrap().as_ref(),
+        Some(&entry)
+    );
+    assert_eq!(vault.find(&holder(SERVER), TokenKind::Given).await.unwrap(), None);
+    assert_eq!(vault.find(&holder("https://a.example/"), TokenKind::SignIn).await.unwrap(), None);
     keep(&vault, ACCOUNT, "second").await.unwrap();
     // Another process reads the same secret.
     assert_eq!(kept(&home.plain()).await.as_deref(), Some("second"));
@@ -97,11 +100,11 @@ async fn secret_is_stored_only_where_configured() {
     use CredentialStore::{Auto, EncryptedFile, File, Keyring};
     let key = (KEY_VARIABLE, KEY);
     let cases = [
-        (Auto, ("", ""), Ok(Place::File)),
-        (Auto, key, Ok(Place::EncryptedFile)),
-        (File, ("", ""), Ok(Place::File)),
-        (File, key, Ok(Place::EncryptedFile)),
-        (EncryptedFile, key, Ok(Place::EncryptedFile)),
+        (Auto, ("", ""), Ok(SecretPlace::File)),
+        (Auto, key, Ok(SecretPlace::EncryptedFile)),
+        (File, ("", ""), Ok(SecretPlace::File)),
+        (File, key, Ok(SecretPlace::EncryptedFile)),
+        (EncryptedFile, key, Ok(SecretPlace::EncryptedFile)),
         (
             EncryptedFile,
             ("", ""),
@@ -155,7 +158,7 @@ async fn absent_keyring_is_not_waited_for() {
     ];
     for variable in cases {
         let vault = home.vault(CredentialStore::Auto, [variable, ("", "")]);
-        assert_eq!(keep(&vault, ACCOUNT, "token").await.unwrap().place, Place::File);
+        assert_eq!(keep(&vault, ACCOUNT, "token").await.unwrap().place, SecretPlace::File);
         let only = home.vault(CredentialStore::Keyring, [variable, ("", "")]);
         let refused = keep(&only, ACCOUNT, "token").await.unwrap_err();
         assert!(matches!(refused, VaultError::Keyring(KeyringError::Absent)), "{refused:?}");
@@ -172,7 +175,7 @@ async fn silent_keyring_is_waited_for_once() {
     let bus = [("DBUS_SESSION_BUS_ADDRESS", address.as_str()), ("", "")];
     let begun = tokio::time::Instant::now();
     let vault = home.vault(CredentialStore::Auto, bus);
-    assert_eq!(keep(&vault, ACCOUNT, "token").await.unwrap().place, Place::File);
+    assert_eq!(keep(&vault, ACCOUNT, "token").await.unwrap().place, SecretPlace::File);
     assert!(begun.elapsed() < Duration::from_secs(5));
     assert_eq!(kept(&vault).await.as_deref(), Some("token"));
     let only = home.vault(CredentialStore::Keyring, bus);
@@ -192,7 +195,7 @@ async fn account_lock_is_exclusive() {
     let impatient = other.lock(ACCOUNT, Duration::from_millis(50)).await.unwrap_err();
     assert!(matches!(impatient, VaultError::Held { .. }), "{impatient:?}");
     other.lock(OTHER, DISK).await.unwrap();
-    // The holder of the lock can write.
+    // The process that holds the lock can write.
     keep(&one, ACCOUNT, "token").await.unwrap();
     let waiting = tokio::spawn(async move { other.lock(ACCOUNT, DISK).await.map(drop) });
     drop(held);

@@ -89,18 +89,14 @@ impl Clients {
         versions: Versions,
     ) -> Result<Client, DialError> {
         let client = match (url.scheme(), versions) {
-            ("https", Versions::Newest) => {
-                self.secure.get_or_try_init(|| self.build(versions, roots_of_the_system)).await
-            }
-            ("https", Versions::Http1) => {
-                let client = &self.secure_http1;
-                client.get_or_try_init(|| self.build(versions, roots_of_the_system)).await
-            }
+            ("https", Versions::Newest) => &self.secure,
+            ("https", Versions::Http1) => &self.secure_http1,
             (_, _) => {
-                self.plain.get_or_try_init(|| self.build(versions, || trusting(Vec::new()))).await
+                let building = || self.build(versions, || trusting(Vec::new()));
+                return self.plain.get_or_try_init(building).await.cloned();
             }
         };
-        client.cloned()
+        client.get_or_try_init(|| self.build(versions, roots_of_the_system)).await.cloned()
     }
 
     /// A client that trusts the certificates of a file and no others.
@@ -121,8 +117,8 @@ impl Clients {
     ) -> Result<Client, DialError> {
         let tls = move || match ca_file {
             Some(path) => roots_of_a_file(&path),
-            // Whoever is on this machine needs none: where the system has no roots, nobody else is
-            // trusted.
+            // A server on this machine needs none: where the system has no roots, no other server
+            // is trusted.
             None => roots_of_the_system().or_else(|_| trusting(Vec::new())),
         };
         self.build_with(Arc::new(names), Versions::Newest, tls).await
@@ -202,15 +198,12 @@ fn roots_of_the_system() -> Result<ClientConfig, DialError> {
 
 fn roots_of_a_file(path: &Path) -> Result<ClientConfig, DialError> {
     let failed = |cause: io::Error| DialError::CaFile { path: path.to_owned(), cause };
-    let invalid = |_| failed(io::ErrorKind::InvalidData.into());
     let text = paths::read(path).and_then(|text| text.ok_or(io::ErrorKind::NotFound.into()));
     let text = text.map_err(failed)?;
-    let certificates = CertificateDer::pem_slice_iter(&text);
-    let certificates = certificates.collect::<Result<Vec<_>, _>>().map_err(invalid)?;
-    if certificates.is_empty() {
-        return Err(failed(io::ErrorKind::InvalidData.into()));
-    }
-    trusting(certificates)
+    let certificates: Option<Vec<_>> =
+        CertificateDer::pem_slice_iter(&text).map(Result::ok).collect();
+    let certificates = certificates.filter(|certificates| !certificates.is_empty());
+    trusting(certificates.ok_or_else(|| failed(io::ErrorKind::InvalidData.into()))?)
 }
 
 fn trusting(certificates: Vec<CertificateDer<'static>>) -> Result<ClientConfig, DialError> {

@@ -1,8 +1,8 @@
 //! Servers at a URL: where they are, and what is said to them with every request or when they are
 //! connected.
 
-mod asked;
 mod client;
+mod dynamic;
 mod headers;
 mod sign;
 mod terms;
@@ -27,8 +27,7 @@ use crate::auth::{Account, Accounts, SignIn, Vault, tokens};
 use crate::env::Environment;
 use crate::trust::Seal;
 use crate::upstream::DialError;
-use asked::{AskedHeaders, Asking};
-use headers::Values;
+use dynamic::{Asking, DynamicHeaders};
 use sign::Signers;
 
 /// A server at a URL as the configuration writes it: expanded only when it is dialled.
@@ -74,7 +73,7 @@ struct Means {
 #[derive(Clone, Default)]
 pub(crate) struct SignedIn {
     account: Option<Arc<Account>>,
-    asked: Option<Arc<AskedHeaders>>,
+    asked: Option<Arc<DynamicHeaders>>,
 }
 
 impl SignedIn {
@@ -179,8 +178,8 @@ impl RemoteRecipe {
         accounts: &Accounts,
     ) -> Result<Means, DialError> {
         let address = self.address()?;
-        let values = self.environment.expanding(|with| Values::of(self, &address, with))?;
-        let (headers, asked) = values.sorted()?;
+        let headers = self.environment.expanding(|with| headers::of(self, &address, with));
+        let (headers, asked) = headers?;
         let commands = asked.iter().filter_map(|asked| asked.command()).collect();
         sealed(self.seal.as_ref(), &self.environment, commands).await?;
         let mut signers: Vec<Arc<dyn Signer>> = Vec::new();
@@ -188,7 +187,7 @@ impl RemoteRecipe {
         if !asked.is_empty() {
             let (spawner, environment) = (Arc::clone(spawner), self.environment.clone());
             let asking = Asking { spawner, environment, seal: self.seal.clone() };
-            let asked = Arc::new(AskedHeaders::new(asked, asking).await?);
+            let asked = Arc::new(DynamicHeaders::new(asked, asking).await?);
             signed_in.asked = Some(Arc::clone(&asked));
             signers.push(asked);
         }

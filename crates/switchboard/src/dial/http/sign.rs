@@ -14,7 +14,7 @@ use switchboard_wire::http_client::{
 };
 
 use super::headers::header;
-use crate::dial::secret::{self, Limits, SecretError};
+use crate::dial::secret::{self, ProgramLimits, SecretError};
 use crate::dial::spawn::{Program, Spawner};
 use crate::env::Environment;
 use crate::upstream::{DialError, secret_program};
@@ -92,7 +92,7 @@ impl HeadersCommand {
             "url": url.as_str(),
             "bodyBase64": STANDARD.encode(body),
         });
-        let limits = Limits { patience: self.timeout, output: LARGEST_OUTPUT };
+        let limits = ProgramLimits { patience: self.timeout, output: LARGEST_OUTPUT };
         let spawner = Arc::clone(&self.spawner);
         let answer = secret::ask_with(spawner, self.program.clone(), question.to_string(), limits)
             .await

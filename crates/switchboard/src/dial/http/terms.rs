@@ -22,27 +22,25 @@ impl RemoteRecipe {
         url: &Url,
         spawner: &Arc<dyn Spawner>,
     ) -> Result<Option<Terms>, DialError> {
-        let Some(options) = &self.oauth else { return Ok(None) };
-        let filled = self.environment.expanding(|with| fill(options, with))?;
-        let client_secret = match filled.secret {
+        let Some(configured) = &self.oauth else { return Ok(None) };
+        let (mut options, secret) = self.environment.expanding(|with| fill(configured, with))?;
+        options.client_secret = match secret {
             None => None,
             Some(Expanded::Text(text)) => Some(Secret::new(text)),
             Some(Expanded::Command(words)) => {
                 sealed(self.seal.as_ref(), &self.environment, vec![words.clone()]).await?;
                 let program = secret_program(&self.environment, words, &self.environment.cwd);
                 let asked = secret::ask(Arc::clone(spawner), program).await;
-                let helper = options.client_secret.as_ref().and_then(Template::program);
+                let helper = configured.client_secret.as_ref().and_then(Template::program);
                 let name = "oauth.clientSecret".to_owned();
                 let failed =
                     |cause| DialError::Secret { name, helper: helper.unwrap_or_default(), cause };
                 Some(asked.map_err(failed)?)
             }
         };
-        let options = Options { client_secret, ..filled.options };
-        let options = match self.seal {
-            None => options,
-            Some(_) => of_project(options),
-        };
+        if self.seal.is_some() {
+            options = of_project(options);
+        }
         Ok(Some(Terms {
             server: self.server.clone(),
             url: url.clone(),
@@ -54,19 +52,17 @@ impl RemoteRecipe {
     }
 }
 
-/// A project has no say in who guards a server: whoever named a page of one authority and the token
-/// endpoint of another would get the codes of the first.
+/// A project does not choose the authorization server: with the page of one and the token endpoint
+/// of another, it would get the codes of the first.
 fn of_project(options: Options) -> Options {
     Options { metadata_url: None, issuer_unchecked: false, ..options }
 }
 
-/// Options that are filled in but for the secret, which may have to be asked for.
-struct Filled {
-    options: Options,
-    secret: Option<Expanded>,
-}
-
-fn fill(options: &OAuthOptions, with: &Surroundings<'_>) -> Result<Filled, DialError> {
+/// The options with every variable filled in, and the secret, which a command may give.
+fn fill(
+    options: &OAuthOptions,
+    with: &Surroundings<'_>,
+) -> Result<(Options, Option<Expanded>), DialError> {
     let text = |template: &Option<Template>| -> Result<Option<String>, ExpandError> {
         template.as_ref().map(|template| expand::expand(template, with)).transpose()
     };
@@ -80,23 +76,22 @@ fn fill(options: &OAuthOptions, with: &Surroundings<'_>) -> Result<Filled, DialE
         params.push((name.to_owned(), expand::expand(value, with)?));
     }
     let secret = options.client_secret.as_ref();
-    Ok(Filled {
-        secret: secret.map(|secret| expand::expand_value(secret, with)).transpose()?,
-        options: Options {
-            grant: options.grant_type,
-            client_id: text(&options.client_id)?,
-            client_secret: None,
-            client_metadata_url: text(&options.client_metadata_url)?,
-            scope: text(&options.scope)?,
-            params,
-            redirect: text(&options.redirect_uri)?,
-            client_name: text(&options.client_name)?,
-            client_uri: text(&options.client_uri)?,
-            logo_uri: text(&options.logo_uri)?,
-            metadata_url: metadata_url.transpose()?,
-            issuer_unchecked: options.skip_issuer_metadata_validation,
-        },
-    })
+    let secret = secret.map(|secret| expand::expand_value(secret, with)).transpose()?;
+    let options = Options {
+        grant: options.grant_type,
+        client_id: text(&options.client_id)?,
+        client_secret: None,
+        client_metadata_url: text(&options.client_metadata_url)?,
+        scope: text(&options.scope)?,
+        params,
+        redirect: text(&options.redirect_uri)?,
+        client_name: text(&options.client_name)?,
+        client_uri: text(&options.client_uri)?,
+        logo_uri: text(&options.logo_uri)?,
+        metadata_url: metadata_url.transpose()?,
+        issuer_unchecked: options.skip_issuer_metadata_validation,
+    };
+    Ok((options, secret))
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use switchboard_core::launcher::package::{interpreter, runs_under_node, script_of};
 use switchboard_core::launcher::{Launch, LauncherKind};
 
-use super::{Found, Swayed};
+use super::{InstalledProgram, Swayed};
 use crate::dial::lookup;
 use crate::dial::spawn::Program;
 use crate::paths;
@@ -22,7 +22,7 @@ pub(super) fn program(
     root: &Path,
     plain: &Program,
     place: &Path,
-) -> Option<Found> {
+) -> Option<InstalledProgram> {
     let path = plain.env.get("PATH").map(String::as_str).unwrap_or_default();
     let (folder, words, swayed) = match launch.kind {
         LauncherKind::Npm | LauncherKind::Bun | LauncherKind::Pnpm => {
@@ -62,7 +62,7 @@ pub(super) fn program(
     args.extend(launch.args.iter().cloned());
     let program =
         Program { command, args, env, cwd: plain.cwd.clone(), confinement: plain.confinement };
-    Some(Found { program, file, swayed })
+    Some(InstalledProgram { program, file, swayed })
 }
 
 enum Script {

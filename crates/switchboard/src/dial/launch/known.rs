@@ -11,11 +11,12 @@ use switchboard_core::launcher::Launch;
 use crate::dial::spawn::Program;
 use crate::directory::now;
 use crate::paths;
+use crate::secret::hex;
 use crate::shared_file::{SharedFile, UpdateError};
 
 const DAY: u64 = 24 * 60 * 60;
 
-/// What nobody asked anew for this long is forgotten.
+/// A package that was not looked up for this long is forgotten.
 const FORGOTTEN: u64 = 30 * DAY;
 
 /// Variables that tell a launcher what to install, and where.
@@ -36,11 +37,11 @@ pub(super) enum Age {
 
 #[derive(Default, Serialize, Deserialize)]
 struct File {
-    packages: BTreeMap<String, Place>,
+    packages: BTreeMap<String, PackagePlace>,
 }
 
 #[derive(Serialize, Deserialize)]
-struct Place {
+struct PackagePlace {
     root: PathBuf,
     /// In seconds since 1970.
     at: u64,
@@ -64,7 +65,7 @@ impl Known {
                 add(value);
             }
         }
-        let key = digest.finalize().iter().take(16).map(|byte| format!("{byte:02x}")).collect();
+        let key = hex(digest.finalize().iter().take(16));
         Known { file: home.join("known.json"), key }
     }
 
@@ -85,7 +86,7 @@ impl Known {
             let mut file = before.map(read).unwrap_or_default();
             let at = now();
             file.packages.retain(|_, place| at.saturating_sub(place.at) < FORGOTTEN);
-            file.packages.insert(self.key.clone(), Place { root: root.to_owned(), at });
+            file.packages.insert(self.key.clone(), PackagePlace { root: root.to_owned(), at });
             Ok(serde_json::to_vec(&file).ok())
         })
     }

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use switchboard_reaper::message::{Order, Report, Request};
+use switchboard_reaper::message::{Order, Report, StartRequest};
 use switchboard_reaper::processes::{Identity, end_tree};
 use switchboard_reaper::{PROGRAM, REAPER, handover, helper_environment, records};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -29,20 +29,18 @@ const KILL: Duration = Duration::from_millis(500);
 /// How long the reaper may take to end when it has nothing left to do.
 const CLOSE: Duration = Duration::from_secs(2);
 
+/// The reaper ends when all clones of its socket are closed.
+type Lifeline = Arc<Socket>;
+
 pub(super) struct Reaper {
     /// Where keepers write down what they run.
     records: PathBuf,
     /// `None` before the first program. Never held across an await.
-    lifeline: Mutex<Option<Arc<Lifeline>>>,
+    lifeline: Mutex<Option<Lifeline>>,
     /// Set once a program was left to its keeper.
     left: Arc<AtomicBool>,
     /// Looks for what is left of earlier gateways, beside the first start.
     searching: Mutex<Option<JoinHandle<()>>>,
-}
-
-/// The reaper ends when nobody holds this any more.
-struct Lifeline {
-    socket: Socket,
 }
 
 impl Reaper {
@@ -56,19 +54,19 @@ impl Reaper {
     }
 
     /// Has the reaper start a keeper at the far end of `keepers_end`.
-    fn hire(&self, keepers_end: &Socket) -> io::Result<Arc<Lifeline>> {
+    fn hire(&self, keepers_end: &Socket) -> io::Result<Lifeline> {
         let mut lifeline = self.lifeline.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = &*lifeline {
-            match handover::send(&known.socket, 0, &[keepers_end.as_fd()]) {
+            match handover::send(&**known, 0, &[keepers_end.as_fd()]) {
                 Ok(()) => return Ok(Arc::clone(known)),
                 // It was killed, and its keepers end with it.
                 Err(error) if is_gone(&error) => {}
                 Err(error) => return Err(error),
             }
         }
-        let new = Arc::new(Lifeline { socket: start_reaper()? });
+        let new = Arc::new(start_reaper()?);
         self.search();
-        handover::send(&new.socket, 0, &[keepers_end.as_fd()])?;
+        handover::send(&*new, 0, &[keepers_end.as_fd()])?;
         *lifeline = Some(Arc::clone(&new));
         Ok(new)
     }
@@ -113,9 +111,9 @@ impl Reaper {
         })
     }
 
-    fn request(&self, program: &Program) -> Request {
+    fn request(&self, program: &Program) -> StartRequest {
         let env = program.env.iter().map(|(name, value)| (name.into(), value.into()));
-        Request {
+        StartRequest {
             command: program.command.clone().into(),
             args: program.args.iter().map(Into::into).collect(),
             env: env.collect(),
@@ -173,8 +171,8 @@ impl Spawner for Reaper {
                 let _searched = tokio::time::timeout(CLOSE, searching).await;
             }
             let ended = async {
-                lifeline.socket.shutdown(std::net::Shutdown::Write)?;
-                let mut socket = UnixStream::from_std(lifeline.socket.try_clone()?)?;
+                lifeline.shutdown(std::net::Shutdown::Write)?;
+                let mut socket = UnixStream::from_std(lifeline.try_clone()?)?;
                 socket.read(&mut [0]).await
             };
             if self.left.load(Ordering::Relaxed) {
@@ -201,12 +199,12 @@ struct Keeper {
     ended: Option<ExitStatus>,
     gone: bool,
     left: Arc<AtomicBool>,
-    _reaper: Arc<Lifeline>,
+    _reaper: Lifeline,
 }
 
 impl Keeper {
     /// Says what to start, and waits until it is.
-    async fn ask(&mut self, request: Request, streams: [OwnedFd; 3]) -> io::Result<()> {
+    async fn ask(&mut self, request: StartRequest, streams: [OwnedFd; 3]) -> io::Result<()> {
         let request = request.encode();
         let descriptors = streams.each_ref().map(AsFd::as_fd);
         handover::send(&self.socket, request.len() as u64, &descriptors)?;

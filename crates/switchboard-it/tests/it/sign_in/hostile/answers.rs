@@ -26,7 +26,7 @@ fn hostile_registration_response_gives_no_client() {
             ("in trouble", only(json!({ "status": 500 }))),
             ("a refusal", only(json!({ "error": rude }))),
         ];
-        let rows = rows.map(|(what, setup)| (what, Way::Page, setup));
+        let rows = rows.map(|(what, setup)| (what, SignInMethod::Page, setup));
         insta::assert_snapshot!("registrations", table(&rows).await);
     });
 }
@@ -47,7 +47,7 @@ fn device_flow_shows_no_unsafe_verification_page() {
             ("none", page(Value::Null)),
             ("of another type", page(json!(7))),
         ];
-        let rows = rows.map(|(what, setup)| (what, Way::Device, setup));
+        let rows = rows.map(|(what, setup)| (what, SignInMethod::Device, setup));
         insta::assert_snapshot!("devices", table(&rows).await);
     });
 }
@@ -74,7 +74,7 @@ fn callback_of_another_issuer_or_malformed_token_is_rejected() {
                 tokens(raw(b"{\"access_token\":\"x\",\"token_type\":\"mac\\u001b[2J\"}")),
             ),
         ];
-        let rows = rows.map(|(what, setup)| (what, Way::Page, setup));
+        let rows = rows.map(|(what, setup)| (what, SignInMethod::Page, setup));
         insta::assert_snapshot!("returns", table(&rows).await);
     });
 }
@@ -90,10 +90,10 @@ async fn device_flow_stops_at_expiry() {
         tokio::time::pause();
         Instant::now()
     };
-    let (outcome, since) = tokio::join!(victim.sign_in(Way::Device), asked);
+    let (outcome, since) = tokio::join!(victim.sign_in(SignInMethod::Device), asked);
     assert!(since.elapsed() <= Duration::from_secs(61), "{:?}", since.elapsed());
     let said = victim.refusal(outcome);
-    assert!(said.ends_with("nobody signed in at the other device in time"), "{said}");
+    assert!(said.ends_with("the user did not sign in at the other device in time"), "{said}");
 }
 
 /// An attacker forges the callback of the authorization server.
@@ -113,7 +113,9 @@ async fn tampered_callback_is_rejected() {
     let mut lines = Vec::new();
     for (what, change) in changes {
         let victim = Victim::of(&json!({}), Nameless).await;
-        let Begun::Page(mut pending) = victim.begin(Way::Page).await.unwrap() else { panic!() };
+        let Begun::Page(mut pending) = victim.begin(SignInMethod::Page).await.unwrap() else {
+            panic!()
+        };
         let back = redirect_of(pending.link().as_str()).await.unwrap();
         let outcome = pending.complete(&change(&back)).await;
         lines.push(format!("{what}\n    {}", victim.refusal(outcome)));

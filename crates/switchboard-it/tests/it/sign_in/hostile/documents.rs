@@ -61,8 +61,10 @@ fn unsafe_authorization_page_is_not_opened() {
             let what = what.chars().take(60).collect::<String>();
             (what, metadata("authorization_endpoint", page))
         });
-        let rows: Vec<_> =
-            rows.iter().map(|(what, setup)| (what.as_str(), Way::Page, setup.clone())).collect();
+        let rows: Vec<_> = rows
+            .iter()
+            .map(|(what, setup)| (what.as_str(), SignInMethod::Page, setup.clone()))
+            .collect();
         insta::assert_snapshot!("pages", table(&rows).await);
     });
 }
@@ -107,13 +109,13 @@ fn internal_endpoint_or_issuer_address_is_rejected() {
         // All fields share one check, so each address is tried in one field only.
         for (address, field) in INTERNAL.iter().zip(FIELDS.iter().cycle()) {
             let victim = Victim::of(&metadata(field, format!("{address}/x")), Nameless).await;
-            let said = victim.refusal(victim.sign_in(Way::Page).await);
+            let said = victim.refusal(victim.sign_in(SignInMethod::Page).await);
             let because = format!("its `{field}` cannot be used: ");
             assert!(said.contains(&because), "{address}: {said}");
             assert!(said.ends_with("is an internal or reserved address"), "{address}: {said}");
         }
         let issuers = INTERNAL.map(|address| {
-            (address, Way::Page, resource("authorization_servers", json!([address])))
+            (address, SignInMethod::Page, resource("authorization_servers", json!([address])))
         });
         insta::assert_snapshot!("issuers", table(&issuers).await);
     });
@@ -151,7 +153,7 @@ fn resource_metadata_about_another_server_is_rejected() {
             ("elsewhere", only(json!({ "redirect": "http://169.254.169.254/latest" }))),
             ("in trouble", only(json!({ "status": 503 }))),
         ];
-        let rows = rows.map(|(what, setup)| (what, Way::Page, setup));
+        let rows = rows.map(|(what, setup)| (what, SignInMethod::Page, setup));
         insta::assert_snapshot!("resources", table(&rows).await);
     });
 }
@@ -203,7 +205,7 @@ fn malformed_or_foreign_authorization_server_metadata_is_rejected() {
             ("in trouble", only(json!({ "status": 500 }))),
             ("busy", only(json!({ "busy": { "retry_after": 9 } }))),
         ];
-        let rows = rows.map(|(what, setup)| (what, Way::Page, setup));
+        let rows = rows.map(|(what, setup)| (what, SignInMethod::Page, setup));
         insta::assert_snapshot!("authorities", table(&rows).await);
     });
 }
@@ -242,7 +244,7 @@ async fn metadata_request_times_out_after_five_seconds() {
             tokio::time::pause();
             Instant::now()
         };
-        let (outcome, since) = tokio::join!(victim.sign_in(Way::Page), asked);
+        let (outcome, since) = tokio::join!(victim.sign_in(SignInMethod::Page), asked);
         assert!(since.elapsed() < Duration::from_secs(6), "{:?}", since.elapsed());
         let said = victim.refusal(outcome);
         assert!(said.ends_with("there was no answer in time"), "{said}");

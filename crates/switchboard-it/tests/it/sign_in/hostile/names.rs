@@ -45,10 +45,14 @@ fn hostname_that_resolves_to_an_internal_address_is_refused() {
         for name in ["private", "metadata", "mixed", "six", "nat"] {
             let address = format!("https://{name}.example");
             for (field, way, setup) in [
-                ("issuer", Way::Page, resource("authorization_servers", json!([address]))),
-                ("registration", Way::Page, metadata("registration_endpoint", &*address)),
-                ("device", Way::Device, metadata("device_authorization_endpoint", &*address)),
-                ("token", Way::Page, metadata("token_endpoint", &*address)),
+                ("issuer", SignInMethod::Page, resource("authorization_servers", json!([address]))),
+                ("registration", SignInMethod::Page, metadata("registration_endpoint", &*address)),
+                (
+                    "device",
+                    SignInMethod::Device,
+                    metadata("device_authorization_endpoint", &*address),
+                ),
+                ("token", SignInMethod::Page, metadata("token_endpoint", &*address)),
             ] {
                 let victim = Victim::of(&setup, Book::new()).await;
                 let said = victim.refusal(victim.sign_in(way).await);
@@ -69,10 +73,10 @@ fn hostname_is_resolved_and_checked_for_each_request() {
             let setup = resource("authorization_servers", json!(["https://rebinding.example"]));
             let victim = Victim::of(&setup, Book::new()).await;
             // The host at the first address closes the connection.
-            let first = victim.refusal(victim.sign_in(Way::Page).await);
+            let first = victim.refusal(victim.sign_in(SignInMethod::Page).await);
             assert!(first.contains("no answer from `https://rebinding.example`"), "{first}");
             assert_eq!(canaries.seen(), [IpAddr::from([9, 9, 9, 9])]);
-            let second = victim.refusal(victim.sign_in(Way::Page).await);
+            let second = victim.refusal(victim.sign_in(SignInMethod::Page).await);
             assert!(second.ends_with("leads to an internal or reserved address"), "{second}");
             assert_eq!(canaries.seen(), Vec::<IpAddr>::new());
         });

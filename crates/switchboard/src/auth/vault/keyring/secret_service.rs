@@ -134,7 +134,7 @@ impl Bus {
         self.call(&root, OF_SERVICE, method, body).await
     }
 
-    /// Secrets cross the bus as they are: whoever can listen there can ask for them, too.
+    /// Secrets cross the bus in the clear: a process that can listen there can read them, too.
     async fn session(&self) -> Result<OwnedObjectPath, KeyringError> {
         let opened = self.service("OpenSession", &("plain", Variant::from(""))).await?;
         let (_nothing, session): (OwnedVariant, OwnedObjectPath) =
@@ -142,8 +142,7 @@ impl Bus {
         Ok(session)
     }
 
-    /// The items of an account. One that is locked would have to be asked for, and nobody asked us
-    /// to ask.
+    /// The items of an account. Unlocking one would prompt the user, who did not request it.
     async fn items(&self, account: &str) -> Result<Vec<OwnedObjectPath>, KeyringError> {
         let found = self.service("SearchItems", &attributes(account)).await?;
         let (open, locked): (Vec<OwnedObjectPath>, Vec<OwnedObjectPath>) =

@@ -1,5 +1,5 @@
-//! Headers whose values are asked for, of a program or of the vault: when a server is connected,
-//! and again when they have become old.
+//! Headers whose values come from a program or the vault: requested when a server is connected, and
+//! again when they have become old.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -10,7 +10,7 @@ use switchboard_wire::http_client::{
 };
 use tokio::time::Instant;
 
-use super::headers::{Form, header};
+use super::headers::{HeaderForm, header};
 use crate::auth::tokens;
 use crate::auth::vault::{Holder, Vault};
 use crate::dial::sealed;
@@ -26,7 +26,7 @@ const TTL_VARIABLE: &str = "SWITCHBOARD_TOKEN_COMMAND_TTL_MS";
 const TTL: Duration = Duration::from_secs(5 * 60);
 
 /// Whom a value is asked of.
-pub(super) enum Source {
+pub(super) enum HeaderSource {
     /// A program, whose first word as it is written is for messages.
     Command { words: Vec<String>, helper: String },
     /// The token that the user gave.
@@ -34,12 +34,12 @@ pub(super) enum Source {
 }
 
 /// A header whose value is asked for.
-pub(super) struct Asked {
+pub(super) struct DynamicHeader {
     /// As the user knows it, for messages.
     pub(super) name: String,
     pub(super) header: String,
-    pub(super) form: Form,
-    pub(super) source: Source,
+    pub(super) form: HeaderForm,
+    pub(super) source: HeaderSource,
 }
 
 /// What asking takes.
@@ -51,9 +51,12 @@ pub(super) struct Asking {
     pub(super) seal: Option<Seal>,
 }
 
+/// A header with its value, and the identity of a token from the vault.
+type Resolved = (HeaderName, HeaderValue, Option<String>);
+
 /// The headers of a connection. An old value is good enough while a new one is asked for, and if
 /// there is none.
-pub(super) struct AskedHeaders {
+pub(super) struct DynamicHeaders {
     values: Vec<Remembered>,
     asking: Asking,
     ttl: Duration,
@@ -62,7 +65,7 @@ pub(super) struct AskedHeaders {
 }
 
 struct Remembered {
-    asked: Asked,
+    asked: DynamicHeader,
     header: HeaderName,
     memory: Mutex<Memory>,
 }
@@ -74,34 +77,28 @@ struct Memory {
     identity: Option<String>,
     /// `None` if it was refused.
     since: Option<Instant>,
-    /// Somebody asks already.
+    /// A request asks for it already.
     renewing: bool,
 }
 
-/// A header as it was answered.
-struct Answer {
-    header: HeaderName,
-    value: HeaderValue,
-    /// Of a token from the vault.
-    identity: Option<String>,
-}
-
-impl AskedHeaders {
+impl DynamicHeaders {
     /// Asks for all values, side by side.
-    pub(super) async fn new(asked: Vec<Asked>, asking: Asking) -> Result<AskedHeaders, DialError> {
+    pub(super) async fn new(
+        asked: Vec<DynamicHeader>,
+        asking: Asking,
+    ) -> Result<DynamicHeaders, DialError> {
         let answers = asked.iter().map(|asked| asked.ask(&asking));
         let answers = futures_util::future::try_join_all(answers).await?;
         let since = Some(Instant::now());
-        let values = asked.into_iter().zip(answers).map(|(asked, answer)| {
-            let Answer { header, value, identity } = answer;
-            let value = Some(value);
-            let memory = Mutex::new(Memory { value, identity, since, renewing: false });
+        let values = asked.into_iter().zip(answers).map(|(asked, (header, value, identity))| {
+            let memory = Memory { value: Some(value), identity, since, renewing: false };
+            let memory = Mutex::new(memory);
             Remembered { asked, header, memory }
         });
         let ttl = asking.environment.variable(TTL_VARIABLE).and_then(|text| text.parse().ok());
         let ttl = ttl.map_or(TTL, Duration::from_millis);
         let changed = AtomicBool::new(false);
-        Ok(AskedHeaders { values: values.collect(), asking, ttl, changed })
+        Ok(DynamicHeaders { values: values.collect(), asking, ttl, changed })
     }
 
     /// The identity of the token from the vault that requests are made with.
@@ -139,7 +136,7 @@ impl AskedHeaders {
     }
 }
 
-impl Signer for AskedHeaders {
+impl Signer for DynamicHeaders {
     fn sign<'a>(&'a self, _method: &'a str, _url: &'a Url, _body: &'a [u8]) -> Signing<'a> {
         Box::pin(async move { Ok(self.headers().await) })
     }
@@ -170,9 +167,7 @@ impl Remembered {
         let answer = self.asked.ask_again(asking).await;
         let mut memory = self.memory();
         match answer {
-            Ok(Answer { value, identity, .. }) => {
-                (memory.value, memory.identity) = (Some(value), identity);
-            }
+            Ok((_, value, identity)) => (memory.value, memory.identity) = (Some(value), identity),
             Err(DialError::NoToken) => memory.value = None,
             Err(error) => {
                 tracing::warn!(name = self.asked.name, %error, "an old value is used");
@@ -196,25 +191,25 @@ impl Drop for Renewing<'_> {
     }
 }
 
-impl Asked {
+impl DynamicHeader {
     /// The words of the command that is run for it.
     pub(super) fn command(&self) -> Option<Vec<String>> {
         match &self.source {
-            Source::Command { words, .. } => Some(words.clone()),
-            Source::Vault { .. } => None,
+            HeaderSource::Command { words, .. } => Some(words.clone()),
+            HeaderSource::Vault { .. } => None,
         }
     }
 
-    async fn ask(&self, asking: &Asking) -> Result<Answer, DialError> {
+    async fn ask(&self, asking: &Asking) -> Result<Resolved, DialError> {
         let (secret, identity) = self.secret(asking).await?;
         let text = Secret::new(self.form.fill(secret.expose()));
         let (header, value) = header(&self.header, text.expose())
             .ok_or_else(|| DialError::Header { name: self.name.clone() })?;
-        Ok(Answer { header, value, identity })
+        Ok((header, value, identity))
     }
 
     /// Much may have changed since the connection was made.
-    async fn ask_again(&self, asking: &Asking) -> Result<Answer, DialError> {
+    async fn ask_again(&self, asking: &Asking) -> Result<Resolved, DialError> {
         let commands = self.command().into_iter().collect();
         sealed(asking.seal.as_ref(), &asking.environment, commands).await?;
         self.ask(asking).await
@@ -223,7 +218,7 @@ impl Asked {
     /// The secret, and the identity of one from the vault.
     async fn secret(&self, asking: &Asking) -> Result<(Secret, Option<String>), DialError> {
         match &self.source {
-            Source::Command { words, helper } => {
+            HeaderSource::Command { words, helper } => {
                 let environment = &asking.environment;
                 let program = secret_program(environment, words.clone(), &environment.cwd);
                 let answer = secret::ask(Arc::clone(&asking.spawner), program).await;
@@ -233,7 +228,7 @@ impl Asked {
                 })?;
                 Ok((answer, None))
             }
-            Source::Vault { vault, holder } => {
+            HeaderSource::Vault { vault, holder } => {
                 let token = tokens::bearer(vault, holder).await.map_err(DialError::Vault)?;
                 let (token, identity) = token.ok_or(DialError::NoToken)?;
                 Ok((token, Some(identity)))

@@ -1,0 +1,56 @@
+//! The lists of patterns that decide about calls, in the user's file.
+
+use serde_json::Value;
+use switchboard_core::config::edit::{self, Change, Edit};
+use switchboard_core::pattern::is_glob;
+
+use super::{EditError, Edited, Editor, Scope, with};
+
+/// The lists of patterns that decide about calls without asking the user.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rules {
+    /// The tools that the pattern matches need no approval.
+    Allow,
+    /// The tools that the pattern matches are refused.
+    Deny,
+}
+
+impl Rules {
+    /// Its key below `settings`.
+    pub fn key(self) -> &'static str {
+        match self {
+            Rules::Allow => "allow",
+            Rules::Deny => "deny",
+        }
+    }
+}
+
+impl Editor<'_> {
+    /// The patterns of a list, as the user's file has them.
+    pub fn rules(&self, rules: Rules) -> Result<Vec<String>, EditError> {
+        let path = self.file(Scope::User);
+        let text = self.text(&path)?;
+        let value = edit::value_at(&text, &["settings", rules.key()])
+            .map_err(|cause| EditError::Unread { path, cause })?;
+        let patterns = value.as_ref().and_then(Value::as_array).into_iter().flatten();
+        Ok(patterns.filter_map(Value::as_str).map(str::to_owned).collect())
+    }
+
+    /// Puts a pattern into a list.
+    pub fn add_rule(&self, rules: Rules, pattern: &str) -> Result<Edited, EditError> {
+        if !is_glob(pattern) {
+            return Err(EditError::BadPattern { pattern: pattern.to_owned() });
+        }
+        self.change_rules(rules, Change::AddItem(pattern.into()))
+    }
+
+    /// Takes a pattern out of a list.
+    pub fn remove_rule(&self, rules: Rules, pattern: &str) -> Result<Edited, EditError> {
+        self.change_rules(rules, Change::RemoveItem(pattern.into()))
+    }
+
+    fn change_rules(&self, rules: Rules, change: Change) -> Result<Edited, EditError> {
+        let edit = Edit::new(["settings", rules.key()], change);
+        self.write(&self.file(Scope::User), |text| with(text, std::slice::from_ref(&edit)))
+    }
+}
