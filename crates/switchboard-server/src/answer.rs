@@ -68,9 +68,17 @@ impl Answer {
         let start = out.len();
         match self {
             Answer::Json(json) => out.push_str(json.as_str()),
-            Answer::Failure(wrong) => failure(out, wrong, None, style),
+            Answer::Failure(failure) => failure_result(out, failure, None, style),
             Answer::Output(output, note) => output_result(out, output, note.as_deref(), style),
-            Answer::Text(text, code) => words(out, text, *code, style),
+            Answer::Text(text, None) => {
+                text_result(out, text);
+                out.push('}');
+            }
+            Answer::Text(text, Some(code)) => {
+                let asked = Asked { mode: "call", server: "", tool: "" };
+                let fault = fault(*code, text);
+                error_result(out, text, None, (&asked, &fault), style);
+            }
         }
         nesting::confine(out, start);
     }
@@ -106,15 +114,13 @@ pub(crate) async fn wrong(session: &Session, failure: Failure, form: ResultForm)
 
 /// Names the parameters that were ignored.
 pub(crate) fn note(ignored: &[&'static str]) -> Option<String> {
-    if ignored.is_empty() {
-        return None;
-    }
-    Some(format!("(ignored, because another parameter came first: {})", ignored.join(", ")))
+    let names = ignored.join(", ");
+    (!names.is_empty()).then(|| format!("(ignored, because another parameter came first: {names})"))
 }
 
 fn output_result(out: &mut String, output: &Output, note: Option<&str>, style: ResultStyle) {
     if let Some(unselected) = &output.unselected {
-        return failure(out, unselected, Some(&output.content), style);
+        return failure_result(out, unselected, Some(&output.content), style);
     }
     out.push_str("{\"content\":");
     let guessed = output.guessed.as_ref().map(render::text::guessed_line);
@@ -156,17 +162,32 @@ fn output_result(out: &mut String, output: &Output, note: Option<&str>, style: R
 }
 
 /// The error result of the `mcp` tool for a failure, with the blocks of `beside` after it.
-fn failure(
+fn failure_result(
     out: &mut String,
     failure: &Failure,
     beside: Option<&CallOutput<'_>>,
     style: ResultStyle,
 ) {
-    let error_type = error_type(failure.code);
-    text_result(
-        out,
-        &format!("{}{}", style.error_head(error_type), render::text::failure(failure)),
-    );
+    let (server, tool) = match &failure.subject {
+        Subject::Tool { shown, server } => (server.as_str(), shown.as_str()),
+        Subject::Server(server) => (server.as_str(), ""),
+        Subject::Request | Subject::Config { .. } => ("", ""),
+    };
+    let asked = Asked { mode: "call", server, tool };
+    let original = failure.to_string();
+    let fault = fault(failure.code, &original);
+    error_result(out, &render::text::failure(failure), beside, (&asked, &fault), style);
+}
+
+/// An error result with a text, and the blocks of `beside` after it.
+fn error_result(
+    out: &mut String,
+    text: &str,
+    beside: Option<&CallOutput<'_>>,
+    (asked, fault): (&Asked<'_>, &Fault<'_>),
+    style: ResultStyle,
+) {
+    text_result(out, &format!("{}{text}", style.error_head(fault.error_type)));
     if let Some(beside) = beside
         && out.pop() == Some(']')
     {
@@ -174,31 +195,12 @@ fn failure(
         out.push(']');
     }
     out.push_str(",\"isError\":true");
-    let (server, tool) = match &failure.subject {
-        Subject::Tool { shown, server } => (server.as_str(), shown.as_str()),
-        Subject::Server(server) => (server.as_str(), ""),
-        Subject::Request | Subject::Config { .. } => ("", ""),
-    };
-    let asked = Asked { mode: "call", server, tool };
-    let fault = Fault { error_type, original: &failure.to_string(), code: failure.code.as_str() };
-    meta(out, style, |out| details::of_fault(out, &asked, &fault));
+    meta(out, style, |out| details::of_fault(out, asked, fault));
     out.push('}');
 }
 
-/// A text result of our own; an error if there is a code.
-fn words(out: &mut String, text: &str, code: Option<Code>, style: ResultStyle) {
-    let Some(code) = code else {
-        text_result(out, text);
-        out.push('}');
-        return;
-    };
-    let error_type = error_type(code);
-    text_result(out, &format!("{}{text}", style.error_head(error_type)));
-    out.push_str(",\"isError\":true");
-    let asked = Asked { mode: "call", server: "", tool: "" };
-    let fault = Fault { error_type, original: text, code: code.as_str() };
-    meta(out, style, |out| details::of_fault(out, &asked, &fault));
-    out.push('}');
+fn fault(code: Code, original: &str) -> Fault<'_> {
+    Fault { error_type: error_type(code), original, code: code.as_str() }
 }
 
 fn error_type(code: Code) -> ErrorType {
@@ -243,12 +245,7 @@ pub(crate) fn protocol_error(failure: &Failure) -> RpcError {
     RpcError::new(protocol_code(failure), render::text::failure(failure))
 }
 
-/// The same, worded for the user of Pi.
-pub(crate) fn error_for_pi(failure: &Failure) -> RpcError {
-    RpcError::new(protocol_code(failure), render::pi::failure(failure))
-}
-
-fn protocol_code(failure: &Failure) -> i64 {
+pub(crate) fn protocol_code(failure: &Failure) -> i64 {
     match error_type(failure.code) {
         ErrorType::Validation => INVALID_PARAMS,
         ErrorType::Tool | ErrorType::Connection => INTERNAL_ERROR,
@@ -257,14 +254,9 @@ fn protocol_code(failure: &Failure) -> i64 {
 
 /// The JSON-RPC error of the server, if that caused the failure.
 pub(crate) fn servers_own_error(failure: &Failure) -> Option<RpcError> {
-    let mut next: Option<&(dyn Error + 'static)> = Some(failure.cause.as_ref());
-    while let Some(error) = next {
-        if let Some(rpc) = error.downcast_ref::<RpcError>() {
-            return Some(without_hidden_text(rpc));
-        }
-        next = error.source();
-    }
-    None
+    let cause: &(dyn Error + 'static) = failure.cause.as_ref();
+    let mut causes = std::iter::successors(Some(cause), |&error| error.source());
+    causes.find_map(|error| error.downcast_ref::<RpcError>()).map(without_hidden_text)
 }
 
 fn without_hidden_text(error: &RpcError) -> RpcError {
@@ -310,9 +302,9 @@ pub(crate) fn raw(reply: Reply) -> Answer {
 }
 
 /// Rows as their servers wrote them.
-pub(crate) fn list<'a>(name: &str, rows: impl Iterator<Item = &'a str>) -> Answer {
-    let rows: Vec<&str> = rows.collect();
-    Answer::json(format!("{{\"{name}\":[{}]}}", rows.join(",")))
+pub(crate) fn list(name: &str, rows: &[impl AsRef<str>]) -> Raw {
+    let rows: Vec<&str> = rows.iter().map(AsRef::as_ref).collect();
+    Raw::from_json(format!("{{\"{name}\":[{}]}}", rows.join(",")))
 }
 
 /// Opens a result that holds one text; the caller closes it.

@@ -1,13 +1,16 @@
 //! Change notifications for stateless clients: each subscribes with an open `subscriptions/listen`
 //! request, and every notification carries the id of that request.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::ops::Not;
+use std::sync::{Arc, Mutex};
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use switchboard::exact::Args;
 use switchboard_wire::modern::meta;
 use switchboard_wire::{Id, Peer};
+
+use crate::lock::lock;
 
 /// Notifications that are queued until a subscription is acknowledged.
 const EARLY: usize = 64;
@@ -19,19 +22,14 @@ const MAX_RESOURCES: usize = 256;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Filter {
-    #[serde(default, skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "Not::not")]
     pub(crate) tools_list_changed: bool,
-    #[serde(default, skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "Not::not")]
     pub(crate) prompts_list_changed: bool,
-    #[serde(default, skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "Not::not")]
     pub(crate) resources_list_changed: bool,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) resource_subscriptions: Vec<String>,
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde wants a reference")]
-fn is_false(value: &bool) -> bool {
-    !value
 }
 
 impl Filter {
@@ -92,7 +90,7 @@ impl Bulletin {
     pub(crate) fn sit(&self, filter: Filter, client: Peer, request: &Id) -> Seat {
         let early = Mutex::new(Some(Vec::new()));
         let reader = Arc::new(Reader { filter, client, tag: tag(request), early });
-        let mut readers = self.readers();
+        let mut readers = lock(&self.readers);
         readers.last += 1;
         let number = readers.last;
         readers.here.push((number, Arc::clone(&reader)));
@@ -101,7 +99,8 @@ impl Bulletin {
 
     /// Sends a notification to all subscribers whose filter matches.
     pub(crate) fn post(&self, method: &str, params: &str) {
-        let readers: Vec<_> = self.readers().here.iter().map(|(_, one)| Arc::clone(one)).collect();
+        let readers: Vec<_> =
+            lock(&self.readers).here.iter().map(|(_, one)| Arc::clone(one)).collect();
         if readers.is_empty() {
             return;
         }
@@ -116,18 +115,13 @@ impl Bulletin {
     pub(crate) fn is_followed(&self, uri: &str) -> bool {
         let follows =
             |reader: &Reader| reader.filter.resource_subscriptions.iter().any(|u| u == uri);
-        self.readers().here.iter().any(|(_, reader)| follows(reader))
-    }
-
-    fn readers(&self) -> MutexGuard<'_, Readers> {
-        self.readers.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.readers).here.iter().any(|(_, reader)| follows(reader))
     }
 }
 
 impl Reader {
     fn tell(&self, method: &str, params: &Args) {
-        let mut early = self.early.lock().unwrap_or_else(PoisonError::into_inner);
-        match &mut *early {
+        match &mut *lock(&self.early) {
             None => self.client.try_notify(method, &self.tagged(params)),
             // A queued notification stands for any number of equal ones.
             Some(waiting) => {
@@ -152,7 +146,7 @@ impl Reader {
 impl Seat {
     /// Sends the queued notifications, and later ones at once: the subscription is acknowledged.
     pub(crate) fn opened(&self) {
-        let mut early = self.reader.early.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut early = lock(&self.reader.early);
         for (method, params) in early.take().into_iter().flatten() {
             self.reader.client.try_notify(&method, &self.reader.tagged(&params));
         }
@@ -165,7 +159,7 @@ impl Seat {
 
     /// Removes the subscription.
     pub(crate) fn leave(&self) {
-        self.bulletin.readers().here.retain(|(number, _)| *number != self.number);
+        lock(&self.bulletin.readers).here.retain(|(number, _)| *number != self.number);
     }
 
     pub(crate) fn filter(&self) -> &Filter {

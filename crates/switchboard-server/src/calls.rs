@@ -4,7 +4,7 @@
 use std::future::poll_fn;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::task::Poll;
 use std::thread;
 use std::time::Duration;
@@ -16,6 +16,8 @@ use switchboard_wire::{Id, Peer, Responder, RpcError};
 use tokio::task::AbortHandle;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
+
+use crate::lock::lock;
 
 /// How long aborted calls may take to end.
 const GIVING_UP: Duration = Duration::from_secs(1);
@@ -179,10 +181,6 @@ impl Call {
             task.abort();
         }
     }
-}
-
-fn lock(unanswered: &Mutex<Unanswered>) -> MutexGuard<'_, Unanswered> {
-    unanswered.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Unwind safe: the future is dropped after a panic, and shared state is behind locks and

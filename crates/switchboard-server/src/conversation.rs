@@ -11,7 +11,7 @@ use switchboard::host_profile::{HostProfile, UNKNOWN};
 use switchboard::schema::mirrored;
 use switchboard::tool_card::{self, Cards};
 use switchboard::{Caller, Gateway, Session};
-use switchboard_wire::envelope::{INVALID_PARAMS, METHOD_NOT_FOUND};
+use switchboard_wire::envelope::INVALID_PARAMS;
 use switchboard_wire::modern::{DISCOVER, LISTEN};
 use switchboard_wire::{Peer, Raw, Responder, RpcError};
 use tokio_util::sync::CancellationToken;
@@ -22,11 +22,12 @@ use crate::granular;
 use crate::host::ClientHost;
 use crate::listen::Listening;
 use crate::mirror::Mirror;
-use crate::modern::{self, Said, Stamp};
+use crate::modern::{self, Said};
 use crate::pace::Room;
+use crate::params::{initialize_result, unsupported_method};
 use crate::proxy;
 use crate::question::Manner;
-use crate::rounds::{Mouth, Parking, Rounds, Turn};
+use crate::rounds::{Parking, Rounds, Turn};
 use crate::service::{HostKind, Offer};
 
 /// Error code of session-based servers for a resource that does not exist.
@@ -242,7 +243,8 @@ impl Conversation {
         let session = &*self.session;
         match (&self.face, method) {
             (Face::Proxy(_) | Face::Granular, "initialize") => {
-                Ok(proxy::initialize(self.offered(view), params))
+                let offered = self.offered(view);
+                Ok(Answer::Json(initialize_result(offered, proxy::server_info(), params)))
             }
             (Face::Proxy(direct), method) => {
                 proxy::answer(session, (direct, view), caller, method, params, progress).await
@@ -275,13 +277,13 @@ impl Conversation {
             self.session.gateway().declare(&said.abilities);
             let view = self.view(said.client.as_deref());
             match method.as_str() {
-                removed if modern::is_removed(removed) => Err(not_offered()),
+                removed if modern::REMOVED.contains(&removed) => Err(unsupported_method()),
                 DISCOVER => self.discover(view).await,
                 LISTEN => {
                     let (client, request) = (responder.peer(), responder.id());
                     self.listening(closing).run(&said.request, client, request).await
                 }
-                asking if modern::may_ask(asking) => {
+                asking if modern::MAY_REQUEST_INPUT.contains(&asking) => {
                     talk.in_rounds((asking, params), said, view, responder.peer()).await
                 }
                 other => {
@@ -292,12 +294,12 @@ impl Conversation {
         };
         match answered.await {
             Ok(answer) => {
-                let info = self.server_info();
-                let stamp = Stamp { method: &method, server_info: &info };
+                let info = self.mirror().and_then(Mirror::server_info);
+                let info = info.unwrap_or_else(proxy::server_info);
                 let stamped = |out: &mut String| {
                     let start = out.len();
                     answer.write(out, self.style);
-                    stamp.put(out, start);
+                    modern::stamp(out, start, &method, &info);
                     if let Some(room) = &room {
                         room.answered(out.len().max(answer.source_bytes()));
                     }
@@ -329,7 +331,7 @@ impl Conversation {
             Some(state) => self.parking.resume(&state, &request, answers)?,
             None => {
                 let (talk, method) = (Arc::clone(&self), method.to_owned());
-                Rounds::begin(request, answers, |Mouth { words, steps }| {
+                Rounds::begin(request, answers, |words, steps| {
                     let host = Arc::new(talk.host.within(words, abilities, level, view.profile));
                     let under_way = talk.host.begin(&host);
                     let caller = talk.session.lone_caller().with_host(host).with_meta(about);
@@ -382,12 +384,6 @@ impl Conversation {
         discovered.insert("supportedVersions".to_owned(), json!(modern::revisions()));
         Ok(Answer::json(Value::Object(discovered).to_string()))
     }
-
-    /// `serverInfo`, as JSON.
-    fn server_info(&self) -> String {
-        let theirs = self.mirror().and_then(Mirror::server_info);
-        theirs.unwrap_or_else(proxy::server_info)
-    }
 }
 
 /// Translates the result of a stateless server for a session-based client.
@@ -405,8 +401,4 @@ fn for_legacy_client(method: &str, answer: Result<Answer, RpcError>) -> Result<A
         }
         other => other,
     }
-}
-
-fn not_offered() -> RpcError {
-    RpcError::new(METHOD_NOT_FOUND, "this method is not supported")
 }

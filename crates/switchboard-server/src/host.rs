@@ -1,7 +1,7 @@
 //! The user and the model behind an MCP client, reached in the way that the client's revision
 //! provides.
 
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use serde::Deserialize;
@@ -23,7 +23,8 @@ use switchboard_wire::{Notification, Peer, Raw, RequestError, RpcError};
 use tokio::time::Instant;
 
 use crate::bulletin::Bulletin;
-use crate::levels::Levelled;
+use crate::lock::lock;
+use crate::params::LevelParams;
 use crate::question::{self, Longest, Manner, Mode};
 use crate::rounds::Words;
 
@@ -62,8 +63,7 @@ pub(crate) struct RequestUnderWay {
 
 impl Drop for RequestUnderWay {
     fn drop(&mut self) {
-        let mut under_way = self.under_way.lock().unwrap_or_else(PoisonError::into_inner);
-        under_way.retain(|host| !Arc::ptr_eq(host, &self.host));
+        lock(&self.under_way).retain(|host| !Arc::ptr_eq(host, &self.host));
     }
 }
 
@@ -161,8 +161,7 @@ impl ClientHost {
         let (host, under_way) = (Arc::clone(request), Arc::clone(&self.under_way));
         // Clients that cannot be told apart must not answer for each other.
         if let Way::Connection(_) = self.way {
-            let mut hosts = under_way.lock().unwrap_or_else(PoisonError::into_inner);
-            hosts.push(Arc::clone(&host));
+            lock(&under_way).push(Arc::clone(&host));
         }
         RequestUnderWay { host, under_way }
     }
@@ -172,7 +171,7 @@ impl ClientHost {
         if self.abilities.get().is_some() {
             return None;
         }
-        let under_way = self.under_way.lock().unwrap_or_else(PoisonError::into_inner);
+        let under_way = lock(&self.under_way);
         under_way.iter().rev().find(|host| host.abilities().roots.is_some()).cloned()
     }
 
@@ -182,13 +181,13 @@ impl ClientHost {
 
     /// Records the log level of `logging/setLevel`.
     pub(crate) fn heed(&self, params: Option<&Raw>) {
-        if let Some(Levelled { level }) = params.and_then(|params| params.parse().ok()) {
-            *self.log_threshold.lock().unwrap_or_else(PoisonError::into_inner) = Heard::From(level);
+        if let Some(LevelParams { level }) = params.and_then(|params| params.parse().ok()) {
+            *lock(&self.log_threshold) = Heard::From(level);
         }
     }
 
     fn admits(&self, level: LogLevel) -> bool {
-        match *self.log_threshold.lock().unwrap_or_else(PoisonError::into_inner) {
+        match *lock(&self.log_threshold) {
             Heard::All => true,
             Heard::From(least) => level >= least,
             Heard::Nothing => false,
@@ -197,7 +196,7 @@ impl ClientHost {
 
     /// A log message if the client's level admits it, with the name of its server in `logger`.
     fn log_line(&self, server: &ServerName, params: &Raw) -> Option<String> {
-        let Levelled { level } = params.parse().ok()?;
+        let LevelParams { level } = params.parse().ok()?;
         if !self.admits(level) {
             return None;
         }
@@ -360,8 +359,8 @@ impl Host for ClientHost {
         let verbatim = || params.map_or("", Raw::as_str).to_owned();
         let params = match (self.manner, notice.method.as_str()) {
             (Manner::Verbatim, "notifications/message") => {
-                let level = params.and_then(|params| params.parse::<Levelled>().ok());
-                level.is_none_or(|Levelled { level }| self.admits(level)).then(verbatim)
+                let level = params.and_then(|params| params.parse::<LevelParams>().ok());
+                level.is_none_or(|LevelParams { level }| self.admits(level)).then(verbatim)
             }
             (Manner::Verbatim, _) => Some(verbatim()),
             (Manner::OneOfMany, "notifications/message") => {

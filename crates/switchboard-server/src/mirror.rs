@@ -13,7 +13,7 @@ use switchboard_wire::modern::{REVISION, meta};
 use switchboard_wire::{Peer, Raw, RpcError};
 
 use crate::answer::{self, Answer, as_the_server_said};
-use crate::params::{Passed, agreed_revision, with_progress};
+use crate::params::{Passed, initialize_result, with_progress};
 
 /// The mirrored server of a client.
 #[derive(Debug)]
@@ -47,25 +47,14 @@ impl Mirror {
         progress: Option<&Peer>,
     ) -> Result<Answer, RpcError> {
         if method == "initialize" {
-            return self.initialize(session, params).await.map(Answer::Json);
+            let shown = self.shown(session).await?;
+            let result = initialize_result(shown.offer(), shown.info.clone(), params);
+            return Ok(Answer::Json(result));
         }
         let (server, passed) = (&self.shown(session).await?.server, Passed::read(params)?);
         let token = passed.progress_token.clone();
         let ask = |caller| pass_on(session, server, method, passed, caller);
-        match (token, progress) {
-            (Some(token), Some(client)) => with_progress(caller, ask, &token, client).await,
-            (None, _) | (_, None) => ask(caller).await,
-        }
-    }
-
-    /// Connects the server with the capabilities of this client.
-    async fn initialize(&self, session: &Session, params: Option<&Raw>) -> Result<Raw, RpcError> {
-        let shown = self.shown(session).await?;
-        let mut hello = shown.offer();
-        hello.insert("serverInfo".to_owned(), shown.info.clone());
-        let revision = agreed_revision(params);
-        hello.insert("protocolVersion".to_owned(), Value::from(revision.as_str()));
-        Ok(Raw::from_json(Value::Object(hello).to_string()))
+        with_progress(caller, ask, token.as_ref().zip(progress)).await
     }
 
     /// The server's `initialize` result, as this client gets it.
@@ -85,8 +74,8 @@ impl Mirror {
     }
 
     /// The server's own `serverInfo`, once it is connected.
-    pub(crate) fn server_info(&self) -> Option<String> {
-        Some(self.shown.get()?.info.to_string())
+    pub(crate) fn server_info(&self) -> Option<Value> {
+        Some(self.shown.get()?.info.clone())
     }
 
     /// The server; connects it if necessary.

@@ -5,7 +5,7 @@ mod notices;
 mod prompts;
 mod status;
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use serde::Deserialize;
 use serde_json::json;
@@ -16,22 +16,20 @@ use switchboard::reply::Reply;
 use switchboard::request::{PageRequest, Request, SearchRequest};
 use switchboard::trust::{Reader, Waiting};
 use switchboard::{Caller, Session};
-use switchboard_wire::envelope::METHOD_NOT_FOUND;
 use switchboard_wire::{Peer, Raw, RpcError};
 use tokio::task::JoinSet;
 
-use crate::answer::{Answer, error_for_pi};
+use crate::answer::{Answer, protocol_code};
 use crate::conversation::Conversation;
 use crate::host::ClientHost;
-use crate::params::read;
+use crate::lock::lock;
+use crate::params::{read, unsupported_method};
+
+/// The prefix of their methods.
+pub(crate) const PI_METHODS: &str = "switchboard/";
 
 /// A page with more tools than a user reads.
 const TOOLS: PageRequest = PageRequest { offset: 0, limit: 500 };
-
-/// Whether a method is one of these requests.
-pub(crate) fn is_asked(method: &str) -> bool {
-    method.starts_with("switchboard/")
-}
 
 /// The requests of one client with the Pi extension.
 pub(crate) struct Pi {
@@ -72,7 +70,7 @@ impl Pi {
         name: &'static str,
         work: impl FnOnce() -> W,
     ) {
-        let mut beside = self.beside.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut beside = lock(&self.beside);
         let (names, tasks) = &mut *beside;
         if !names.contains(&name) {
             names.push(name);
@@ -118,7 +116,7 @@ impl Pi {
                 self.reader.approve(&server, &hash).await.map_err(user_error)?;
                 Ok(text(&words::trusted(&server)))
             }
-            _ => Err(RpcError::new(METHOD_NOT_FOUND, "this method is not supported")),
+            _ => Err(unsupported_method()),
         }
     }
 
@@ -223,6 +221,8 @@ fn text(text: &str) -> Answer {
     Answer::json(json!({ "text": text }).to_string())
 }
 
+/// A failure, worded for the user of Pi.
+#[expect(clippy::needless_pass_by_value, reason = "the argument of `map_err`")]
 fn user_error(failure: Failure) -> RpcError {
-    error_for_pi(&failure)
+    RpcError::new(protocol_code(&failure), render::pi::failure(&failure))
 }

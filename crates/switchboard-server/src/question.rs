@@ -1,26 +1,25 @@
 //! Elicitation forms for the user or the model behind a client, and the parsing of their responses.
 
 mod message;
-mod page;
 
 use std::time::Duration;
 
-use self::message::approval_message;
-use self::page::leads_to_web_pages;
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 use switchboard::approval::{Answer, Question};
 use switchboard::connection::Wanted;
-use switchboard::elicitation::signed_message;
+use switchboard::elicitation::{is_web_page, signed_message};
 use switchboard::exact::Args;
 use switchboard::host::{CannotAsk, Consent, ServerQuestion, Topic};
 use switchboard::host_profile::HostProfile;
 use switchboard::name::ServerName;
 use switchboard::nesting::plain;
 use switchboard::render::words::visible;
-use switchboard_wire::envelope::INVALID_PARAMS;
 use switchboard_wire::{Raw, RpcError};
+
+use self::message::approval_message;
+use crate::params::invalid_params;
 
 /// The least time to read a form. A decline before that comes from the host, not from the user.
 const READING_TIME: Duration = Duration::from_secs(1);
@@ -105,9 +104,18 @@ pub(crate) fn of_server(manner: Manner, question: &ServerQuestion<'_>) -> Result
     let params = plain(&params).into_owned();
     if topic == Topic::Elicitation {
         // Checked last: without its hidden characters, the name of a member can be `url`.
-        leads_to_web_pages(&Args::parse(&params).map_err(|_| unreadable())?)?;
+        check_url(&Args::parse(&params).map_err(|_| unreadable())?)?;
     }
     Ok(params)
+}
+
+/// Refuses an elicitation whose URL may not be opened.
+fn check_url(elicitation: &Args) -> Result<(), RpcError> {
+    match elicitation.values().get("url").map(Value::as_str) {
+        Some(Some(url)) if is_web_page(url) => Ok(()),
+        None => Ok(()),
+        Some(_) => Err(invalid_params("the URL must be `https` or lead to this machine")),
+    }
 }
 
 /// The elicitation with the server's name before its message, because the client shows the gateway
@@ -153,7 +161,7 @@ fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'de Raw
 }
 
 fn unreadable() -> RpcError {
-    RpcError::new(INVALID_PARAMS, "malformed elicitation parameters")
+    invalid_params("malformed elicitation parameters")
 }
 
 /// The parameters of the form that requests approval of a call.
@@ -246,6 +254,7 @@ fn chosen(answer: &Raw, thought: Duration) -> Result<Option<String>, CannotAsk> 
 #[cfg(test)]
 mod tests {
     use switchboard::host_profile::UNKNOWN;
+    use switchboard_wire::envelope::INVALID_PARAMS;
 
     use super::*;
 

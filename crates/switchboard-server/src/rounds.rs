@@ -4,22 +4,23 @@
 //! Until then the call is parked under an unguessable `requestState`, for a limited time.
 
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use hashbrown::HashMap;
+use hashbrown::hash_map::EntryRef;
 use serde_json::Value;
 use switchboard::exact::{Args, Exact};
 use switchboard::host::Topic;
 use switchboard::secret::unguessable;
-use switchboard_wire::envelope::INVALID_PARAMS;
 use switchboard_wire::{Peer, Raw, RequestError, RpcError};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::answer::Answer;
-use crate::params::{WAITING_STEPS, pass_on};
+use crate::lock::lock;
+use crate::params::{WAITING_STEPS, invalid_params, pass_on};
 
 /// How long a call waits for the client's next request; its user may need time to answer.
 const PARKED: Duration = Duration::from_secs(10 * 60);
@@ -97,22 +98,17 @@ pub(crate) enum Turn {
     Asks(Box<Rounds>),
 }
 
-/// The channels from a running call to its client.
-pub(crate) struct Mouth {
-    pub(crate) words: Words,
-    pub(crate) steps: mpsc::Sender<Raw>,
-}
-
 impl Rounds {
-    /// Begins a call. `given` are responses to requests that its server is expected to send.
+    /// Begins a call with the channels to its client, for messages and for progress. `given` are
+    /// responses to requests that its server is expected to send.
     pub(crate) fn begin(
         request: Args,
         given: Args,
-        call: impl FnOnce(Mouth) -> Call,
+        call: impl FnOnce(Words, mpsc::Sender<Raw>) -> Call,
     ) -> Box<Rounds> {
         let (say, words) = mpsc::channel(WAITING_WORDS);
         let (step, steps) = mpsc::channel(WAITING_STEPS);
-        let call = call(Mouth { words: Words(say), steps: step });
+        let call = call(Words(say), step);
         Box::new(Rounds { request, call, words, steps, given, open: Vec::new() })
     }
 
@@ -218,19 +214,19 @@ impl Parking {
     /// Parks a call, and returns the result that requests input.
     pub(crate) fn park(&self, rounds: Box<Rounds>) -> Result<Answer, RpcError> {
         let state = unguessable();
-        let unreadable = |_| RpcError::new(INVALID_PARAMS, "the server's request is malformed");
+        let unreadable = |_| invalid_params("the server's request is malformed");
         let questions = rounds.questions(&state).map_err(unreadable)?;
         let (places, name) = (Arc::downgrade(&self.places), state.clone());
         let expiry = tokio::spawn(async move {
             tokio::time::sleep(PARKED).await;
             if let Some(places) = places.upgrade() {
-                let expired = Parking { places }.places().remove(&name);
+                let expired = lock(&places).remove(&name);
                 drop(expired);
             }
         });
         let place =
             Place { rounds, since: Instant::now(), _expiry: AbortOnDropHandle::new(expiry) };
-        let mut places = self.places();
+        let mut places = lock(&self.places);
         let oldest = places.iter().min_by_key(|(_, place)| place.since).map(|(name, _)| name);
         let oldest = oldest.filter(|_| places.len() >= MOST).cloned();
         let given_up = oldest.and_then(|name| places.remove(&name));
@@ -247,45 +243,31 @@ impl Parking {
         request: &Args,
         answers: Args,
     ) -> Result<Box<Rounds>, RpcError> {
-        let mut places = self.places();
-        let Some(place) = places.get(state) else {
-            let message = "unknown or expired `requestState`";
-            return Err(RpcError::new(INVALID_PARAMS, message));
+        let mut places = lock(&self.places);
+        let EntryRef::Occupied(place) = places.entry_ref(state) else {
+            return Err(invalid_params("unknown or expired `requestState`"));
         };
-        if place.rounds.request != *request {
-            let message = "this `requestState` belongs to another request";
-            return Err(RpcError::new(INVALID_PARAMS, message));
+        if place.get().rounds.request != *request {
+            return Err(invalid_params("this `requestState` belongs to another request"));
         }
-        let place = places.remove(state);
+        let Place { mut rounds, .. } = place.remove();
         drop(places);
-        let mut rounds =
-            place.map(|place| place.rounds).expect("the lock is held since the lookup");
         rounds.take(answers);
         Ok(rounds)
     }
 
     /// Drops every parked call.
     pub(crate) fn clear(&self) {
-        let given_up = std::mem::take(&mut *self.places());
+        let given_up = std::mem::take(&mut *lock(&self.places));
         drop(given_up);
-    }
-
-    fn places(&self) -> MutexGuard<'_, HashMap<String, Place>> {
-        self.places.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// Parses `inputResponses`: an object of objects.
 pub(crate) fn read_answers(answers: Exact) -> Result<Args, RpcError> {
-    let wrong = || {
-        let message = "`inputResponses` must be an object of objects";
-        RpcError::new(INVALID_PARAMS, message)
-    };
-    let answers: Args = answers.try_into().map_err(|_| wrong())?;
-    match answers.values().values().all(Value::is_object) {
-        true => Ok(answers),
-        false => Err(wrong()),
-    }
+    let answers: Option<Args> = answers.try_into().ok();
+    let answers = answers.filter(|answers| answers.values().values().all(Value::is_object));
+    answers.ok_or_else(|| invalid_params("`inputResponses` must be an object of objects"))
 }
 
 #[cfg(test)]

@@ -18,7 +18,7 @@ use crate::conversation::Conversation;
 use crate::modern;
 use crate::news::{List, News};
 use crate::pace::Pace;
-use crate::pi::{self, Pi};
+use crate::pi::{PI_METHODS, Pi};
 
 /// The MCP service for one client.
 pub(crate) struct Service {
@@ -215,7 +215,7 @@ impl Handler for Service {
         self.observe_legacy(&method, params.as_ref());
         let talk = Arc::clone(&self.talk);
         let caller = talk.caller(&responder);
-        let pi = self.pi.clone().filter(|_| pi::is_asked(&method));
+        let pi = self.pi.clone().filter(|_| method.starts_with(PI_METHODS));
         let room = self.pace.room(size(params.as_ref()));
         self.calls.run(accepted, async move {
             let room = room.await;

@@ -18,11 +18,10 @@ use switchboard::request::{
     Signatures, args_of,
 };
 use switchboard::{Caller, Session};
-use switchboard_wire::envelope::INVALID_PARAMS;
 use switchboard_wire::{Peer, Raw, RpcError};
 
 use crate::answer::{self, Answer};
-use crate::params::{Meta, Named, read, with_progress};
+use crate::params::{Meta, Named, invalid_params, read, with_progress};
 use cards::{CARDS, Card, Tool};
 
 /// The successful result of a tool.
@@ -38,7 +37,7 @@ struct Wrong {
 }
 
 pub(crate) fn list() -> Answer {
-    answer::list("tools", definitions().iter().map(String::as_str))
+    Answer::Json(answer::list("tools", &definitions()))
 }
 
 pub(crate) fn definitions() -> Vec<String> {
@@ -60,18 +59,13 @@ pub(crate) async fn call(
     }
     let named: Named<'_> = read(params)?;
     let Some(card) = CARDS.iter().find(|card| card.name == named.name) else {
-        let message = format!("there is no tool `{}`", clean_line(&named.name, 100));
-        return Err(RpcError::new(INVALID_PARAMS, message));
+        let name = clean_line(&named.name, 100);
+        return Err(invalid_params(format!("there is no tool `{name}`")));
     };
     let token = read::<About>(params)?.meta.and_then(|meta| meta.progress_token);
     let given = Given { card, args: named.arguments.unwrap_or_default() };
-    let outcome = match (token, progress) {
-        (Some(token), Some(client)) => {
-            let run = |caller| run(session, given, caller);
-            Box::pin(with_progress(caller, run, &token, client)).await
-        }
-        (None, _) | (_, None) => run(session, given, caller).await,
-    };
+    let run = |caller| run(session, given, caller);
+    let outcome = with_progress(caller, run, token.as_ref().zip(progress)).await;
     let notices = session.take_notices();
     let below = |text: String| match &notices {
         Some(notices) => format!("{text}\n\n{notices}"),

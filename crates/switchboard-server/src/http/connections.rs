@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::io;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -12,6 +12,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::unsent::Unsent;
+use crate::lock::lock;
 
 /// The most connections that are served.
 const MOST: usize = 128;
@@ -75,7 +76,8 @@ struct Manners {
 #[derive(Debug)]
 struct State {
     phase: Phase,
-    authentication: Standing,
+    /// Whether a request had a valid token.
+    is_authenticated: bool,
     /// Since when no write has succeeded.
     stalled: Option<Instant>,
 }
@@ -92,26 +94,16 @@ enum Phase {
     Idle { since: Instant },
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Standing {
-    /// No valid token yet.
-    Unauthenticated,
-    Authenticated,
-}
-
 impl Connections {
     /// A place for a new connection. If all slots are taken, an idle connection is closed; if none
     /// is idle, the new one goes to the overflow and gets an error response.
     pub(super) fn slot(&self) -> Seat {
-        let mut slots = self.slots();
+        let mut slots = lock(&self.slots);
         slots.last += 1;
         let number = slots.last;
         let place = slots.make_room();
-        let state = State {
-            phase: Phase::Head { since: Instant::now() },
-            authentication: Standing::Unauthenticated,
-            stalled: None,
-        };
+        let phase = Phase::Head { since: Instant::now() };
+        let state = State { phase, is_authenticated: false, stalled: None };
         let connection =
             Arc::new(Manners { state: Mutex::new(state), evicted: CancellationToken::new() });
         slots.at(place).insert(number, Arc::clone(&connection));
@@ -120,9 +112,9 @@ impl Connections {
 
     /// Closes connections that were idle or stalled for too long.
     pub(super) fn sweep(&self, now: Instant) {
-        let slots = self.slots();
+        let slots = lock(&self.slots);
         for connection in slots.taken.values().chain(slots.overflow.values()) {
-            if connection.state().is_overdue(now) {
+            if lock(&connection.state).is_overdue(now) {
                 connection.evicted.cancel();
             }
         }
@@ -138,16 +130,12 @@ impl Connections {
                 false => STALLED_WITHOUT_ROOM,
             };
             let now = Instant::now();
-            for connection in self.slots().taken.values() {
-                if connection.state().is_stalled(now, limit) {
+            for connection in lock(&self.slots).taken.values() {
+                if lock(&connection.state).is_stalled(now, limit) {
                     connection.evicted.cancel();
                 }
             }
         }
-    }
-
-    fn slots(&self) -> MutexGuard<'_, Seats> {
-        self.slots.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -178,14 +166,12 @@ impl Seats {
     /// the one that has only listened for longest.
     fn first_to_close(&self) -> Option<u64> {
         let claim = |(number, connection): (&u64, &Arc<Manners>)| {
-            let State { phase, authentication, .. } = *connection.state();
-            let rank = match (phase, authentication) {
-                (Phase::Head { since } | Phase::Idle { since }, Standing::Unauthenticated) => {
-                    (0, since)
-                }
-                (Phase::Idle { since }, Standing::Authenticated) => (1, since),
+            let State { phase, is_authenticated, .. } = *lock(&connection.state);
+            let rank = match (phase, is_authenticated) {
+                (Phase::Head { since } | Phase::Idle { since }, false) => (0, since),
+                (Phase::Idle { since }, true) => (1, since),
                 (Phase::Listening { since }, _) => (2, since),
-                (Phase::Head { .. }, Standing::Authenticated) | (Phase::Served, _) => return None,
+                (Phase::Head { .. }, true) | (Phase::Served, _) => return None,
             };
             Some((rank, *number))
         };
@@ -205,18 +191,18 @@ impl Seat {
 
     /// The client has sent a valid token.
     pub(super) fn authenticated(&self) {
-        self.connection.state().authentication = Standing::Authenticated;
+        lock(&self.connection.state).is_authenticated = true;
     }
 
     /// The head of a request was read. The connection is in use until the guard is dropped.
     pub(super) fn serve(&self) -> Serving {
-        self.connection.state().phase = Phase::Served;
+        lock(&self.connection.state).phase = Phase::Served;
         Serving { connection: Arc::clone(&self.connection) }
     }
 
     /// The response is a stream that can be resumed elsewhere.
     pub(super) fn listens(&self) {
-        self.connection.state().phase = Phase::Listening { since: Instant::now() };
+        lock(&self.connection.state).phase = Phase::Listening { since: Instant::now() };
     }
 
     /// The byte stream of this connection, with time limits.
@@ -227,13 +213,7 @@ impl Seat {
 
 impl Drop for Seat {
     fn drop(&mut self) {
-        self.connections.slots().at(self.place).remove(&self.number);
-    }
-}
-
-impl Manners {
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.connections.slots).at(self.place).remove(&self.number);
     }
 }
 
@@ -261,7 +241,7 @@ pub(super) struct Serving {
 
 impl Drop for Serving {
     fn drop(&mut self) {
-        self.connection.state().phase = Phase::Idle { since: Instant::now() };
+        lock(&self.connection.state).phase = Phase::Idle { since: Instant::now() };
     }
 }
 
@@ -274,7 +254,7 @@ pub(super) struct Watched<S> {
 
 impl<S> Watched<S> {
     fn written<T>(&self, result: Poll<T>) -> Poll<T> {
-        let mut state = self.connection.state();
+        let mut state = lock(&self.connection.state);
         state.stalled = match &result {
             Poll::Ready(_) => None,
             Poll::Pending => state.stalled.or_else(|| Some(Instant::now())),
@@ -292,7 +272,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Watched<S> {
         let before = buffer.filled().len();
         let result = Pin::new(&mut self.stream).poll_read(cx, buffer);
         if buffer.filled().len() > before {
-            let mut state = self.connection.state();
+            let mut state = lock(&self.connection.state);
             if let Phase::Idle { .. } = state.phase {
                 state.phase = Phase::Head { since: Instant::now() };
             }

@@ -103,17 +103,15 @@ impl Guard {
             _ => return Err(Refusal::Path),
         }
         self.check_token(headers)?;
-        match head.method {
-            // A request without a session also states its revision in the message; errors there are
-            // reported later, in detail.
-            Method::POST if !headers.contains_key(SESSION_ID) => {
-                return Ok(Purpose::Say(form(headers)?));
-            }
-            Method::GET | Method::DELETE if !headers.contains_key(SESSION_ID) => {
-                return Err(Refusal::WithoutSession);
-            }
-            Method::POST | Method::GET | Method::DELETE => check_revision(headers)?,
-            _ => return Err(Refusal::Method),
+        if ![Method::POST, Method::GET, Method::DELETE].contains(&head.method) {
+            return Err(Refusal::Method);
+        }
+        // A request without a session also states its revision in the message; errors there are
+        // reported later, in detail.
+        if headers.contains_key(SESSION_ID) {
+            check_revision(headers)?;
+        } else if head.method != Method::POST {
+            return Err(Refusal::WithoutSession);
         }
         match head.method {
             Method::POST => Ok(Purpose::Say(form(headers)?)),

@@ -1,17 +1,16 @@
 //! One client over HTTP: its messages come in, and messages to it go onto its streams.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bytes::Bytes;
-use switchboard::Gateway;
 use switchboard_wire::envelope::Malformed;
 use switchboard_wire::era::Revision;
 use switchboard_wire::peer::{self, Inlet, Kind, Limits, Outlet};
 use switchboard_wire::{Exchange, Handler, Notification, Peer, Raw, Responder};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, timeout};
-use tokio_util::sync::CancellationToken;
+use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::bodies::BodyRoom;
 use super::guard::Form;
@@ -19,8 +18,8 @@ use super::stream::{Event, Events, Position, Tap};
 use super::streams::Streams;
 use super::unsent::Unsent;
 use crate::calls::Calls;
-use crate::conversation::Conversation;
-use crate::service::{HostKind, Offer, Service, cancelled_id};
+use crate::lock::lock;
+use crate::service::{Service, cancelled_id};
 
 /// Requests of one session that run at the same time; others wait.
 const IN_FLIGHT: usize = 32;
@@ -47,13 +46,20 @@ pub(super) struct HttpSession {
 
 /// How the event streams of a session are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Streaming {
+pub(super) enum Streaming {
     /// Every event has an id, so that an interrupted stream can be resumed.
     Resumable,
     /// The same, and the stream begins with an event that has only an id.
     Primed,
     /// Events without ids: closing the stream cancels the request.
     Once,
+}
+
+impl Streaming {
+    /// Clients of older revisions take every event for a message.
+    pub(super) fn of(revision: Revision) -> Streaming {
+        if revision >= Revision::V2025_11_25 { Streaming::Primed } else { Streaming::Resumable }
+    }
 }
 
 /// The response to a POST.
@@ -69,49 +75,12 @@ pub(super) enum Said {
     SessionEnded,
 }
 
-/// Ends the session when dropped.
-#[derive(Debug)]
-pub(super) struct Ending(CancellationToken);
-
-impl Drop for Ending {
-    fn drop(&mut self) {
-        self.0.cancel();
-    }
-}
-
 impl HttpSession {
     pub(super) fn new(
-        gateway: &Gateway,
-        offer: &Offer,
-        revision: Revision,
-        unsent: Unsent,
-    ) -> (Arc<HttpSession>, Outlet) {
-        // Clients of older revisions take every event for a message.
-        let streaming = match revision >= Revision::V2025_11_25 {
-            true => Streaming::Primed,
-            false => Streaming::Resumable,
-        };
-        HttpSession::with(gateway, (streaming, unsent), |peer| {
-            Service::new(gateway, (offer, HostKind::Any), peer)
-        })
-    }
-
-    /// For one stateless request.
-    pub(super) fn of_one_request(
-        gateway: &Gateway,
-        talk: Arc<Conversation>,
-        unsent: Unsent,
-    ) -> (Arc<HttpSession>, Outlet) {
-        let service = |peer| Service::of_one_request(talk, peer);
-        HttpSession::with(gateway, (Streaming::Once, unsent), service)
-    }
-
-    fn with(
-        gateway: &Gateway,
+        max_frame_bytes: usize,
         (streaming, unsent): (Streaming, Unsent),
         service: impl FnOnce(Peer) -> Service,
     ) -> (Arc<HttpSession>, Outlet) {
-        let max_frame_bytes = gateway.settings().max_frame_bytes;
         let (peer, outlet, inlet) =
             peer::detached(Limits { max_frame_bytes, write_deadline: None });
         let service = service(peer);
@@ -171,7 +140,7 @@ impl HttpSession {
         let Some(tap) = self.streams.open(exchange, responder.id().clone(), (slot, room)) else {
             return Said::SessionEnded;
         };
-        self.service().request(method, params, responder);
+        lock(&self.service).request(method, params, responder);
         self.answered(exchange, tap, form).await
     }
 
@@ -217,8 +186,8 @@ impl HttpSession {
     }
 
     /// Dropping the guard aborts all running requests.
-    pub(super) fn ending(&self) -> Ending {
-        Ending(self.ended.clone())
+    pub(super) fn ending(&self) -> DropGuard {
+        self.ended.clone().drop_guard()
     }
 
     /// Ends the session, and aborts its requests.
@@ -235,10 +204,6 @@ impl HttpSession {
 
     pub(super) fn idle_since(&self) -> Option<Instant> {
         self.streams.idle_since()
-    }
-
-    fn service(&self) -> MutexGuard<'_, Service> {
-        self.service.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -261,7 +226,7 @@ impl Handler for Ear<'_> {
 
     fn notification(&mut self, notification: Notification) {
         let cancelled = cancelled_id(&notification);
-        self.session.service().notification(notification);
+        lock(&self.session.service).notification(notification);
         if let Some(id) = cancelled {
             self.session.streams.give_up(&id);
         }

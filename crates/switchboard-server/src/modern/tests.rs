@@ -1,5 +1,7 @@
 //! Metadata of requests, and the members added to results.
 
+use switchboard_wire::envelope::INVALID_PARAMS;
+
 use super::*;
 
 fn said(params: Value) -> Result<Said, RpcError> {
@@ -8,7 +10,7 @@ fn said(params: Value) -> Result<Said, RpcError> {
 
 fn stamped(method: &str, result: &str) -> Value {
     let mut out = format!("before{result}");
-    Stamp { method, server_info: r#"{"name":"x"}"# }.put(&mut out, "before".len());
+    stamp(&mut out, "before".len(), method, &json!({ "name": "x" }));
     serde_json::from_str(out.strip_prefix("before").unwrap()).unwrap()
 }
 

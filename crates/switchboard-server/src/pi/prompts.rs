@@ -6,14 +6,14 @@ use switchboard::Caller;
 use switchboard::catalog::Prompt;
 use switchboard::exact::Args;
 use switchboard::name::ServerName;
-use switchboard::render::pi::prompts as words;
+use switchboard::render::{self, pi::prompts as words};
 use switchboard::reply::Reply;
 use switchboard::request::{Request, prompt_args};
 use switchboard_wire::RpcError;
-use switchboard_wire::envelope::INVALID_PARAMS;
 
 use super::{Pi, text, user_error};
 use crate::answer::Answer;
+use crate::params::invalid_params;
 
 /// A prompt command that the user typed.
 #[derive(Deserialize)]
@@ -50,9 +50,8 @@ impl Pi {
         let args = match known {
             // The request itself reports the unknown prompt.
             None => Args::default(),
-            Some((server, prompt)) => prompt_args(prompt, &line).map_err(|error| {
-                RpcError::new(INVALID_PARAMS, words::line_error(&error, server, prompt))
-            })?,
+            Some((server, prompt)) => prompt_args(prompt, &line)
+                .map_err(|error| invalid_params(words::line_error(&error, server, prompt)))?,
         };
         let request = Request::Prompt { name, server: Some(server), args };
         match self.session.handle_as(request, caller).await.map_err(user_error)? {
@@ -61,7 +60,7 @@ impl Pi {
                 said if said.starts_with('/') => Ok(text(&format!(" {said}"))),
                 said => Ok(text(&said)),
             },
-            other => Ok(text(&switchboard::render::text::reply(&other))),
+            other => Ok(text(&render::text::reply(&other))),
         }
     }
 

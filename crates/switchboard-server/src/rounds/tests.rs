@@ -27,7 +27,7 @@ fn asking(questions: &'static [(Option<&'static str>, Topic)]) -> Box<Rounds> {
 }
 
 fn asking_given(questions: &'static [(Option<&'static str>, Topic)], given: Args) -> Box<Rounds> {
-    Rounds::begin(args(json!({ "name": "t" })), given, |Mouth { words, .. }| {
+    Rounds::begin(args(json!({ "name": "t" })), given, |words, _| {
         Box::pin(async move {
             let mut told = Vec::new();
             for (key, topic) in questions {
@@ -116,7 +116,7 @@ async fn only_what_a_server_names_itself_can_be_answered_before_it_asks() {
 
 #[tokio::test]
 async fn questions_at_the_same_time_come_together_under_names_of_their_own() {
-    let rounds = Rounds::begin(Args::default(), Args::default(), |Mouth { words, .. }| {
+    let rounds = Rounds::begin(Args::default(), Args::default(), |words, _| {
         Box::pin(async move {
             let ask = |key| words.ask(Topic::Elicitation, key, String::new());
             let _told =
@@ -133,7 +133,7 @@ async fn questions_at_the_same_time_come_together_under_names_of_their_own() {
 async fn a_call_whose_client_does_not_come_back_is_given_up() {
     let parking = Parking::default();
     let (held, freed) = oneshot::channel::<()>();
-    let rounds = Rounds::begin(Args::default(), Args::default(), |Mouth { words, .. }| {
+    let rounds = Rounds::begin(Args::default(), Args::default(), |words, _| {
         Box::pin(async move {
             let _lease = held;
             let _told = words.ask(Topic::Roots, None, String::new()).await;
@@ -164,7 +164,7 @@ async fn of_too_many_calls_the_one_that_waited_for_longest_is_given_up() {
 
 #[tokio::test]
 async fn what_is_said_meanwhile_goes_to_whoever_asks_now() {
-    let rounds = Rounds::begin(Args::default(), Args::default(), |Mouth { words, steps }| {
+    let rounds = Rounds::begin(Args::default(), Args::default(), |words, steps| {
         Box::pin(async move {
             words.say("notifications/message", "{\"n\":1}");
             steps.send(Raw::from_json("{\"progress\":1}".to_owned())).await.unwrap();

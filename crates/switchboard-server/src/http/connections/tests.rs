@@ -58,7 +58,7 @@ async fn whoever_finds_no_seat_waits_in_the_doorway_until_others_come() {
     assert_eq!(out, [0]);
     assert!(!slots.iter().any(is_out));
     drop(waiting);
-    assert_eq!(connections.slots().overflow.len(), 0);
+    assert_eq!(lock(&connections.slots).overflow.len(), 0);
 }
 
 #[tokio::test(start_paused = true)]

@@ -45,7 +45,7 @@ async fn a_new_session_takes_the_place_of_the_longest_idle_one_and_of_no_other()
     assert!(sessions.find(&newest).is_some());
     drop(streams);
 
-    let _all: Vec<_> = sessions.by_id().values().map(|session| session.listen(None)).collect();
+    let _all: Vec<_> = lock(&sessions.by_id).values().map(|session| session.listen(None)).collect();
     assert!(
         sessions.open(Revision::NEWEST, &Abilities::default()).is_err(),
         "every session is in use"
