@@ -20,7 +20,7 @@ use crate::answer::{Answer, ResultStyle};
 use crate::direct::Direct;
 use crate::granular;
 use crate::host::ClientHost;
-use crate::listen::Listening;
+use crate::listen;
 use crate::mirror::Mirror;
 use crate::modern::{self, Said};
 use crate::pace::Room;
@@ -35,8 +35,8 @@ const RESOURCE_NOT_FOUND: i64 = -32002;
 
 /// One client, or all stateless HTTP clients.
 pub(crate) struct Conversation {
-    session: Arc<Session>,
-    host: ClientHost,
+    pub(crate) session: Arc<Session>,
+    pub(crate) host: ClientHost,
     face: Face,
     /// Calls that wait for input from their client.
     parking: Parking,
@@ -111,7 +111,7 @@ impl Conversation {
             HostKind::Pi => ResultStyle::Pi,
         };
         let face = Face::of(offer, gateway);
-        let host = ClientHost::new(client.clone(), face.manner()).with_spacing(face.spacing());
+        let host = ClientHost::new(client.clone(), face.manner(), face.spacing());
         kind.profile().into_iter().for_each(|profile| host.set_profile(profile));
         let session = match face.manner() {
             Manner::OneOfMany => gateway.session(host.clone()),
@@ -125,7 +125,7 @@ impl Conversation {
     /// With all stateless HTTP clients: each request brings everything that is known of its client.
     pub(crate) fn with_anybody(gateway: &Gateway, offer: &Offer) -> Conversation {
         let face = Face::of(offer, gateway);
-        let host = ClientHost::common(face.manner()).with_spacing(face.spacing());
+        let host = ClientHost::common(face.manner(), face.spacing());
         let session = match face.manner() {
             Manner::OneOfMany => gateway.common_session(host.clone()),
             Manner::Verbatim => gateway.private_session(host.clone()),
@@ -181,23 +181,11 @@ impl Conversation {
         }
     }
 
-    fn mirror(&self) -> Option<&Mirror> {
+    pub(crate) fn mirror(&self) -> Option<&Mirror> {
         match &self.face {
             Face::Mirror(mirror) => Some(mirror),
             Face::Proxy(_) | Face::Granular => None,
         }
-    }
-
-    pub(crate) fn session(&self) -> &Arc<Session> {
-        &self.session
-    }
-
-    pub(crate) fn host(&self) -> &ClientHost {
-        &self.host
-    }
-
-    pub(crate) fn is_mirror(&self) -> bool {
-        self.mirror().is_some()
     }
 
     /// Drops every call that waits for a client.
@@ -281,7 +269,7 @@ impl Conversation {
                 DISCOVER => self.discover(view).await,
                 LISTEN => {
                     let (client, request) = (responder.peer(), responder.id());
-                    self.listening(closing).run(&said.request, client, request).await
+                    listen::run(&self, closing, &said.request, (client, request)).await
                 }
                 asking if modern::MAY_REQUEST_INPUT.contains(&asking) => {
                     talk.in_rounds((asking, params), said, view, responder.peer()).await
@@ -364,16 +352,6 @@ impl Conversation {
         let named = target.filter(|target| target.entry.input_schema().contains("x-mcp-header"));
         let found = named.and_then(|target| mirrored(&target.entry.input_value(), args).ok());
         found.unwrap_or_default()
-    }
-
-    fn listening(&self, closing: CancellationToken) -> Listening {
-        Listening {
-            session: Arc::clone(&self.session),
-            bulletin: self.host.bulletin().clone(),
-            direct: self.direct().cloned(),
-            manner: self.face.manner(),
-            closing,
-        }
     }
 
     async fn discover(&self, view: View) -> Result<Answer, RpcError> {

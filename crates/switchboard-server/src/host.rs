@@ -88,26 +88,22 @@ enum Heard {
 
 impl ClientHost {
     /// A client at the other end of a connection.
-    pub(crate) fn new(peer: Peer, manner: Manner) -> ClientHost {
-        ClientHost::reached(Way::Connection(peer), manner, Longest::Session, Heard::All)
+    pub(crate) fn new(peer: Peer, manner: Manner, spacing: Spacing) -> ClientHost {
+        let log_threshold = Arc::new(Mutex::new(Heard::All));
+        let (way, longest) = (Way::Connection(peer), Longest::Session);
+        ClientHost { way, longest, log_threshold, ..ClientHost::common(manner, spacing) }
     }
 
     /// All stateless HTTP clients.
-    pub(crate) fn common(manner: Manner) -> ClientHost {
-        ClientHost::reached(Way::Unreachable, manner, Longest::Once, Heard::Nothing)
-    }
-
-    fn reached(way: Way, manner: Manner, longest: Longest, log_threshold: Heard) -> ClientHost {
-        let log_threshold = Arc::new(Mutex::new(log_threshold));
+    pub(crate) fn common(manner: Manner, spacing: Spacing) -> ClientHost {
         let (abilities, declared, bulletin, profile, under_way) = Default::default();
-        let spacing = Spacing::Compact;
         ClientHost {
-            way,
+            way: Way::Unreachable,
             abilities,
             declared,
             manner,
-            longest,
-            log_threshold,
+            longest: Longest::Once,
+            log_threshold: Arc::new(Mutex::new(Heard::Nothing)),
             bulletin,
             spacing,
             profile,
@@ -127,11 +123,6 @@ impl ClientHost {
 
     pub(crate) fn profile(&self) -> &'static HostProfile {
         self.profile.get().copied().unwrap_or(&UNKNOWN)
-    }
-
-    /// The same client, with JSON in results spaced this way.
-    pub(crate) fn with_spacing(self, spacing: Spacing) -> ClientHost {
-        ClientHost { spacing, ..self }
     }
 
     /// The same client, reached through this handle.

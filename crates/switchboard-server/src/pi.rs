@@ -46,10 +46,10 @@ pub(crate) struct Pi {
 
 impl Pi {
     pub(crate) fn new(talk: &Conversation, client: &Peer) -> Pi {
-        let gateway = talk.session().gateway();
+        let gateway = talk.session.gateway();
         Pi {
-            session: Arc::clone(talk.session()),
-            host: talk.host().clone(),
+            session: Arc::clone(&talk.session),
+            host: talk.host.clone(),
             reader: gateway.reader(),
             warning: talk.direct().and_then(|direct| direct.warning_of_many(gateway)),
             client: client.clone(),

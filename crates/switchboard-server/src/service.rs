@@ -112,13 +112,8 @@ impl Service {
         client: Peer,
         pi: Option<Arc<Pi>>,
     ) -> Service {
-        let news = match talk.is_mirror() {
-            false => News::default(),
-            // A mirrored server sends its own list changes.
-            true => News::none(),
-        };
-        let pace = Pace::of(&client);
-        Service { talk, client, calls: Calls::default(), pace, news, era, pi }
+        let (pace, calls, news) = (Pace::of(&client), Calls::default(), News::default());
+        Service { talk, client, calls, pace, news, era, pi }
     }
 
     pub(crate) fn calls(&self) -> Calls {
@@ -138,21 +133,23 @@ impl Service {
         match method {
             "initialize" => {
                 self.era = Tongue::Legacy;
-                self.talk.host().learn(params);
-                self.talk.session().gateway().declare(&self.talk.host().abilities());
+                self.talk.host.learn(params);
+                self.talk.session.gateway().declare(&self.talk.host.abilities());
             }
-            "logging/setLevel" => self.talk.host().heed(params),
+            "logging/setLevel" => self.talk.host.heed(params),
+            // A mirrored server sends its own list changes.
+            _ if self.talk.mirror().is_some() => {}
             "tools/list" => {
                 if let Some(direct) = self.talk.direct() {
-                    self.news.follow_tools(direct, self.talk.session(), &self.client);
+                    self.news.follow_tools(direct, &self.talk.session, &self.client);
                 }
             }
-            "prompts/list" => self.news.follow(List::Prompts, self.talk.session(), &self.client),
+            "prompts/list" => self.news.follow(List::Prompts, &self.talk.session, &self.client),
             "switchboard/prompts" if self.pi.is_some() => {
-                self.news.follow(List::Prompts, self.talk.session(), &self.client);
+                self.news.follow(List::Prompts, &self.talk.session, &self.client);
             }
             "resources/list" | "resources/templates/list" => {
-                self.news.follow(List::Resources, self.talk.session(), &self.client);
+                self.news.follow(List::Resources, &self.talk.session, &self.client);
             }
             _ => {}
         }
@@ -179,7 +176,7 @@ impl Service {
 
     /// The parameters of a notification that is forwarded to servers; `None` if it is not.
     fn params_to_pass_on(&self, notification: &Notification) -> Option<String> {
-        let params = match (self.talk.is_mirror(), notification.method.as_str()) {
+        let params = match (self.talk.mirror().is_some(), notification.method.as_str()) {
             // These concern our own connection with the client.
             (_, "notifications/initialized" | "notifications/cancelled") => return None,
             (_, "notifications/roots/list_changed") | (true, _) => notification.params.as_ref(),
@@ -254,7 +251,7 @@ impl Handler for Service {
         let Some(params) = self.params_to_pass_on(&notification) else { return };
         let talk = Arc::clone(&self.talk);
         self.calls.spawn(async move {
-            talk.session().tell_own_servers(&notification.method, &params).await;
+            talk.session.tell_own_servers(&notification.method, &params).await;
         });
     }
 
