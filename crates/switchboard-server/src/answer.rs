@@ -16,7 +16,7 @@ use switchboard_wire::envelope::{INTERNAL_ERROR, INVALID_PARAMS, URL_ELICITATION
 use switchboard_wire::{Raw, RpcError};
 
 /// The result of a request.
-pub(crate) enum Answer {
+pub(crate) enum McpResult {
     /// JSON of a server, unchanged, or of our own.
     Json(Raw),
     /// A failed call: a result that a model can read.
@@ -49,17 +49,17 @@ impl ResultStyle {
 /// The text of an error result whose server gave no text.
 const UNKNOWN: &str = "Unknown error";
 
-impl Answer {
-    pub(crate) fn json(json: impl Into<String>) -> Answer {
-        Answer::Json(Raw::from_json(json.into()))
+impl McpResult {
+    pub(crate) fn json(json: impl Into<String>) -> McpResult {
+        McpResult::Json(Raw::from_json(json.into()))
     }
 
     /// The size of the server's result; larger than the written one if blocks were saved to files.
     pub(crate) fn source_bytes(&self) -> usize {
         match self {
-            Answer::Output(output, _) => output.content.raw().len(),
-            Answer::Json(json) => json.as_str().len(),
-            Answer::Failure(_) | Answer::Text(..) => 0,
+            McpResult::Output(output, _) => output.content.raw().len(),
+            McpResult::Json(json) => json.as_str().len(),
+            McpResult::Failure(_) | McpResult::Text(..) => 0,
         }
     }
 
@@ -67,14 +67,14 @@ impl Answer {
     pub(crate) fn write(&self, out: &mut String, style: ResultStyle) {
         let start = out.len();
         match self {
-            Answer::Json(json) => out.push_str(json.as_str()),
-            Answer::Failure(failure) => failure_result(out, failure, None, style),
-            Answer::Output(output, note) => output_result(out, output, note.as_deref(), style),
-            Answer::Text(text, None) => {
+            McpResult::Json(json) => out.push_str(json.as_str()),
+            McpResult::Failure(failure) => failure_result(out, failure, None, style),
+            McpResult::Output(output, note) => output_result(out, output, note.as_deref(), style),
+            McpResult::Text(text, None) => {
                 text_result(out, text);
                 out.push('}');
             }
-            Answer::Text(text, Some(code)) => {
+            McpResult::Text(text, Some(code)) => {
                 let asked = Asked { mode: "call", server: "", tool: "" };
                 let fault = fault(*code, text);
                 error_result(out, text, None, (&asked, &fault), style);
@@ -90,7 +90,7 @@ pub(crate) async fn text(
     reply: &Reply,
     note: Option<String>,
     form: ResultForm,
-) -> Answer {
+) -> McpResult {
     let mut text = render::text::reply(reply);
     if let Some(note) = note {
         text.push_str("\n\n");
@@ -100,16 +100,16 @@ pub(crate) async fn text(
     if !matches!(reply, Reply::Stored { .. }) {
         text = session.fitted(text, form).await;
     }
-    Answer::Text(text, None)
+    McpResult::Text(text, None)
 }
 
 /// An error result of the `mcp` tool, cut to the host's limit.
-pub(crate) async fn wrong(session: &Session, failure: Failure, form: ResultForm) -> Answer {
+pub(crate) async fn wrong(session: &Session, failure: Failure, form: ResultForm) -> McpResult {
     let text = render::text::failure(&failure);
     if form.max_bytes.is_none_or(|most| text.len() <= most) {
-        return Answer::Failure(failure);
+        return McpResult::Failure(failure);
     }
-    Answer::Text(session.fitted(text, form).await, Some(failure.code))
+    McpResult::Text(session.fitted(text, form).await, Some(failure.code))
 }
 
 /// Names the parameters that were ignored.
@@ -294,10 +294,10 @@ pub(crate) fn as_the_server_said(failure: &Failure) -> RpcError {
 }
 
 /// The server's result, unchanged.
-pub(crate) fn raw(reply: Reply) -> Answer {
+pub(crate) fn raw(reply: Reply) -> McpResult {
     match reply {
-        Reply::Output(output) => Answer::json(nesting::result(output.content.raw())),
-        _ => Answer::json("{}"),
+        Reply::Output(output) => McpResult::json(nesting::result(output.content.raw())),
+        _ => McpResult::json("{}"),
     }
 }
 
@@ -361,7 +361,7 @@ mod tests {
     fn deep_answer_is_confined_when_written() {
         let deep = format!("{}1{}", "{\"a\":".repeat(5_000), "}".repeat(5_000));
         let mut out = String::new();
-        Answer::json(deep).write(&mut out, ResultStyle::Plain);
+        McpResult::json(deep).write(&mut out, ResultStyle::Plain);
         let levels = out.split("\\\"").next().unwrap_or_default().matches('{').count();
         assert!(levels < nesting::MOST_LEVELS, "{levels}");
     }

@@ -21,7 +21,7 @@ const MAX_RESOURCES: usize = 256;
 /// The notifications that a client subscribes to.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Filter {
+pub(crate) struct SubscriptionFilter {
     #[serde(default, skip_serializing_if = "Not::not")]
     pub(crate) tools_list_changed: bool,
     #[serde(default, skip_serializing_if = "Not::not")]
@@ -32,8 +32,8 @@ pub(crate) struct Filter {
     pub(crate) resource_subscriptions: Vec<String>,
 }
 
-impl Filter {
-    pub(crate) fn bounded(mut self) -> Filter {
+impl SubscriptionFilter {
+    pub(crate) fn bounded(mut self) -> SubscriptionFilter {
         self.resource_subscriptions.truncate(MAX_RESOURCES);
         self.resource_subscriptions.sort_unstable();
         self.resource_subscriptions.dedup();
@@ -57,19 +57,19 @@ impl Filter {
 /// Distributes change notifications; cheap to clone.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Bulletin {
-    readers: Arc<Mutex<Readers>>,
+    readers: Arc<Mutex<Subscribers>>,
 }
 
 #[derive(Debug, Default)]
-struct Readers {
+struct Subscribers {
     last: u64,
-    here: Vec<(u64, Arc<Reader>)>,
+    here: Vec<(u64, Arc<Subscriber>)>,
 }
 
 /// A subscribed client.
 #[derive(Debug)]
-struct Reader {
-    filter: Filter,
+struct Subscriber {
+    filter: SubscriptionFilter,
     client: Peer,
     /// The id of its request, as JSON.
     tag: Value,
@@ -79,22 +79,27 @@ struct Reader {
 
 /// A subscription, until it is dropped.
 #[derive(Debug)]
-pub(crate) struct Seat {
+pub(crate) struct Subscription {
     bulletin: Bulletin,
     number: u64,
-    reader: Arc<Reader>,
+    reader: Arc<Subscriber>,
 }
 
 impl Bulletin {
-    /// Adds a subscription. Notifications are queued until [`Seat::opened`].
-    pub(crate) fn sit(&self, filter: Filter, client: Peer, request: &Id) -> Seat {
+    /// Adds a subscription. Notifications are queued until [`Subscription::opened`].
+    pub(crate) fn subscribe(
+        &self,
+        filter: SubscriptionFilter,
+        client: Peer,
+        request: &Id,
+    ) -> Subscription {
         let early = Mutex::new(Some(Vec::new()));
-        let reader = Arc::new(Reader { filter, client, tag: tag(request), early });
+        let reader = Arc::new(Subscriber { filter, client, tag: tag(request), early });
         let mut readers = lock(&self.readers);
         readers.last += 1;
         let number = readers.last;
         readers.here.push((number, Arc::clone(&reader)));
-        Seat { bulletin: self.clone(), number, reader }
+        Subscription { bulletin: self.clone(), number, reader }
     }
 
     /// Sends a notification to all subscribers whose filter matches.
@@ -114,12 +119,12 @@ impl Bulletin {
     /// Whether any subscriber follows the resource.
     pub(crate) fn is_followed(&self, uri: &str) -> bool {
         let follows =
-            |reader: &Reader| reader.filter.resource_subscriptions.iter().any(|u| u == uri);
+            |reader: &Subscriber| reader.filter.resource_subscriptions.iter().any(|u| u == uri);
         lock(&self.readers).here.iter().any(|(_, reader)| follows(reader))
     }
 }
 
-impl Reader {
+impl Subscriber {
     fn tell(&self, method: &str, params: &Args) {
         match &mut *lock(&self.early) {
             None => self.client.try_notify(method, &self.tagged(params)),
@@ -143,7 +148,7 @@ impl Reader {
     }
 }
 
-impl Seat {
+impl Subscription {
     /// Sends the queued notifications, and later ones at once: the subscription is acknowledged.
     pub(crate) fn opened(&self) {
         let mut early = lock(&self.reader.early);
@@ -162,7 +167,7 @@ impl Seat {
         lock(&self.bulletin.readers).here.retain(|(number, _)| *number != self.number);
     }
 
-    pub(crate) fn filter(&self) -> &Filter {
+    pub(crate) fn filter(&self) -> &SubscriptionFilter {
         &self.reader.filter
     }
 
@@ -177,7 +182,7 @@ impl Seat {
     }
 }
 
-impl Drop for Seat {
+impl Drop for Subscription {
     fn drop(&mut self) {
         self.leave();
     }

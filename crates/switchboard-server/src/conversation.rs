@@ -16,13 +16,13 @@ use switchboard_wire::modern::{DISCOVER, LISTEN};
 use switchboard_wire::{Peer, Raw, Responder, RpcError};
 use tokio_util::sync::CancellationToken;
 
-use crate::answer::{Answer, ResultStyle};
+use crate::answer::{McpResult, ResultStyle};
 use crate::direct::Direct;
 use crate::granular;
 use crate::host::ClientHost;
 use crate::listen;
 use crate::mirror::Mirror;
-use crate::modern::{self, Said};
+use crate::modern::{self, ModernRequest};
 use crate::pace::Room;
 use crate::params::{initialize_result, unsupported_method};
 use crate::proxy;
@@ -123,7 +123,7 @@ impl Conversation {
     }
 
     /// With all stateless HTTP clients: each request brings everything that is known of its client.
-    pub(crate) fn with_anybody(gateway: &Gateway, offer: &Offer) -> Conversation {
+    pub(crate) fn with_stateless_clients(gateway: &Gateway, offer: &Offer) -> Conversation {
         let face = Face::of(offer, gateway);
         let host = ClientHost::common(face.manner(), face.spacing());
         let session = match face.manner() {
@@ -210,7 +210,7 @@ impl Conversation {
         method: &str,
         params: Option<&Raw>,
         client: &Peer,
-    ) -> Result<Answer, RpcError> {
+    ) -> Result<McpResult, RpcError> {
         let view = self.view(None);
         let answer = self.answer(caller, view, method, params, Some(client)).await;
         match self.mirror() {
@@ -227,12 +227,12 @@ impl Conversation {
         method: &str,
         params: Option<&Raw>,
         progress: Option<&Peer>,
-    ) -> Result<Answer, RpcError> {
+    ) -> Result<McpResult, RpcError> {
         let session = &*self.session;
         match (&self.face, method) {
             (Face::Proxy(_) | Face::Granular, "initialize") => {
                 let offered = self.offered(view);
-                Ok(Answer::Json(initialize_result(offered, proxy::server_info(), params)))
+                Ok(McpResult::Json(initialize_result(offered, proxy::server_info(), params)))
             }
             (Face::Proxy(direct), method) => {
                 proxy::answer(session, (direct, view), caller, method, params, progress).await
@@ -260,7 +260,7 @@ impl Conversation {
     ) {
         let talk = Arc::clone(&self);
         let answered = async {
-            let said = Said::read(params.as_ref())?;
+            let said = ModernRequest::read(params.as_ref())?;
             self.host.declare(&said.abilities);
             self.session.gateway().declare(&said.abilities);
             let view = self.view(said.client.as_deref());
@@ -307,12 +307,20 @@ impl Conversation {
     async fn in_rounds(
         self: Arc<Conversation>,
         (method, params): (&str, Option<Raw>),
-        said: Said,
+        said: ModernRequest,
         view: View,
         client: &Peer,
-    ) -> Result<Answer, RpcError> {
-        let Said { abilities, level, about, progress_token, mut request, state, answers, .. } =
-            said;
+    ) -> Result<McpResult, RpcError> {
+        let ModernRequest {
+            abilities,
+            level,
+            about,
+            progress_token,
+            mut request,
+            state,
+            answers,
+            ..
+        } = said;
         // The method is part of what the next request has to repeat.
         request.insert("method", Value::from(method));
         let rounds = match state {
@@ -354,25 +362,30 @@ impl Conversation {
         found.unwrap_or_default()
     }
 
-    async fn discover(&self, view: View) -> Result<Answer, RpcError> {
+    async fn discover(&self, view: View) -> Result<McpResult, RpcError> {
         let mut discovered = match self.mirror() {
             None => self.offered(view),
             Some(mirror) => mirror.offer(&self.session).await?,
         };
         discovered.insert("supportedVersions".to_owned(), json!(modern::revisions()));
-        Ok(Answer::json(Value::Object(discovered).to_string()))
+        Ok(McpResult::json(Value::Object(discovered).to_string()))
     }
 }
 
 /// Translates the result of a stateless server for a session-based client.
-fn for_legacy_client(method: &str, answer: Result<Answer, RpcError>) -> Result<Answer, RpcError> {
+fn for_legacy_client(
+    method: &str,
+    answer: Result<McpResult, RpcError>,
+) -> Result<McpResult, RpcError> {
     match answer {
-        Ok(Answer::Json(json)) => {
-            let Ok(mut result) = Args::parse(json.as_str()) else { return Ok(Answer::Json(json)) };
+        Ok(McpResult::Json(json)) => {
+            let Ok(mut result) = Args::parse(json.as_str()) else {
+                return Ok(McpResult::Json(json));
+            };
             for member in ["resultType", "ttlMs", "cacheScope"] {
                 drop(result.take(member));
             }
-            Ok(Answer::json(result.to_string()))
+            Ok(McpResult::json(result.to_string()))
         }
         Err(error) if method == "resources/read" && error.code == INVALID_PARAMS => {
             Err(RpcError { code: RESOURCE_NOT_FOUND, ..error })

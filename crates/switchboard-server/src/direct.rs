@@ -41,13 +41,13 @@ pub(crate) struct Direct {
     /// Whether the first list stays (`freezeDirectTools`).
     frozen: bool,
     /// The lock is held briefly, never across an await.
-    state: Mutex<State>,
+    state: Mutex<DirectState>,
     /// Notified when a search adds tools to the list.
     found_more: watch::Sender<()>,
 }
 
 #[derive(Default)]
-struct State {
+struct DirectState {
     found: BTreeSet<ToolId>,
     /// The list that the client got last.
     listed: Option<Listed>,
@@ -59,7 +59,7 @@ struct Listed {
     /// A hash of the list.
     number: u64,
     /// A call by name means the tool that had the name in this list.
-    names: HashMap<Arc<str>, Shown>,
+    names: HashMap<Arc<str>, ListedTool>,
     /// Whether the client was notified of a change. Until it lists again, further changes need no
     /// notification.
     stale: bool,
@@ -67,16 +67,16 @@ struct Listed {
 
 /// A tool as the client's list shows it.
 #[derive(Clone, Debug)]
-pub(crate) struct Shown {
+pub(crate) struct ListedTool {
     pub(crate) id: ToolId,
     /// Read-only if listed so: a host may have allowed the call because of that.
     pub(crate) access: Access,
 }
 
-impl From<DirectTool> for Shown {
-    fn from(tool: DirectTool) -> Shown {
+impl From<DirectTool> for ListedTool {
+    fn from(tool: DirectTool) -> ListedTool {
         let access = if tool.only_reads { Access::ReadOnly } else { Access::Full };
-        Shown { id: tool.id, access }
+        ListedTool { id: tool.id, access }
     }
 }
 
@@ -151,11 +151,11 @@ impl Direct {
     }
 
     /// The tool of a name: as the client's list shows it, or as a new list would.
-    pub(crate) fn target(&self, gateway: &Gateway, name: &str) -> Result<Shown, RpcError> {
+    pub(crate) fn target(&self, gateway: &Gateway, name: &str) -> Result<ListedTool, RpcError> {
         let state = lock(&self.state);
         let shown = state.listed.as_ref().and_then(|listed| listed.names.get(name));
         // A server that was configured later may own the prefix of the name.
-        let permitted = |shown: &&Shown| gateway.catalog().permits(name, &shown.id.server);
+        let permitted = |shown: &&ListedTool| gateway.catalog().permits(name, &shown.id.server);
         if let Some(shown) = shown.filter(permitted) {
             return Ok(shown.clone());
         }
@@ -168,7 +168,7 @@ impl Direct {
         if catalog.denied_by(name).is_some()
             && let Some(denied) = catalog.shown(name)
         {
-            return Ok(Shown { id: denied.id(), access: Access::Full });
+            return Ok(ListedTool { id: denied.id(), access: Access::Full });
         }
         Err(invalid_params(format!("unknown tool `{}`", clean_line(name, 64))))
     }
@@ -232,7 +232,7 @@ impl Direct {
     /// Whether to notify the client.
     fn has_news(&self, gateway: &Gateway) -> bool {
         let mut state = lock(&self.state);
-        let State { found, listed } = &mut *state;
+        let DirectState { found, listed } = &mut *state;
         let Some(listed) = listed.as_mut().filter(|listed| !listed.stale) else { return false };
         listed.stale = number(&self.present(gateway, found).tools) != listed.number;
         listed.stale

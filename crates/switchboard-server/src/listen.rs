@@ -10,8 +10,8 @@ use switchboard_wire::modern::ACKNOWLEDGED;
 use switchboard_wire::{Id, Peer, Raw, RpcError};
 use tokio_util::sync::CancellationToken;
 
-use crate::answer::Answer;
-use crate::bulletin::{Bulletin, Filter, Seat};
+use crate::answer::McpResult;
+use crate::bulletin::{Bulletin, Subscription, SubscriptionFilter};
 use crate::conversation::Conversation;
 use crate::direct::TOOLS_CHANGED;
 use crate::news::{self, List};
@@ -23,18 +23,18 @@ pub(crate) async fn run(
     closing: CancellationToken,
     params: &Args,
     (client, request): (&Peer, &Id),
-) -> Result<Answer, RpcError> {
+) -> Result<McpResult, RpcError> {
     #[derive(Deserialize)]
     struct Wishes {
         #[serde(default)]
-        notifications: Filter,
+        notifications: SubscriptionFilter,
     }
     let params = Raw::from_json(params.to_string());
     let Wishes { notifications } = read(Some(&params))?;
     let mut wanted = notifications.bounded();
     wanted.resource_subscriptions = subscribe(talk, wanted.resource_subscriptions).await;
     let (session, bulletin) = (&talk.session, talk.host.bulletin());
-    let seat = bulletin.sit(wanted, client.clone(), request);
+    let seat = bulletin.subscribe(wanted, client.clone(), request);
     let following = Following { session, bulletin, seat };
     let seat = &following.seat;
     let _client_gone = client.notify(ACKNOWLEDGED, &seat.acknowledgement()).await;
@@ -43,7 +43,7 @@ pub(crate) async fn run(
         () = follow_lists(talk, seat) => {}
         () = closing.cancelled() => {}
     }
-    Ok(Answer::json(json!({ "_meta": seat.mark() }).to_string()))
+    Ok(McpResult::json(json!({ "_meta": seat.mark() }).to_string()))
 }
 
 /// Subscribes to resources, and returns those that could be subscribed to.
@@ -59,7 +59,7 @@ async fn subscribe(talk: &Conversation, wanted: Vec<String>) -> Vec<String> {
 }
 
 /// Sends changes of the gateway's own lists. A mirrored server sends its own.
-async fn follow_lists(talk: &Conversation, seat: &Seat) {
+async fn follow_lists(talk: &Conversation, seat: &Subscription) {
     let ours = talk.mirror().is_none();
     let tools = async {
         if let Some(direct) = talk.direct()
@@ -87,7 +87,7 @@ async fn follow_lists(talk: &Conversation, seat: &Seat) {
 struct Following<'a> {
     session: &'a Arc<Session>,
     bulletin: &'a Bulletin,
-    seat: Seat,
+    seat: Subscription,
 }
 
 impl Drop for Following<'_> {

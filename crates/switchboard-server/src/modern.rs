@@ -39,7 +39,7 @@ pub(crate) const MAY_REQUEST_INPUT: [&str; 3] = ["tools/call", "prompts/get", "r
 
 /// A parsed request of the stateless revision, without its method.
 #[derive(Debug)]
-pub(crate) struct Said {
+pub(crate) struct ModernRequest {
     pub(crate) abilities: Abilities,
     pub(crate) level: Option<LogLevel>,
     /// `name` of `clientInfo`.
@@ -55,8 +55,8 @@ pub(crate) struct Said {
     pub(crate) answers: Args,
 }
 
-impl Said {
-    pub(crate) fn read(params: Option<&Raw>) -> Result<Said, RpcError> {
+impl ModernRequest {
+    pub(crate) fn read(params: Option<&Raw>) -> Result<ModernRequest, RpcError> {
         let Passed { params: mut request, mut meta, progress_token } = Passed::read(params)?;
         let missing =
             |name: &str| invalid_params(format!("`_meta` must contain `{name}` in every request"));
@@ -85,7 +85,16 @@ impl Said {
             meta.take(name).into_iter().for_each(|member| about.insert(name, member));
         }
         let answers = answers.unwrap_or_default();
-        Ok(Said { abilities, level, client, about, progress_token, request, state, answers })
+        Ok(ModernRequest {
+            abilities,
+            level,
+            client,
+            about,
+            progress_token,
+            request,
+            state,
+            answers,
+        })
     }
 }
 
@@ -112,12 +121,12 @@ pub(crate) fn revisions() -> Vec<&'static str> {
 /// The revision that a request states, supported or not.
 pub(crate) fn stated_revision(params: Option<&Raw>) -> Option<String> {
     #[derive(Deserialize)]
-    struct Params {
+    struct RevisionParams {
         #[serde(rename = "_meta")]
-        meta: Meta,
+        meta: RevisionMeta,
     }
     #[derive(Deserialize)]
-    struct Meta {
+    struct RevisionMeta {
         #[serde(rename = "io.modelcontextprotocol/protocolVersion")]
         revision: String,
     }
@@ -126,7 +135,7 @@ pub(crate) fn stated_revision(params: Option<&Raw>) -> Option<String> {
     if !params.as_str().contains(meta::PROTOCOL_VERSION) {
         return None;
     }
-    params.parse::<Params>().ok().map(|params| params.meta.revision)
+    params.parse::<RevisionParams>().ok().map(|params| params.meta.revision)
 }
 
 /// The text of a header, decoded if it is marked as Base64.

@@ -17,7 +17,7 @@ use tokio::sync::mpsc;
 pub(crate) const WAITING_STEPS: usize = 16;
 
 #[derive(Deserialize)]
-pub(crate) struct Named<'a> {
+pub(crate) struct NamedParams<'a> {
     #[serde(borrow)]
     pub(crate) name: Cow<'a, str>,
     #[serde(default)]
@@ -25,7 +25,7 @@ pub(crate) struct Named<'a> {
 }
 
 #[derive(Deserialize)]
-pub(crate) struct Located<'a> {
+pub(crate) struct UriParams<'a> {
     #[serde(borrow)]
     pub(crate) uri: Cow<'a, str>,
 }
@@ -38,7 +38,7 @@ pub(crate) struct LevelParams {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Meta {
+pub(crate) struct RequestMeta {
     #[serde(default)]
     pub(crate) progress_token: Option<Exact>,
 }

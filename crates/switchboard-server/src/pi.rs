@@ -19,7 +19,7 @@ use switchboard::{Caller, Session};
 use switchboard_wire::{Peer, Raw, RpcError};
 use tokio::task::JoinSet;
 
-use crate::answer::{Answer, protocol_code};
+use crate::answer::{McpResult, protocol_code};
 use crate::conversation::Conversation;
 use crate::host::ClientHost;
 use crate::lock::lock;
@@ -84,7 +84,7 @@ impl Pi {
         caller: Caller,
         method: &str,
         params: Option<&Raw>,
-    ) -> Result<Answer, RpcError> {
+    ) -> Result<McpResult, RpcError> {
         let nothing = Raw::from_json("{}".to_owned());
         let params = Some(params.unwrap_or(&nothing));
         match method {
@@ -121,17 +121,17 @@ impl Pi {
     }
 
     /// The status; from now on the client is notified when it changes.
-    fn status(&self) -> Answer {
+    fn status(&self) -> McpResult {
         let (session, client) = (Arc::clone(&self.session), self.client.clone());
         // Subscribed before the status is read, so that no change is missed.
         let changes = session.gateway().changes();
         let status = status::of(&session);
-        let answer = Answer::json(status.to_string());
+        let answer = McpResult::json(status.to_string());
         self.once("status", || status::follow(session, changes, status, client));
         answer
     }
 
-    async fn pending(&self) -> Result<Answer, RpcError> {
+    async fn pending(&self) -> Result<McpResult, RpcError> {
         let waiting = self.reader.pending().await.map_err(user_error)?;
         let row = |one: &Waiting| {
             json!({
@@ -142,11 +142,11 @@ impl Pi {
             })
         };
         let rows: Vec<_> = waiting.iter().map(row).collect();
-        Ok(Answer::json(json!({ "pending": rows }).to_string()))
+        Ok(McpResult::json(json!({ "pending": rows }).to_string()))
     }
 
     /// From the catalog; connects nothing.
-    fn tools(&self, of: &OneOrAll) -> Result<Answer, RpcError> {
+    fn tools(&self, of: &OneOrAll) -> Result<McpResult, RpcError> {
         let server = match &of.server {
             None => None,
             Some(server) => Some(self.session.connection(server).map_err(user_error)?),
@@ -155,7 +155,7 @@ impl Pi {
         Ok(text(&words::tools(&page)))
     }
 
-    async fn search(&self, caller: Caller, Query { query }: Query) -> Result<Answer, RpcError> {
+    async fn search(&self, caller: Caller, Query { query }: Query) -> Result<McpResult, RpcError> {
         let request = SearchRequest::words(query);
         match self.session.handle_as(Request::Search(request), caller).await.map_err(user_error)? {
             Reply::Found(page) => Ok(text(&words::found(&page))),
@@ -217,8 +217,8 @@ struct Connect {
     again: bool,
 }
 
-fn text(text: &str) -> Answer {
-    Answer::json(json!({ "text": text }).to_string())
+fn text(text: &str) -> McpResult {
+    McpResult::json(json!({ "text": text }).to_string())
 }
 
 /// A failure, worded for the user of Pi.

@@ -15,11 +15,12 @@ use switchboard::tool_card::{self, Cards};
 use switchboard::{Caller, Session, explain};
 use switchboard_wire::{Peer, Raw, RpcError};
 
-use crate::answer::{self, Answer, as_the_server_said};
+use crate::answer::{self, McpResult, as_the_server_said};
 use crate::conversation::View;
-use crate::direct::{Direct, Shown};
+use crate::direct::{Direct, ListedTool};
 use crate::params::{
-    LevelParams, Located, Meta, Named, Passed, read, unsupported_method, with_progress,
+    LevelParams, NamedParams, Passed, RequestMeta, UriParams, read, unsupported_method,
+    with_progress,
 };
 
 /// Answers a request; progress goes to `progress`.
@@ -30,10 +31,10 @@ pub(crate) async fn answer(
     method: &str,
     params: Option<&Raw>,
     progress: Option<&Peer>,
-) -> Result<Answer, RpcError> {
+) -> Result<McpResult, RpcError> {
     match method {
         "tools/call" => call_tool(session, (direct, view), caller, params, progress).await,
-        "tools/list" => Ok(Answer::Json(direct.list(session.gateway(), view))),
+        "tools/list" => Ok(McpResult::Json(direct.list(session.gateway(), view))),
         _ => Box::pin(answer_method(session, caller, method, params)).await,
     }
 }
@@ -44,44 +45,44 @@ pub(crate) async fn answer_method(
     caller: Caller,
     method: &str,
     params: Option<&Raw>,
-) -> Result<Answer, RpcError> {
+) -> Result<McpResult, RpcError> {
     match method {
         "prompts/list" => {
             let catalog = session.gateway().catalog();
             let rows: Vec<String> = catalog.prompts().map(|item| item.definition()).collect();
-            Ok(Answer::Json(answer::list("prompts", &rows)))
+            Ok(McpResult::Json(answer::list("prompts", &rows)))
         }
         "prompts/get" => {
-            let named: Named<'_> = read(params)?;
+            let named: NamedParams<'_> = read(params)?;
             let args = named.arguments.unwrap_or_default();
             let request = Request::Prompt { name: named.name.into_owned(), server: None, args };
             ask(session, caller, request).await.map(answer::raw)
         }
         "resources/list" => {
             let rows = session.gateway().catalog().resource_definitions();
-            Ok(Answer::Json(answer::list("resources", &rows)))
+            Ok(McpResult::Json(answer::list("resources", &rows)))
         }
         "resources/templates/list" => {
             let rows = session.gateway().catalog().template_definitions();
-            Ok(Answer::Json(answer::list("resourceTemplates", &rows)))
+            Ok(McpResult::Json(answer::list("resourceTemplates", &rows)))
         }
         "resources/subscribe" | "resources/unsubscribe" => {
-            let located: Located<'_> = read(params)?;
+            let located: UriParams<'_> = read(params)?;
             let done = if method == "resources/subscribe" {
                 session.subscribe(&located.uri).await
             } else {
                 session.unsubscribe(&located.uri, &caller).await
             };
-            done.map(|()| Answer::json("{}")).map_err(|failure| answer::protocol_error(&failure))
+            done.map(|()| McpResult::json("{}")).map_err(|failure| answer::protocol_error(&failure))
         }
         "completion/complete" => complete(session, &caller, params).await,
         "logging/setLevel" => {
             let LevelParams { level } = read(params)?;
             session.set_log_level(level, &caller).await;
-            Ok(Answer::json("{}"))
+            Ok(McpResult::json("{}"))
         }
         "resources/read" => {
-            let located: Located<'_> = read(params)?;
+            let located: UriParams<'_> = read(params)?;
             let request = Request::ReadResource { uri: located.uri.into_owned(), server: None };
             ask(session, caller, request).await.map(answer::raw)
         }
@@ -94,7 +95,7 @@ async fn complete(
     session: &Session,
     caller: &Caller,
     params: Option<&Raw>,
-) -> Result<Answer, RpcError> {
+) -> Result<McpResult, RpcError> {
     #[derive(Deserialize)]
     struct About<'a> {
         #[serde(borrow, rename = "ref")]
@@ -128,7 +129,7 @@ async fn complete(
     };
     params.insert("ref", named);
     let answer = session.look_up(&server, Lookup::Completion, params, caller).await;
-    answer.map(Answer::Json).map_err(failed)
+    answer.map(McpResult::Json).map_err(failed)
 }
 
 async fn ask(session: &Session, caller: Caller, request: Request) -> Result<Reply, RpcError> {
@@ -176,7 +177,7 @@ async fn call_tool(
     mut caller: Caller,
     params: Option<&Raw>,
     progress: Option<&Peer>,
-) -> Result<Answer, RpcError> {
+) -> Result<McpResult, RpcError> {
     #[derive(Deserialize)]
     struct ToolCallParams<'a> {
         #[serde(borrow)]
@@ -184,7 +185,7 @@ async fn call_tool(
         #[serde(default)]
         arguments: Arguments,
         #[serde(default, rename = "_meta")]
-        meta: Option<Meta>,
+        meta: Option<RequestMeta>,
     }
     let call: ToolCallParams<'_> = read(params)?;
     let ours = match (view.cards, &*call.name) {
@@ -199,10 +200,11 @@ async fn call_tool(
     let (request, note) = if ours {
         match request::parse(call.arguments) {
             Ok(parsed) => (parsed.request, answer::note(&parsed.ignored)),
-            Err(error) => return Ok(Answer::Failure(explain::request_error(error))),
+            Err(error) => return Ok(McpResult::Failure(explain::request_error(error))),
         }
     } else {
-        let Shown { id: target, access: shown } = direct.target(session.gateway(), &call.name)?;
+        let ListedTool { id: target, access: shown } =
+            direct.target(session.gateway(), &call.name)?;
         access = shown;
         let args = Passed::read(params)?.arguments()?;
         let (tool, server) = (target.tool.to_string(), Some(target.server.to_string()));
@@ -219,7 +221,7 @@ async fn call_tool(
         direct.add_found_tools(session.gateway(), page);
     }
     let failure = match outcome {
-        Ok(Reply::Output(output)) => return Ok(Answer::Output(output, note)),
+        Ok(Reply::Output(output)) => return Ok(McpResult::Output(output, note)),
         Ok(reply) => return Ok(Box::pin(answer::text(session, &reply, note, form)).await),
         Err(failure) => failure,
     };

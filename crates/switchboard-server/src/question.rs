@@ -43,27 +43,31 @@ pub(crate) enum Manner {
 
 /// How the user is asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Mode {
+pub(crate) enum ElicitationMode {
     Form,
     /// On a web page.
     Url,
 }
 
-impl Mode {
-    pub(crate) fn of(question: &ServerQuestion<'_>) -> Mode {
+impl ElicitationMode {
+    pub(crate) fn of(question: &ServerQuestion<'_>) -> ElicitationMode {
         #[derive(Deserialize)]
-        struct Asked {
+        struct UrlParam {
             #[serde(default)]
             url: Value,
         }
-        let asked = question.params.and_then(|params| params.parse::<Asked>().ok());
-        if asked.is_some_and(|asked| !asked.url.is_null()) { Mode::Url } else { Mode::Form }
+        let asked = question.params.and_then(|params| params.parse::<UrlParam>().ok());
+        if asked.is_some_and(|asked| !asked.url.is_null()) {
+            ElicitationMode::Url
+        } else {
+            ElicitationMode::Form
+        }
     }
 }
 
 /// The longest approval that may be granted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Longest {
+pub(crate) enum LongestApproval {
     Session,
     /// One client cannot be told from the next.
     Once,
@@ -79,9 +83,11 @@ const CHOICES: [(&str, &str, Answer); 4] = [
 ];
 
 /// The choices of the form. None outlasts the session, because a client may answer for its user.
-fn choices(longest: Longest) -> impl Iterator<Item = (&'static str, &'static str, Answer)> {
+fn choices(longest: LongestApproval) -> impl Iterator<Item = (&'static str, &'static str, Answer)> {
     let short = |answer| matches!(answer, Answer::Once | Answer::No);
-    CHOICES.into_iter().filter(move |(_, _, answer)| longest == Longest::Session || short(*answer))
+    CHOICES
+        .into_iter()
+        .filter(move |(_, _, answer)| longest == LongestApproval::Session || short(*answer))
 }
 
 /// The parameters of a server-to-client request, as forwarded to the client.
@@ -165,7 +171,11 @@ fn unreadable() -> RpcError {
 }
 
 /// The parameters of the form that requests approval of a call.
-pub(crate) fn of_approval(question: &Question, longest: Longest, host: &HostProfile) -> String {
+pub(crate) fn of_approval(
+    question: &Question,
+    longest: LongestApproval,
+    host: &HostProfile,
+) -> String {
     let preselected = host.preselects.then_some(PRESELECTED);
     let choices = choices(longest).map(|(name, words, _)| (name, words));
     form(&approval_message(question.target(), question.args()), choices, preselected)
@@ -215,7 +225,7 @@ fn form(
 pub(crate) fn decision(
     answer: &Raw,
     thought: Duration,
-    (longest, host): (Longest, &HostProfile),
+    (longest, host): (LongestApproval, &HostProfile),
 ) -> Result<Answer, CannotAsk> {
     // A key that was typed for something else accepts the preselected choice.
     if host.preselects && thought < READING_TIME {
@@ -349,7 +359,7 @@ mod tests {
 
     fn decided(answer: &str, seconds: f32) -> Result<Answer, CannotAsk> {
         let answer = Raw::from_json(answer.to_owned());
-        decision(&answer, Duration::from_secs_f32(seconds), (Longest::Session, &UNKNOWN))
+        decision(&answer, Duration::from_secs_f32(seconds), (LongestApproval::Session, &UNKNOWN))
     }
 
     fn accept(decision: &str) -> String {
@@ -376,7 +386,7 @@ mod tests {
             let answer = Raw::from_json(accept(chosen));
             let thought = Duration::from_secs(5);
             assert_eq!(
-                decision(&answer, thought, (Longest::Once, &UNKNOWN)),
+                decision(&answer, thought, (LongestApproval::Once, &UNKNOWN)),
                 Ok(expected),
                 "{chosen}"
             );
@@ -396,7 +406,7 @@ mod tests {
         let yes = Raw::from_json(accept("once"));
         let hasty = Duration::from_millis(300);
         let slow = Duration::from_secs(2);
-        assert_eq!(decision(&yes, hasty, (Longest::Session, claude_code)), unanswered);
-        assert_eq!(decision(&yes, slow, (Longest::Session, claude_code)), Ok(Answer::Once));
+        assert_eq!(decision(&yes, hasty, (LongestApproval::Session, claude_code)), unanswered);
+        assert_eq!(decision(&yes, slow, (LongestApproval::Session, claude_code)), Ok(Answer::Once));
     }
 }

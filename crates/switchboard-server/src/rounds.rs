@@ -18,7 +18,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 use tokio_util::task::AbortOnDropHandle;
 
-use crate::answer::Answer;
+use crate::answer::McpResult;
 use crate::lock::lock;
 use crate::params::{WAITING_STEPS, invalid_params, pass_on};
 
@@ -33,10 +33,10 @@ const WAITING_WORDS: usize = 64;
 
 /// Sends the messages of a call to its client.
 #[derive(Clone, Debug)]
-pub(crate) struct Words(mpsc::Sender<Word>);
+pub(crate) struct CallSender(mpsc::Sender<CallMessage>);
 
 #[derive(Debug)]
-enum Word {
+enum CallMessage {
     Request(InputRequest),
     Notification { method: String, params: String },
 }
@@ -50,7 +50,7 @@ struct InputRequest {
     answer: oneshot::Sender<Raw>,
 }
 
-impl Words {
+impl CallSender {
     /// Sends a request, and waits until the client brings the response.
     pub(crate) async fn ask(
         &self,
@@ -60,25 +60,26 @@ impl Words {
     ) -> Result<Raw, RequestError> {
         let (answer, answered) = oneshot::channel();
         let ask = InputRequest { topic, key: key.map(str::to_owned), params, answer };
-        self.0.send(Word::Request(ask)).await.map_err(|_| RequestError::NotSent)?;
+        self.0.send(CallMessage::Request(ask)).await.map_err(|_| RequestError::NotSent)?;
         answered.await.map_err(|_| RequestError::Closed)
     }
 
     /// Sends a notification, which may be lost.
     pub(crate) fn say(&self, method: &str, params: &str) {
-        let word = Word::Notification { method: method.to_owned(), params: params.to_owned() };
+        let word =
+            CallMessage::Notification { method: method.to_owned(), params: params.to_owned() };
         let _lost_when_full = self.0.try_send(word);
     }
 }
 
-type Call = Pin<Box<dyn Future<Output = Result<Answer, RpcError>> + Send>>;
+type CallFuture = Pin<Box<dyn Future<Output = Result<McpResult, RpcError>> + Send>>;
 
 /// One call, which may span several requests.
 pub(crate) struct Rounds {
     /// The original request. The client must repeat it exactly.
     request: Args,
-    call: Call,
-    words: mpsc::Receiver<Word>,
+    call: CallFuture,
+    words: mpsc::Receiver<CallMessage>,
     steps: mpsc::Receiver<Raw>,
     /// Responses that the client sent before they were requested.
     given: Args,
@@ -93,7 +94,7 @@ struct Open {
 
 /// How one request of a call ends.
 pub(crate) enum Turn {
-    Done(Result<Answer, RpcError>),
+    Done(Result<McpResult, RpcError>),
     /// The call requires input.
     Asks(Box<Rounds>),
 }
@@ -104,11 +105,11 @@ impl Rounds {
     pub(crate) fn begin(
         request: Args,
         given: Args,
-        call: impl FnOnce(Words, mpsc::Sender<Raw>) -> Call,
+        call: impl FnOnce(CallSender, mpsc::Sender<Raw>) -> CallFuture,
     ) -> Box<Rounds> {
         let (say, words) = mpsc::channel(WAITING_WORDS);
         let (step, steps) = mpsc::channel(WAITING_STEPS);
-        let call = call(Words(say), step);
+        let call = call(CallSender(say), step);
         Box::new(Rounds { request, call, words, steps, given, open: Vec::new() })
     }
 
@@ -140,10 +141,10 @@ impl Rounds {
         Turn::Asks(self)
     }
 
-    fn deliver(&mut self, word: Word, client: &Peer) {
+    fn deliver(&mut self, word: CallMessage, client: &Peer) {
         match word {
-            Word::Notification { method, params } => client.try_notify(&method, &params),
-            Word::Request(ask) => {
+            CallMessage::Notification { method, params } => client.try_notify(&method, &params),
+            CallMessage::Request(ask) => {
                 // Only keys that the server chose are known before the request.
                 let given = ask.key.as_deref().and_then(|key| self.given.take(key));
                 match given {
@@ -173,7 +174,7 @@ impl Rounds {
     }
 
     /// The `input_required` result; `state` identifies the parked call.
-    fn questions(&self, state: &str) -> Result<Answer, serde_json::Error> {
+    fn questions(&self, state: &str) -> Result<McpResult, serde_json::Error> {
         let mut asked = serde_json::Map::new();
         for Open { key, ask } in &self.open {
             let params = if ask.params.is_empty() { "{}" } else { &ask.params };
@@ -188,7 +189,7 @@ impl Rounds {
             "inputRequests": asked,
             "requestState": state,
         });
-        Ok(Answer::json(result.to_string()))
+        Ok(McpResult::json(result.to_string()))
     }
 }
 
@@ -200,10 +201,10 @@ fn raw(answer: &Exact) -> Raw {
 #[derive(Clone, Default)]
 pub(crate) struct Parking {
     /// By `requestState`. The lock is held briefly, never across an await.
-    places: Arc<Mutex<HashMap<String, Place>>>,
+    places: Arc<Mutex<HashMap<String, ParkedCall>>>,
 }
 
-struct Place {
+struct ParkedCall {
     rounds: Box<Rounds>,
     since: Instant,
     /// Ends the call when it expires.
@@ -212,7 +213,7 @@ struct Place {
 
 impl Parking {
     /// Parks a call, and returns the result that requests input.
-    pub(crate) fn park(&self, rounds: Box<Rounds>) -> Result<Answer, RpcError> {
+    pub(crate) fn park(&self, rounds: Box<Rounds>) -> Result<McpResult, RpcError> {
         let state = unguessable();
         let unreadable = |_| invalid_params("the server's request is malformed");
         let questions = rounds.questions(&state).map_err(unreadable)?;
@@ -225,7 +226,7 @@ impl Parking {
             }
         });
         let place =
-            Place { rounds, since: Instant::now(), _expiry: AbortOnDropHandle::new(expiry) };
+            ParkedCall { rounds, since: Instant::now(), _expiry: AbortOnDropHandle::new(expiry) };
         let mut places = lock(&self.places);
         let oldest = places.iter().min_by_key(|(_, place)| place.since).map(|(name, _)| name);
         let oldest = oldest.filter(|_| places.len() >= MOST).cloned();
@@ -250,7 +251,7 @@ impl Parking {
         if place.get().rounds.request != *request {
             return Err(invalid_params("this `requestState` belongs to another request"));
         }
-        let Place { mut rounds, .. } = place.remove();
+        let ParkedCall { mut rounds, .. } = place.remove();
         drop(places);
         rounds.take(answers);
         Ok(rounds)

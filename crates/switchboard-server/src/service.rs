@@ -12,7 +12,7 @@ use switchboard_wire::modern::{DISCOVER, LISTEN};
 use switchboard_wire::peer::Pause;
 use switchboard_wire::{Handler, Id, Notification, Peer, Raw, Responder};
 
-use crate::answer::Answer;
+use crate::answer::McpResult;
 use crate::calls::{Accepted, Calls};
 use crate::conversation::Conversation;
 use crate::modern;
@@ -27,7 +27,7 @@ pub(crate) struct Service {
     calls: Calls,
     pace: Pace,
     news: News,
-    era: Tongue,
+    era: ClientEra,
     /// Handles the requests that only the Pi extension may send.
     pi: Option<Arc<Pi>>,
 }
@@ -81,7 +81,7 @@ pub enum Offer {
 
 /// The era of a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Tongue {
+enum ClientEra {
     /// Not decided yet: each request shows its own.
     Either,
     /// The client opened with `initialize`.
@@ -98,16 +98,16 @@ impl Service {
             (_, HostKind::Any | HostKind::Named(_)) => None,
             (_, HostKind::Pi) => Some(Arc::new(Pi::new(&talk, &client))),
         };
-        Service::with_era(Tongue::Either, talk, client, pi)
+        Service::with_era(ClientEra::Either, talk, client, pi)
     }
 
     /// For a single stateless request, with the shared conversation.
     pub(crate) fn of_one_request(talk: Arc<Conversation>, client: Peer) -> Service {
-        Service::with_era(Tongue::Modern, talk, client, None)
+        Service::with_era(ClientEra::Modern, talk, client, None)
     }
 
     fn with_era(
-        era: Tongue,
+        era: ClientEra,
         talk: Arc<Conversation>,
         client: Peer,
         pi: Option<Arc<Pi>>,
@@ -122,9 +122,9 @@ impl Service {
 
     fn is_modern(&self, method: &str, params: Option<&Raw>) -> bool {
         match self.era {
-            Tongue::Legacy => false,
-            Tongue::Modern => true,
-            Tongue::Either => method == DISCOVER || modern::stated_revision(params).is_some(),
+            ClientEra::Legacy => false,
+            ClientEra::Modern => true,
+            ClientEra::Either => method == DISCOVER || modern::stated_revision(params).is_some(),
         }
     }
 
@@ -132,11 +132,11 @@ impl Service {
     fn observe_legacy(&mut self, method: &str, params: Option<&Raw>) {
         match method {
             "initialize" => {
-                self.era = Tongue::Legacy;
+                self.era = ClientEra::Legacy;
                 self.talk.host.learn(params);
                 self.talk.session.gateway().declare(&self.talk.host.abilities());
             }
-            "logging/setLevel" => self.talk.host.heed(params),
+            "logging/setLevel" => self.talk.host.set_log_threshold(params),
             // A mirrored server sends its own list changes.
             _ if self.talk.mirror().is_some() => {}
             "tools/list" => {
@@ -192,7 +192,7 @@ impl Service {
 impl Drop for Service {
     /// A single stateless request must not end the shared conversation.
     fn drop(&mut self) {
-        if self.era != Tongue::Modern {
+        if self.era != ClientEra::Modern {
             self.talk.end();
         }
     }
@@ -219,7 +219,7 @@ impl Handler for Service {
             let (params, client) = (params.as_ref(), responder.peer());
             let answer = match (pi, method.as_str()) {
                 (Some(pi), method) => pi.answer(caller, method, params).await,
-                (None, "ping") => Ok(Answer::json("{}")),
+                (None, "ping") => Ok(McpResult::json("{}")),
                 (None, method) => talk.answer_legacy(caller, method, params, client).await,
             };
             match answer {

@@ -36,21 +36,21 @@ const STALLED_WITHOUT_ROOM: Duration = Duration::from_millis(25);
 /// All open connections.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Connections {
-    slots: Arc<Mutex<Seats>>,
+    slots: Arc<Mutex<Slots>>,
 }
 
 #[derive(Debug, Default)]
-struct Seats {
+struct Slots {
     last: u64,
     /// By age, oldest first.
-    taken: BTreeMap<u64, Arc<Manners>>,
+    taken: BTreeMap<u64, Arc<Connection>>,
     /// Connections without a slot, oldest first.
-    overflow: BTreeMap<u64, Arc<Manners>>,
+    overflow: BTreeMap<u64, Arc<Connection>>,
 }
 
 /// Whether a connection is served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum ConnectionPlace {
     Slot,
     /// Every slot is taken by a connection that is in use.
     Overflow,
@@ -58,24 +58,24 @@ pub(super) enum Place {
 
 /// The place of one connection; freed on drop.
 #[derive(Debug)]
-pub(super) struct Seat {
+pub(super) struct ConnectionSlot {
     number: u64,
-    place: Place,
-    connection: Arc<Manners>,
+    place: ConnectionPlace,
+    connection: Arc<Connection>,
     connections: Connections,
 }
 
 /// The state of one connection. The lock is held briefly.
 #[derive(Debug)]
-struct Manners {
-    state: Mutex<State>,
+struct Connection {
+    state: Mutex<ConnectionState>,
     /// Cancelled when the connection must be closed.
     evicted: CancellationToken,
 }
 
 #[derive(Debug)]
-struct State {
-    phase: Phase,
+struct ConnectionState {
+    phase: ConnectionPhase,
     /// Whether a request had a valid token.
     is_authenticated: bool,
     /// Since when no write has succeeded.
@@ -83,7 +83,7 @@ struct State {
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Phase {
+enum ConnectionPhase {
     /// The head of a request is being read.
     Head { since: Instant },
     /// A request is being answered.
@@ -97,17 +97,17 @@ enum Phase {
 impl Connections {
     /// A place for a new connection. If all slots are taken, an idle connection is closed; if none
     /// is idle, the new one goes to the overflow and gets an error response.
-    pub(super) fn slot(&self) -> Seat {
+    pub(super) fn slot(&self) -> ConnectionSlot {
         let mut slots = lock(&self.slots);
         slots.last += 1;
         let number = slots.last;
         let place = slots.make_room();
-        let phase = Phase::Head { since: Instant::now() };
-        let state = State { phase, is_authenticated: false, stalled: None };
+        let phase = ConnectionPhase::Head { since: Instant::now() };
+        let state = ConnectionState { phase, is_authenticated: false, stalled: None };
         let connection =
-            Arc::new(Manners { state: Mutex::new(state), evicted: CancellationToken::new() });
+            Arc::new(Connection { state: Mutex::new(state), evicted: CancellationToken::new() });
         slots.at(place).insert(number, Arc::clone(&connection));
-        Seat { number, place, connection, connections: self.clone() }
+        ConnectionSlot { number, place, connection, connections: self.clone() }
     }
 
     /// Closes connections that were idle or stalled for too long.
@@ -139,24 +139,24 @@ impl Connections {
     }
 }
 
-impl Seats {
-    fn at(&mut self, place: Place) -> &mut BTreeMap<u64, Arc<Manners>> {
+impl Slots {
+    fn at(&mut self, place: ConnectionPlace) -> &mut BTreeMap<u64, Arc<Connection>> {
         match place {
-            Place::Slot => &mut self.taken,
-            Place::Overflow => &mut self.overflow,
+            ConnectionPlace::Slot => &mut self.taken,
+            ConnectionPlace::Overflow => &mut self.overflow,
         }
     }
 
     /// Makes room for one more connection, and returns its place.
-    fn make_room(&mut self) -> Place {
+    fn make_room(&mut self) -> ConnectionPlace {
         let (place, leaving) = if self.taken.len() < MOST {
-            (Place::Slot, None)
+            (ConnectionPlace::Slot, None)
         } else if let Some(number) = self.first_to_close() {
-            (Place::Slot, self.taken.remove(&number))
+            (ConnectionPlace::Slot, self.taken.remove(&number))
         } else if self.overflow.len() < OVERFLOW {
-            (Place::Overflow, None)
+            (ConnectionPlace::Overflow, None)
         } else {
-            (Place::Overflow, self.overflow.pop_first().map(|(_, oldest)| oldest))
+            (ConnectionPlace::Overflow, self.overflow.pop_first().map(|(_, oldest)| oldest))
         };
         leaving.into_iter().for_each(|gone| gone.evicted.cancel());
         place
@@ -165,13 +165,15 @@ impl Seats {
     /// The connection to close: the longest unauthenticated one, else the longest idle one, else
     /// the one that has only listened for longest.
     fn first_to_close(&self) -> Option<u64> {
-        let claim = |(number, connection): (&u64, &Arc<Manners>)| {
-            let State { phase, is_authenticated, .. } = *lock(&connection.state);
+        let claim = |(number, connection): (&u64, &Arc<Connection>)| {
+            let ConnectionState { phase, is_authenticated, .. } = *lock(&connection.state);
             let rank = match (phase, is_authenticated) {
-                (Phase::Head { since } | Phase::Idle { since }, false) => (0, since),
-                (Phase::Idle { since }, true) => (1, since),
-                (Phase::Listening { since }, _) => (2, since),
-                (Phase::Head { .. }, true) | (Phase::Served, _) => return None,
+                (ConnectionPhase::Head { since } | ConnectionPhase::Idle { since }, false) => {
+                    (0, since)
+                }
+                (ConnectionPhase::Idle { since }, true) => (1, since),
+                (ConnectionPhase::Listening { since }, _) => (2, since),
+                (ConnectionPhase::Head { .. }, true) | (ConnectionPhase::Served, _) => return None,
             };
             Some((rank, *number))
         };
@@ -179,13 +181,13 @@ impl Seats {
     }
 }
 
-impl Seat {
+impl ConnectionSlot {
     /// Completes when the connection must be closed.
     pub(super) async fn evicted(&self) {
         self.connection.evicted.cancelled().await;
     }
 
-    pub(super) fn place(&self) -> Place {
+    pub(super) fn place(&self) -> ConnectionPlace {
         self.place
     }
 
@@ -196,13 +198,13 @@ impl Seat {
 
     /// The head of a request was read. The connection is in use until the guard is dropped.
     pub(super) fn serve(&self) -> Serving {
-        lock(&self.connection.state).phase = Phase::Served;
+        lock(&self.connection.state).phase = ConnectionPhase::Served;
         Serving { connection: Arc::clone(&self.connection) }
     }
 
     /// The response is a stream that can be resumed elsewhere.
     pub(super) fn listens(&self) {
-        lock(&self.connection.state).phase = Phase::Listening { since: Instant::now() };
+        lock(&self.connection.state).phase = ConnectionPhase::Listening { since: Instant::now() };
     }
 
     /// The byte stream of this connection, with time limits.
@@ -211,19 +213,19 @@ impl Seat {
     }
 }
 
-impl Drop for Seat {
+impl Drop for ConnectionSlot {
     fn drop(&mut self) {
         lock(&self.connections.slots).at(self.place).remove(&self.number);
     }
 }
 
-impl State {
+impl ConnectionState {
     fn is_overdue(&self, now: Instant) -> bool {
         let over = |since: Instant, limit| now.duration_since(since) >= limit;
         let too_slow = match self.phase {
-            Phase::Head { since } => over(since, HEAD),
-            Phase::Idle { since } => over(since, IDLE),
-            Phase::Served | Phase::Listening { .. } => false,
+            ConnectionPhase::Head { since } => over(since, HEAD),
+            ConnectionPhase::Idle { since } => over(since, IDLE),
+            ConnectionPhase::Served | ConnectionPhase::Listening { .. } => false,
         };
         too_slow || self.is_stalled(now, STALLED)
     }
@@ -236,12 +238,12 @@ impl State {
 /// Keeps a connection in use until it is dropped.
 #[derive(Debug)]
 pub(super) struct Serving {
-    connection: Arc<Manners>,
+    connection: Arc<Connection>,
 }
 
 impl Drop for Serving {
     fn drop(&mut self) {
-        lock(&self.connection.state).phase = Phase::Idle { since: Instant::now() };
+        lock(&self.connection.state).phase = ConnectionPhase::Idle { since: Instant::now() };
     }
 }
 
@@ -249,7 +251,7 @@ impl Drop for Serving {
 #[derive(Debug)]
 pub(super) struct Watched<S> {
     stream: S,
-    connection: Arc<Manners>,
+    connection: Arc<Connection>,
 }
 
 impl<S> Watched<S> {
@@ -273,8 +275,8 @@ impl<S: AsyncRead + Unpin> AsyncRead for Watched<S> {
         let result = Pin::new(&mut self.stream).poll_read(cx, buffer);
         if buffer.filled().len() > before {
             let mut state = lock(&self.connection.state);
-            if let Phase::Idle { .. } = state.phase {
-                state.phase = Phase::Head { since: Instant::now() };
+            if let ConnectionPhase::Idle { .. } = state.phase {
+                state.phase = ConnectionPhase::Head { since: Instant::now() };
             }
         }
         result

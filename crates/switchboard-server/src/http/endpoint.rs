@@ -18,9 +18,11 @@ use switchboard_wire::envelope::{self, INVALID_REQUEST, Malformed};
 use switchboard_wire::{Id, Message, RpcError};
 
 use super::bodies::{Bodies, BodyRoom};
-use super::connections::{Place, Seat, Serving};
-use super::guard::{Form, Guard, LAST_EVENT_ID, Purpose, Refusal, SESSION_ID, Twice, only};
-use super::session::{HttpSession, Said};
+use super::connections::{ConnectionPlace, ConnectionSlot, Serving};
+use super::guard::{
+    Guard, HttpRefusal, LAST_EVENT_ID, Purpose, ResponseForm, SESSION_ID, Twice, only,
+};
+use super::session::{HttpSession, PostResponse};
 use super::sessions::{Full, Sessions};
 use super::stateless::{self, Judged};
 use super::stream::Events;
@@ -51,7 +53,11 @@ impl Endpoint {
         &self.sessions
     }
 
-    pub(super) async fn answer(&self, request: Request<Incoming>, slot: &Seat) -> Response<Reply> {
+    pub(super) async fn answer(
+        &self,
+        request: Request<Incoming>,
+        slot: &ConnectionSlot,
+    ) -> Response<Reply> {
         let serving = slot.serve();
         let (head, body) = request.into_parts();
         let admitted = self.guard.admit(&head);
@@ -63,9 +69,9 @@ impl Endpoint {
                 discard_body(body).await;
                 refused(refusal)
             }
-            (Ok(Purpose::Health), Place::Overflow) => closing(text(StatusCode::OK, "ok")),
-            (Ok(_), Place::Overflow) => no_room(),
-            (Ok(purpose), Place::Slot) => {
+            (Ok(Purpose::Health), ConnectionPlace::Overflow) => closing(text(StatusCode::OK, "ok")),
+            (Ok(_), ConnectionPlace::Overflow) => no_room(),
+            (Ok(purpose), ConnectionPlace::Slot) => {
                 let answered = match purpose {
                     Purpose::Say(form) => self.say(&head.headers, body, form, slot).await,
                     Purpose::Listen => self.listen(&head.headers, slot),
@@ -82,8 +88,8 @@ impl Endpoint {
         &self,
         headers: &HeaderMap,
         body: Incoming,
-        form: Form,
-        slot: &Seat,
+        form: ResponseForm,
+        slot: &ConnectionSlot,
     ) -> Result<Response<Content>, ErrorResponse> {
         let session = self.named(headers)?;
         let limit = self.sessions.gateway().settings().max_frame_bytes;
@@ -127,14 +133,16 @@ impl Endpoint {
     async fn answer_alone(
         &self,
         frame: &Bytes,
-        form: Form,
+        form: ResponseForm,
         (talk, room): (Arc<Conversation>, BodyRoom),
     ) -> Response<Content> {
         let session = self.sessions.of_one_request(talk);
         let ending = session.ending();
         match session.say(frame, form, room).await {
-            Said::Events(events) => post_response(Said::Events(events.until_unread(ending))),
-            Said::Whole(frame) => json(stateless::status_of(&frame), frame),
+            PostResponse::Events(events) => {
+                post_response(PostResponse::Events(events.until_unread(ending)))
+            }
+            PostResponse::Whole(frame) => json(stateless::status_of(&frame), frame),
             other => post_response(other),
         }
     }
@@ -144,7 +152,7 @@ impl Endpoint {
         &self,
         frame: &Bytes,
         message: &Message,
-        (form, room): (Form, BodyRoom),
+        (form, room): (ResponseForm, BodyRoom),
     ) -> Result<Response<Content>, ErrorResponse> {
         let (revision, abilities) = match message {
             Message::Request { method, params, .. } if method == "initialize" => {
@@ -162,7 +170,11 @@ impl Endpoint {
         Ok(response)
     }
 
-    fn listen(&self, headers: &HeaderMap, slot: &Seat) -> Result<Response<Content>, ErrorResponse> {
+    fn listen(
+        &self,
+        headers: &HeaderMap,
+        slot: &ConnectionSlot,
+    ) -> Result<Response<Content>, ErrorResponse> {
         let session = self.named(headers)?.ok_or(AMBIGUOUS_SESSION)?;
         let ambiguous = (StatusCode::BAD_REQUEST, "`Last-Event-ID` is ambiguous");
         let last_event_id = only(headers, &LAST_EVENT_ID).map_err(|Twice| ambiguous)?;
@@ -170,7 +182,7 @@ impl Endpoint {
         let unknown = (StatusCode::BAD_REQUEST, "unknown `Last-Event-ID`");
         let events = session.listen(last_event_id).ok_or(unknown)?;
         slot.listens();
-        Ok(post_response(Said::Events(events)))
+        Ok(post_response(PostResponse::Events(events)))
     }
 
     fn end(&self, headers: &HeaderMap) -> Result<Response<Content>, ErrorResponse> {
@@ -201,17 +213,19 @@ const NO_SESSION: ErrorResponse = (StatusCode::NOT_FOUND, "there is no such sess
 const NO_BODY_ROOM: ErrorResponse =
     (StatusCode::SERVICE_UNAVAILABLE, "too many large requests are in flight; try again later");
 
-fn post_response(post_response: Said) -> Response<Content> {
+fn post_response(post_response: PostResponse) -> Response<Content> {
     match post_response {
-        Said::Accepted => respond(StatusCode::ACCEPTED, Content::Whole(Bytes::new())),
-        Said::Whole(frame) => json(StatusCode::OK, frame),
-        Said::Events(events) => {
+        PostResponse::Accepted => respond(StatusCode::ACCEPTED, Content::Whole(Bytes::new())),
+        PostResponse::Whole(frame) => json(StatusCode::OK, frame),
+        PostResponse::Events(events) => {
             let response = respond(StatusCode::OK, Content::Events(events));
             with_header(response, CONTENT_TYPE, "text/event-stream")
         }
-        Said::Malformed(malformed) => malformed_response(StatusCode::BAD_REQUEST, &malformed),
-        Said::SessionEnded => rpc_error(NO_SESSION.0, NO_SESSION.1),
-        Said::Busy => rpc_error(
+        PostResponse::Malformed(malformed) => {
+            malformed_response(StatusCode::BAD_REQUEST, &malformed)
+        }
+        PostResponse::SessionEnded => rpc_error(NO_SESSION.0, NO_SESSION.1),
+        PostResponse::Busy => rpc_error(
             StatusCode::TOO_MANY_REQUESTS,
             "too many requests of this session are in flight",
         ),
@@ -236,19 +250,19 @@ async fn discard_body(body: Incoming) {
 }
 
 /// The message of a refused request is not read, so its connection is closed.
-fn refused(refusal: Refusal) -> Response<Content> {
+fn refused(refusal: HttpRefusal) -> Response<Content> {
     let response = closing(text(refusal.status(), &refusal.to_string()));
     match refusal {
-        Refusal::Token => with_header(response, WWW_AUTHENTICATE, "Bearer"),
-        Refusal::Method => with_header(response, ALLOW, "GET, POST, DELETE"),
-        Refusal::WithoutSession => with_header(response, ALLOW, "POST"),
-        Refusal::Host
-        | Refusal::Origin
-        | Refusal::Preflight
-        | Refusal::Path
-        | Refusal::ContentType
-        | Refusal::Accept
-        | Refusal::Revision => response,
+        HttpRefusal::Token => with_header(response, WWW_AUTHENTICATE, "Bearer"),
+        HttpRefusal::Method => with_header(response, ALLOW, "GET, POST, DELETE"),
+        HttpRefusal::WithoutSession => with_header(response, ALLOW, "POST"),
+        HttpRefusal::Host
+        | HttpRefusal::Origin
+        | HttpRefusal::Preflight
+        | HttpRefusal::Path
+        | HttpRefusal::ContentType
+        | HttpRefusal::Accept
+        | HttpRefusal::Revision => response,
     }
 }
 

@@ -13,7 +13,7 @@ use tokio::time::{Instant, timeout};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::bodies::BodyRoom;
-use super::guard::Form;
+use super::guard::ResponseForm;
 use super::stream::{Event, Events, Position, Tap};
 use super::streams::Streams;
 use super::unsent::Unsent;
@@ -63,7 +63,7 @@ impl Streaming {
 }
 
 /// The response to a POST.
-pub(super) enum Said {
+pub(super) enum PostResponse {
     /// 202: there is nothing to answer.
     Accepted,
     Whole(Bytes),
@@ -119,26 +119,31 @@ impl HttpSession {
     }
 
     /// Dispatches a posted message, and waits until the form of its response is decided.
-    pub(super) async fn say(&self, frame: &Bytes, form: Form, room: BodyRoom) -> Said {
+    pub(super) async fn say(
+        &self,
+        frame: &Bytes,
+        form: ResponseForm,
+        room: BodyRoom,
+    ) -> PostResponse {
         self.streams.touch();
         let exchange = self.streams.next_exchange();
-        let mut receiver = Ear { session: self, message: Heard::Nothing };
+        let mut receiver = MessageReceiver { session: self, message: ReceivedMessage::Nothing };
         self.inlet.take(frame, Some(exchange), &mut receiver);
         let (method, params, responder) = match receiver.message {
-            Heard::Nothing => return Said::Accepted,
-            Heard::Malformed(malformed) => return Said::Malformed(malformed),
-            Heard::Request(method, params, responder) => (method, params, responder),
+            ReceivedMessage::Nothing => return PostResponse::Accepted,
+            ReceivedMessage::Malformed(malformed) => return PostResponse::Malformed(malformed),
+            ReceivedMessage::Request(method, params, responder) => (method, params, responder),
         };
         let slot = match method.as_str() {
             // Pings are answered whatever else runs.
             "ping" => None,
             _ => match timeout(SLOT_TIMEOUT, self.turn()).await {
                 Ok(Some(slot)) => Some(slot),
-                Ok(None) | Err(_) => return Said::Busy,
+                Ok(None) | Err(_) => return PostResponse::Busy,
             },
         };
         let Some(tap) = self.streams.open(exchange, responder.id().clone(), (slot, room)) else {
-            return Said::SessionEnded;
+            return PostResponse::SessionEnded;
         };
         lock(&self.service).request(method, params, responder);
         self.answered(exchange, tap, form).await
@@ -150,21 +155,23 @@ impl HttpSession {
         slot
     }
 
-    async fn answered(&self, exchange: Exchange, mut tap: Tap, form: Form) -> Said {
+    async fn answered(&self, exchange: Exchange, mut tap: Tap, form: ResponseForm) -> PostResponse {
         let first = match timeout(JSON_DEADLINE, tap.next()).await {
-            Ok(None) if self.streams.are_closed() => return Said::SessionEnded,
+            Ok(None) if self.streams.are_closed() => return PostResponse::SessionEnded,
             Ok(first) => first,
             Err(_elapsed) if self.streams.as_events(exchange) => None,
             // The response came in the last moment.
             Err(_elapsed) => tap.next().await,
         };
         match first {
-            Some(Event { kind: Kind::Answer, frame, at }) if form == Form::Any && at.event == 1 => {
-                Said::Whole(frame)
+            Some(Event { kind: Kind::Answer, frame, at })
+                if form == ResponseForm::Any && at.event == 1 =>
+            {
+                PostResponse::Whole(frame)
             }
             first => {
                 let before = Position { stream: exchange.0, event: 0 };
-                Said::Events(self.events(tap, before).with_first(first))
+                PostResponse::Events(self.events(tap, before).with_first(first))
             }
         }
     }
@@ -208,20 +215,20 @@ impl HttpSession {
 }
 
 /// Receives one message; a request is kept until its stream is open.
-struct Ear<'a> {
+struct MessageReceiver<'a> {
     session: &'a HttpSession,
-    message: Heard,
+    message: ReceivedMessage,
 }
 
-enum Heard {
+enum ReceivedMessage {
     Nothing,
     Request(String, Option<Raw>, Responder),
     Malformed(Malformed),
 }
 
-impl Handler for Ear<'_> {
+impl Handler for MessageReceiver<'_> {
     fn request(&mut self, method: String, params: Option<Raw>, responder: Responder) {
-        self.message = Heard::Request(method, params, responder);
+        self.message = ReceivedMessage::Request(method, params, responder);
     }
 
     fn notification(&mut self, notification: Notification) {
@@ -233,6 +240,6 @@ impl Handler for Ear<'_> {
     }
 
     fn malformed(&mut self, error: &Malformed, _: &Peer) {
-        self.message = Heard::Malformed(error.clone());
+        self.message = ReceivedMessage::Malformed(error.clone());
     }
 }

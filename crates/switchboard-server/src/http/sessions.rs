@@ -116,7 +116,7 @@ impl Sessions {
         let mut common = lock(&self.common);
         let talk = common.entry(set).or_insert_with(|| {
             let gateway = self.gateway_for(abilities);
-            Arc::new(Conversation::with_anybody(&gateway, &self.offer))
+            Arc::new(Conversation::with_stateless_clients(&gateway, &self.offer))
         });
         Arc::clone(talk)
     }

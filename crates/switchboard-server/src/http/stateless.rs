@@ -17,7 +17,7 @@ use switchboard_wire::{Id, Message, Raw, RpcError};
 use super::guard::{REVISION, Twice, only};
 use super::sessions::Sessions;
 use crate::conversation::Conversation;
-use crate::modern::{self, Said};
+use crate::modern::{self, ModernRequest};
 
 const METHOD: HeaderName = HeaderName::from_static("mcp-method");
 const NAME: HeaderName = HeaderName::from_static("mcp-name");
@@ -87,7 +87,7 @@ fn check(
         "resources/read" => Some("uri"),
         _ => None,
     };
-    let said = Said::read(params)?;
+    let said = ModernRequest::read(params)?;
     let talk = sessions.common(&said.abilities);
     let name = named.and_then(|named| said.request.values().get(named)?.as_str());
     let Some(name) = name else { return Ok(talk) };

@@ -29,22 +29,22 @@ pub(super) struct Streams {
     /// The prefix of every event id: ids of other sessions and guessed ids are unknown.
     nonce: Arc<str>,
     unsent: Unsent,
-    state: Mutex<State>,
+    state: Mutex<StreamsState>,
 }
 
 #[derive(Debug)]
-struct State {
+struct StreamsState {
     last_exchange: u64,
     /// By exchange. The stream of unsolicited messages lives as long as the session.
     live: BTreeMap<u64, Stream>,
-    kept: Kept,
+    kept: EventBuffer,
     used: Instant,
 }
 
 /// A stream that can still get messages.
 #[derive(Debug)]
 struct Stream {
-    asked: Option<Asked>,
+    asked: Option<StreamRequest>,
     last_event: u64,
     /// The last event that a reader got.
     handed: u64,
@@ -55,7 +55,7 @@ struct Stream {
 
 /// The request of a stream.
 #[derive(Debug)]
-struct Asked {
+struct StreamRequest {
     id: Id,
     /// The request's share of the session's limits; no slot for a ping.
     _slot: (Option<OwnedSemaphorePermit>, BodyRoom),
@@ -78,10 +78,10 @@ impl Streams {
             delivery: Delivery::Events,
             feed: None,
         };
-        let state = State {
+        let state = StreamsState {
             last_exchange: UNSOLICITED,
             live: BTreeMap::from([(UNSOLICITED, unsolicited)]),
-            kept: Kept::default(),
+            kept: EventBuffer::default(),
             used: Instant::now(),
         };
         Streams { nonce: unguessable().into(), unsent, state: Mutex::new(state) }
@@ -111,7 +111,7 @@ impl Streams {
         }
         let (feed, tap) = queue(&self.unsent);
         let stream = Stream {
-            asked: Some(Asked { id, _slot: slot }),
+            asked: Some(StreamRequest { id, _slot: slot }),
             last_event: 0,
             handed: 0,
             delivery: Delivery::Undecided,
@@ -242,12 +242,12 @@ impl Stream {
 
 /// The newest events of a session.
 #[derive(Debug, Default)]
-struct Kept {
+struct EventBuffer {
     events: VecDeque<Event>,
     bytes: usize,
 }
 
-impl Kept {
+impl EventBuffer {
     /// An oversized response is kept as an error, so that its client does not wait in vain.
     fn push(&mut self, event: &Event, asked: Option<&Id>) {
         let mut event = event.clone();

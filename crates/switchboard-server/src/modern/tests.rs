@@ -4,8 +4,8 @@ use switchboard_wire::envelope::INVALID_PARAMS;
 
 use super::*;
 
-fn said(params: Value) -> Result<Said, RpcError> {
-    Said::read(Some(&Raw::from_json(params.to_string())))
+fn said(params: Value) -> Result<ModernRequest, RpcError> {
+    ModernRequest::read(Some(&Raw::from_json(params.to_string())))
 }
 
 fn stamped(method: &str, result: &str) -> Value {

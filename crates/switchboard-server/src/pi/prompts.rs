@@ -12,7 +12,7 @@ use switchboard::request::{Request, prompt_args};
 use switchboard_wire::RpcError;
 
 use super::{Pi, text, user_error};
-use crate::answer::Answer;
+use crate::answer::McpResult;
 use crate::params::invalid_params;
 
 /// A prompt command that the user typed.
@@ -26,7 +26,7 @@ pub(super) struct Typed {
 
 impl Pi {
     /// From the catalog; connects nothing.
-    pub(super) async fn prompts(&self, caller: Caller) -> Result<Answer, RpcError> {
+    pub(super) async fn prompts(&self, caller: Caller) -> Result<McpResult, RpcError> {
         let rows = self.listed(None, caller).await?;
         let commands = words::commands(&rows);
         let row = |one: &words::PromptCommand<'_>| {
@@ -40,10 +40,10 @@ impl Pi {
         };
         let prompts: Vec<_> = commands.iter().map(row).collect();
         let answer = json!({ "text": words::list(&commands), "prompts": prompts });
-        Ok(Answer::json(answer.to_string()))
+        Ok(McpResult::json(answer.to_string()))
     }
 
-    pub(super) async fn prompt(&self, caller: Caller, typed: Typed) -> Result<Answer, RpcError> {
+    pub(super) async fn prompt(&self, caller: Caller, typed: Typed) -> Result<McpResult, RpcError> {
         let Typed { server, prompt: name, line } = typed;
         let rows = self.listed(Some(server.clone()), caller.clone()).await?;
         let known = rows.iter().find(|(_, prompt)| prompt.name == name);

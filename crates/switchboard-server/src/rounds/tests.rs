@@ -15,7 +15,7 @@ fn client() -> (Peer, Outlet) {
     (peer, outlet)
 }
 
-fn result(answer: &Answer) -> Value {
+fn result(answer: &McpResult) -> Value {
     let mut out = String::new();
     answer.write(&mut out, ResultStyle::Plain);
     serde_json::from_str(&out).unwrap()
@@ -34,7 +34,7 @@ fn asking_given(questions: &'static [(Option<&'static str>, Topic)], given: Args
                 let answer = words.ask(*topic, *key, "{\"q\":1}".to_owned()).await;
                 told.push(answer.map_or_else(|error| error.to_string(), Raw::into_string));
             }
-            Ok(Answer::json(json!({ "told": told }).to_string()))
+            Ok(McpResult::json(json!({ "told": told }).to_string()))
         })
     })
 }
@@ -121,7 +121,7 @@ async fn questions_at_the_same_time_come_together_under_names_of_their_own() {
             let ask = |key| words.ask(Topic::Elicitation, key, String::new());
             let _told =
                 tokio::join!(ask(Some("elicitation-1")), ask(None), ask(Some("elicitation-1")));
-            Ok(Answer::json("{}"))
+            Ok(McpResult::json("{}"))
         })
     });
     let (_, asked) = park(&Parking::default(), rounds).await;
@@ -137,7 +137,7 @@ async fn a_call_whose_client_does_not_come_back_is_given_up() {
         Box::pin(async move {
             let _lease = held;
             let _told = words.ask(Topic::Roots, None, String::new()).await;
-            Ok(Answer::json("{}"))
+            Ok(McpResult::json("{}"))
         })
     });
     let (state, _) = park(&parking, rounds).await;
@@ -171,7 +171,7 @@ async fn what_is_said_meanwhile_goes_to_whoever_asks_now() {
             let _told = words.ask(Topic::Roots, None, String::new()).await;
             words.say("notifications/message", "{\"n\":2}");
             steps.send(Raw::from_json("{\"progress\":2}".to_owned())).await.unwrap();
-            Ok(Answer::json("{}"))
+            Ok(McpResult::json("{}"))
         })
     });
     let token = Exact::parse("\"mine\"").unwrap();

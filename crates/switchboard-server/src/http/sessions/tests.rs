@@ -5,7 +5,7 @@ use switchboard::Environment;
 
 use super::*;
 use crate::http::bodies::BodyRoom;
-use crate::http::guard::Form;
+use crate::http::guard::ResponseForm;
 
 fn sessions() -> Sessions {
     let environment = Environment::made_of([("SWITCHBOARD_HOME", "/nowhere")], "/");
@@ -23,7 +23,7 @@ async fn a_session_that_nobody_uses_is_over() {
     sessions.sweep(Instant::now());
     assert!(sessions.find(&forgotten).is_some());
     let ping = Bytes::from_static(br#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#);
-    session.say(&ping, Form::Any, BodyRoom::default()).await;
+    session.say(&ping, ResponseForm::Any, BodyRoom::default()).await;
     tokio::time::advance(Duration::from_secs(1)).await;
     sessions.sweep(Instant::now());
     let left = [&used, &listening, &forgotten].map(|id| sessions.find(id).is_some());
