@@ -223,7 +223,7 @@ impl Grove {
         let took = fallen.elapsed();
         assert_eq!(call(&mut client, 0, "again").await, "again");
         let zombies = || self.processes().iter().any(|(pid, _)| has_zombies(*pid));
-        until("nobody has a zombie", || !zombies()).await;
+        until("no process has a zombie", || !zombies()).await;
         self.end(client, Victims::Gateway).await;
         took
     }

@@ -2,8 +2,10 @@
 
 use std::time::Duration;
 
-use switchboard_it::ordeal::{Answers, Commits, Nuisance, answers, commits, neighbour, obituary};
-use switchboard_it::soak::{Soak, soak};
+use switchboard_it::soak::load::{LoadPlan, run_load};
+use switchboard_it::soak::misbehavior::{
+    Answers, Commits, Misbehavior, answers, commits, measure_beside, time_to_report_exit,
+};
 
 use crate::PROGRAMS;
 
@@ -21,22 +23,22 @@ async fn what_may_have_been_done_is_not_done_again() {
 
 #[tokio::test]
 async fn a_nuisance_costs_its_neighbour_no_answer_and_the_gateway_little_memory() {
-    for nuisance in Nuisance::ALL {
-        let noticed = neighbour(PROGRAMS, nuisance, 40).await;
-        assert!(noticed.grew < 32 * 1024 * 1024, "{nuisance:?}: {noticed:?}");
+    for misbehavior in Misbehavior::ALL {
+        let effect = measure_beside(PROGRAMS, misbehavior, 40).await;
+        assert!(effect.grew < 32 * 1024 * 1024, "{misbehavior:?}: {effect:?}");
     }
 }
 
 #[tokio::test]
 async fn whoever_waits_for_a_server_that_is_killed_is_told() {
     // Other tests measure the delay. An unnoticed end would block the call for a minute.
-    obituary(PROGRAMS).await;
+    time_to_report_exit(PROGRAMS).await;
 }
 
 #[tokio::test]
 async fn whatever_servers_do_every_call_is_answered_once_and_nothing_is_left() {
-    let plan = Soak { length: Duration::from_secs(3), servers: 4, seed: 1 };
-    let soaked = soak(PROGRAMS, plan).await;
+    let plan = LoadPlan { length: Duration::from_secs(3), servers: 4, seed: 1 };
+    let soaked = run_load(PROGRAMS, plan).await;
     assert!(soaked.answers.right > 0, "{soaked:?}");
     let [before, after] = soaked.at_rest;
     let failures = (soaked.answers.wrong, soaked.lost, soaked.twice, after.children, soaked.left);
