@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 
 use crate::BenchResult;
-use crate::http_client::{Client, Server, Times};
+use crate::http_client::{HttpClient, Server, Times};
 use crate::process::{mebibytes, peak_resident};
 use crate::table::Table;
 use crate::world::World;
@@ -155,7 +155,7 @@ fn dribble(address: SocketAddr, over: &AtomicBool) -> usize {
 
 /// Calls a second with so many clients, each waiting for its answer.
 fn rate(window: usize, server: &Server) -> BenchResult<f64> {
-    let clients = (0..window).map(|_| server.client()).collect::<BenchResult<Vec<Client>>>()?;
+    let clients = (0..window).map(|_| server.client()).collect::<BenchResult<Vec<HttpClient>>>()?;
     let each = CALLS / window;
     let started = Instant::now();
     let threads: Vec<_> = clients
@@ -170,7 +170,7 @@ fn rate(window: usize, server: &Server) -> BenchResult<f64> {
     Ok((each * window) as f64 / started.elapsed().as_secs_f64())
 }
 
-fn echoes(client: &mut Client, count: usize) -> BenchResult<Times> {
+fn echoes(client: &mut HttpClient, count: usize) -> BenchResult<Times> {
     client.sequential(&json!({ "text": "hello there" }), count)
 }
 

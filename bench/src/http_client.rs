@@ -92,7 +92,7 @@ impl Drop for Server {
     }
 }
 
-/// Where it listens; the rest is read, because whoever is not read may stop to write.
+/// The line with the address. The rest is read and dropped, because a full pipe blocks the server.
 fn first_line(output: impl Read + Send + 'static) -> BenchResult<String> {
     let mut output = BufReader::new(output);
     let mut line = String::new();
@@ -168,7 +168,7 @@ impl HttpClient {
         self.body.clear();
         match length {
             Some(length) => self.read(length)?,
-            // Whoever takes long answers with events.
+            // A slow response is an event stream, in chunks.
             None => loop {
                 let length = usize::from_str_radix(&self.line()?, 16)?;
                 self.read(length)?;

@@ -15,7 +15,7 @@ use crate::BenchResult;
 #[cfg(test)]
 pub(crate) const NATURAL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/natural");
 
-/// The project's own data, which anybody may have.
+/// The project's own data, which is public.
 const OWN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/search");
 
 pub(crate) struct ToolData {

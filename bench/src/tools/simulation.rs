@@ -215,7 +215,7 @@ impl Searches {
     }
 }
 
-/// The beginning of what the tool says of itself: somebody who knows what is wanted says it so.
+/// The first words of the description: the likely query of a user who knows what the tool does.
 fn variant(tool: &Tool) -> String {
     let about = if tool.description().trim().is_empty() { &tool.name } else { tool.description() };
     let sentence = about.split(['.', '\n']).find(|part| !part.trim().is_empty()).unwrap_or(about);

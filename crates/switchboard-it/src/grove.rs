@@ -150,7 +150,7 @@ impl Grove {
     }
 
     /// Kills gateway, reaper and keepers, and waits until they have ended.
-    pub async fn kill_everyone(&self, client: Client) {
+    pub async fn kill_all_roles(&self, client: Client) {
         let doomed = [self.having(Role::Reaper), self.having(Role::Keeper)].concat();
         self.kill(Victims::Everyone);
         client.ended().await;

@@ -39,12 +39,12 @@ pub(super) struct Sessions {
     /// first use.
     common: Mutex<HashMap<CapabilitySet, Arc<Conversation>>>,
     /// The running stateless requests.
-    lone: Arc<Mutex<Lone>>,
+    stateless: Arc<Mutex<StatelessRequests>>,
     running: TaskTracker,
 }
 
 #[derive(Default)]
-struct Lone {
+struct StatelessRequests {
     last: u64,
     running: HashMap<u64, Arc<HttpSession>>,
 }
@@ -55,8 +55,8 @@ pub(super) struct Full;
 
 impl Sessions {
     pub(super) fn new(gateway: Gateway, offer: Offer, unsent: Unsent) -> Sessions {
-        let (by_id, common, lone, running) = Default::default();
-        Sessions { gateway, offer, unsent, by_id, common, lone, running }
+        let (by_id, common, stateless, running) = Default::default();
+        Sessions { gateway, offer, unsent, by_id, common, stateless, running }
     }
 
     pub(super) fn gateway(&self) -> &Gateway {
@@ -97,15 +97,15 @@ impl Sessions {
     pub(super) fn of_one_request(&self, talk: Arc<Conversation>) -> Arc<HttpSession> {
         let service = |peer| Service::of_one_request(talk, peer);
         let (session, outlet) = self.session(Streaming::Once, service);
-        let mut lone = lock(&self.lone);
-        lone.last += 1;
-        let number = lone.last;
-        lone.running.insert(number, Arc::clone(&session));
-        drop(lone);
-        let (running, lone) = (Arc::clone(&session).run(outlet), Arc::clone(&self.lone));
+        let mut stateless = lock(&self.stateless);
+        stateless.last += 1;
+        let number = stateless.last;
+        stateless.running.insert(number, Arc::clone(&session));
+        drop(stateless);
+        let (running, stateless) = (Arc::clone(&session).run(outlet), Arc::clone(&self.stateless));
         self.running.spawn(async move {
             running.await;
-            lock(&lone).running.remove(&number);
+            lock(&stateless).running.remove(&number);
         });
         session
     }
@@ -154,10 +154,10 @@ impl Sessions {
     /// Waits for accepted requests, within `limit`, and ends all sessions.
     pub(super) async fn wind_down(&self, limit: Duration) {
         let sessions: Vec<_> = lock(&self.by_id).drain().map(|(_, session)| session).collect();
-        let lone: Vec<_> = lock(&self.lone).running.values().cloned().collect();
+        let stateless: Vec<_> = lock(&self.stateless).running.values().cloned().collect();
         let ending: JoinSet<()> = sessions
             .into_iter()
-            .chain(lone)
+            .chain(stateless)
             .map(|session| async move { session.wind_down(limit).await })
             .collect();
         ending.join_all().await;

@@ -43,7 +43,7 @@ async fn kill_all(
     let quick = report("reapers and keepers killed, their gateway served on", times)? && quick;
     let mut times = Vec::new();
     for _ in 0..reapers.div_ceil(5) {
-        times.push(kill_everyone(&grove(Helper::Session)).await);
+        times.push(kill_all_roles(&grove(Helper::Session)).await);
     }
     report("gateways killed with their reaper and keepers, then a command", times)?;
     let mut times = Vec::new();
@@ -65,9 +65,9 @@ fn moment(trial: usize) -> Moment {
     if trial.is_multiple_of(3) { Moment::ALL[trial / 3 % 4] } else { Moment::TreeUp }
 }
 
-async fn kill_everyone(grove: &Grove) -> Duration {
+async fn kill_all_roles(grove: &Grove) -> Duration {
     let client = grove.reach(Moment::TreeUp).await;
-    grove.kill_everyone(client).await;
+    grove.kill_all_roles(client).await;
     assert!(!grove.having(Role::Server).is_empty(), "no server was left to end");
     let asked = Instant::now();
     grove.installed.run(["status"]).await;
