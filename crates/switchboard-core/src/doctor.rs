@@ -4,12 +4,10 @@
 //! types.
 
 pub mod hidden_text;
-pub mod pi;
 
 use std::collections::BTreeMap;
 
 use self::hidden_text::HiddenPlaces;
-use self::pi::PiFault;
 use crate::catalog::resolve::nearest;
 use crate::config::diagnostic::{self, Diagnostic, DiagnosticKind};
 use crate::config::expand::{self, ExpandError, Surroundings};
@@ -19,6 +17,7 @@ use crate::config::server::ServerEntry;
 use crate::config::values::Template;
 use crate::failure::{Code, Failure, Hint};
 use crate::name::{ServerName, look};
+use crate::pi::findings::PiFault;
 use crate::render::words::list;
 
 /// The severity of a finding.

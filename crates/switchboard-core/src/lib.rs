@@ -32,3 +32,4 @@ pub mod message_trace;
 pub mod sign_in;
 pub mod render;
 pub mod doctor;
+pub mod pi;

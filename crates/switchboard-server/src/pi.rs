@@ -1,5 +1,5 @@
-//! Requests of the Pi extension on behalf of its user, beside MCP: texts to show, and decisions of
-//! the user. Tools, servers and other hosts cannot send them.
+//! Everything in the MCP server that exists for Pi alone: requests of its extension beside MCP, on
+//! behalf of its user, for texts to show and for decisions. Tools, servers and other hosts cannot send them.
 
 mod notices;
 mod prompts;
@@ -11,7 +11,8 @@ use serde::Deserialize;
 use serde_json::json;
 use switchboard::connections::Existing;
 use switchboard::failure::Failure;
-use switchboard::render::{self, pi as words};
+use switchboard::pi::text as words;
+use switchboard::render;
 use switchboard::reply::Reply;
 use switchboard::request::{PageRequest, Request, SearchRequest};
 use switchboard::trust::{Reader, Waiting};
@@ -224,5 +225,5 @@ fn text(text: &str) -> McpResult {
 /// A failure, worded for the user of Pi.
 #[expect(clippy::needless_pass_by_value, reason = "the argument of `map_err`")]
 fn user_error(failure: Failure) -> RpcError {
-    RpcError::new(protocol_code(&failure), render::pi::failure(&failure))
+    RpcError::new(protocol_code(&failure), words::failure(&failure))
 }

@@ -1,7 +1,7 @@
 //! Replies and failures as text for a model: short, and with the next step in the tool's own words.
 
 mod described;
-pub(super) mod found;
+pub(crate) mod found;
 
 use std::fmt::Write;
 

@@ -1,11 +1,11 @@
 //! Findings about Pi: which of its files are read, and whether our package is installed.
 
-use super::Level;
 use crate::config::edit::EditError;
 use crate::config::hosts::Host;
 use crate::config::install::Target;
-use crate::config::install::pi::{PACKAGE, RIVAL};
+use crate::doctor::Level;
 use crate::failure::Hint;
+use crate::pi::settings::{PACKAGE, RIVAL};
 use crate::render::words::{list, plural};
 
 #[derive(Clone, Debug, thiserror::Error)]
@@ -42,7 +42,7 @@ pub enum PiFault {
 }
 
 impl PiFault {
-    pub(super) fn level(&self) -> Level {
+    pub(crate) fn level(&self) -> Level {
         match self {
             PiFault::NoPackage { .. } | PiFault::NoProgram { .. } => Level::Error,
             PiFault::Settings { .. } | PiFault::Both { .. } | PiFault::BuiltInOn { .. } => {
@@ -55,7 +55,7 @@ impl PiFault {
         }
     }
 
-    pub(super) fn code(&self) -> &'static str {
+    pub(crate) fn code(&self) -> &'static str {
         match self {
             PiFault::FileRead { .. } => "pi_file",
             PiFault::NarrowEnvironment { .. } => "narrow_environment",
@@ -68,7 +68,7 @@ impl PiFault {
         }
     }
 
-    pub(super) fn hints(&self) -> Vec<Hint> {
+    pub(crate) fn hints(&self) -> Vec<Hint> {
         match self {
             PiFault::Settings { path, cause: EditError::Syntax { line, .. } } => {
                 let line = u32::try_from(*line).unwrap_or(u32::MAX);
