@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::Outcome;
+use crate::BenchResult;
 
 pub(crate) struct Client {
     child: Child,
@@ -17,7 +17,7 @@ pub(crate) struct Client {
 }
 
 impl Client {
-    pub(crate) fn start(command: &mut Command) -> Outcome<Client> {
+    pub(crate) fn start(command: &mut Command) -> BenchResult<Client> {
         let mut child =
             command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn()?;
         let input = child.stdin.take().ok_or("no stdin")?;
@@ -30,7 +30,7 @@ impl Client {
         self.child.id()
     }
 
-    pub(crate) fn initialize(&mut self) -> Outcome<()> {
+    pub(crate) fn initialize(&mut self) -> BenchResult<()> {
         let params = json!({
             "protocolVersion": "2025-11-25",
             "capabilities": {},
@@ -43,19 +43,19 @@ impl Client {
     }
 
     /// Asks and waits for the answer.
-    pub(crate) fn ask(&mut self, method: &str, params: &Value) -> Outcome<Value> {
+    pub(crate) fn ask(&mut self, method: &str, params: &Value) -> BenchResult<Value> {
         self.send(method, &params.to_string())?;
         self.read_line()?;
         Ok(serde_json::from_str(&self.line)?)
     }
 
     /// Calls the `mcp` tool.
-    pub(crate) fn mcp(&mut self, arguments: &Value) -> Outcome<Value> {
+    pub(crate) fn mcp(&mut self, arguments: &Value) -> BenchResult<Value> {
         self.ask("tools/call", &json!({ "name": "mcp", "arguments": arguments }))
     }
 
     /// Sends a request without waiting.
-    pub(crate) fn send(&mut self, method: &str, params: &str) -> Outcome<()> {
+    pub(crate) fn send(&mut self, method: &str, params: &str) -> BenchResult<()> {
         self.next_id += 1;
         let id = self.next_id;
         let frame = format!(
@@ -66,7 +66,7 @@ impl Client {
     }
 
     /// Waits for a line and takes no look at it.
-    pub(crate) fn read_line(&mut self) -> Outcome<usize> {
+    pub(crate) fn read_line(&mut self) -> BenchResult<usize> {
         self.line.clear();
         match self.output.read_line(&mut self.line)? {
             0 => Err("the program ended".into()),
@@ -75,7 +75,7 @@ impl Client {
     }
 
     /// Times `count` calls one after the other.
-    pub(crate) fn sequential(&mut self, params: &str, count: usize) -> Outcome<Vec<Duration>> {
+    pub(crate) fn sequential(&mut self, params: &str, count: usize) -> BenchResult<Vec<Duration>> {
         let mut times = Vec::with_capacity(count);
         for _ in 0..count {
             let started = Instant::now();
@@ -87,7 +87,12 @@ impl Client {
     }
 
     /// Keeps `window` calls in flight until `count` are answered; calls a second.
-    pub(crate) fn pipelined(&mut self, params: &str, count: usize, window: usize) -> Outcome<f64> {
+    pub(crate) fn pipelined(
+        &mut self,
+        params: &str,
+        count: usize,
+        window: usize,
+    ) -> BenchResult<f64> {
         let started = Instant::now();
         let mut sent = 0;
         let mut answered = 0;

@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-use crate::Outcome;
-use crate::http_client::{Client, Server, Times};
+use crate::BenchResult;
+use crate::http_client::{HttpClient, Server, Times};
 use crate::process::{mebibytes, peak_resident};
 use crate::table::Table;
 use crate::world::World;
@@ -24,7 +24,7 @@ const DRIBBLERS: usize = 1_000;
 /// More than any buffer on the way holds.
 const UNREAD: usize = 10 * 1024 * 1024;
 
-pub(crate) fn measure(world: &World, table: &mut Table) -> Outcome<()> {
+pub(crate) fn measure(world: &World, table: &mut Table) -> BenchResult<()> {
     raise_file_limit()?;
     let direct = Server::fixture(world)?;
     let to_stdio = Server::gateway(world.stdio_home()?)?;
@@ -49,7 +49,7 @@ fn one_at_a_time(
     direct: &Server,
     bar: &str,
     table: &mut Table,
-) -> Outcome<()> {
+) -> BenchResult<()> {
     let (mut ours, mut floor) = (server.client()?, direct.client()?);
     echoes(&mut ours, WARM_UP)?;
     echoes(&mut floor, WARM_UP)?;
@@ -76,7 +76,7 @@ fn in_flight(
     direct: &Server,
     window: usize,
     table: &mut Table,
-) -> Outcome<()> {
+) -> BenchResult<()> {
     let (ours, floor) = (rate(window, server)?, rate(window, direct)?);
     table.row(
         &format!("{name}, calls a second, {window} in flight"),
@@ -94,9 +94,9 @@ fn large(
     direct: &Server,
     size: usize,
     table: &mut Table,
-) -> Outcome<()> {
+) -> BenchResult<()> {
     let arguments = json!({ "bytes": size * 1024 * 1024 });
-    let best = |server: &Server| -> Outcome<Duration> {
+    let best = |server: &Server| -> BenchResult<Duration> {
         Ok(server.client()?.sequential(&arguments, LARGE)?.percentile(0))
     };
     let (ours, floor) = (best(server)?, best(direct)?);
@@ -112,7 +112,7 @@ fn large(
 }
 
 /// A good client that was there before, beside one that does not read and many that dribble.
-fn among_bad_neighbours(server: &Server, table: &mut Table) -> Outcome<()> {
+fn among_bad_neighbours(server: &Server, table: &mut Table) -> BenchResult<()> {
     let mut good = server.client()?;
     echoes(&mut good, WARM_UP)?;
     let alone = echoes(&mut good, CALLS)?;
@@ -154,8 +154,8 @@ fn dribble(address: SocketAddr, over: &AtomicBool) -> usize {
 }
 
 /// Calls a second with so many clients, each waiting for its answer.
-fn rate(window: usize, server: &Server) -> Outcome<f64> {
-    let clients = (0..window).map(|_| server.client()).collect::<Outcome<Vec<Client>>>()?;
+fn rate(window: usize, server: &Server) -> BenchResult<f64> {
+    let clients = (0..window).map(|_| server.client()).collect::<BenchResult<Vec<HttpClient>>>()?;
     let each = CALLS / window;
     let started = Instant::now();
     let threads: Vec<_> = clients
@@ -170,7 +170,7 @@ fn rate(window: usize, server: &Server) -> Outcome<f64> {
     Ok((each * window) as f64 / started.elapsed().as_secs_f64())
 }
 
-fn echoes(client: &mut Client, count: usize) -> Outcome<Times> {
+fn echoes(client: &mut HttpClient, count: usize) -> BenchResult<Times> {
     client.sequential(&json!({ "text": "hello there" }), count)
 }
 
@@ -183,7 +183,7 @@ fn micros(time: Duration) -> String {
 }
 
 /// A thousand sockets are more than many systems allow unasked.
-fn raise_file_limit() -> Outcome<()> {
+fn raise_file_limit() -> BenchResult<()> {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     let limit = getrlimit(Resource::Nofile);
     Ok(setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum })?)

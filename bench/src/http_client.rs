@@ -8,17 +8,17 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::Outcome;
+use crate::BenchResult;
 use crate::world::{Home, World};
 
 /// A program that answers over HTTP.
 pub(crate) struct Server {
     child: Child,
     address: SocketAddr,
-    kind: Kind,
+    kind: TargetKind,
 }
 
-enum Kind {
+enum TargetKind {
     /// `serve --http` in a home of its own.
     Gateway(Home),
     /// The server itself.
@@ -26,21 +26,21 @@ enum Kind {
 }
 
 impl Server {
-    pub(crate) fn gateway(home: Home) -> Outcome<Server> {
+    pub(crate) fn gateway(home: Home) -> BenchResult<Server> {
         let mut command = home.command();
         command.args(["serve", "--http", "0"]).stdout(Stdio::null()).stderr(Stdio::piped());
         let mut child = command.spawn()?;
         let line = first_line(child.stderr.take().ok_or("no stderr")?)?;
         let url = line.strip_prefix("Serving MCP at http://").ok_or("it does not listen")?;
         let address = url.strip_suffix("/mcp").ok_or("an odd URL")?.parse()?;
-        Ok(Server { child, address, kind: Kind::Gateway(home) })
+        Ok(Server { child, address, kind: TargetKind::Gateway(home) })
     }
 
-    pub(crate) fn fixture(world: &World) -> Outcome<Server> {
+    pub(crate) fn fixture(world: &World) -> BenchResult<Server> {
         let mut command: Command = world.http_fixture();
         let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn()?;
         let address = first_line(child.stdout.take().ok_or("no stdout")?)?.parse()?;
-        Ok(Server { child, address, kind: Kind::Fixture })
+        Ok(Server { child, address, kind: TargetKind::Fixture })
     }
 
     pub(crate) fn address(&self) -> SocketAddr {
@@ -56,22 +56,22 @@ impl Server {
     }
 
     /// A client that was welcomed.
-    pub(crate) fn client(&self) -> Outcome<Client> {
+    pub(crate) fn client(&self) -> BenchResult<HttpClient> {
         let stream = TcpStream::connect(self.address)?;
         stream.set_nodelay(true)?;
         let stream = BufReader::with_capacity(64 * 1024, stream);
         let (head, call): (String, fn(&Value) -> Value) = match &self.kind {
-            Kind::Fixture => {
+            TargetKind::Fixture => {
                 (String::new(), |arguments| json!({ "name": "echo", "arguments": arguments }))
             }
-            Kind::Gateway(home) => {
+            TargetKind::Gateway(home) => {
                 (format!("Authorization: Bearer {}\r\n", home.http_token()?), |arguments| {
                     let call = json!({ "tool": "fixture_echo", "args": arguments });
                     json!({ "name": "mcp", "arguments": call })
                 })
             }
         };
-        let mut client = Client { stream, address: self.address, head, call, body: Vec::new() };
+        let mut client = HttpClient { stream, address: self.address, head, call, body: Vec::new() };
         let hello = json!({
             "protocolVersion": "2025-11-25",
             "capabilities": {},
@@ -92,8 +92,8 @@ impl Drop for Server {
     }
 }
 
-/// Where it listens; the rest is read, because whoever is not read may stop to write.
-fn first_line(output: impl Read + Send + 'static) -> Outcome<String> {
+/// The line with the address. The rest is read and dropped, because a full pipe blocks the server.
+fn first_line(output: impl Read + Send + 'static) -> BenchResult<String> {
     let mut output = BufReader::new(output);
     let mut line = String::new();
     output.read_line(&mut line)?;
@@ -102,7 +102,7 @@ fn first_line(output: impl Read + Send + 'static) -> Outcome<String> {
 }
 
 /// A client that keeps its connection.
-pub(crate) struct Client {
+pub(crate) struct HttpClient {
     stream: BufReader<TcpStream>,
     address: SocketAddr,
     /// Headers of every request.
@@ -112,9 +112,9 @@ pub(crate) struct Client {
     body: Vec<u8>,
 }
 
-impl Client {
+impl HttpClient {
     /// Times so many calls of `echo`, one after the other.
-    pub(crate) fn sequential(&mut self, arguments: &Value, count: usize) -> Outcome<Times> {
+    pub(crate) fn sequential(&mut self, arguments: &Value, count: usize) -> BenchResult<Times> {
         let mut times = Vec::with_capacity(count);
         for _ in 0..count {
             let started = Instant::now();
@@ -132,11 +132,11 @@ impl Client {
     }
 
     /// Calls `echo` and does not wait.
-    pub(crate) fn send(&mut self, arguments: &Value) -> Outcome<()> {
+    pub(crate) fn send(&mut self, arguments: &Value) -> BenchResult<()> {
         self.post("tools/call", &(self.call)(arguments))
     }
 
-    fn post(&mut self, method: &str, params: &Value) -> Outcome<()> {
+    fn post(&mut self, method: &str, params: &Value) -> BenchResult<()> {
         let body = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
         let body = body.to_string();
         let request = format!(
@@ -150,7 +150,7 @@ impl Client {
     }
 
     /// Reads a whole response; the session that it names.
-    fn response(&mut self) -> Outcome<Option<String>> {
+    fn response(&mut self) -> BenchResult<Option<String>> {
         let (mut length, mut session) = (Some(0), None);
         loop {
             let line = self.line()?;
@@ -168,7 +168,7 @@ impl Client {
         self.body.clear();
         match length {
             Some(length) => self.read(length)?,
-            // Whoever takes long answers with events.
+            // A slow response is an event stream, in chunks.
             None => loop {
                 let length = usize::from_str_radix(&self.line()?, 16)?;
                 self.read(length)?;
@@ -181,7 +181,7 @@ impl Client {
         Ok(session)
     }
 
-    fn line(&mut self) -> Outcome<String> {
+    fn line(&mut self) -> BenchResult<String> {
         let mut line = String::new();
         match self.stream.read_line(&mut line)? {
             0 => Err("the server hung up".into()),
@@ -189,7 +189,7 @@ impl Client {
         }
     }
 
-    fn read(&mut self, length: usize) -> Outcome<()> {
+    fn read(&mut self, length: usize) -> BenchResult<()> {
         let end = self.body.len();
         self.body.resize(end + length, 0);
         Ok(self.stream.read_exact(&mut self.body[end..])?)

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use rustix::thread::{CpuSet, sched_setaffinity};
 
-use crate::Outcome;
+use crate::BenchResult;
 use crate::client::Client;
 use crate::process;
 use crate::table::Table;
@@ -18,7 +18,7 @@ const DIRECT: &str = r#"{"name":"echo","arguments":{"text":"hello there"}}"#;
 const THROUGH: &str =
     r#"{"name":"mcp","arguments":{"tool":"fixture_echo","args":{"text":"hello there"}}}"#;
 
-pub(crate) fn measure(world: &World, table: &mut Table) -> Outcome<()> {
+pub(crate) fn measure(world: &World, table: &mut Table) -> BenchResult<()> {
     pin_to_one_core()?;
     let home = world.echo_home()?;
     let mut direct = world.direct(&["--bench"])?;
@@ -38,7 +38,7 @@ pub(crate) fn measure(world: &World, table: &mut Table) -> Outcome<()> {
 }
 
 /// The best of a few rounds, taken in turns, so that noise hits both alike.
-fn sequential(direct: &mut Client, through: &mut Client, table: &mut Table) -> Outcome<()> {
+fn sequential(direct: &mut Client, through: &mut Client, table: &mut Table) -> BenchResult<()> {
     let mut floor = [Duration::MAX; 2];
     let mut ours = [Duration::MAX; 2];
     for _ in 0..ROUNDS {
@@ -70,7 +70,7 @@ fn in_flight(
     through: &mut Client,
     window: usize,
     table: &mut Table,
-) -> Outcome<()> {
+) -> BenchResult<()> {
     let (mut floor, mut ours) = (0.0_f64, 0.0_f64);
     let before = process::cpu(through.pid())?;
     for _ in 0..ROUNDS {
@@ -98,7 +98,7 @@ fn in_flight(
 }
 
 /// On one core the figures are about work, not about how the scheduler spreads it.
-fn pin_to_one_core() -> Outcome<()> {
+fn pin_to_one_core() -> BenchResult<()> {
     let mut cores = CpuSet::new();
     cores.set(0);
     Ok(sched_setaffinity(None, &cores)?)

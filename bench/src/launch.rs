@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-use crate::Outcome;
+use crate::BenchResult;
 use crate::client::Client;
 use crate::process;
 use crate::table::Table;
@@ -16,7 +16,7 @@ const PACKAGE: &str = "@modelcontextprotocol/server-everything";
 /// Where npm installs it: half of a hash of its name.
 const INSTALLED: &str = "_npx/5b2dd62b9d0bddd4/node_modules/@modelcontextprotocol";
 
-pub(crate) fn measure(world: &World, table: &mut Table) -> Outcome<()> {
+pub(crate) fn measure(world: &World, table: &mut Table) -> BenchResult<()> {
     let Some(cache) = cache().filter(|cache| cache.join(INSTALLED).is_dir()) else {
         let reason = format!("npm has not installed it: `npx -y {PACKAGE}` does");
         table.row("a server behind `npx`", "skipped".to_owned(), reason, "");
@@ -46,8 +46,8 @@ struct Tree {
 }
 
 impl Tree {
-    fn of(pids: &[u32]) -> Outcome<Tree> {
-        let resident = pids.iter().map(|pid| process::resident(*pid)).sum::<Outcome<u64>>()?;
+    fn of(pids: &[u32]) -> BenchResult<Tree> {
+        let resident = pids.iter().map(|pid| process::resident(*pid)).sum::<BenchResult<u64>>()?;
         Ok(Tree { processes: pids.len(), resident })
     }
 }
@@ -58,7 +58,7 @@ impl std::fmt::Display for Tree {
     }
 }
 
-fn plainly(world: &World, cache: &Path) -> Outcome<(Duration, Tree)> {
+fn plainly(world: &World, cache: &Path) -> BenchResult<(Duration, Tree)> {
     let started = Instant::now();
     let mut command = world.program("npx");
     let mut client = Client::start(command.args(["-y", PACKAGE]).env("npm_config_cache", cache))?;
@@ -69,7 +69,7 @@ fn plainly(world: &World, cache: &Path) -> Outcome<(Duration, Tree)> {
     Ok((took, Tree::of(&tree)?))
 }
 
-fn through(world: &World, cache: &Path) -> Outcome<(Duration, Tree)> {
+fn through(world: &World, cache: &Path) -> BenchResult<(Duration, Tree)> {
     let env = json!({ "npm_config_cache": cache });
     let server = json!({ "command": "npx", "args": ["-y", PACKAGE], "env": env });
     let config = json!({ "mcpServers": { "it": server }, "settings": { "firstListing": false } });
@@ -86,8 +86,10 @@ fn through(world: &World, cache: &Path) -> Outcome<(Duration, Tree)> {
     Ok((took, Tree::of(&process::descendants(client.pid())?)?))
 }
 
-fn median(mut measure: impl FnMut() -> Outcome<(Duration, Tree)>) -> Outcome<(Duration, Tree)> {
-    let mut tries = (0..TRIES).map(|_| measure()).collect::<Outcome<Vec<_>>>()?;
+fn median(
+    mut measure: impl FnMut() -> BenchResult<(Duration, Tree)>,
+) -> BenchResult<(Duration, Tree)> {
+    let mut tries = (0..TRIES).map(|_| measure()).collect::<BenchResult<Vec<_>>>()?;
     tries.sort_by_key(|(took, _)| *took);
     Ok(tries.swap_remove(TRIES / 2))
 }

@@ -21,7 +21,7 @@ use table::Table;
 use world::World;
 
 /// What can go wrong; a bench only reports it.
-pub(crate) type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
+pub(crate) type BenchResult<T> = Result<T, Box<dyn std::error::Error>>;
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -48,7 +48,7 @@ fn absolute(program: &str) -> PathBuf {
 }
 
 /// Latency comes last, because it pins this process and everything that it starts to one core.
-type Section = (&'static str, fn(&World, &mut Table) -> Outcome<()>);
+type Section = (&'static str, fn(&World, &mut Table) -> BenchResult<()>);
 const SECTIONS: [Section; 6] = [
     ("start", start::measure),
     ("launch", launch::measure),
@@ -58,7 +58,7 @@ const SECTIONS: [Section; 6] = [
     ("latency", latency::measure),
 ];
 
-fn measure(world: &World, wanted: &[String]) -> Outcome<Table> {
+fn measure(world: &World, wanted: &[String]) -> BenchResult<Table> {
     let mut table = Table::default();
     for (name, section) in SECTIONS {
         if wanted.is_empty() || wanted.iter().any(|wanted| wanted == name) {

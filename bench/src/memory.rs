@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-use crate::Outcome;
+use crate::BenchResult;
 use crate::process;
 use crate::table::Table;
 use crate::world::World;
@@ -14,7 +14,7 @@ const BIG: &str = "[server]\nname = \"big\"\n[[tools]]\nname = \"big\"\n\
     behaviour = { kind = \"big\", bytes = 10485760, lines = true }\n";
 const TRIES: usize = 5;
 
-pub(crate) fn measure(world: &World, table: &mut Table) -> Outcome<()> {
+pub(crate) fn measure(world: &World, table: &mut Table) -> BenchResult<()> {
     for (name, guard, bar) in [
         ("10 MiB text, guard off", json!({ "outputGuard": false }), "≤ 3 ×, ≤ 48 MiB"),
         ("10 MiB text, capped at 50 KiB", json!({}), "+ ≤ 64 MiB"),
@@ -47,7 +47,7 @@ pub(crate) fn measure(world: &World, table: &mut Table) -> Outcome<()> {
     Ok(())
 }
 
-fn fastest(mut work: impl FnMut() -> Outcome<()>) -> Outcome<Duration> {
+fn fastest(mut work: impl FnMut() -> BenchResult<()>) -> BenchResult<Duration> {
     let mut best = Duration::MAX;
     for _ in 0..TRIES {
         let started = Instant::now();

@@ -3,37 +3,37 @@
 use std::fs;
 use std::time::Duration;
 
-use crate::Outcome;
+use crate::BenchResult;
 
 /// A field of `/proc/PID/status` in bytes.
-fn status_bytes(pid: u32, field: &str) -> Outcome<u64> {
+fn status_bytes(pid: u32, field: &str) -> BenchResult<u64> {
     let status = fs::read_to_string(format!("/proc/{pid}/status"))?;
     let line = status.lines().find(|line| line.starts_with(field)).ok_or("no such field")?;
     let kilobytes: u64 = line.split_whitespace().nth(1).ok_or("no value")?.parse()?;
     Ok(kilobytes * 1024)
 }
 
-pub(crate) fn resident(pid: u32) -> Outcome<u64> {
+pub(crate) fn resident(pid: u32) -> BenchResult<u64> {
     status_bytes(pid, "VmRSS")
 }
 
-pub(crate) fn peak_resident(pid: u32) -> Outcome<u64> {
+pub(crate) fn peak_resident(pid: u32) -> BenchResult<u64> {
     status_bytes(pid, "VmHWM")
 }
 
 /// User and system time together.
-pub(crate) fn cpu(pid: u32) -> Outcome<Duration> {
+pub(crate) fn cpu(pid: u32) -> BenchResult<Duration> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat"))?;
     let after_name = stat.rsplit_once(')').ok_or("odd stat")?.1;
     let mut fields = after_name.split_whitespace().skip(11);
-    let mut ticks = || -> Outcome<u64> { Ok(fields.next().ok_or("odd stat")?.parse()?) };
+    let mut ticks = || -> BenchResult<u64> { Ok(fields.next().ok_or("odd stat")?.parse()?) };
     let total = ticks()? + ticks()?;
     let per_second = rustix::param::clock_ticks_per_second().max(1);
     Ok(Duration::from_secs_f64(total as f64 / per_second as f64))
 }
 
 /// Processes whose parent is `pid`.
-pub(crate) fn children(pid: u32) -> Outcome<Vec<u32>> {
+pub(crate) fn children(pid: u32) -> BenchResult<Vec<u32>> {
     let mut children = Vec::new();
     for entry in fs::read_dir("/proc")? {
         let entry = entry?;
@@ -47,7 +47,7 @@ pub(crate) fn children(pid: u32) -> Outcome<Vec<u32>> {
 }
 
 /// All that `pid` started, and that they started.
-pub(crate) fn descendants(pid: u32) -> Outcome<Vec<u32>> {
+pub(crate) fn descendants(pid: u32) -> BenchResult<Vec<u32>> {
     let mut found = children(pid)?;
     let mut next = 0;
     while let Some(pid) = found.get(next) {

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-use crate::Outcome;
+use crate::BenchResult;
 use crate::table::Table;
 use crate::world::World;
 
@@ -17,7 +17,7 @@ const QUERIES: [&str; 5] = [
 ];
 const ROUNDS: usize = 40;
 
-pub(crate) fn measure(world: &World, table: &mut Table) -> Outcome<()> {
+pub(crate) fn measure(world: &World, table: &mut Table) -> BenchResult<()> {
     for (servers, tools, bar) in [(1, 100, ""), (10, 100, "≤ 0.5 ms"), (10, 1_000, "≤ 5 ms")] {
         let script = format!("generate = {tools}\n[server]\nname = \"many\"\n");
         let home = world.home(servers, &script, json!({}))?;

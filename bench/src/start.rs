@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-use crate::Outcome;
+use crate::BenchResult;
 use crate::process;
 use crate::table::Table;
 use crate::world::{Home, World};
@@ -13,7 +13,7 @@ const TRIES: usize = 15;
 const TWENTY_TOOLS: &str = "generate = 20\n[server]\nname = \"twenty\"\n";
 const SLOW: &str = "generate = 20\n[server]\nname = \"slow\"\n[faults]\nstart_delay_ms = 300\n";
 
-pub(crate) fn measure(world: &World, table: &mut Table) -> Outcome<()> {
+pub(crate) fn measure(world: &World, table: &mut Table) -> BenchResult<()> {
     for servers in [1, 10, 50] {
         let home = world.home(servers, TWENTY_TOOLS, json!({}))?;
         home.fill_cache()?;
@@ -50,14 +50,14 @@ pub(crate) fn measure(world: &World, table: &mut Table) -> Outcome<()> {
     Ok(())
 }
 
-fn best_of(mut measure: impl FnMut() -> Outcome<Duration>) -> Outcome<Duration> {
-    let mut times = (0..TRIES).map(|_| measure()).collect::<Outcome<Vec<_>>>()?;
+fn best_of(mut measure: impl FnMut() -> BenchResult<Duration>) -> BenchResult<Duration> {
+    let mut times = (0..TRIES).map(|_| measure()).collect::<BenchResult<Vec<_>>>()?;
     times.sort_unstable();
     // The median: a cold start is not about luck.
     Ok(times[times.len() / 2])
 }
 
-fn tools_list(home: &Home) -> Outcome<(Duration, usize)> {
+fn tools_list(home: &Home) -> BenchResult<(Duration, usize)> {
     let mut children = 0;
     let best = best_of(|| {
         let started = Instant::now();
@@ -71,7 +71,7 @@ fn tools_list(home: &Home) -> Outcome<(Duration, usize)> {
     Ok((best, children))
 }
 
-fn first_search(home: &Home) -> Outcome<Duration> {
+fn first_search(home: &Home) -> BenchResult<Duration> {
     let started = Instant::now();
     let mut client = home.serve()?;
     client.initialize()?;
@@ -83,7 +83,7 @@ fn first_search(home: &Home) -> Outcome<Duration> {
     Ok(took)
 }
 
-fn idle_memory(home: &Home, table: &mut Table) -> Outcome<()> {
+fn idle_memory(home: &Home, table: &mut Table) -> BenchResult<()> {
     let mut client = home.serve()?;
     client.initialize()?;
     client.ask("tools/list", &json!({}))?;
@@ -99,7 +99,7 @@ fn idle_memory(home: &Home, table: &mut Table) -> Outcome<()> {
     Ok(())
 }
 
-fn demo_call(world: &World) -> Outcome<Duration> {
+fn demo_call(world: &World) -> BenchResult<Duration> {
     let home = world.home(0, "", json!({}))?;
     let started = Instant::now();
     let output = home.command().args(["call", "demo_add", "a=2", "b=40"]).output()?;

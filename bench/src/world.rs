@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
 
-use crate::Outcome;
+use crate::BenchResult;
 use crate::client::Client;
 
 /// The programs under measurement.
@@ -27,7 +27,7 @@ impl World {
     }
 
     /// A home whose servers are `count` fixtures that act the script `script`.
-    pub(crate) fn home(&self, count: usize, script: &str, settings: Value) -> Outcome<Home> {
+    pub(crate) fn home(&self, count: usize, script: &str, settings: Value) -> BenchResult<Home> {
         let directory = tempfile::tempdir()?;
         let script_file = directory.path().join("script.toml");
         fs::write(&script_file, script)?;
@@ -41,28 +41,28 @@ impl World {
     }
 
     /// A home with one server: the plain loop that the floor is measured with.
-    pub(crate) fn echo_home(&self) -> Outcome<Home> {
+    pub(crate) fn echo_home(&self) -> BenchResult<Home> {
         let server = json!({ "command": self.fixture, "args": ["--bench"] });
         self.home_of(tempfile::tempdir()?, &json!({ "mcpServers": { "fixture": server } }))
     }
 
     /// The same over standard streams, with results as large as they are.
-    pub(crate) fn stdio_home(&self) -> Outcome<Home> {
+    pub(crate) fn stdio_home(&self) -> BenchResult<Home> {
         self.unguarded_home(&json!({ "command": self.fixture, "args": ["--bench"] }))
     }
 
     /// A home whose one server answers at a URL, with results as large as they are.
-    pub(crate) fn url_home(&self, url: &str) -> Outcome<Home> {
+    pub(crate) fn url_home(&self, url: &str) -> BenchResult<Home> {
         self.unguarded_home(&json!({ "url": url }))
     }
 
-    fn unguarded_home(&self, server: &Value) -> Outcome<Home> {
+    fn unguarded_home(&self, server: &Value) -> BenchResult<Home> {
         let settings = json!({ "outputGuard": false });
         let config = json!({ "mcpServers": { "fixture": server }, "settings": settings });
         self.home_of(tempfile::tempdir()?, &config)
     }
 
-    fn home_of(&self, directory: tempfile::TempDir, config: &Value) -> Outcome<Home> {
+    fn home_of(&self, directory: tempfile::TempDir, config: &Value) -> BenchResult<Home> {
         fs::write(directory.path().join("mcp.json"), config.to_string())?;
         Ok(Home { directory, switchboard: self.switchboard.clone() })
     }
@@ -75,7 +75,7 @@ impl World {
     }
 
     /// A home with this configuration.
-    pub(crate) fn home_with(&self, config: &Value) -> Outcome<Home> {
+    pub(crate) fn home_with(&self, config: &Value) -> BenchResult<Home> {
         self.home_of(tempfile::tempdir()?, config)
     }
 
@@ -85,18 +85,18 @@ impl World {
     }
 
     /// A direct connection to a fixture.
-    pub(crate) fn direct(&self, args: &[&str]) -> Outcome<Client> {
+    pub(crate) fn direct(&self, args: &[&str]) -> BenchResult<Client> {
         Client::start(command(&self.fixture).args(args))
     }
 }
 
 impl Home {
-    pub(crate) fn serve(&self) -> Outcome<Client> {
+    pub(crate) fn serve(&self) -> BenchResult<Client> {
         Client::start(self.command().arg("serve"))
     }
 
     /// The token that `serve --http` asks for.
-    pub(crate) fn http_token(&self) -> Outcome<String> {
+    pub(crate) fn http_token(&self) -> BenchResult<String> {
         let file = self.directory.path().join("state/http-token");
         Ok(fs::read_to_string(file)?.trim().to_owned())
     }
@@ -119,7 +119,7 @@ impl Home {
     }
 
     /// Lists every server once, so that the cache is full.
-    pub(crate) fn fill_cache(&self) -> Outcome<()> {
+    pub(crate) fn fill_cache(&self) -> BenchResult<()> {
         let status = self.command().args(["tools", "--json"]).stdout(Stdio::null()).status()?;
         if status.success() { Ok(()) } else { Err("`switchboard tools` failed".into()) }
     }

@@ -1,4 +1,4 @@
-//! `cargo xtask soak`: what takes too long for every test run, on a release build.
+//! `cargo xtask soak`: runs the long scenarios of the test kit's binary `soak` on a release build.
 
 use std::process::ExitCode;
 
@@ -15,19 +15,19 @@ pub(crate) enum Length {
 }
 
 const BUILD: &str = "build --release -p switchboard-it --bins";
-const STORM: &str = "run --release -p switchboard-it --bin storm -- 32 1000";
-const REAPING: &str = "run --release -p switchboard-it --bin reaping -- 200 100 200";
-const ORDEAL: &str = "run --release -p switchboard-it --bin ordeal -- 10000 200";
-const SOAK: &str = "run --release -p switchboard-it --bin soak -- 600 50";
-const RENEWALS: &str = "run --release -p switchboard-it --bin renewals -- 16 200";
-const LONG_REAPING: &str = "run --release -p switchboard-it --bin reaping -- 1000 300 1000";
+const RUN: &str = "run --release -p switchboard-it --bin soak --";
+
+/// A scenario and its numbers; the kills follow.
+const SCENARIOS: [&str; 4] =
+    ["writers 32 1000", "token-expiry 16 200", "misbehavior 10000 200", "load 600 50 1"];
 
 pub(crate) fn run(length: Length) -> ExitCode {
-    let reaping = match length {
-        Length::Short => REAPING,
-        Length::Long => LONG_REAPING,
+    let kills = match length {
+        Length::Short => "kills 200 100 200",
+        Length::Long => "kills 1000 300 1000",
     };
-    for words in [BUILD, STORM, RENEWALS, ORDEAL, SOAK, reaping] {
+    let runs = SCENARIOS.into_iter().chain([kills]).map(|scenario| format!("{RUN} {scenario}"));
+    for words in [BUILD.to_owned()].into_iter().chain(runs) {
         if let Err(error) = succeed(root(), "cargo", words.split(' ')) {
             complain(&format!("error: {error}: {words}"));
             return ExitCode::FAILURE;

@@ -28,24 +28,24 @@ pub(crate) fn shown(tool: &Tool) -> String {
 
 /// Tools as it searches them.
 pub(crate) struct Adapter<'a> {
-    tools: Vec<(Fields, &'a Tool)>,
+    tools: Vec<(SearchFields, &'a Tool)>,
 }
 
 /// What a tool is found by, with weights.
-struct Fields {
+struct SearchFields {
     shown: String,
-    name: Words,
-    rest: [(f64, Words); 3],
+    name: SearchWords,
+    rest: [(f64, SearchWords); 3],
 }
 
 impl<'a> Adapter<'a> {
     pub(crate) fn of(tools: impl Iterator<Item = &'a Tool>) -> Adapter<'a> {
-        Adapter { tools: tools.map(|tool| (Fields::of(tool), tool)).collect() }
+        Adapter { tools: tools.map(|tool| (SearchFields::of(tool), tool)).collect() }
     }
 
     /// The tools that pass its gate, best first.
     pub(crate) fn rank(&self, query: &str) -> Vec<&'a Tool> {
-        let query = Words::of(query);
+        let query = SearchWords::of(query);
         let scored = self.tools.iter().filter_map(|(fields, tool)| {
             Some((score(fields, &query)?, fields.shown.as_str(), *tool))
         });
@@ -57,15 +57,15 @@ impl<'a> Adapter<'a> {
     }
 }
 
-impl Fields {
-    fn of(tool: &Tool) -> Fields {
+impl SearchFields {
+    fn of(tool: &Tool) -> SearchFields {
         let shown = shown(tool);
-        Fields {
-            name: Words::of(&shown),
+        SearchFields {
+            name: SearchWords::of(&shown),
             rest: [
-                (10.0, Words::of(&tool.name)),
-                (8.0, Words::of(&tool.server)),
-                (5.0, Words::of(tool.description())),
+                (10.0, SearchWords::of(&tool.name)),
+                (8.0, SearchWords::of(&tool.server)),
+                (5.0, SearchWords::of(tool.description())),
             ],
             shown,
         }
@@ -94,13 +94,13 @@ pub(crate) fn page(query: &str, ranked: &[&Tool], offset: usize) -> String {
 }
 
 /// Text as it is compared: in lower case, with identifiers taken apart.
-struct Words {
+struct SearchWords {
     text: String,
     words: Vec<String>,
 }
 
-impl Words {
-    fn of(text: &str) -> Words {
+impl SearchWords {
+    fn of(text: &str) -> SearchWords {
         let mut spaced = String::new();
         let mut before = ' ';
         for c in text.chars() {
@@ -112,7 +112,7 @@ impl Words {
         }
         let text = spaced.to_lowercase().split_whitespace().collect::<Vec<_>>().join(" ");
         let words = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
-        Words { words: words.flat_map(pieces).collect(), text }
+        SearchWords { words: words.flat_map(pieces).collect(), text }
     }
 }
 
@@ -126,7 +126,7 @@ fn pieces(word: &str) -> Vec<String> {
 }
 
 /// `None` if too little of the query is found.
-fn score(fields: &Fields, query: &Words) -> Option<f64> {
+fn score(fields: &SearchFields, query: &SearchWords) -> Option<f64> {
     let name = &fields.name;
     let rest = fields.rest.iter().map(|(weight, field)| (*weight, field));
     let fields = [(12.0, name)].into_iter().chain(rest);
@@ -164,7 +164,7 @@ fn score(fields: &Fields, query: &Words) -> Option<f64> {
     Some(if is_whole { sum + 20.0 } else { sum })
 }
 
-fn word_points(word: &str, field: &Words) -> f64 {
+fn word_points(word: &str, field: &SearchWords) -> f64 {
     if field.words.iter().any(|other| other == word) {
         return 4.0;
     }

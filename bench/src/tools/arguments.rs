@@ -6,8 +6,8 @@ use switchboard_core::catalog::Resolved;
 use switchboard_core::exact::Args;
 use switchboard_core::request::{Matching, Request, parse};
 
-use crate::Outcome;
-use crate::data::{Data, Query};
+use crate::BenchResult;
+use crate::data::{Query, ToolData};
 use crate::world::{Worlds, server_name};
 
 /// Searches with arguments, counted.
@@ -26,7 +26,7 @@ pub(crate) struct Choices {
     pub(crate) miscalled: usize,
 }
 
-pub(crate) fn choose(data: &Data) -> Outcome<Choices> {
+pub(crate) fn choose(data: &ToolData) -> BenchResult<Choices> {
     let mut choices = Choices::default();
     if data.queries.iter().all(|query| query.args.is_none()) {
         return Ok(choices);
@@ -57,7 +57,7 @@ pub(crate) fn choose(data: &Data) -> Outcome<Choices> {
     Ok(choices)
 }
 
-fn is_relevant(data: &Data, query: &Query, chosen: &Resolved) -> bool {
+fn is_relevant(data: &ToolData, query: &Query, chosen: &Resolved) -> bool {
     data.servers.values().flatten().any(|tool| {
         query.relevant.contains(&tool.id)
             && tool.name == chosen.entry.name.as_str()

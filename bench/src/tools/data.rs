@@ -9,16 +9,16 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use switchboard_core::catalog::Annotations;
 
-use crate::Outcome;
+use crate::BenchResult;
 
 /// Everyday queries over nine servers.
 #[cfg(test)]
 pub(crate) const NATURAL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/natural");
 
-/// The project's own data, which anybody may have.
+/// The project's own data, which is public.
 const OWN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/search");
 
-pub(crate) struct Data {
+pub(crate) struct ToolData {
     /// By the name of the server, each in the order of its list.
     pub(crate) servers: BTreeMap<String, Vec<Tool>>,
     pub(crate) queries: Vec<Query>,
@@ -64,19 +64,19 @@ struct Listed {
     tools: Vec<Tool>,
 }
 
-impl Data {
+impl ToolData {
     /// Reads these folders, or the project's own data if there is none. A server that an earlier
     /// folder has is not read again.
-    pub(crate) fn read(folders: &[PathBuf]) -> Outcome<Data> {
+    pub(crate) fn read(folders: &[PathBuf]) -> BenchResult<ToolData> {
         let own = [PathBuf::from(OWN)];
-        let mut data = Data { servers: BTreeMap::new(), queries: Vec::new() };
+        let mut data = ToolData { servers: BTreeMap::new(), queries: Vec::new() };
         for folder in if folders.is_empty() { &own } else { folders } {
             data.read_folder(folder)?;
         }
         Ok(data)
     }
 
-    fn read_folder(&mut self, folder: &Path) -> Outcome<()> {
+    fn read_folder(&mut self, folder: &Path) -> BenchResult<()> {
         let mut files: Vec<PathBuf> = fs::read_dir(folder)?
             .map(|file| file.map(|file| file.path()))
             .collect::<Result<_, _>>()?;

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use switchboard_core::catalog::search::{Document, Postings, index_all, rank};
 
 use crate::adapter::Adapter;
-use crate::data::{Data, Query, Tool};
+use crate::data::{Query, Tool, ToolData};
 
 /// The means of one kind of query, or of all kinds.
 #[derive(Clone, Copy, Debug, Default)]
@@ -27,7 +27,7 @@ pub(crate) struct Scores {
     pub(crate) kinds: BTreeMap<String, Score>,
 }
 
-pub(crate) struct Verdict {
+pub(crate) struct RankingScores {
     pub(crate) ours: Scores,
     /// Of an adapter with a tool per server.
     pub(crate) adapter: Scores,
@@ -37,7 +37,7 @@ pub(crate) struct Verdict {
     pub(crate) index: Duration,
 }
 
-pub(crate) fn judge(data: &Data) -> Verdict {
+pub(crate) fn judge(data: &ToolData) -> RankingScores {
     let schemas: Vec<Vec<String>> = data
         .servers
         .values()
@@ -69,7 +69,7 @@ pub(crate) fn judge(data: &Data) -> Verdict {
     }
     times.sort_unstable();
     let query = times.get(times.len() / 2).copied().unwrap_or_default();
-    Verdict { ours, adapter, query, index: built }
+    RankingScores { ours, adapter, query, index: built }
 }
 
 impl Scores {

@@ -17,10 +17,10 @@ mod world;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use data::Data;
+use data::ToolData;
 
 /// What can go wrong; a bench only reports it.
-pub(crate) type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
+pub(crate) type BenchResult<T> = Result<T, Box<dyn std::error::Error>>;
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -30,8 +30,8 @@ fn main() -> ExitCode {
     };
     let folders: Vec<PathBuf> = folders.iter().map(PathBuf::from).collect();
     let printed = match what {
-        "search" => Data::read(&folders).and_then(|data| report::search(&data)),
-        "tokens" => Data::read(&folders).and_then(|data| report::tokens(&data)),
+        "search" => ToolData::read(&folders).and_then(|data| report::search(&data)),
+        "tokens" => ToolData::read(&folders).and_then(|data| report::tokens(&data)),
         _ => {
             report::complain("usage: tool-bench search|tokens [FOLDER…]");
             return ExitCode::from(2);

@@ -1,11 +1,11 @@
 //! The tables; the only place that prints.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "the report is for people")]
 
-use crate::Outcome;
+use crate::BenchResult;
 use crate::arguments::{Choices, choose};
-use crate::data::Data;
-use crate::judge::{Score, Verdict, judge};
-use crate::simulation::{Bill, WAYS, Way, run, tasks};
+use crate::data::ToolData;
+use crate::judge::{RankingScores, Score, judge};
+use crate::simulation::{Bill, ToolAccess, WAYS, run, tasks};
 use crate::world::Worlds;
 
 /// Numbers of tools that a user may have.
@@ -16,8 +16,8 @@ pub(crate) fn complain(message: &str) {
 }
 
 /// How good the ranking is, and how fast.
-pub(crate) fn search(data: &Data) -> Outcome<()> {
-    let Verdict { ours, adapter, query, index } = judge(data);
+pub(crate) fn search(data: &ToolData) -> BenchResult<()> {
+    let RankingScores { ours, adapter, query, index } = judge(data);
     println!(
         "| queries over {} tools | | hit@3 | hit@5 | nDCG@10 | hit@5 of an adapter | nDCG@10 |",
         data.tool_count()
@@ -62,7 +62,7 @@ fn arguments(choices: Choices) {
 }
 
 /// What tasks cost on each way, at each size.
-pub(crate) fn tokens(data: &Data) -> Outcome<()> {
+pub(crate) fn tokens(data: &ToolData) -> BenchResult<()> {
     let worlds = Worlds::new(data)?;
     let tasks = tasks(data);
     println!("{} tasks over {} tools\n", tasks.len(), data.tool_count());
@@ -85,12 +85,12 @@ pub(crate) fn tokens(data: &Data) -> Outcome<()> {
     Ok(())
 }
 
-fn title(way: Way) -> &'static str {
+fn title(way: ToolAccess) -> &'static str {
     match way {
-        Way::Direct => "listed directly",
-        Way::Adapter => "an adapter with a tool per server",
-        Way::Switchboard => "Switchboard",
-        Way::SearchAndCall => "Switchboard, search with arguments",
+        ToolAccess::Direct => "listed directly",
+        ToolAccess::Adapter => "an adapter with a tool per server",
+        ToolAccess::Switchboard => "Switchboard",
+        ToolAccess::SearchAndCall => "Switchboard, search with arguments",
     }
 }
 

@@ -12,7 +12,7 @@ use switchboard_core::request::{Matching, Request, parse};
 use switchboard_core::tool_card;
 
 use crate::adapter::{self, Adapter};
-use crate::data::{Data, Query, Tool};
+use crate::data::{Query, Tool, ToolData};
 use crate::shape;
 use crate::world::{World, tokens};
 
@@ -36,7 +36,7 @@ pub(crate) struct Task<'a> {
 }
 
 /// Every query of a kind that asks for one tool, with the tools that are right and at hand.
-pub(crate) fn tasks(data: &Data) -> Vec<Task<'_>> {
+pub(crate) fn tasks(data: &ToolData) -> Vec<Task<'_>> {
     let queries = data.queries.iter().filter(|query| KINDS.contains(&query.kind.as_str()));
     let tasks = queries.map(|query| {
         let all = data.servers.values().flatten();
@@ -48,7 +48,7 @@ pub(crate) fn tasks(data: &Data) -> Vec<Task<'_>> {
 
 /// How a model gets to the tools.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Way {
+pub(crate) enum ToolAccess {
     /// All definitions in the context.
     Direct,
     Adapter,
@@ -57,7 +57,8 @@ pub(crate) enum Way {
     SearchAndCall,
 }
 
-pub(crate) const WAYS: [Way; 4] = [Way::Direct, Way::Adapter, Way::Switchboard, Way::SearchAndCall];
+pub(crate) const WAYS: [ToolAccess; 4] =
+    [ToolAccess::Direct, ToolAccess::Adapter, ToolAccess::Switchboard, ToolAccess::SearchAndCall];
 
 /// What a task came to.
 #[derive(Clone, Copy, Debug, Default)]
@@ -73,11 +74,11 @@ pub(crate) struct Bill {
     pub(crate) misled: bool,
 }
 
-pub(crate) fn run(task: &Task<'_>, world: &World<'_>, way: Way) -> Bill {
+pub(crate) fn run(task: &Task<'_>, world: &World<'_>, way: ToolAccess) -> Bill {
     match way {
-        Way::Direct => direct(task, world),
-        Way::Adapter => with_adapter(task, world),
-        Way::Switchboard | Way::SearchAndCall => with_switchboard(task, world, way),
+        ToolAccess::Direct => direct(task, world),
+        ToolAccess::Adapter => with_adapter(task, world),
+        ToolAccess::Switchboard | ToolAccess::SearchAndCall => with_switchboard(task, world, way),
     }
 }
 
@@ -134,13 +135,13 @@ fn with_adapter(task: &Task<'_>, world: &World<'_>) -> Bill {
     talk.give_up()
 }
 
-fn with_switchboard(task: &Task<'_>, world: &World<'_>, way: Way) -> Bill {
+fn with_switchboard(task: &Task<'_>, world: &World<'_>, way: ToolAccess) -> Bill {
     let mut talk = Talk::new(tokens(&tool_card::definition()));
     let mut searches = Searches::new(task);
     while let Some((query, offset)) = searches.next() {
         let Some(mut page) = found(world, &query, offset) else { break };
         let mut search = search_call(&query, offset);
-        if way == Way::SearchAndCall && talk.bill.turns == 0 {
+        if way == ToolAccess::SearchAndCall && talk.bill.turns == 0 {
             let args = task.tools.first().map(|tool| shape::arguments(&tool.input_schema));
             search["arguments"]["args"] = args.unwrap_or_default();
             match called_at_once(world, &page, &search["arguments"]["args"]) {
@@ -214,7 +215,7 @@ impl Searches {
     }
 }
 
-/// The beginning of what the tool says of itself: somebody who knows what is wanted says it so.
+/// The first words of the description: the likely query of a user who knows what the tool does.
 fn variant(tool: &Tool) -> String {
     let about = if tool.description().trim().is_empty() { &tool.name } else { tool.description() };
     let sentence = about.split(['.', '\n']).find(|part| !part.trim().is_empty()).unwrap_or(about);

@@ -3,9 +3,9 @@
 use switchboard_core::tokens as estimate;
 
 use crate::arguments::choose;
-use crate::data::{Data, NATURAL};
+use crate::data::{NATURAL, ToolData};
 use crate::judge::judge;
-use crate::simulation::{Way, run, tasks};
+use crate::simulation::{ToolAccess, run, tasks};
 use crate::world::{Worlds, tokens};
 
 /// A little below the current score of the ranking, to detect a regression.
@@ -14,7 +14,7 @@ const NDCG: f64 = 0.62;
 
 #[test]
 fn search_benchmark_stays_above_its_threshold() {
-    let all = judge(&Data::read(&[]).unwrap()).ours.all();
+    let all = judge(&ToolData::read(&[]).unwrap()).ours.all();
     assert!(all.hit >= HIT && all.ndcg >= NDCG, "{all:?}");
 }
 
@@ -32,7 +32,7 @@ const NATURAL_FIRST_THREE: [(&str, f64); 8] = [
 
 #[test]
 fn everyday_queries_find_the_right_tool_among_three() {
-    let scores = judge(&Data::read(&[NATURAL.into()]).unwrap()).ours;
+    let scores = judge(&ToolData::read(&[NATURAL.into()]).unwrap()).ours;
     for (kind, least) in NATURAL_FIRST_THREE {
         let score = scores.kinds[kind];
         assert!(score.first_three >= least, "{kind}: {score:?}");
@@ -41,7 +41,7 @@ fn everyday_queries_find_the_right_tool_among_three() {
 
 #[test]
 fn arguments_choose_the_right_tool_and_no_wrong_one() {
-    let choices = choose(&Data::read(&[NATURAL.into()]).unwrap()).unwrap();
+    let choices = choose(&ToolData::read(&[NATURAL.into()]).unwrap()).unwrap();
     assert!(choices.right * 10 >= choices.fits_one * 8, "{choices:?}");
     assert!(choices.wrong * 100 <= choices.fits_one, "{choices:?}");
     assert!(choices.miscalled * 100 <= choices.fits_one, "{choices:?}");
@@ -49,7 +49,7 @@ fn arguments_choose_the_right_tool_and_no_wrong_one() {
 
 #[test]
 fn server_cost_estimate_is_within_a_few_per_cent() {
-    let data = Data::read(&[]).unwrap();
+    let data = ToolData::read(&[]).unwrap();
     let mut errors = Vec::new();
     for (server, tools) in &data.servers {
         // Counting is slow in a build for tests.
@@ -69,16 +69,16 @@ fn server_cost_estimate_is_within_a_few_per_cent() {
 
 #[test]
 fn task_costs_a_tenth_of_listing_180_tools() {
-    let data = Data::read(&[]).unwrap();
+    let data = ToolData::read(&[]).unwrap();
     let worlds = Worlds::new(&data).unwrap();
     let (mut ours, mut direct, mut adapter) = ((0, 0), 0, 0);
     // A sample is enough to detect a regression.
     for task in tasks(&data).iter().step_by(100) {
         let world = worlds.around(task.tools[0], 180).unwrap();
-        let bill = run(task, &world, Way::Switchboard);
+        let bill = run(task, &world, ToolAccess::Switchboard);
         ours = (ours.0 + bill.sent, ours.1 + bill.turns);
-        direct += run(task, &world, Way::Direct).sent;
-        adapter += run(task, &world, Way::Adapter).turns;
+        direct += run(task, &world, ToolAccess::Direct).sent;
+        adapter += run(task, &world, ToolAccess::Adapter).turns;
     }
     assert!(ours.0 * 10 <= direct, "{} of {direct}", ours.0);
     assert!(ours.1 <= adapter, "{} turns, {adapter} with an adapter", ours.1);

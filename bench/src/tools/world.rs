@@ -9,12 +9,12 @@ use switchboard_core::catalog::{Catalog, Listing, ListingPolicy, RawListing, She
 use switchboard_core::config::values::ToolPrefix;
 use switchboard_core::name::ServerName;
 
-use crate::Outcome;
-use crate::data::{Data, Tool};
+use crate::BenchResult;
+use crate::data::{Tool, ToolData};
 
 /// What all tasks and sizes share: lists that are read once, and what every definition costs.
 pub(crate) struct Worlds<'a> {
-    data: &'a Data,
+    data: &'a ToolData,
     listings: BTreeMap<&'a str, Arc<Listing>>,
     /// Counted when they are needed first.
     costs: BTreeMap<&'a str, OnceCell<usize>>,
@@ -29,7 +29,7 @@ pub(crate) struct World<'a> {
 }
 
 impl<'a> Worlds<'a> {
-    pub(crate) fn new(data: &'a Data) -> Outcome<Worlds<'a>> {
+    pub(crate) fn new(data: &'a ToolData) -> BenchResult<Worlds<'a>> {
         let mut listings = BTreeMap::new();
         let mut costs = BTreeMap::new();
         for (server, tools) in &data.servers {
@@ -43,7 +43,7 @@ impl<'a> Worlds<'a> {
 
     /// A world of at most `size` tools in which there is this one. A server that is larger has only
     /// its part around the tool.
-    pub(crate) fn around(&self, tool: &Tool, size: usize) -> Outcome<World<'a>> {
+    pub(crate) fn around(&self, tool: &Tool, size: usize) -> BenchResult<World<'a>> {
         let own = self.data.servers.get(&tool.server).map_or(&[][..], Vec::as_slice);
         let at = own.iter().position(|other| other.id == tool.id).unwrap_or_default();
         let from = at.saturating_sub(size / 2).min(own.len().saturating_sub(size));
@@ -110,12 +110,12 @@ pub(crate) fn tokens(text: &str) -> usize {
 }
 
 /// Names of servers in public lists are addresses; users give short ones.
-pub(crate) fn server_name(server: &str) -> Outcome<ServerName> {
+pub(crate) fn server_name(server: &str) -> BenchResult<ServerName> {
     let plain = |c: char| if c.is_ascii_alphanumeric() || c == '_' { c } else { '-' };
     Ok(ServerName::new(&server.chars().map(plain).collect::<String>())?)
 }
 
-fn listing(server: &str, tools: &[Tool]) -> Outcome<Listing> {
+fn listing(server: &str, tools: &[Tool]) -> BenchResult<Listing> {
     let raw = |tool: &Tool| RawValue::from_string(tool.listed().to_string());
     let tools = tools.iter().map(raw).collect::<Result<_, _>>()?;
     let raw = RawListing { tools, ..RawListing::default() };

@@ -1,4 +1,5 @@
-//! The package for Pi, embedded in this program so that both have the same version.
+//! Everything in the command line that exists for Pi alone: its package, embedded in this program so
+//! that both have the same version.
 
 macro_rules! files {
     [$($name:literal),* $(,)?] => {

@@ -5,10 +5,8 @@
 
 pub mod configuration;
 pub mod hidden_text;
-pub mod pi;
 
 use self::hidden_text::HiddenPlaces;
-use self::pi::PiFault;
 use crate::catalog::resolve::nearest;
 use crate::config::diagnostic::{Diagnostic, Level};
 use crate::config::expand::ExpandError;
@@ -16,6 +14,7 @@ use crate::config::install::Target;
 use crate::config::layers::PendingCause;
 use crate::failure::{Code, Failure, Hint};
 use crate::name::ServerName;
+use crate::pi::findings::PiFault;
 use crate::render::words::list;
 
 /// One finding.

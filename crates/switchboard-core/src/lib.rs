@@ -33,3 +33,4 @@ pub mod message_trace;
 pub mod sign_in;
 pub mod render;
 pub mod doctor;
+pub mod pi;

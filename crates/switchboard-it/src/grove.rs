@@ -150,7 +150,7 @@ impl Grove {
     }
 
     /// Kills gateway, reaper and keepers, and waits until they have ended.
-    pub async fn kill_everyone(&self, client: Client) {
+    pub async fn kill_all_roles(&self, client: Client) {
         let doomed = [self.having(Role::Reaper), self.having(Role::Keeper)].concat();
         self.kill(Victims::Everyone);
         client.ended().await;
@@ -223,7 +223,7 @@ impl Grove {
         let took = fallen.elapsed();
         assert_eq!(call(&mut client, 0, "again").await, "again");
         let zombies = || self.processes().iter().any(|(pid, _)| has_zombies(*pid));
-        until("nobody has a zombie", || !zombies()).await;
+        until("no process has a zombie", || !zombies()).await;
         self.end(client, Victims::Gateway).await;
         took
     }

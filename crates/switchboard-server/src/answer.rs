@@ -16,7 +16,7 @@ use switchboard_wire::envelope::{INTERNAL_ERROR, INVALID_PARAMS, URL_ELICITATION
 use switchboard_wire::{Raw, RpcError};
 
 /// The result of a request.
-pub(crate) enum Answer {
+pub(crate) enum McpResult {
     /// JSON of a server, unchanged, or of our own.
     Json(Raw),
     /// A failed call: a result that a model can read.
@@ -49,17 +49,17 @@ impl ResultStyle {
 /// The text of an error result whose server gave no text.
 const UNKNOWN: &str = "Unknown error";
 
-impl Answer {
-    pub(crate) fn json(json: impl Into<String>) -> Answer {
-        Answer::Json(Raw::from_json(json.into()))
+impl McpResult {
+    pub(crate) fn json(json: impl Into<String>) -> McpResult {
+        McpResult::Json(Raw::from_json(json.into()))
     }
 
     /// The size of the server's result; larger than the written one if blocks were saved to files.
     pub(crate) fn source_bytes(&self) -> usize {
         match self {
-            Answer::Output(output, _) => output.content.raw().len(),
-            Answer::Json(json) => json.as_str().len(),
-            Answer::Failure(_) | Answer::Text(..) => 0,
+            McpResult::Output(output, _) => output.content.raw().len(),
+            McpResult::Json(json) => json.as_str().len(),
+            McpResult::Failure(_) | McpResult::Text(..) => 0,
         }
     }
 
@@ -67,10 +67,18 @@ impl Answer {
     pub(crate) fn write(&self, out: &mut String, style: ResultStyle) {
         let start = out.len();
         match self {
-            Answer::Json(json) => out.push_str(json.as_str()),
-            Answer::Failure(wrong) => failure(out, wrong, None, style),
-            Answer::Output(output, note) => output_result(out, output, note.as_deref(), style),
-            Answer::Text(text, code) => words(out, text, *code, style),
+            McpResult::Json(json) => out.push_str(json.as_str()),
+            McpResult::Failure(failure) => failure_result(out, failure, None, style),
+            McpResult::Output(output, note) => output_result(out, output, note.as_deref(), style),
+            McpResult::Text(text, None) => {
+                text_result(out, text);
+                out.push('}');
+            }
+            McpResult::Text(text, Some(code)) => {
+                let asked = CallTarget { mode: "call", server: "", tool: "" };
+                let fault = fault(*code, text);
+                error_result(out, text, None, (&asked, &fault), style);
+            }
         }
         nesting::confine(out, start);
     }
@@ -82,7 +90,7 @@ pub(crate) async fn text(
     reply: &Reply,
     note: Option<String>,
     form: ResultForm,
-) -> Answer {
+) -> McpResult {
     let mut text = render::text::reply(reply);
     if let Some(note) = note {
         text.push_str("\n\n");
@@ -92,29 +100,27 @@ pub(crate) async fn text(
     if !matches!(reply, Reply::Stored { .. }) {
         text = session.fitted(text, form).await;
     }
-    Answer::Text(text, None)
+    McpResult::Text(text, None)
 }
 
 /// An error result of the `mcp` tool, cut to the host's limit.
-pub(crate) async fn wrong(session: &Session, failure: Failure, form: ResultForm) -> Answer {
+pub(crate) async fn wrong(session: &Session, failure: Failure, form: ResultForm) -> McpResult {
     let text = render::text::failure(&failure);
     if form.max_bytes.is_none_or(|most| text.len() <= most) {
-        return Answer::Failure(failure);
+        return McpResult::Failure(failure);
     }
-    Answer::Text(session.fitted(text, form).await, Some(failure.code))
+    McpResult::Text(session.fitted(text, form).await, Some(failure.code))
 }
 
 /// Names the parameters that were ignored.
 pub(crate) fn note(ignored: &[&'static str]) -> Option<String> {
-    if ignored.is_empty() {
-        return None;
-    }
-    Some(format!("(ignored, because another parameter came first: {})", ignored.join(", ")))
+    let names = ignored.join(", ");
+    (!names.is_empty()).then(|| format!("(ignored, because another parameter came first: {names})"))
 }
 
 fn output_result(out: &mut String, output: &Output, note: Option<&str>, style: ResultStyle) {
     if let Some(unselected) = &output.unselected {
-        return failure(out, unselected, Some(&output.content), style);
+        return failure_result(out, unselected, Some(&output.content), style);
     }
     out.push_str("{\"content\":");
     let guessed = output.guessed.as_ref().map(render::text::guessed_line);
@@ -156,17 +162,32 @@ fn output_result(out: &mut String, output: &Output, note: Option<&str>, style: R
 }
 
 /// The error result of the `mcp` tool for a failure, with the blocks of `beside` after it.
-fn failure(
+fn failure_result(
     out: &mut String,
     failure: &Failure,
     beside: Option<&CallOutput<'_>>,
     style: ResultStyle,
 ) {
-    let error_type = error_type(failure.code);
-    text_result(
-        out,
-        &format!("{}{}", style.error_head(error_type), render::text::failure(failure)),
-    );
+    let (server, tool) = match &failure.subject {
+        Subject::Tool { shown, server } => (server.as_str(), shown.as_str()),
+        Subject::Server(server) => (server.as_str(), ""),
+        Subject::Request | Subject::Config { .. } => ("", ""),
+    };
+    let asked = CallTarget { mode: "call", server, tool };
+    let original = failure.to_string();
+    let fault = fault(failure.code, &original);
+    error_result(out, &render::text::failure(failure), beside, (&asked, &fault), style);
+}
+
+/// An error result with a text, and the blocks of `beside` after it.
+fn error_result(
+    out: &mut String,
+    text: &str,
+    beside: Option<&CallOutput<'_>>,
+    (asked, fault): (&CallTarget<'_>, &Fault<'_>),
+    style: ResultStyle,
+) {
+    text_result(out, &format!("{}{text}", style.error_head(fault.error_type)));
     if let Some(beside) = beside
         && out.pop() == Some(']')
     {
@@ -174,31 +195,12 @@ fn failure(
         out.push(']');
     }
     out.push_str(",\"isError\":true");
-    let (server, tool) = match &failure.subject {
-        Subject::Tool { shown, server } => (server.as_str(), shown.as_str()),
-        Subject::Server(server) => (server.as_str(), ""),
-        Subject::Request | Subject::Config { .. } => ("", ""),
-    };
-    let asked = CallTarget { mode: "call", server, tool };
-    let fault = Fault { error_type, original: &failure.to_string(), code: failure.code.as_str() };
-    meta(out, style, |out| details::of_fault(out, &asked, &fault));
+    meta(out, style, |out| details::of_fault(out, asked, fault));
     out.push('}');
 }
 
-/// A text result of our own; an error if there is a code.
-fn words(out: &mut String, text: &str, code: Option<Code>, style: ResultStyle) {
-    let Some(code) = code else {
-        text_result(out, text);
-        out.push('}');
-        return;
-    };
-    let error_type = error_type(code);
-    text_result(out, &format!("{}{text}", style.error_head(error_type)));
-    out.push_str(",\"isError\":true");
-    let asked = CallTarget { mode: "call", server: "", tool: "" };
-    let fault = Fault { error_type, original: text, code: code.as_str() };
-    meta(out, style, |out| details::of_fault(out, &asked, &fault));
-    out.push('}');
+fn fault(code: Code, original: &str) -> Fault<'_> {
+    Fault { error_type: error_type(code), original, code: code.as_str() }
 }
 
 fn error_type(code: Code) -> ErrorType {
@@ -243,12 +245,7 @@ pub(crate) fn protocol_error(failure: &Failure) -> RpcError {
     RpcError::new(protocol_code(failure), render::text::failure(failure))
 }
 
-/// The same, worded for the user of Pi.
-pub(crate) fn error_for_pi(failure: &Failure) -> RpcError {
-    RpcError::new(protocol_code(failure), render::pi::failure(failure))
-}
-
-fn protocol_code(failure: &Failure) -> i64 {
+pub(crate) fn protocol_code(failure: &Failure) -> i64 {
     match error_type(failure.code) {
         ErrorType::Validation => INVALID_PARAMS,
         ErrorType::Tool | ErrorType::Connection => INTERNAL_ERROR,
@@ -257,14 +254,9 @@ fn protocol_code(failure: &Failure) -> i64 {
 
 /// The JSON-RPC error of the server, if that caused the failure.
 pub(crate) fn servers_own_error(failure: &Failure) -> Option<RpcError> {
-    let mut next: Option<&(dyn Error + 'static)> = Some(failure.cause.as_ref());
-    while let Some(error) = next {
-        if let Some(rpc) = error.downcast_ref::<RpcError>() {
-            return Some(without_hidden_text(rpc));
-        }
-        next = error.source();
-    }
-    None
+    let cause: &(dyn Error + 'static) = failure.cause.as_ref();
+    let mut causes = std::iter::successors(Some(cause), |&error| error.source());
+    causes.find_map(|error| error.downcast_ref::<RpcError>()).map(without_hidden_text)
 }
 
 fn without_hidden_text(error: &RpcError) -> RpcError {
@@ -302,17 +294,17 @@ pub(crate) fn as_the_server_said(failure: &Failure) -> RpcError {
 }
 
 /// The server's result, unchanged.
-pub(crate) fn raw(reply: Reply) -> Answer {
+pub(crate) fn raw(reply: Reply) -> McpResult {
     match reply {
-        Reply::Output(output) => Answer::json(nesting::result(output.content.raw())),
-        _ => Answer::json("{}"),
+        Reply::Output(output) => McpResult::json(nesting::result(output.content.raw())),
+        _ => McpResult::json("{}"),
     }
 }
 
 /// Rows as their servers wrote them.
-pub(crate) fn list<'a>(name: &str, rows: impl Iterator<Item = &'a str>) -> Answer {
-    let rows: Vec<&str> = rows.collect();
-    Answer::json(format!("{{\"{name}\":[{}]}}", rows.join(",")))
+pub(crate) fn list(name: &str, rows: &[impl AsRef<str>]) -> Raw {
+    let rows: Vec<&str> = rows.iter().map(AsRef::as_ref).collect();
+    Raw::from_json(format!("{{\"{name}\":[{}]}}", rows.join(",")))
 }
 
 /// Opens a result that holds one text; the caller closes it.
@@ -369,7 +361,7 @@ mod tests {
     fn deeply_nested_answer_is_flattened_when_written() {
         let deep = format!("{}1{}", "{\"a\":".repeat(5_000), "}".repeat(5_000));
         let mut out = String::new();
-        Answer::json(deep).write(&mut out, ResultStyle::Plain);
+        McpResult::json(deep).write(&mut out, ResultStyle::Plain);
         let levels = out.split("\\\"").next().unwrap_or_default().matches('{').count();
         assert!(levels < nesting::MOST_LEVELS, "{levels}");
     }

@@ -1,13 +1,16 @@
 //! Change notifications for stateless clients: each subscribes with an open `subscriptions/listen`
 //! request, and every notification carries the id of that request.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::ops::Not;
+use std::sync::{Arc, Mutex};
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use switchboard::exact::Args;
 use switchboard_wire::modern::meta;
 use switchboard_wire::{Id, Peer};
+
+use crate::lock::lock;
 
 /// Notifications that are queued until a subscription is acknowledged.
 const EARLY: usize = 64;
@@ -18,24 +21,19 @@ const MAX_RESOURCES: usize = 256;
 /// The notifications that a client subscribes to.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Filter {
-    #[serde(default, skip_serializing_if = "is_false")]
+pub(crate) struct SubscriptionFilter {
+    #[serde(default, skip_serializing_if = "Not::not")]
     pub(crate) tools_list_changed: bool,
-    #[serde(default, skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "Not::not")]
     pub(crate) prompts_list_changed: bool,
-    #[serde(default, skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "Not::not")]
     pub(crate) resources_list_changed: bool,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) resource_subscriptions: Vec<String>,
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde wants a reference")]
-fn is_false(value: &bool) -> bool {
-    !value
-}
-
-impl Filter {
-    pub(crate) fn bounded(mut self) -> Filter {
+impl SubscriptionFilter {
+    pub(crate) fn bounded(mut self) -> SubscriptionFilter {
         self.resource_subscriptions.truncate(MAX_RESOURCES);
         self.resource_subscriptions.sort_unstable();
         self.resource_subscriptions.dedup();
@@ -59,19 +57,19 @@ impl Filter {
 /// Distributes change notifications; cheap to clone.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Bulletin {
-    readers: Arc<Mutex<Readers>>,
+    readers: Arc<Mutex<Subscribers>>,
 }
 
 #[derive(Debug, Default)]
-struct Readers {
+struct Subscribers {
     last: u64,
-    here: Vec<(u64, Arc<Reader>)>,
+    here: Vec<(u64, Arc<Subscriber>)>,
 }
 
 /// A subscribed client.
 #[derive(Debug)]
-struct Reader {
-    filter: Filter,
+struct Subscriber {
+    filter: SubscriptionFilter,
     client: Peer,
     /// The id of its request, as JSON.
     tag: Value,
@@ -81,27 +79,33 @@ struct Reader {
 
 /// A subscription, until it is dropped.
 #[derive(Debug)]
-pub(crate) struct Seat {
+pub(crate) struct Subscription {
     bulletin: Bulletin,
     number: u64,
-    reader: Arc<Reader>,
+    reader: Arc<Subscriber>,
 }
 
 impl Bulletin {
-    /// Adds a subscription. Notifications are queued until [`Seat::opened`].
-    pub(crate) fn sit(&self, filter: Filter, client: Peer, request: &Id) -> Seat {
+    /// Adds a subscription. Notifications are queued until [`Subscription::opened`].
+    pub(crate) fn subscribe(
+        &self,
+        filter: SubscriptionFilter,
+        client: Peer,
+        request: &Id,
+    ) -> Subscription {
         let early = Mutex::new(Some(Vec::new()));
-        let reader = Arc::new(Reader { filter, client, tag: tag(request), early });
-        let mut readers = self.readers();
+        let reader = Arc::new(Subscriber { filter, client, tag: tag(request), early });
+        let mut readers = lock(&self.readers);
         readers.last += 1;
         let number = readers.last;
         readers.here.push((number, Arc::clone(&reader)));
-        Seat { bulletin: self.clone(), number, reader }
+        Subscription { bulletin: self.clone(), number, reader }
     }
 
     /// Sends a notification to all subscribers whose filter matches.
     pub(crate) fn post(&self, method: &str, params: &str) {
-        let readers: Vec<_> = self.readers().here.iter().map(|(_, one)| Arc::clone(one)).collect();
+        let readers: Vec<_> =
+            lock(&self.readers).here.iter().map(|(_, one)| Arc::clone(one)).collect();
         if readers.is_empty() {
             return;
         }
@@ -115,19 +119,14 @@ impl Bulletin {
     /// Whether any subscriber follows the resource.
     pub(crate) fn is_followed(&self, uri: &str) -> bool {
         let follows =
-            |reader: &Reader| reader.filter.resource_subscriptions.iter().any(|u| u == uri);
-        self.readers().here.iter().any(|(_, reader)| follows(reader))
-    }
-
-    fn readers(&self) -> MutexGuard<'_, Readers> {
-        self.readers.lock().unwrap_or_else(PoisonError::into_inner)
+            |reader: &Subscriber| reader.filter.resource_subscriptions.iter().any(|u| u == uri);
+        lock(&self.readers).here.iter().any(|(_, reader)| follows(reader))
     }
 }
 
-impl Reader {
+impl Subscriber {
     fn tell(&self, method: &str, params: &Args) {
-        let mut early = self.early.lock().unwrap_or_else(PoisonError::into_inner);
-        match &mut *early {
+        match &mut *lock(&self.early) {
             None => self.client.try_notify(method, &self.tagged(params)),
             // A queued notification stands for any number of equal ones.
             Some(waiting) => {
@@ -149,10 +148,10 @@ impl Reader {
     }
 }
 
-impl Seat {
+impl Subscription {
     /// Sends the queued notifications, and later ones at once: the subscription is acknowledged.
     pub(crate) fn opened(&self) {
-        let mut early = self.reader.early.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut early = lock(&self.reader.early);
         for (method, params) in early.take().into_iter().flatten() {
             self.reader.client.try_notify(&method, &self.reader.tagged(&params));
         }
@@ -165,10 +164,10 @@ impl Seat {
 
     /// Removes the subscription.
     pub(crate) fn leave(&self) {
-        self.bulletin.readers().here.retain(|(number, _)| *number != self.number);
+        lock(&self.bulletin.readers).here.retain(|(number, _)| *number != self.number);
     }
 
-    pub(crate) fn filter(&self) -> &Filter {
+    pub(crate) fn filter(&self) -> &SubscriptionFilter {
         &self.reader.filter
     }
 
@@ -183,7 +182,7 @@ impl Seat {
     }
 }
 
-impl Drop for Seat {
+impl Drop for Subscription {
     fn drop(&mut self) {
         self.leave();
     }

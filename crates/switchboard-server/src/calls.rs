@@ -4,7 +4,7 @@
 use std::future::poll_fn;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::task::Poll;
 use std::thread;
 use std::time::Duration;
@@ -16,6 +16,8 @@ use switchboard_wire::{Id, Peer, Responder, RpcError};
 use tokio::task::AbortHandle;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
+
+use crate::lock::lock;
 
 /// How long aborted calls may take to end.
 const GIVING_UP: Duration = Duration::from_secs(1);
@@ -39,13 +41,13 @@ pub(crate) struct Calls {
 struct Unanswered {
     accepted: u64,
     /// By the client's own id, to cancel them and to refuse an id that is in use.
-    by_id: HashMap<Id, Call>,
+    by_id: HashMap<Id, RunningCall>,
     /// Set at the end: later requests are refused.
     over: bool,
 }
 
 #[derive(Debug)]
-struct Call {
+struct RunningCall {
     /// Distinguishes the call from an earlier one with the same id.
     number: u64,
     /// Set as soon as it runs.
@@ -70,7 +72,7 @@ impl Claim for Accepted {
 }
 
 impl Accepted {
-    fn settle(&self) -> Option<Call> {
+    fn settle(&self) -> Option<RunningCall> {
         let mut unanswered = lock(&self.unanswered);
         let waits = unanswered.by_id.get(&self.id).is_some_and(|call| call.number == self.number);
         if waits { unanswered.by_id.remove(&self.id) } else { None }
@@ -88,7 +90,7 @@ impl Calls {
                 unanswered.accepted += 1;
                 let (id, number) = (responder.id().clone(), unanswered.accepted);
                 let asker = responder.peer().clone();
-                unanswered.by_id.insert(id.clone(), Call { number, task: None, asker });
+                unanswered.by_id.insert(id.clone(), RunningCall { number, task: None, asker });
                 let held = Arc::clone(&self.unanswered);
                 let accepted = Arc::new(Accepted { unanswered: held, id, number });
                 let claim = Arc::<Accepted>::clone(&accepted);
@@ -155,7 +157,7 @@ impl Calls {
         self.running.close();
         self.closing.cancel();
         let _too_long = tokio::time::timeout(limit, self.running.wait()).await;
-        let left: Vec<(Id, Call)> = {
+        let left: Vec<(Id, RunningCall)> = {
             let mut unanswered = lock(&self.unanswered);
             unanswered.over = true;
             unanswered.by_id.drain().collect()
@@ -173,16 +175,12 @@ impl Calls {
     }
 }
 
-impl Call {
+impl RunningCall {
     fn abort(&self) {
         if let Some(task) = &self.task {
             task.abort();
         }
     }
-}
-
-fn lock(unanswered: &Mutex<Unanswered>) -> MutexGuard<'_, Unanswered> {
-    unanswered.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Unwind safe: the future is dropped after a panic, and shared state is behind locks and

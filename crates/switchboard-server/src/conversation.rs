@@ -11,22 +11,23 @@ use switchboard::host_profile::{HostProfile, UNKNOWN};
 use switchboard::schema::mirrored;
 use switchboard::tool_card::{self, Cards};
 use switchboard::{Caller, Gateway, Session};
-use switchboard_wire::envelope::{INVALID_PARAMS, METHOD_NOT_FOUND};
+use switchboard_wire::envelope::INVALID_PARAMS;
 use switchboard_wire::modern::{DISCOVER, LISTEN};
 use switchboard_wire::{Peer, Raw, Responder, RpcError};
 use tokio_util::sync::CancellationToken;
 
-use crate::answer::{Answer, ResultStyle};
+use crate::answer::{McpResult, ResultStyle};
 use crate::direct::Direct;
 use crate::granular;
 use crate::host::ClientHost;
-use crate::listen::Listening;
+use crate::listen;
 use crate::mirror::Mirror;
-use crate::modern::{self, Said, Stamp};
+use crate::modern::{self, ModernRequest};
 use crate::pace::Room;
+use crate::params::{initialize_result, unsupported_method};
 use crate::proxy;
 use crate::question::Manner;
-use crate::rounds::{Mouth, Parking, Rounds, Turn};
+use crate::rounds::{Parking, Rounds, Turn};
 use crate::service::{HostKind, Offer};
 
 /// Error code of session-based servers for a resource that does not exist.
@@ -34,8 +35,8 @@ const RESOURCE_NOT_FOUND: i64 = -32002;
 
 /// One client, or all stateless HTTP clients.
 pub(crate) struct Conversation {
-    session: Arc<Session>,
-    host: ClientHost,
+    pub(crate) session: Arc<Session>,
+    pub(crate) host: ClientHost,
     face: Face,
     /// Calls that wait for input from their client.
     parking: Parking,
@@ -110,7 +111,7 @@ impl Conversation {
             HostKind::Pi => ResultStyle::Pi,
         };
         let face = Face::of(offer, gateway);
-        let host = ClientHost::new(client.clone(), face.manner()).with_spacing(face.spacing());
+        let host = ClientHost::new(client.clone(), face.manner(), face.spacing());
         kind.profile().into_iter().for_each(|profile| host.set_profile(profile));
         let session = match face.manner() {
             Manner::OneOfMany => gateway.session(host.clone()),
@@ -122,9 +123,9 @@ impl Conversation {
     }
 
     /// With all stateless HTTP clients: each request brings everything that is known of its client.
-    pub(crate) fn with_anybody(gateway: &Gateway, offer: &Offer) -> Conversation {
+    pub(crate) fn with_stateless_clients(gateway: &Gateway, offer: &Offer) -> Conversation {
         let face = Face::of(offer, gateway);
-        let host = ClientHost::common(face.manner()).with_spacing(face.spacing());
+        let host = ClientHost::common(face.manner(), face.spacing());
         let session = match face.manner() {
             Manner::OneOfMany => gateway.common_session(host.clone()),
             Manner::Verbatim => gateway.private_session(host.clone()),
@@ -180,23 +181,11 @@ impl Conversation {
         }
     }
 
-    fn mirror(&self) -> Option<&Mirror> {
+    pub(crate) fn mirror(&self) -> Option<&Mirror> {
         match &self.face {
             Face::Mirror(mirror) => Some(mirror),
             Face::Proxy(_) | Face::Granular => None,
         }
-    }
-
-    pub(crate) fn session(&self) -> &Arc<Session> {
-        &self.session
-    }
-
-    pub(crate) fn host(&self) -> &ClientHost {
-        &self.host
-    }
-
-    pub(crate) fn is_mirror(&self) -> bool {
-        self.mirror().is_some()
     }
 
     /// Drops every call that waits for a client.
@@ -221,7 +210,7 @@ impl Conversation {
         method: &str,
         params: Option<&Raw>,
         client: &Peer,
-    ) -> Result<Answer, RpcError> {
+    ) -> Result<McpResult, RpcError> {
         let view = self.view(None);
         let answer = self.answer(caller, view, method, params, Some(client)).await;
         match self.mirror() {
@@ -238,11 +227,12 @@ impl Conversation {
         method: &str,
         params: Option<&Raw>,
         progress: Option<&Peer>,
-    ) -> Result<Answer, RpcError> {
+    ) -> Result<McpResult, RpcError> {
         let session = &*self.session;
         match (&self.face, method) {
             (Face::Proxy(_) | Face::Granular, "initialize") => {
-                Ok(proxy::initialize(self.offered(view), params))
+                let offered = self.offered(view);
+                Ok(McpResult::Json(initialize_result(offered, proxy::server_info(), params)))
             }
             (Face::Proxy(direct), method) => {
                 proxy::answer(session, (direct, view), caller, method, params, progress).await
@@ -270,18 +260,18 @@ impl Conversation {
     ) {
         let talk = Arc::clone(&self);
         let answered = async {
-            let said = Said::read(params.as_ref())?;
+            let said = ModernRequest::read(params.as_ref())?;
             self.host.declare(&said.abilities);
             self.session.gateway().declare(&said.abilities);
             let view = self.view(said.client.as_deref());
             match method.as_str() {
-                removed if modern::is_removed(removed) => Err(not_offered()),
+                removed if modern::REMOVED.contains(&removed) => Err(unsupported_method()),
                 DISCOVER => self.discover(view).await,
                 LISTEN => {
                     let (client, request) = (responder.peer(), responder.id());
-                    self.listening(closing).run(&said.request, client, request).await
+                    listen::run(&self, closing, &said.request, (client, request)).await
                 }
-                asking if modern::may_ask(asking) => {
+                asking if modern::MAY_REQUEST_INPUT.contains(&asking) => {
                     talk.in_rounds((asking, params), said, view, responder.peer()).await
                 }
                 other => {
@@ -292,12 +282,12 @@ impl Conversation {
         };
         match answered.await {
             Ok(answer) => {
-                let info = self.server_info();
-                let stamp = Stamp { method: &method, server_info: &info };
+                let info = self.mirror().and_then(Mirror::server_info);
+                let info = info.unwrap_or_else(proxy::server_info);
                 let stamped = |out: &mut String| {
                     let start = out.len();
                     answer.write(out, self.style);
-                    stamp.put(out, start);
+                    modern::stamp(out, start, &method, &info);
                     if let Some(room) = &room {
                         room.answered(out.len().max(answer.source_bytes()));
                     }
@@ -317,19 +307,27 @@ impl Conversation {
     async fn in_rounds(
         self: Arc<Conversation>,
         (method, params): (&str, Option<Raw>),
-        said: Said,
+        said: ModernRequest,
         view: View,
         client: &Peer,
-    ) -> Result<Answer, RpcError> {
-        let Said { abilities, level, about, progress_token, mut request, state, answers, .. } =
-            said;
+    ) -> Result<McpResult, RpcError> {
+        let ModernRequest {
+            abilities,
+            level,
+            about,
+            progress_token,
+            mut request,
+            state,
+            answers,
+            ..
+        } = said;
         // The method is part of what the next request has to repeat.
         request.insert("method", Value::from(method));
         let rounds = match state {
             Some(state) => self.parking.resume(&state, &request, answers)?,
             None => {
                 let (talk, method) = (Arc::clone(&self), method.to_owned());
-                Rounds::begin(request, answers, |Mouth { words, steps }| {
+                Rounds::begin(request, answers, |words, steps| {
                     let host = Arc::new(talk.host.within(words, abilities, level, view.profile));
                     let under_way = talk.host.begin(&host);
                     let caller = talk.session.lone_caller().with_host(host).with_meta(about);
@@ -364,49 +362,34 @@ impl Conversation {
         found.unwrap_or_default()
     }
 
-    fn listening(&self, closing: CancellationToken) -> Listening {
-        Listening {
-            session: Arc::clone(&self.session),
-            bulletin: self.host.bulletin().clone(),
-            direct: self.direct().cloned(),
-            manner: self.face.manner(),
-            closing,
-        }
-    }
-
-    async fn discover(&self, view: View) -> Result<Answer, RpcError> {
+    async fn discover(&self, view: View) -> Result<McpResult, RpcError> {
         let mut discovered = match self.mirror() {
             None => self.offered(view),
             Some(mirror) => mirror.offer(&self.session).await?,
         };
         discovered.insert("supportedVersions".to_owned(), json!(modern::revisions()));
-        Ok(Answer::json(Value::Object(discovered).to_string()))
-    }
-
-    /// `serverInfo`, as JSON.
-    fn server_info(&self) -> String {
-        let theirs = self.mirror().and_then(Mirror::server_info);
-        theirs.unwrap_or_else(proxy::server_info)
+        Ok(McpResult::json(Value::Object(discovered).to_string()))
     }
 }
 
 /// Translates the result of a stateless server for a session-based client.
-fn for_legacy_client(method: &str, answer: Result<Answer, RpcError>) -> Result<Answer, RpcError> {
+fn for_legacy_client(
+    method: &str,
+    answer: Result<McpResult, RpcError>,
+) -> Result<McpResult, RpcError> {
     match answer {
-        Ok(Answer::Json(json)) => {
-            let Ok(mut result) = Args::parse(json.as_str()) else { return Ok(Answer::Json(json)) };
+        Ok(McpResult::Json(json)) => {
+            let Ok(mut result) = Args::parse(json.as_str()) else {
+                return Ok(McpResult::Json(json));
+            };
             for member in ["resultType", "ttlMs", "cacheScope"] {
                 drop(result.take(member));
             }
-            Ok(Answer::json(result.to_string()))
+            Ok(McpResult::json(result.to_string()))
         }
         Err(error) if method == "resources/read" && error.code == INVALID_PARAMS => {
             Err(RpcError { code: RESOURCE_NOT_FOUND, ..error })
         }
         other => other,
     }
-}
-
-fn not_offered() -> RpcError {
-    RpcError::new(METHOD_NOT_FOUND, "this method is not supported")
 }

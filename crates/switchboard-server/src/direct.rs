@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use hashbrown::HashMap;
 use switchboard::Gateway;
@@ -15,12 +15,14 @@ use switchboard::name::{ToolId, ToolName};
 use switchboard::render::words::clean_line;
 use switchboard::reply::SearchPage;
 use switchboard::tool_card::{self, Cards};
-use switchboard_wire::envelope::INVALID_PARAMS;
 use switchboard_wire::{Peer, Raw, RpcError};
 use tokio::sync::watch;
 
+use crate::answer;
 use crate::conversation::View;
 use crate::granular;
+use crate::lock::lock;
+use crate::params::invalid_params;
 use crate::service::Offer;
 
 /// Notifies a client that it should list the tools again.
@@ -39,13 +41,13 @@ pub(crate) struct Direct {
     /// Whether the first list stays (`freezeDirectTools`).
     frozen: bool,
     /// The lock is held briefly, never across an await.
-    state: Mutex<State>,
+    state: Mutex<DirectState>,
     /// Notified when a search adds tools to the list.
     found_more: watch::Sender<()>,
 }
 
 #[derive(Default)]
-struct State {
+struct DirectState {
     found: BTreeSet<ToolId>,
     /// The list that the client got last.
     listed: Option<Listed>,
@@ -57,7 +59,7 @@ struct Listed {
     /// A hash of the list.
     number: u64,
     /// A call by name means the tool that had the name in this list.
-    names: HashMap<Arc<str>, Shown>,
+    names: HashMap<Arc<str>, ListedTool>,
     /// Whether the client was notified of a change. Until it lists again, further changes need no
     /// notification.
     stale: bool,
@@ -65,16 +67,16 @@ struct Listed {
 
 /// A tool as the client's list shows it.
 #[derive(Clone, Debug)]
-pub(crate) struct Shown {
+pub(crate) struct ListedTool {
     pub(crate) id: ToolId,
     /// Read-only if listed so: a host may have allowed the call because of that.
     pub(crate) access: Access,
 }
 
-impl From<DirectTool> for Shown {
-    fn from(tool: DirectTool) -> Shown {
+impl From<DirectTool> for ListedTool {
+    fn from(tool: DirectTool) -> ListedTool {
         let access = if tool.only_reads { Access::ReadOnly } else { Access::Full };
-        Shown { id: tool.id, access }
+        ListedTool { id: tool.id, access }
     }
 }
 
@@ -129,7 +131,7 @@ impl Direct {
 
     /// The result of `tools/list`, from the catalog; connects nothing.
     pub(crate) fn list(&self, gateway: &Gateway, view: View) -> Raw {
-        let mut state = self.state();
+        let mut state = lock(&self.state);
         if let Some(answer) = state.listed.as_ref().and_then(|listed| listed.frozen.clone()) {
             return answer;
         }
@@ -138,14 +140,9 @@ impl Direct {
         if left_out > 0 {
             tracing::warn!(left_out, "too many direct tools");
         }
-        let cards = tool_card::definitions(view.cards, view.profile).join(",");
-        let mut answer = format!("{{\"tools\":[{cards}");
-        for tool in &tools {
-            answer.push(',');
-            answer.push_str(&tool.definition);
-        }
-        answer.push_str("]}");
-        let answer = Raw::from_json(answer);
+        let cards = tool_card::definitions(view.cards, view.profile);
+        let beside = tools.iter().map(|tool| &tool.definition);
+        let answer = answer::list("tools", &cards.iter().chain(beside).collect::<Vec<_>>());
         let number = number(&tools);
         let names = tools.into_iter().map(|tool| (Arc::clone(&tool.shown), tool.into())).collect();
         let frozen = self.frozen.then(|| answer.clone());
@@ -154,11 +151,11 @@ impl Direct {
     }
 
     /// The tool of a name: as the client's list shows it, or as a new list would.
-    pub(crate) fn target(&self, gateway: &Gateway, name: &str) -> Result<Shown, RpcError> {
-        let state = self.state();
+    pub(crate) fn target(&self, gateway: &Gateway, name: &str) -> Result<ListedTool, RpcError> {
+        let state = lock(&self.state);
         let shown = state.listed.as_ref().and_then(|listed| listed.names.get(name));
         // A server that was configured later may own the prefix of the name.
-        let permitted = |shown: &&Shown| gateway.catalog().permits(name, &shown.id.server);
+        let permitted = |shown: &&ListedTool| gateway.catalog().permits(name, &shown.id.server);
         if let Some(shown) = shown.filter(permitted) {
             return Ok(shown.clone());
         }
@@ -171,16 +168,15 @@ impl Direct {
         if catalog.denied_by(name).is_some()
             && let Some(denied) = catalog.shown(name)
         {
-            return Ok(Shown { id: denied.id(), access: Access::Full });
+            return Ok(ListedTool { id: denied.id(), access: Access::Full });
         }
-        let message = format!("unknown tool `{}`", clean_line(name, 64));
-        Err(RpcError::new(INVALID_PARAMS, message))
+        Err(invalid_params(format!("unknown tool `{}`", clean_line(name, 64))))
     }
 
     /// Adds the tools of a search to the list, for servers with `"directTools": "search"`.
     pub(crate) fn add_found_tools(&self, gateway: &Gateway, page: &SearchPage) {
         let catalog = gateway.catalog();
-        let mut state = self.state();
+        let mut state = lock(&self.state);
         let before = state.found.len();
         for hit in &page.hits {
             let wanted = catalog.direct_tools_of(&hit.line.server, &self.otherwise);
@@ -220,7 +216,7 @@ impl Direct {
             return;
         }
         let (mut changes, mut found) = (gateway.watch(), self.found_more.subscribe());
-        let now = || number(&self.present(gateway, &self.state().found).tools);
+        let now = || number(&self.present(gateway, &lock(&self.state).found).tools);
         let mut known = now();
         loop {
             tokio::select! {
@@ -235,8 +231,8 @@ impl Direct {
 
     /// Whether to notify the client.
     fn has_news(&self, gateway: &Gateway) -> bool {
-        let mut state = self.state();
-        let State { found, listed } = &mut *state;
+        let mut state = lock(&self.state);
+        let DirectState { found, listed } = &mut *state;
         let Some(listed) = listed.as_mut().filter(|listed| !listed.stale) else { return false };
         listed.stale = number(&self.present(gateway, found).tools) != listed.number;
         listed.stale
@@ -249,10 +245,6 @@ impl Direct {
         }
         let pins = gateway.settings().pins;
         gateway.catalog().direct(Choice { otherwise: &self.otherwise, found, pins })
-    }
-
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

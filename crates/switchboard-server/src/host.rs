@@ -1,7 +1,7 @@
 //! The user and the model behind an MCP client, reached in the way that the client's revision
 //! provides.
 
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use serde::Deserialize;
@@ -23,25 +23,26 @@ use switchboard_wire::{Notification, Peer, Raw, RequestError, RpcError};
 use tokio::time::Instant;
 
 use crate::bulletin::Bulletin;
-use crate::levels::Levelled;
-use crate::question::{self, Longest, Manner, Mode};
-use crate::rounds::Words;
+use crate::lock::lock;
+use crate::params::LevelParams;
+use crate::question::{self, ElicitationMode, LongestApproval, Manner};
+use crate::rounds::CallSender;
 
 /// How long the user may take to answer.
-const THINKING: Duration = Duration::from_secs(10 * 60);
+const USER_ANSWER_TIMEOUT: Duration = Duration::from_secs(10 * 60);
 
 /// The `Host` of one client.
 #[derive(Clone)]
 pub(crate) struct ClientHost {
-    way: Way,
+    way: ClientLink,
     /// The capabilities that the client declared with `initialize` or with this request.
     abilities: Arc<OnceLock<Abilities>>,
     /// The capabilities that the first request of a stateless client declared: servers are offered
     /// these.
     declared: Arc<OnceLock<Abilities>>,
     manner: Manner,
-    longest: Longest,
-    log_threshold: Arc<Mutex<Heard>>,
+    longest: LongestApproval,
+    log_threshold: Arc<Mutex<LogThreshold>>,
     /// Change feed for clients that cannot receive unsolicited notifications.
     bulletin: Bulletin,
     spacing: Spacing,
@@ -62,25 +63,24 @@ pub(crate) struct RequestUnderWay {
 
 impl Drop for RequestUnderWay {
     fn drop(&mut self) {
-        let mut under_way = self.under_way.lock().unwrap_or_else(PoisonError::into_inner);
-        under_way.retain(|host| !Arc::ptr_eq(host, &self.host));
+        lock(&self.under_way).retain(|host| !Arc::ptr_eq(host, &self.host));
     }
 }
 
 /// How requests and notifications reach a client.
 #[derive(Clone)]
-enum Way {
+enum ClientLink {
     /// Over its connection, at any time.
     Connection(Peer),
     /// Inside the results of its own requests.
-    Results(Words),
+    Results(CallSender),
     /// Not at all.
     Unreachable,
 }
 
 /// Which log messages a client receives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Heard {
+enum LogThreshold {
     All,
     From(LogLevel),
     Nothing,
@@ -88,26 +88,22 @@ enum Heard {
 
 impl ClientHost {
     /// A client at the other end of a connection.
-    pub(crate) fn new(peer: Peer, manner: Manner) -> ClientHost {
-        ClientHost::reached(Way::Connection(peer), manner, Longest::Session, Heard::All)
+    pub(crate) fn new(peer: Peer, manner: Manner, spacing: Spacing) -> ClientHost {
+        let log_threshold = Arc::new(Mutex::new(LogThreshold::All));
+        let (way, longest) = (ClientLink::Connection(peer), LongestApproval::Session);
+        ClientHost { way, longest, log_threshold, ..ClientHost::common(manner, spacing) }
     }
 
     /// All stateless HTTP clients.
-    pub(crate) fn common(manner: Manner) -> ClientHost {
-        ClientHost::reached(Way::Unreachable, manner, Longest::Once, Heard::Nothing)
-    }
-
-    fn reached(way: Way, manner: Manner, longest: Longest, log_threshold: Heard) -> ClientHost {
-        let log_threshold = Arc::new(Mutex::new(log_threshold));
+    pub(crate) fn common(manner: Manner, spacing: Spacing) -> ClientHost {
         let (abilities, declared, bulletin, profile, under_way) = Default::default();
-        let spacing = Spacing::Compact;
         ClientHost {
-            way,
+            way: ClientLink::Unreachable,
             abilities,
             declared,
             manner,
-            longest,
-            log_threshold,
+            longest: LongestApproval::Once,
+            log_threshold: Arc::new(Mutex::new(LogThreshold::Nothing)),
             bulletin,
             spacing,
             profile,
@@ -129,29 +125,26 @@ impl ClientHost {
         self.profile.get().copied().unwrap_or(&UNKNOWN)
     }
 
-    /// The same client, with JSON in results spaced this way.
-    pub(crate) fn with_spacing(self, spacing: Spacing) -> ClientHost {
-        ClientHost { spacing, ..self }
-    }
-
     /// The same client, reached through this handle.
     pub(crate) fn at(&self, peer: &Peer) -> ClientHost {
-        ClientHost { way: Way::Connection(peer.clone()), ..self.clone() }
+        ClientHost { way: ClientLink::Connection(peer.clone()), ..self.clone() }
     }
 
     /// The same client, reached inside the results of a request that declares these capabilities.
     pub(crate) fn within(
         &self,
-        words: Words,
+        words: CallSender,
         abilities: Abilities,
         level: Option<LogLevel>,
         profile: &'static HostProfile,
     ) -> ClientHost {
         ClientHost {
-            way: Way::Results(words),
+            way: ClientLink::Results(words),
             profile: Arc::new(OnceLock::from(profile)),
             abilities: Arc::new(OnceLock::from(abilities)),
-            log_threshold: Arc::new(Mutex::new(level.map_or(Heard::Nothing, Heard::From))),
+            log_threshold: Arc::new(Mutex::new(
+                level.map_or(LogThreshold::Nothing, LogThreshold::From),
+            )),
             ..self.clone()
         }
     }
@@ -160,9 +153,8 @@ impl ClientHost {
     pub(crate) fn begin(&self, request: &Arc<ClientHost>) -> RequestUnderWay {
         let (host, under_way) = (Arc::clone(request), Arc::clone(&self.under_way));
         // Clients that cannot be told apart must not answer for each other.
-        if let Way::Connection(_) = self.way {
-            let mut hosts = under_way.lock().unwrap_or_else(PoisonError::into_inner);
-            hosts.push(Arc::clone(&host));
+        if let ClientLink::Connection(_) = self.way {
+            lock(&under_way).push(Arc::clone(&host));
         }
         RequestUnderWay { host, under_way }
     }
@@ -172,7 +164,7 @@ impl ClientHost {
         if self.abilities.get().is_some() {
             return None;
         }
-        let under_way = self.under_way.lock().unwrap_or_else(PoisonError::into_inner);
+        let under_way = lock(&self.under_way);
         under_way.iter().rev().find(|host| host.abilities().roots.is_some()).cloned()
     }
 
@@ -181,23 +173,23 @@ impl ClientHost {
     }
 
     /// Records the log level of `logging/setLevel`.
-    pub(crate) fn heed(&self, params: Option<&Raw>) {
-        if let Some(Levelled { level }) = params.and_then(|params| params.parse().ok()) {
-            *self.log_threshold.lock().unwrap_or_else(PoisonError::into_inner) = Heard::From(level);
+    pub(crate) fn set_log_threshold(&self, params: Option<&Raw>) {
+        if let Some(LevelParams { level }) = params.and_then(|params| params.parse().ok()) {
+            *lock(&self.log_threshold) = LogThreshold::From(level);
         }
     }
 
     fn admits(&self, level: LogLevel) -> bool {
-        match *self.log_threshold.lock().unwrap_or_else(PoisonError::into_inner) {
-            Heard::All => true,
-            Heard::From(least) => level >= least,
-            Heard::Nothing => false,
+        match *lock(&self.log_threshold) {
+            LogThreshold::All => true,
+            LogThreshold::From(least) => level >= least,
+            LogThreshold::Nothing => false,
         }
     }
 
     /// A log message if the client's level admits it, with the name of its server in `logger`.
     fn log_line(&self, server: &ServerName, params: &Raw) -> Option<String> {
-        let Levelled { level } = params.parse().ok()?;
+        let LevelParams { level } = params.parse().ok()?;
         if !self.admits(level) {
             return None;
         }
@@ -231,18 +223,18 @@ impl ClientHost {
     }
 
     /// Whether the client supports forms or URLs in elicitations.
-    fn takes(&self, mode: Mode) -> bool {
+    fn takes(&self, mode: ElicitationMode) -> bool {
         let declared = self.abilities.get().and_then(|abilities| abilities.elicitation.as_ref());
         let modes = declared.and_then(|modes| modes.parse::<Map<String, Value>>().ok());
         modes.is_some_and(|modes| match mode {
             // Older clients declare no mode, and support forms.
-            Mode::Form => modes.contains_key("form") || !modes.contains_key("url"),
-            Mode::Url => modes.contains_key("url"),
+            ElicitationMode::Form => modes.contains_key("form") || !modes.contains_key("url"),
+            ElicitationMode::Url => modes.contains_key("url"),
         })
     }
 
     async fn ask(&self, question: &Question) -> Result<ApprovalAnswer, CannotAsk> {
-        if !self.takes(Mode::Form) {
+        if !self.takes(ElicitationMode::Form) {
             return Err(CannotAsk::NoUser);
         }
         let params = question::of_approval(question, self.longest, self.profile());
@@ -251,7 +243,7 @@ impl ClientHost {
     }
 
     async fn ask_to_connect(&self, wanted: &ConnectionRequest) -> Result<Consent, CannotAsk> {
-        if !self.takes(Mode::Form) {
+        if !self.takes(ElicitationMode::Form) {
             return Err(CannotAsk::NoUser);
         }
         let (answer, thought) = self.ask_with_form(question::of_connection(wanted)).await?;
@@ -271,7 +263,7 @@ impl ClientHost {
         {
             return Box::pin(request.relay(question)).await;
         }
-        if question.topic == Topic::Elicitation && !self.takes(Mode::of(&question)) {
+        if question.topic == Topic::Elicitation && !self.takes(ElicitationMode::of(&question)) {
             return Err(question.topic.refused());
         }
         let params = question::of_server(self.manner, &question)?;
@@ -289,12 +281,12 @@ impl ClientHost {
         params: String,
     ) -> Result<Raw, RequestError> {
         match &self.way {
-            Way::Connection(peer) => {
-                let patience = Patience { timeout: Some(THINKING), progress: None };
+            ClientLink::Connection(peer) => {
+                let patience = Patience { timeout: Some(USER_ANSWER_TIMEOUT), progress: None };
                 peer.request(topic.method(), params, patience).await
             }
-            Way::Results(words) => words.ask(topic, key, params).await,
-            Way::Unreachable => Err(RequestError::NotSent),
+            ClientLink::Results(words) => words.ask(topic, key, params).await,
+            ClientLink::Unreachable => Err(RequestError::NotSent),
         }
     }
 
@@ -302,12 +294,14 @@ impl ClientHost {
     fn say(&self, method: &str, params: &str) {
         match &self.way {
             // Change notifications go to subscriptions; they belong to no request.
-            Way::Results(words) if method == "notifications/message" => words.say(method, params),
+            ClientLink::Results(words) if method == "notifications/message" => {
+                words.say(method, params)
+            }
             // Only clients that sent `initialize` may receive unsolicited notifications.
-            Way::Connection(peer) if self.abilities.get().is_some() => {
+            ClientLink::Connection(peer) if self.abilities.get().is_some() => {
                 peer.try_notify(method, params);
             }
-            Way::Connection(_) | Way::Results(_) | Way::Unreachable => {
+            ClientLink::Connection(_) | ClientLink::Results(_) | ClientLink::Unreachable => {
                 self.bulletin.post(method, params)
             }
         }
@@ -347,7 +341,8 @@ impl Host for ClientHost {
     }
 
     fn era(&self) -> Option<Era> {
-        let greeted = self.abilities.get().is_some() && matches!(self.way, Way::Connection(_));
+        let greeted =
+            self.abilities.get().is_some() && matches!(self.way, ClientLink::Connection(_));
         (greeted && self.manner == Manner::Verbatim).then_some(Era::Legacy)
     }
 
@@ -360,8 +355,8 @@ impl Host for ClientHost {
         let verbatim = || params.map_or("", Raw::as_str).to_owned();
         let params = match (self.manner, notice.method.as_str()) {
             (Manner::Verbatim, "notifications/message") => {
-                let level = params.and_then(|params| params.parse::<Levelled>().ok());
-                level.is_none_or(|Levelled { level }| self.admits(level)).then(verbatim)
+                let level = params.and_then(|params| params.parse::<LevelParams>().ok());
+                level.is_none_or(|LevelParams { level }| self.admits(level)).then(verbatim)
             }
             (Manner::Verbatim, _) => Some(verbatim()),
             (Manner::OneOfMany, "notifications/message") => {

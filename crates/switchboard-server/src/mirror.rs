@@ -12,8 +12,8 @@ use switchboard_wire::envelope::{INTERNAL_ERROR, METHOD_NOT_FOUND};
 use switchboard_wire::modern::{REVISION, meta};
 use switchboard_wire::{Peer, Raw, RpcError};
 
-use crate::answer::{self, Answer, as_the_server_said};
-use crate::params::{Passed, agreed_revision, with_progress};
+use crate::answer::{self, McpResult, as_the_server_said};
+use crate::params::{Passed, initialize_result, with_progress};
 
 /// The mirrored server of a client.
 #[derive(Debug)]
@@ -21,12 +21,12 @@ pub(crate) struct Mirror {
     /// The name as the user wrote it.
     wanted: String,
     /// Set once the server is connected.
-    shown: OnceLock<Shown>,
+    shown: OnceLock<MirroredServer>,
 }
 
 /// The connected server and its `initialize` result.
 #[derive(Debug)]
-struct Shown {
+struct MirroredServer {
     server: ServerName,
     info: Value,
     hello: Map<String, Value>,
@@ -45,27 +45,16 @@ impl Mirror {
         method: &str,
         params: Option<&Raw>,
         progress: Option<&Peer>,
-    ) -> Result<Answer, RpcError> {
+    ) -> Result<McpResult, RpcError> {
         if method == "initialize" {
-            return self.initialize(session, params).await.map(Answer::Json);
+            let shown = self.shown(session).await?;
+            let result = initialize_result(shown.offer(), shown.info.clone(), params);
+            return Ok(McpResult::Json(result));
         }
         let (server, passed) = (&self.shown(session).await?.server, Passed::read(params)?);
         let token = passed.progress_token.clone();
         let ask = |caller| pass_on(session, server, method, passed, caller);
-        match (token, progress) {
-            (Some(token), Some(client)) => with_progress(caller, ask, &token, client).await,
-            (None, _) | (_, None) => ask(caller).await,
-        }
-    }
-
-    /// Connects the server with the capabilities of this client.
-    async fn initialize(&self, session: &Session, params: Option<&Raw>) -> Result<Raw, RpcError> {
-        let shown = self.shown(session).await?;
-        let mut hello = shown.offer();
-        hello.insert("serverInfo".to_owned(), shown.info.clone());
-        let revision = agreed_revision(params);
-        hello.insert("protocolVersion".to_owned(), Value::from(revision.as_str()));
-        Ok(Raw::from_json(Value::Object(hello).to_string()))
+        with_progress(caller, ask, token.as_ref().zip(progress)).await
     }
 
     /// The server's `initialize` result, as this client gets it.
@@ -85,12 +74,12 @@ impl Mirror {
     }
 
     /// The server's own `serverInfo`, once it is connected.
-    pub(crate) fn server_info(&self) -> Option<String> {
-        Some(self.shown.get()?.info.to_string())
+    pub(crate) fn server_info(&self) -> Option<Value> {
+        Some(self.shown.get()?.info.clone())
     }
 
     /// The server; connects it if necessary.
-    async fn shown(&self, session: &Session) -> Result<&Shown, RpcError> {
+    async fn shown(&self, session: &Session) -> Result<&MirroredServer, RpcError> {
         if let Some(shown) = self.shown.get() {
             return Ok(shown);
         }
@@ -100,11 +89,11 @@ impl Mirror {
             |_| RpcError::new(INTERNAL_ERROR, "the server's `initialize` result is malformed");
         let mut hello: Map<String, Value> = hello.parse().map_err(malformed)?;
         let info = hello.remove("serverInfo").unwrap_or_else(|| json!({ "name": self.wanted }));
-        Ok(self.shown.get_or_init(|| Shown { server, info, hello }))
+        Ok(self.shown.get_or_init(|| MirroredServer { server, info, hello }))
     }
 }
 
-impl Shown {
+impl MirroredServer {
     fn offer(&self) -> Map<String, Value> {
         let mut offer = self.hello.clone();
         offer.remove("protocolVersion");
@@ -125,7 +114,7 @@ async fn pass_on(
     method: &str,
     mut passed: Passed,
     caller: Caller,
-) -> Result<Answer, RpcError> {
+) -> Result<McpResult, RpcError> {
     let mut about = std::mem::take(&mut passed.meta);
     // These describe the client's connection, not ours to the server.
     for ours in [meta::PROTOCOL_VERSION, meta::CLIENT_CAPABILITIES] {
@@ -136,13 +125,13 @@ async fn pass_on(
         "tools/call" => {
             let (name, args) = (passed.text("name")?, passed.arguments()?);
             return match session.call_by_own_name(server, &name, args, caller).await {
-                Ok(answer) => Ok(Answer::Json(answer)),
+                Ok(answer) => Ok(McpResult::Json(answer)),
                 Err(failure) if failure.code == Code::UnknownTool => {
                     Err(answer::protocol_error(&failure))
                 }
                 Err(failure) => match answer::servers_own_error(&failure) {
                     Some(error) => Err(error),
-                    None => Ok(Answer::Failure(failure)),
+                    None => Ok(McpResult::Failure(failure)),
                 },
             };
         }
@@ -161,5 +150,5 @@ async fn pass_on(
             }
         },
     };
-    answer.map(Answer::Json).map_err(|failure| as_the_server_said(&failure))
+    answer.map(McpResult::Json).map_err(|failure| as_the_server_said(&failure))
 }

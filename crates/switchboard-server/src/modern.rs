@@ -12,17 +12,16 @@ use serde_json::{Value, json};
 use switchboard::exact::{Args, Exact};
 use switchboard::host::Abilities;
 use switchboard::log_level::LogLevel;
-use switchboard_wire::envelope::INVALID_PARAMS;
 use switchboard_wire::era::Revision;
 use switchboard_wire::modern::{DISCOVER, REVISION, UNSUPPORTED_VERSION, meta};
 use switchboard_wire::{Raw, RpcError};
 
 use crate::host::abilities;
-use crate::params::Passed;
+use crate::params::{Passed, invalid_params};
 use crate::rounds::read_answers;
 
 /// Methods that the stateless revision removed.
-const REMOVED: [&str; 5] =
+pub(crate) const REMOVED: [&str; 5] =
     ["initialize", "ping", "logging/setLevel", "resources/subscribe", "resources/unsubscribe"];
 
 /// Methods whose results carry cache hints.
@@ -36,11 +35,11 @@ const CACHEABLE: [&str; 6] = [
 ];
 
 /// Methods whose result may request input.
-const ASKING: [&str; 3] = ["tools/call", "prompts/get", "resources/read"];
+pub(crate) const MAY_REQUEST_INPUT: [&str; 3] = ["tools/call", "prompts/get", "resources/read"];
 
 /// A parsed request of the stateless revision, without its method.
 #[derive(Debug)]
-pub(crate) struct Said {
+pub(crate) struct ModernRequest {
     pub(crate) abilities: Abilities,
     pub(crate) level: Option<LogLevel>,
     /// `name` of `clientInfo`.
@@ -56,12 +55,11 @@ pub(crate) struct Said {
     pub(crate) answers: Args,
 }
 
-impl Said {
-    pub(crate) fn read(params: Option<&Raw>) -> Result<Said, RpcError> {
-        let Passed { mut params, mut meta, progress_token } = Passed::read(params)?;
-        let missing = |name: &str| {
-            RpcError::new(INVALID_PARAMS, format!("`_meta` must contain `{name}` in every request"))
-        };
+impl ModernRequest {
+    pub(crate) fn read(params: Option<&Raw>) -> Result<ModernRequest, RpcError> {
+        let Passed { params: mut request, mut meta, progress_token } = Passed::read(params)?;
+        let missing =
+            |name: &str| invalid_params(format!("`_meta` must contain `{name}` in every request"));
         let revision = meta.take(meta::PROTOCOL_VERSION).map(Exact::into_value);
         let Some(Value::String(revision)) = revision else {
             return Err(missing(meta::PROTOCOL_VERSION));
@@ -73,16 +71,13 @@ impl Said {
         let abilities = declared.and_then(|declared| abilities(&declared));
         let abilities = abilities.ok_or_else(|| missing(meta::CLIENT_CAPABILITIES))?;
         let level = meta.values().get(meta::LOG_LEVEL).map(LogLevel::deserialize).transpose();
-        let level = level.map_err(|_| RpcError::new(INVALID_PARAMS, "unknown log level"))?;
-        let state = params.take("requestState").map(Exact::into_value);
-        let state = match state {
+        let level = level.map_err(|_| invalid_params("unknown log level"))?;
+        let state = match request.take("requestState").map(Exact::into_value) {
             None => None,
             Some(Value::String(state)) => Some(state),
-            Some(_) => {
-                return Err(RpcError::new(INVALID_PARAMS, "`requestState` must be a string"));
-            }
+            Some(_) => return Err(invalid_params("`requestState` must be a string")),
         };
-        let answers = params.take("inputResponses").map(read_answers).transpose()?;
+        let answers = request.take("inputResponses").map(read_answers).transpose()?;
         let client = meta.values().get(meta::CLIENT_INFO).and_then(|info| info["name"].as_str());
         let client = client.map(str::to_owned);
         let mut about = Args::default();
@@ -90,13 +85,13 @@ impl Said {
             meta.take(name).into_iter().for_each(|member| about.insert(name, member));
         }
         let answers = answers.unwrap_or_default();
-        Ok(Said {
+        Ok(ModernRequest {
             abilities,
             level,
             client,
             about,
             progress_token,
-            request: params,
+            request,
             state,
             answers,
         })
@@ -126,12 +121,12 @@ pub(crate) fn revisions() -> Vec<&'static str> {
 /// The revision that a request states, supported or not.
 pub(crate) fn stated_revision(params: Option<&Raw>) -> Option<String> {
     #[derive(Deserialize)]
-    struct Params {
+    struct RevisionParams {
         #[serde(rename = "_meta")]
-        meta: Meta,
+        meta: RevisionMeta,
     }
     #[derive(Deserialize)]
-    struct Meta {
+    struct RevisionMeta {
         #[serde(rename = "io.modelcontextprotocol/protocolVersion")]
         revision: String,
     }
@@ -140,16 +135,7 @@ pub(crate) fn stated_revision(params: Option<&Raw>) -> Option<String> {
     if !params.as_str().contains(meta::PROTOCOL_VERSION) {
         return None;
     }
-    params.parse::<Params>().ok().map(|params| params.meta.revision)
-}
-
-pub(crate) fn is_removed(method: &str) -> bool {
-    REMOVED.contains(&method)
-}
-
-/// Whether the result of a method may request input.
-pub(crate) fn may_ask(method: &str) -> bool {
-    ASKING.contains(&method)
+    params.parse::<RevisionParams>().ok().map(|params| params.meta.revision)
 }
 
 /// The text of a header, decoded if it is marked as Base64.
@@ -160,54 +146,45 @@ pub(crate) fn header_text(value: &str) -> Option<Cow<'_, str>> {
     String::from_utf8(bytes).ok().map(Cow::Owned)
 }
 
-/// Adds the members that every stateless result must have.
-pub(crate) struct Stamp<'a> {
-    pub(crate) method: &'a str,
-    /// `serverInfo`, as JSON.
-    pub(crate) server_info: &'a str,
-}
-
-impl Stamp<'_> {
-    /// Adds them to the result at the end of `out`, from `start` on. Members that the server wrote
-    /// stay.
-    pub(crate) fn put(&self, out: &mut String, start: usize) {
-        #[derive(Deserialize)]
-        #[serde(rename_all = "camelCase")]
-        struct Result<'a> {
-            #[serde(borrow, default)]
-            result_type: Option<&'a RawValue>,
-            #[serde(borrow, default)]
-            ttl_ms: Option<&'a RawValue>,
-            #[serde(borrow, default)]
-            cache_scope: Option<&'a RawValue>,
-            #[serde(borrow, default, rename = "_meta")]
-            meta: Option<&'a RawValue>,
+/// Adds the members that every stateless result must have to the result at the end of `out`, from
+/// `start` on. Members that the server wrote stay.
+pub(crate) fn stamp(out: &mut String, start: usize, method: &str, server_info: &Value) {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Result<'a> {
+        #[serde(borrow, default)]
+        result_type: Option<&'a RawValue>,
+        #[serde(borrow, default)]
+        ttl_ms: Option<&'a RawValue>,
+        #[serde(borrow, default)]
+        cache_scope: Option<&'a RawValue>,
+        #[serde(borrow, default, rename = "_meta")]
+        meta: Option<&'a RawValue>,
+    }
+    let result = out.get(start..).unwrap_or_default();
+    let Ok(read) = serde_json::from_str::<Result<'_>>(result) else { return };
+    let mut first = Vec::new();
+    if read.result_type.is_none() {
+        first.push("\"resultType\":\"complete\"".to_owned());
+    }
+    if CACHEABLE.contains(&method) {
+        // Changes are announced by notifications; no lifetime can be promised.
+        read.ttl_ms.is_none().then(|| first.push("\"ttlMs\":0".to_owned()));
+        read.cache_scope.is_none().then(|| first.push("\"cacheScope\":\"private\"".to_owned()));
+    }
+    let info = format!("\"{}\":{server_info}", meta::SERVER_INFO);
+    let into_meta = match read.meta.map(RawValue::get) {
+        Some(meta) if !lacks(meta, meta::SERVER_INFO) => None,
+        Some(meta) => Some(start + meta.as_ptr().addr() - result.as_ptr().addr()),
+        None => {
+            first.push(format!("\"_meta\":{{{info}}}"));
+            None
         }
-        let result = out.get(start..).unwrap_or_default();
-        let Ok(read) = serde_json::from_str::<Result<'_>>(result) else { return };
-        let mut first = Vec::new();
-        if read.result_type.is_none() {
-            first.push("\"resultType\":\"complete\"".to_owned());
-        }
-        if CACHEABLE.contains(&self.method) {
-            // Changes are announced by notifications; no lifetime can be promised.
-            read.ttl_ms.is_none().then(|| first.push("\"ttlMs\":0".to_owned()));
-            read.cache_scope.is_none().then(|| first.push("\"cacheScope\":\"private\"".to_owned()));
-        }
-        let info = format!("\"{}\":{}", meta::SERVER_INFO, self.server_info);
-        let into_meta = match read.meta.map(RawValue::get) {
-            Some(meta) if !lacks(meta, meta::SERVER_INFO) => None,
-            Some(meta) => Some(start + meta.as_ptr().addr() - result.as_ptr().addr()),
-            None => {
-                first.push(format!("\"_meta\":{{{info}}}"));
-                None
-            }
-        };
-        // The later insertion first, so that the earlier offset stays valid.
-        into_meta.into_iter().for_each(|meta| insert(out, meta, &info));
-        if !first.is_empty() {
-            insert(out, start, &first.join(","));
-        }
+    };
+    // The later insertion first, so that the earlier offset stays valid.
+    into_meta.into_iter().for_each(|meta| insert(out, meta, &info));
+    if !first.is_empty() {
+        insert(out, start, &first.join(","));
     }
 }
 

@@ -27,12 +27,6 @@ pub(crate) enum List {
 }
 
 impl News {
-    /// For a client that gets list changes in another way.
-    pub(crate) fn none() -> News {
-        let followed = vec![TOOLS_CHANGED, List::Prompts.changed(), List::Resources.changed()];
-        News { followed, following: JoinSet::new() }
-    }
-
     /// From now on, notifies the client when this list changes.
     pub(crate) fn follow(&mut self, list: List, session: &Session, client: &Peer) {
         let (changes, client) = (session.gateway().watch(), client.clone());

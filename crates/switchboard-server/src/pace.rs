@@ -43,12 +43,12 @@ const MIN_COUNTED: usize = 64 * 1024;
 /// The requests of one client.
 #[derive(Clone, Debug)]
 pub(crate) struct Pace {
-    shared: Arc<Shared>,
+    pacing: Arc<Pacing>,
     client: Peer,
 }
 
 #[derive(Debug)]
-struct Shared {
+struct Pacing {
     /// A permit for each request that may run.
     room: Arc<Semaphore>,
     /// The number of these permits.
@@ -60,45 +60,47 @@ struct Shared {
     largest: AtomicUsize,
     waiting: AtomicUsize,
     /// Bytes of large requests, until they are answered.
-    asked: AtomicUsize,
+    large_bytes: AtomicUsize,
     fewer: Notify,
 }
 
 /// The share of one request.
 #[derive(Debug)]
 pub(crate) struct Room {
-    shared: Arc<Shared>,
+    pacing: Arc<Pacing>,
     permit: Option<OwnedSemaphorePermit>,
-    _asked: Option<Asked>,
+    /// The bytes of a large request.
+    _request: Option<Counted>,
 }
 
 impl Pace {
     pub(crate) fn of(client: &Peer) -> Pace {
-        let shared = Shared {
+        let pacing = Pacing {
             room: Arc::new(Semaphore::new(SLOW_START)),
             window: AtomicUsize::new(SLOW_START),
             begun: Instant::now(),
             idle_at: AtomicU64::new(0),
             largest: AtomicUsize::new(0),
             waiting: AtomicUsize::new(0),
-            asked: AtomicUsize::new(0),
+            large_bytes: AtomicUsize::new(0),
             fewer: Notify::new(),
         };
-        Pace { shared: Arc::new(shared), client: client.clone() }
+        Pace { pacing: Arc::new(pacing), client: client.clone() }
     }
 
     /// Waits until a request of this size may run, in the order of arrival.
     pub(crate) fn room(&self, bytes: usize) -> impl Future<Output = Room> + use<> {
-        let (shared, client) = (Arc::clone(&self.shared), self.client.clone());
+        let (pacing, client) = (Arc::clone(&self.pacing), self.client.clone());
         // Counted when the request is read, not when its task first runs.
-        let waiting = Waiting::new(&shared);
-        let asked = (bytes > MIN_COUNTED).then(|| Asked::new(&shared, bytes));
+        let waiting = Counted::new(&pacing, |pacing| &pacing.waiting, 1);
+        let large = bytes > MIN_COUNTED;
+        let request = large.then(|| Counted::new(&pacing, |pacing| &pacing.large_bytes, bytes));
         async move {
-            let permit = shared.permit().await;
+            let permit = pacing.permit().await;
             // Responses that are written but unread count as well.
             client.written(|backlog| backlog <= MAX_UNWRITTEN).await;
             drop(waiting);
-            Room { shared, permit, _asked: asked }
+            Room { pacing, permit, _request: request }
         }
     }
 
@@ -110,7 +112,7 @@ impl Pace {
         let pace = self.clone();
         Some(Box::pin(async move {
             loop {
-                let fewer = pace.shared.fewer.notified();
+                let fewer = pace.pacing.fewer.notified();
                 let mut fewer = std::pin::pin!(fewer);
                 fewer.as_mut().enable();
                 if !pace.is_over(pace.client.backlog()) {
@@ -128,13 +130,13 @@ impl Pace {
     /// While the client has a request of ours to answer, reading goes on: calls may wait for that
     /// response.
     fn is_over(&self, backlog: usize) -> bool {
-        let waiting = self.shared.waiting.load(Ordering::Relaxed) >= MAX_WAITING;
-        let large = self.shared.asked.load(Ordering::Relaxed) > MAX_REQUEST_BYTES;
+        let waiting = self.pacing.waiting.load(Ordering::Relaxed) >= MAX_WAITING;
+        let large = self.pacing.large_bytes.load(Ordering::Relaxed) > MAX_REQUEST_BYTES;
         backlog > MAX_UNWRITTEN || (waiting || large) && !self.client.is_asked()
     }
 }
 
-impl Shared {
+impl Pacing {
     /// Waits for a response to an earlier request, or briefly if one more request may fit.
     async fn permit(&self) -> Option<OwnedSemaphorePermit> {
         let idle_at = self.idle_at.swap(0, Ordering::Relaxed);
@@ -192,16 +194,16 @@ impl Shared {
 impl Drop for Room {
     fn drop(&mut self) {
         let Some(permit) = self.permit.take() else { return };
-        let shared = &self.shared;
-        if shared.narrow(shared.fitting()) {
+        let pacing = &self.pacing;
+        if pacing.narrow(pacing.fitting()) {
             // One request fewer fits.
             permit.forget();
             return;
         }
         drop(permit);
-        let window = shared.window.load(Ordering::Relaxed);
-        if window > SLOW_START && shared.room.available_permits() >= window {
-            shared.idle_at.store(shared.now(), Ordering::Relaxed);
+        let window = pacing.window.load(Ordering::Relaxed);
+        if window > SLOW_START && pacing.room.available_permits() >= window {
+            pacing.idle_at.store(pacing.now(), Ordering::Relaxed);
         }
     }
 }
@@ -209,50 +211,33 @@ impl Drop for Room {
 impl Room {
     /// Records the size of a response: the server's result, or the written one if larger.
     pub(crate) fn answered(&self, bytes: usize) {
-        let largest = &self.shared.largest;
+        let largest = &self.pacing.largest;
         // Of two concurrent updates, one suffices.
         let before = largest.load(Ordering::Relaxed);
         let fading = before - before / 16;
         largest.store(fading.max(bytes), Ordering::Relaxed);
-        self.shared.widen();
+        self.pacing.widen();
     }
 }
 
-struct Waiting(Arc<Shared>);
-
-impl Waiting {
-    fn new(shared: &Arc<Shared>) -> Waiting {
-        shared.waiting.fetch_add(1, Ordering::Relaxed);
-        Waiting(Arc::clone(shared))
-    }
-}
-
-impl Drop for Waiting {
-    fn drop(&mut self) {
-        // Waiters need a signal only when the count falls below the limit.
-        if self.0.waiting.fetch_sub(1, Ordering::Relaxed) == MAX_WAITING {
-            self.0.fewer.notify_waiters();
-        }
-    }
-}
-
-/// The bytes of a large request while they are in memory.
+/// A waiting request, or the bytes of a large one: counted until it is dropped.
 #[derive(Debug)]
-struct Asked {
-    shared: Arc<Shared>,
-    bytes: usize,
+struct Counted {
+    pacing: Arc<Pacing>,
+    counter: fn(&Pacing) -> &AtomicUsize,
+    amount: usize,
 }
 
-impl Asked {
-    fn new(shared: &Arc<Shared>, bytes: usize) -> Asked {
-        shared.asked.fetch_add(bytes, Ordering::Relaxed);
-        Asked { shared: Arc::clone(shared), bytes }
+impl Counted {
+    fn new(pacing: &Arc<Pacing>, counter: fn(&Pacing) -> &AtomicUsize, amount: usize) -> Counted {
+        counter(pacing).fetch_add(amount, Ordering::Relaxed);
+        Counted { pacing: Arc::clone(pacing), counter, amount }
     }
 }
 
-impl Drop for Asked {
+impl Drop for Counted {
     fn drop(&mut self) {
-        self.shared.asked.fetch_sub(self.bytes, Ordering::Relaxed);
-        self.shared.fewer.notify_waiters();
+        (self.counter)(&self.pacing).fetch_sub(self.amount, Ordering::Relaxed);
+        self.pacing.fewer.notify_waiters();
     }
 }

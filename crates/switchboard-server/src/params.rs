@@ -3,11 +3,12 @@
 use std::borrow::Cow;
 
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Map, Value};
 use switchboard::Caller;
 use switchboard::exact::{Args, Exact};
+use switchboard::log_level::LogLevel;
 use switchboard::nesting::plain;
-use switchboard_wire::envelope::INVALID_PARAMS;
+use switchboard_wire::envelope::{INVALID_PARAMS, METHOD_NOT_FOUND};
 use switchboard_wire::era::Revision;
 use switchboard_wire::{Peer, Raw, RpcError};
 use tokio::sync::mpsc;
@@ -16,7 +17,7 @@ use tokio::sync::mpsc;
 pub(crate) const WAITING_STEPS: usize = 16;
 
 #[derive(Deserialize)]
-pub(crate) struct Named<'a> {
+pub(crate) struct NamedParams<'a> {
     #[serde(borrow)]
     pub(crate) name: Cow<'a, str>,
     #[serde(default)]
@@ -24,14 +25,20 @@ pub(crate) struct Named<'a> {
 }
 
 #[derive(Deserialize)]
-pub(crate) struct Located<'a> {
+pub(crate) struct UriParams<'a> {
     #[serde(borrow)]
     pub(crate) uri: Cow<'a, str>,
 }
 
+/// The `level` of log messages and of `logging/setLevel`.
+#[derive(Deserialize)]
+pub(crate) struct LevelParams {
+    pub(crate) level: LogLevel,
+}
+
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Meta {
+pub(crate) struct RequestMeta {
     #[serde(default)]
     pub(crate) progress_token: Option<Exact>,
 }
@@ -47,11 +54,29 @@ pub(crate) fn agreed_revision(params: Option<&Raw>) -> Revision {
     Revision::negotiate(&requested.map(|hello| hello.protocol_version).unwrap_or_default())
 }
 
+/// The result of `initialize`: `hello` holds the capabilities and instructions.
+pub(crate) fn initialize_result(
+    mut hello: Map<String, Value>,
+    server_info: Value,
+    params: Option<&Raw>,
+) -> Raw {
+    let revision = agreed_revision(params);
+    hello.insert("protocolVersion".to_owned(), Value::from(revision.as_str()));
+    hello.insert("serverInfo".to_owned(), server_info);
+    Raw::from_json(Value::Object(hello).to_string())
+}
+
+pub(crate) fn unsupported_method() -> RpcError {
+    RpcError::new(METHOD_NOT_FOUND, "this method is not supported")
+}
+
+pub(crate) fn invalid_params(message: impl Into<String>) -> RpcError {
+    RpcError::new(INVALID_PARAMS, message)
+}
+
 pub(crate) fn read<'a, T: Deserialize<'a>>(params: Option<&'a Raw>) -> Result<T, RpcError> {
-    let missing = || RpcError::new(INVALID_PARAMS, "`params` is missing");
-    params.ok_or_else(missing)?.parse().map_err(|error: serde_json::Error| {
-        RpcError::new(INVALID_PARAMS, format!("cannot parse `params`: {error}"))
-    })
+    let params = params.ok_or_else(|| invalid_params("`params` is missing"))?;
+    params.parse().map_err(|error| invalid_params(format!("cannot parse `params`: {error}")))
 }
 
 /// All parameters of a request that is forwarded. `_meta` is separate: the client's progress token
@@ -74,7 +99,7 @@ impl Passed {
     pub(crate) fn text(&mut self, name: &str) -> Result<String, RpcError> {
         match self.params.take(name).map(Exact::into_value) {
             Some(Value::String(text)) => Ok(text),
-            _ => Err(RpcError::new(INVALID_PARAMS, format!("`{name}` must be a string"))),
+            _ => Err(invalid_params(format!("`{name}` must be a string"))),
         }
     }
 
@@ -89,19 +114,19 @@ fn member(params: &mut Args, name: &str) -> Result<Args, RpcError> {
     let Some(member) = params.take(name).filter(|member| !member.value().is_null()) else {
         return Ok(Args::default());
     };
-    let no_object = |error| RpcError::new(INVALID_PARAMS, format!("`{name}` is {error}"));
-    member.try_into().map_err(no_object)
+    member.try_into().map_err(|error| invalid_params(format!("`{name}` is {error}")))
 }
 
-/// Forwards the progress of a call under the client's own token; all of it precedes the response.
+/// Forwards the progress of a call under the token of its client, if there is one; all of it
+/// precedes the response.
 pub(crate) async fn with_progress<T, F: Future<Output = T>>(
     caller: Caller,
     call: impl FnOnce(Caller) -> F,
-    token: &Exact,
-    client: &Peer,
+    progress: Option<(&Exact, &Peer)>,
 ) -> T {
+    let Some((token, client)) = progress else { return call(caller).await };
     let (sender, mut steps) = mpsc::channel(WAITING_STEPS);
-    let mut call = std::pin::pin!(call(caller.with_progress(Some(sender))));
+    let mut call = Box::pin(call(caller.with_progress(Some(sender))));
     let outcome = loop {
         tokio::select! {
             biased;

@@ -1,37 +1,36 @@
-//! Requests of the Pi extension on behalf of its user, beside MCP: texts to show, and decisions of
-//! the user. Tools, servers and other hosts cannot send them.
+//! Everything in the MCP server that exists for Pi alone: requests of its extension beside MCP, on
+//! behalf of its user, for texts to show and for decisions. Tools, servers and other hosts cannot send them.
 
 mod notices;
 mod prompts;
 mod status;
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use serde::Deserialize;
 use serde_json::json;
 use switchboard::connections::Existing;
 use switchboard::failure::Failure;
-use switchboard::render::{self, pi as words};
+use switchboard::pi::text as words;
+use switchboard::render;
 use switchboard::reply::Reply;
 use switchboard::request::{PageRequest, Request, SearchRequest};
 use switchboard::trust::{DefinitionReview, PendingApproval};
 use switchboard::{Caller, Session};
-use switchboard_wire::envelope::METHOD_NOT_FOUND;
 use switchboard_wire::{Peer, Raw, RpcError};
 use tokio::task::JoinSet;
 
-use crate::answer::{Answer, error_for_pi};
+use crate::answer::{McpResult, protocol_code};
 use crate::conversation::Conversation;
 use crate::host::ClientHost;
-use crate::params::read;
+use crate::lock::lock;
+use crate::params::{read, unsupported_method};
+
+/// The prefix of their methods.
+pub(crate) const PI_METHODS: &str = "switchboard/";
 
 /// A page with more tools than a user reads.
 const TOOLS: PageRequest = PageRequest { offset: 0, limit: 500 };
-
-/// Whether a method is one of these requests.
-pub(crate) fn is_asked(method: &str) -> bool {
-    method.starts_with("switchboard/")
-}
 
 /// The requests of one client with the Pi extension.
 pub(crate) struct Pi {
@@ -48,10 +47,10 @@ pub(crate) struct Pi {
 
 impl Pi {
     pub(crate) fn new(talk: &Conversation, client: &Peer) -> Pi {
-        let gateway = talk.session().gateway();
+        let gateway = talk.session.gateway();
         Pi {
-            session: Arc::clone(talk.session()),
-            host: talk.host().clone(),
+            session: Arc::clone(&talk.session),
+            host: talk.host.clone(),
             reader: gateway.reader(),
             warning: talk.direct().and_then(|direct| direct.warning_of_many(gateway)),
             client: client.clone(),
@@ -72,7 +71,7 @@ impl Pi {
         name: &'static str,
         work: impl FnOnce() -> W,
     ) {
-        let mut beside = self.beside.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut beside = lock(&self.beside);
         let (names, tasks) = &mut *beside;
         if !names.contains(&name) {
             names.push(name);
@@ -86,7 +85,7 @@ impl Pi {
         caller: Caller,
         method: &str,
         params: Option<&Raw>,
-    ) -> Result<Answer, RpcError> {
+    ) -> Result<McpResult, RpcError> {
         let nothing = Raw::from_json("{}".to_owned());
         let params = Some(params.unwrap_or(&nothing));
         match method {
@@ -118,22 +117,22 @@ impl Pi {
                 self.reader.approve(&server, &hash).await.map_err(user_error)?;
                 Ok(text(&words::trusted(&server)))
             }
-            _ => Err(RpcError::new(METHOD_NOT_FOUND, "this method is not supported")),
+            _ => Err(unsupported_method()),
         }
     }
 
     /// The status; from now on the client is notified when it changes.
-    fn status(&self) -> Answer {
+    fn status(&self) -> McpResult {
         let (session, client) = (Arc::clone(&self.session), self.client.clone());
         // Subscribed before the status is read, so that no change is missed.
         let changes = session.gateway().changes();
         let status = status::of(&session);
-        let answer = Answer::json(status.to_string());
+        let answer = McpResult::json(status.to_string());
         self.once("status", || status::follow(session, changes, status, client));
         answer
     }
 
-    async fn pending(&self) -> Result<Answer, RpcError> {
+    async fn pending(&self) -> Result<McpResult, RpcError> {
         let waiting = self.reader.pending().await.map_err(user_error)?;
         let row = |one: &PendingApproval| {
             json!({
@@ -144,11 +143,11 @@ impl Pi {
             })
         };
         let rows: Vec<_> = waiting.iter().map(row).collect();
-        Ok(Answer::json(json!({ "pending": rows }).to_string()))
+        Ok(McpResult::json(json!({ "pending": rows }).to_string()))
     }
 
     /// From the catalog; connects nothing.
-    fn tools(&self, of: &OneOrAll) -> Result<Answer, RpcError> {
+    fn tools(&self, of: &OneOrAll) -> Result<McpResult, RpcError> {
         let server = match &of.server {
             None => None,
             Some(server) => Some(self.session.connection(server).map_err(user_error)?),
@@ -157,7 +156,7 @@ impl Pi {
         Ok(text(&words::tools(&page)))
     }
 
-    async fn search(&self, caller: Caller, Query { query }: Query) -> Result<Answer, RpcError> {
+    async fn search(&self, caller: Caller, Query { query }: Query) -> Result<McpResult, RpcError> {
         let request = SearchRequest::words(query);
         match self.session.handle_as(Request::Search(request), caller).await.map_err(user_error)? {
             Reply::Found(page) => Ok(text(&words::found(&page))),
@@ -219,10 +218,12 @@ struct Connect {
     again: bool,
 }
 
-fn text(text: &str) -> Answer {
-    Answer::json(json!({ "text": text }).to_string())
+fn text(text: &str) -> McpResult {
+    McpResult::json(json!({ "text": text }).to_string())
 }
 
+/// A failure, worded for the user of Pi.
+#[expect(clippy::needless_pass_by_value, reason = "the argument of `map_err`")]
 fn user_error(failure: Failure) -> RpcError {
-    error_for_pi(&failure)
+    RpcError::new(protocol_code(&failure), words::failure(&failure))
 }

@@ -13,14 +13,15 @@ use switchboard::reply::Reply;
 use switchboard::request::{self, Arguments, CallRequest, Request};
 use switchboard::tool_card::{self, Cards};
 use switchboard::{Caller, Session, explain};
-use switchboard_wire::envelope::METHOD_NOT_FOUND;
 use switchboard_wire::{Peer, Raw, RpcError};
 
-use crate::answer::{self, Answer, as_the_server_said};
+use crate::answer::{self, McpResult, as_the_server_said};
 use crate::conversation::View;
-use crate::direct::{Direct, Shown};
-use crate::levels::Levelled;
-use crate::params::{Located, Meta, Named, Passed, agreed_revision, read, with_progress};
+use crate::direct::{Direct, ListedTool};
+use crate::params::{
+    LevelParams, NamedParams, Passed, RequestMeta, UriParams, read, unsupported_method,
+    with_progress,
+};
 
 /// Answers a request; progress goes to `progress`.
 pub(crate) async fn answer(
@@ -30,10 +31,10 @@ pub(crate) async fn answer(
     method: &str,
     params: Option<&Raw>,
     progress: Option<&Peer>,
-) -> Result<Answer, RpcError> {
+) -> Result<McpResult, RpcError> {
     match method {
         "tools/call" => call_tool(session, (direct, view), caller, params, progress).await,
-        "tools/list" => Ok(Answer::Json(direct.list(session.gateway(), view))),
+        "tools/list" => Ok(McpResult::Json(direct.list(session.gateway(), view))),
         _ => Box::pin(answer_method(session, caller, method, params)).await,
     }
 }
@@ -44,50 +45,48 @@ pub(crate) async fn answer_method(
     caller: Caller,
     method: &str,
     params: Option<&Raw>,
-) -> Result<Answer, RpcError> {
+) -> Result<McpResult, RpcError> {
     match method {
         "prompts/list" => {
             let catalog = session.gateway().catalog();
             let rows: Vec<String> = catalog.prompts().map(|item| item.definition()).collect();
-            Ok(answer::list("prompts", rows.iter().map(String::as_str)))
+            Ok(McpResult::Json(answer::list("prompts", &rows)))
         }
         "prompts/get" => {
-            let named: Named<'_> = read(params)?;
+            let named: NamedParams<'_> = read(params)?;
             let args = named.arguments.unwrap_or_default();
             let request = Request::Prompt { name: named.name.into_owned(), server: None, args };
             ask(session, caller, request).await.map(answer::raw)
         }
         "resources/list" => {
-            let catalog = session.gateway().catalog();
-            let rows = catalog.resource_definitions();
-            Ok(answer::list("resources", rows.iter().map(String::as_str)))
+            let rows = session.gateway().catalog().resource_definitions();
+            Ok(McpResult::Json(answer::list("resources", &rows)))
         }
         "resources/templates/list" => {
-            let catalog = session.gateway().catalog();
-            let rows = catalog.template_definitions();
-            Ok(answer::list("resourceTemplates", rows.iter().map(String::as_str)))
+            let rows = session.gateway().catalog().template_definitions();
+            Ok(McpResult::Json(answer::list("resourceTemplates", &rows)))
         }
         "resources/subscribe" | "resources/unsubscribe" => {
-            let located: Located<'_> = read(params)?;
+            let located: UriParams<'_> = read(params)?;
             let done = if method == "resources/subscribe" {
                 session.subscribe(&located.uri).await
             } else {
                 session.unsubscribe(&located.uri, &caller).await
             };
-            done.map(|()| Answer::json("{}")).map_err(|failure| answer::protocol_error(&failure))
+            done.map(|()| McpResult::json("{}")).map_err(|failure| answer::protocol_error(&failure))
         }
         "completion/complete" => complete(session, &caller, params).await,
         "logging/setLevel" => {
-            let Levelled { level } = read(params)?;
+            let LevelParams { level } = read(params)?;
             session.set_log_level(level, &caller).await;
-            Ok(Answer::json("{}"))
+            Ok(McpResult::json("{}"))
         }
         "resources/read" => {
-            let located: Located<'_> = read(params)?;
+            let located: UriParams<'_> = read(params)?;
             let request = Request::ReadResource { uri: located.uri.into_owned(), server: None };
             ask(session, caller, request).await.map(answer::raw)
         }
-        _ => Err(RpcError::new(METHOD_NOT_FOUND, "this method is not supported")),
+        _ => Err(unsupported_method()),
     }
 }
 
@@ -96,7 +95,7 @@ async fn complete(
     session: &Session,
     caller: &Caller,
     params: Option<&Raw>,
-) -> Result<Answer, RpcError> {
+) -> Result<McpResult, RpcError> {
     #[derive(Deserialize)]
     struct About<'a> {
         #[serde(borrow, rename = "ref")]
@@ -130,19 +129,11 @@ async fn complete(
     };
     params.insert("ref", named);
     let answer = session.look_up(&server, Lookup::Completion, params, caller).await;
-    answer.map(Answer::Json).map_err(failed)
+    answer.map(McpResult::Json).map_err(failed)
 }
 
 async fn ask(session: &Session, caller: Caller, request: Request) -> Result<Reply, RpcError> {
     session.handle_as(request, caller).await.map_err(|failure| answer::protocol_error(&failure))
-}
-
-/// The result of `initialize`; `hello` holds the capabilities and instructions.
-pub(crate) fn initialize(mut hello: Map<String, Value>, params: Option<&Raw>) -> Answer {
-    let revision = agreed_revision(params);
-    hello.insert("protocolVersion".to_owned(), Value::from(revision.as_str()));
-    hello.insert("serverInfo".to_owned(), server_identity());
-    Answer::json(Value::Object(hello).to_string())
 }
 
 /// Capabilities and instructions for a host. `mcp` reaches resources too, so hosts that add tools
@@ -170,12 +161,8 @@ pub(crate) fn offer(
     [("capabilities".to_owned(), capabilities)].into_iter().chain(instructions).collect()
 }
 
-/// `serverInfo`, as JSON.
-pub(crate) fn server_info() -> String {
-    server_identity().to_string()
-}
-
-fn server_identity() -> Value {
+/// The gateway's own `serverInfo`.
+pub(crate) fn server_info() -> Value {
     json!({
         "name": "switchboard",
         "title": "Switchboard",
@@ -190,7 +177,7 @@ async fn call_tool(
     mut caller: Caller,
     params: Option<&Raw>,
     progress: Option<&Peer>,
-) -> Result<Answer, RpcError> {
+) -> Result<McpResult, RpcError> {
     #[derive(Deserialize)]
     struct ToolCallParams<'a> {
         #[serde(borrow)]
@@ -198,7 +185,7 @@ async fn call_tool(
         #[serde(default)]
         arguments: Arguments,
         #[serde(default, rename = "_meta")]
-        meta: Option<Meta>,
+        meta: Option<RequestMeta>,
     }
     let call: ToolCallParams<'_> = read(params)?;
     let ours = match (view.cards, &*call.name) {
@@ -206,42 +193,36 @@ async fn call_tool(
         (Cards::Pair, tool_card::WRITE_NAME) => true,
         (Cards::One | Cards::Pair, _) => false,
     };
-    let mut access = Access::Full;
-    if view.cards == Cards::Pair && call.name == tool_card::NAME {
-        access = Access::ReadOnly;
-    }
-    let (request, ignored) = if ours {
+    let mut access = match view.cards {
+        Cards::Pair if call.name == tool_card::NAME => Access::ReadOnly,
+        Cards::One | Cards::Pair => Access::Full,
+    };
+    let (request, note) = if ours {
         match request::parse(call.arguments) {
-            Ok(parsed) => (parsed.request, parsed.ignored),
-            Err(error) => return Ok(Answer::Failure(explain::request_error(error))),
+            Ok(parsed) => (parsed.request, answer::note(&parsed.ignored)),
+            Err(error) => return Ok(McpResult::Failure(explain::request_error(error))),
         }
     } else {
-        let Shown { id: target, access: shown } = direct.target(session.gateway(), &call.name)?;
+        let ListedTool { id: target, access: shown } =
+            direct.target(session.gateway(), &call.name)?;
         access = shown;
         let args = Passed::read(params)?.arguments()?;
         let (tool, server) = (target.tool.to_string(), Some(target.server.to_string()));
-        (Request::Call(CallRequest::new(tool, server, args)), Vec::new())
+        (Request::Call(CallRequest::new(tool, server, args)), None)
     };
     if access == Access::ReadOnly {
         caller = caller.read_only();
     }
     let form = caller.result_form();
-    let outcome = match (call.meta.and_then(|meta| meta.progress_token), progress) {
-        (Some(token), Some(client)) => {
-            let call = |caller| session.handle_as(request, caller);
-            Box::pin(with_progress(caller, call, &token, client)).await
-        }
-        (None, _) | (_, None) => session.handle_as(request, caller).await,
-    };
+    let token = call.meta.and_then(|meta| meta.progress_token);
+    let call = |caller| session.handle_as(request, caller);
+    let outcome = with_progress(caller, call, token.as_ref().zip(progress)).await;
     if let Ok(Reply::Found(page)) = &outcome {
         direct.add_found_tools(session.gateway(), page);
     }
     let failure = match outcome {
-        Ok(Reply::Output(output)) => return Ok(Answer::Output(output, answer::note(&ignored))),
-        Ok(reply) => {
-            let note = answer::note(&ignored);
-            return Ok(Box::pin(answer::text(session, &reply, note, form)).await);
-        }
+        Ok(Reply::Output(output)) => return Ok(McpResult::Output(output, note)),
+        Ok(reply) => return Ok(Box::pin(answer::text(session, &reply, note, form)).await),
         Err(failure) => failure,
     };
     let failure = if !ours && failure.code == Code::NotReadOnly {

@@ -1,26 +1,25 @@
 //! Elicitation forms for the user or the model behind a client, and the parsing of their responses.
 
 mod message;
-mod page;
 
 use std::time::Duration;
 
-use self::message::approval_message;
-use self::page::leads_to_web_pages;
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 use switchboard::approval::{ApprovalAnswer, Question};
 use switchboard::connection::ConnectionRequest;
-use switchboard::elicitation::signed_message;
+use switchboard::elicitation::{is_web_page, signed_message};
 use switchboard::exact::Args;
 use switchboard::host::{CannotAsk, Consent, ServerQuestion, Topic};
 use switchboard::host_profile::HostProfile;
 use switchboard::name::ServerName;
 use switchboard::nesting::plain;
 use switchboard::render::words::visible;
-use switchboard_wire::envelope::INVALID_PARAMS;
 use switchboard_wire::{Raw, RpcError};
+
+use self::message::approval_message;
+use crate::params::invalid_params;
 
 /// The least time to read a form. A decline before that comes from the host, not from the user.
 const READING_TIME: Duration = Duration::from_secs(1);
@@ -44,27 +43,31 @@ pub(crate) enum Manner {
 
 /// How the user is asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Mode {
+pub(crate) enum ElicitationMode {
     Form,
     /// On a web page.
     Url,
 }
 
-impl Mode {
-    pub(crate) fn of(question: &ServerQuestion<'_>) -> Mode {
+impl ElicitationMode {
+    pub(crate) fn of(question: &ServerQuestion<'_>) -> ElicitationMode {
         #[derive(Deserialize)]
-        struct Asked {
+        struct UrlParam {
             #[serde(default)]
             url: Value,
         }
-        let asked = question.params.and_then(|params| params.parse::<Asked>().ok());
-        if asked.is_some_and(|asked| !asked.url.is_null()) { Mode::Url } else { Mode::Form }
+        let asked = question.params.and_then(|params| params.parse::<UrlParam>().ok());
+        if asked.is_some_and(|asked| !asked.url.is_null()) {
+            ElicitationMode::Url
+        } else {
+            ElicitationMode::Form
+        }
     }
 }
 
 /// The longest approval that may be granted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Longest {
+pub(crate) enum LongestApproval {
     Session,
     /// One client cannot be told from the next.
     Once,
@@ -80,9 +83,11 @@ const CHOICES: [(&str, &str, ApprovalAnswer); 4] = [
 ];
 
 /// The choices of the form. None outlasts the session, because a client may answer for its user.
-fn choices(longest: Longest) -> impl Iterator<Item = (&'static str, &'static str, ApprovalAnswer)> {
+fn choices(longest: LongestApproval) -> impl Iterator<Item = (&'static str, &'static str, ApprovalAnswer)> {
     let short = |answer| matches!(answer, ApprovalAnswer::Once | ApprovalAnswer::No);
-    CHOICES.into_iter().filter(move |(_, _, answer)| longest == Longest::Session || short(*answer))
+    CHOICES
+        .into_iter()
+        .filter(move |(_, _, answer)| longest == LongestApproval::Session || short(*answer))
 }
 
 /// The parameters of a server-to-client request, as forwarded to the client.
@@ -105,9 +110,18 @@ pub(crate) fn of_server(manner: Manner, question: &ServerQuestion<'_>) -> Result
     let params = plain(&params).into_owned();
     if topic == Topic::Elicitation {
         // Checked last: without its hidden characters, the name of a member can be `url`.
-        leads_to_web_pages(&Args::parse(&params).map_err(|_| unreadable())?)?;
+        check_url(&Args::parse(&params).map_err(|_| unreadable())?)?;
     }
     Ok(params)
+}
+
+/// Refuses an elicitation whose URL may not be opened.
+fn check_url(elicitation: &Args) -> Result<(), RpcError> {
+    match elicitation.values().get("url").map(Value::as_str) {
+        Some(Some(url)) if is_web_page(url) => Ok(()),
+        None => Ok(()),
+        Some(_) => Err(invalid_params("the URL must be `https` or lead to this machine")),
+    }
 }
 
 /// The elicitation with the server's name before its message, because the client shows the gateway
@@ -153,11 +167,15 @@ fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'de Raw
 }
 
 fn unreadable() -> RpcError {
-    RpcError::new(INVALID_PARAMS, "malformed elicitation parameters")
+    invalid_params("malformed elicitation parameters")
 }
 
 /// The parameters of the form that requests approval of a call.
-pub(crate) fn of_approval(question: &Question, longest: Longest, host: &HostProfile) -> String {
+pub(crate) fn of_approval(
+    question: &Question,
+    longest: LongestApproval,
+    host: &HostProfile,
+) -> String {
     let preselected = host.preselects.then_some(PRESELECTED);
     let choices = choices(longest).map(|(name, words, _)| (name, words));
     form(&approval_message(question.target(), question.args()), choices, preselected)
@@ -207,7 +225,7 @@ fn form(
 pub(crate) fn decision(
     answer: &Raw,
     thought: Duration,
-    (longest, host): (Longest, &HostProfile),
+    (longest, host): (LongestApproval, &HostProfile),
 ) -> Result<ApprovalAnswer, CannotAsk> {
     // A key that was typed for something else accepts the preselected choice.
     if host.preselects && thought < READING_TIME {
@@ -246,6 +264,7 @@ fn chosen(answer: &Raw, thought: Duration) -> Result<Option<String>, CannotAsk> 
 #[cfg(test)]
 mod tests {
     use switchboard::host_profile::UNKNOWN;
+    use switchboard_wire::envelope::INVALID_PARAMS;
 
     use super::*;
 
@@ -340,7 +359,7 @@ mod tests {
 
     fn decided(answer: &str, seconds: f32) -> Result<ApprovalAnswer, CannotAsk> {
         let answer = Raw::from_json(answer.to_owned());
-        decision(&answer, Duration::from_secs_f32(seconds), (Longest::Session, &UNKNOWN))
+        decision(&answer, Duration::from_secs_f32(seconds), (LongestApproval::Session, &UNKNOWN))
     }
 
     fn accept(decision: &str) -> String {
@@ -372,7 +391,7 @@ mod tests {
             let answer = Raw::from_json(accept(chosen));
             let thought = Duration::from_secs(5);
             assert_eq!(
-                decision(&answer, thought, (Longest::Once, &UNKNOWN)),
+                decision(&answer, thought, (LongestApproval::Once, &UNKNOWN)),
                 Ok(expected),
                 "{chosen}"
             );
@@ -392,7 +411,7 @@ mod tests {
         let yes = Raw::from_json(accept("once"));
         let hasty = Duration::from_millis(300);
         let slow = Duration::from_secs(2);
-        assert_eq!(decision(&yes, hasty, (Longest::Session, claude_code)), unanswered);
-        assert_eq!(decision(&yes, slow, (Longest::Session, claude_code)), Ok(ApprovalAnswer::Once));
+        assert_eq!(decision(&yes, hasty, (LongestApproval::Session, claude_code)), unanswered);
+        assert_eq!(decision(&yes, slow, (LongestApproval::Session, claude_code)), Ok(ApprovalAnswer::Once));
     }
 }

@@ -4,22 +4,23 @@
 //! Until then the call is parked under an unguessable `requestState`, for a limited time.
 
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use hashbrown::HashMap;
+use hashbrown::hash_map::EntryRef;
 use serde_json::Value;
 use switchboard::exact::{Args, Exact};
 use switchboard::host::Topic;
 use switchboard::secret::unguessable;
-use switchboard_wire::envelope::INVALID_PARAMS;
 use switchboard_wire::{Peer, Raw, RequestError, RpcError};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 use tokio_util::task::AbortOnDropHandle;
 
-use crate::answer::Answer;
-use crate::params::{WAITING_STEPS, pass_on};
+use crate::answer::McpResult;
+use crate::lock::lock;
+use crate::params::{WAITING_STEPS, invalid_params, pass_on};
 
 /// How long a call waits for the client's next request; its user may need time to answer.
 const PARKED: Duration = Duration::from_secs(10 * 60);
@@ -32,10 +33,10 @@ const WAITING_WORDS: usize = 64;
 
 /// Sends the messages of a call to its client.
 #[derive(Clone, Debug)]
-pub(crate) struct Words(mpsc::Sender<Word>);
+pub(crate) struct CallSender(mpsc::Sender<CallMessage>);
 
 #[derive(Debug)]
-enum Word {
+enum CallMessage {
     Request(InputRequest),
     Notification { method: String, params: String },
 }
@@ -49,7 +50,7 @@ struct InputRequest {
     answer: oneshot::Sender<Raw>,
 }
 
-impl Words {
+impl CallSender {
     /// Sends a request, and waits until the client brings the response.
     pub(crate) async fn ask(
         &self,
@@ -59,25 +60,26 @@ impl Words {
     ) -> Result<Raw, RequestError> {
         let (answer, answered) = oneshot::channel();
         let ask = InputRequest { topic, key: key.map(str::to_owned), params, answer };
-        self.0.send(Word::Request(ask)).await.map_err(|_| RequestError::NotSent)?;
+        self.0.send(CallMessage::Request(ask)).await.map_err(|_| RequestError::NotSent)?;
         answered.await.map_err(|_| RequestError::Closed)
     }
 
     /// Sends a notification, which may be lost.
     pub(crate) fn say(&self, method: &str, params: &str) {
-        let word = Word::Notification { method: method.to_owned(), params: params.to_owned() };
+        let word =
+            CallMessage::Notification { method: method.to_owned(), params: params.to_owned() };
         let _lost_when_full = self.0.try_send(word);
     }
 }
 
-type Call = Pin<Box<dyn Future<Output = Result<Answer, RpcError>> + Send>>;
+type CallFuture = Pin<Box<dyn Future<Output = Result<McpResult, RpcError>> + Send>>;
 
 /// One call, which may span several requests.
 pub(crate) struct Rounds {
     /// The original request. The client must repeat it exactly.
     request: Args,
-    call: Call,
-    words: mpsc::Receiver<Word>,
+    call: CallFuture,
+    words: mpsc::Receiver<CallMessage>,
     steps: mpsc::Receiver<Raw>,
     /// Responses that the client sent before they were requested.
     given: Args,
@@ -92,27 +94,22 @@ struct Open {
 
 /// How one request of a call ends.
 pub(crate) enum Turn {
-    Done(Result<Answer, RpcError>),
+    Done(Result<McpResult, RpcError>),
     /// The call requires input.
     Asks(Box<Rounds>),
 }
 
-/// The channels from a running call to its client.
-pub(crate) struct Mouth {
-    pub(crate) words: Words,
-    pub(crate) steps: mpsc::Sender<Raw>,
-}
-
 impl Rounds {
-    /// Begins a call. `given` are responses to requests that its server is expected to send.
+    /// Begins a call with the channels to its client, for messages and for progress. `given` are
+    /// responses to requests that its server is expected to send.
     pub(crate) fn begin(
         request: Args,
         given: Args,
-        call: impl FnOnce(Mouth) -> Call,
+        call: impl FnOnce(CallSender, mpsc::Sender<Raw>) -> CallFuture,
     ) -> Box<Rounds> {
         let (say, words) = mpsc::channel(WAITING_WORDS);
         let (step, steps) = mpsc::channel(WAITING_STEPS);
-        let call = call(Mouth { words: Words(say), steps: step });
+        let call = call(CallSender(say), step);
         Box::new(Rounds { request, call, words, steps, given, open: Vec::new() })
     }
 
@@ -144,10 +141,10 @@ impl Rounds {
         Turn::Asks(self)
     }
 
-    fn deliver(&mut self, word: Word, client: &Peer) {
+    fn deliver(&mut self, word: CallMessage, client: &Peer) {
         match word {
-            Word::Notification { method, params } => client.try_notify(&method, &params),
-            Word::Request(ask) => {
+            CallMessage::Notification { method, params } => client.try_notify(&method, &params),
+            CallMessage::Request(ask) => {
                 // Only keys that the server chose are known before the request.
                 let given = ask.key.as_deref().and_then(|key| self.given.take(key));
                 match given {
@@ -177,7 +174,7 @@ impl Rounds {
     }
 
     /// The `input_required` result; `state` identifies the parked call.
-    fn questions(&self, state: &str) -> Result<Answer, serde_json::Error> {
+    fn questions(&self, state: &str) -> Result<McpResult, serde_json::Error> {
         let mut asked = serde_json::Map::new();
         for Open { key, ask } in &self.open {
             let params = if ask.params.is_empty() { "{}" } else { &ask.params };
@@ -192,7 +189,7 @@ impl Rounds {
             "inputRequests": asked,
             "requestState": state,
         });
-        Ok(Answer::json(result.to_string()))
+        Ok(McpResult::json(result.to_string()))
     }
 }
 
@@ -204,10 +201,10 @@ fn raw(answer: &Exact) -> Raw {
 #[derive(Clone, Default)]
 pub(crate) struct Parking {
     /// By `requestState`. The lock is held briefly, never across an await.
-    places: Arc<Mutex<HashMap<String, Place>>>,
+    places: Arc<Mutex<HashMap<String, ParkedCall>>>,
 }
 
-struct Place {
+struct ParkedCall {
     rounds: Box<Rounds>,
     since: Instant,
     /// Ends the call when it expires.
@@ -216,21 +213,21 @@ struct Place {
 
 impl Parking {
     /// Parks a call, and returns the result that requests input.
-    pub(crate) fn park(&self, rounds: Box<Rounds>) -> Result<Answer, RpcError> {
+    pub(crate) fn park(&self, rounds: Box<Rounds>) -> Result<McpResult, RpcError> {
         let state = unguessable();
-        let unreadable = |_| RpcError::new(INVALID_PARAMS, "the server's request is malformed");
+        let unreadable = |_| invalid_params("the server's request is malformed");
         let questions = rounds.questions(&state).map_err(unreadable)?;
         let (places, name) = (Arc::downgrade(&self.places), state.clone());
         let expiry = tokio::spawn(async move {
             tokio::time::sleep(PARKED).await;
             if let Some(places) = places.upgrade() {
-                let expired = Parking { places }.places().remove(&name);
+                let expired = lock(&places).remove(&name);
                 drop(expired);
             }
         });
         let place =
-            Place { rounds, since: Instant::now(), _expiry: AbortOnDropHandle::new(expiry) };
-        let mut places = self.places();
+            ParkedCall { rounds, since: Instant::now(), _expiry: AbortOnDropHandle::new(expiry) };
+        let mut places = lock(&self.places);
         let oldest = places.iter().min_by_key(|(_, place)| place.since).map(|(name, _)| name);
         let oldest = oldest.filter(|_| places.len() >= MOST).cloned();
         let given_up = oldest.and_then(|name| places.remove(&name));
@@ -247,45 +244,31 @@ impl Parking {
         request: &Args,
         answers: Args,
     ) -> Result<Box<Rounds>, RpcError> {
-        let mut places = self.places();
-        let Some(place) = places.get(state) else {
-            let message = "unknown or expired `requestState`";
-            return Err(RpcError::new(INVALID_PARAMS, message));
+        let mut places = lock(&self.places);
+        let EntryRef::Occupied(place) = places.entry_ref(state) else {
+            return Err(invalid_params("unknown or expired `requestState`"));
         };
-        if place.rounds.request != *request {
-            let message = "this `requestState` belongs to another request";
-            return Err(RpcError::new(INVALID_PARAMS, message));
+        if place.get().rounds.request != *request {
+            return Err(invalid_params("this `requestState` belongs to another request"));
         }
-        let place = places.remove(state);
+        let ParkedCall { mut rounds, .. } = place.remove();
         drop(places);
-        let mut rounds =
-            place.map(|place| place.rounds).expect("the lock is held since the lookup");
         rounds.take(answers);
         Ok(rounds)
     }
 
     /// Drops every parked call.
     pub(crate) fn clear(&self) {
-        let given_up = std::mem::take(&mut *self.places());
+        let given_up = std::mem::take(&mut *lock(&self.places));
         drop(given_up);
-    }
-
-    fn places(&self) -> MutexGuard<'_, HashMap<String, Place>> {
-        self.places.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// Parses `inputResponses`: an object of objects.
 pub(crate) fn read_answers(answers: Exact) -> Result<Args, RpcError> {
-    let wrong = || {
-        let message = "`inputResponses` must be an object of objects";
-        RpcError::new(INVALID_PARAMS, message)
-    };
-    let answers: Args = answers.try_into().map_err(|_| wrong())?;
-    match answers.values().values().all(Value::is_object) {
-        true => Ok(answers),
-        false => Err(wrong()),
-    }
+    let answers: Option<Args> = answers.try_into().ok();
+    let answers = answers.filter(|answers| answers.values().values().all(Value::is_object));
+    answers.ok_or_else(|| invalid_params("`inputResponses` must be an object of objects"))
 }
 
 #[cfg(test)]

@@ -12,13 +12,13 @@ use switchboard_wire::modern::{DISCOVER, LISTEN};
 use switchboard_wire::peer::Pause;
 use switchboard_wire::{Handler, Id, Notification, Peer, Raw, Responder};
 
-use crate::answer::Answer;
+use crate::answer::McpResult;
 use crate::calls::{Accepted, Calls};
 use crate::conversation::Conversation;
 use crate::modern;
 use crate::news::{List, News};
 use crate::pace::Pace;
-use crate::pi::{self, Pi};
+use crate::pi::{PI_METHODS, Pi};
 
 /// The MCP service for one client.
 pub(crate) struct Service {
@@ -27,7 +27,7 @@ pub(crate) struct Service {
     calls: Calls,
     pace: Pace,
     news: News,
-    era: Tongue,
+    era: ClientEra,
     /// Handles the requests that only the Pi extension may send.
     pi: Option<Arc<Pi>>,
 }
@@ -81,7 +81,7 @@ pub enum Offer {
 
 /// The era of a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Tongue {
+enum ClientEra {
     /// Not decided yet: each request shows its own.
     Either,
     /// The client opened with `initialize`.
@@ -98,27 +98,22 @@ impl Service {
             (_, HostKind::Any | HostKind::Named(_)) => None,
             (_, HostKind::Pi) => Some(Arc::new(Pi::new(&talk, &client))),
         };
-        Service::with_era(Tongue::Either, talk, client, pi)
+        Service::with_era(ClientEra::Either, talk, client, pi)
     }
 
     /// For a single stateless request, with the shared conversation.
     pub(crate) fn of_one_request(talk: Arc<Conversation>, client: Peer) -> Service {
-        Service::with_era(Tongue::Modern, talk, client, None)
+        Service::with_era(ClientEra::Modern, talk, client, None)
     }
 
     fn with_era(
-        era: Tongue,
+        era: ClientEra,
         talk: Arc<Conversation>,
         client: Peer,
         pi: Option<Arc<Pi>>,
     ) -> Service {
-        let news = match talk.is_mirror() {
-            false => News::default(),
-            // A mirrored server sends its own list changes.
-            true => News::none(),
-        };
-        let pace = Pace::of(&client);
-        Service { talk, client, calls: Calls::default(), pace, news, era, pi }
+        let (pace, calls, news) = (Pace::of(&client), Calls::default(), News::default());
+        Service { talk, client, calls, pace, news, era, pi }
     }
 
     pub(crate) fn calls(&self) -> Calls {
@@ -127,9 +122,9 @@ impl Service {
 
     fn is_modern(&self, method: &str, params: Option<&Raw>) -> bool {
         match self.era {
-            Tongue::Legacy => false,
-            Tongue::Modern => true,
-            Tongue::Either => method == DISCOVER || modern::stated_revision(params).is_some(),
+            ClientEra::Legacy => false,
+            ClientEra::Modern => true,
+            ClientEra::Either => method == DISCOVER || modern::stated_revision(params).is_some(),
         }
     }
 
@@ -137,22 +132,24 @@ impl Service {
     fn observe_legacy(&mut self, method: &str, params: Option<&Raw>) {
         match method {
             "initialize" => {
-                self.era = Tongue::Legacy;
-                self.talk.host().learn(params);
-                self.talk.session().gateway().declare(&self.talk.host().abilities());
+                self.era = ClientEra::Legacy;
+                self.talk.host.learn(params);
+                self.talk.session.gateway().declare(&self.talk.host.abilities());
             }
-            "logging/setLevel" => self.talk.host().heed(params),
+            "logging/setLevel" => self.talk.host.set_log_threshold(params),
+            // A mirrored server sends its own list changes.
+            _ if self.talk.mirror().is_some() => {}
             "tools/list" => {
                 if let Some(direct) = self.talk.direct() {
-                    self.news.follow_tools(direct, self.talk.session(), &self.client);
+                    self.news.follow_tools(direct, &self.talk.session, &self.client);
                 }
             }
-            "prompts/list" => self.news.follow(List::Prompts, self.talk.session(), &self.client),
+            "prompts/list" => self.news.follow(List::Prompts, &self.talk.session, &self.client),
             "switchboard/prompts" if self.pi.is_some() => {
-                self.news.follow(List::Prompts, self.talk.session(), &self.client);
+                self.news.follow(List::Prompts, &self.talk.session, &self.client);
             }
             "resources/list" | "resources/templates/list" => {
-                self.news.follow(List::Resources, self.talk.session(), &self.client);
+                self.news.follow(List::Resources, &self.talk.session, &self.client);
             }
             _ => {}
         }
@@ -179,7 +176,7 @@ impl Service {
 
     /// The parameters of a notification that is forwarded to servers; `None` if it is not.
     fn params_to_pass_on(&self, notification: &Notification) -> Option<String> {
-        let params = match (self.talk.is_mirror(), notification.method.as_str()) {
+        let params = match (self.talk.mirror().is_some(), notification.method.as_str()) {
             // These concern our own connection with the client.
             (_, "notifications/initialized" | "notifications/cancelled") => return None,
             (_, "notifications/roots/list_changed") | (true, _) => notification.params.as_ref(),
@@ -195,7 +192,7 @@ impl Service {
 impl Drop for Service {
     /// A single stateless request must not end the shared conversation.
     fn drop(&mut self) {
-        if self.era != Tongue::Modern {
+        if self.era != ClientEra::Modern {
             self.talk.end();
         }
     }
@@ -215,14 +212,14 @@ impl Handler for Service {
         self.observe_legacy(&method, params.as_ref());
         let talk = Arc::clone(&self.talk);
         let caller = talk.caller(&responder);
-        let pi = self.pi.clone().filter(|_| pi::is_asked(&method));
+        let pi = self.pi.clone().filter(|_| method.starts_with(PI_METHODS));
         let room = self.pace.room(size(params.as_ref()));
         self.calls.run(accepted, async move {
             let room = room.await;
             let (params, client) = (params.as_ref(), responder.peer());
             let answer = match (pi, method.as_str()) {
                 (Some(pi), method) => pi.answer(caller, method, params).await,
-                (None, "ping") => Ok(Answer::json("{}")),
+                (None, "ping") => Ok(McpResult::json("{}")),
                 (None, method) => talk.answer_legacy(caller, method, params, client).await,
             };
             match answer {
@@ -254,7 +251,7 @@ impl Handler for Service {
         let Some(params) = self.params_to_pass_on(&notification) else { return };
         let talk = Arc::clone(&self.talk);
         self.calls.spawn(async move {
-            talk.session().tell_own_servers(&notification.method, &params).await;
+            talk.session.tell_own_servers(&notification.method, &params).await;
         });
     }
 

@@ -2,7 +2,6 @@
 
 mod hosts;
 mod listings;
-mod pi;
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -27,6 +26,7 @@ use crate::directory;
 use crate::env::Environment;
 use crate::gateway::Gateway;
 use crate::host::Headless;
+use crate::install::pi;
 use crate::listing_file::{Cached, ListingFile};
 use crate::load::Loaded;
 use crate::paths::Paths;
@@ -34,8 +34,8 @@ use crate::pins::PinFile;
 use crate::upstream::CommandWords;
 
 pub use listings::known_catalog;
-pub use switchboard_core::doctor::pi::PiFault;
 pub use switchboard_core::doctor::{Fault, Finding};
+pub use switchboard_core::pi::findings::PiFault;
 
 /// As many programs on the path are looked at for one that is spelled alike.
 const MOST_PROGRAMS: usize = 20_000;
@@ -53,7 +53,7 @@ pub fn examine(environment: &Environment, locations: &Paths, loaded: &Loaded) ->
     }
     let directories = locations.private().into_iter().filter_map(|path| directory_fault(&path));
     findings.extend(directories.map(|fault| Finding { server: None, fault }));
-    findings.extend(pi::examine(&with, locations, loaded));
+    findings.extend(pi::findings::examine(&with, locations, loaded));
     findings.extend(hosts::examine(environment, locations, loaded));
     findings.extend(listings::examine(environment, locations, loaded));
     let (settings, means) = (&loaded.config.settings, (environment, locations));

@@ -87,6 +87,6 @@ pub use upstream::lease::{Caller, Progress};
 
 pub use switchboard_core::{
     approval, catalog, config, connection, content, elicitation, exact, failure, hidden,
-    host_profile, lifecycle, name, nesting, notice, render, reply, request, schema, sign_in,
+    host_profile, lifecycle, name, nesting, notice, pi, render, reply, request, schema, sign_in,
     tool_card,
 };

@@ -13,8 +13,8 @@ use rustix::fs::{FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
 
 use switchboard_core::config::install::Target;
-use switchboard_core::config::install::pi::PACKAGE;
 use switchboard_core::name::ServerName;
+use switchboard_core::pi::settings::PACKAGE;
 
 use crate::env::Environment;
 pub use others::Others;

@@ -8,7 +8,7 @@ use serde_json::json;
 use switchboard::Gateway;
 use switchboard::config::values::Toolset;
 use switchboard::failure::{Code, Failure, Hint, Subject};
-use switchboard::render::pi::auto_connected;
+use switchboard::pi::text::auto_connected;
 use switchboard::secret::Token;
 use switchboard_server::http::Listening;
 use switchboard_server::{HostKind, Offer, stdio, warning_of_many};

@@ -16,7 +16,8 @@ use crate::config::values::{Lifecycle, ToolPrefix};
 use crate::connection::ToolsFrom;
 use crate::failure::{Code, Failure, Hint, Subject};
 use crate::name::ServerName;
-use crate::render::{granular, pi, text};
+use crate::pi;
+use crate::render::{granular, text};
 use crate::reply::{Overview, PastFailure, Reply, ServerLine, ServerStatus, TrustLevel};
 use crate::request::{Matching, PageRequest, SearchRequest, Signatures};
 use crate::schema;
@@ -162,7 +163,7 @@ fn searches(catalog: &Catalog) {
                 let page = catalog.search(&request).unwrap();
                 assert!(page.total > 9_000 && !page.hits.is_empty());
                 check(budget, &granular::found(&page));
-                check(Budget::of(budget.bytes + 4_000), &pi::found(&page));
+                check(Budget::of(budget.bytes + 4_000), &pi::text::found(&page));
                 check(budget, &text::reply(&Reply::Found(page)));
             }
         }
@@ -179,7 +180,7 @@ fn lists(catalog: &Catalog) {
             let from = || ToolsFrom { id: servers[0].clone(), tools: page.tools.clone() };
             let all: Vec<ToolsFrom> = (0..30).map(|_| from()).collect();
             check(TOOLS, &granular::tools(&all));
-            check(Budget::of(TOOLS.bytes + 4_000), &pi::tools(&page));
+            check(Budget::of(TOOLS.bytes + 4_000), &pi::text::tools(&page));
             check(TOOLS, &text::reply(&Reply::Tools(page)));
         }
     }

@@ -5,7 +5,6 @@
 pub mod format;
 mod grants;
 pub mod moving;
-pub mod pi;
 mod toml;
 
 use std::fmt;
@@ -19,6 +18,7 @@ use super::hosts::Host;
 use super::layers::{ConfigSource, Tier};
 use super::server::is_gateway;
 use super::syntax::{self, HOST_FILE_BYTES, Syntax};
+use crate::pi::settings;
 
 /// The name of our entry in every host.
 pub const NAME: &str = "switchboard";
@@ -108,7 +108,8 @@ impl Target {
 
     /// The keys of its files that may be shown.
     pub(super) fn shown(self) -> Vec<&'static str> {
-        let settings: &[_] = if self == Target::Pi { &[pi::PACKAGES, pi::EXTENSIONS] } else { &[] };
+        let settings: &[_] =
+            if self == Target::Pi { &[settings::PACKAGES, settings::EXTENSIONS] } else { &[] };
         settings.iter().copied().chain([self.holder()]).collect()
     }
 

@@ -97,6 +97,6 @@ pub fn of_instructions(pin: Pin, hidden: Option<&Hidden>) -> Vec<String> {
 }
 
 /// The marks as shown after a name: ` (changed) (not of github)`.
-pub(super) fn behind_name(marks: impl Iterator<Item = String>) -> String {
+pub(crate) fn behind_name(marks: impl Iterator<Item = String>) -> String {
     marks.map(|mark| format!(" ({mark})")).collect()
 }

@@ -1,7 +1,7 @@
 //! Replies and failures as text for a model: short, and with the next step in the tool's own words.
 
 mod described;
-pub(super) mod found;
+pub(crate) mod found;
 mod hints;
 
 use std::fmt::Write;
@@ -337,7 +337,7 @@ pub fn failure(failure: &Failure) -> String {
 }
 
 /// The error and its sources on one line, each cut to `max` characters.
-pub(super) fn causes(failure: &Failure, max: usize) -> String {
+pub(crate) fn causes(failure: &Failure, max: usize) -> String {
     let chain = failure.chain();
     let causes: Vec<_> = chain.iter().map(|cause| clean_line(cause, max)).collect();
     causes.join(": ")

@@ -19,7 +19,7 @@ pub struct Vitals {
 }
 
 impl Vitals {
-    pub(super) fn of(grove: &Grove, gateway: u32, at: Duration) -> Vitals {
+    pub(crate) fn of(grove: &Grove, gateway: u32, at: Duration) -> Vitals {
         // A keeper that has just started still has the name of the reaper.
         let mut reapers = grove.having(Role::Reaper);
         let of_gateway = children(gateway);

@@ -237,7 +237,7 @@ async fn check_helpers(command: &[&str], spoil: impl Fn(&Path)) {
     let client = grove.reach(Moment::TreeUp).await;
     until("every helper runs", || pids(&folder).len() == HELPERS.len()).await;
     let helpers = pids(&folder);
-    grove.kill_everyone(client).await;
+    grove.kill_all_roles(client).await;
     assert!(helpers.iter().all(|pid| is_alive(*pid)), "{helpers:?}");
     let records = home.join("switchboard/state/running");
     spoil(&records);

@@ -2,8 +2,10 @@
 
 use std::time::Duration;
 
-use switchboard_it::ordeal::{Answers, Commits, Nuisance, answers, commits, neighbour, obituary};
-use switchboard_it::soak::{Soak, soak};
+use switchboard_it::soak::load::{LoadPlan, run_load};
+use switchboard_it::soak::misbehavior::{
+    Answers, Commits, Misbehavior, answers, commits, measure_beside, time_to_report_exit,
+};
 
 use crate::PROGRAMS;
 
@@ -21,22 +23,22 @@ async fn write_with_unknown_outcome_is_not_retried() {
 
 #[tokio::test]
 async fn noisy_server_costs_its_neighbour_and_memory_little() {
-    for nuisance in Nuisance::ALL {
-        let noticed = neighbour(PROGRAMS, nuisance, 40).await;
-        assert!(noticed.grew < 32 * 1024 * 1024, "{nuisance:?}: {noticed:?}");
+    for misbehavior in Misbehavior::ALL {
+        let effect = measure_beside(PROGRAMS, misbehavior, 40).await;
+        assert!(effect.grew < 32 * 1024 * 1024, "{misbehavior:?}: {effect:?}");
     }
 }
 
 #[tokio::test]
 async fn pending_call_fails_when_its_server_is_killed() {
     // Other tests measure the delay. An unnoticed end would block the call for a minute.
-    obituary(PROGRAMS).await;
+    time_to_report_exit(PROGRAMS).await;
 }
 
 #[tokio::test]
 async fn soak_answers_every_call_once_and_leaks_nothing() {
-    let plan = Soak { length: Duration::from_secs(3), servers: 4, seed: 1 };
-    let soaked = soak(PROGRAMS, plan).await;
+    let plan = LoadPlan { length: Duration::from_secs(3), servers: 4, seed: 1 };
+    let soaked = run_load(PROGRAMS, plan).await;
     assert!(soaked.answers.right > 0, "{soaked:?}");
     let [before, after] = soaked.at_rest;
     let failures = (soaked.answers.wrong, soaked.lost, soaked.twice, after.children, soaked.left);

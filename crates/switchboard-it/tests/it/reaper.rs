@@ -51,7 +51,7 @@ async fn next_command_ends_processes_left_by_a_full_kill() {
     let grove = Grove::new(PROGRAMS, 2, Helper::Session, Temper::Stubborn);
     let mut client = grove.reach(Moment::TreeUp).await;
     assert_eq!(call(&mut client, 1, "up").await, "up");
-    grove.kill_everyone(client).await;
+    grove.kill_all_roles(client).await;
     assert!(grove.having(Role::Server).len() >= 6, "two launchers, servers and helpers");
     let records = grove.installed.home().join("switchboard/state/running");
     assert_eq!(fs::read_dir(&records).unwrap().count(), 2);

@@ -1,11 +1,14 @@
 //! Concurrent updates of the same files by processes that are killed at random.
 
-use switchboard_it::storm::{Storm, rage};
+use std::path::Path;
+
+use switchboard_it::soak::writers::{WriterPlan, update_concurrently};
 
 #[test]
 fn killed_writers_lose_no_finished_update() {
     let home = tempfile::tempdir().unwrap();
-    let storm = Storm { writers: 8, updates: 50, calm: 16 };
-    let damage = rage(env!("CARGO_BIN_EXE_storm"), home.path(), storm);
-    assert!(damage.kills > 0, "{damage:?}");
+    let plan = WriterPlan { writers: 8, updates: 50, updates_per_kill: 16 };
+    let program = Path::new(env!("CARGO_BIN_EXE_soak"));
+    let figures = update_concurrently(program, home.path(), plan);
+    assert!(figures.kills > 0, "{figures:?}");
 }

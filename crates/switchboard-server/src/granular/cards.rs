@@ -26,12 +26,12 @@ pub(super) struct Card {
 
 pub(super) struct Parameter {
     pub(super) name: &'static str,
-    kind: Kind,
-    need: Need,
+    kind: ParameterKind,
+    need: ParameterNeed,
     about: &'static str,
 }
 
-enum Kind {
+enum ParameterKind {
     Text,
     Count,
     Flag,
@@ -40,17 +40,17 @@ enum Kind {
 }
 
 #[derive(PartialEq, Eq)]
-enum Need {
+enum ParameterNeed {
     Required,
     Optional,
 }
 
-const fn required(name: &'static str, kind: Kind, about: &'static str) -> Parameter {
-    Parameter { name, kind, need: Need::Required, about }
+const fn required(name: &'static str, kind: ParameterKind, about: &'static str) -> Parameter {
+    Parameter { name, kind, need: ParameterNeed::Required, about }
 }
 
-const fn optional(name: &'static str, kind: Kind, about: &'static str) -> Parameter {
-    Parameter { name, kind, need: Need::Optional, about }
+const fn optional(name: &'static str, kind: ParameterKind, about: &'static str) -> Parameter {
+    Parameter { name, kind, need: ParameterNeed::Optional, about }
 }
 
 pub(super) const CARDS: &[Card] = &[
@@ -59,17 +59,21 @@ pub(super) const CARDS: &[Card] = &[
         name: "mcp_connect",
         about: "Connect an MCP server. One that is not configured needs the user's approval.",
         parameters: &[
-            required("id", Kind::Text, "Letters, digits, _ and -"),
-            required("url", Kind::Text, "http://, https:// or sse:// address, or a command line"),
-            optional("type", Kind::Text, "stdio, http, streamable-http, sse or ws"),
-            optional("timeout", Kind::Count, "Milliseconds, 1000 to 300000"),
+            required("id", ParameterKind::Text, "Letters, digits, _ and -"),
+            required(
+                "url",
+                ParameterKind::Text,
+                "http://, https:// or sse:// address, or a command line",
+            ),
+            optional("type", ParameterKind::Text, "stdio, http, streamable-http, sse or ws"),
+            optional("timeout", ParameterKind::Count, "Milliseconds, 1000 to 300000"),
         ],
     },
     Card {
         tool: Tool::Disconnect,
         name: "mcp_disconnect",
         about: "Close a connection.",
-        parameters: &[required("id", Kind::Text, "Connection")],
+        parameters: &[required("id", ParameterKind::Text, "Connection")],
     },
     Card {
         tool: Tool::ListConnections,
@@ -81,31 +85,31 @@ pub(super) const CARDS: &[Card] = &[
         tool: Tool::ListTools,
         name: "mcp_list_tools",
         about: "List the tools of a connection, or of all that are up.",
-        parameters: &[optional("id", Kind::Text, "Connection")],
+        parameters: &[optional("id", ParameterKind::Text, "Connection")],
     },
     Card {
         tool: Tool::Call,
         name: "mcp_call_tool",
         about: "Call a tool of a connection.",
         parameters: &[
-            required("connection_id", Kind::Text, "Connection"),
-            required("tool_name", Kind::Text, "Tool"),
-            optional("arguments", Kind::Object, "Arguments of the tool"),
+            required("connection_id", ParameterKind::Text, "Connection"),
+            required("tool_name", ParameterKind::Text, "Tool"),
+            optional("arguments", ParameterKind::Object, "Arguments of the tool"),
         ],
     },
     Card {
         tool: Tool::ListResources,
         name: "mcp_list_resources",
         about: "List the resources of a connection.",
-        parameters: &[required("id", Kind::Text, "Connection")],
+        parameters: &[required("id", ParameterKind::Text, "Connection")],
     },
     Card {
         tool: Tool::ReadResource,
         name: "mcp_read_resource",
         about: "Read a resource of a connection.",
         parameters: &[
-            required("connection_id", Kind::Text, "Connection"),
-            required("uri", Kind::Text, "Resource"),
+            required("connection_id", ParameterKind::Text, "Connection"),
+            required("uri", ParameterKind::Text, "Resource"),
         ],
     },
     Card {
@@ -114,7 +118,7 @@ pub(super) const CARDS: &[Card] = &[
         about: "Read the configuration files again and connect the servers that they turn on.",
         parameters: &[optional(
             "disconnect_existing",
-            Kind::Flag,
+            ParameterKind::Flag,
             "Close the present connections first",
         )],
     },
@@ -123,14 +127,14 @@ pub(super) const CARDS: &[Card] = &[
         name: "mcp_register_notification_handler",
         about: "Be told of notifications of servers, with the next answers.",
         parameters: &[
-            optional("connection_id", Kind::Text, "Only of this connection"),
+            optional("connection_id", ParameterKind::Text, "Only of this connection"),
             optional(
                 "types",
-                Kind::Texts,
+                ParameterKind::Texts,
                 "Only of these: tools/list_changed, resources/list_changed, prompts/list_changed, \
                  logging/setLevel, progress, cancelled, resources/updated",
             ),
-            optional("description", Kind::Text, "What it is for"),
+            optional("description", ParameterKind::Text, "What it is for"),
         ],
     },
     Card {
@@ -138,9 +142,9 @@ pub(super) const CARDS: &[Card] = &[
         name: "mcp_search",
         about: "Find tools of all servers by what they do.",
         parameters: &[
-            required("query", Kind::Text, "Words"),
-            optional("limit", Kind::Count, "Hits of a page"),
-            optional("offset", Kind::Count, "Hits to skip"),
+            required("query", ParameterKind::Text, "Words"),
+            optional("limit", ParameterKind::Count, "Hits of a page"),
+            optional("offset", ParameterKind::Count, "Hits to skip"),
         ],
     },
 ];
@@ -150,7 +154,7 @@ impl Card {
     pub(super) fn definition(&self) -> String {
         let properties: Map<String, Value> =
             self.parameters.iter().map(Parameter::schema).collect();
-        let required = self.parameters.iter().filter(|known| known.need == Need::Required);
+        let required = self.parameters.iter().filter(|known| known.need == ParameterNeed::Required);
         let required: Vec<&str> = required.map(|known| known.name).collect();
         let mut schema = json!({ "type": "object", "properties": properties });
         if !required.is_empty() {
@@ -163,11 +167,11 @@ impl Card {
 impl Parameter {
     fn schema(&self) -> (String, Value) {
         let mut schema = match self.kind {
-            Kind::Text => json!({ "type": "string" }),
-            Kind::Count => json!({ "type": "integer" }),
-            Kind::Flag => json!({ "type": "boolean" }),
-            Kind::Object => json!({ "type": "object" }),
-            Kind::Texts => json!({ "type": "array", "items": { "type": "string" } }),
+            ParameterKind::Text => json!({ "type": "string" }),
+            ParameterKind::Count => json!({ "type": "integer" }),
+            ParameterKind::Flag => json!({ "type": "boolean" }),
+            ParameterKind::Object => json!({ "type": "object" }),
+            ParameterKind::Texts => json!({ "type": "array", "items": { "type": "string" } }),
         };
         schema["description"] = self.about.into();
         (self.name.to_owned(), schema)
@@ -182,8 +186,8 @@ mod tests {
     fn granular_tools_list_their_parameters() {
         let shown = CARDS.iter().map(|card| {
             let parameters = card.parameters.iter().map(|known| match known.need {
-                Need::Required => known.name.to_owned(),
-                Need::Optional => format!("{}?", known.name),
+                ParameterNeed::Required => known.name.to_owned(),
+                ParameterNeed::Optional => format!("{}?", known.name),
             });
             format!("{}({})", card.name, parameters.collect::<Vec<_>>().join(", "))
         });

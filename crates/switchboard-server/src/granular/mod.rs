@@ -18,27 +18,26 @@ use switchboard::request::{
     Signatures, args_of,
 };
 use switchboard::{Caller, Session};
-use switchboard_wire::envelope::INVALID_PARAMS;
 use switchboard_wire::{Peer, Raw, RpcError};
 
-use crate::answer::{self, Answer};
-use crate::params::{Meta, Named, read, with_progress};
+use crate::answer::{self, McpResult};
+use crate::params::{NamedParams, RequestMeta, invalid_params, read, with_progress};
 use cards::{CARDS, Card, Tool};
 
 /// The successful result of a tool.
-enum Outcome {
+enum ToolOutcome {
     Text(String),
     Output(Box<Output>),
 }
 
 /// The error result of a tool.
-struct Wrong {
+struct ToolError {
     text: String,
     code: Code,
 }
 
-pub(crate) fn list() -> Answer {
-    answer::list("tools", definitions().iter().map(String::as_str))
+pub(crate) fn list() -> McpResult {
+    McpResult::Json(answer::list("tools", &definitions()))
 }
 
 pub(crate) fn definitions() -> Vec<String> {
@@ -52,53 +51,52 @@ pub(crate) async fn call(
     caller: Caller,
     params: Option<&Raw>,
     progress: Option<&Peer>,
-) -> Result<Answer, RpcError> {
+) -> Result<McpResult, RpcError> {
     #[derive(Deserialize)]
     struct About {
         #[serde(default, rename = "_meta")]
-        meta: Option<Meta>,
+        meta: Option<RequestMeta>,
     }
-    let named: Named<'_> = read(params)?;
+    let named: NamedParams<'_> = read(params)?;
     let Some(card) = CARDS.iter().find(|card| card.name == named.name) else {
-        let message = format!("there is no tool `{}`", clean_line(&named.name, 100));
-        return Err(RpcError::new(INVALID_PARAMS, message));
+        let name = clean_line(&named.name, 100);
+        return Err(invalid_params(format!("there is no tool `{name}`")));
     };
     let token = read::<About>(params)?.meta.and_then(|meta| meta.progress_token);
     let given = Given { card, args: named.arguments.unwrap_or_default() };
-    let outcome = match (token, progress) {
-        (Some(token), Some(client)) => {
-            let run = |caller| run(session, given, caller);
-            Box::pin(with_progress(caller, run, &token, client)).await
-        }
-        (None, _) | (_, None) => run(session, given, caller).await,
-    };
+    let run = |caller| run(session, given, caller);
+    let outcome = with_progress(caller, run, token.as_ref().zip(progress)).await;
     let notices = session.take_notices();
     let below = |text: String| match &notices {
         Some(notices) => format!("{text}\n\n{notices}"),
         None => text,
     };
     Ok(match outcome {
-        Ok(Outcome::Text(text)) => Answer::Text(below(text), None),
-        Err(Wrong { text, code }) => Answer::Text(below(text), Some(code)),
-        Ok(Outcome::Output(output)) => Answer::Output(output, notices),
+        Ok(ToolOutcome::Text(text)) => McpResult::Text(below(text), None),
+        Err(ToolError { text, code }) => McpResult::Text(below(text), Some(code)),
+        Ok(ToolOutcome::Output(output)) => McpResult::Output(output, notices),
     })
 }
 
-async fn run(session: &Session, mut given: Given, caller: Caller) -> Result<Outcome, Wrong> {
+async fn run(
+    session: &Session,
+    mut given: Given,
+    caller: Caller,
+) -> Result<ToolOutcome, ToolError> {
     given.refuse_unknown()?;
     match given.card.tool {
         Tool::Connect => connect(session, given, &caller).await,
         Tool::Disconnect => {
             let id = given.text("id")?;
             let closed = session.close(&id).await.map_err(|failure| wrong(&failure, &id, ""))?;
-            Ok(Outcome::Text(words::closed(&closed)))
+            Ok(ToolOutcome::Text(words::closed(&closed)))
         }
-        Tool::ListConnections => Ok(Outcome::Text(words::connections(&session.connections()))),
+        Tool::ListConnections => Ok(ToolOutcome::Text(words::connections(&session.connections()))),
         Tool::ListTools => {
             let id = given.optional_text("id")?;
             let tools = session.tools_from(id.as_deref()).await;
             let failed = |failure| wrong(&failure, id.as_deref().unwrap_or_default(), "");
-            tools.map(|tools| Outcome::Text(words::tools(&tools))).map_err(failed)
+            tools.map(|tools| ToolOutcome::Text(words::tools(&tools))).map_err(failed)
         }
         Tool::Call => {
             let (server, tool) = (given.text("connection_id")?, given.text("tool_name")?);
@@ -110,7 +108,7 @@ async fn run(session: &Session, mut given: Given, caller: Caller) -> Result<Outc
             let id = given.text("id")?;
             let resources = session.resources_from(&id).await;
             let resources = resources.map_err(|failure| wrong(&failure, &id, ""))?;
-            Ok(Outcome::Text(words::resources(&resources)))
+            Ok(ToolOutcome::Text(words::resources(&resources)))
         }
         Tool::ReadResource => {
             let (server, uri) = (given.text("connection_id")?, given.text("uri")?);
@@ -123,30 +121,34 @@ async fn run(session: &Session, mut given: Given, caller: Caller) -> Result<Outc
     }
 }
 
-async fn connect(session: &Session, mut given: Given, caller: &Caller) -> Result<Outcome, Wrong> {
+async fn connect(
+    session: &Session,
+    mut given: Given,
+    caller: &Caller,
+) -> Result<ToolOutcome, ToolError> {
     let (id, url) = (given.text("id")?, given.text("url")?);
     let (transport, timeout) = (given.optional_text("type")?, given.count("timeout")?);
     let order = ConnectParams { id: &id, address: &url, transport: transport.as_deref(), timeout };
     let connected = async { session.connect_to(&ConnectionRequest::read(order)?, caller).await };
     match connected.await {
-        Ok(connected) => Ok(Outcome::Text(words::connected(&connected))),
-        Err(error) => Err(Wrong { text: words::connect_error(&error), code: error.code() }),
+        Ok(connected) => Ok(ToolOutcome::Text(words::connected(&connected))),
+        Err(error) => Err(ToolError { text: words::connect_error(&error), code: error.code() }),
     }
 }
 
-async fn reload(session: &Session, mut given: Given) -> Result<Outcome, Wrong> {
+async fn reload(session: &Session, mut given: Given) -> Result<ToolOutcome, ToolError> {
     let existing = match given.flag("disconnect_existing")? {
         Some(true) => Existing::Close,
         Some(false) | None => Existing::Stay,
     };
     let reloaded = session.reload(existing).await.map_err(|failure| wrong(&failure, "", ""))?;
     match words::reloaded(&reloaded) {
-        Ok(text) => Ok(Outcome::Text(text)),
-        Err(text) => Err(Wrong { text, code: Code::Config }),
+        Ok(text) => Ok(ToolOutcome::Text(text)),
+        Err(text) => Err(ToolError { text, code: Code::Config }),
     }
 }
 
-fn register(session: &Session, mut given: Given) -> Result<Outcome, Wrong> {
+fn register(session: &Session, mut given: Given) -> Result<ToolOutcome, ToolError> {
     let (id, types) = (given.optional_text("connection_id")?, given.texts("types")?);
     // The description is for the readers of the call only.
     given.optional_text("description")?;
@@ -167,10 +169,14 @@ fn register(session: &Session, mut given: Given) -> Result<Outcome, Wrong> {
     }
     let filter = NoticeFilter { server, kinds };
     let handler = session.register_handler(filter.clone()).map_err(|failure| failed(&failure))?;
-    Ok(Outcome::Text(words::registered(handler, &filter)))
+    Ok(ToolOutcome::Text(words::registered(handler, &filter)))
 }
 
-async fn search(session: &Session, mut given: Given, caller: Caller) -> Result<Outcome, Wrong> {
+async fn search(
+    session: &Session,
+    mut given: Given,
+    caller: Caller,
+) -> Result<ToolOutcome, ToolError> {
     let query = given.text("query")?;
     let limit = given.count("limit")?.and_then(|limit| usize::try_from(limit).ok());
     let offset = given.count("offset")?.and_then(|offset| usize::try_from(offset).ok());
@@ -181,8 +187,8 @@ async fn search(session: &Session, mut given: Given, caller: Caller) -> Result<O
     let (matching, signatures) = (Matching::Words, Signatures::Shown);
     let request = SearchRequest { matching, signatures, page, ..SearchRequest::words(query) };
     match session.handle_as(Request::Search(request), caller).await {
-        Ok(Reply::Found(page)) => Ok(Outcome::Text(words::found(&page))),
-        Ok(other) => Ok(Outcome::Text(switchboard::render::text::reply(&other))),
+        Ok(Reply::Found(page)) => Ok(ToolOutcome::Text(words::found(&page))),
+        Ok(other) => Ok(ToolOutcome::Text(switchboard::render::text::reply(&other))),
         Err(failure) => Err(wrong(&failure, "", "")),
     }
 }
@@ -192,20 +198,20 @@ async fn ask(
     request: Request,
     caller: Caller,
     (connection, tool): (&str, &str),
-) -> Result<Outcome, Wrong> {
+) -> Result<ToolOutcome, ToolError> {
     match session.handle_as(request, caller).await {
-        Ok(Reply::Output(output)) => Ok(Outcome::Output(output)),
-        Ok(other) => Ok(Outcome::Text(switchboard::render::text::reply(&other))),
+        Ok(Reply::Output(output)) => Ok(ToolOutcome::Output(output)),
+        Ok(other) => Ok(ToolOutcome::Text(switchboard::render::text::reply(&other))),
         Err(failure) => Err(wrong(&failure, connection, tool)),
     }
 }
 
-fn wrong(failure: &Failure, connection: &str, tool: &str) -> Wrong {
-    Wrong { text: words::failure(failure, RequestedNames { connection, tool }), code: failure.code }
+fn wrong(failure: &Failure, connection: &str, tool: &str) -> ToolError {
+    ToolError { text: words::failure(failure, RequestedNames { connection, tool }), code: failure.code }
 }
 
-fn bad(parameter: &str, problem: &str) -> Wrong {
-    Wrong { text: format!("Error: {parameter}: {problem}"), code: Code::BadRequest }
+fn bad(parameter: &str, problem: &str) -> ToolError {
+    ToolError { text: format!("Error: {parameter}: {problem}"), code: Code::BadRequest }
 }
 
 /// The arguments of a tool; each parameter is taken out once.
@@ -215,7 +221,7 @@ struct Given {
 }
 
 impl Given {
-    fn refuse_unknown(&self) -> Result<(), Wrong> {
+    fn refuse_unknown(&self) -> Result<(), ToolError> {
         let takes: Vec<&str> = self.card.parameters.iter().map(|known| known.name).collect();
         match self.args.values().keys().find(|name| !takes.contains(&name.as_str())) {
             None => Ok(()),
@@ -235,11 +241,11 @@ impl Given {
         self.args.take(name).filter(|value| !value.value().is_null())
     }
 
-    fn text(&mut self, name: &str) -> Result<String, Wrong> {
+    fn text(&mut self, name: &str) -> Result<String, ToolError> {
         self.optional_text(name)?.ok_or_else(|| bad(name, "is required"))
     }
 
-    fn optional_text(&mut self, name: &str) -> Result<Option<String>, Wrong> {
+    fn optional_text(&mut self, name: &str) -> Result<Option<String>, ToolError> {
         match self.take(name).map(Exact::into_value) {
             None => Ok(None),
             Some(Value::String(text)) => Ok(Some(text)),
@@ -248,7 +254,7 @@ impl Given {
     }
 
     /// Accepts a string too: some models write numbers as strings.
-    fn count(&mut self, name: &str) -> Result<Option<u64>, Wrong> {
+    fn count(&mut self, name: &str) -> Result<Option<u64>, ToolError> {
         let whole = || bad(name, "must be a whole number");
         match self.take(name).map(Exact::into_value) {
             None => Ok(None),
@@ -258,7 +264,7 @@ impl Given {
         }
     }
 
-    fn flag(&mut self, name: &str) -> Result<Option<bool>, Wrong> {
+    fn flag(&mut self, name: &str) -> Result<Option<bool>, ToolError> {
         match self.take(name).map(Exact::into_value) {
             None => Ok(None),
             Some(Value::Bool(flag)) => Ok(Some(flag)),
@@ -268,7 +274,7 @@ impl Given {
         }
     }
 
-    fn texts(&mut self, name: &str) -> Result<Vec<String>, Wrong> {
+    fn texts(&mut self, name: &str) -> Result<Vec<String>, ToolError> {
         match self.take(name).map(Exact::into_value) {
             None => Ok(Vec::new()),
             Some(Value::String(text)) => Ok(vec![text]),
@@ -284,7 +290,7 @@ impl Given {
     }
 
     /// The arguments for a server's tool; numbers keep their digits.
-    fn object(&mut self, name: &str) -> Result<Args, Wrong> {
+    fn object(&mut self, name: &str) -> Result<Args, ToolError> {
         let Some(given) = self.take(name) else { return Ok(Args::default()) };
         args_of(given).map_err(|error| bad(name, &error.to_string()))
     }

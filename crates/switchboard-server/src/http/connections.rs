@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::io;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -12,6 +12,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::unsent::Unsent;
+use crate::lock::lock;
 
 /// The most connections that are served.
 const MOST: usize = 128;
@@ -35,21 +36,21 @@ const STALLED_WITHOUT_ROOM: Duration = Duration::from_millis(25);
 /// All open connections.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Connections {
-    slots: Arc<Mutex<Seats>>,
+    slots: Arc<Mutex<Slots>>,
 }
 
 #[derive(Debug, Default)]
-struct Seats {
+struct Slots {
     last: u64,
     /// By age, oldest first.
-    taken: BTreeMap<u64, Arc<Manners>>,
+    taken: BTreeMap<u64, Arc<Connection>>,
     /// Connections without a slot, oldest first.
-    overflow: BTreeMap<u64, Arc<Manners>>,
+    overflow: BTreeMap<u64, Arc<Connection>>,
 }
 
 /// Whether a connection is served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum ConnectionPlace {
     Slot,
     /// Every slot is taken by a connection that is in use.
     Overflow,
@@ -57,31 +58,32 @@ pub(super) enum Place {
 
 /// The place of one connection; freed on drop.
 #[derive(Debug)]
-pub(super) struct Seat {
+pub(super) struct ConnectionSlot {
     number: u64,
-    place: Place,
-    connection: Arc<Manners>,
+    place: ConnectionPlace,
+    connection: Arc<Connection>,
     connections: Connections,
 }
 
 /// The state of one connection. The lock is held briefly.
 #[derive(Debug)]
-struct Manners {
-    state: Mutex<State>,
+struct Connection {
+    state: Mutex<ConnectionState>,
     /// Cancelled when the connection must be closed.
     evicted: CancellationToken,
 }
 
 #[derive(Debug)]
-struct State {
-    phase: Phase,
-    authentication: Standing,
+struct ConnectionState {
+    phase: ConnectionPhase,
+    /// Whether a request had a valid token.
+    is_authenticated: bool,
     /// Since when no write has succeeded.
     stalled: Option<Instant>,
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Phase {
+enum ConnectionPhase {
     /// The head of a request is being read.
     Head { since: Instant },
     /// A request is being answered.
@@ -92,37 +94,27 @@ enum Phase {
     Idle { since: Instant },
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Standing {
-    /// No valid token yet.
-    Unauthenticated,
-    Authenticated,
-}
-
 impl Connections {
     /// A place for a new connection. If all slots are taken, an idle connection is closed; if none
     /// is idle, the new one goes to the overflow and gets an error response.
-    pub(super) fn slot(&self) -> Seat {
-        let mut slots = self.slots();
+    pub(super) fn slot(&self) -> ConnectionSlot {
+        let mut slots = lock(&self.slots);
         slots.last += 1;
         let number = slots.last;
         let place = slots.make_room();
-        let state = State {
-            phase: Phase::Head { since: Instant::now() },
-            authentication: Standing::Unauthenticated,
-            stalled: None,
-        };
+        let phase = ConnectionPhase::Head { since: Instant::now() };
+        let state = ConnectionState { phase, is_authenticated: false, stalled: None };
         let connection =
-            Arc::new(Manners { state: Mutex::new(state), evicted: CancellationToken::new() });
+            Arc::new(Connection { state: Mutex::new(state), evicted: CancellationToken::new() });
         slots.at(place).insert(number, Arc::clone(&connection));
-        Seat { number, place, connection, connections: self.clone() }
+        ConnectionSlot { number, place, connection, connections: self.clone() }
     }
 
     /// Closes connections that were idle or stalled for too long.
     pub(super) fn sweep(&self, now: Instant) {
-        let slots = self.slots();
+        let slots = lock(&self.slots);
         for connection in slots.taken.values().chain(slots.overflow.values()) {
-            if connection.state().is_overdue(now) {
+            if lock(&connection.state).is_overdue(now) {
                 connection.evicted.cancel();
             }
         }
@@ -138,37 +130,33 @@ impl Connections {
                 false => STALLED_WITHOUT_ROOM,
             };
             let now = Instant::now();
-            for connection in self.slots().taken.values() {
-                if connection.state().is_stalled(now, limit) {
+            for connection in lock(&self.slots).taken.values() {
+                if lock(&connection.state).is_stalled(now, limit) {
                     connection.evicted.cancel();
                 }
             }
         }
     }
-
-    fn slots(&self) -> MutexGuard<'_, Seats> {
-        self.slots.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
-impl Seats {
-    fn at(&mut self, place: Place) -> &mut BTreeMap<u64, Arc<Manners>> {
+impl Slots {
+    fn at(&mut self, place: ConnectionPlace) -> &mut BTreeMap<u64, Arc<Connection>> {
         match place {
-            Place::Slot => &mut self.taken,
-            Place::Overflow => &mut self.overflow,
+            ConnectionPlace::Slot => &mut self.taken,
+            ConnectionPlace::Overflow => &mut self.overflow,
         }
     }
 
     /// Makes room for one more connection, and returns its place.
-    fn make_room(&mut self) -> Place {
+    fn make_room(&mut self) -> ConnectionPlace {
         let (place, leaving) = if self.taken.len() < MOST {
-            (Place::Slot, None)
+            (ConnectionPlace::Slot, None)
         } else if let Some(number) = self.first_to_close() {
-            (Place::Slot, self.taken.remove(&number))
+            (ConnectionPlace::Slot, self.taken.remove(&number))
         } else if self.overflow.len() < OVERFLOW {
-            (Place::Overflow, None)
+            (ConnectionPlace::Overflow, None)
         } else {
-            (Place::Overflow, self.overflow.pop_first().map(|(_, oldest)| oldest))
+            (ConnectionPlace::Overflow, self.overflow.pop_first().map(|(_, oldest)| oldest))
         };
         leaving.into_iter().for_each(|gone| gone.evicted.cancel());
         place
@@ -177,15 +165,15 @@ impl Seats {
     /// The connection to close: the longest unauthenticated one, else the longest idle one, else
     /// the one that has only listened for longest.
     fn first_to_close(&self) -> Option<u64> {
-        let claim = |(number, connection): (&u64, &Arc<Manners>)| {
-            let State { phase, authentication, .. } = *connection.state();
-            let rank = match (phase, authentication) {
-                (Phase::Head { since } | Phase::Idle { since }, Standing::Unauthenticated) => {
+        let claim = |(number, connection): (&u64, &Arc<Connection>)| {
+            let ConnectionState { phase, is_authenticated, .. } = *lock(&connection.state);
+            let rank = match (phase, is_authenticated) {
+                (ConnectionPhase::Head { since } | ConnectionPhase::Idle { since }, false) => {
                     (0, since)
                 }
-                (Phase::Idle { since }, Standing::Authenticated) => (1, since),
-                (Phase::Listening { since }, _) => (2, since),
-                (Phase::Head { .. }, Standing::Authenticated) | (Phase::Served, _) => return None,
+                (ConnectionPhase::Idle { since }, true) => (1, since),
+                (ConnectionPhase::Listening { since }, _) => (2, since),
+                (ConnectionPhase::Head { .. }, true) | (ConnectionPhase::Served, _) => return None,
             };
             Some((rank, *number))
         };
@@ -193,30 +181,30 @@ impl Seats {
     }
 }
 
-impl Seat {
+impl ConnectionSlot {
     /// Completes when the connection must be closed.
     pub(super) async fn evicted(&self) {
         self.connection.evicted.cancelled().await;
     }
 
-    pub(super) fn place(&self) -> Place {
+    pub(super) fn place(&self) -> ConnectionPlace {
         self.place
     }
 
     /// The client has sent a valid token.
     pub(super) fn authenticated(&self) {
-        self.connection.state().authentication = Standing::Authenticated;
+        lock(&self.connection.state).is_authenticated = true;
     }
 
     /// The head of a request was read. The connection is in use until the guard is dropped.
     pub(super) fn serve(&self) -> Serving {
-        self.connection.state().phase = Phase::Served;
+        lock(&self.connection.state).phase = ConnectionPhase::Served;
         Serving { connection: Arc::clone(&self.connection) }
     }
 
     /// The response is a stream that can be resumed elsewhere.
     pub(super) fn listens(&self) {
-        self.connection.state().phase = Phase::Listening { since: Instant::now() };
+        lock(&self.connection.state).phase = ConnectionPhase::Listening { since: Instant::now() };
     }
 
     /// The byte stream of this connection, with time limits.
@@ -225,25 +213,19 @@ impl Seat {
     }
 }
 
-impl Drop for Seat {
+impl Drop for ConnectionSlot {
     fn drop(&mut self) {
-        self.connections.slots().at(self.place).remove(&self.number);
+        lock(&self.connections.slots).at(self.place).remove(&self.number);
     }
 }
 
-impl Manners {
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl State {
+impl ConnectionState {
     fn is_overdue(&self, now: Instant) -> bool {
         let over = |since: Instant, limit| now.duration_since(since) >= limit;
         let too_slow = match self.phase {
-            Phase::Head { since } => over(since, HEAD),
-            Phase::Idle { since } => over(since, IDLE),
-            Phase::Served | Phase::Listening { .. } => false,
+            ConnectionPhase::Head { since } => over(since, HEAD),
+            ConnectionPhase::Idle { since } => over(since, IDLE),
+            ConnectionPhase::Served | ConnectionPhase::Listening { .. } => false,
         };
         too_slow || self.is_stalled(now, STALLED)
     }
@@ -256,12 +238,12 @@ impl State {
 /// Keeps a connection in use until it is dropped.
 #[derive(Debug)]
 pub(super) struct Serving {
-    connection: Arc<Manners>,
+    connection: Arc<Connection>,
 }
 
 impl Drop for Serving {
     fn drop(&mut self) {
-        self.connection.state().phase = Phase::Idle { since: Instant::now() };
+        lock(&self.connection.state).phase = ConnectionPhase::Idle { since: Instant::now() };
     }
 }
 
@@ -269,12 +251,12 @@ impl Drop for Serving {
 #[derive(Debug)]
 pub(super) struct Watched<S> {
     stream: S,
-    connection: Arc<Manners>,
+    connection: Arc<Connection>,
 }
 
 impl<S> Watched<S> {
     fn written<T>(&self, result: Poll<T>) -> Poll<T> {
-        let mut state = self.connection.state();
+        let mut state = lock(&self.connection.state);
         state.stalled = match &result {
             Poll::Ready(_) => None,
             Poll::Pending => state.stalled.or_else(|| Some(Instant::now())),
@@ -292,9 +274,9 @@ impl<S: AsyncRead + Unpin> AsyncRead for Watched<S> {
         let before = buffer.filled().len();
         let result = Pin::new(&mut self.stream).poll_read(cx, buffer);
         if buffer.filled().len() > before {
-            let mut state = self.connection.state();
-            if let Phase::Idle { .. } = state.phase {
-                state.phase = Phase::Head { since: Instant::now() };
+            let mut state = lock(&self.connection.state);
+            if let ConnectionPhase::Idle { .. } = state.phase {
+                state.phase = ConnectionPhase::Head { since: Instant::now() };
             }
         }
         result

@@ -10,18 +10,19 @@ use bytes::Bytes;
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use hyper::body::{Body, Frame, Incoming, SizeHint};
 use hyper::header::{
-    ALLOW, CACHE_CONTROL, CONNECTION, CONTENT_TYPE, HeaderMap, HeaderValue, RETRY_AFTER,
-    WWW_AUTHENTICATE,
+    ALLOW, CACHE_CONTROL, CONNECTION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue,
+    RETRY_AFTER, WWW_AUTHENTICATE,
 };
-use hyper::http::response::Builder;
 use hyper::{Request, Response, StatusCode};
 use switchboard_wire::envelope::{self, INVALID_REQUEST, Malformed};
 use switchboard_wire::{Id, Message, RpcError};
 
 use super::bodies::{Bodies, BodyRoom};
-use super::connections::{Place, Seat, Serving};
-use super::guard::{Form, Guard, LAST_EVENT_ID, Purpose, Refusal, SESSION_ID, Twice, only};
-use super::session::{HttpSession, Said};
+use super::connections::{ConnectionPlace, ConnectionSlot, Serving};
+use super::guard::{
+    Guard, HttpRefusal, LAST_EVENT_ID, Purpose, ResponseForm, SESSION_ID, Twice, only,
+};
+use super::session::{HttpSession, PostResponse};
 use super::sessions::{Full, Sessions};
 use super::stateless::{self, Judged};
 use super::stream::Events;
@@ -52,7 +53,11 @@ impl Endpoint {
         &self.sessions
     }
 
-    pub(super) async fn answer(&self, request: Request<Incoming>, slot: &Seat) -> Response<Reply> {
+    pub(super) async fn answer(
+        &self,
+        request: Request<Incoming>,
+        slot: &ConnectionSlot,
+    ) -> Response<Reply> {
         let serving = slot.serve();
         let (head, body) = request.into_parts();
         let admitted = self.guard.admit(&head);
@@ -64,14 +69,17 @@ impl Endpoint {
                 discard_body(body).await;
                 refused(refusal)
             }
-            (Ok(Purpose::Health), Place::Slot) => text(StatusCode::OK, "ok"),
-            (Ok(Purpose::Health), Place::Overflow) => closing(text(StatusCode::OK, "ok")),
-            (Ok(_), Place::Overflow) => no_room(),
-            (Ok(Purpose::Say(form)), Place::Slot) => {
-                self.say(&head.headers, body, form, slot).await
+            (Ok(Purpose::Health), ConnectionPlace::Overflow) => closing(text(StatusCode::OK, "ok")),
+            (Ok(_), ConnectionPlace::Overflow) => no_room(),
+            (Ok(purpose), ConnectionPlace::Slot) => {
+                let answered = match purpose {
+                    Purpose::Say(form) => self.say(&head.headers, body, form, slot).await,
+                    Purpose::Listen => self.listen(&head.headers, slot),
+                    Purpose::End => self.end(&head.headers),
+                    Purpose::Health => Ok(text(StatusCode::OK, "ok")),
+                };
+                answered.unwrap_or_else(|(status, message)| rpc_error(status, message))
             }
-            (Ok(Purpose::Listen), Place::Slot) => self.listen(&head.headers, slot),
-            (Ok(Purpose::End), Place::Slot) => self.end(&head.headers),
         };
         response.map(|content| Reply { content, _serving: serving })
     }
@@ -80,73 +88,61 @@ impl Endpoint {
         &self,
         headers: &HeaderMap,
         body: Incoming,
-        form: Form,
-        slot: &Seat,
-    ) -> Response<Content> {
-        let session = match self.named(headers) {
-            Named::Absent => None,
-            Named::Session(session) => Some(session),
-            Named::Unknown => return no_session(),
-            Named::Ambiguous => return rpc_error(StatusCode::BAD_REQUEST, AMBIGUOUS_SESSION),
-        };
+        form: ResponseForm,
+        slot: &ConnectionSlot,
+    ) -> Result<Response<Content>, ErrorResponse> {
+        let session = self.named(headers)?;
         let limit = self.sessions.gateway().settings().max_frame_bytes;
         if body.size_hint().lower() > limit as u64 {
-            return too_large(limit);
+            return Ok(too_large(limit));
         }
         let expected = body.size_hint().upper().and_then(|bytes| usize::try_from(bytes).ok());
         let room = self.bodies.room(expected.unwrap_or(limit).min(limit));
-        let Ok(room) = tokio::time::timeout(BODY_TIMEOUT, room).await else {
-            return rpc_error(
-                StatusCode::SERVICE_UNAVAILABLE,
-                "too many large requests are in flight; try again later",
-            );
-        };
+        let room = tokio::time::timeout(BODY_TIMEOUT, room).await.map_err(|_| NO_BODY_ROOM)?;
         let frame =
             match tokio::time::timeout(BODY_TIMEOUT, Limited::new(body, limit).collect()).await {
                 Ok(Ok(body)) => body.to_bytes(),
-                Ok(Err(error)) if error.is::<LengthLimitError>() => {
-                    return too_large(limit);
-                }
-                Ok(Err(_gone)) => return closing(text(StatusCode::BAD_REQUEST, "no body")),
-                Err(_late) => return closing(text(StatusCode::REQUEST_TIMEOUT, "too slow")),
+                Ok(Err(error)) if error.is::<LengthLimitError>() => return Ok(too_large(limit)),
+                Ok(Err(_gone)) => return Ok(closing(text(StatusCode::BAD_REQUEST, "no body"))),
+                Err(_late) => return Ok(closing(text(StatusCode::REQUEST_TIMEOUT, "too slow"))),
             };
         let room = room.shrunk_to(frame.len());
-        let Some(session) = session else {
-            let message = match envelope::parse(&frame) {
-                Ok(message) => message,
-                Err(malformed) => return malformed_response(StatusCode::BAD_REQUEST, &malformed),
-            };
-            return match stateless::judge(&message, headers, &self.sessions) {
-                Judged::Fits(talk) => {
-                    let response = self.answer_alone(&frame, form, (talk, room)).await;
-                    if stateless::listens(&message) {
-                        slot.listens();
-                    }
-                    response
-                }
-                Judged::Wrong(id, error) => stateless::refusal(id.as_ref(), &error),
-                Judged::Other => self.begin(&frame, &message, (form, room)).await,
-            };
+        if let Some(session) = session {
+            return Ok(post_response(session.say(&frame, form, room).await));
+        }
+        let message = match envelope::parse(&frame) {
+            Ok(message) => message,
+            Err(malformed) => return Ok(malformed_response(StatusCode::BAD_REQUEST, &malformed)),
         };
-        post_response(session.say(&frame, form, room).await)
+        match stateless::judge(&message, headers, &self.sessions) {
+            Judged::Fits(talk) => {
+                let response = self.answer_alone(&frame, form, (talk, room)).await;
+                if stateless::listens(&message) {
+                    slot.listens();
+                }
+                Ok(response)
+            }
+            Judged::Wrong(id, error) => {
+                Ok(rpc_error_for(id.as_ref(), StatusCode::BAD_REQUEST, &error))
+            }
+            Judged::Other => self.begin(&frame, &message, (form, room)).await,
+        }
     }
 
     /// Answers a stateless request. It is aborted if its response is no longer read.
     async fn answer_alone(
         &self,
         frame: &Bytes,
-        form: Form,
+        form: ResponseForm,
         (talk, room): (Arc<Conversation>, BodyRoom),
     ) -> Response<Content> {
         let session = self.sessions.of_one_request(talk);
         let ending = session.ending();
         match session.say(frame, form, room).await {
-            Said::Events(events) => post_response(Said::Events(events.until_unread(ending))),
-            Said::Whole(frame) => {
-                let status = stateless::status_of(&frame);
-                let json = |head: Builder| head.header(CONTENT_TYPE, "application/json");
-                respond(status, Content::Whole(frame), json)
+            PostResponse::Events(events) => {
+                post_response(PostResponse::Events(events.until_unread(ending)))
             }
+            PostResponse::Whole(frame) => json(stateless::status_of(&frame), frame),
             other => post_response(other),
         }
     }
@@ -156,103 +152,90 @@ impl Endpoint {
         &self,
         frame: &Bytes,
         message: &Message,
-        (form, room): (Form, BodyRoom),
-    ) -> Response<Content> {
+        (form, room): (ResponseForm, BodyRoom),
+    ) -> Result<Response<Content>, ErrorResponse> {
         let (revision, abilities) = match message {
             Message::Request { method, params, .. } if method == "initialize" => {
                 (agreed_revision(params.as_ref()), declared(params.as_ref()))
             }
-            _ => return rpc_error(StatusCode::BAD_REQUEST, "`Mcp-Session-Id` is missing"),
+            _ => return Err((StatusCode::BAD_REQUEST, "`Mcp-Session-Id` is missing")),
         };
-        let Ok((id, session)) = self.sessions.open(revision, &abilities).map_err(|Full| ()) else {
-            return rpc_error(StatusCode::SERVICE_UNAVAILABLE, "too many sessions are in use");
-        };
+        let opened = self.sessions.open(revision, &abilities);
+        let full = (StatusCode::SERVICE_UNAVAILABLE, "too many sessions are in use");
+        let (id, session) = opened.map_err(|Full| full)?;
         let mut response = post_response(session.say(frame, form, room).await);
         if let Ok(id) = HeaderValue::from_str(&id) {
             response.headers_mut().insert(SESSION_ID, id);
         }
-        response
+        Ok(response)
     }
 
-    fn listen(&self, headers: &HeaderMap, slot: &Seat) -> Response<Content> {
-        let session = match self.named(headers) {
-            Named::Session(session) => session,
-            Named::Unknown => return no_session(),
-            Named::Absent | Named::Ambiguous => {
-                return rpc_error(StatusCode::BAD_REQUEST, AMBIGUOUS_SESSION);
-            }
-        };
-        let Ok(last_event_id) = only(headers, &LAST_EVENT_ID) else {
-            return rpc_error(StatusCode::BAD_REQUEST, "`Last-Event-ID` is ambiguous");
-        };
-        match session.listen(last_event_id) {
-            Some(events) => {
-                slot.listens();
-                post_response(Said::Events(events))
-            }
-            // 404 would mean that the session has ended.
-            None => rpc_error(StatusCode::BAD_REQUEST, "unknown `Last-Event-ID`"),
-        }
+    fn listen(
+        &self,
+        headers: &HeaderMap,
+        slot: &ConnectionSlot,
+    ) -> Result<Response<Content>, ErrorResponse> {
+        let session = self.named(headers)?.ok_or(AMBIGUOUS_SESSION)?;
+        let ambiguous = (StatusCode::BAD_REQUEST, "`Last-Event-ID` is ambiguous");
+        let last_event_id = only(headers, &LAST_EVENT_ID).map_err(|Twice| ambiguous)?;
+        // 404 would mean that the session has ended.
+        let unknown = (StatusCode::BAD_REQUEST, "unknown `Last-Event-ID`");
+        let events = session.listen(last_event_id).ok_or(unknown)?;
+        slot.listens();
+        Ok(post_response(PostResponse::Events(events)))
     }
 
-    fn end(&self, headers: &HeaderMap) -> Response<Content> {
+    fn end(&self, headers: &HeaderMap) -> Result<Response<Content>, ErrorResponse> {
         match only(headers, &SESSION_ID) {
             Ok(Some(id)) if self.sessions.end(id) => {
-                respond(StatusCode::NO_CONTENT, Content::Whole(Bytes::new()), |head| head)
+                Ok(respond(StatusCode::NO_CONTENT, Content::Whole(Bytes::new())))
             }
-            Ok(Some(_)) => no_session(),
-            Ok(None) | Err(Twice) => rpc_error(StatusCode::BAD_REQUEST, AMBIGUOUS_SESSION),
+            Ok(Some(_)) => Err(NO_SESSION),
+            Ok(None) | Err(Twice) => Err(AMBIGUOUS_SESSION),
         }
     }
 
-    fn named(&self, headers: &HeaderMap) -> Named {
-        match only(headers, &SESSION_ID) {
-            Ok(None) => Named::Absent,
-            Ok(Some(id)) => self.sessions.find(id).map_or(Named::Unknown, Named::Session),
-            Err(Twice) => Named::Ambiguous,
-        }
+    /// The session that a request names, if it names one.
+    fn named(&self, headers: &HeaderMap) -> Result<Option<Arc<HttpSession>>, ErrorResponse> {
+        let id = only(headers, &SESSION_ID).map_err(|Twice| AMBIGUOUS_SESSION)?;
+        id.map(|id| self.sessions.find(id).ok_or(NO_SESSION)).transpose()
     }
 }
 
-const AMBIGUOUS_SESSION: &str = "`Mcp-Session-Id` is missing or ambiguous";
+/// The status of an error response, and the message of its JSON-RPC error.
+type ErrorResponse = (StatusCode, &'static str);
 
-/// The session that a request names.
-enum Named {
-    Absent,
-    Session(Arc<HttpSession>),
-    Unknown,
-    Ambiguous,
-}
+const AMBIGUOUS_SESSION: ErrorResponse =
+    (StatusCode::BAD_REQUEST, "`Mcp-Session-Id` is missing or ambiguous");
 
-fn post_response(post_response: Said) -> Response<Content> {
+const NO_SESSION: ErrorResponse = (StatusCode::NOT_FOUND, "there is no such session");
+
+const NO_BODY_ROOM: ErrorResponse =
+    (StatusCode::SERVICE_UNAVAILABLE, "too many large requests are in flight; try again later");
+
+fn post_response(post_response: PostResponse) -> Response<Content> {
     match post_response {
-        Said::Accepted => respond(StatusCode::ACCEPTED, Content::Whole(Bytes::new()), |head| head),
-        Said::Whole(frame) => {
-            let json = |head: Builder| head.header(CONTENT_TYPE, "application/json");
-            respond(StatusCode::OK, Content::Whole(frame), json)
+        PostResponse::Accepted => respond(StatusCode::ACCEPTED, Content::Whole(Bytes::new())),
+        PostResponse::Whole(frame) => json(StatusCode::OK, frame),
+        PostResponse::Events(events) => {
+            let response = respond(StatusCode::OK, Content::Events(events));
+            with_header(response, CONTENT_TYPE, "text/event-stream")
         }
-        Said::Events(events) => {
-            let stream = |head: Builder| head.header(CONTENT_TYPE, "text/event-stream");
-            respond(StatusCode::OK, Content::Events(events), stream)
+        PostResponse::Malformed(malformed) => {
+            malformed_response(StatusCode::BAD_REQUEST, &malformed)
         }
-        Said::Malformed(malformed) => malformed_response(StatusCode::BAD_REQUEST, &malformed),
-        Said::SessionEnded => no_session(),
-        Said::Busy => rpc_error(
+        PostResponse::SessionEnded => rpc_error(NO_SESSION.0, NO_SESSION.1),
+        PostResponse::Busy => rpc_error(
             StatusCode::TOO_MANY_REQUESTS,
             "too many requests of this session are in flight",
         ),
     }
 }
 
-fn no_session() -> Response<Content> {
-    rpc_error(StatusCode::NOT_FOUND, "there is no such session")
-}
-
 fn no_room() -> Response<Content> {
     let full = "every connection is in use";
-    let mut response = closing(rpc_error(StatusCode::SERVICE_UNAVAILABLE, full));
-    response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
-    response
+    let response = closing(rpc_error(StatusCode::SERVICE_UNAVAILABLE, full));
+    with_header(response, RETRY_AFTER, "1")
 }
 
 fn too_large(limit: usize) -> Response<Content> {
@@ -267,37 +250,29 @@ async fn discard_body(body: Incoming) {
 }
 
 /// The message of a refused request is not read, so its connection is closed.
-fn refused(refusal: Refusal) -> Response<Content> {
-    let mut response = closing(text(refusal.status(), &refusal.to_string()));
+fn refused(refusal: HttpRefusal) -> Response<Content> {
+    let response = closing(text(refusal.status(), &refusal.to_string()));
     match refusal {
-        Refusal::Token => {
-            response.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
-        }
-        Refusal::Method => {
-            response.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, POST, DELETE"));
-        }
-        Refusal::WithoutSession => {
-            response.headers_mut().insert(ALLOW, HeaderValue::from_static("POST"));
-        }
-        Refusal::Host
-        | Refusal::Origin
-        | Refusal::Preflight
-        | Refusal::Path
-        | Refusal::ContentType
-        | Refusal::Accept
-        | Refusal::Revision => {}
+        HttpRefusal::Token => with_header(response, WWW_AUTHENTICATE, "Bearer"),
+        HttpRefusal::Method => with_header(response, ALLOW, "GET, POST, DELETE"),
+        HttpRefusal::WithoutSession => with_header(response, ALLOW, "POST"),
+        HttpRefusal::Host
+        | HttpRefusal::Origin
+        | HttpRefusal::Preflight
+        | HttpRefusal::Path
+        | HttpRefusal::ContentType
+        | HttpRefusal::Accept
+        | HttpRefusal::Revision => response,
     }
-    response
 }
 
-fn closing(mut response: Response<Content>) -> Response<Content> {
-    response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
-    response
+fn closing(response: Response<Content>) -> Response<Content> {
+    with_header(response, CONNECTION, "close")
 }
 
-fn text(status: StatusCode, words: &str) -> Response<Content> {
-    let plain = |head: Builder| head.header(CONTENT_TYPE, "text/plain; charset=utf-8");
-    respond(status, Content::Whole(Bytes::from(format!("{words}\n"))), plain)
+fn text(status: StatusCode, text: &str) -> Response<Content> {
+    let response = respond(status, Content::Whole(Bytes::from(format!("{text}\n"))));
+    with_header(response, CONTENT_TYPE, "text/plain; charset=utf-8")
 }
 
 fn malformed_response(status: StatusCode, malformed: &Malformed) -> Response<Content> {
@@ -309,27 +284,31 @@ fn rpc_error(status: StatusCode, message: &str) -> Response<Content> {
     rpc_error_for(None, status, &RpcError::new(INVALID_REQUEST, message))
 }
 
-pub(super) fn rpc_error_for(
-    id: Option<&Id>,
-    status: StatusCode,
-    error: &RpcError,
-) -> Response<Content> {
-    let body = envelope::error_frame(id, error);
-    let json = |head: Builder| head.header(CONTENT_TYPE, "application/json");
-    respond(status, Content::Whole(body), json)
+fn rpc_error_for(id: Option<&Id>, status: StatusCode, error: &RpcError) -> Response<Content> {
+    json(status, envelope::error_frame(id, error))
 }
 
-fn respond(
-    status: StatusCode,
-    content: Content,
-    head: impl FnOnce(Builder) -> Builder,
+fn json(status: StatusCode, body: Bytes) -> Response<Content> {
+    with_header(respond(status, Content::Whole(body)), CONTENT_TYPE, "application/json")
+}
+
+fn respond(status: StatusCode, content: Content) -> Response<Content> {
+    let mut response = Response::new(content);
+    *response.status_mut() = status;
+    with_header(response, CACHE_CONTROL, "no-store")
+}
+
+fn with_header(
+    mut response: Response<Content>,
+    name: HeaderName,
+    value: &'static str,
 ) -> Response<Content> {
-    let builder = Response::builder().status(status).header(CACHE_CONTROL, "no-store");
-    head(builder).body(content).expect("every header here is a constant")
+    response.headers_mut().insert(name, HeaderValue::from_static(value));
+    response
 }
 
 /// The body of a response.
-pub(super) enum Content {
+enum Content {
     Whole(Bytes),
     Events(Events),
 }

@@ -29,7 +29,7 @@ pub(super) enum Purpose {
     /// A health check; the only request without a token.
     Health,
     /// POST: sends a message.
-    Say(Form),
+    Say(ResponseForm),
     /// GET: opens the stream for unsolicited messages.
     Listen,
     /// DELETE: ends the session.
@@ -38,7 +38,7 @@ pub(super) enum Purpose {
 
 /// The forms of a response that the client accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Form {
+pub(super) enum ResponseForm {
     /// JSON, or events if other messages precede the response.
     Any,
     Events,
@@ -46,7 +46,7 @@ pub(super) enum Form {
 
 /// Why a request is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub(super) enum Refusal {
+pub(super) enum HttpRefusal {
     #[error("this `Host` is not allowed")]
     Host,
     #[error("this `Origin` is not allowed")]
@@ -69,16 +69,18 @@ pub(super) enum Refusal {
     Revision,
 }
 
-impl Refusal {
+impl HttpRefusal {
     pub(super) fn status(self) -> StatusCode {
         match self {
-            Refusal::Host | Refusal::Origin | Refusal::Preflight => StatusCode::FORBIDDEN,
-            Refusal::Path => StatusCode::NOT_FOUND,
-            Refusal::Token => StatusCode::UNAUTHORIZED,
-            Refusal::Method | Refusal::WithoutSession => StatusCode::METHOD_NOT_ALLOWED,
-            Refusal::ContentType => StatusCode::UNSUPPORTED_MEDIA_TYPE,
-            Refusal::Accept => StatusCode::NOT_ACCEPTABLE,
-            Refusal::Revision => StatusCode::BAD_REQUEST,
+            HttpRefusal::Host | HttpRefusal::Origin | HttpRefusal::Preflight => {
+                StatusCode::FORBIDDEN
+            }
+            HttpRefusal::Path => StatusCode::NOT_FOUND,
+            HttpRefusal::Token => StatusCode::UNAUTHORIZED,
+            HttpRefusal::Method | HttpRefusal::WithoutSession => StatusCode::METHOD_NOT_ALLOWED,
+            HttpRefusal::ContentType => StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            HttpRefusal::Accept => StatusCode::NOT_ACCEPTABLE,
+            HttpRefusal::Revision => StatusCode::BAD_REQUEST,
         }
     }
 }
@@ -89,66 +91,64 @@ impl Guard {
     }
 
     /// Admits or refuses a request. Checks against requests that a web page can cause come first.
-    pub(super) fn admit(&self, head: &Parts) -> Result<Purpose, Refusal> {
+    pub(super) fn admit(&self, head: &Parts) -> Result<Purpose, HttpRefusal> {
         let headers = &head.headers;
         self.check_host(&head.uri, headers)?;
         self.check_origin(headers)?;
         if head.method == Method::OPTIONS {
-            return Err(Refusal::Preflight);
+            return Err(HttpRefusal::Preflight);
         }
         match head.uri.path() {
             HEALTH if head.method == Method::GET => return Ok(Purpose::Health),
-            HEALTH => return Err(Refusal::Method),
+            HEALTH => return Err(HttpRefusal::Method),
             ENDPOINT => {}
-            _ => return Err(Refusal::Path),
+            _ => return Err(HttpRefusal::Path),
         }
         self.check_token(headers)?;
-        match head.method {
-            // A request without a session also states its revision in the message; errors there are
-            // reported later, in detail.
-            Method::POST if !headers.contains_key(SESSION_ID) => {
-                return Ok(Purpose::Say(form(headers)?));
-            }
-            Method::GET | Method::DELETE if !headers.contains_key(SESSION_ID) => {
-                return Err(Refusal::WithoutSession);
-            }
-            Method::POST | Method::GET | Method::DELETE => check_revision(headers)?,
-            _ => return Err(Refusal::Method),
+        if ![Method::POST, Method::GET, Method::DELETE].contains(&head.method) {
+            return Err(HttpRefusal::Method);
+        }
+        // A request without a session also states its revision in the message; errors there are
+        // reported later, in detail.
+        if headers.contains_key(SESSION_ID) {
+            check_revision(headers)?;
+        } else if head.method != Method::POST {
+            return Err(HttpRefusal::WithoutSession);
         }
         match head.method {
             Method::POST => Ok(Purpose::Say(form(headers)?)),
             Method::GET if accepts(headers, "text", "event-stream") => Ok(Purpose::Listen),
-            Method::GET => Err(Refusal::Accept),
+            Method::GET => Err(HttpRefusal::Accept),
             _ => Ok(Purpose::End),
         }
     }
 
     /// Prevents DNS rebinding: a page's own name that resolves to this machine is refused.
-    fn check_host(&self, uri: &Uri, headers: &HeaderMap) -> Result<(), Refusal> {
-        let host = only(headers, &HOST).ok().flatten().ok_or(Refusal::Host)?;
+    fn check_host(&self, uri: &Uri, headers: &HeaderMap) -> Result<(), HttpRefusal> {
+        let host = only(headers, &HOST).ok().flatten().ok_or(HttpRefusal::Host)?;
         let in_uri = uri.authority().is_none_or(|authority| self.is_ours(authority.as_str()));
-        if in_uri && self.is_ours(host) { Ok(()) } else { Err(Refusal::Host) }
+        if in_uri && self.is_ours(host) { Ok(()) } else { Err(HttpRefusal::Host) }
     }
 
-    fn check_origin(&self, headers: &HeaderMap) -> Result<(), Refusal> {
-        let origin = only(headers, &ORIGIN).map_err(|Twice| Refusal::Origin)?;
+    fn check_origin(&self, headers: &HeaderMap) -> Result<(), HttpRefusal> {
+        let origin = only(headers, &ORIGIN).map_err(|Twice| HttpRefusal::Origin)?;
         let ours = |origin: &str| origin.strip_prefix("http://").is_some_and(|a| self.is_ours(a));
         if origin.is_some_and(|origin| !ours(origin)) {
-            return Err(Refusal::Origin);
+            return Err(HttpRefusal::Origin);
         }
         match only(headers, &FETCH_SITE) {
             Ok(None | Some("none" | "same-origin")) => Ok(()),
-            Ok(Some(_)) | Err(Twice) => Err(Refusal::Origin),
+            Ok(Some(_)) | Err(Twice) => Err(HttpRefusal::Origin),
         }
     }
 
-    fn check_token(&self, headers: &HeaderMap) -> Result<(), Refusal> {
-        let shown = only(headers, &AUTHORIZATION).ok().flatten().ok_or(Refusal::Token)?;
-        let (scheme, token) = shown.split_once(' ').ok_or(Refusal::Token)?;
+    fn check_token(&self, headers: &HeaderMap) -> Result<(), HttpRefusal> {
+        let shown = only(headers, &AUTHORIZATION).ok().flatten().ok_or(HttpRefusal::Token)?;
+        let (scheme, token) = shown.split_once(' ').ok_or(HttpRefusal::Token)?;
         if scheme.eq_ignore_ascii_case("bearer") && self.token.is(token.trim().as_bytes()) {
             Ok(())
         } else {
-            Err(Refusal::Token)
+            Err(HttpRefusal::Token)
         }
     }
 
@@ -181,25 +181,25 @@ impl Guard {
     }
 }
 
-fn form(headers: &HeaderMap) -> Result<Form, Refusal> {
+fn form(headers: &HeaderMap) -> Result<ResponseForm, HttpRefusal> {
     let content_type = only(headers, &CONTENT_TYPE).ok().flatten().unwrap_or_default();
     let essence = content_type.split(';').next().unwrap_or_default().trim();
     if !essence.eq_ignore_ascii_case("application/json") {
-        return Err(Refusal::ContentType);
+        return Err(HttpRefusal::ContentType);
     }
     match (accepts(headers, "application", "json"), accepts(headers, "text", "event-stream")) {
-        (true, true) => Ok(Form::Any),
-        (false, true) => Ok(Form::Events),
-        (_, false) => Err(Refusal::Accept),
+        (true, true) => Ok(ResponseForm::Any),
+        (false, true) => Ok(ResponseForm::Events),
+        (_, false) => Err(HttpRefusal::Accept),
     }
 }
 
 /// Clients send the revision from 2025-06-18 on.
-fn check_revision(headers: &HeaderMap) -> Result<(), Refusal> {
+fn check_revision(headers: &HeaderMap) -> Result<(), HttpRefusal> {
     match only(headers, &REVISION) {
         Ok(None) => Ok(()),
         Ok(Some(text)) if Revision::parse(text).is_some() => Ok(()),
-        Ok(Some(_)) | Err(Twice) => Err(Refusal::Revision),
+        Ok(Some(_)) | Err(Twice) => Err(HttpRefusal::Revision),
     }
 }
 

@@ -7,8 +7,10 @@
 
 use std::pin::Pin;
 use std::sync::atomic::{AtomicU8, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Wake, Waker};
+
+use crate::lock::lock;
 
 /// The most polls in a row; then other tasks run.
 const MAX_POLLS: usize = 16;
@@ -45,7 +47,7 @@ impl InPlace {
         mut future: Pin<&mut F>,
         cx: &mut Context<'_>,
     ) -> Poll<F::Output> {
-        self.tracker.task.lock().unwrap_or_else(PoisonError::into_inner).clone_from(cx.waker());
+        lock(&self.tracker.task).clone_from(cx.waker());
         let state = &self.tracker.state;
         for _ in 0..MAX_POLLS {
             state.swap(POLLED, Ordering::AcqRel);
@@ -72,7 +74,7 @@ impl Wake for Bell {
     fn wake_by_ref(self: &Arc<Self>) {
         // Stored in any case, so that the next poll sees all earlier writes.
         if self.state.fetch_or(WOKEN, Ordering::AcqRel) & POLLED == 0 {
-            let task = self.task.lock().unwrap_or_else(PoisonError::into_inner).clone();
+            let task = lock(&self.task).clone();
             task.wake();
         }
     }

@@ -1,26 +1,25 @@
 //! One client over HTTP: its messages come in, and messages to it go onto its streams.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bytes::Bytes;
-use switchboard::Gateway;
 use switchboard_wire::envelope::Malformed;
 use switchboard_wire::era::Revision;
 use switchboard_wire::peer::{self, Inlet, Outlet, ParcelKind, PeerLimits};
 use switchboard_wire::{Exchange, Handler, Notification, Peer, Raw, Responder};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, timeout};
-use tokio_util::sync::CancellationToken;
+use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::bodies::BodyRoom;
-use super::guard::Form;
+use super::guard::ResponseForm;
 use super::stream::{Event, Events, Position, Tap};
 use super::streams::Streams;
 use super::unsent::Unsent;
 use crate::calls::Calls;
-use crate::conversation::Conversation;
-use crate::service::{HostKind, Offer, Service, cancelled_id};
+use crate::lock::lock;
+use crate::service::{Service, cancelled_id};
 
 /// Requests of one session that run at the same time; others wait.
 const IN_FLIGHT: usize = 32;
@@ -47,7 +46,7 @@ pub(super) struct HttpSession {
 
 /// How the event streams of a session are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Streaming {
+pub(super) enum Streaming {
     /// Every event has an id, so that an interrupted stream can be resumed.
     Resumable,
     /// The same, and the stream begins with an event that has only an id.
@@ -56,8 +55,15 @@ enum Streaming {
     Once,
 }
 
+impl Streaming {
+    /// Clients of older revisions take every event for a message.
+    pub(super) fn of(revision: Revision) -> Streaming {
+        if revision >= Revision::V2025_11_25 { Streaming::Primed } else { Streaming::Resumable }
+    }
+}
+
 /// The response to a POST.
-pub(super) enum Said {
+pub(super) enum PostResponse {
     /// 202: there is nothing to answer.
     Accepted,
     Whole(Bytes),
@@ -69,49 +75,12 @@ pub(super) enum Said {
     SessionEnded,
 }
 
-/// Ends the session when dropped.
-#[derive(Debug)]
-pub(super) struct Ending(CancellationToken);
-
-impl Drop for Ending {
-    fn drop(&mut self) {
-        self.0.cancel();
-    }
-}
-
 impl HttpSession {
     pub(super) fn new(
-        gateway: &Gateway,
-        offer: &Offer,
-        revision: Revision,
-        unsent: Unsent,
-    ) -> (Arc<HttpSession>, Outlet) {
-        // Clients of older revisions take every event for a message.
-        let streaming = match revision >= Revision::V2025_11_25 {
-            true => Streaming::Primed,
-            false => Streaming::Resumable,
-        };
-        HttpSession::with(gateway, (streaming, unsent), |peer| {
-            Service::new(gateway, (offer, HostKind::Any), peer)
-        })
-    }
-
-    /// For one stateless request.
-    pub(super) fn of_one_request(
-        gateway: &Gateway,
-        talk: Arc<Conversation>,
-        unsent: Unsent,
-    ) -> (Arc<HttpSession>, Outlet) {
-        let service = |peer| Service::of_one_request(talk, peer);
-        HttpSession::with(gateway, (Streaming::Once, unsent), service)
-    }
-
-    fn with(
-        gateway: &Gateway,
+        max_frame_bytes: usize,
         (streaming, unsent): (Streaming, Unsent),
         service: impl FnOnce(Peer) -> Service,
     ) -> (Arc<HttpSession>, Outlet) {
-        let max_frame_bytes = gateway.settings().max_frame_bytes;
         let (peer, outlet, inlet) =
             peer::detached(PeerLimits { max_frame_bytes, write_deadline: None });
         let service = service(peer);
@@ -150,28 +119,33 @@ impl HttpSession {
     }
 
     /// Dispatches a posted message, and waits until the form of its response is decided.
-    pub(super) async fn say(&self, frame: &Bytes, form: Form, room: BodyRoom) -> Said {
+    pub(super) async fn say(
+        &self,
+        frame: &Bytes,
+        form: ResponseForm,
+        room: BodyRoom,
+    ) -> PostResponse {
         self.streams.touch();
         let exchange = self.streams.next_exchange();
-        let mut receiver = Ear { session: self, message: Heard::Nothing };
+        let mut receiver = MessageReceiver { session: self, message: ReceivedMessage::Nothing };
         self.inlet.take(frame, Some(exchange), &mut receiver);
         let (method, params, responder) = match receiver.message {
-            Heard::Nothing => return Said::Accepted,
-            Heard::Malformed(malformed) => return Said::Malformed(malformed),
-            Heard::Request(method, params, responder) => (method, params, responder),
+            ReceivedMessage::Nothing => return PostResponse::Accepted,
+            ReceivedMessage::Malformed(malformed) => return PostResponse::Malformed(malformed),
+            ReceivedMessage::Request(method, params, responder) => (method, params, responder),
         };
         let slot = match method.as_str() {
             // Pings are answered whatever else runs.
             "ping" => None,
             _ => match timeout(SLOT_TIMEOUT, self.turn()).await {
                 Ok(Some(slot)) => Some(slot),
-                Ok(None) | Err(_) => return Said::Busy,
+                Ok(None) | Err(_) => return PostResponse::Busy,
             },
         };
         let Some(tap) = self.streams.open(exchange, responder.id().clone(), (slot, room)) else {
-            return Said::SessionEnded;
+            return PostResponse::SessionEnded;
         };
-        self.service().request(method, params, responder);
+        lock(&self.service).request(method, params, responder);
         self.answered(exchange, tap, form).await
     }
 
@@ -181,9 +155,9 @@ impl HttpSession {
         slot
     }
 
-    async fn answered(&self, exchange: Exchange, mut tap: Tap, form: Form) -> Said {
+    async fn answered(&self, exchange: Exchange, mut tap: Tap, form: ResponseForm) -> PostResponse {
         let first = match timeout(JSON_DEADLINE, tap.next()).await {
-            Ok(None) if self.streams.are_closed() => return Said::SessionEnded,
+            Ok(None) if self.streams.are_closed() => return PostResponse::SessionEnded,
             Ok(first) => first,
             Err(_elapsed) if self.streams.as_events(exchange) => None,
             // The response came in the last moment.
@@ -191,13 +165,13 @@ impl HttpSession {
         };
         match first {
             Some(Event { kind: ParcelKind::Answer, frame, at })
-                if form == Form::Any && at.event == 1 =>
+                if form == ResponseForm::Any && at.event == 1 =>
             {
-                Said::Whole(frame)
+                PostResponse::Whole(frame)
             }
             first => {
                 let before = Position { stream: exchange.0, event: 0 };
-                Said::Events(self.events(tap, before).with_first(first))
+                PostResponse::Events(self.events(tap, before).with_first(first))
             }
         }
     }
@@ -219,8 +193,8 @@ impl HttpSession {
     }
 
     /// Dropping the guard aborts all running requests.
-    pub(super) fn ending(&self) -> Ending {
-        Ending(self.ended.clone())
+    pub(super) fn ending(&self) -> DropGuard {
+        self.ended.clone().drop_guard()
     }
 
     /// Ends the session, and aborts its requests.
@@ -238,38 +212,34 @@ impl HttpSession {
     pub(super) fn idle_since(&self) -> Option<Instant> {
         self.streams.idle_since()
     }
-
-    fn service(&self) -> MutexGuard<'_, Service> {
-        self.service.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 /// Receives one message; a request is kept until its stream is open.
-struct Ear<'a> {
+struct MessageReceiver<'a> {
     session: &'a HttpSession,
-    message: Heard,
+    message: ReceivedMessage,
 }
 
-enum Heard {
+enum ReceivedMessage {
     Nothing,
     Request(String, Option<Raw>, Responder),
     Malformed(Malformed),
 }
 
-impl Handler for Ear<'_> {
+impl Handler for MessageReceiver<'_> {
     fn request(&mut self, method: String, params: Option<Raw>, responder: Responder) {
-        self.message = Heard::Request(method, params, responder);
+        self.message = ReceivedMessage::Request(method, params, responder);
     }
 
     fn notification(&mut self, notification: Notification) {
         let cancelled = cancelled_id(&notification);
-        self.session.service().notification(notification);
+        lock(&self.session.service).notification(notification);
         if let Some(id) = cancelled {
             self.session.streams.give_up(&id);
         }
     }
 
     fn malformed(&mut self, error: &Malformed, _: &Peer) {
-        self.message = Heard::Malformed(error.clone());
+        self.message = ReceivedMessage::Malformed(error.clone());
     }
 }

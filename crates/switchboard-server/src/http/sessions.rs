@@ -1,6 +1,6 @@
 //! The sessions of all clients: unguessable ids, a limited number, and a time limit for idle ones.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use hashbrown::HashMap;
@@ -8,15 +8,18 @@ use switchboard::Gateway;
 use switchboard::capabilities::CapabilitySet;
 use switchboard::host::Abilities;
 use switchboard::secret::unguessable;
+use switchboard_wire::Peer;
 use switchboard_wire::era::Revision;
+use switchboard_wire::peer::Outlet;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
 
-use super::session::HttpSession;
+use super::session::{HttpSession, Streaming};
 use super::unsent::Unsent;
 use crate::conversation::Conversation;
-use crate::service::Offer;
+use crate::lock::lock;
+use crate::service::{HostKind, Offer, Service};
 
 /// The most sessions. A new one replaces the one that was idle for longest.
 const MOST: usize = 256;
@@ -36,12 +39,12 @@ pub(super) struct Sessions {
     /// first use.
     common: Mutex<HashMap<CapabilitySet, Arc<Conversation>>>,
     /// The running stateless requests.
-    lone: Arc<Mutex<Lone>>,
+    stateless: Arc<Mutex<StatelessRequests>>,
     running: TaskTracker,
 }
 
 #[derive(Default)]
-struct Lone {
+struct StatelessRequests {
     last: u64,
     running: HashMap<u64, Arc<HttpSession>>,
 }
@@ -52,8 +55,8 @@ pub(super) struct Full;
 
 impl Sessions {
     pub(super) fn new(gateway: Gateway, offer: Offer, unsent: Unsent) -> Sessions {
-        let (by_id, common, lone, running) = Default::default();
-        Sessions { gateway, offer, unsent, by_id, common, lone, running }
+        let (by_id, common, stateless, running) = Default::default();
+        Sessions { gateway, offer, unsent, by_id, common, stateless, running }
     }
 
     pub(super) fn gateway(&self) -> &Gateway {
@@ -67,33 +70,42 @@ impl Sessions {
         abilities: &Abilities,
     ) -> Result<(String, Arc<HttpSession>), Full> {
         let gateway = self.gateway_for(abilities);
-        let mut by_id = self.by_id();
+        let mut by_id = lock(&self.by_id);
         if by_id.len() >= MOST {
             let idle = by_id.iter().filter_map(|(id, session)| Some((session.idle_since()?, id)));
             let longest = idle.min().map(|(_, id)| id.clone()).ok_or(Full)?;
             by_id.remove(&longest).into_iter().for_each(|session| session.end());
         }
-        let (session, outlet) =
-            HttpSession::new(&gateway, &self.offer, revision, self.unsent.clone());
+        let service = |peer| Service::new(&gateway, (&self.offer, HostKind::Any), peer);
+        let (session, outlet) = self.session(Streaming::of(revision), service);
         self.running.spawn(Arc::clone(&session).run(outlet));
         let id = unguessable();
         by_id.insert(id.clone(), Arc::clone(&session));
         Ok((id, session))
     }
 
+    fn session(
+        &self,
+        streaming: Streaming,
+        service: impl FnOnce(Peer) -> Service,
+    ) -> (Arc<HttpSession>, Outlet) {
+        let limit = self.gateway.settings().max_frame_bytes;
+        HttpSession::new(limit, (streaming, self.unsent.clone()), service)
+    }
+
     /// A session for a single stateless request.
     pub(super) fn of_one_request(&self, talk: Arc<Conversation>) -> Arc<HttpSession> {
-        let (session, outlet) =
-            HttpSession::of_one_request(&self.gateway, talk, self.unsent.clone());
-        let mut lone = lock(&self.lone);
-        lone.last += 1;
-        let number = lone.last;
-        lone.running.insert(number, Arc::clone(&session));
-        drop(lone);
-        let (running, lone) = (Arc::clone(&session).run(outlet), Arc::clone(&self.lone));
+        let service = |peer| Service::of_one_request(talk, peer);
+        let (session, outlet) = self.session(Streaming::Once, service);
+        let mut stateless = lock(&self.stateless);
+        stateless.last += 1;
+        let number = stateless.last;
+        stateless.running.insert(number, Arc::clone(&session));
+        drop(stateless);
+        let (running, stateless) = (Arc::clone(&session).run(outlet), Arc::clone(&self.stateless));
         self.running.spawn(async move {
             running.await;
-            lock(&lone).running.remove(&number);
+            lock(&stateless).running.remove(&number);
         });
         session
     }
@@ -104,7 +116,7 @@ impl Sessions {
         let mut common = lock(&self.common);
         let talk = common.entry(set).or_insert_with(|| {
             let gateway = self.gateway_for(abilities);
-            Arc::new(Conversation::with_anybody(&gateway, &self.offer))
+            Arc::new(Conversation::with_stateless_clients(&gateway, &self.offer))
         });
         Arc::clone(talk)
     }
@@ -121,36 +133,31 @@ impl Sessions {
     }
 
     pub(super) fn find(&self, id: &str) -> Option<Arc<HttpSession>> {
-        self.by_id().get(id).cloned()
+        lock(&self.by_id).get(id).cloned()
     }
 
     /// Ends a session; returns whether it existed.
     pub(super) fn end(&self, id: &str) -> bool {
-        let session = self.by_id().remove(id);
+        let session = lock(&self.by_id).remove(id);
         session.inspect(|session| session.end()).is_some()
     }
 
     /// Ends sessions that were idle for too long.
     pub(super) fn sweep(&self, now: Instant) {
-        let fresh = |session: &HttpSession| {
-            session.idle_since().is_none_or(|since| now.duration_since(since) < FORGOTTEN)
+        let forgotten = |session: &HttpSession| {
+            session.idle_since().is_some_and(|since| now.duration_since(since) >= FORGOTTEN)
         };
-        self.by_id().retain(|_, session| {
-            let keep = fresh(session);
-            if !keep {
-                session.end();
-            }
-            keep
-        });
+        let mut by_id = lock(&self.by_id);
+        by_id.extract_if(|_, session| forgotten(session)).for_each(|(_, session)| session.end());
     }
 
     /// Waits for accepted requests, within `limit`, and ends all sessions.
     pub(super) async fn wind_down(&self, limit: Duration) {
-        let sessions: Vec<_> = self.by_id().drain().map(|(_, session)| session).collect();
-        let lone: Vec<_> = lock(&self.lone).running.values().cloned().collect();
+        let sessions: Vec<_> = lock(&self.by_id).drain().map(|(_, session)| session).collect();
+        let stateless: Vec<_> = lock(&self.stateless).running.values().cloned().collect();
         let ending: JoinSet<()> = sessions
             .into_iter()
-            .chain(lone)
+            .chain(stateless)
             .map(|session| async move { session.wind_down(limit).await })
             .collect();
         ending.join_all().await;
@@ -160,14 +167,6 @@ impl Sessions {
             tracing::warn!("some sessions did not end in time");
         }
     }
-
-    fn by_id(&self) -> MutexGuard<'_, HashMap<String, Arc<HttpSession>>> {
-        lock(&self.by_id)
-    }
-}
-
-fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
-    shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

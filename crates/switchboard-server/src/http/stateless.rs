@@ -3,10 +3,9 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
+use hyper::StatusCode;
 use hyper::header::{HeaderMap, HeaderName};
-use hyper::{Response, StatusCode};
 use serde::Deserialize;
-use serde_json::value::RawValue;
 use switchboard::host::Abilities;
 use switchboard_wire::envelope::METHOD_NOT_FOUND;
 use switchboard_wire::era::Revision;
@@ -15,11 +14,10 @@ use switchboard_wire::modern::{
 };
 use switchboard_wire::{Id, Message, Raw, RpcError};
 
-use super::endpoint::{Content, rpc_error_for};
 use super::guard::{REVISION, Twice, only};
 use super::sessions::Sessions;
 use crate::conversation::Conversation;
-use crate::modern::{self, Said};
+use crate::modern::{self, ModernRequest};
 
 const METHOD: HeaderName = HeaderName::from_static("mcp-method");
 const NAME: HeaderName = HeaderName::from_static("mcp-name");
@@ -89,7 +87,7 @@ fn check(
         "resources/read" => Some("uri"),
         _ => None,
     };
-    let said = Said::read(params)?;
+    let said = ModernRequest::read(params)?;
     let talk = sessions.common(&said.abilities);
     let name = named.and_then(|named| said.request.values().get(named)?.as_str());
     let Some(name) = name else { return Ok(talk) };
@@ -127,25 +125,18 @@ fn mismatch(header: &HeaderName) -> RpcError {
     RpcError::new(HEADER_MISMATCH, message)
 }
 
-pub(super) fn refusal(id: Option<&Id>, error: &RpcError) -> Response<Content> {
-    rpc_error_for(id, StatusCode::BAD_REQUEST, error)
-}
-
 /// The HTTP status of a response.
 pub(super) fn status_of(frame: &Bytes) -> StatusCode {
     #[derive(Deserialize)]
-    struct ResponseFrame<'a> {
-        #[serde(borrow, default)]
-        error: Option<&'a RawValue>,
+    struct ErrorFrame {
+        error: ErrorMember,
     }
     #[derive(Deserialize)]
-    struct Coded {
+    struct ErrorMember {
         code: i64,
     }
-    let answer = serde_json::from_slice::<ResponseFrame<'_>>(frame).ok();
-    let error = answer.and_then(|answer| answer.error);
-    let code = error.and_then(|error| serde_json::from_str::<Coded>(error.get()).ok());
-    match code.map(|Coded { code }| code) {
+    let failed = serde_json::from_slice::<ErrorFrame>(frame).ok();
+    match failed.map(|frame| frame.error.code) {
         Some(METHOD_NOT_FOUND) => StatusCode::NOT_FOUND,
         Some(HEADER_MISMATCH | MISSING_CAPABILITY | UNSUPPORTED_VERSION) => StatusCode::BAD_REQUEST,
         Some(_) | None => StatusCode::OK,

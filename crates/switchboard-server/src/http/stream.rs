@@ -13,8 +13,8 @@ use hyper::body::{Body, Frame};
 use switchboard_wire::peer::ParcelKind;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, Interval, interval_at};
+use tokio_util::sync::DropGuard;
 
-use super::session::Ending;
 use super::unsent::Unsent;
 
 /// Bytes that may be queued for a reader before its stream is closed, besides the event that
@@ -115,7 +115,7 @@ pub(super) struct Events {
     pieces: VecDeque<Bytes>,
     silence: Interval,
     /// Ends the session when the reader is gone.
-    ending: Option<Ending>,
+    ending: Option<DropGuard>,
 }
 
 impl Events {
@@ -125,7 +125,7 @@ impl Events {
     }
 
     /// Ends the session when the stream is dropped.
-    pub(super) fn until_unread(mut self, ending: Ending) -> Events {
+    pub(super) fn until_unread(mut self, ending: DropGuard) -> Events {
         self.ending = Some(ending);
         self
     }

@@ -1,7 +1,7 @@
 //! All streams of one session: routes messages to streams, and keeps events for resuming.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
 use switchboard::secret::unguessable;
@@ -14,6 +14,7 @@ use tokio::time::Instant;
 use super::bodies::BodyRoom;
 use super::stream::{Event, Feed, Position, Tap, queue};
 use super::unsent::Unsent;
+use crate::lock::lock;
 
 /// Events kept for resuming.
 const KEPT_EVENTS: usize = 256;
@@ -28,22 +29,22 @@ pub(super) struct Streams {
     /// The prefix of every event id: ids of other sessions and guessed ids are unknown.
     nonce: Arc<str>,
     unsent: Unsent,
-    state: Mutex<State>,
+    state: Mutex<StreamsState>,
 }
 
 #[derive(Debug)]
-struct State {
+struct StreamsState {
     last_exchange: u64,
     /// By exchange. The stream of unsolicited messages lives as long as the session.
     live: BTreeMap<u64, Stream>,
-    kept: Kept,
+    kept: EventBuffer,
     used: Instant,
 }
 
 /// A stream that can still get messages.
 #[derive(Debug)]
 struct Stream {
-    asked: Option<Asked>,
+    asked: Option<StreamRequest>,
     last_event: u64,
     /// The last event that a reader got.
     handed: u64,
@@ -54,7 +55,7 @@ struct Stream {
 
 /// The request of a stream.
 #[derive(Debug)]
-struct Asked {
+struct StreamRequest {
     id: Id,
     /// The request's share of the session's limits; no slot for a ping.
     _slot: (Option<OwnedSemaphorePermit>, BodyRoom),
@@ -77,10 +78,10 @@ impl Streams {
             delivery: Delivery::Events,
             feed: None,
         };
-        let state = State {
+        let state = StreamsState {
             last_exchange: UNSOLICITED,
             live: BTreeMap::from([(UNSOLICITED, unsolicited)]),
-            kept: Kept::default(),
+            kept: EventBuffer::default(),
             used: Instant::now(),
         };
         Streams { nonce: unguessable().into(), unsent, state: Mutex::new(state) }
@@ -92,7 +93,7 @@ impl Streams {
 
     /// A number for the exchange of a POST.
     pub(super) fn next_exchange(&self) -> Exchange {
-        let mut state = self.state();
+        let mut state = lock(&self.state);
         state.last_exchange += 1;
         Exchange(state.last_exchange)
     }
@@ -104,13 +105,13 @@ impl Streams {
         id: Id,
         slot: (Option<OwnedSemaphorePermit>, BodyRoom),
     ) -> Option<Tap> {
-        let mut state = self.state();
-        if state.is_closed() {
+        let mut state = lock(&self.state);
+        if state.live.is_empty() {
             return None;
         }
         let (feed, tap) = queue(&self.unsent);
         let stream = Stream {
-            asked: Some(Asked { id, _slot: slot }),
+            asked: Some(StreamRequest { id, _slot: slot }),
             last_event: 0,
             handed: 0,
             delivery: Delivery::Undecided,
@@ -122,14 +123,14 @@ impl Streams {
 
     /// From now on, messages of this exchange are events; `false` if its response came just before.
     pub(super) fn as_events(&self, exchange: Exchange) -> bool {
-        let mut state = self.state();
+        let mut state = lock(&self.state);
         let stream = state.live.get_mut(&exchange.0);
         stream.map(|stream| stream.delivery = Delivery::Events).is_some()
     }
 
     /// Routes a message to its stream. Messages after the response of their exchange are dropped.
     pub(super) fn route(&self, parcel: Parcel) {
-        let state = &mut *self.state();
+        let state = &mut *lock(&self.state);
         let number = parcel.exchange.map_or(UNSOLICITED, |Exchange(number)| number);
         let Some(stream) = state.live.get_mut(&number) else { return };
         stream.last_event += 1;
@@ -150,7 +151,7 @@ impl Streams {
 
     /// Ends the stream of a cancelled request.
     pub(super) fn give_up(&self, id: &Id) {
-        let mut state = self.state();
+        let mut state = lock(&self.state);
         let asked = |stream: &Stream| stream.asked.as_ref().is_some_and(|asked| asked.id == *id);
         let number = state.live.iter().find(|(_, stream)| asked(stream)).map(|(number, _)| *number);
         if let Some(number) = number {
@@ -161,7 +162,7 @@ impl Streams {
     /// Opens the stream of unsolicited messages, or resumes after the event with this id; `None` if
     /// this session has no such event, or no longer keeps it.
     pub(super) fn listen(&self, last_event_id: Option<&str>) -> Option<(Tap, Position)> {
-        let state = &mut *self.state();
+        let state = &mut *lock(&self.state);
         let after = match last_event_id {
             Some(id) => self.position(id)?,
             None => {
@@ -193,29 +194,29 @@ impl Streams {
 
     /// Ends the stream of unsolicited messages.
     pub(super) fn stop_listening(&self) {
-        if let Some(unsolicited) = self.state().live.get_mut(&UNSOLICITED) {
+        if let Some(unsolicited) = lock(&self.state).live.get_mut(&UNSOLICITED) {
             unsolicited.feed = None;
         }
     }
 
     /// Ends every stream.
     pub(super) fn close(&self) {
-        self.state().live.clear();
+        lock(&self.state).live.clear();
     }
 
     /// Whether all streams have ended.
     pub(super) fn are_closed(&self) -> bool {
-        self.state().is_closed()
+        lock(&self.state).live.is_empty()
     }
 
     /// Records that the session is in use.
     pub(super) fn touch(&self) {
-        self.state().used = Instant::now();
+        lock(&self.state).used = Instant::now();
     }
 
     /// Since when no request and no open stream has used the session.
     pub(super) fn idle_since(&self) -> Option<Instant> {
-        let state = self.state();
+        let state = lock(&self.state);
         let open = |stream: &Stream| stream.feed.as_ref().is_some_and(Feed::is_read);
         let in_use =
             state.live.iter().any(|(number, stream)| *number != UNSOLICITED || open(stream));
@@ -225,16 +226,6 @@ impl Streams {
     fn position(&self, id: &str) -> Option<Position> {
         let (stream, event) = id.strip_prefix(&*self.nonce)?.strip_prefix('.')?.split_once('.')?;
         Some(Position { stream: stream.parse().ok()?, event: event.parse().ok()? })
-    }
-
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl State {
-    fn is_closed(&self) -> bool {
-        self.live.is_empty()
     }
 }
 
@@ -251,12 +242,12 @@ impl Stream {
 
 /// The newest events of a session.
 #[derive(Debug, Default)]
-struct Kept {
+struct EventBuffer {
     events: VecDeque<Event>,
     bytes: usize,
 }
 
-impl Kept {
+impl EventBuffer {
     /// An oversized response is kept as an error, so that its client does not wait in vain.
     fn push(&mut self, event: &Event, asked: Option<&Id>) {
         let mut event = event.clone();

@@ -1,14 +1,16 @@
 //! Metadata of requests, and the members added to results.
 
+use switchboard_wire::envelope::INVALID_PARAMS;
+
 use super::*;
 
-fn said(params: Value) -> Result<Said, RpcError> {
-    Said::read(Some(&Raw::from_json(params.to_string())))
+fn said(params: Value) -> Result<ModernRequest, RpcError> {
+    ModernRequest::read(Some(&Raw::from_json(params.to_string())))
 }
 
 fn stamped(method: &str, result: &str) -> Value {
     let mut out = format!("before{result}");
-    Stamp { method, server_info: r#"{"name":"x"}"# }.put(&mut out, "before".len());
+    stamp(&mut out, "before".len(), method, &json!({ "name": "x" }));
     serde_json::from_str(out.strip_prefix("before").unwrap()).unwrap()
 }
 

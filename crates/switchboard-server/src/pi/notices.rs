@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use switchboard::Session;
 use switchboard::log_level::LogLevel;
-use switchboard::render::pi as words;
+use switchboard::pi::text as words;
 use switchboard::render::text::{mistake_line, stale_line};
 
 use crate::host::ClientHost;

@@ -6,14 +6,15 @@ use switchboard::Caller;
 use switchboard::catalog::Prompt;
 use switchboard::exact::Args;
 use switchboard::name::ServerName;
-use switchboard::render::pi::prompts as words;
+use switchboard::pi::prompts as words;
+use switchboard::render;
 use switchboard::reply::Reply;
 use switchboard::request::{Request, prompt_args};
 use switchboard_wire::RpcError;
-use switchboard_wire::envelope::INVALID_PARAMS;
 
 use super::{Pi, text, user_error};
-use crate::answer::Answer;
+use crate::answer::McpResult;
+use crate::params::invalid_params;
 
 /// A prompt command that the user typed.
 #[derive(Deserialize)]
@@ -26,7 +27,7 @@ pub(super) struct Typed {
 
 impl Pi {
     /// From the catalog; connects nothing.
-    pub(super) async fn prompts(&self, caller: Caller) -> Result<Answer, RpcError> {
+    pub(super) async fn prompts(&self, caller: Caller) -> Result<McpResult, RpcError> {
         let rows = self.listed(None, caller).await?;
         let commands = words::commands(&rows);
         let row = |one: &words::PromptCommand<'_>| {
@@ -40,19 +41,18 @@ impl Pi {
         };
         let prompts: Vec<_> = commands.iter().map(row).collect();
         let answer = json!({ "text": words::list(&commands), "prompts": prompts });
-        Ok(Answer::json(answer.to_string()))
+        Ok(McpResult::json(answer.to_string()))
     }
 
-    pub(super) async fn prompt(&self, caller: Caller, typed: Typed) -> Result<Answer, RpcError> {
+    pub(super) async fn prompt(&self, caller: Caller, typed: Typed) -> Result<McpResult, RpcError> {
         let Typed { server, prompt: name, line } = typed;
         let rows = self.listed(Some(server.clone()), caller.clone()).await?;
         let known = rows.iter().find(|(_, prompt)| prompt.name == name);
         let args = match known {
             // The request itself reports the unknown prompt.
             None => Args::default(),
-            Some((server, prompt)) => prompt_args(prompt, &line).map_err(|error| {
-                RpcError::new(INVALID_PARAMS, words::line_error(&error, server, prompt))
-            })?,
+            Some((server, prompt)) => prompt_args(prompt, &line)
+                .map_err(|error| invalid_params(words::line_error(&error, server, prompt)))?,
         };
         let request = Request::Prompt { name, server: Some(server), args };
         match self.session.handle_as(request, caller).await.map_err(user_error)? {
@@ -61,7 +61,7 @@ impl Pi {
                 said if said.starts_with('/') => Ok(text(&format!(" {said}"))),
                 said => Ok(text(&said)),
             },
-            other => Ok(text(&switchboard::render::text::reply(&other))),
+            other => Ok(text(&render::text::reply(&other))),
         }
     }
 

@@ -6,7 +6,8 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use switchboard::Session;
 use switchboard::gateway::Changes;
-use switchboard::render::{self, pi as words};
+use switchboard::pi::text as words;
+use switchboard::render;
 use switchboard_wire::Peer;
 
 /// Changes within this time are sent as one.

@@ -15,7 +15,7 @@ fn client() -> (Peer, Outlet) {
     (peer, outlet)
 }
 
-fn result(answer: &Answer) -> Value {
+fn result(answer: &McpResult) -> Value {
     let mut out = String::new();
     answer.write(&mut out, ResultStyle::Plain);
     serde_json::from_str(&out).unwrap()
@@ -27,14 +27,14 @@ fn asking(questions: &'static [(Option<&'static str>, Topic)]) -> Box<Rounds> {
 }
 
 fn asking_given(questions: &'static [(Option<&'static str>, Topic)], given: Args) -> Box<Rounds> {
-    Rounds::begin(args(json!({ "name": "t" })), given, |Mouth { words, .. }| {
+    Rounds::begin(args(json!({ "name": "t" })), given, |words, _| {
         Box::pin(async move {
             let mut told = Vec::new();
             for (key, topic) in questions {
                 let answer = words.ask(*topic, *key, "{\"q\":1}".to_owned()).await;
                 told.push(answer.map_or_else(|error| error.to_string(), Raw::into_string));
             }
-            Ok(Answer::json(json!({ "told": told }).to_string()))
+            Ok(McpResult::json(json!({ "told": told }).to_string()))
         })
     })
 }
@@ -116,12 +116,12 @@ async fn early_input_responses_answer_only_server_named_requests() {
 
 #[tokio::test]
 async fn concurrent_input_requests_get_distinct_keys() {
-    let rounds = Rounds::begin(Args::default(), Args::default(), |Mouth { words, .. }| {
+    let rounds = Rounds::begin(Args::default(), Args::default(), |words, _| {
         Box::pin(async move {
             let ask = |key| words.ask(Topic::Elicitation, key, String::new());
             let _told =
                 tokio::join!(ask(Some("elicitation-1")), ask(None), ask(Some("elicitation-1")));
-            Ok(Answer::json("{}"))
+            Ok(McpResult::json("{}"))
         })
     });
     let (_, asked) = park(&Parking::default(), rounds).await;
@@ -133,11 +133,11 @@ async fn concurrent_input_requests_get_distinct_keys() {
 async fn parked_call_is_dropped_after_its_timeout() {
     let parking = Parking::default();
     let (held, freed) = oneshot::channel::<()>();
-    let rounds = Rounds::begin(Args::default(), Args::default(), |Mouth { words, .. }| {
+    let rounds = Rounds::begin(Args::default(), Args::default(), |words, _| {
         Box::pin(async move {
             let _lease = held;
             let _told = words.ask(Topic::Roots, None, String::new()).await;
-            Ok(Answer::json("{}"))
+            Ok(McpResult::json("{}"))
         })
     });
     let (state, _) = park(&parking, rounds).await;
@@ -164,14 +164,14 @@ async fn oldest_parked_call_is_dropped_above_the_limit() {
 
 #[tokio::test]
 async fn notifications_go_to_the_client_of_the_current_request() {
-    let rounds = Rounds::begin(Args::default(), Args::default(), |Mouth { words, steps }| {
+    let rounds = Rounds::begin(Args::default(), Args::default(), |words, steps| {
         Box::pin(async move {
             words.say("notifications/message", "{\"n\":1}");
             steps.send(Raw::from_json("{\"progress\":1}".to_owned())).await.unwrap();
             let _told = words.ask(Topic::Roots, None, String::new()).await;
             words.say("notifications/message", "{\"n\":2}");
             steps.send(Raw::from_json("{\"progress\":2}".to_owned())).await.unwrap();
-            Ok(Answer::json("{}"))
+            Ok(McpResult::json("{}"))
         })
     });
     let token = Exact::parse("\"mine\"").unwrap();

@@ -1,11 +1,14 @@
-//! Our package in Pi: its files in a directory of ours, and Pi's settings that lead there.
+//! Everything in the engine that exists for Pi alone: our package in a directory of ours, the settings
+//! of Pi that lead to it, and findings about both.
+
+pub(crate) mod findings;
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 use switchboard_core::config::install::Target;
-use switchboard_core::config::install::pi::{self, LocalPackage, PACKAGE, Put, Surroundings};
+use switchboard_core::pi::settings::{self as pi, LocalPackage, PACKAGE, Put, Surroundings};
 
 use super::archive::Archive;
 use super::error::InstallError;

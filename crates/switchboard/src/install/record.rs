@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use switchboard_core::config::edit::EditError;
-use switchboard_core::config::install::pi::{self, Surroundings};
 use switchboard_core::config::install::{self, Target};
+use switchboard_core::pi::settings::{self as pi, Surroundings};
 
 use super::error::InstallError;
 use super::refused;

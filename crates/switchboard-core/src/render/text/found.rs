@@ -92,7 +92,7 @@ fn not_called(why: &NotCalled) -> String {
 }
 
 /// The budget of a page of search results.
-pub(in crate::render) fn budget_of(page: &SearchPage) -> Budget {
+pub(crate) fn budget_of(page: &SearchPage) -> Budget {
     if page.hits.len() > DEFAULT_LIMIT { budget::LONG_SEARCH } else { budget::SEARCH }
 }
 

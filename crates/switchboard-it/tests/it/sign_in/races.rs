@@ -14,7 +14,7 @@ use switchboard_it::client::Client;
 use switchboard_it::harness::pass;
 use switchboard_it::processes::send_signal;
 use switchboard_it::program::Installed;
-use switchboard_it::renewals::{Renewals, renewals};
+use switchboard_it::soak::token_expiry::{ExpiryFigures, expire_tokens};
 
 use super::far::{config, echo, kept, sign_in, tally, world, world_in};
 use crate::PROGRAMS;
@@ -23,7 +23,7 @@ const CROWD: usize = 8;
 
 #[tokio::test]
 async fn concurrent_processes_refresh_a_token_once() {
-    let Renewals { right, wrong, record, .. } = renewals(PROGRAMS, CROWD, 40).await;
+    let ExpiryFigures { right, wrong, record, .. } = expire_tokens(PROGRAMS, CROWD, 40).await;
     assert_eq!(wrong, [""; 0]);
     assert_eq!(right, CROWD * 40);
     let happened = (record.redemptions, record.replays, record.revocations, record.sign_ins);

@@ -48,19 +48,19 @@ fn host_header_must_be_loopback_or_bound_with_port() {
 
 #[test]
 fn accept_header_is_parsed_as_ranges() {
-    let check = |accept: &str, expected: Result<Form, Refusal>| {
+    let check = |accept: &str, expected: Result<ResponseForm, HttpRefusal>| {
         let mut headers = HeaderMap::new();
         headers.insert(CONTENT_TYPE, "application/json".parse().unwrap());
         headers.insert(ACCEPT, accept.parse().unwrap());
         assert_eq!(form(&headers), expected, "{accept}");
     };
-    check("application/json, text/event-stream", Ok(Form::Any));
-    check("text/event-stream;q=0.9,application/json;q=1", Ok(Form::Any));
-    check("*/*", Ok(Form::Any));
-    check("application/*, text/*", Ok(Form::Any));
-    check("TEXT/Event-Stream", Ok(Form::Events));
-    check("application/json", Err(Refusal::Accept));
-    check("application/json, text/event-stream;q=0", Err(Refusal::Accept));
-    check("text", Err(Refusal::Accept));
-    check("", Err(Refusal::Accept));
+    check("application/json, text/event-stream", Ok(ResponseForm::Any));
+    check("text/event-stream;q=0.9,application/json;q=1", Ok(ResponseForm::Any));
+    check("*/*", Ok(ResponseForm::Any));
+    check("application/*, text/*", Ok(ResponseForm::Any));
+    check("TEXT/Event-Stream", Ok(ResponseForm::Events));
+    check("application/json", Err(HttpRefusal::Accept));
+    check("application/json, text/event-stream;q=0", Err(HttpRefusal::Accept));
+    check("text", Err(HttpRefusal::Accept));
+    check("", Err(HttpRefusal::Accept));
 }

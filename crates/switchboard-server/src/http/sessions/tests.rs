@@ -5,7 +5,7 @@ use switchboard::Environment;
 
 use super::*;
 use crate::http::bodies::BodyRoom;
-use crate::http::guard::Form;
+use crate::http::guard::ResponseForm;
 
 fn sessions() -> Sessions {
     let environment = Environment::made_of([("SWITCHBOARD_HOME", "/nowhere")], "/");
@@ -23,7 +23,7 @@ async fn unused_session_expires() {
     sessions.sweep(Instant::now());
     assert!(sessions.find(&forgotten).is_some());
     let ping = Bytes::from_static(br#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#);
-    session.say(&ping, Form::Any, BodyRoom::default()).await;
+    session.say(&ping, ResponseForm::Any, BodyRoom::default()).await;
     tokio::time::advance(Duration::from_secs(1)).await;
     sessions.sweep(Instant::now());
     let left = [&used, &listening, &forgotten].map(|id| sessions.find(id).is_some());
@@ -45,7 +45,7 @@ async fn new_session_replaces_only_the_longest_idle_one() {
     assert!(sessions.find(&newest).is_some());
     drop(streams);
 
-    let _all: Vec<_> = sessions.by_id().values().map(|session| session.listen(None)).collect();
+    let _all: Vec<_> = lock(&sessions.by_id).values().map(|session| session.listen(None)).collect();
     assert!(
         sessions.open(Revision::NEWEST, &Abilities::default()).is_err(),
         "every session is in use"

@@ -31,40 +31,42 @@ const LISTS: u32 = 7;
 
 /// The number of writers and updates, and the interval between kills.
 #[derive(Clone, Copy, Debug)]
-pub struct Storm {
+pub struct WriterPlan {
     pub writers: u32,
     pub updates: u32,
     /// The maximum number of updates, of all writers, between two kills.
-    pub calm: u32,
+    pub updates_per_kill: u32,
 }
 
-/// The figures of a storm.
+/// The figures of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Damage {
+pub struct WriterFigures {
     pub updates: u32,
     pub kills: u32,
 }
 
-/// Runs the storm in the new home `home`. `program` is the `storm` binary. Panics if an update is
+/// Runs the writers in the new home `home`. `program` is the binary `soak`. Panics if an update is
 /// lost or a file is invalid.
-pub fn rage(program: &str, home: &Path, storm: Storm) -> Damage {
+pub fn update_concurrently(program: &Path, home: &Path, plan: WriterPlan) -> WriterFigures {
     let world = World::at(home);
     fs::create_dir_all(&world.paths.config).expect("a directory can be made");
     fs::write(world.paths.user_config(), CONFIG).expect("a file can be written");
-    let field = Field {
-        writers: (0..storm.writers).map(|_| Mutex::new(None)).collect(),
+    let processes = WriterProcesses {
+        writers: (0..plan.writers).map(|_| Mutex::new(None)).collect(),
         progress: Mutex::new(Progress::default()),
         changed: Condvar::new(),
     };
     let kills = std::thread::scope(|scope| {
-        for writer in 0..storm.writers {
-            let field = &field;
-            scope.spawn(move || field.drive(program, home, writer, storm.updates));
+        for writer in 0..plan.writers {
+            let processes = &processes;
+            scope.spawn(move || {
+                processes.restart_until_finished(program, home, writer, plan.updates)
+            });
         }
-        field.strike(&world, storm)
+        processes.kill_some(&world, plan)
     });
-    world.inspect(storm);
-    Damage { updates: storm.writers * storm.updates, kills }
+    world.inspect(plan);
+    WriterFigures { updates: plan.writers * plan.updates, kills }
 }
 
 /// One writer: counts its own entry from `first` to `last`, and prints each finished update.
@@ -91,7 +93,7 @@ pub fn write(home: &Path, writer: u32, first: u32, last: u32) -> io::Result<()> 
 }
 
 /// The writer processes and their progress.
-struct Field {
+struct WriterProcesses {
     writers: Vec<Mutex<Option<Child>>>,
     progress: Mutex<Progress>,
     changed: Condvar,
@@ -103,10 +105,10 @@ struct Progress {
     finished: u32,
 }
 
-impl Field {
+impl WriterProcesses {
     /// Restarts a writer until it has finished.
-    fn drive(&self, program: &str, home: &Path, writer: u32, last: u32) {
-        let _through = Through(self);
+    fn restart_until_finished(&self, program: &Path, home: &Path, writer: u32, last: u32) {
+        let _finished = FinishedOnDrop(self);
         let mut done = 0;
         while done < last {
             let mut child = start(program, home, [writer, done + 1, last]);
@@ -126,23 +128,23 @@ impl Field {
     }
 
     /// Kills random writers at random times.
-    fn strike(&self, world: &World, storm: Storm) -> u32 {
+    fn kill_some(&self, world: &World, plan: WriterPlan) -> u32 {
         let mut kills = 0;
         let mut next = 0;
         loop {
-            next += fastrand(storm.calm) + 1;
+            next += random_below(plan.updates_per_kill) + 1;
             let progress = lock(&self.progress);
             let waited = self.changed.wait_while(progress, |progress| {
-                progress.updates < next && progress.finished < storm.writers
+                progress.updates < next && progress.finished < plan.writers
             });
             let progress = waited.unwrap_or_else(PoisonError::into_inner);
-            if progress.finished == storm.writers {
+            if progress.finished == plan.writers {
                 return kills;
             }
             drop(progress);
-            let victim = fastrand(storm.writers) as usize;
+            let victim = random_below(plan.writers) as usize;
             if let Some(child) = lock(&self.writers[victim]).as_mut() {
-                child.kill().expect("a child that nobody waited for can be killed");
+                child.kill().expect("a child can be killed until it is waited for");
                 kills += 1;
             }
             world.config();
@@ -151,9 +153,9 @@ impl Field {
 }
 
 /// Counts a writer as finished when dropped, even after a panic.
-struct Through<'f>(&'f Field);
+struct FinishedOnDrop<'f>(&'f WriterProcesses);
 
-impl Drop for Through<'_> {
+impl Drop for FinishedOnDrop<'_> {
     fn drop(&mut self) {
         lock(&self.0.progress).finished += 1;
         self.0.changed.notify_all();
@@ -165,7 +167,7 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 }
 
 /// A random number below `limit`, from the random keys of the hasher.
-fn fastrand(limit: u32) -> u32 {
+fn random_below(limit: u32) -> u32 {
     use std::hash::{BuildHasher, RandomState};
     (RandomState::new().hash_one(0) % u64::from(limit.max(1))) as u32
 }
@@ -174,13 +176,13 @@ fn fastrand(limit: u32) -> u32 {
     clippy::disallowed_methods,
     reason = "the writers are processes, which no Spawner may own"
 )]
-fn start(program: &str, home: &Path, numbers: [u32; 3]) -> Child {
+fn start(program: &Path, home: &Path, numbers: [u32; 3]) -> Child {
     let mut command = Command::new(program);
     command.arg("write").arg(home).args(numbers.map(|number| number.to_string()));
     command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().expect("the writer starts")
 }
 
-/// The files of the storm.
+/// The files of a run.
 struct World {
     home: PathBuf,
     environment: Environment,
@@ -247,15 +249,15 @@ impl World {
     }
 
     /// Checks the files as the next start reads them.
-    fn inspect(&self, storm: Storm) {
+    fn inspect(&self, plan: WriterPlan) {
         let loaded = load(&self.environment, &self.paths, &self.options()).expect("it loads");
         let problems = &loaded.config.diagnostics;
         assert!(problems.is_empty() && loaded.trust_problem.is_none(), "{problems:?}");
         let approved = TrustStore::at(self.paths.trust()).approvals().expect("approvals read");
-        for writer in 0..storm.writers {
+        for writer in 0..plan.writers {
             let count = &self.config()["mcpServers"][counter(writer)]["args"][0];
-            assert_eq!(*count, json!(storm.updates.to_string()), "writer {writer}");
-            for update in (1..=storm.updates).filter(|update| update % PERIOD == APPROVES) {
+            assert_eq!(*count, json!(plan.updates.to_string()), "writer {writer}");
+            for update in (1..=plan.updates).filter(|update| update % PERIOD == APPROVES) {
                 assert!(approved.cover(&hash(writer, update)), "{writer} approved {update}");
             }
         }

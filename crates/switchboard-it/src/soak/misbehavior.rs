@@ -150,15 +150,15 @@ impl Latency {
 
 /// How a server misbehaves beside others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Nuisance {
+pub enum Misbehavior {
     Hangs,
     FloodsStderr,
     NeverEndsALine,
     StopsReading,
 }
 
-impl Nuisance {
-    pub const ALL: [Nuisance; 4] =
+impl Misbehavior {
+    pub const ALL: [Misbehavior; 4] =
         [Self::Hangs, Self::FloodsStderr, Self::NeverEndsALine, Self::StopsReading];
 
     fn script(self) -> &'static str {
@@ -178,19 +178,23 @@ impl Nuisance {
 
 /// The effect of a misbehaving server on another server.
 #[derive(Debug, Clone, Copy)]
-pub struct Noticed {
+pub struct MisbehaviorEffect {
     pub quiet: Latency,
     pub beside: Latency,
     /// The growth of the gateway's peak memory, in bytes.
     pub grew: u64,
 }
 
-pub async fn neighbour(programs: Programs, nuisance: Nuisance, calls: usize) -> Noticed {
+pub async fn measure_beside(
+    programs: Programs,
+    misbehavior: Misbehavior,
+    calls: usize,
+) -> MisbehaviorEffect {
     let installed = Installed::bare(programs);
     let script = |name: &str, text: &str| json!({ "command": "fixture-server", "args": [installed.write(name, text)] });
     let servers = json!({
         "steady": script("steady.toml", STEADY),
-        "nuisance": script("nuisance.toml", nuisance.script()),
+        "nuisance": script("nuisance.toml", misbehavior.script()),
     });
     let config = json!({ "mcpServers": servers, "settings": { "firstListing": false } });
     installed.write("switchboard/mcp.json", &config.to_string());
@@ -207,7 +211,7 @@ pub async fn neighbour(programs: Programs, nuisance: Nuisance, calls: usize) -> 
     let beside = measure(&mut client, calls).await;
     let grew = peak_memory(client.pid()).saturating_sub(before);
     drop(client);
-    Noticed { quiet, beside, grew }
+    MisbehaviorEffect { quiet, beside, grew }
 }
 
 async fn measure(client: &mut Client, calls: usize) -> Latency {
@@ -223,7 +227,7 @@ async fn measure(client: &mut Client, calls: usize) -> Latency {
 }
 
 /// The time until a call fails after its server was killed.
-pub async fn obituary(programs: Programs) -> Duration {
+pub async fn time_to_report_exit(programs: Programs) -> Duration {
     let installed = Installed::with_fixture(programs, "steady", STEADY);
     let mut client = installed.connect(json!({})).await;
     client.mcp(json!({ "tool": "steady_echo", "args": { "text": "up" } })).await;

@@ -1,14 +1,14 @@
-//! Kills many gateways, reapers and keepers, and checks that no process is left.
+//! The scenario `kills`: kills many gateways, reapers and keepers; no process may be left.
 
 use std::io::{self, Write};
-use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use switchboard_it::fixture::Helper;
 use switchboard_it::grove::{COMMANDS, Grove, Moment, Role, Temper, Victims};
 use switchboard_it::program::Programs;
+use tokio::runtime::Runtime;
 
-const USAGE: &str = "usage: reaping GATEWAYS REAPERS COMMANDS";
+use crate::usage;
 
 /// The limit for the p99 time of the clean-up after a kill.
 const CLEAN_UP: Duration = Duration::from_secs(1);
@@ -16,30 +16,17 @@ const CLEAN_UP: Duration = Duration::from_secs(1);
 /// The limit for ending twenty servers that ignore all signals.
 const EXIT: Duration = Duration::from_secs(5);
 
-fn main() -> ExitCode {
-    let words: Vec<String> = std::env::args().skip(1).collect();
-    let numbers: Option<Vec<usize>> = words.iter().map(|word| word.parse().ok()).collect();
-    let Some([gateways, reapers, commands]) = numbers.as_deref() else {
-        // Nothing to do if stderr is closed.
-        let _ = writeln!(io::stderr(), "{USAGE}");
-        return ExitCode::from(2);
-    };
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    let soaked = runtime.and_then(|runtime| {
-        runtime.block_on(soak(Programs::beside_this_one()?, [*gateways, *reapers, *commands]))
-    });
-    match soaked {
-        Ok(true) => ExitCode::SUCCESS,
-        Ok(false) => ExitCode::FAILURE,
-        Err(error) => {
-            let _ = writeln!(io::stderr(), "reaping: {error}");
-            ExitCode::from(2)
-        }
-    }
+pub(crate) fn run(runtime: &Runtime, numbers: &[usize]) -> io::Result<bool> {
+    let &[gateways, reapers, commands] = numbers else { return Err(usage()) };
+    let programs = Programs::beside_this_one()?;
+    runtime.block_on(kill_all(programs, [gateways, reapers, commands]))
 }
 
 /// Panics if a process survives; returns whether the times are within their limits.
-async fn soak(programs: Programs, [gateways, reapers, commands]: [usize; 3]) -> io::Result<bool> {
+async fn kill_all(
+    programs: Programs,
+    [gateways, reapers, commands]: [usize; 3],
+) -> io::Result<bool> {
     let grove = |helper| Grove::new(programs, 1, helper, Temper::Stubborn);
     let mut times = Vec::new();
     for trial in 0..gateways {
@@ -56,7 +43,7 @@ async fn soak(programs: Programs, [gateways, reapers, commands]: [usize; 3]) -> 
     let quick = report("reapers and keepers killed, their gateway served on", times)? && quick;
     let mut times = Vec::new();
     for _ in 0..reapers.div_ceil(5) {
-        times.push(kill_everyone(&grove(Helper::Session)).await);
+        times.push(kill_all_roles(&grove(Helper::Session)).await);
     }
     report("gateways killed with their reaper and keepers, then a command", times)?;
     let mut times = Vec::new();
@@ -78,10 +65,10 @@ fn moment(trial: usize) -> Moment {
     if trial.is_multiple_of(3) { Moment::ALL[trial / 3 % 4] } else { Moment::TreeUp }
 }
 
-async fn kill_everyone(grove: &Grove) -> Duration {
+async fn kill_all_roles(grove: &Grove) -> Duration {
     let client = grove.reach(Moment::TreeUp).await;
-    grove.kill_everyone(client).await;
-    assert!(!grove.having(Role::Server).is_empty(), "nobody was left to end them");
+    grove.kill_all_roles(client).await;
+    assert!(!grove.having(Role::Server).is_empty(), "no server was left to end");
     let asked = Instant::now();
     grove.installed.run(["status"]).await;
     grove.until_empty().await;

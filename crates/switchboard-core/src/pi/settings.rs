@@ -9,8 +9,8 @@ pub const PACKAGE: &str = "pi-switchboard";
 /// A package that registers the same commands and therefore conflicts with ours.
 pub const RIVAL: &str = "pi-mcp-adapter";
 
-pub(super) const PACKAGES: &str = "packages";
-pub(super) const EXTENSIONS: &str = "extensions";
+pub(crate) const PACKAGES: &str = "packages";
+pub(crate) const EXTENSIONS: &str = "extensions";
 /// The items that disable and enable Pi's built-in MCP.
 const OFF: &str = "-builtin:mcp";
 const ON: &str = "+builtin:mcp";

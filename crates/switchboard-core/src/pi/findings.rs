@@ -4,8 +4,8 @@ use crate::config::diagnostic::Level;
 use crate::config::edit::EditError;
 use crate::config::hosts::Host;
 use crate::config::install::Target;
-use crate::config::install::pi::{PACKAGE, RIVAL};
 use crate::failure::Hint;
+use crate::pi::settings::{PACKAGE, RIVAL};
 use crate::render::words::{list, plural};
 
 #[derive(Clone, Debug, thiserror::Error)]
@@ -42,7 +42,7 @@ pub enum PiFault {
 }
 
 impl PiFault {
-    pub(super) fn level_and_code(&self) -> (Level, &'static str) {
+    pub(crate) fn level_and_code(&self) -> (Level, &'static str) {
         match self {
             PiFault::FileRead { .. } => (Level::Note, "pi_file"),
             PiFault::NarrowEnvironment { .. } => (Level::Note, "narrow_environment"),
@@ -56,7 +56,7 @@ impl PiFault {
         }
     }
 
-    pub(super) fn hints(&self) -> Vec<Hint> {
+    pub(crate) fn hints(&self) -> Vec<Hint> {
         match self {
             PiFault::Settings { path, cause: EditError::Syntax { line, .. } } => {
                 let line = u32::try_from(*line).unwrap_or(u32::MAX);

@@ -4,12 +4,12 @@ use std::path::Path;
 
 use serde_json::Value;
 use switchboard_core::config::expand::{self, Surroundings};
-use switchboard_core::config::install::pi::{self as settings, BuiltIn, Declared};
 use switchboard_core::config::layers::{Server, Tier};
 use switchboard_core::config::transport::Transport;
 use switchboard_core::doctor::Finding;
-use switchboard_core::doctor::pi::PiFault;
 use switchboard_core::name::ServerName;
+use switchboard_core::pi::findings::PiFault;
+use switchboard_core::pi::settings::{self, BuiltIn, Declared};
 use url::Url;
 
 use crate::auth::takeover;
@@ -20,7 +20,7 @@ use crate::paths::{self, Paths};
 use crate::sources;
 
 /// Nothing, where there is no Pi.
-pub(super) fn examine(with: &Surroundings<'_>, locations: &Paths, loaded: &Loaded) -> Vec<Finding> {
+pub(crate) fn examine(with: &Surroundings<'_>, locations: &Paths, loaded: &Loaded) -> Vec<Finding> {
     if !locations.others.pi.is_dir() {
         return Vec::new();
     }

@@ -10,7 +10,7 @@ use crate::program::{Installed, Programs};
 
 /// The figures of a run.
 #[derive(Debug)]
-pub struct Renewals {
+pub struct ExpiryFigures {
     /// Calls with the right result.
     pub right: usize,
     /// The wrong results.
@@ -22,7 +22,7 @@ pub struct Renewals {
 }
 
 /// Expires the shared token of this many gateways this many times.
-pub async fn renewals(programs: Programs, processes: usize, expiries: usize) -> Renewals {
+pub async fn expire_tokens(programs: Programs, processes: usize, expiries: usize) -> ExpiryFigures {
     let authority = Authority::start(Setup::default()).await;
     let config = json!({ "mcpServers": { "far": { "url": authority.mcp_url() } } });
     let installed = Installed::with(programs, &config.to_string());
@@ -52,5 +52,5 @@ pub async fn renewals(programs: Programs, processes: usize, expiries: usize) -> 
         }
         times.push(ended.elapsed());
     }
-    Renewals { right, wrong, record: authority.ledger().now(), times }
+    ExpiryFigures { right, wrong, record: authority.ledger().now(), times }
 }

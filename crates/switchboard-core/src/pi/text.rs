@@ -1,20 +1,18 @@
 //! Answers for the user of Pi: plain text, with remedies as commands of the extension.
 
-pub mod prompts;
-
 use std::fmt::Write;
 
-use super::caution::behind_name;
-use super::lead::lead;
-use super::remedy::{self, CommandSyntax};
-use super::text::found::budget_of;
-use super::text::{causes, mistake_line, server_line, stale_line, status_header};
-use super::words::{clean_line, plural};
 use crate::budget;
 use crate::config::settings::Settings;
 use crate::config::values::FooterStatus;
 use crate::failure::Failure;
 use crate::name::ServerName;
+use crate::render::caution::behind_name;
+use crate::render::lead::lead;
+use crate::render::remedy::{self, CommandSyntax};
+use crate::render::text::found::budget_of;
+use crate::render::text::{causes, mistake_line, server_line, stale_line, status_header};
+use crate::render::words::{clean_line, plural};
 use crate::reply::{Overview, SearchHit, SearchPage, ServerLine, ServerStatus, ToolLine, ToolPage};
 
 const LINE: usize = 120;
@@ -152,7 +150,7 @@ pub fn tools(page: &ToolPage) -> String {
         let _ = writeln!(out, "… and {more} more");
     }
     if !page.skipped.is_empty() {
-        let reasons = super::words::list(&page.skipped, 3);
+        let reasons = crate::render::words::list(&page.skipped, 3);
         let count = plural(page.skipped.len(), "definition");
         let _ = writeln!(out, "Left out: {count} ({})", clean_line(&reasons, DESCRIPTION));
     }
