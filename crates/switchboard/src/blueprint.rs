@@ -135,7 +135,7 @@ impl Blueprint {
     pub(crate) fn parts(&self, config: &Config) -> Parts {
         let limits = self.limits.unwrap_or(match config.settings.output_guard {
             OutputGuard::Off => Limits::OFF,
-            OutputGuard::Limits { max_bytes, max_lines, .. } => Limits { max_bytes, max_lines },
+            OutputGuard::Limits { max_bytes, max_lines } => Limits { max_bytes, max_lines },
         });
         let mut parts = Parts {
             shelves: BTreeMap::new(),

@@ -184,7 +184,6 @@ server_fields! {
     /// The tools that run without approval; allowed only in user files.
     auto_approve: ToolRule = "autoApprove", User, SameEndpoint, tool_rule;
     debug: bool = "debug", Anyone, Always, boolean;
-    trace: bool = "trace", Anyone, Always, boolean;
     /// The key `enabled` is its opposite, except for the next field.
     disabled: bool = "disabled", Anyone, Always, boolean;
     /// Only in `.pi/mcp-servers.json`: false means that it connects only on explicit request.

@@ -132,7 +132,6 @@ settings! {
         = "oauthCredentialStore", User, choice, CredentialStore::Auto;
     sampling: bool = "sampling", User, boolean, true;
     elicitation: bool = "elicitation", User, boolean, true;
-    daemon: bool = "daemon", User, boolean, false;
     footer: FooterStatus = "mcpFooterStatus", User, choice, FooterStatus::Full;
     status_icon: bool = "showStatusIcon", User, boolean, true;
     startup_notice: bool = "notifyOnStartupConnect", User, boolean, true;
