@@ -19,6 +19,8 @@ mod tidy;
 
 use std::process::ExitCode;
 
+use crate::printer::exit_code;
+
 const USAGE: &str = "usage: cargo xtask test [--quick] | tidy | docs [--check] | npm | real-hosts
        cargo xtask deny [--advisories] | msrv
        cargo xtask bench [SECTION…] | bench ranking|tokens [FOLDER…] | soak [--long] | pi [--long] [NAME…]
@@ -35,8 +37,8 @@ fn main() -> ExitCode {
         ["test", "--quick"] => test::run(test::Depth::Quick),
         ["tidy"] => tidy::run(),
         ["bench", sections @ ..] => bench::run(sections),
-        ["docs"] => docs::run(docs::Mode::Write),
-        ["docs", "--check"] => docs::run(docs::Mode::Check),
+        ["docs"] => docs::run(docs::DocsMode::Write),
+        ["docs", "--check"] => docs::run(docs::DocsMode::Check),
         ["deny"] => dependencies::deny(dependencies::Advisories::Skip),
         ["deny", "--advisories"] => dependencies::deny(dependencies::Advisories::Check),
         ["msrv"] => dependencies::msrv(),
@@ -49,25 +51,15 @@ fn main() -> ExitCode {
         ["soak"] => soak::run(soak::Length::Short),
         ["soak", "--long"] => soak::run(soak::Length::Long),
         ["search-run", corpus, queries, out] => {
-            ended(search_run::run(corpus.as_ref(), queries.as_ref(), out.as_ref()))
+            exit_code(search_run::run(corpus.as_ref(), queries.as_ref(), out.as_ref()))
         }
         ["answers", corpus, queries, lists] => {
-            ended(answers::run(corpus.as_ref(), queries.as_ref(), lists.as_ref()))
+            exit_code(answers::run(corpus.as_ref(), queries.as_ref(), lists.as_ref()))
         }
-        ["search-words", words, out] => ended(search_run::words(words.as_ref(), out.as_ref())),
+        ["search-words", words, out] => exit_code(search_run::words(words.as_ref(), out.as_ref())),
         _ => {
             printer::complain(USAGE);
             ExitCode::from(2)
-        }
-    }
-}
-
-fn ended(outcome: Result<(), search_run::SearchRunError>) -> ExitCode {
-    match outcome {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            printer::report(&error);
-            ExitCode::FAILURE
         }
     }
 }

@@ -1,11 +1,11 @@
-//! `cargo xtask soak`: what takes too long for every test run, on a release build.
+//! `cargo xtask soak`: tests that take too long for every test run, on a release build.
 
 use std::process::ExitCode;
 
-use crate::command::{root, succeed};
-use crate::printer::complain;
+use crate::command::{CommandError, root, succeed};
+use crate::printer::exit_code;
 
-/// How much of it.
+/// How long it runs.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Length {
     /// Half an hour.
@@ -27,11 +27,8 @@ pub(crate) fn run(length: Length) -> ExitCode {
         Length::Short => REAPING,
         Length::Long => LONG_REAPING,
     };
-    for words in [BUILD, STORM, RENEWALS, ORDEAL, SOAK, reaping] {
-        if let Err(error) = succeed(root(), "cargo", words.split(' ')) {
-            complain(&format!("error: {error}: {words}"));
-            return ExitCode::FAILURE;
-        }
-    }
-    ExitCode::SUCCESS
+    let steps = [BUILD, STORM, RENEWALS, ORDEAL, SOAK, reaping];
+    let run =
+        |words: &str| -> Result<(), CommandError> { succeed(root(), "cargo", words.split(' ')) };
+    exit_code(steps.into_iter().try_for_each(run))
 }
