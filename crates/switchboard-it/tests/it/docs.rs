@@ -52,6 +52,7 @@ fn transcripts(home: &Home) -> trycmd::TestCases {
 /// Runs the `mcp` blocks on the built-in server as one scenario.
 #[tokio::test]
 async fn every_answer_of_the_tool_is_what_the_guide_shows() {
+    assert!(asked::<Demo>("../../README.md", "{}").await > 1, "the README has no examples");
     assert!(asked::<Demo>("search-and-call.md", "{}").await > 10, "the guide has no examples");
 }
 
