@@ -60,8 +60,6 @@ pub(crate) struct Blueprint {
     pub(crate) vault: Vault,
     pub(crate) in_process: BTreeMap<String, Arc<dyn InProcess>>,
     pub(crate) spawner: Arc<dyn Spawner>,
-    /// Beats the settings.
-    pub(crate) limits: Option<Limits>,
     pub(crate) starts: Starts,
     pub(crate) when_empty: WhenEmpty,
     /// Beats the settings.
@@ -133,10 +131,10 @@ pub(crate) enum Overridden {
 
 impl Blueprint {
     pub(crate) fn parts(&self, config: &Config) -> Parts {
-        let limits = self.limits.unwrap_or(match config.settings.output_guard {
+        let limits = match config.settings.output_guard {
             OutputGuard::Off => Limits::OFF,
             OutputGuard::Limits { max_bytes, max_lines } => Limits { max_bytes, max_lines },
-        });
+        };
         let mut parts = Parts {
             shelves: BTreeMap::new(),
             reserved: reserved(config),

@@ -142,7 +142,7 @@ pub fn request_error(error: RequestError) -> Failure {
     if outside { failure.hint(Hint::UseArgs) } else { failure }
 }
 
-pub(crate) fn resolve(error: ResolveError) -> Failure {
+pub fn resolve(error: ResolveError) -> Failure {
     let (code, subject, hints) = match &error {
         ResolveError::NotFound { name, suggestions, unlisted } => {
             let mut hints = Vec::new();

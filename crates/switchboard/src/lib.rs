@@ -76,6 +76,7 @@ pub mod secret;
 mod shared_file;
 mod blocking;
 
+pub use call::FoundTool;
 pub use env::Environment;
 pub use gateway::{Gateway, GatewayBuilder};
 pub use host::{Headless, Host};

@@ -520,7 +520,9 @@ async fn output(
     let form = caller.result_form();
     let hidden = content.hidden_characters();
     let (mut content, result) = session.results.guard(content, form).await;
-    content.mark_hidden(hidden);
+    if !session.results.is_unstored() {
+        content.mark_hidden(hidden);
+    }
     let output = Output {
         origin,
         server,

@@ -60,6 +60,8 @@ enum Lifetime {
     Session,
     /// By whoever knows its id.
     Limited(Duration),
+    /// Not at all: results are passed on whole, and nothing is stored.
+    Unstored,
 }
 
 #[derive(Debug, Default)]
@@ -128,6 +130,17 @@ impl Results {
         let mut results = Results::new(parent, limits);
         results.lifetime = Lifetime::Limited(time);
         results
+    }
+
+    /// No store: results are passed on whole.
+    pub(crate) fn unstored(parent: PathBuf) -> Results {
+        let mut results = Results::new(parent, Limits::OFF);
+        results.lifetime = Lifetime::Unstored;
+        results
+    }
+
+    pub(crate) fn is_unstored(&self) -> bool {
+        self.lifetime == Lifetime::Unstored
     }
 
     /// Brings an output to the size that a model sees; the whole is kept under an id.
@@ -221,6 +234,9 @@ impl Results {
         output: CallOutput<'static>,
         form: ResultForm,
     ) -> CallOutput<'static> {
+        if self.is_unstored() {
+            return output;
+        }
         let _turn = self.saving.acquire().await;
         let results = Arc::clone(self);
         blocking(move || results.save_blobs(output, form)).await
@@ -229,6 +245,7 @@ impl Results {
     /// Keeps a result; `None` where that is not possible.
     async fn keep(self: &Arc<Self>, whole: Arc<Whole>) -> Option<String> {
         let id = match self.lifetime {
+            Lifetime::Unstored => return None,
             Lifetime::Session => random_id(),
             Lifetime::Limited(_) => unguessable(),
         };

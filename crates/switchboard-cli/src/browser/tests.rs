@@ -155,7 +155,7 @@ async fn a_browser_that_stays_is_waited_for_no_longer_and_left_alone() {
 fn outcome(system: System, environment: &Environment) -> String {
     let browser = Browser { system, ..Browser::of(environment) };
     match browser.words("https://as.example/") {
-        Ok(Words { program, args }) => format!("{program} {}", args.join(" ")),
+        Ok(CommandLine { program, args }) => format!("{program} {}", args.join(" ")),
         Err(error) => error.to_string(),
     }
 }

@@ -8,13 +8,14 @@ use switchboard::failure::Hint;
 use switchboard::render::words::clean_line;
 
 use super::token;
-use crate::args::{Auth, Format};
+use crate::args::Format;
+use crate::args::server::Auth;
 use crate::conversation::Conversation;
 use crate::exit::Exit;
-use crate::report::{self, Outcome};
+use crate::report::{self, CommandResult};
 use crate::sign_in::{self, Desk, Manner, Told};
 
-pub(super) async fn auth(on: &Conversation<'_>, wish: Auth) -> Outcome {
+pub(super) async fn auth(on: &Conversation<'_>, wish: Auth) -> CommandResult {
     let Auth { server, paste, device, format } = wish;
     let server = on.session.gateway().usable(&server)?;
     let manner = match (paste, device) {
@@ -50,7 +51,7 @@ fn in_json(signed_in: &SignedIn) -> Value {
     json
 }
 
-pub(super) async fn logout(on: &Conversation<'_>, server: &str) -> Outcome {
+pub(super) async fn logout(on: &Conversation<'_>, server: &str) -> CommandResult {
     let gateway = on.session.gateway();
     let server = gateway.usable(server)?;
     let sign_in = gateway.sign_in(&server).await?;

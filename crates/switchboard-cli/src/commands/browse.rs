@@ -1,4 +1,4 @@
-//! Looking around: tools, search, describe, instructions, resources, prompts.
+//! Commands that read: tools, search, describe, instructions, resources, prompts.
 
 use switchboard::catalog::search::Fit;
 use switchboard::render::json;
@@ -6,10 +6,11 @@ use switchboard::render::words::{clean_line, plural, thousands};
 use switchboard::reply::Reply;
 use switchboard::request::{Matching, PageRequest, Request, SearchRequest};
 
-use crate::args::{Format, Search};
+use crate::args::Format;
+use crate::args::server::Search;
 use crate::conversation::{ALL, Conversation};
 use crate::exit::Exit;
-use crate::report::{Outcome, Stop};
+use crate::report::{CommandResult, Stop};
 use crate::show;
 
 /// Lists servers that were never listed, and returns the exit status. Failed servers were reported
@@ -30,7 +31,7 @@ pub(super) async fn tools(
     talk: &Conversation<'_>,
     server: Option<&str>,
     format: Format,
-) -> Outcome {
+) -> CommandResult {
     let exit = list_first(talk, server, format).await?;
     let reply = match server {
         Some(server) => {
@@ -53,7 +54,7 @@ pub(super) async fn tools(
     Ok(exit)
 }
 
-pub(super) async fn search(talk: &Conversation<'_>, search: Search) -> Outcome {
+pub(super) async fn search(talk: &Conversation<'_>, search: Search) -> CommandResult {
     let Search { words, limit, offset, regex, server, format, .. } = search;
     let exit = list_first(talk, server.as_deref(), format).await?;
     let request = SearchRequest {
@@ -96,11 +97,13 @@ pub(super) async fn search(talk: &Conversation<'_>, search: Search) -> Outcome {
 
 pub(super) async fn describe(
     talk: &Conversation<'_>,
-    (tool, server): (&str, Option<&str>),
+    tool: &str,
+    server: Option<&str>,
     format: Format,
-) -> Outcome {
-    let description = talk.describe(tool, server).await?;
-    talk.print(&Reply::Described(description), format)?;
+) -> CommandResult {
+    let request = Request::Describe { tool: tool.to_owned(), server: server.map(str::to_owned) };
+    let described = async || talk.session.handle(request.clone()).await;
+    talk.print(&talk.look_up(server, described).await?, format)?;
     Ok(Exit::Done)
 }
 
@@ -108,43 +111,28 @@ pub(super) async fn instructions(
     talk: &Conversation<'_>,
     server: String,
     format: Format,
-) -> Outcome {
+) -> CommandResult {
     talk.list_unlisted(Some(&server)).await?;
     let reply = talk.session.handle(Request::Instructions { server }).await?;
     talk.print(&reply, format)?;
     Ok(Exit::Done)
 }
 
-pub(super) async fn resources(
+/// Lists the resources or the prompts of all servers, or of one.
+pub(super) async fn rows(
     talk: &Conversation<'_>,
     server: Option<String>,
+    request: impl FnOnce(Option<String>) -> Request,
     format: Format,
-) -> Outcome {
+) -> CommandResult {
     let exit = list_first(talk, server.as_deref(), format).await?;
-    let reply = talk.session.handle(Request::Resources { server }).await?;
+    let reply = talk.session.handle(request(server)).await?;
     talk.print(&reply, format)?;
-    if let Reply::Resources(rows) = &reply
-        && rows.is_empty()
-        && !format.json
-    {
-        talk.app.printer.note("no resources");
-    }
-    Ok(exit)
-}
-
-pub(super) async fn prompts(
-    talk: &Conversation<'_>,
-    server: Option<String>,
-    format: Format,
-) -> Outcome {
-    let exit = list_first(talk, server.as_deref(), format).await?;
-    let reply = talk.session.handle(Request::Prompts { server }).await?;
-    talk.print(&reply, format)?;
-    if let Reply::Prompts(rows) = &reply
-        && rows.is_empty()
-        && !format.json
-    {
-        talk.app.printer.note("no prompts");
+    match &reply {
+        _ if format.json => {}
+        Reply::Resources(rows) if rows.is_empty() => talk.app.printer.note("no resources"),
+        Reply::Prompts(rows) if rows.is_empty() => talk.app.printer.note("no prompts"),
+        _ => {}
     }
     Ok(exit)
 }

@@ -3,26 +3,27 @@
 use std::cell::RefCell;
 
 use serde_json::Value;
-use switchboard::Progress;
+use switchboard::FoundTool;
+use switchboard::catalog::Kind;
 use switchboard::exact::Args;
 use switchboard::failure::{Code, Failure, Hint, Subject};
 use switchboard::render::words::clean_line;
 use switchboard::reply::Reply;
-use switchboard::request::{CallRequest, Request};
+use switchboard::request::Request;
 use tokio::sync::mpsc;
 
-use super::output::{self, Shape, Shown};
+use super::output::{self, BlobForm, PrintOptions};
 use super::saving::Destination;
-use crate::args::call::{Call, Printed};
-use crate::call_args::{self, ArgsError, Given, Input, Pair, Source};
+use crate::args::call::{CallOptions, Printed};
+use crate::call_args::{self, ArgSource, ArgsError, Given, Input, Pair};
 use crate::conversation::Conversation;
-use crate::report::Outcome;
+use crate::report::CommandResult;
 use crate::sign_in;
 
 /// Progress steps that may wait to be shown.
 const QUEUED_STEPS: usize = 16;
 
-pub(super) async fn call(talk: &Conversation<'_>, call: Call) -> Outcome {
+pub(super) async fn call(talk: &Conversation<'_>, call: CallOptions) -> CommandResult {
     let save = Destination::check(talk.app, call.printed.save.as_deref(), &call.tool)?;
     let mut input = talk.app.input();
     let (words, object) = (call.arguments.clone(), call.args.clone());
@@ -36,15 +37,14 @@ pub(super) async fn call(talk: &Conversation<'_>, call: Call) -> Outcome {
         }
         made => made,
     };
-    let (reply, shape) = made.map_err(|mut failure| {
+    let (reply, blob) = made.map_err(|mut failure| {
         if call.timeout.is_some() {
             // `--timeout` replaces the setting.
             failure.hints.retain(|hint| !matches!(hint, Hint::Setting(_)));
         }
         failure
     })?;
-    let shown = Shown { shape, printed: &call.printed, save };
-    output::print(talk, &reply, shown)
+    output::print(talk, &reply, PrintOptions { blob, printed: &call.printed, save })
 }
 
 /// All arguments: from the command line, files and standard input.
@@ -55,7 +55,7 @@ fn arguments(
 ) -> Result<(Args, Vec<Pair<Given>>), ArgsError> {
     let pairs = call_args::pairs(words)?;
     let base = match object {
-        Some(source) => call_args::object(&input.text(Source::of(source))?)?,
+        Some(source) => call_args::object(&input.text(ArgSource::of(source))?)?,
         None => Args::default(),
     };
     Ok((base, call_args::read(pairs, input)?))
@@ -71,35 +71,32 @@ pub(super) async fn reading<T: Send + 'static>(read: impl FnOnce() -> T + Send +
 
 async fn make(
     talk: &Conversation<'_>,
-    call: &Call,
+    call: &CallOptions,
     base: Args,
     pairs: Vec<Pair<Given>>,
-) -> Result<(Reply, Shape), Failure> {
-    let found = talk.describe(&call.tool, call.server.as_deref()).await?;
-    let schema: Value = serde_json::from_str(&found.input_schema).unwrap_or_default();
-    let args = call_args::typed(base, pairs, &schema).map_err(Failure::from)?;
-    let mut request = CallRequest::new(
-        found.line.shown.clone(),
-        Some(found.line.server.as_str().to_owned()),
-        args,
-    );
-    request.select.clone_from(&call.select);
-    let shape = if found.resource.is_some() { Shape::Contents } else { Shape::Content };
-    Ok((call_and_watch(talk, request, &found.line.shown).await?, shape))
+) -> Result<(Reply, BlobForm), Failure> {
+    let server = call.server.as_deref();
+    let find = async || talk.session.find_tool(&call.tool, server).await;
+    let found = talk.look_up(server, find).await?;
+    let args = call_args::typed(base, pairs, &found.target.entry.input_value())?;
+    let blob = match found.target.entry.kind {
+        Kind::Resource { .. } => BlobForm::Bytes,
+        Kind::Tool | Kind::Prompt => BlobForm::Note,
+    };
+    Ok((call_and_watch(talk, found, args, call.select.clone()).await?, blob))
 }
 
 /// Makes the call, and shows its progress on a terminal.
 async fn call_and_watch(
     talk: &Conversation<'_>,
-    request: CallRequest,
-    shown: &str,
+    found: FoundTool,
+    args: Args,
+    select: Option<String>,
 ) -> Result<Reply, Failure> {
-    let doing = format!("calling {shown}");
-    if !talk.app.printer.is_watched() {
-        return talk.ask(Request::Call(request), &doing).await;
-    }
+    let doing = format!("calling {}", found.target.shown);
     let (sender, steps) = mpsc::channel(QUEUED_STEPS);
-    let progress: Progress = Some(sender);
+    let progress = talk.app.printer.is_watched().then_some(sender);
+    let caller = talk.session.caller().with_progress(progress);
     let state = RefCell::new((steps, doing.clone()));
     let stage = async || {
         let (steps, last) = &mut *state.borrow_mut();
@@ -108,7 +105,7 @@ async fn call_and_watch(
         }
         last.clone()
     };
-    talk.ask_with_progress(Request::Call(request), progress, stage).await
+    talk.wait(stage, talk.session.call_found(found, args, select, &caller)).await
 }
 
 /// `3/5 copying`, from the parameters of a progress notification.
@@ -129,12 +126,12 @@ pub(super) async fn read(
     talk: &Conversation<'_>,
     (uri, server): (String, Option<String>),
     printed: &Printed,
-) -> Outcome {
+) -> CommandResult {
     let save = Destination::check(talk.app, printed.save.as_deref(), last_segment(&uri))?;
     talk.list_unlisted(server.as_deref()).await?;
     let request = Request::ReadResource { uri, server };
     let reply = talk.ask(request, "reading the resource").await?;
-    output::print(talk, &reply, Shown { shape: Shape::Contents, printed, save })
+    output::print(talk, &reply, PrintOptions { blob: BlobForm::Bytes, printed, save })
 }
 
 /// `logo` of `file:///logo.png`.
@@ -148,7 +145,7 @@ pub(super) async fn prompt(
     (name, server): (String, Option<String>),
     arguments: Vec<String>,
     printed: &Printed,
-) -> Outcome {
+) -> CommandResult {
     let save = Destination::check(talk.app, printed.save.as_deref(), &name)?;
     let mut input = talk.app.input();
     let args = reading(move || call_args::texts(&arguments, &mut input)).await;
@@ -157,7 +154,7 @@ pub(super) async fn prompt(
     check_prompt(talk, (&name, server.as_deref()), &args)?;
     let request = Request::Prompt { name, server, args };
     let reply = talk.ask(request, "filling in the prompt").await?;
-    output::print(talk, &reply, Shown { shape: Shape::Messages, printed, save })
+    output::print(talk, &reply, PrintOptions { blob: BlobForm::Note, printed, save })
 }
 
 /// Refuses undeclared arguments and missing required ones. An unknown prompt is reported by the

@@ -7,10 +7,14 @@ use switchboard::request::Request;
 use crate::args::Format;
 use crate::conversation::{ALL, Conversation};
 use crate::exit::Exit;
-use crate::report::{self, Outcome};
+use crate::report::{self, CommandResult};
 use crate::show;
 
-pub(super) async fn connect(talk: &Conversation<'_>, server: &str, format: Format) -> Outcome {
+pub(super) async fn connect(
+    talk: &Conversation<'_>,
+    server: &str,
+    format: Format,
+) -> CommandResult {
     let request = Request::Connect { server: server.to_owned() };
     let reply = talk.ask(request, "listing").await?;
     let Reply::Connected(page) = &reply else {
@@ -34,7 +38,7 @@ pub(super) async fn reconnect(
     talk: &Conversation<'_>,
     server: Option<&str>,
     format: Format,
-) -> Outcome {
+) -> CommandResult {
     if let Some(server) = server {
         return connect(talk, server, format).await;
     }
@@ -62,7 +66,7 @@ pub(super) async fn reconnect(
     Ok(exit)
 }
 
-pub(super) fn disconnect(talk: &Conversation<'_>, server: Option<&str>) -> Outcome {
+pub(super) fn disconnect(talk: &Conversation<'_>, server: Option<&str>) -> CommandResult {
     if let Some(server) = server {
         talk.server(server)?;
     }

@@ -2,6 +2,7 @@
 
 use serde_json::json;
 use switchboard::Gateway;
+use switchboard::config::layers::Config;
 use switchboard::exact::Args;
 use switchboard::request::{CallRequest, Request, SearchRequest};
 
@@ -10,11 +11,11 @@ use crate::boot::App;
 use crate::conversation::Conversation;
 use crate::exit::Exit;
 use crate::host::Consent;
-use crate::report::Outcome;
+use crate::report::{CommandResult, Stop};
 
-pub(super) async fn tour(app: &App) -> Outcome {
+pub(super) async fn tour(app: &App) -> CommandResult {
     let gateway = Gateway::builder(app.environment.clone()).demo().build();
-    app.converse(gateway, Consent::Ask, async |talk| {
+    app.converse((gateway, Config::default()), Consent::Ask, async |talk| {
         let say = |text: &str| app.printer.text(text);
         say("A tour of Switchboard on its built-in server `demo`.\n\nFind a tool by what it does:\n")?;
         talk.list_unlisted(Some("demo")).await?;
@@ -34,11 +35,7 @@ pub(super) async fn tour(app: &App) -> Outcome {
     .await
 }
 
-async fn show(
-    talk: &Conversation<'_>,
-    line: &str,
-    request: Request,
-) -> Result<(), crate::report::Stop> {
+async fn show(talk: &Conversation<'_>, line: &str, request: Request) -> Result<(), Stop> {
     let printer = talk.app.printer;
     printer.text(&printer.out.command(format!("$ switchboard {line}")).to_string())?;
     let reply = talk.session.handle(request).await?;

@@ -11,7 +11,7 @@ use crate::args::Doctor;
 use crate::boot::App;
 use crate::exit::Exit;
 use crate::host::Consent;
-use crate::report::{self, Outcome};
+use crate::report::{self, CommandResult};
 use crate::style::Palette;
 
 const MESSAGE: usize = 1_000;
@@ -22,7 +22,7 @@ struct Unknown {
     name: String,
 }
 
-pub(super) async fn doctor(app: &App, wish: Doctor) -> Outcome {
+pub(super) async fn doctor(app: &App, wish: Doctor) -> CommandResult {
     let loaded = app.load()?;
     let mut findings = doctor::examine(&app.environment, &app.paths, &loaded);
     known(&loaded, &findings, &wish.servers)?;
@@ -36,12 +36,12 @@ pub(super) async fn doctor(app: &App, wish: Doctor) -> Outcome {
             finding.server.as_deref() == Some(name) && finding.fault.level() == Level::Error
         })
     };
-    let usable =
-        loaded.config.servers.iter().filter(|(_, server)| !server.definition.is_disabled());
-    let names = usable.map(|(name, _)| name.clone()).filter(|name| wanted(name));
     if wish.connect {
-        let worth_trying: Vec<String> = names.filter(|name| sound(name)).collect();
-        if connect(app, worth_trying, &mut findings).await? == Exit::Interrupted {
+        let enabled =
+            loaded.config.servers.iter().filter(|(_, server)| !server.definition.is_disabled());
+        let names = enabled.map(|(name, _)| name.clone());
+        let worth_trying = names.filter(|name| wanted(name) && sound(name)).collect();
+        if connect(app, &loaded, worth_trying, &mut findings).await? == Exit::Interrupted {
             return Ok(Exit::Interrupted);
         }
     }
@@ -52,27 +52,31 @@ pub(super) async fn doctor(app: &App, wish: Doctor) -> Outcome {
 
 /// Refuses names of unknown servers.
 fn known(loaded: &Loaded, findings: &[Finding], names: &[String]) -> Result<(), Failure> {
-    for name in names {
-        let config = &loaded.config;
-        let is_known = config.servers.contains_key(name)
-            || config.pending.iter().any(|pending| pending.name == *name)
-            || findings.iter().any(|finding| finding.server.as_ref() == Some(name));
-        if !is_known && let Some(refused) = loaded.refused(name) {
-            return Err(explain::refused_entry(refused));
-        }
-        if !is_known {
-            let unknown = Unknown { name: clean_line(name, 200).into_owned() };
-            let failure = Failure::new(Code::UnknownServer, Subject::Request, unknown);
-            return Err(failure.hint(Hint::ListServers));
-        }
+    let config = &loaded.config;
+    let is_known = |name: &&String| {
+        config.servers.contains_key(*name)
+            || config.pending.iter().any(|pending| pending.name == **name)
+            || findings.iter().any(|finding| finding.server.as_ref() == Some(*name))
+    };
+    let Some(name) = names.iter().find(|name| !is_known(name)) else { return Ok(()) };
+    if let Some(refused) = loaded.refused(name) {
+        return Err(explain::refused_entry(refused));
     }
-    Ok(())
+    let unknown = Unknown { name: clean_line(name, 200).into_owned() };
+    let failure = Failure::new(Code::UnknownServer, Subject::Request, unknown);
+    Err(failure.hint(Hint::ListServers))
 }
 
 /// Connects to the servers one after the other.
-async fn connect(app: &App, names: Vec<String>, findings: &mut Vec<Finding>) -> Outcome {
-    let gateway = app.gateway_of(app.load()?.config).on_demand().build();
-    let tried = app.converse(gateway, Consent::Ask, async |conversation| {
+async fn connect(
+    app: &App,
+    loaded: &Loaded,
+    names: Vec<String>,
+    findings: &mut Vec<Finding>,
+) -> CommandResult {
+    let config = loaded.config.clone();
+    let gateway = app.gateway_of(config.clone()).on_demand().build();
+    let tried = app.converse((gateway, config), Consent::Ask, async |conversation| {
         for name in names {
             let stage = async || format!("trying {}", clean_line(&name, 100));
             let work = doctor::try_connecting(conversation.session.gateway(), &name);

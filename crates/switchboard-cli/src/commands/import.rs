@@ -18,7 +18,7 @@ use crate::args::edit::Import;
 use crate::boot::{App, diagnostic_line};
 use crate::diff;
 use crate::exit::Exit;
-use crate::report::{Outcome, Stop};
+use crate::report::{CommandResult, Stop};
 use crate::style::Palette;
 
 const NAME: usize = 100;
@@ -28,7 +28,7 @@ const PATH: usize = 1_000;
 #[error("nothing was imported: the user cannot be asked")]
 struct NoTerminal;
 
-pub(super) async fn import(app: &App, wish: &Import) -> Outcome {
+pub(super) async fn import(app: &App, wish: &Import) -> CommandResult {
     let found = app.discover()?;
     let hosts = found.new_imports(&wish.hosts);
     // Planned even without hosts, so that a file that cannot be changed is reported first.
@@ -105,21 +105,18 @@ pub(super) fn nothing_new(found: &Discovery, named: &[Host]) -> String {
     let (imported, others): (Vec<&FoundHost>, Vec<&FoundHost>) =
         asked.partition(|host| host.imported);
     let hosts = |found: &[&FoundHost]| found.iter().map(|host| host.host).collect::<Vec<_>>();
-    match (imported.as_slice(), named) {
-        ([], []) => "nothing to import: no other host has servers of yours".to_owned(),
-        (imported, []) => {
-            format!("nothing new: imported already from {}", titles(&hosts(imported)))
-        }
-        ([], _) => format!("nothing to import: no servers in {}", titles(&hosts(&others))),
-        (imported, _) if others.is_empty() => {
-            format!("nothing new: imported already from {}", titles(&hosts(imported)))
-        }
-        (imported, _) => format!(
-            "nothing new: imported already from {}, no servers in {}",
-            titles(&hosts(imported)),
-            titles(&hosts(&others))
-        ),
+    let (imported, others) = (hosts(&imported), hosts(&others));
+    if imported.is_empty() && named.is_empty() {
+        return "nothing to import: no other host has servers of yours".to_owned();
     }
+    if imported.is_empty() {
+        return format!("nothing to import: no servers in {}", titles(&others));
+    }
+    let known = format!("nothing new: imported already from {}", titles(&imported));
+    if named.is_empty() || others.is_empty() {
+        return known;
+    }
+    format!("{known}, no servers in {}", titles(&others))
 }
 
 fn titles(hosts: &[Host]) -> String {

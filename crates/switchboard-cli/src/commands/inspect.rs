@@ -7,13 +7,13 @@ use switchboard::inspect::Inspected;
 
 use super::call;
 use crate::args::inspect::Inspect;
-use crate::call_args::{self, Source};
+use crate::call_args::{self, ArgSource};
 use crate::conversation::Conversation;
 use crate::exit::Exit;
 use crate::printer::Printer;
-use crate::report::Outcome;
+use crate::report::CommandResult;
 
-pub(super) async fn inspect(talk: &Conversation<'_>, wish: Inspect) -> Outcome {
+pub(super) async fn inspect(talk: &Conversation<'_>, wish: Inspect) -> CommandResult {
     let Inspect { server, method, params, yes: _, format: _ } = wish;
     let printer = talk.app.printer;
     let Some(method) = method else {
@@ -24,7 +24,7 @@ pub(super) async fn inspect(talk: &Conversation<'_>, wish: Inspect) -> Outcome {
     };
     let params = match &params {
         Some(source) => {
-            let (mut input, source) = (talk.app.input(), Source::of(source));
+            let (mut input, source) = (talk.app.input(), ArgSource::of(source));
             let text = call::reading(move || input.text(source)).await;
             text.and_then(|text| call_args::params(&text)).map_err(Failure::from)?
         }

@@ -16,7 +16,7 @@ use crate::args::install::{GOOSE, Install};
 use crate::boot::App;
 use crate::diff;
 use crate::exit::Exit;
-use crate::report::Outcome;
+use crate::report::CommandResult;
 use crate::style::Palette;
 
 /// How many servers a message names.
@@ -32,7 +32,7 @@ struct UnknownHost {
     host: String,
 }
 
-pub(super) async fn install(app: &App, wish: Install) -> Outcome {
+pub(super) async fn install(app: &App, wish: Install) -> CommandResult {
     let Some(target) = Target::from_word(&wish.host) else { return paste(app, &wish.host) };
     let servers = if wish.move_servers { Servers::Move } else { Servers::Stay };
     let plan = app.installer().install(target, servers).map_err(explain::install)?;
@@ -74,7 +74,7 @@ pub(super) async fn install(app: &App, wish: Install) -> Outcome {
 }
 
 /// For a host whose file we do not edit: prints the entry to paste.
-fn paste(app: &App, host: &str) -> Outcome {
+fn paste(app: &App, host: &str) -> CommandResult {
     let command = app.installer().command().map_err(explain::install)?;
     if host == GOOSE {
         app.printer.note(
@@ -118,7 +118,7 @@ fn explained(added: &Added, target: Target) -> String {
     }
 }
 
-pub(super) async fn uninstall(app: &App, host: &str, yes: bool) -> Outcome {
+pub(super) async fn uninstall(app: &App, host: &str, yes: bool) -> CommandResult {
     let Some(target) = Target::from_word(host) else {
         let close = nearest(host, Target::all().map(|target| target.as_str().to_owned()));
         let host = clean_line(host, 100).into_owned();
@@ -182,7 +182,7 @@ fn of_package(files: &[&FileChange], palette: Palette) -> String {
     out
 }
 
-async fn carry_out(app: &App, plan: &Plan, yes: bool, done: &str) -> Outcome {
+async fn carry_out(app: &App, plan: &Plan, yes: bool, done: &str) -> CommandResult {
     if !yes && !app.printer.can_ask() {
         let failure = Failure::new(Code::ApprovalRequired, Subject::Request, NoTerminal);
         return Err(failure.hint(Hint::AskUser).into());

@@ -8,26 +8,19 @@ use switchboard::name::ServerName;
 use switchboard::paths::open_regular;
 use switchboard::render::words::{clean_block, clean_line};
 
+use crate::args::server::Logs;
 use crate::conversation::Conversation;
 use crate::exit::Exit;
-use crate::report::Outcome;
+use crate::report::CommandResult;
 
 /// Interval for polling a followed file.
 const POLL_INTERVAL: Duration = Duration::from_millis(300);
 
 const LONGEST_LINE: usize = 16 * 1024;
 
-/// The options of the command.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Wish {
-    /// Number of lines from the end.
-    pub(super) lines: usize,
-    pub(super) follow: bool,
-}
-
-pub(super) async fn logs(talk: &Conversation<'_>, server: Option<&str>, wish: Wish) -> Outcome {
+pub(super) async fn logs(talk: &Conversation<'_>, wish: &Logs) -> CommandResult {
     let printer = talk.app.printer;
-    let servers: Vec<ServerName> = match server {
+    let servers: Vec<ServerName> = match &wish.server {
         Some(server) => vec![talk.server(server)?],
         None => {
             let catalog = talk.session.gateway().catalog();
@@ -54,7 +47,7 @@ pub(super) async fn logs(talk: &Conversation<'_>, server: Option<&str>, wish: Wi
         }
     }
     if empty && !wish.follow {
-        printer.note(&match server {
+        printer.note(&match &wish.server {
             Some(server) => format!("`{}` has written to no log yet", clean_line(server, 100)),
             None => "no server has written to a log yet".to_owned(),
         });

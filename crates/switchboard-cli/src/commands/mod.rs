@@ -24,16 +24,19 @@ mod status;
 mod token;
 mod trust;
 
-use crate::args::{Command, Pins, ServerCommand};
+use switchboard::request::Request;
+
+use crate::args::Command;
+use crate::args::server::{Pins, ServerCommand};
 use crate::boot::{App, Terms};
 use crate::completion;
 use crate::conversation::Conversation;
 use crate::exit::Exit;
 use crate::host::Consent;
-use crate::report::Outcome;
+use crate::report::CommandResult;
 
 /// Runs one command.
-pub(crate) async fn run(app: &App, command: Command) -> Outcome {
+pub(crate) async fn run(app: &App, command: Command) -> CommandResult {
     match command {
         Command::Serve(how) => serve::serve(app, &how).await,
         Command::Doctor(wish) => doctor::doctor(app, wish).await,
@@ -58,16 +61,12 @@ pub(crate) async fn run(app: &App, command: Command) -> Outcome {
             Ok(Exit::Done)
         }
         Command::Server(talk) => {
-            let approved = match &talk {
-                ServerCommand::Call(call) => call.yes,
-                ServerCommand::Inspect(wish) => wish.yes,
-                _ => false,
+            let (approved, timeout) = match &talk {
+                ServerCommand::Call(call) => (call.yes, call.timeout),
+                ServerCommand::Inspect(wish) => (wish.yes, None),
+                _ => (false, None),
             };
             let consent = if approved { Consent::Given } else { Consent::Ask };
-            let timeout = match &talk {
-                ServerCommand::Call(call) => call.timeout,
-                _ => None,
-            };
             let terms = Terms { consent, timeout };
             match talk.ad_hoc().map(ad_hoc::wanted).transpose()? {
                 Some(wanted) => {
@@ -88,7 +87,7 @@ fn program(app: &App) -> String {
     }
 }
 
-async fn run_in(on: &Conversation<'_>, talk: ServerCommand) -> Outcome {
+async fn run_in(on: &Conversation<'_>, talk: ServerCommand) -> CommandResult {
     match talk {
         ServerCommand::Status(wish) => status::status(on, wish).await,
         ServerCommand::Inspect(wish) => inspect::inspect(on, wish).await,
@@ -97,7 +96,7 @@ async fn run_in(on: &Conversation<'_>, talk: ServerCommand) -> Outcome {
         }
         ServerCommand::Search(search) => browse::search(on, search).await,
         ServerCommand::Describe { tool, server, format, .. } => {
-            browse::describe(on, (&tool, server.as_deref()), format).await
+            browse::describe(on, &tool, server.as_deref(), format).await
         }
         ServerCommand::Instructions { server, format } => {
             browse::instructions(on, server, format).await
@@ -106,12 +105,14 @@ async fn run_in(on: &Conversation<'_>, talk: ServerCommand) -> Outcome {
         ServerCommand::Auth(wish) => auth::auth(on, wish).await,
         ServerCommand::Logout { server } => auth::logout(on, &server).await,
         ServerCommand::Resources { server, format, .. } => {
-            browse::resources(on, server, format).await
+            browse::rows(on, server, |server| Request::Resources { server }, format).await
         }
         ServerCommand::Read { uri, server, printed, .. } => {
             call::read(on, (uri, server), &printed).await
         }
-        ServerCommand::Prompts { server, format, .. } => browse::prompts(on, server, format).await,
+        ServerCommand::Prompts { server, format, .. } => {
+            browse::rows(on, server, |server| Request::Prompts { server }, format).await
+        }
         ServerCommand::Prompt { name, arguments, server, printed, .. } => {
             call::prompt(on, (name, server), arguments, &printed).await
         }
@@ -126,8 +127,6 @@ async fn run_in(on: &Conversation<'_>, talk: ServerCommand) -> Outcome {
             pins::show(on, server.as_deref(), format).await
         }
         ServerCommand::Token { command } => token::run(on, command).await,
-        ServerCommand::Logs { server, follow, lines } => {
-            logs::logs(on, server.as_deref(), logs::Wish { lines, follow }).await
-        }
+        ServerCommand::Logs(wish) => logs::logs(on, &wish).await,
     }
 }

@@ -12,7 +12,7 @@ use switchboard::render::words::{clean_line, list};
 use crate::args::Format;
 use crate::conversation::Conversation;
 use crate::exit::Exit;
-use crate::report::Outcome;
+use crate::report::CommandResult;
 use crate::style::Palette;
 
 const NAME: usize = 100;
@@ -20,7 +20,11 @@ const NAME: usize = 100;
 /// The most accepted tools that a message names.
 const NAMES: usize = 12;
 
-pub(super) async fn show(on: &Conversation<'_>, server: Option<&str>, format: Format) -> Outcome {
+pub(super) async fn show(
+    on: &Conversation<'_>,
+    server: Option<&str>,
+    format: Format,
+) -> CommandResult {
     let gateway = on.session.gateway();
     let servers = gateway.pins(server).await?;
     let printer = on.app.printer;
@@ -53,7 +57,7 @@ fn has_changed(server: &ServerPins) -> bool {
     server.drifts.iter().any(|drift| drift.pin != Pin::Same)
 }
 
-pub(super) async fn accept(on: &Conversation<'_>, server: &str, tools: &[String]) -> Outcome {
+pub(super) async fn accept(on: &Conversation<'_>, server: &str, tools: &[String]) -> CommandResult {
     let accepted = on.session.gateway().accept_pins(server, tools).await?;
     let names: Vec<_> =
         accepted.drifts.iter().map(|drift| clean_line(&drift.shown, NAME)).collect();

@@ -4,6 +4,7 @@ use std::cell::Cell;
 
 use serde_json::{Value, json};
 use switchboard::catalog::account::Account;
+use switchboard::config::layers::Config;
 use switchboard::failure::{Code, Failure, Subject};
 use switchboard::gateway::CheckedServer;
 use switchboard::render::words::plural;
@@ -17,10 +18,11 @@ use crate::args::status::Status;
 use crate::boot::App;
 use crate::conversation::Conversation;
 use crate::exit::Exit;
-use crate::report::Outcome;
+use crate::report::CommandResult;
 use crate::show;
+use crate::show::status::Servers;
 
-pub(super) async fn status(talk: &Conversation<'_>, wish: Status) -> Outcome {
+pub(super) async fn status(talk: &Conversation<'_>, wish: Status) -> CommandResult {
     match wish {
         Status { tokens: true, format, .. } => tokens(talk, format),
         Status { check: true, format, .. } => check(talk, format).await,
@@ -29,16 +31,16 @@ pub(super) async fn status(talk: &Conversation<'_>, wish: Status) -> Outcome {
     }
 }
 
-fn overview(talk: &Conversation<'_>, format: Format) -> Outcome {
+fn overview(talk: &Conversation<'_>, format: Format) -> CommandResult {
     let printer = talk.app.printer;
     let overview = talk.session.overview();
     if format.json {
         talk.print(&Reply::Status(overview), format)?;
         return Ok(Exit::Done);
     }
-    let is_demo = is_demo_alone(talk.app, &overview)?;
+    let servers = servers_of(&talk.config, &overview);
     let pending = overview.servers.iter().any(|server| server.status == ServerStatus::Pending);
-    printer.text(&show::status::text(&overview, is_demo, printer.out))?;
+    printer.text(&show::status::text(&overview, servers, printer.out))?;
     if pending {
         let command = printer.err.command("`switchboard trust`");
         printer.note(&format!("{command} shows the servers that this project defines"));
@@ -46,22 +48,16 @@ fn overview(talk: &Conversation<'_>, format: Format) -> Outcome {
     Ok(Exit::Done)
 }
 
-/// Whether nothing is configured, so that the built-in server is used.
-fn is_demo_alone(app: &App, overview: &Overview) -> Result<show::status::Servers, Failure> {
-    let [server] = overview.servers.as_slice() else {
-        return Ok(show::status::Servers::Configured);
-    };
-    let config = app.load()?.config;
-    let configured = config.servers.contains_key(server.name.as_str())
-        || config.pending.iter().any(|pending| pending.name == server.name.as_str());
-    Ok(match configured {
-        true => show::status::Servers::Configured,
-        false => show::status::Servers::DemoAlone,
-    })
+/// Whether the only server is the built-in one, because nothing is configured.
+fn servers_of(config: &Config, overview: &Overview) -> Servers {
+    match overview.servers.as_slice() {
+        [_] if config.servers.is_empty() && config.pending.is_empty() => Servers::DemoAlone,
+        _ => Servers::Configured,
+    }
 }
 
 /// Connects all servers; prints a line for each as it finishes, and a summary.
-async fn check(talk: &Conversation<'_>, format: Format) -> Outcome {
+async fn check(talk: &Conversation<'_>, format: Format) -> CommandResult {
     let printer = talk.app.printer;
     let written = Cell::new(Ok(()));
     let report = |checked: &CheckedServer| {
@@ -113,7 +109,7 @@ fn with_checks(overview: &Overview, checked: &[CheckedServer]) -> Value {
 }
 
 /// The token cost of the tools, from cached listings.
-fn tokens(talk: &Conversation<'_>, format: Format) -> Outcome {
+fn tokens(talk: &Conversation<'_>, format: Format) -> CommandResult {
     let (session, printer) = (&talk.session, talk.app.printer);
     let toolset = session.gateway().settings().toolset;
     let shown = definitions(session.gateway(), toolset);
@@ -132,7 +128,7 @@ fn tokens(talk: &Conversation<'_>, format: Format) -> Outcome {
 }
 
 /// Printed only on request: the text of a status may be shown to others.
-fn http_token(app: &App) -> Outcome {
+fn http_token(app: &App) -> CommandResult {
     let unusable = |error| Failure::new(Code::Storage, Subject::Request, error);
     match Token::existing(&app.paths).map_err(unusable)? {
         Some(token) => {

@@ -16,7 +16,7 @@ use crate::conversation::Conversation;
 use crate::dialogue::Dialogue;
 use crate::exit::Exit;
 use crate::printer::Printer;
-use crate::report::{Outcome, Stop};
+use crate::report::{CommandResult, Stop};
 
 const NAME: usize = 100;
 const ADDRESS: usize = 500;
@@ -44,7 +44,7 @@ impl From<TokenInputError> for Stop {
     }
 }
 
-pub(super) async fn run(on: &Conversation<'_>, command: Token) -> Outcome {
+pub(super) async fn run(on: &Conversation<'_>, command: Token) -> CommandResult {
     match command {
         Token::Set { server } => set(on, &server).await,
         Token::Status { server, format } => status(on, server.as_deref(), format).await,
@@ -52,7 +52,7 @@ pub(super) async fn run(on: &Conversation<'_>, command: Token) -> Outcome {
     }
 }
 
-async fn set(on: &Conversation<'_>, server: &str) -> Outcome {
+async fn set(on: &Conversation<'_>, server: &str) -> CommandResult {
     let gateway = on.session.gateway();
     // Checked before the user types.
     let name = gateway.usable(server)?;
@@ -64,8 +64,7 @@ async fn set(on: &Conversation<'_>, server: &str) -> Outcome {
     let printer = on.app.printer;
     let shown = clean_line(name.as_str(), NAME);
     printer.note(&format!("the token of `{shown}` is stored in {}", place(&kept.kept)));
-    let config = on.app.load()?.config;
-    let entry = config.servers.get(name.as_str()).map(|server| &server.definition);
+    let entry = on.config.servers.get(name.as_str()).map(|server| &server.definition);
     if entry.is_some_and(|entry| entry.bearer_token_store != Some(true)) {
         printer.warn(&format!(
             "it has no effect until the entry of `{shown}` has `\"bearerTokenStore\": true`"
@@ -103,7 +102,7 @@ fn given(token: Secret) -> Result<Secret, Stop> {
     if token.expose().is_empty() { Err(TokenInputError::Empty.into()) } else { Ok(token) }
 }
 
-async fn status(on: &Conversation<'_>, server: Option<&str>, format: Format) -> Outcome {
+async fn status(on: &Conversation<'_>, server: Option<&str>, format: Format) -> CommandResult {
     let tokens = on.session.gateway().tokens(server).await?;
     let printer = on.app.printer;
     if format.json {
@@ -137,7 +136,7 @@ async fn status(on: &Conversation<'_>, server: Option<&str>, format: Format) -> 
     Ok(Exit::Done)
 }
 
-async fn remove(on: &Conversation<'_>, server: &str) -> Outcome {
+async fn remove(on: &Conversation<'_>, server: &str) -> CommandResult {
     let removed = on.session.gateway().remove_token(server).await?;
     let shown = clean_line(server, ADDRESS);
     on.app.printer.note(&match removed {

@@ -28,6 +28,11 @@ impl Gateway {
         self.open_session(host, Connections::Own, Results::new)
     }
 
+    /// Opens a session for a face that prints results: they are passed on whole, and not stored.
+    pub fn printing_session(&self, host: impl Host + 'static) -> Session {
+        self.open_session(host, Connections::Shared, |place, _| Results::unstored(place))
+    }
+
     /// Opens a session for all stateless clients together. Any of them can read a stored result
     /// whose id it has, for an hour.
     pub fn common_session(&self, host: impl Host + 'static) -> Session {
