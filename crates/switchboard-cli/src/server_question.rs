@@ -114,14 +114,14 @@ fn conversation(params: &Map<String, Value>) -> String {
     let messages = messages.map(|message| {
         let role = message.get("role").and_then(Value::as_str).unwrap_or("?");
         let content = message.get("content").unwrap_or(&Value::Null);
-        let said = match content.get("text").and_then(Value::as_str) {
+        let text = match content.get("text").and_then(Value::as_str) {
             Some(text) => text.to_owned(),
             None => match content.get("type").and_then(Value::as_str) {
                 Some(kind) => format!("({kind})"),
                 None => content.to_string(),
             },
         };
-        format!("{role}: {said}")
+        format!("{role}: {text}")
     });
     system.into_iter().chain(messages).collect::<Vec<_>>().join("\n")
 }

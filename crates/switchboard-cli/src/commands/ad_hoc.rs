@@ -82,11 +82,14 @@ pub(super) async fn with(
     settings.ad_hoc_connections = AdHocConnections::Allow;
     let config = Config { servers: Default::default(), pending: Vec::new(), settings, ..config };
     let gateway = terms.gateway(app.gateway_of(config.clone()));
-    let outcome = app.converse((gateway, config), terms.consent, async |talk| {
-        let caller = talk.session.caller();
-        let connecting = talk.session.connect_to(wanted, &caller);
-        talk.wait(async || "connecting".to_owned(), connecting).await.map_err(not_connected)?;
-        command(talk).await
+    let outcome = app.converse((gateway, config), terms.consent, async |conversation| {
+        let caller = conversation.session.caller();
+        let connecting = conversation.session.connect_to(wanted, &caller);
+        conversation
+            .wait(async || "connecting".to_owned(), connecting)
+            .await
+            .map_err(not_connected)?;
+        command(conversation).await
     });
     outcome.await.map_err(|stop| match stop {
         Stop::Failed(failure) => Stop::Failed(without_name(failure)),

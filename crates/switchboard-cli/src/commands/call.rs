@@ -23,17 +23,17 @@ use crate::sign_in;
 /// Progress steps that may wait to be shown.
 const QUEUED_STEPS: usize = 16;
 
-pub(super) async fn call(talk: &Conversation<'_>, call: CallOptions) -> CommandResult {
-    let save = Destination::check(talk.app, call.printed.save.as_deref(), &call.tool)?;
-    let mut input = talk.app.input();
+pub(super) async fn call(conversation: &Conversation<'_>, call: CallOptions) -> CommandResult {
+    let save = Destination::check(conversation.app, call.printed.save.as_deref(), &call.tool)?;
+    let mut input = conversation.app.input();
     let (words, object) = (call.arguments.clone(), call.args.clone());
     let given = reading(move || arguments(&words, object.as_deref(), &mut input)).await;
     let (base, pairs) = given.map_err(Failure::from)?;
     // A call that failed because sign-in is required was not made, so it is repeated.
-    let made = match make(talk, &call, base.clone(), pairs.clone()).await {
+    let made = match make(conversation, &call, base.clone(), pairs.clone()).await {
         Err(failure) => {
-            sign_in::for_a_call(talk, failure).await?;
-            make(talk, &call, base, pairs).await
+            sign_in::for_a_call(conversation, failure).await?;
+            make(conversation, &call, base, pairs).await
         }
         made => made,
     };
@@ -44,7 +44,7 @@ pub(super) async fn call(talk: &Conversation<'_>, call: CallOptions) -> CommandR
         }
         failure
     })?;
-    output::print(talk, &reply, PrintOptions { blob, printed: &call.printed, save })
+    output::print(conversation, &reply, PrintOptions { blob, printed: &call.printed, save })
 }
 
 /// All arguments: from the command line, files and standard input.
@@ -70,33 +70,33 @@ pub(super) async fn reading<T: Send + 'static>(read: impl FnOnce() -> T + Send +
 }
 
 async fn make(
-    talk: &Conversation<'_>,
+    conversation: &Conversation<'_>,
     call: &CallOptions,
     base: Args,
     pairs: Vec<Pair<Given>>,
 ) -> Result<(Reply, BlobForm), Failure> {
     let server = call.server.as_deref();
-    let find = async || talk.session.find_tool(&call.tool, server).await;
-    let found = talk.look_up(server, find).await?;
+    let find = async || conversation.session.find_tool(&call.tool, server).await;
+    let found = conversation.look_up(server, find).await?;
     let args = call_args::typed(base, pairs, &found.target.entry.input_value())?;
     let blob = match found.target.entry.kind {
         Kind::Resource { .. } => BlobForm::Bytes,
         Kind::Tool | Kind::Prompt => BlobForm::Note,
     };
-    Ok((call_and_watch(talk, found, args, call.select.clone()).await?, blob))
+    Ok((call_and_watch(conversation, found, args, call.select.clone()).await?, blob))
 }
 
 /// Makes the call, and shows its progress on a terminal.
 async fn call_and_watch(
-    talk: &Conversation<'_>,
+    conversation: &Conversation<'_>,
     found: FoundTool,
     args: Args,
     select: Option<String>,
 ) -> Result<Reply, Failure> {
     let doing = format!("calling {}", found.target.shown);
     let (sender, steps) = mpsc::channel(QUEUED_STEPS);
-    let progress = talk.app.printer.is_watched().then_some(sender);
-    let caller = talk.session.caller().with_progress(progress);
+    let progress = conversation.app.printer.is_watched().then_some(sender);
+    let caller = conversation.session.caller().with_progress(progress);
     let state = RefCell::new((steps, doing.clone()));
     let stage = async || {
         let (steps, last) = &mut *state.borrow_mut();
@@ -105,7 +105,7 @@ async fn call_and_watch(
         }
         last.clone()
     };
-    talk.wait(stage, talk.session.call_found(found, args, select, &caller)).await
+    conversation.wait(stage, conversation.session.call_found(found, args, select, &caller)).await
 }
 
 /// `3/5 copying`, from the parameters of a progress notification.
@@ -123,15 +123,15 @@ fn step_line(params: &str) -> String {
 }
 
 pub(super) async fn read(
-    talk: &Conversation<'_>,
+    conversation: &Conversation<'_>,
     (uri, server): (String, Option<String>),
     printed: &Printed,
 ) -> CommandResult {
-    let save = Destination::check(talk.app, printed.save.as_deref(), last_segment(&uri))?;
-    talk.list_unlisted(server.as_deref()).await?;
+    let save = Destination::check(conversation.app, printed.save.as_deref(), last_segment(&uri))?;
+    conversation.list_unlisted(server.as_deref()).await?;
     let request = Request::ReadResource { uri, server };
-    let reply = talk.ask(request, "reading the resource").await?;
-    output::print(talk, &reply, PrintOptions { blob: BlobForm::Bytes, printed, save })
+    let reply = conversation.ask(request, "reading the resource").await?;
+    output::print(conversation, &reply, PrintOptions { blob: BlobForm::Bytes, printed, save })
 }
 
 /// `logo` of `file:///logo.png`.
@@ -141,30 +141,30 @@ fn last_segment(uri: &str) -> &str {
 }
 
 pub(super) async fn prompt(
-    talk: &Conversation<'_>,
+    conversation: &Conversation<'_>,
     (name, server): (String, Option<String>),
     arguments: Vec<String>,
     printed: &Printed,
 ) -> CommandResult {
-    let save = Destination::check(talk.app, printed.save.as_deref(), &name)?;
-    let mut input = talk.app.input();
+    let save = Destination::check(conversation.app, printed.save.as_deref(), &name)?;
+    let mut input = conversation.app.input();
     let args = reading(move || call_args::texts(&arguments, &mut input)).await;
     let args = args.map_err(Failure::from)?;
-    talk.list_unlisted(server.as_deref()).await?;
-    check_prompt(talk, (&name, server.as_deref()), &args)?;
+    conversation.list_unlisted(server.as_deref()).await?;
+    check_prompt(conversation, (&name, server.as_deref()), &args)?;
     let request = Request::Prompt { name, server, args };
-    let reply = talk.ask(request, "filling in the prompt").await?;
-    output::print(talk, &reply, PrintOptions { blob: BlobForm::Note, printed, save })
+    let reply = conversation.ask(request, "filling in the prompt").await?;
+    output::print(conversation, &reply, PrintOptions { blob: BlobForm::Note, printed, save })
 }
 
 /// Refuses undeclared arguments and missing required ones. An unknown prompt is reported by the
 /// session.
 fn check_prompt(
-    talk: &Conversation<'_>,
+    conversation: &Conversation<'_>,
     (name, server): (&str, Option<&str>),
     args: &Args,
 ) -> Result<(), Failure> {
-    let catalog = talk.session.catalog();
+    let catalog = conversation.session.catalog();
     let within = server.and_then(|server| catalog.active_server(server).ok());
     let Ok(Some(item)) = catalog.find_prompt(name, within.as_ref()) else { return Ok(()) };
     item.prompt.check(args).map_err(|error| {

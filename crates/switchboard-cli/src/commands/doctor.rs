@@ -22,21 +22,22 @@ struct Unknown {
     name: String,
 }
 
-pub(super) async fn doctor(app: &App, wish: Doctor) -> CommandResult {
+pub(super) async fn doctor(app: &App, options: Doctor) -> CommandResult {
     let loaded = app.load()?;
     let mut findings = doctor::examine(&app.environment, &app.paths, &loaded);
-    known(&loaded, &findings, &wish.servers)?;
-    let wanted = |name: &str| wish.servers.is_empty() || wish.servers.iter().any(|w| w == name);
+    known(&loaded, &findings, &options.servers)?;
+    let wanted =
+        |name: &str| options.servers.is_empty() || options.servers.iter().any(|w| w == name);
     findings.retain(|finding| match &finding.server {
         Some(server) => wanted(server),
-        None => wish.servers.is_empty(),
+        None => options.servers.is_empty(),
     });
     let sound = |name: &str| {
         !findings.iter().any(|finding| {
             finding.server.as_deref() == Some(name) && finding.fault.level() == Level::Error
         })
     };
-    if wish.connect {
+    if options.connect {
         let enabled =
             loaded.config.servers.iter().filter(|(_, server)| !server.definition.is_disabled());
         let names = enabled.map(|(name, _)| name.clone());
@@ -45,7 +46,7 @@ pub(super) async fn doctor(app: &App, wish: Doctor) -> CommandResult {
             return Ok(Exit::Interrupted);
         }
     }
-    print(app, &findings, &wish, &loaded)?;
+    print(app, &findings, &options, &loaded)?;
     let faulty = findings.iter().any(Finding::is_fault);
     Ok(if faulty { Exit::Faults } else { Exit::Done })
 }
@@ -87,9 +88,14 @@ async fn connect(
     tried.await
 }
 
-fn print(app: &App, findings: &[Finding], wish: &Doctor, loaded: &Loaded) -> std::io::Result<()> {
+fn print(
+    app: &App,
+    findings: &[Finding],
+    options: &Doctor,
+    loaded: &Loaded,
+) -> std::io::Result<()> {
     let printer = app.printer;
-    if wish.format.json {
+    if options.format.json {
         let findings: Vec<Value> = findings.iter().map(in_json).collect();
         return printer.json(&json!({ "findings": findings }));
     }

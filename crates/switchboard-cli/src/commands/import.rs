@@ -28,21 +28,21 @@ const PATH: usize = 1_000;
 #[error("nothing was imported: the user cannot be asked")]
 struct NoTerminal;
 
-pub(super) async fn import(app: &App, wish: &Import) -> CommandResult {
+pub(super) async fn import(app: &App, options: &Import) -> CommandResult {
     let found = app.discover()?;
-    let hosts = found.new_imports(&wish.hosts);
+    let hosts = found.new_imports(&options.hosts);
     // Planned even without hosts, so that a file that cannot be changed is reported first.
     let planned = app.editor().add_imports(&hosts, Effect::Planned).map_err(explain::edit)?;
     let conflicts = found.conflicts(&hosts);
-    if !wish.format.json {
+    if !options.format.json {
         app.printer.text(&shown(&found, &hosts, app.printer.out))?;
         if !hosts.is_empty() {
             app.printer.text(&disagreement(&conflicts, app.printer.out))?;
         }
     }
     warn(app, &found, &hosts);
-    let ending = write_if_confirmed(app, wish, (&found, &hosts), &planned).await?;
-    if wish.format.json {
+    let ending = write_if_confirmed(app, options, (&found, &hosts), &planned).await?;
+    if options.format.json {
         let mut value = as_json(&found, &conflicts);
         value["imports"] = hosts.iter().map(|host| host.as_str()).collect();
         value["file"] = planned.path.to_string_lossy().into();
@@ -67,24 +67,24 @@ enum Ending {
 /// Writes the imports after confirmation.
 async fn write_if_confirmed(
     app: &App,
-    wish: &Import,
+    options: &Import,
     (found, hosts): (&Discovery, &[Host]),
     planned: &Edited,
 ) -> Result<Ending, Stop> {
     let printer = app.printer;
     if hosts.is_empty() {
-        printer.note(&nothing_new(found, &wish.hosts));
+        printer.note(&nothing_new(found, &options.hosts));
         return Ok(Ending::NothingNew);
     }
     printer.note(&diff::text(planned, printer.err));
-    if wish.dry_run {
+    if options.dry_run {
         return Ok(Ending::NothingWritten);
     }
-    if !wish.yes && !printer.can_ask() {
+    if !options.yes && !printer.can_ask() {
         let refused = Failure::new(Code::ApprovalRequired, Subject::Request, NoTerminal);
         return Err(refused.hint(Hint::AskUser).into());
     }
-    if !wish.yes && !printer.agrees("Write this?").await {
+    if !options.yes && !printer.agrees("Write this?").await {
         printer.note("nothing was changed");
         return Ok(Ending::Refused);
     }

@@ -32,9 +32,9 @@ struct UnknownHost {
     host: String,
 }
 
-pub(super) async fn install(app: &App, wish: Install) -> CommandResult {
-    let Some(target) = Target::from_word(&wish.host) else { return paste(app, &wish.host) };
-    let servers = if wish.move_servers { Servers::Move } else { Servers::Stay };
+pub(super) async fn install(app: &App, options: Install) -> CommandResult {
+    let Some(target) = Target::from_word(&options.host) else { return paste(app, &options.host) };
+    let servers = if options.move_servers { Servers::Move } else { Servers::Stay };
     let plan = app.installer().install(target, servers).map_err(explain::install)?;
     for Staying { name, reason } in &plan.stay {
         let why = match reason {
@@ -44,7 +44,7 @@ pub(super) async fn install(app: &App, wish: Install) -> CommandResult {
         let name = clean_line(name, 100);
         app.printer.warn(&format!("`{name}` stays in {}: {why}", target.title()));
     }
-    if target == Target::Pi && wish.move_servers {
+    if target == Target::Pi && options.move_servers {
         app.printer.note("Pi's servers are read where they are, so none is moved");
     }
     if plan.is_nothing() {
@@ -65,12 +65,12 @@ pub(super) async fn install(app: &App, wish: Install) -> CommandResult {
     for added in &plan.added {
         app.printer.note(&explained(added, target));
     }
-    if wish.dry_run {
+    if options.dry_run {
         app.printer.note("nothing was written");
         return Ok(Exit::Done);
     }
     let done = format!("Switchboard is installed in {}", target.title());
-    carry_out(app, &plan, wish.yes, &(done + &with_moved(&plan))).await
+    carry_out(app, &plan, options.yes, &(done + &with_moved(&plan))).await
 }
 
 /// For a host whose file we do not edit: prints the entry to paste.

@@ -34,17 +34,17 @@ pub(super) struct PrintOptions<'a> {
 }
 
 pub(super) fn print(
-    talk: &Conversation<'_>,
+    conversation: &Conversation<'_>,
     reply: &Reply,
     PrintOptions { blob, printed, save }: PrintOptions<'_>,
 ) -> CommandResult {
-    let (printer, format) = (talk.app.printer, printed.format);
+    let (printer, format) = (conversation.app.printer, printed.format);
     let Reply::Output(output) = reply else {
-        talk.print(reply, format)?;
+        conversation.print(reply, format)?;
         return Ok(Exit::Done);
     };
     if let Some(unselected) = &output.unselected {
-        return Err(without_filter(talk, output, unselected, format).into());
+        return Err(without_filter(conversation, output, unselected, format).into());
     }
     let content = &output.content;
     // A part that cannot be saved does not hide the result: the call was made.
@@ -90,16 +90,16 @@ fn print_text(printer: Printer, text: &str, exit: Exit) -> std::io::Result<()> {
 /// The call was made although its filter failed, and its result ends with this process. So the
 /// result is printed before the failure.
 fn without_filter(
-    talk: &Conversation<'_>,
+    conversation: &Conversation<'_>,
     output: &Output,
     unselected: &Failure,
     format: Format,
 ) -> Failure {
     let whole = text(&output.content, &[]);
     if format.json {
-        talk.app.printer.note(&clean_block(&whole, usize::MAX));
+        conversation.app.printer.note(&clean_block(&whole, usize::MAX));
     } else {
-        let _closed = talk.app.printer.foreign(&whole);
+        let _closed = conversation.app.printer.foreign(&whole);
     }
     let mut failure = unselected.clone();
     failure.hints.retain(|hint| !matches!(hint, Hint::ReadResult(_)));

@@ -231,12 +231,15 @@ pub(super) async fn attempt(app: &App, server: &NewServer) -> Result<Result<(), 
     let gateway = app.gateway(config.clone()).on_demand().build();
     let mut tried = Ok(());
     let exit = app
-        .converse((gateway, config), Consent::Ask, async |talk| {
+        .converse((gateway, config), Consent::Ask, async |conversation| {
             let request = Request::Connect { server: server.name.as_str().to_owned() };
-            match talk.ask(request, "listing").await {
+            match conversation.ask(request, "listing").await {
                 Ok(Reply::Connected(page)) => {
                     let tools = plural(page.total, "tool");
-                    talk.app.printer.note(&format!("`{}` works: {tools}", shown(&server.name)));
+                    conversation
+                        .app
+                        .printer
+                        .note(&format!("`{}` works: {tools}", shown(&server.name)));
                 }
                 Ok(_) => {}
                 Err(failure) => tried = Err(failure),
