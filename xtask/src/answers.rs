@@ -1,4 +1,5 @@
-//! What the answers to searches and descriptions cost, over a benchmark and over real tool lists.
+//! Measures the tokens of search results and descriptions, over a benchmark and over real tool
+//! lists.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -19,13 +20,12 @@ use switchboard_core::request::SearchRequest;
 use crate::printer;
 use crate::search_run::{Query, SearchRunError, read_lines};
 
-/// Prints one table: the tokens of search answers over `queries`, and what describe and signature
-/// cost of the definitions in `lists`, a folder of answers to `tools/list`.
+/// Prints one table: the tokens of search answers over `queries`, and the tokens of descriptions and
+/// signatures relative to the definitions in `lists`, a folder of `tools/list` results.
 pub(crate) fn run(corpus: &Path, queries: &Path, lists: &Path) -> Result<(), SearchRunError> {
     let mut servers: BTreeMap<String, Vec<Box<RawValue>>> = BTreeMap::new();
     for line in read_lines::<Box<RawValue>>(corpus)? {
-        let of = serde_json::from_str::<Origin>(line.get());
-        if let Ok(Origin { server }) = of {
+        if let Ok(ToolServer { server }) = serde_json::from_str(line.get()) {
             servers.entry(server).or_default().push(line);
         }
     }
@@ -71,13 +71,13 @@ pub(crate) fn run(corpus: &Path, queries: &Path, lists: &Path) -> Result<(), Sea
 }
 
 #[derive(Deserialize)]
-struct Origin {
+struct ToolServer {
     server: String,
 }
 
 fn read_lists(lists: &Path) -> Result<BTreeMap<String, Vec<Box<RawValue>>>, SearchRunError> {
     #[derive(Deserialize)]
-    struct Answer {
+    struct ToolsResult {
         tools: Vec<Box<RawValue>>,
     }
     let unread = |cause| SearchRunError::Read { path: lists.to_owned(), cause };
@@ -89,17 +89,14 @@ fn read_lists(lists: &Path) -> Result<BTreeMap<String, Vec<Box<RawValue>>>, Sear
         }
         let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         let text = fs::read_to_string(&path).map_err(unread)?;
-        let answer: Answer = serde_json::from_str(&text).map_err(|cause| SearchRunError::Line {
-            path,
-            line: cause.line(),
-            cause,
-        })?;
+        let answer: ToolsResult = serde_json::from_str(&text)
+            .map_err(|cause| SearchRunError::Line { path, line: cause.line(), cause })?;
         servers.insert(name, answer.tools);
     }
     Ok(servers)
 }
 
-/// The servers as a gateway has them once all are listed.
+/// The catalog of a gateway that has listed all these servers.
 fn catalog(servers: BTreeMap<String, Vec<Box<RawValue>>>) -> Catalog {
     let policy = ListingPolicy { max_tools: usize::MAX, ..ListingPolicy::default() };
     let shelves = servers.into_iter().filter_map(|(name, tools)| {
@@ -112,7 +109,7 @@ fn catalog(servers: BTreeMap<String, Vec<Box<RawValue>>>) -> Catalog {
     Catalog::new(shelves.collect())
 }
 
-/// What `mcp({ search })` answers.
+/// The answer to `mcp({ search })`.
 fn found(catalog: &Catalog, query: &str) -> Option<String> {
     let request = SearchRequest::words(query);
     Some(text::reply(&Reply::Found(catalog.search(&request).ok()?)))
@@ -122,7 +119,7 @@ fn tokens(text: &str) -> f64 {
     bpe_openai::o200k_base().count(text) as f64
 }
 
-/// The middle, the 99th percentile and the largest of some figures.
+/// Median, 99th percentile and maximum.
 fn row(what: &str, figures: &[f64], digits: usize) -> String {
     let mut sorted = figures.to_vec();
     sorted.sort_by(f64::total_cmp);

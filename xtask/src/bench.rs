@@ -1,72 +1,41 @@
-//! `cargo xtask bench`: builds what is measured for release, then measures it.
+//! `cargo xtask bench`: builds the benchmarks for release, then runs them.
 
 use std::path::PathBuf;
-use std::process::{Command, ExitCode};
+use std::process::ExitCode;
 
-use crate::command::{command, root};
+use crate::command::{CommandError, root, succeed, target};
 use crate::pi;
-use crate::printer::complain;
+use crate::printer::exit_code;
 
-/// Over tools and queries, without any process.
-const TOOL_BENCH: &str = "cargo build --release -p switchboard-bench --bin tool-bench";
-
-const BUILDS: [&str; 2] = [
-    "cargo build --release -p switchboard-cli --bin switchboard",
-    "cargo build --release -p switchboard-it -p switchboard-bench --bin fixture-server --bin switchboard-bench",
-];
-
-/// Runs the sections that are named, or all of them. `pi`, `tokens` and `ranking` are sections of
-/// their own, with other extensions or with folders of tools.
+/// Runs the named sections, or all of them. `pi`, `tokens` and `ranking` are separate benchmarks,
+/// over other extensions or over folders of tools.
 pub(crate) fn run(sections: &[&str]) -> ExitCode {
     match sections {
-        ["pi", others @ ..] => return pi::bench(others),
-        ["tokens", folders @ ..] => return over_tools("tokens", folders),
-        ["ranking", folders @ ..] => return over_tools("search", folders),
-        _ => {}
-    }
-    if !all_build(&BUILDS) {
-        return ExitCode::FAILURE;
-    }
-    let mut bench = command(built("switchboard-bench"));
-    bench.arg(built("switchboard")).arg(built("fixture-server")).args(sections);
-    ended(&mut bench)
-}
-
-fn over_tools(what: &str, folders: &[&str]) -> ExitCode {
-    if !all_build(&[TOOL_BENCH]) {
-        return ExitCode::FAILURE;
-    }
-    ended(command(built("tool-bench")).arg(what).args(folders))
-}
-
-fn all_build(builds: &[&str]) -> bool {
-    let failed = builds.iter().find(|build| !succeeds(build));
-    if let Some(build) = failed {
-        complain(&format!("error: `{build}` failed"));
-    }
-    failed.is_none()
-}
-
-/// Where cargo put a program.
-#[expect(
-    clippy::disallowed_methods,
-    reason = "cargo itself is told by this variable where to build"
-)]
-fn built(name: &str) -> PathBuf {
-    let target = std::env::var_os("CARGO_TARGET_DIR")
-        .map_or_else(|| root().join("target"), |target| root().join(target));
-    target.join("release").join(name)
-}
-
-fn ended(bench: &mut Command) -> ExitCode {
-    match bench.status() {
-        Ok(status) if status.success() => ExitCode::SUCCESS,
-        Ok(_) | Err(_) => ExitCode::FAILURE,
+        ["pi", others @ ..] => pi::bench(others),
+        ["tokens", folders @ ..] => exit_code(over_tools("tokens", folders)),
+        ["ranking", folders @ ..] => exit_code(over_tools("search", folders)),
+        sections => exit_code(over_processes(sections)),
     }
 }
 
-fn succeeds(line: &str) -> bool {
-    let mut words = line.split(' ');
-    let Some(program) = words.next() else { return false };
-    command(program).args(words).status().is_ok_and(|status| status.success())
+/// Starts no process besides the benchmark itself.
+fn over_tools(what: &str, folders: &[&str]) -> Result<(), CommandError> {
+    build("-p switchboard-bench --bin tool-bench")?;
+    succeed(root(), built("tool-bench"), [what].iter().chain(folders))
+}
+
+fn over_processes(sections: &[&str]) -> Result<(), CommandError> {
+    build("-p switchboard-cli --bin switchboard")?;
+    build("-p switchboard-it -p switchboard-bench --bin fixture-server --bin switchboard-bench")?;
+    let programs = [built("switchboard"), built("fixture-server")];
+    let args = programs.into_iter().chain(sections.iter().map(PathBuf::from));
+    succeed(root(), built("switchboard-bench"), args)
+}
+
+fn build(what: &str) -> Result<(), CommandError> {
+    succeed(root(), "cargo", ["build", "--release"].into_iter().chain(what.split(' ')))
+}
+
+fn built(program: &str) -> PathBuf {
+    target().join("release").join(program)
 }

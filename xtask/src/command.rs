@@ -7,12 +7,12 @@ use std::process::{Command, ExitCode, Stdio};
 
 use crate::printer::{complain, say};
 
-/// The repository root; every path that xtask prints is relative to it.
+/// The repository root; printed paths are relative to it.
 pub(crate) fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask lies in a folder of the root")
 }
 
-/// Where cargo builds: this very program lies in `debug` below it.
+/// Cargo's target directory, which has this program in `debug`.
 pub(crate) fn target() -> PathBuf {
     let program = std::env::current_exe().expect("a running program has a path");
     program.ancestors().nth(2).expect("cargo builds into two folders").to_owned()
@@ -34,11 +34,11 @@ pub(crate) enum CommandError {
         #[source]
         cause: io::Error,
     },
-    #[error("`{program} {first}` failed")]
-    Failed { program: String, first: String },
+    #[error("`{line}` failed")]
+    Failed { line: String },
 }
 
-/// Runs a program in `place` with our terminal.
+/// Runs a program in `place`, on this terminal.
 pub(crate) fn succeed(
     place: &Path,
     program: impl AsRef<OsStr>,
@@ -49,19 +49,30 @@ pub(crate) fn succeed(
 
 /// Runs a command and expects it to succeed.
 pub(crate) fn run(command: &mut Command) -> Result<(), CommandError> {
+    let status = command.status().map_err(|cause| not_started(command, cause))?;
+    if status.success() { Ok(()) } else { Err(failed(command)) }
+}
+
+/// The standard output of a command that is expected to succeed.
+pub(crate) fn output(command: &mut Command) -> Result<Vec<u8>, CommandError> {
+    let output = command.stderr(Stdio::inherit()).output();
+    let output = output.map_err(|cause| not_started(command, cause))?;
+    if output.status.success() { Ok(output.stdout) } else { Err(failed(command)) }
+}
+
+fn not_started(command: &Command, cause: io::Error) -> CommandError {
     let program = command.get_program().to_string_lossy().into_owned();
-    let status = command
-        .status()
-        .map_err(|cause| CommandError::Start { program: program.clone(), cause })?;
-    if status.success() {
-        return Ok(());
-    }
-    let first = command.get_args().next().unwrap_or_default().to_string_lossy().into_owned();
-    Err(CommandError::Failed { program, first })
+    CommandError::Start { program, cause }
+}
+
+fn failed(command: &Command) -> CommandError {
+    let words = [command.get_program()].into_iter().chain(command.get_args());
+    let words: Vec<_> = words.map(OsStr::to_string_lossy).collect();
+    CommandError::Failed { line: words.join(" ") }
 }
 
 /// The directory that CI keeps between its runs.
-#[expect(clippy::disallowed_methods, reason = "a developer's tool asks where it may keep things")]
+#[expect(clippy::disallowed_methods, reason = "a developer's tool may use a cache directory")]
 pub(crate) fn cache() -> PathBuf {
     match (std::env::var_os("SWITCHBOARD_CI_CACHE"), std::env::home_dir()) {
         (Some(cache), _) => PathBuf::from(cache),
@@ -70,7 +81,7 @@ pub(crate) fn cache() -> PathBuf {
     }
 }
 
-/// How a step ends whose tools are not all there: skipped on a user's machine, failed in CI.
+/// The end of a step whose tools are not all installed: skipped on a user's machine, failed in CI.
 pub(crate) fn ends_without(step: &str, tools: &[&str]) -> Option<ExitCode> {
     let missing: Vec<&str> = tools.iter().copied().filter(|tool| !is_installed(tool)).collect();
     if missing.is_empty() {
@@ -78,7 +89,7 @@ pub(crate) fn ends_without(step: &str, tools: &[&str]) -> Option<ExitCode> {
     }
     let missing = missing.join(", ");
     if in_ci() {
-        complain(&format!("error: {step} needs what is not installed: {missing}"));
+        complain(&format!("error: {step} requires {missing}, not installed"));
         return Some(ExitCode::FAILURE);
     }
     say(&format!("skipped: {step} (not installed: {missing})"));
@@ -86,11 +97,16 @@ pub(crate) fn ends_without(step: &str, tools: &[&str]) -> Option<ExitCode> {
 }
 
 fn is_installed(tool: &str) -> bool {
-    let asked = command(tool).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
-    asked.is_ok_and(|status| status.success())
+    is_silent_success(command(tool).arg("--version"))
 }
 
-#[expect(clippy::disallowed_methods, reason = "a developer's tool asks where it runs")]
+/// Runs a command without output, and returns whether it succeeded.
+pub(crate) fn is_silent_success(command: &mut Command) -> bool {
+    let status = command.stdout(Stdio::null()).stderr(Stdio::null()).status();
+    status.is_ok_and(|status| status.success())
+}
+
+#[expect(clippy::disallowed_methods, reason = "a developer's tool behaves differently in CI")]
 pub(crate) fn in_ci() -> bool {
     std::env::var_os("CI").is_some_and(|value| value == "true")
 }

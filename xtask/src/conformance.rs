@@ -24,22 +24,24 @@ const USAGE: &str =
     "usage: cargo xtask conformance [--server] [--client] [--stdio] [--bridged] [--direct]
                                [--revision 2025-11-25|2026-07-28]";
 
-/// What the suite looks at.
+/// The program under test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Subject {
     /// The gateway, in front of the fixture on HTTP.
     Server,
     /// The gateway, in front of the fixture on standard input and output.
     Stdio,
-    /// The gateway, in front of a fixture that speaks nothing but the other era.
+    /// The gateway, in front of a fixture that speaks only the other era.
     Bridged,
-    /// The gateway's way to its servers.
+    /// The gateway as a client of its servers.
     Client,
-    /// The fixture itself: what it fails, the gateway cannot pass.
+    /// The fixture itself: the gateway cannot pass a check that the fixture fails.
     Direct,
 }
 
 impl Subject {
+    const ALL: [Self; 5] = [Self::Server, Self::Stdio, Self::Bridged, Self::Client, Self::Direct];
+
     fn name(self) -> &'static str {
         match self {
             Self::Server => "server",
@@ -50,7 +52,7 @@ impl Subject {
         }
     }
 
-    /// What it is tested at where nothing else is said.
+    /// The revisions that it is tested at by default.
     fn revisions(self) -> &'static [Revision] {
         match self {
             Self::Server | Self::Client | Self::Bridged => {
@@ -61,7 +63,7 @@ impl Subject {
     }
 }
 
-/// The revision of the specification that is asked for.
+/// A revision of the specification.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Revision {
     V2025_11_25,
@@ -80,7 +82,7 @@ impl Revision {
         }
     }
 
-    /// The one that it is not of.
+    /// The era that it does not belong to.
     fn other_era(self) -> Eras {
         match self {
             Self::V2025_11_25 => Eras::Modern,
@@ -89,24 +91,22 @@ impl Revision {
     }
 }
 
-/// Who is tested at what.
+/// The subjects, and the revisions that each is tested at.
 #[derive(Debug, PartialEq, Eq)]
-struct Plan(Vec<(Subject, Revision)>);
+struct TestPlan(Vec<(Subject, Revision)>);
 
-impl Plan {
-    /// Without a subject it is the gateway, both ways; without a revision, all that it passes.
+impl TestPlan {
+    /// By default, the gateway as server and as client, at the default revisions.
     fn parse(words: &[&str]) -> Option<Self> {
         let (mut subjects, mut revision) = (Vec::new(), None);
         let mut words = words.iter();
         while let Some(word) = words.next() {
             match *word {
-                "--server" => subjects.push(Subject::Server),
-                "--stdio" => subjects.push(Subject::Stdio),
-                "--client" => subjects.push(Subject::Client),
-                "--bridged" => subjects.push(Subject::Bridged),
-                "--direct" => subjects.push(Subject::Direct),
                 "--revision" => revision = Some(Revision::parse(words.next()?)?),
-                _ => return None,
+                word => {
+                    let name = word.strip_prefix("--")?;
+                    subjects.push(Subject::ALL.into_iter().find(|known| known.name() == name)?);
+                }
             }
         }
         if subjects.is_empty() {
@@ -137,7 +137,7 @@ enum ConformanceError {
 }
 
 pub(crate) fn run(words: &[&str]) -> ExitCode {
-    let Some(plan) = Plan::parse(words) else {
+    let Some(plan) = TestPlan::parse(words) else {
         complain(USAGE);
         return ExitCode::from(2);
     };
@@ -155,7 +155,7 @@ pub(crate) fn run(words: &[&str]) -> ExitCode {
     if cells.iter().all(Cell::is_as_expected) { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-fn carry_out(plan: &Plan) -> Result<Vec<Cell>, ConformanceError> {
+fn carry_out(plan: &TestPlan) -> Result<Vec<Cell>, ConformanceError> {
     let baseline = Baseline::read()?;
     let suite = Suite::install()?;
     let mut cells = Vec::new();
@@ -169,20 +169,22 @@ fn carry_out(plan: &Plan) -> Result<Vec<Cell>, ConformanceError> {
         match subject {
             Subject::Direct => {
                 let fixture = subject::Fixture::start(Eras::Both)?;
-                suite.test_server(&fixture.url, revision, &out)?;
+                suite.test(&["server", "--url", &fixture.url], revision, &out)?;
             }
             Subject::Server | Subject::Bridged => {
                 let bridged = subject == Subject::Bridged;
                 let eras = if bridged { other_era } else { Eras::Both };
                 let fixture = subject::Fixture::start(eras)?;
                 let gateway = subject::Gateway::start(&fixture.entry(), &out)?;
-                suite.test_server(gateway.url(), revision, &out)?;
+                suite.test(&["server", "--url", gateway.url()], revision, &out)?;
             }
             Subject::Stdio => {
                 let gateway = subject::Gateway::start(&subject::fixture_on_stdio(), &out)?;
-                suite.test_server(gateway.url(), revision, &out)?;
+                suite.test(&["server", "--url", gateway.url()], revision, &out)?;
             }
-            Subject::Client => suite.test_client(&subject::client(), revision, &out)?,
+            Subject::Client => {
+                suite.test(&["client", "--command", &subject::client()], revision, &out)?;
+            }
         }
         let took = started.elapsed();
         let required = suite.required(subject, revision)?;
@@ -236,7 +238,7 @@ mod tests {
             ("server", None),
         ] {
             let words: Vec<&str> = line.split_whitespace().collect();
-            assert_eq!(Plan::parse(&words), expected.map(Plan), "{line}");
+            assert_eq!(TestPlan::parse(&words), expected.map(TestPlan), "{line}");
         }
     }
 }

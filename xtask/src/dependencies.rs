@@ -1,12 +1,12 @@
 //! `cargo xtask deny` and `cargo xtask msrv`: licences, sources and the oldest Rust that builds us.
 
-use std::process::{ExitCode, Stdio};
+use std::process::ExitCode;
 use std::{fs, io};
 
 use serde_json::Value;
 
 use crate::command::{self, CommandError, cache, command, root, succeed, target};
-use crate::printer::{report, say};
+use crate::printer::{exit_code, say};
 
 /// The version of cargo-deny that is installed and run.
 const CARGO_DENY: &str = "0.20.2";
@@ -35,22 +35,12 @@ pub(crate) enum Advisories {
 
 /// Checks `Cargo.lock` against `deny.toml`, with cargo-deny installed below the cache directory.
 pub(crate) fn deny(advisories: Advisories) -> ExitCode {
-    conclude(check_deny(advisories))
+    exit_code(check_deny(advisories))
 }
 
 /// Checks that the workspace builds with its `rust-version`.
 pub(crate) fn msrv() -> ExitCode {
-    conclude(check_msrv())
-}
-
-fn conclude(checked: Result<(), DependencyError>) -> ExitCode {
-    match checked {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            report(&error);
-            ExitCode::FAILURE
-        }
-    }
+    exit_code(check_msrv())
 }
 
 fn check_deny(advisories: Advisories) -> Result<(), DependencyError> {
@@ -71,7 +61,8 @@ fn check_deny(advisories: Advisories) -> Result<(), DependencyError> {
 }
 
 fn check_msrv() -> Result<(), DependencyError> {
-    let metadata = output(&["metadata", "--locked", "--format-version", "1"])?;
+    let metadata =
+        command::output(command("cargo").args(["metadata", "--locked", "--format-version", "1"]))?;
     let metadata: Value = serde_json::from_slice(&metadata).map_err(DependencyError::Metadata)?;
     let packages = metadata["packages"].as_array().map_or(&[][..], Vec::as_slice);
     let ours = packages.iter().find(|package| package["name"] == "switchboard");
@@ -81,7 +72,7 @@ fn check_msrv() -> Result<(), DependencyError> {
         let packages = newer.join(", ");
         return Err(DependencyError::Newer { ours: ours.to_owned(), packages });
     }
-    let installed = output(&["--version"])?;
+    let installed = command::output(command("cargo").arg("--version"))?;
     if version(&String::from_utf8_lossy(&installed).replace("cargo ", "")) == version(ours) {
         say(&format!("msrv: this toolchain is Rust {ours}, the oldest that is supported"));
         return Ok(());
@@ -91,17 +82,6 @@ fn check_msrv() -> Result<(), DependencyError> {
     let mut check = command("cargo");
     check.args([&toolchain, "check", "--quiet", "--locked", "--workspace", "--all-targets"]);
     Ok(command::run(check.env("CARGO_TARGET_DIR", build))?)
-}
-
-/// What `cargo` prints.
-fn output(args: &[&str]) -> Result<Vec<u8>, CommandError> {
-    let start = |cause| CommandError::Start { program: "cargo".to_owned(), cause };
-    let output = command("cargo").args(args).stderr(Stdio::inherit()).output().map_err(start)?;
-    if output.status.success() {
-        return Ok(output.stdout);
-    }
-    let first = args.first().copied().unwrap_or_default().to_owned();
-    Err(CommandError::Failed { program: "cargo".to_owned(), first })
 }
 
 /// The packages that declare a newer Rust than `ours`.

@@ -1,5 +1,5 @@
-//! `cargo xtask docs`: the pages of `docs/reference` and the schemas beside them, made from the
-//! tables that the program uses.
+//! `cargo xtask docs`: generates the pages of `docs/reference` and the schemas from the tables that
+//! the program uses.
 
 mod cli;
 mod config;
@@ -21,7 +21,7 @@ use crate::command::root;
 use crate::printer::{complain, say};
 
 /// Every page, by its name in `docs/reference`.
-const PAGES: &[(&str, Page)] = &[
+const PAGES: &[(&str, MakePage)] = &[
     ("cli.md", cli::page),
     ("config.md", config::page),
     ("env.md", env::page),
@@ -30,19 +30,19 @@ const PAGES: &[(&str, Page)] = &[
     ("mcp-tool.md", mcp_tool::page),
 ];
 
-type Page = fn() -> Result<String, DocsError>;
+type MakePage = fn() -> Result<String, DocsError>;
 
 /// Every JSON Schema, by its name in `docs`.
-const SCHEMAS: &[(&str, Schema)] =
+const SCHEMAS: &[(&str, MakeSchema)] =
     &[("mcp.schema.json", schema::file), ("mcp-servers.schema.json", schema::pi_servers)];
 
-type Schema = fn() -> Value;
+type MakeSchema = fn() -> Value;
 
 const NOTICE: &str = "<!-- Made by `cargo xtask docs`: change the source, not this page. -->\n\n";
 
-/// What to do about a page that is not as it should be.
+/// What happens to a stale page.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Mode {
+pub(crate) enum DocsMode {
     Write,
     Check,
 }
@@ -51,14 +51,14 @@ pub(crate) enum Mode {
 enum DocsError {
     #[error("`{key}` has no row in xtask/src/docs/{table}")]
     NoRow { key: &'static str, table: &'static str },
-    #[error("xtask/src/docs/{table} has a row for `{key}`, which is gone")]
+    #[error("xtask/src/docs/{table} has a row for `{key}`, which does not exist")]
     RowTooMany { key: &'static str, table: &'static str },
-    #[error("cannot use `{}`: {cause}", path.display())]
+    #[error("cannot read or write `{}`: {cause}", path.display())]
     Io { path: PathBuf, cause: io::Error },
 }
 
-/// Writes the pages, or says how those that lie there differ.
-pub(crate) fn run(mode: Mode) -> ExitCode {
+/// Writes the stale pages, or only reports them.
+pub(crate) fn run(mode: DocsMode) -> ExitCode {
     let mut stale = 0;
     let pages = PAGES.iter().map(|(name, page)| {
         let text = page().map(|text| format!("{NOTICE}{text}"));
@@ -83,8 +83,8 @@ pub(crate) fn run(mode: Mode) -> ExitCode {
     }
     match (mode, stale) {
         (_, 0) => say(&format!("docs: {} pages are up to date", total)),
-        (Mode::Write, _) => say(&format!("docs: {stale} of {} pages written", total)),
-        (Mode::Check, _) => {
+        (DocsMode::Write, _) => say(&format!("docs: {stale} of {} pages written", total)),
+        (DocsMode::Check, _) => {
             complain(&format!("error: {stale} pages are stale: run `cargo xtask docs`"));
             return ExitCode::FAILURE;
         }
@@ -92,8 +92,8 @@ pub(crate) fn run(mode: Mode) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// How the page differed, if it did.
-fn bring_up_to_date(name: &str, wanted: &str, mode: Mode) -> Result<Option<String>, DocsError> {
+/// Writes one page if it is stale, and returns the difference.
+fn bring_up_to_date(name: &str, wanted: &str, mode: DocsMode) -> Result<Option<String>, DocsError> {
     let path = root().join(name);
     let failed = |cause| DocsError::Io { path: path.clone(), cause };
     let found = match fs::read_to_string(&path) {
@@ -102,14 +102,14 @@ fn bring_up_to_date(name: &str, wanted: &str, mode: Mode) -> Result<Option<Strin
         Err(cause) => return Err(failed(cause)),
     };
     let difference = difference(&found, wanted);
-    if difference.is_some() && mode == Mode::Write {
+    if difference.is_some() && mode == DocsMode::Write {
         fs::create_dir_all(path.parent().unwrap_or(root())).map_err(failed)?;
         fs::write(&path, wanted).map_err(failed)?;
     }
     Ok(difference)
 }
 
-/// How many lines go and come, and the first of them.
+/// The number of removed and added lines, and the first difference.
 fn difference(found: &str, wanted: &str) -> Option<String> {
     if found == wanted {
         return None;
@@ -119,7 +119,7 @@ fn difference(found: &str, wanted: &str) -> Option<String> {
     let same = found.lines().zip(wanted.lines()).take_while(|(a, b)| a == b).count();
     let line = |text: &str| text.lines().nth(same).unwrap_or("(end of the page)").to_owned();
     Some(format!(
-        "{gone} lines go, {new} come; the first difference is line {}\n  - {}\n  + {}",
+        "{gone} lines removed, {new} added; the first difference is line {}\n  - {}\n  + {}",
         same + 1,
         line(found),
         line(wanted)
@@ -167,7 +167,7 @@ mod tests {
         };
         check(&["a", "b"], &["b", "a"], "");
         check(&["a"], &["a", "b"], "`b` has no row in xtask/src/docs/t.rs");
-        check(&["a", "b"], &["a"], "xtask/src/docs/t.rs has a row for `b`, which is gone");
+        check(&["a", "b"], &["a"], "xtask/src/docs/t.rs has a row for `b`, which does not exist");
     }
 
     #[test]
@@ -179,13 +179,13 @@ mod tests {
         check(
             "a\nb\n",
             "a\nc\nd\n",
-            Some("1 lines go, 2 come; the first difference is line 2\n  - b\n  + c"),
+            Some("1 lines removed, 2 added; the first difference is line 2\n  - b\n  + c"),
         );
         check(
             "",
             "a\n",
             Some(
-                "0 lines go, 1 come; the first difference is line 1\n  - (end of the page)\n  + a",
+                "0 lines removed, 1 added; the first difference is line 1\n  - (end of the page)\n  + a",
             ),
         );
     }

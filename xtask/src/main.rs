@@ -20,6 +20,8 @@ mod tidy;
 
 use std::process::ExitCode;
 
+use crate::printer::exit_code;
+
 const USAGE: &str = "usage: cargo xtask test [--quick] | tidy | sample SEED | docs [--check] | npm | real-hosts
        cargo xtask deny [--advisories] | msrv
        cargo xtask bench [SECTION…] | bench ranking|tokens [FOLDER…] | soak [--long] | pi [--long] [NAME…]
@@ -35,10 +37,16 @@ fn main() -> ExitCode {
         ["test"] => test::run(test::Depth::Full),
         ["test", "--quick"] => test::run(test::Depth::Quick),
         ["tidy"] => tidy::run(),
-        ["sample", seed] => sample_texts(seed),
+        ["sample", seed] => match seed.parse() {
+            Ok(seed) => exit_code(sample::run(seed)),
+            Err(_) => {
+                printer::complain("error: SEED must be a whole number");
+                ExitCode::from(2)
+            }
+        },
         ["bench", sections @ ..] => bench::run(sections),
-        ["docs"] => docs::run(docs::Mode::Write),
-        ["docs", "--check"] => docs::run(docs::Mode::Check),
+        ["docs"] => docs::run(docs::DocsMode::Write),
+        ["docs", "--check"] => docs::run(docs::DocsMode::Check),
         ["deny"] => dependencies::deny(dependencies::Advisories::Skip),
         ["deny", "--advisories"] => dependencies::deny(dependencies::Advisories::Check),
         ["msrv"] => dependencies::msrv(),
@@ -51,39 +59,15 @@ fn main() -> ExitCode {
         ["soak"] => soak::run(soak::Length::Short),
         ["soak", "--long"] => soak::run(soak::Length::Long),
         ["search-run", corpus, queries, out] => {
-            ended(search_run::run(corpus.as_ref(), queries.as_ref(), out.as_ref()))
+            exit_code(search_run::run(corpus.as_ref(), queries.as_ref(), out.as_ref()))
         }
         ["answers", corpus, queries, lists] => {
-            ended(answers::run(corpus.as_ref(), queries.as_ref(), lists.as_ref()))
+            exit_code(answers::run(corpus.as_ref(), queries.as_ref(), lists.as_ref()))
         }
-        ["search-words", words, out] => ended(search_run::words(words.as_ref(), out.as_ref())),
+        ["search-words", words, out] => exit_code(search_run::words(words.as_ref(), out.as_ref())),
         _ => {
             printer::complain(USAGE);
             ExitCode::from(2)
-        }
-    }
-}
-
-fn sample_texts(seed: &str) -> ExitCode {
-    let Ok(seed) = seed.parse() else {
-        printer::complain("error: SEED must be a whole number");
-        return ExitCode::from(2);
-    };
-    match sample::run(seed) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(cause) => {
-            printer::report(&cause);
-            ExitCode::FAILURE
-        }
-    }
-}
-
-fn ended(outcome: Result<(), search_run::SearchRunError>) -> ExitCode {
-    match outcome {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            printer::report(&error);
-            ExitCode::FAILURE
         }
     }
 }

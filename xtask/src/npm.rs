@@ -1,4 +1,4 @@
-//! `cargo xtask npm`: the extension for Pi, and the program for this platform, as packages of npm.
+//! `cargo xtask npm`: the extension for Pi, and the program for this platform, as npm packages.
 
 use std::env::consts::{ARCH, OS};
 use std::path::Path;
@@ -9,21 +9,15 @@ use serde_json::{Value, json};
 
 use crate::command::{root, succeed, target};
 use crate::packages::InstallError;
-use crate::printer::report;
+use crate::printer::exit_code;
 
 const EXTENSION: &str = "extensions/pi";
 
 pub(crate) fn run() -> ExitCode {
-    match pack() {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            report(&error);
-            ExitCode::FAILURE
-        }
-    }
+    exit_code(pack())
 }
 
-/// Leaves two archives below the target directory.
+/// Writes two archives below the target directory.
 fn pack() -> Result<(), InstallError> {
     succeed(root(), "cargo", ["build", "--quiet", "--release", "--package", "switchboard-cli"])?;
     let place = target().join("npm");
@@ -45,7 +39,7 @@ fn prepare(place: &Path, program: &Path) -> io::Result<()> {
     fs::write(place.join("package.json"), manifest.to_string())
 }
 
-/// What npm is told of the program for a platform; the extension says which version goes with it.
+/// The npm manifest of the program for one platform. The extension has the version.
 fn manifest(extension: &Value, os: &str, arch: &str) -> Value {
     let os = if os == "macos" { "darwin" } else { os };
     let cpu = match arch {

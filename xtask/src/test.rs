@@ -1,10 +1,10 @@
-//! `cargo xtask test`: what must pass before a change is done, as a list of steps.
+//! `cargo xtask test`: the steps that must pass before a change is done.
 
-use std::process::{ExitCode, Stdio};
+use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use crate::command::{command, root};
-use crate::printer::{complain, say};
+use crate::command::{self, command, is_silent_success};
+use crate::printer::{complain, report, say};
 
 /// How much to check.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -15,55 +15,26 @@ pub(crate) enum Depth {
     Quick,
 }
 
-struct Step {
-    name: &'static str,
-    command: &'static str,
-    /// Passed as `-p`, as far as they are in the workspace; with none of them there is no step.
-    packages: &'static [&'static str],
-    when: When,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum When {
-    Always,
-    Only(Depth),
-}
-
-const fn step(name: &'static str, command: &'static str, when: When) -> Step {
-    Step { name, command, packages: &[], when }
-}
-
-const STEPS: &[Step] = &[
-    step("fmt", "cargo fmt --all --check", When::Always),
-    step("tidy", "cargo xtask tidy", When::Always),
-    step("deny", "cargo xtask deny", When::Only(Depth::Full)),
-    step("msrv", "cargo xtask msrv", When::Only(Depth::Full)),
-    step("clippy", "cargo clippy --workspace --all-targets -- -D warnings", When::Always),
-    step("tests", "cargo nextest run --workspace", When::Only(Depth::Full)),
-    Step {
-        name: "tests",
-        command: "cargo nextest run",
-        packages: &["switchboard-core", "switchboard", "switchboard-wire"],
-        when: When::Only(Depth::Quick),
-    },
-    Step {
-        name: "doctests",
-        command: "cargo test --doc",
-        packages: &["switchboard"],
-        when: When::Only(Depth::Full),
-    },
-    step("docs", "cargo xtask docs --check", When::Only(Depth::Full)),
-    step("conformance", "cargo xtask conformance", When::Only(Depth::Full)),
-    step("real-hosts", "cargo xtask real-hosts", When::Only(Depth::Full)),
-    step("pi", "cargo xtask pi", When::Only(Depth::Full)),
-    step("hosts", "cargo xtask hosts", When::Only(Depth::Full)),
+/// Name and command line of each step, and the depths that it belongs to.
+const STEPS: &[(&str, &str, &[Depth])] = &[
+    ("fmt", "cargo fmt --all --check", BOTH),
+    ("tidy", "cargo xtask tidy", BOTH),
+    ("deny", "cargo xtask deny", FULL),
+    ("msrv", "cargo xtask msrv", FULL),
+    ("clippy", "cargo clippy --workspace --all-targets -- -D warnings", BOTH),
+    ("tests", "cargo nextest run --workspace", FULL),
+    ("tests", "cargo nextest run -p switchboard-core -p switchboard -p switchboard-wire", QUICK),
+    ("doctests", "cargo test --doc -p switchboard", FULL),
+    ("docs", "cargo xtask docs --check", FULL),
+    ("conformance", "cargo xtask conformance", FULL),
+    ("real-hosts", "cargo xtask real-hosts", FULL),
+    ("pi", "cargo xtask pi", FULL),
+    ("hosts", "cargo xtask hosts", FULL),
 ];
 
-/// What this machine and this workspace have, as far as the steps depend on it.
-struct Setting {
-    packages: Vec<String>,
-    runner: Runner,
-}
+const BOTH: &[Depth] = &[Depth::Full, Depth::Quick];
+const FULL: &[Depth] = &[Depth::Full];
+const QUICK: &[Depth] = &[Depth::Quick];
 
 #[derive(Clone, Copy)]
 enum Runner {
@@ -72,20 +43,25 @@ enum Runner {
     CargoTest,
 }
 
-/// Runs the steps in order up to the first that fails, then says how long each took.
+/// Runs the steps in order until one fails, then prints how long each took.
 pub(crate) fn run(depth: Depth) -> ExitCode {
-    let setting = setting();
-    if matches!(setting.runner, Runner::CargoTest) {
+    let runner = if is_silent_success(command("cargo").args(["nextest", "--version"])) {
+        Runner::Nextest
+    } else {
         complain("cargo-nextest is not installed: the tests run under `cargo test`");
-    }
+        Runner::CargoTest
+    };
     let mut timings = Vec::new();
     let mut failed = None;
-    for (name, words) in plan(STEPS, depth, &setting) {
-        complain(&format!("\n── {name}: {}", words.join(" ")));
+    for (name, line) in plan(depth, runner) {
+        complain(&format!("\n── {name}: {line}"));
         let started = Instant::now();
-        let passed = succeeds(&words);
+        let mut words = line.split(' ');
+        let program = words.next().unwrap_or_default();
+        let outcome = command::run(command(program).args(words));
         timings.push((name, started.elapsed()));
-        if !passed {
+        if let Err(error) = outcome {
+            report(&error);
             failed = Some(name);
             break;
         }
@@ -101,61 +77,13 @@ pub(crate) fn run(depth: Depth) -> ExitCode {
 }
 
 /// The command lines to run, in order, each with the name of its step.
-fn plan<'a>(steps: &'a [Step], depth: Depth, setting: &Setting) -> Vec<(&'a str, Vec<&'a str>)> {
-    let wanted = |step: &&Step| step.when == When::Always || step.when == When::Only(depth);
-    let mut plan = Vec::new();
-    for step in steps.iter().filter(wanted) {
-        let present: Vec<&str> = step
-            .packages
-            .iter()
-            .copied()
-            .filter(|name| setting.packages.iter().any(|package| package == name))
-            .collect();
-        if present.is_empty() && !step.packages.is_empty() {
-            continue;
-        }
-        let line = match (setting.runner, step.command.strip_prefix("cargo nextest run")) {
-            (Runner::CargoTest, Some(rest)) => ["cargo test", rest],
-            (Runner::CargoTest, None) | (Runner::Nextest, _) => [step.command, ""],
-        };
-        let mut words: Vec<&str> = line.iter().flat_map(|part| part.split_whitespace()).collect();
-        words.extend(present.iter().flat_map(|package| ["-p", *package]));
-        plan.push((step.name, words));
-    }
-    plan
-}
-
-/// Runs one command line with our terminal and tells whether it succeeded.
-fn succeeds(words: &[&str]) -> bool {
-    let (program, args) = words.split_first().expect("a step has a command");
-    match command(program).args(args).status() {
-        Ok(status) => status.success(),
-        Err(cause) => {
-            complain(&format!("error: cannot start `{program}`\n  caused by: {cause}"));
-            false
-        }
-    }
-}
-
-fn setting() -> Setting {
-    let nextest = command("cargo")
-        .args(["nextest", "--version"])
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .status();
-    let runner = match nextest {
-        Ok(status) if status.success() => Runner::Nextest,
-        Ok(_) | Err(_) => Runner::CargoTest,
+fn plan(depth: Depth, runner: Runner) -> impl Iterator<Item = (&'static str, String)> {
+    let line = move |line: &str| match runner {
+        Runner::Nextest => line.to_owned(),
+        Runner::CargoTest => line.replace("cargo nextest run", "cargo test"),
     };
-    // A crate's folder carries its name.
-    let packages = std::fs::read_dir(root().join("crates"))
-        .into_iter()
-        .flatten()
-        .flatten()
-        .filter(|entry| entry.path().join("Cargo.toml").is_file())
-        .map(|entry| entry.file_name().to_string_lossy().into_owned())
-        .collect();
-    Setting { packages, runner }
+    let steps = STEPS.iter().filter(move |(_, _, depths)| depths.contains(&depth));
+    steps.map(move |(name, command, _)| (*name, line(command)))
 }
 
 fn table(timings: &[(&str, Duration)]) -> String {
@@ -171,73 +99,50 @@ fn table(timings: &[(&str, Duration)]) -> String {
 mod tests {
     use super::*;
 
-    fn check(depth: Depth, packages: &[&str], runner: Runner, expected: &[&str]) {
-        let packages = packages.iter().map(|name| (*name).to_owned()).collect();
-        let planned: Vec<String> = plan(STEPS, depth, &Setting { packages, runner })
-            .into_iter()
-            .map(|(name, words)| format!("{name}: {}", words.join(" ")))
-            .collect();
+    fn check(depth: Depth, runner: Runner, expected: &[&str]) {
+        let planned: Vec<String> = plan(depth, runner).map(|(_, line)| line).collect();
         assert_eq!(planned, expected);
+    }
+
+    fn full(tests: &str) -> Vec<&str> {
+        vec![
+            "cargo fmt --all --check",
+            "cargo xtask tidy",
+            "cargo xtask deny",
+            "cargo xtask msrv",
+            "cargo clippy --workspace --all-targets -- -D warnings",
+            tests,
+            "cargo test --doc -p switchboard",
+            "cargo xtask docs --check",
+            "cargo xtask conformance",
+            "cargo xtask real-hosts",
+            "cargo xtask pi",
+            "cargo xtask hosts",
+        ]
     }
 
     #[test]
     fn full_run_ends_with_doctests_and_pages() {
-        check(
-            Depth::Full,
-            &["switchboard", "switchboard-core"],
-            Runner::Nextest,
-            &[
-                "fmt: cargo fmt --all --check",
-                "tidy: cargo xtask tidy",
-                "deny: cargo xtask deny",
-                "msrv: cargo xtask msrv",
-                "clippy: cargo clippy --workspace --all-targets -- -D warnings",
-                "tests: cargo nextest run --workspace",
-                "doctests: cargo test --doc -p switchboard",
-                "docs: cargo xtask docs --check",
-                "conformance: cargo xtask conformance",
-                "real-hosts: cargo xtask real-hosts",
-                "pi: cargo xtask pi",
-                "hosts: cargo xtask hosts",
-            ],
-        );
+        check(Depth::Full, Runner::Nextest, &full("cargo nextest run --workspace"));
     }
 
     #[test]
     fn quick_run_tests_the_crates_below_the_faces() {
         check(
             Depth::Quick,
-            &["switchboard-core", "switchboard-cli", "switchboard"],
             Runner::Nextest,
             &[
-                "fmt: cargo fmt --all --check",
-                "tidy: cargo xtask tidy",
-                "clippy: cargo clippy --workspace --all-targets -- -D warnings",
-                "tests: cargo nextest run -p switchboard-core -p switchboard",
+                "cargo fmt --all --check",
+                "cargo xtask tidy",
+                "cargo clippy --workspace --all-targets -- -D warnings",
+                "cargo nextest run -p switchboard-core -p switchboard -p switchboard-wire",
             ],
         );
     }
 
     #[test]
     fn cargo_runs_the_tests_without_nextest() {
-        check(
-            Depth::Full,
-            &["switchboard-core"],
-            Runner::CargoTest,
-            &[
-                "fmt: cargo fmt --all --check",
-                "tidy: cargo xtask tidy",
-                "deny: cargo xtask deny",
-                "msrv: cargo xtask msrv",
-                "clippy: cargo clippy --workspace --all-targets -- -D warnings",
-                "tests: cargo test --workspace",
-                "docs: cargo xtask docs --check",
-                "conformance: cargo xtask conformance",
-                "real-hosts: cargo xtask real-hosts",
-                "pi: cargo xtask pi",
-                "hosts: cargo xtask hosts",
-            ],
-        );
+        check(Depth::Full, Runner::CargoTest, &full("cargo test --workspace"));
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! From the global flags to a gateway and its shutdown: no server outlives the command.
 
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,7 +24,7 @@ use crate::exit::Exit;
 use crate::extension;
 use crate::host::{Consent, Terminal};
 use crate::printer::Printer;
-use crate::report::{Outcome, Stop};
+use crate::report::{CommandResult, Stop};
 use crate::signals::Signals;
 use crate::spinner::Spinner;
 use crate::style::Palette;
@@ -55,7 +56,7 @@ impl From<Consent> for Terms {
 impl Terms {
     /// A gateway that lasts for one command.
     pub(crate) fn gateway(self, builder: GatewayBuilder) -> Gateway {
-        let builder = builder.on_demand().without_output_guard();
+        let builder = builder.on_demand();
         match self.timeout {
             Some(timeout) => builder.timeout(timeout).build(),
             None => builder.build(),
@@ -63,30 +64,38 @@ impl Terms {
     }
 }
 
+/// Why a path of the global options cannot be used.
 #[derive(Debug, thiserror::Error)]
-#[error("cannot use `{}` as the working directory", path.display())]
-struct NoDirectory {
-    path: PathBuf,
-    #[source]
-    cause: std::io::Error,
+enum GlobalsError {
+    #[error("cannot use `{}` as the working directory", path.display())]
+    Directory {
+        path: PathBuf,
+        #[source]
+        cause: io::Error,
+    },
+    #[error("cannot read the pipe `{}`", path.display())]
+    Pipe {
+        path: PathBuf,
+        #[source]
+        cause: io::Error,
+    },
+    #[error("cannot read `{}`, line {line}, column {column}", path.display())]
+    Malformed {
+        path: PathBuf,
+        line: u32,
+        column: u32,
+        #[source]
+        kind: DiagnosticKind,
+    },
 }
 
-#[derive(Debug, thiserror::Error)]
-#[error("cannot read the pipe `{}`", path.display())]
-struct UnreadPipe {
-    path: PathBuf,
-    #[source]
-    cause: std::io::Error,
-}
-
-#[derive(Debug, thiserror::Error)]
-#[error("cannot read `{}`, line {line}, column {column}", path.display())]
-struct BrokenConfig {
-    path: PathBuf,
-    line: u32,
-    column: u32,
-    #[source]
-    kind: DiagnosticKind,
+impl GlobalsError {
+    fn with(self, code: Code) -> Failure {
+        let (Self::Directory { path, .. } | Self::Pipe { path, .. } | Self::Malformed { path, .. }) =
+            &self;
+        let subject = Subject::Config { path: path.display().to_string() };
+        Failure::new(code, subject, self)
+    }
 }
 
 impl App {
@@ -96,15 +105,13 @@ impl App {
         let project = globals.cwd.as_deref().map_or(typed_in.clone(), |cwd| typed_in.join(cwd));
         // One canonical path for each project, so that its approvals are found again.
         environment.cwd = project.canonicalize().map_err(|cause| {
-            let subject = Subject::Config { path: project.display().to_string() };
-            Failure::new(Code::BadRequest, subject, NoDirectory { path: project, cause })
+            GlobalsError::Directory { path: project, cause }.with(Code::BadRequest)
         })?;
         let config = globals.config.as_deref().map(|path| typed_in.join(path));
         let piped = config.as_deref().and_then(paths::read_pipe).transpose();
         let piped = piped.map_err(|cause| {
             let path = config.clone().unwrap_or_default();
-            let subject = Subject::Config { path: path.display().to_string() };
-            Failure::new(Code::Config, subject, UnreadPipe { path, cause })
+            GlobalsError::Pipe { path, cause }.with(Code::Config)
         })?;
         let load_options =
             LoadOptions { config, piped: piped.map(Arc::from), project: environment.cwd.clone() };
@@ -162,27 +169,15 @@ impl App {
     /// Reads the configuration with warnings. A file of `--config` that cannot be parsed is an error.
     pub(crate) fn load_strictly(&self) -> Result<Loaded, Failure> {
         let loaded = self.load()?;
-        self.check_named_config(&loaded)?;
+        if let Some(path) = &self.load_options.config
+            && let Some(diagnostic) = malformed(&loaded.config, path)
+        {
+            let Diagnostic { line, column, kind, .. } = diagnostic.clone();
+            let error = GlobalsError::Malformed { path: path.clone(), line, column, kind };
+            return Err(error.with(Code::Config));
+        }
         self.warn_about(&loaded);
         Ok(loaded)
-    }
-
-    /// Fails if the file of `--config` cannot be parsed.
-    fn check_named_config(&self, loaded: &Loaded) -> Result<(), Failure> {
-        let Some(path) = &self.load_options.config else { return Ok(()) };
-        let named = path.to_string_lossy();
-        let broken = |diagnostic: &Diagnostic| {
-            diagnostic.kind.invalidates_file() && diagnostic.path.as_deref() == Some(&*named)
-        };
-        match loaded.config.diagnostics.iter().find(|found| broken(found)) {
-            None => Ok(()),
-            Some(diagnostic) => {
-                let Diagnostic { line, column, kind, .. } = diagnostic.clone();
-                let subject = Subject::Config { path: named.clone().into_owned() };
-                let cause = BrokenConfig { path: path.clone(), line, column, kind };
-                Err(Failure::new(Code::Config, subject, cause))
-            }
-        }
     }
 
     /// A gateway with the configured servers, or with the demo server if nothing is configured.
@@ -202,30 +197,26 @@ impl App {
     pub(crate) async fn with_session(
         &self,
         terms: Terms,
-        command: impl AsyncFnOnce(&Conversation<'_>) -> Outcome,
-    ) -> Outcome {
+        command: impl AsyncFnOnce(&Conversation<'_>) -> CommandResult,
+    ) -> CommandResult {
         let config = self.load_strictly()?.config;
-        let user_file = self.paths.user_config();
-        let is_broken = config.diagnostics.iter().any(|found| {
-            found.kind.invalidates_file()
-                && found.path.as_deref().map(Path::new) == Some(&user_file)
-        });
-        let gateway = terms.gateway(self.gateway(config));
-        let outcome = self.converse(gateway, terms.consent, command).await;
-        if is_broken { without_the_users_file(outcome) } else { outcome }
+        let is_malformed = malformed(&config, &self.paths.user_config()).is_some();
+        let gateway = terms.gateway(self.gateway(config.clone()));
+        let outcome = self.converse((gateway, config), terms.consent, command).await;
+        if is_malformed { without_the_users_file(outcome) } else { outcome }
     }
 
-    /// The same on a given gateway.
+    /// The same on a gateway with this configuration.
     pub(crate) async fn converse(
         &self,
-        gateway: Gateway,
+        (gateway, config): (Gateway, Config),
         consent: Consent,
-        command: impl AsyncFnOnce(&Conversation<'_>) -> Outcome,
-    ) -> Outcome {
+        command: impl AsyncFnOnce(&Conversation<'_>) -> CommandResult,
+    ) -> CommandResult {
         let mut signals = Signals::listen();
         let spinner = Spinner::new(self.printer);
         let host = Terminal::new(self.printer, spinner.clone(), consent);
-        let conversation = Conversation::new(self, gateway.session(host), spinner);
+        let conversation = Conversation::new(self, gateway.printing_session(host), config, spinner);
         let outcome = tokio::select! {
             outcome = command(&conversation) => outcome,
             () = signals.stop() => Ok(Exit::Interrupted),
@@ -238,8 +229,15 @@ impl App {
     }
 }
 
+/// Why the file at `path` cannot be parsed.
+fn malformed<'c>(config: &'c Config, path: &Path) -> Option<&'c Diagnostic> {
+    config.diagnostics.iter().find(|found| {
+        found.kind.invalidates_file() && found.path.as_deref().map(Path::new) == Some(path)
+    })
+}
+
 /// The outcome of a command that may lack servers because the user's file cannot be parsed.
-fn without_the_users_file(outcome: Outcome) -> Outcome {
+fn without_the_users_file(outcome: CommandResult) -> CommandResult {
     match outcome {
         Ok(Exit::Done) => Ok(Exit::Usage),
         Err(Stop::Failed(mut failure)) if failure.code.is_unknown_name() => {

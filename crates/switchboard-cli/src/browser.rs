@@ -60,7 +60,7 @@ impl<'e> Browser<'e> {
 
     /// Opens the browser, which keeps running when this program ends.
     pub(crate) async fn open(&self, link: &Link) -> Result<(), NotOpened> {
-        let Words { program, args } = self.words(link.as_str())?;
+        let CommandLine { program, args } = self.words(link.as_str())?;
         let not_started = |cause| NotOpened::NotStarted { program: program.clone(), cause };
         let mut child = self.start(&program, &args).map_err(not_started)?;
         match tokio::time::timeout(self.patience, child.wait()).await {
@@ -71,7 +71,7 @@ impl<'e> Browser<'e> {
     }
 
     /// The command line for a URL.
-    fn words(&self, address: &str) -> Result<Words, NotOpened> {
+    fn words(&self, address: &str) -> Result<CommandLine, NotOpened> {
         if self.environment.variable("SSH_CONNECTION").is_some() {
             return Err(NotOpened::Remote);
         }
@@ -86,7 +86,7 @@ impl<'e> Browser<'e> {
             System::Windows => ("rundll32", Some("url.dll,FileProtocolHandler")),
         };
         let args = before.into_iter().chain([address]).map(str::to_owned).collect();
-        Ok(Words { program: program.to_owned(), args })
+        Ok(CommandLine { program: program.to_owned(), args })
     }
 
     fn has_display(&self) -> bool {
@@ -122,7 +122,7 @@ impl<'e> Browser<'e> {
 
 /// A command line: program and arguments.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Words {
+struct CommandLine {
     program: String,
     args: Vec<String>,
 }

@@ -11,7 +11,7 @@ use switchboard::failure::{Code, Failure, Subject};
 use switchboard::request::{RequestError, parse_args};
 use switchboard::schema::{self, List, Word};
 
-pub(crate) use self::source::{Input, Source};
+pub(crate) use self::source::{ArgSource, Input};
 
 /// Why arguments cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -80,13 +80,13 @@ pub(crate) struct Pair<V> {
 /// The text after the `=`, before it is read.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Typed {
-    source: Source,
-    form: Form,
+    source: ArgSource,
+    form: ValueForm,
 }
 
 /// How a value is parsed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Form {
+enum ValueForm {
     /// `key=text`: the schema says what it is.
     BySchema,
     /// `key:=json`.
@@ -111,13 +111,13 @@ pub(crate) fn pairs(words: &[String]) -> Result<Vec<Pair<Typed>>, ArgsError> {
 fn pair(word: &str) -> Result<Pair<Typed>, ArgsError> {
     let (key, text) = word.split_once('=').unwrap_or_default();
     let (key, form) = match key.strip_suffix(':') {
-        None => (key, Form::BySchema),
-        Some(key) => (key, Form::Json),
+        None => (key, ValueForm::BySchema),
+        Some(key) => (key, ValueForm::Json),
     };
     if key.is_empty() {
         return Err(ArgsError::NotAPair { word: word.to_owned() });
     }
-    Ok(Pair { key: key.to_owned(), value: Typed { source: Source::of(text), form } })
+    Ok(Pair { key: key.to_owned(), value: Typed { source: ArgSource::of(text), form } })
 }
 
 /// Reads the files and the standard input that the pairs name.
@@ -127,12 +127,12 @@ pub(crate) fn read(
 ) -> Result<Vec<Pair<Given>>, ArgsError> {
     let mut read = Vec::new();
     for Pair { key, value: Typed { source, form } } in pairs {
-        let is_typed = matches!(source, Source::Word(_));
+        let is_typed = matches!(source, ArgSource::Word(_));
         let text = input.text(source).map_err(|error| error.of(&key))?;
         let value = match form {
-            Form::BySchema if is_typed => Given::Word(text),
-            Form::BySchema => Given::Text(text),
-            Form::Json => {
+            ValueForm::BySchema if is_typed => Given::Word(text),
+            ValueForm::BySchema => Given::Text(text),
+            ValueForm::Json => {
                 let unread = |cause| ArgsError::Value { key: key.clone(), cause };
                 Given::Json(Exact::parse(&text).map_err(unread)?)
             }
@@ -214,7 +214,7 @@ pub(crate) fn texts(words: &[String], input: &mut Input) -> Result<Args, ArgsErr
         if key.is_empty() {
             return Err(ArgsError::NotAPair { word: word.to_owned() });
         }
-        let text = input.text(Source::of(text)).map_err(|error| error.of(key))?;
+        let text = input.text(ArgSource::of(text)).map_err(|error| error.of(key))?;
         if texts.insert(key.to_owned(), Value::from(text)).is_some() {
             return Err(ArgsError::Twice { key: key.to_owned() });
         }

@@ -4,14 +4,15 @@ use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use switchboard::catalog::ResolveError;
-use switchboard::failure::{Code, Failure, Hint, Subject};
+use switchboard::Session;
+use switchboard::config::layers::Config;
+use switchboard::explain;
+use switchboard::failure::{Code, Failure, Hint};
 use switchboard::name::ServerName;
 use switchboard::render::words::{list, plural};
 use switchboard::render::{json, remedy};
-use switchboard::reply::{ConnectStage, Description, Reply, Underway};
+use switchboard::reply::{ConnectStage, Reply, Underway};
 use switchboard::request::{PageRequest, Request};
-use switchboard::{Progress, Session};
 use tokio::time::{Instant, interval_at};
 
 use crate::args::Format;
@@ -24,7 +25,7 @@ use crate::spinner::Spinner;
 pub(crate) const ALL: PageRequest = PageRequest { offset: 0, limit: usize::MAX };
 
 /// Interval for checking connects without a terminal.
-const LOOK: Duration = Duration::from_millis(500);
+const CONNECT_POLL: Duration = Duration::from_millis(500);
 
 /// An installation or a start that takes longer gets a note.
 const INSTALLS: Duration = Duration::from_secs(2);
@@ -33,30 +34,26 @@ const STARTS: Duration = Duration::from_secs(10);
 pub(crate) struct Conversation<'a> {
     pub(crate) app: &'a App,
     pub(crate) session: Session,
+    /// The configuration of the session's servers.
+    pub(crate) config: Config,
     pub(crate) spinner: Spinner,
     /// Slow connects that got a note.
     noted: RefCell<BTreeSet<(ServerName, ConnectStage)>>,
 }
 
 impl<'a> Conversation<'a> {
-    pub(crate) fn new(app: &'a App, session: Session, spinner: Spinner) -> Conversation<'a> {
-        Conversation { app, session, spinner, noted: RefCell::default() }
+    pub(crate) fn new(
+        app: &'a App,
+        session: Session,
+        config: Config,
+        spinner: Spinner,
+    ) -> Conversation<'a> {
+        Conversation { app, session, config, spinner, noted: RefCell::default() }
     }
 
     /// Sends a request. A long wait is shown as `doing`, or as the connects that it waits for.
     pub(crate) async fn ask(&self, request: Request, doing: &str) -> Result<Reply, Failure> {
         self.wait(async || doing.to_owned(), self.session.handle(request)).await
-    }
-
-    /// The same, with the progress that the server reports.
-    pub(crate) async fn ask_with_progress(
-        &self,
-        request: Request,
-        progress: Progress,
-        doing: impl AsyncFn() -> String,
-    ) -> Result<Reply, Failure> {
-        let caller = self.session.caller().with_progress(progress);
-        self.wait(doing, self.session.handle_as(request, caller)).await
     }
 
     /// Runs `work`, and shows the connects that it waits for.
@@ -72,12 +69,12 @@ impl<'a> Conversation<'a> {
             };
             return self.spinner.during(stage, work).await;
         }
-        let mut looks = interval_at(Instant::now() + LOOK, LOOK);
+        let mut polls = interval_at(Instant::now() + CONNECT_POLL, CONNECT_POLL);
         let mut work = std::pin::pin!(work);
         loop {
             tokio::select! {
                 outcome = &mut work => return outcome,
-                _ = looks.tick() => self.note_connects(),
+                _ = polls.tick() => self.note_connects(),
             }
         }
     }
@@ -148,48 +145,28 @@ impl<'a> Conversation<'a> {
         failed.take().filter(|_| nothing)
     }
 
-    /// Describes a tool. If it is unknown, servers that were never listed are listed first.
-    pub(crate) async fn describe(
+    /// Looks up a tool. If it is unknown, servers that were never listed are listed first.
+    pub(crate) async fn look_up<T>(
         &self,
-        tool: &str,
         server: Option<&str>,
-    ) -> Result<Box<Description>, Failure> {
-        let request =
-            || Request::Describe { tool: tool.to_owned(), server: server.map(str::to_owned) };
-        let mut reply = self.ask(request(), "looking for the tool").await;
-        if let Err(failure) = &reply
-            && failure.code == Code::UnknownTool
-            && failure.hints.iter().any(|hint| matches!(hint, Hint::NotListedYet(_)))
-        {
-            self.list_unlisted(server).await?;
-            reply = self.ask(request(), "looking for the tool").await;
-        }
-        match reply? {
-            Reply::Described(description) => Ok(description),
-            other => unreachable!("a description was asked for, not {other:?}"),
+        look_up: impl AsyncFn() -> Result<T, Failure>,
+    ) -> Result<T, Failure> {
+        let doing = async || "looking for the tool".to_owned();
+        match self.wait(doing, look_up()).await {
+            Err(failure)
+                if failure.code == Code::UnknownTool
+                    && failure.hints.iter().any(|hint| matches!(hint, Hint::NotListedYet(_))) =>
+            {
+                self.list_unlisted(server).await?;
+                self.wait(doing, look_up()).await
+            }
+            found => found,
         }
     }
 
     /// The configured server with this name, usable or not.
     pub(crate) fn server(&self, name: &str) -> Result<ServerName, Failure> {
-        self.session.gateway().catalog().server(name).map_err(|error| {
-            let close = match &error {
-                ResolveError::UnknownServer { suggestions, .. } => suggestions.clone(),
-                ResolveError::Refused(server) => {
-                    let server = server.clone();
-                    return Failure::new(Code::Config, Subject::Server(server), error)
-                        .hint(Hint::CheckConfig);
-                }
-                ResolveError::NotFound { .. }
-                | ResolveError::Ambiguous { .. }
-                | ResolveError::Disabled(_)
-                | ResolveError::Pending { .. } => Vec::new(),
-            };
-            let failure = Failure::new(Code::UnknownServer, Subject::Request, error);
-            let failure =
-                if close.is_empty() { failure } else { failure.hint(Hint::DidYouMean(close)) };
-            failure.hint(Hint::ListServers)
-        })
+        self.session.gateway().catalog().server(name).map_err(explain::resolve)
     }
 
     /// Names the servers that were not included; failed ones were reported already.

@@ -42,7 +42,10 @@ pub(crate) enum Consent {
 }
 
 impl Host for Terminal {
-    fn approve<'a>(&'a self, question: &'a Question) -> HostFuture<'a, Result<ApprovalAnswer, CannotAsk>> {
+    fn approve<'a>(
+        &'a self,
+        question: &'a Question,
+    ) -> HostFuture<'a, Result<ApprovalAnswer, CannotAsk>> {
         if self.consent == Consent::Given {
             return Box::pin(std::future::ready(Ok(ApprovalAnswer::Once)));
         }

@@ -7,37 +7,34 @@ use std::time::Duration;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::process::getpgrp;
-use rustix::termios::{
-    LocalModes, OptionalActions, SpecialCodeIndex, Termios, tcgetattr, tcgetpgrp, tcsetattr,
-};
+use rustix::termios::{LocalModes, OptionalActions, SpecialCodeIndex, Termios, tcgetpgrp};
+
+use crate::printer::HiddenInput;
 
 /// A longer line is not input of a user.
 const LONGEST: usize = 64 * 1024;
 
 /// Interval for polling the input. A thread that blocks on it could not be stopped, and would take
 /// the answer to a later question.
-const LOOK: Duration = Duration::from_millis(50);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Standard input, read without blocking.
 pub(crate) struct Keyboard {
-    phase: Phase,
+    /// At its end, or not to be read.
+    is_over: bool,
     line: Vec<u8>,
-    _unseen: Option<Unseen>,
-}
-
-#[derive(PartialEq, Eq)]
-enum Phase {
-    Open,
-    Over,
+    _hidden: Option<HiddenInput>,
 }
 
 impl Keyboard {
     pub(crate) fn open() -> Keyboard {
-        if is_in_background() {
-            return Keyboard { phase: Phase::Over, line: Vec::new(), _unseen: None };
-        }
-        let unseen = io::stdin().is_terminal().then(Unseen::begin).flatten();
-        Keyboard { phase: Phase::Open, line: Vec::new(), _unseen: unseen }
+        // A background process that reads the terminal would be stopped.
+        let is_over = tcgetpgrp(io::stdin()).is_ok_and(|front| front != getpgrp());
+        let is_typed = !is_over && io::stdin().is_terminal();
+        // Flushed, so that input typed before the question is dropped, and a half-pasted line does
+        // not reach the shell.
+        let hidden = is_typed.then(|| HiddenInput::begin(OptionalActions::Flush, by_byte).ok());
+        Keyboard { is_over, line: Vec::new(), _hidden: hidden.flatten() }
     }
 
     /// Waits for the next line that is not empty; for ever, if there is none. Cancel safe. `typed`
@@ -59,17 +56,17 @@ impl Keyboard {
     }
 
     async fn read(&mut self) {
-        if self.phase == Phase::Over {
+        if self.is_over {
             return std::future::pending().await;
         }
         if !is_ready() {
-            return tokio::time::sleep(LOOK).await;
+            return tokio::time::sleep(POLL_INTERVAL).await;
         }
         let mut part = [0; 4096];
         match rustix::io::read(io::stdin(), &mut part) {
             Ok(length @ 1..) => self.line.extend(part.iter().take(length)),
             Err(Errno::INTR) => {}
-            Ok(0) | Err(_) => self.phase = Phase::Over,
+            Ok(0) | Err(_) => self.is_over = true,
         }
         if self.line.len() > LONGEST {
             self.line.clear();
@@ -79,38 +76,15 @@ impl Keyboard {
     }
 }
 
-/// A background process that reads the terminal would be stopped.
-fn is_in_background() -> bool {
-    tcgetpgrp(io::stdin()).is_ok_and(|front| front != getpgrp())
-}
-
 fn is_ready() -> bool {
     let input = io::stdin();
     let mut input = [PollFd::new(&input, PollFlags::IN)];
     matches!(poll(&mut input, Some(&Timespec::default())), Ok(1..))
 }
 
-/// Turns off echo and line mode until dropped: in line mode, a terminal cuts lines at 4,095 bytes.
-struct Unseen {
-    before: Termios,
-}
-
-impl Unseen {
-    fn begin() -> Option<Unseen> {
-        let before = tcgetattr(io::stdin()).ok()?;
-        let mut modes = before.clone();
-        modes.local_modes -= LocalModes::ECHO | LocalModes::ICANON;
-        modes.special_codes[SpecialCodeIndex::VMIN] = 1;
-        modes.special_codes[SpecialCodeIndex::VTIME] = 0;
-        // Input typed before the question is dropped.
-        tcsetattr(io::stdin(), OptionalActions::Flush, &modes).ok()?;
-        Some(Unseen { before })
-    }
-}
-
-impl Drop for Unseen {
-    fn drop(&mut self) {
-        // A half-pasted line must not reach the shell.
-        let _gone = tcsetattr(io::stdin(), OptionalActions::Flush, &self.before);
-    }
+/// Turns off echo and line mode: in line mode, a terminal cuts lines at 4,095 bytes.
+fn by_byte(modes: &mut Termios) {
+    modes.local_modes -= LocalModes::ECHO | LocalModes::ICANON;
+    modes.special_codes[SpecialCodeIndex::VMIN] = 1;
+    modes.special_codes[SpecialCodeIndex::VTIME] = 0;
 }

@@ -31,19 +31,19 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 
 use anstream::ColorChoice;
-use clap::{CommandFactory, Parser};
+use clap::CommandFactory;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use switchboard::Environment;
 use switchboard::config::install::Target;
 use switchboard::failure::{Code, Failure, Subject};
-use tokio::runtime::Builder;
+use tokio::runtime::{Builder, Runtime};
 
 use crate::args::serve::Serve;
 use crate::args::{Cli, Color, Command, Format};
 use crate::boot::App;
 use crate::exit::Exit;
 use crate::printer::Printer;
-use crate::report::{Outcome, Stop};
+use crate::report::{CommandResult, Stop};
 
 /// Runs one command line, the program's name included.
 pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
@@ -54,8 +54,8 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         let printed = answer.and_then(|answer| printer.bytes(&answer));
         return if printed.is_ok() { Exit::Done } else { Exit::Usage }.into();
     }
-    let (globals, command) = match Cli::try_parse_from(&args).and_then(Cli::resolved) {
-        Ok(resolved) => resolved,
+    let (globals, command, format) = match Cli::read(&args) {
+        Ok(read) => read,
         Err(error) => return usage_error(&error, &args).into(),
     };
     let printer = Printer::new(match globals.color {
@@ -63,20 +63,20 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         Color::Always => ColorChoice::Always,
         Color::Never => ColorChoice::Never,
     });
-    let format = command.format();
     if let Err(failure) = logging::start(globals.verbose, &command) {
         return fail(&failure, format, printer).into();
     }
     let printer = if globals.verbose > 0 { printer.without_redrawing() } else { printer };
-    let threads = Threads::of(&command);
-    let outcome = match App::new(&globals, printer) {
-        Ok(mut app) if is_started_without_variables(&command) => {
+    let outcome = App::new(&globals, printer).map_err(Stop::from).and_then(|mut app| {
+        if is_started_without_variables(&command) {
             app.environment = app.environment.without_unset();
-            run_on_runtime(threads, commands::run(&app, command))
         }
-        Ok(app) => run_on_runtime(threads, commands::run(&app, command)),
-        Err(failure) => Err(failure.into()),
-    };
+        let runtime = runtime_of(&command)?;
+        let outcome = runtime.block_on(commands::run(&app, command));
+        // A blocked read of the terminal must not keep the process.
+        runtime.shutdown_background();
+        outcome
+    });
     conclude(outcome, format, printer).into()
 }
 
@@ -124,39 +124,17 @@ pub fn exit_code(code: Code) -> u8 {
     Exit::from(code).number()
 }
 
-/// The number of threads, by the number of clients.
-#[derive(Clone, Copy)]
-enum Threads {
-    One,
-    Workers(usize),
-}
-
-impl Threads {
-    fn of(command: &Command) -> Threads {
-        match command {
-            Command::Serve(Serve { http: Some(_), .. }) => Threads::Workers(2),
-            _ => Threads::One,
+/// One thread serves one client; many clients get two.
+fn runtime_of(command: &Command) -> std::io::Result<Runtime> {
+    match command {
+        Command::Serve(Serve { http: Some(_), .. }) => {
+            Builder::new_multi_thread().worker_threads(2).enable_all().build()
         }
+        _ => Builder::new_current_thread().enable_all().build(),
     }
 }
 
-fn run_on_runtime(threads: Threads, command: impl Future<Output = Outcome>) -> Outcome {
-    let mut builder = match threads {
-        Threads::One => Builder::new_current_thread(),
-        Threads::Workers(count) => {
-            let mut builder = Builder::new_multi_thread();
-            builder.worker_threads(count);
-            builder
-        }
-    };
-    let runtime = builder.enable_all().build()?;
-    let outcome = runtime.block_on(command);
-    // A blocked read of the terminal must not keep the process.
-    runtime.shutdown_background();
-    outcome
-}
-
-fn conclude(outcome: Outcome, format: Format, printer: Printer) -> Exit {
+fn conclude(outcome: CommandResult, format: Format, printer: Printer) -> Exit {
     match outcome {
         Ok(exit) | Err(Stop::Left(exit)) => exit,
         Err(Stop::Failed(failure)) => fail(&failure, format, printer),

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::io::{self, IsTerminal, Write};
 
 use anstream::{AutoStream, ColorChoice};
-use rustix::termios::{LocalModes, OptionalActions, QueueSelector, Termios};
+use rustix::termios::{LocalModes, OptionalActions, QueueSelector, Termios, tcgetattr, tcsetattr};
 use serde_json::Value;
 use switchboard::hidden::is_hidden;
 use switchboard::render::words::clean_block;
@@ -95,11 +95,6 @@ impl Printer {
         }
     }
 
-    /// Whether standard output goes to a program or a file.
-    pub(crate) fn is_piped(self) -> bool {
-        !self.out_is_terminal
-    }
-
     /// Prints raw bytes, for a program or a file.
     pub(crate) fn bytes(self, bytes: &[u8]) -> io::Result<()> {
         let mut out = io::stdout().lock();
@@ -160,19 +155,19 @@ impl Printer {
     }
 
     /// Turns off echo until the guard is dropped.
-    pub(crate) fn hide_typing(self) -> io::Result<Unseen> {
-        let before = rustix::termios::tcgetattr(io::stdin())?;
-        let mut hidden = before.clone();
-        hidden.local_modes.remove(LocalModes::ECHO);
-        rustix::termios::tcsetattr(io::stdin(), OptionalActions::Now, &hidden)?;
-        Ok(Unseen { before })
+    pub(crate) fn hide_typing(self) -> io::Result<HiddenInput> {
+        HiddenInput::begin(OptionalActions::Now, |modes| modes.local_modes -= LocalModes::ECHO)
+    }
+
+    /// Asks without blocking the runtime; `None` is the end of input.
+    pub(crate) async fn answer(self, question: String) -> Option<String> {
+        let asked = tokio::task::spawn_blocking(move || self.ask_unless_over(&question));
+        asked.await.ok()?.ok()?
     }
 
     /// Asks a question that only `y` answers with yes.
     pub(crate) async fn agrees(self, question: &str) -> bool {
-        let question = self.yes_or_no(question);
-        let answer = tokio::task::spawn_blocking(move || self.ask(&question)).await;
-        matches!(answer, Ok(Ok(answer)) if is_yes(&answer))
+        self.answer(self.yes_or_no(question)).await.is_some_and(|answer| is_yes(&answer))
     }
 
     /// A question with its possible answers.
@@ -203,14 +198,29 @@ fn usage(error: &clap::Error, args: &[OsString], palette: Palette) -> String {
     }
 }
 
-/// Turns echo on again on drop.
-pub(crate) struct Unseen {
+/// Other modes of the terminal, which the drop ends.
+pub(crate) struct HiddenInput {
     before: Termios,
+    actions: OptionalActions,
 }
 
-impl Drop for Unseen {
+impl HiddenInput {
+    /// `actions` decides whether input that was not read yet is dropped at both changes.
+    pub(crate) fn begin(
+        actions: OptionalActions,
+        change: impl FnOnce(&mut Termios),
+    ) -> io::Result<HiddenInput> {
+        let before = tcgetattr(io::stdin())?;
+        let mut modes = before.clone();
+        change(&mut modes);
+        tcsetattr(io::stdin(), actions, &modes)?;
+        Ok(HiddenInput { before, actions })
+    }
+}
+
+impl Drop for HiddenInput {
     fn drop(&mut self) {
-        let _gone = rustix::termios::tcsetattr(io::stdin(), OptionalActions::Now, &self.before);
+        let _gone = tcsetattr(io::stdin(), self.actions, &self.before);
     }
 }
 
@@ -229,8 +239,6 @@ fn columns() -> usize {
 
 #[cfg(test)]
 mod tests {
-    use clap::Parser;
-
     use super::*;
     use crate::args::Cli;
 
@@ -239,7 +247,7 @@ mod tests {
         let check = |line: &[&str], expected: &str| {
             let args: Vec<OsString> =
                 ["switchboard"].iter().chain(line).map(|word| OsString::from(*word)).collect();
-            let error = Cli::try_parse_from(&args).and_then(Cli::resolved).unwrap_err();
+            let error = Cli::read(&args).unwrap_err();
             for palette in [Palette::Coloured, Palette::Plain] {
                 let told = usage(&error, &args, palette);
                 assert!(!told.replace('\n', "").contains(is_hidden), "{told:?}");
@@ -251,7 +259,7 @@ mod tests {
         check(&["completions", "\u{1b}[8mfish\u{9b}2J"], "'fish'");
         check(&["import", "\u{202e}x"], r"\u{202e}x");
         let args = ["switchboard", "--nothing"].map(OsString::from);
-        let error = Cli::try_parse_from(&args).unwrap_err();
+        let error = Cli::read(&args).unwrap_err();
         assert!(usage(&error, &args, Palette::Coloured).contains("\u{1b}["));
         assert!(!usage(&error, &args, Palette::Plain).contains('\u{1b}'));
     }

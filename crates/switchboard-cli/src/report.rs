@@ -25,7 +25,7 @@ pub(crate) enum Stop {
 }
 
 /// How a command ends.
-pub(crate) type Outcome = Result<Exit, Stop>;
+pub(crate) type CommandResult = Result<Exit, Stop>;
 
 impl From<Failure> for Stop {
     fn from(failure: Failure) -> Stop {

@@ -11,7 +11,7 @@ use switchboard_wire::envelope::INVALID_PARAMS;
 use switchboard_wire::{Raw, RpcError};
 
 use crate::printer::{Printer, is_yes};
-use form::Field;
+use form::FormField;
 
 /// Bytes of a sampling conversation that are shown.
 const SHOWN: usize = 8 * 1024;
@@ -68,10 +68,10 @@ async fn elicit(
 }
 
 /// Asks until the answer is valid; `None` at the end of input.
-async fn ask_field(field: &Field, is_secret: bool, printer: Printer) -> Option<Option<Value>> {
+async fn ask_field(field: &FormField, is_secret: bool, printer: Printer) -> Option<Option<Value>> {
     loop {
         let unseen = is_secret.then(|| printer.hide_typing());
-        let typed = line(printer, field.question()).await;
+        let typed = printer.answer(field.question()).await;
         if unseen.is_some() {
             printer.note("");
         }
@@ -91,9 +91,9 @@ async fn sample(
     let server = clean_line(question.server.as_str(), 200);
     printer.note(&format!("The server `{server}` requests a completion of a model (sampling):"));
     printer.note(&clean_block(&conversation(params), SHOWN));
-    let typed = line(printer, "Your answer instead of the model's [Enter = refuse]:".to_owned());
+    let typed = printer.answer("Your answer instead of the model's [Enter = refuse]:".to_owned());
     match typed.await.filter(|typed| !typed.is_empty()) {
-        None => Err(rejected("the user refused")),
+        None => Err(RpcError::new(REJECTED, "the user refused")),
         Some(text) => Ok(Raw::from_json(
             json!({
                 "role": "assistant",
@@ -114,26 +114,21 @@ fn conversation(params: &Map<String, Value>) -> String {
     let messages = messages.map(|message| {
         let role = message.get("role").and_then(Value::as_str).unwrap_or("?");
         let content = message.get("content").unwrap_or(&Value::Null);
-        let said = match content.get("text").and_then(Value::as_str) {
+        let text = match content.get("text").and_then(Value::as_str) {
             Some(text) => text.to_owned(),
             None => match content.get("type").and_then(Value::as_str) {
                 Some(kind) => format!("({kind})"),
                 None => content.to_string(),
             },
         };
-        format!("{role}: {said}")
+        format!("{role}: {text}")
     });
     system.into_iter().chain(messages).collect::<Vec<_>>().join("\n")
 }
 
 /// `None` at the end of input.
 async fn confirm(printer: Printer, asked: &str) -> Option<bool> {
-    line(printer, asked.to_owned()).await.map(|typed| is_yes(&typed))
-}
-
-async fn line(printer: Printer, asked: String) -> Option<String> {
-    let asking = tokio::task::spawn_blocking(move || printer.ask_unless_over(&asked));
-    asking.await.ok()?.ok()?
+    printer.answer(asked.to_owned()).await.map(|typed| is_yes(&typed))
 }
 
 fn decided(accepted: bool, content: Option<Map<String, Value>>) -> Raw {
@@ -145,8 +140,4 @@ fn decided(accepted: bool, content: Option<Map<String, Value>>) -> Raw {
 
 fn cancelled() -> Raw {
     Raw::from_json(r#"{"action":"cancel"}"#.to_owned())
-}
-
-fn rejected(why: &str) -> RpcError {
-    RpcError::new(REJECTED, why)
 }

@@ -46,34 +46,42 @@ pub(crate) enum Told {
 
 /// The sign-in to one server during a command.
 pub(crate) struct Desk<'a> {
-    on: &'a Conversation<'a>,
+    conversation: &'a Conversation<'a>,
     server: &'a ServerName,
     told: Told,
 }
 
 /// Signs in to a server because a call requires it, if the settings allow that and there is a
 /// terminal; otherwise returns the failure.
-pub(crate) async fn for_a_call(on: &Conversation<'_>, failure: Failure) -> Result<(), Stop> {
+pub(crate) async fn for_a_call(
+    conversation: &Conversation<'_>,
+    failure: Failure,
+) -> Result<(), Stop> {
     let is_wanted = failure.code == Code::SignInRequired
-        && on.session.gateway().settings().auto_auth
-        && on.app.printer.can_ask();
+        && conversation.session.gateway().settings().auto_auth
+        && conversation.app.printer.can_ask();
     let server = failure.hints.iter().find_map(|hint| match hint {
         Hint::SignIn(server) if is_wanted => Some(server.clone()),
         _ => None,
     });
     let Some(server) = server else { return Err(failure.into()) };
-    let signed_in = Desk::new(on, &server, Told::AsWords).sign_in(Manner::Browser).await?;
-    on.app.printer.note(&report(&signed_in, on.app.printer));
+    let signed_in =
+        Desk::new(conversation, &server, Told::AsWords).sign_in(Manner::Browser).await?;
+    conversation.app.printer.note(&report(&signed_in, conversation.app.printer));
     Ok(())
 }
 
 impl<'a> Desk<'a> {
-    pub(crate) fn new(on: &'a Conversation<'a>, server: &'a ServerName, told: Told) -> Desk<'a> {
-        Desk { on, server, told }
+    pub(crate) fn new(
+        conversation: &'a Conversation<'a>,
+        server: &'a ServerName,
+        told: Told,
+    ) -> Desk<'a> {
+        Desk { conversation, server, told }
     }
 
     pub(crate) async fn sign_in(&self, manner: Manner) -> Result<SignedIn, Stop> {
-        let sign_in = self.on.session.gateway().sign_in(self.server).await?;
+        let sign_in = self.conversation.session.gateway().sign_in(self.server).await?;
         let way = match manner {
             Manner::Browser | Manner::Paste => SignInMethod::Page,
             Manner::Device => SignInMethod::Device,
@@ -86,7 +94,7 @@ impl<'a> Desk<'a> {
     }
 
     async fn begin(&self, sign_in: &SignIn, way: SignInMethod) -> Result<Begun, Failure> {
-        let (printer, shown) = (self.on.app.printer, self.shown());
+        let (printer, shown) = (self.conversation.app.printer, self.shown());
         let queued = sign_in.queued();
         let stage = async || match *queued.borrow() {
             true => "another process is signing in; waiting".to_owned(),
@@ -102,18 +110,18 @@ impl<'a> Desk<'a> {
             std::future::pending::<Infallible>().await
         };
         tokio::select! {
-            begun = self.on.spinner.during(stage, sign_in.begin(way)) => begun,
+            begun = self.conversation.spinner.during(stage, sign_in.begin(way)) => begun,
             never = noting => match never {},
         }
     }
 
     async fn at_page(&self, mut pending: Pending, manner: Manner) -> Result<SignedIn, Stop> {
-        let printer = self.on.app.printer;
+        let printer = self.conversation.app.printer;
         let url = pending.link().as_str();
         self.say(&format!("To sign in to `{}`, open this address:", self.shown()));
         self.tell(&json!({ "server": self.server.as_str(), "url": url }), &[url])?;
         if manner == Manner::Browser && printer.can_ask() {
-            match Browser::of(&self.on.app.environment).open(pending.link()).await {
+            match Browser::of(&self.conversation.app.environment).open(pending.link()).await {
                 Ok(()) => self.say("Opened it in your browser"),
                 Err(cause) => self.say(&format!("The browser was not opened: {cause}")),
             }
@@ -130,7 +138,7 @@ impl<'a> Desk<'a> {
             (count, _) => format!("{count} characters pasted; press Enter"),
         };
         let answered = self.answered(&mut pending, keyboard.as_mut(), &typed);
-        Ok(self.on.spinner.during(stage, answered).await?)
+        Ok(self.conversation.spinner.during(stage, answered).await?)
     }
 
     /// Waits for the browser, or for the pasted URL. An invalid paste does not end the wait.
@@ -154,7 +162,7 @@ impl<'a> Desk<'a> {
             match pending.complete(&pasted).await {
                 Err(failure) if !pending.is_over() => {
                     let why = failure.chain().pop().unwrap_or_default();
-                    self.on.spinner.warn(&format!("{why} (still waiting)"));
+                    self.conversation.spinner.warn(&format!("{why} (still waiting)"));
                 }
                 outcome => return outcome,
             }
@@ -170,12 +178,12 @@ impl<'a> Desk<'a> {
         let value = json!({ "server": self.server.as_str(), "url": url, "userCode": code });
         self.tell(&value, &[url, code])?;
         let stage = async || "waiting for the code to be entered".to_owned();
-        Ok(self.on.spinner.during(stage, pending.finished()).await?)
+        Ok(self.conversation.spinner.during(stage, pending.finished()).await?)
     }
 
     /// Prints the URL and the code to open, each on a line of its own.
     fn tell(&self, value: &Value, lines: &[&str]) -> std::io::Result<()> {
-        let printer = self.on.app.printer;
+        let printer = self.conversation.app.printer;
         match self.told {
             Told::AsData(Format { json: true }) => printer.json_line(value),
             Told::AsData(Format { json: false }) => printer.text(&lines.join("\n")),
@@ -189,7 +197,7 @@ impl<'a> Desk<'a> {
     /// Prints a message for the user, unless the output is JSON.
     fn say(&self, words: &str) {
         if !matches!(self.told, Told::AsData(Format { json: true })) {
-            self.on.app.printer.note(words);
+            self.conversation.app.printer.note(words);
         }
     }
 

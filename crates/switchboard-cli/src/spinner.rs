@@ -58,26 +58,26 @@ impl Spinner {
     /// Clears the line until the guard is dropped, so that a question can be asked.
     pub(crate) fn hide(&self) -> Hidden {
         self.hidden.store(true, Ordering::Relaxed);
-        if self.printer.redraws() {
-            self.printer.redraw("");
-        }
+        self.clear();
         Hidden { spinner: self.clone(), answered: false }
     }
 
     /// Prints data above the line.
     pub(crate) fn print(&self, text: &str) -> std::io::Result<()> {
-        if self.printer.redraws() {
-            self.printer.redraw("");
-        }
+        self.clear();
         self.printer.text(text)
     }
 
     /// Prints a warning above the line.
     pub(crate) fn warn(&self, text: &str) {
+        self.clear();
+        self.printer.warn(text);
+    }
+
+    fn clear(&self) {
         if self.printer.redraws() {
             self.printer.redraw("");
         }
-        self.printer.warn(text);
     }
 }
 

@@ -71,7 +71,10 @@ impl ScriptedHost {
 }
 
 impl Host for ScriptedHost {
-    fn approve<'a>(&'a self, question: &'a Question) -> HostFuture<'a, Result<ApprovalAnswer, CannotAsk>> {
+    fn approve<'a>(
+        &'a self,
+        question: &'a Question,
+    ) -> HostFuture<'a, Result<ApprovalAnswer, CannotAsk>> {
         let args = serde_json::to_string(question.args()).expect("values always serialise");
         let mut lines = self.lines();
         lines.asked.push(format!("{} {args}", question.target().shown));

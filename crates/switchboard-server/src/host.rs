@@ -309,7 +309,10 @@ impl ClientHost {
 }
 
 impl Host for ClientHost {
-    fn approve<'a>(&'a self, question: &'a Question) -> HostFuture<'a, Result<ApprovalAnswer, CannotAsk>> {
+    fn approve<'a>(
+        &'a self,
+        question: &'a Question,
+    ) -> HostFuture<'a, Result<ApprovalAnswer, CannotAsk>> {
         Box::pin(self.ask(question))
     }
 

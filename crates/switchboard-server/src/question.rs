@@ -83,7 +83,9 @@ const CHOICES: [(&str, &str, ApprovalAnswer); 4] = [
 ];
 
 /// The choices of the form. None outlasts the session, because a client may answer for its user.
-fn choices(longest: LongestApproval) -> impl Iterator<Item = (&'static str, &'static str, ApprovalAnswer)> {
+fn choices(
+    longest: LongestApproval,
+) -> impl Iterator<Item = (&'static str, &'static str, ApprovalAnswer)> {
     let short = |answer| matches!(answer, ApprovalAnswer::Once | ApprovalAnswer::No);
     CHOICES
         .into_iter()
@@ -412,6 +414,9 @@ mod tests {
         let hasty = Duration::from_millis(300);
         let slow = Duration::from_secs(2);
         assert_eq!(decision(&yes, hasty, (LongestApproval::Session, claude_code)), unanswered);
-        assert_eq!(decision(&yes, slow, (LongestApproval::Session, claude_code)), Ok(ApprovalAnswer::Once));
+        assert_eq!(
+            decision(&yes, slow, (LongestApproval::Session, claude_code)),
+            Ok(ApprovalAnswer::Once)
+        );
     }
 }

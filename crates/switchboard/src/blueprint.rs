@@ -57,8 +57,6 @@ pub(crate) struct Blueprint {
     pub(crate) vault: Vault,
     pub(crate) in_process: BTreeMap<String, Arc<dyn InProcess>>,
     pub(crate) spawner: Arc<dyn Spawner>,
-    /// Beats the settings.
-    pub(crate) limits: Option<TextLimits>,
     pub(crate) starts: Starts,
     pub(crate) when_empty: WhenEmpty,
     /// Beats the settings.
@@ -124,10 +122,10 @@ pub(crate) enum FirstUse {
 
 impl Blueprint {
     pub(crate) fn parts(&self, config: &Config) -> Parts {
-        let limits = self.limits.unwrap_or(match config.settings.output_guard {
+        let limits = match config.settings.output_guard {
             OutputGuard::Off => TextLimits::OFF,
-            OutputGuard::Limits { max_bytes, max_lines, .. } => TextLimits { max_bytes, max_lines },
-        });
+            OutputGuard::Limits { max_bytes, max_lines } => TextLimits { max_bytes, max_lines },
+        };
         let mut parts = Parts {
             shelves: BTreeMap::new(),
             reserved: reserved(config),

@@ -50,6 +50,37 @@ pub(crate) async fn call(
     Ok(Reply::Output(finish(session, target, raw, filter, caller).await))
 }
 
+/// A tool that a name was resolved to, and the snapshot that has it.
+pub struct FoundTool {
+    catalog: Arc<Catalog>,
+    /// The tool.
+    pub target: Resolved,
+}
+
+/// Resolves the name of a tool, for [`call_found`].
+pub(crate) async fn find(
+    session: &Session,
+    tool: &str,
+    within: Option<&str>,
+) -> Result<FoundTool, Failure> {
+    let (catalog, target) = resolve(session, session.catalog(), tool, within).await?;
+    Ok(FoundTool { catalog, target })
+}
+
+/// The same as [`call`], for a tool that was resolved before.
+pub(crate) async fn call_found(
+    session: &Session,
+    FoundTool { catalog, target }: FoundTool,
+    args: Args,
+    select: Option<String>,
+    caller: &Caller,
+) -> Result<Reply, Failure> {
+    let checked = target.check(args).map_err(explain::arguments)?;
+    let filter = filter(select).await?;
+    let (target, raw) = run(session, &catalog, checked, caller).await?;
+    Ok(Reply::Output(finish(session, target, raw, filter, caller).await))
+}
+
 /// The call with arguments that fit.
 fn check(target: Resolved, mut call: CallRequest) -> Result<Checked, Failure> {
     if call.reading == Reading::Beside {
@@ -187,7 +218,9 @@ pub(crate) fn finish(
             Some(_) => content.hidden_characters(),
             None => hidden,
         };
-        content.mark_hidden(hidden);
+        if !session.results.is_unstored() {
+            content.mark_hidden(hidden);
+        }
         Box::new(Output {
             origin: OutputOrigin::Tool,
             server: target.server,

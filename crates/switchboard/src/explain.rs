@@ -141,7 +141,8 @@ pub fn request_error(error: RequestError) -> Failure {
     with_hints(of_request(Code::BadRequest, error), outside.then_some(Hint::UseArgs))
 }
 
-pub(crate) fn resolve(error: ResolveError) -> Failure {
+/// A name that leads to no tool.
+pub fn resolve(error: ResolveError) -> Failure {
     let of_server = |server: &ServerName| Subject::Server(server.clone());
     let (code, subject, hints) = match &error {
         ResolveError::NotFound { name, suggestions, unlisted } => {

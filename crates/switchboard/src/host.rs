@@ -71,7 +71,10 @@ pub enum Consent {
 /// ```
 pub trait Host: Send + Sync {
     /// May this call be made?
-    fn approve<'a>(&'a self, question: &'a Question) -> HostFuture<'a, Result<ApprovalAnswer, CannotAsk>>;
+    fn approve<'a>(
+        &'a self,
+        question: &'a Question,
+    ) -> HostFuture<'a, Result<ApprovalAnswer, CannotAsk>>;
 
     /// May a server be connected that stands in no configuration? The user has to see the whole of
     /// what would run, or where it leads.

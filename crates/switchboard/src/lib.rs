@@ -78,6 +78,7 @@ mod shared_file;
 mod blocking;
 mod mutex;
 
+pub use call::FoundTool;
 pub use env::Environment;
 pub use gateway::{Gateway, GatewayBuilder};
 pub use host::{Headless, Host};

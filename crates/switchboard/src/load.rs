@@ -79,7 +79,11 @@ pub struct FileState {
 
 impl Loaded {
     /// What `pending` would run, for the user who decides about it.
-    pub fn definition(&self, pending: &PendingServer, environment: &Environment) -> PendingDefinition {
+    pub fn definition(
+        &self,
+        pending: &PendingServer,
+        environment: &Environment,
+    ) -> PendingDefinition {
         let of_project = |path: &str| {
             let mut projects = self.files.iter().filter(|file| file.tier == Tier::Project);
             projects.any(|project| project.path == Path::new(path))

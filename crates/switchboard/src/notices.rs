@@ -109,7 +109,13 @@ impl Notices {
     }
 
     /// Passes on what a server says, to the handlers that it may reach.
-    pub(crate) fn hear(&self, server: &ServerName, kind: NotificationKind, params: Option<&Raw>, reach: Reach) {
+    pub(crate) fn hear(
+        &self,
+        server: &ServerName,
+        kind: NotificationKind,
+        params: Option<&Raw>,
+        reach: Reach,
+    ) {
         for (session, desk) in lock(&self.shared.desks).iter_mut() {
             if reach.includes(*session, kind) {
                 desk.hear(server, kind, params);

@@ -61,6 +61,8 @@ pub(crate) enum Lifetime {
     Session,
     /// For a time, by all clients that have its id: they are not told apart.
     Limited(Duration),
+    /// Not at all: results are passed on whole, and nothing is stored.
+    Unstored,
 }
 
 #[derive(Debug, Default)]
@@ -121,6 +123,10 @@ impl Results {
         let (directory, kept) = (parent.join(name), Mutex::default());
         let (quota, quota_of_all, saving) = (QUOTA, QUOTA_OF_ALL, Semaphore::new(1));
         Results { directory, limits, quota, quota_of_all, lifetime, kept, saving }
+    }
+
+    pub(crate) fn is_unstored(&self) -> bool {
+        self.lifetime == Lifetime::Unstored
     }
 
     /// Brings an output to the size that a model sees; the whole is kept under an id.
@@ -218,6 +224,9 @@ impl Results {
         output: CallOutput<'static>,
         form: ResultForm,
     ) -> CallOutput<'static> {
+        if self.is_unstored() {
+            return output;
+        }
         let _turn = self.saving.acquire().await;
         let results = Arc::clone(self);
         blocking(move || results.save_blobs(output, form)).await
@@ -226,6 +235,7 @@ impl Results {
     /// Keeps a result; `None` where that is not possible.
     async fn keep(self: &Arc<Self>, whole: Arc<Whole>) -> Option<String> {
         let id = match self.lifetime {
+            Lifetime::Unstored => return None,
             Lifetime::Session => random_id(),
             Lifetime::Limited(_) => unguessable(),
         };

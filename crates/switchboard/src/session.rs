@@ -8,12 +8,13 @@ use hashbrown::HashMap;
 use switchboard_core::approval::{Access, Grants};
 use switchboard_core::catalog::Catalog;
 use switchboard_core::content::ResultForm;
+use switchboard_core::exact::Args;
 use switchboard_core::failure::{Code, Failure, Hint, Subject};
 use switchboard_core::name::ServerName;
 use switchboard_core::reply::{Reply, Underway};
 use switchboard_core::request::Request;
 
-use crate::call;
+use crate::call::{self, FoundTool};
 use crate::explain;
 use crate::gateway::Gateway;
 use crate::modes;
@@ -110,6 +111,23 @@ impl Session {
                 Err(other) => Box::pin(self.answer(*other, &caller)).await,
             }
         }
+    }
+
+    /// Resolves the name of a tool. Its schema types the arguments for [`Session::call_found`],
+    /// which resolves nothing again.
+    pub async fn find_tool(&self, tool: &str, server: Option<&str>) -> Result<FoundTool, Failure> {
+        call::find(self, tool, server).await
+    }
+
+    /// Calls a tool that was found. `select` is a jq filter for its result.
+    pub async fn call_found(
+        &self,
+        tool: FoundTool,
+        args: Args,
+        select: Option<String>,
+        caller: &Caller,
+    ) -> Result<Reply, Failure> {
+        call::call_found(self, tool, args, select, caller).await
     }
 
     /// A failure for want of a sign-in, with one that was begun, if the settings want that. No

@@ -1,4 +1,5 @@
-//! Which failures are known, and what a run amounts to against them: strict both ways.
+//! The known failures, and how a run differs from them: unlisted failures and stale entries are
+//! errors.
 
 use std::collections::BTreeMap;
 use std::{fs, io};
@@ -12,23 +13,23 @@ const FILE: &str = "conformance/baseline.toml";
 pub(crate) enum BaselineError {
     #[error("cannot read `{FILE}`")]
     Unreadable(#[from] io::Error),
-    #[error("`{FILE}` is not what it should be")]
+    #[error("`{FILE}` is malformed")]
     Malformed(#[from] toml::de::Error),
 }
 
-/// `SCENARIO` or `SCENARIO:CHECK`, and why it fails; by subject and revision.
+/// The reason of each known failure, by subject, revision, and `SCENARIO` or `SCENARIO:CHECK`.
 #[derive(Debug, Default, serde::Deserialize)]
 #[serde(transparent)]
 pub(crate) struct Baseline(BTreeMap<String, BTreeMap<String, BTreeMap<String, String>>>);
 
-/// What is not simply passed.
+/// A result other than a plain pass.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Verdict {
-    /// It fails, and the baseline says why.
+pub(crate) enum ScenarioVerdict {
+    /// It fails, and the baseline gives the reason.
     Known { entry: String, why: String },
-    /// It fails, and nobody said so.
+    /// It fails, and the baseline does not list it.
     Failed { scenario: String, checks: Vec<String> },
-    /// The baseline says that it fails, and it does not.
+    /// The baseline lists it as failing, but it does not fail.
     Stale { entry: String },
 }
 
@@ -42,7 +43,7 @@ impl Baseline {
         subject: &str,
         revision: &str,
         scenarios: &[Scenario],
-    ) -> Vec<Verdict> {
+    ) -> Vec<ScenarioVerdict> {
         let none = BTreeMap::new();
         let known = self.0.get(subject).and_then(|known| known.get(revision)).unwrap_or(&none);
         let mut verdicts = Vec::new();
@@ -58,8 +59,8 @@ impl Baseline {
                 scenario.name == name && failing
             });
             verdicts.push(match fails {
-                true => Verdict::Known { entry: entry.clone(), why: why.clone() },
-                false => Verdict::Stale { entry: entry.clone() },
+                true => ScenarioVerdict::Known { entry: entry.clone(), why: why.clone() },
+                false => ScenarioVerdict::Stale { entry: entry.clone() },
             });
         }
         for scenario in scenarios.iter().filter(|scenario| !known.contains_key(&scenario.name)) {
@@ -67,7 +68,7 @@ impl Baseline {
             let listed = |check: &&String| !known.contains_key(&format!("{name}:{check}"));
             let checks: Vec<String> = scenario.failed.iter().filter(listed).cloned().collect();
             if !checks.is_empty() {
-                verdicts.push(Verdict::Failed { scenario: name.clone(), checks });
+                verdicts.push(ScenarioVerdict::Failed { scenario: name.clone(), checks });
             }
         }
         verdicts
@@ -79,7 +80,7 @@ mod tests {
     use super::*;
     use crate::conformance::results::Weight;
 
-    fn check(known: &[&str], failed: &[&str], expected: &[Verdict]) {
+    fn check(known: &[&str], failed: &[&str], expected: &[ScenarioVerdict]) {
         let failed = failed.iter().map(|check| (*check).to_owned()).collect();
         let scenario = Scenario { name: "ping".into(), weight: Weight::Scored, passed: 1, failed };
         let why = |entry: &&str| ((*entry).to_owned(), "because".to_owned());
@@ -91,16 +92,16 @@ mod tests {
         assert_eq!(baseline.judge("server", "2025-11-25", &[scenario]), expected);
     }
 
-    fn known(entry: &str) -> Verdict {
-        Verdict::Known { entry: entry.to_owned(), why: "because".to_owned() }
+    fn known(entry: &str) -> ScenarioVerdict {
+        ScenarioVerdict::Known { entry: entry.to_owned(), why: "because".to_owned() }
     }
 
-    fn stale(entry: &str) -> Verdict {
-        Verdict::Stale { entry: entry.to_owned() }
+    fn stale(entry: &str) -> ScenarioVerdict {
+        ScenarioVerdict::Stale { entry: entry.to_owned() }
     }
 
-    fn failed(check: &str) -> Verdict {
-        Verdict::Failed { scenario: "ping".to_owned(), checks: vec![check.to_owned()] }
+    fn failed(check: &str) -> ScenarioVerdict {
+        ScenarioVerdict::Failed { scenario: "ping".to_owned(), checks: vec![check.to_owned()] }
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! What came of each scenario, read from the files that the suite leaves.
+//! The result of each scenario, read from the files that the suite writes.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use std::{fs, io};
 /// The suite's file about one scenario.
 const CHECKS: &str = "checks.json";
 
-/// Stands for the checks of a scenario that left none behind.
+/// The failed check of a scenario without any checks.
 const NOTHING: &str = "nothing-was-checked";
 
 #[derive(Debug, thiserror::Error)]
@@ -18,7 +18,7 @@ pub(crate) enum ResultsError {
         #[source]
         cause: io::Error,
     },
-    #[error("`{}` is not what it should be", path.display())]
+    #[error("`{}` is malformed", path.display())]
     Malformed {
         path: PathBuf,
         #[source]
@@ -26,18 +26,11 @@ pub(crate) enum ResultsError {
     },
 }
 
-/// Whether a revision demands a scenario.
+/// Whether a scenario counts for conformance with a revision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Weight {
     Scored,
     Unscored,
-}
-
-/// A scenario that was to be run.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Required {
-    pub(crate) name: String,
-    pub(crate) weight: Weight,
 }
 
 #[derive(Debug, PartialEq, Eq)]
@@ -65,11 +58,14 @@ enum Status {
     Skipped,
 }
 
-/// Reads what the run into `out` left of the `required` scenarios.
-pub(crate) fn read(out: &Path, required: Vec<Required>) -> Result<Vec<Scenario>, ResultsError> {
+/// Reads the results in `out` of the `required` scenarios.
+pub(crate) fn read(
+    out: &Path,
+    required: Vec<(String, Weight)>,
+) -> Result<Vec<Scenario>, ResultsError> {
     let mut found = HashMap::new();
     collect(out, out, &mut found)?;
-    let scenarios = required.into_iter().map(|Required { name, weight }| {
+    let scenarios = required.into_iter().map(|(name, weight)| {
         let checks = found.remove(&name).unwrap_or_default();
         summed_up(name, weight, &checks)
     });

@@ -1,4 +1,4 @@
-//! The programs that the suite talks to, as long as it does: the fixture, and the gateway before it.
+//! The programs that the suite connects to: the fixture, and the gateway in front of it.
 
 use std::io::{self, BufRead, BufReader};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::command::{command, target};
 
-/// A program that does not listen after this time never will.
+/// How long a program may take until it listens.
 const START: Duration = Duration::from_secs(30);
 
 #[derive(Debug, thiserror::Error)]
@@ -28,10 +28,10 @@ pub(crate) enum StartError {
         #[source]
         cause: io::Error,
     },
-    #[error("`{program}` does not say where it listens")]
-    Silent { program: &'static str },
-    #[error("the gateway does not listen at {address}; its words are in `{}`", log.display())]
-    Deaf { address: SocketAddr, log: PathBuf },
+    #[error("`{program}` does not print its URL")]
+    NoUrl { program: &'static str },
+    #[error("the gateway does not listen at {address}; its log is `{}`", log.display())]
+    NotListening { address: SocketAddr, log: PathBuf },
 }
 
 /// The command that the suite starts for each scenario of a client.
@@ -39,7 +39,7 @@ pub(crate) fn client() -> String {
     built("conformance-client").display().to_string()
 }
 
-/// What the fixture speaks.
+/// The eras that the fixture speaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Eras {
     Legacy,
@@ -70,18 +70,18 @@ impl Fixture {
         Ok(Self { url, _process: process })
     }
 
-    /// What a configuration says about it.
+    /// Its entry in a configuration.
     pub(crate) fn entry(&self) -> Value {
         json!({ "url": self.url })
     }
 }
 
-/// What a configuration says about a fixture that the gateway starts itself.
+/// The configuration entry of a fixture that the gateway starts itself.
 pub(crate) fn fixture_on_stdio() -> Value {
     json!({ "command": built("conformance-server"), "args": ["stdio"] })
 }
 
-/// The gateway as a user runs it, with the relay before it.
+/// The gateway as a user runs it, with the relay in front of it.
 pub(crate) struct Gateway {
     url: String,
     // Dropped in this order.
@@ -90,7 +90,7 @@ pub(crate) struct Gateway {
 }
 
 impl Gateway {
-    /// Has one server behind it, and keeps its files below `out`.
+    /// Starts it with one server; its files are below `out`.
     pub(crate) fn start(server: &Value, out: &Path) -> Result<Self, StartError> {
         const PROGRAM: &str = "switchboard";
         let home = out.join("home");
@@ -108,7 +108,9 @@ impl Gateway {
         serve.env("SWITCHBOARD_HOME", &home).env("HOME", &home).current_dir(&home);
         serve.stdout(Stdio::null()).stderr(words);
         let gateway = Process::spawn(PROGRAM, &mut serve)?;
-        wait_for(address).map_err(|Silence| StartError::Deaf { address, log })?;
+        if !listens(address) {
+            return Err(StartError::NotListening { address, log });
+        }
 
         let token = home.join("state/http-token").display().to_string();
         let (url, relay) = announced("conformance-relay", &[&address.to_string(), &token])?;
@@ -120,7 +122,7 @@ impl Gateway {
     }
 }
 
-/// Killed when nobody needs it any more.
+/// A child process that is killed on drop.
 struct Process(Child);
 
 impl Process {
@@ -132,13 +134,13 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // Errors say that it is gone already.
+        // An error means that it has ended already.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
 }
 
-/// Starts a program of ours that says on its first line where it listens.
+/// Starts a program of ours that prints its URL on its first line.
 fn announced(program: &'static str, args: &[&str]) -> Result<(String, Process), StartError> {
     let mut command = command(built(program));
     let mut process = Process::spawn(program, command.args(args).stdout(Stdio::piped()))?;
@@ -147,27 +149,25 @@ fn announced(program: &'static str, args: &[&str]) -> Result<(String, Process), 
     let read = BufReader::new(stdout).read_line(&mut url);
     match read {
         Ok(read) if read > 0 => Ok((url.trim_end().to_owned(), process)),
-        Ok(_) | Err(_) => Err(StartError::Silent { program }),
+        Ok(_) | Err(_) => Err(StartError::NoUrl { program }),
     }
 }
 
-/// With a port that was free a moment ago; whoever asks next is given another one.
+/// An address whose port was free just now; the kernel does not assign the same port again soon.
 fn free_address() -> io::Result<SocketAddr> {
     TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()
 }
 
-/// Nobody listens.
-struct Silence;
-
-fn wait_for(address: SocketAddr) -> Result<(), Silence> {
+/// Waits until a program accepts connections, and returns whether it does.
+fn listens(address: SocketAddr) -> bool {
     let started = Instant::now();
     while TcpStream::connect(address).is_err() {
         if started.elapsed() > START {
-            return Err(Silence);
+            return false;
         }
         thread::sleep(Duration::from_millis(50));
     }
-    Ok(())
+    true
 }
 
 fn built(program: &str) -> PathBuf {

@@ -1,4 +1,4 @@
-//! The official suite, installed once: which scenarios a revision has, and running them.
+//! The official suite, installed once: lists the scenarios of a revision, and runs them.
 
 use std::fs::File;
 use std::io;
@@ -7,12 +7,12 @@ use std::process::{Command, Stdio};
 
 use crate::command::{cache, command};
 use crate::conformance::Subject;
-use crate::conformance::results::{Required, Weight};
+use crate::conformance::results::Weight;
 use crate::packages::{InstallError, install_once, npm_ci};
 
 const SOURCE: &str = "conformance";
 
-/// All scenarios of a client run at once, on a machine that may have other work.
+/// In milliseconds: all scenarios of a client run at once, on a machine that may be busy.
 const TIMEOUT: &str = "90000";
 
 #[derive(Debug, thiserror::Error)]
@@ -40,7 +40,7 @@ impl Suite {
         let modules = place.join("node_modules");
         let pinned = modules.join(".bin/node");
         Ok(Self {
-            // Where no Node is pinned for the platform, the user's has to do.
+            // Without a pinned Node for the platform, the machine's own is used.
             node: if pinned.exists() { pinned } else { PathBuf::from("node") },
             script: modules.join("@modelcontextprotocol/conformance/dist/index.js"),
         })
@@ -51,7 +51,7 @@ impl Suite {
         &self,
         subject: Subject,
         revision: &str,
-    ) -> Result<Vec<Required>, SuiteError> {
+    ) -> Result<Vec<(String, Weight)>, SuiteError> {
         let mut list = self.command(&["list", "--requirements", revision]);
         let listed = list.output().map_err(|cause| self.unrunnable(cause))?;
         let required = scenarios(&String::from_utf8_lossy(&listed.stdout), subject);
@@ -62,27 +62,10 @@ impl Suite {
         Ok(required)
     }
 
-    pub(crate) fn test_server(
-        &self,
-        url: &str,
-        revision: &str,
-        out: &Path,
-    ) -> Result<(), SuiteError> {
-        self.test(&["server", "--url", url], revision, out)
-    }
-
-    /// `client` is split at its spaces and gets the address of a server as its last argument.
-    pub(crate) fn test_client(
-        &self,
-        client: &str,
-        revision: &str,
-        out: &Path,
-    ) -> Result<(), SuiteError> {
-        self.test(&["client", "--command", client], revision, out)
-    }
-
-    /// The outcome is in the files that it leaves, not in its exit status.
-    fn test(&self, role: &[&str], revision: &str, out: &Path) -> Result<(), SuiteError> {
+    /// Tests a server at a URL, or a client: a command that is split at its spaces and gets the URL
+    /// of a server as its last argument. The results are in files below `out`, not in the exit
+    /// status.
+    pub(crate) fn test(&self, role: &[&str], revision: &str, out: &Path) -> Result<(), SuiteError> {
         let mut command = self.command(role);
         command.args(["--requirements", revision, "--timeout", TIMEOUT, "-o"]).arg(out);
         let log = File::create(out.join("log.txt")).map_err(|cause| self.unrunnable(cause))?;
@@ -102,8 +85,8 @@ impl Suite {
     }
 }
 
-/// Reads the suite's list, which has a heading for each role and one for what is not scored.
-fn scenarios(list: &str, subject: Subject) -> Vec<Required> {
+/// Parses the list of the suite, which has a heading for each role and one for unscored scenarios.
+fn scenarios(list: &str, subject: Subject) -> Vec<(String, Weight)> {
     let role = match subject {
         Subject::Server | Subject::Stdio | Subject::Bridged | Subject::Direct => "server",
         Subject::Client => "client",
@@ -118,10 +101,10 @@ fn scenarios(list: &str, subject: Subject) -> Vec<Required> {
         };
         if heading.starts_with("Run and reported") {
             if let Some(name) = name.strip_suffix(&format!(" [{role}]")) {
-                required.push(Required { name: name.to_owned(), weight: Weight::Unscored });
+                required.push((name.to_owned(), Weight::Unscored));
             }
         } else if heading.to_lowercase().starts_with(role) {
-            required.push(Required { name: name.to_owned(), weight: Weight::Scored });
+            required.push((name.to_owned(), Weight::Scored));
         }
     }
     required
@@ -164,10 +147,8 @@ Run and reported, but never scored:
                 &[("auth/basic-cimd", Weight::Scored), ("auth/dpop", Weight::Unscored)],
             ),
         ] {
-            let expected: Vec<Required> = expected
-                .iter()
-                .map(|&(name, weight)| Required { name: name.to_owned(), weight })
-                .collect();
+            let expected: Vec<_> =
+                expected.iter().map(|(name, weight)| ((*name).to_owned(), *weight)).collect();
             assert_eq!(scenarios(LIST, subject), expected);
         }
     }

@@ -1,10 +1,10 @@
-//! What a run came to, in one table and a line for everything that is not simply passed.
+//! The results of a run: one table, and a line for each scenario that did not simply pass.
 
 use std::fmt::Write;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::conformance::baseline::Verdict;
+use crate::conformance::baseline::ScenarioVerdict;
 use crate::conformance::results::{Scenario, Weight};
 
 /// One subject at one revision.
@@ -12,18 +12,18 @@ pub(crate) struct Cell {
     pub(crate) subject: &'static str,
     pub(crate) revision: &'static str,
     pub(crate) scenarios: Vec<Scenario>,
-    pub(crate) verdicts: Vec<Verdict>,
+    pub(crate) verdicts: Vec<ScenarioVerdict>,
     pub(crate) took: Duration,
-    /// Where the suite left its files.
+    /// The directory of the suite's files.
     pub(crate) out: PathBuf,
 }
 
 impl Cell {
     pub(crate) fn is_as_expected(&self) -> bool {
-        self.verdicts.iter().all(|verdict| matches!(verdict, Verdict::Known { .. }))
+        self.verdicts.iter().all(|verdict| matches!(verdict, ScenarioVerdict::Known { .. }))
     }
 
-    /// How many scenarios of this weight pass, and how many there are.
+    /// Passed and total scenarios of this weight.
     fn passed(&self, weight: Weight) -> String {
         let all = || self.scenarios.iter().filter(|scenario| scenario.weight == weight);
         let passed = all().filter(|scenario| scenario.failed.is_empty()).count();
@@ -48,7 +48,7 @@ pub(crate) fn render(cells: &[Cell]) -> String {
     for cell in cells {
         for verdict in &cell.verdicts {
             // Writing to a string cannot fail.
-            let _ = write!(text, "\n{} {}: {}", cell.subject, cell.revision, said(verdict));
+            let _ = write!(text, "\n{} {}: {}", cell.subject, cell.revision, line_of(verdict));
         }
         if !cell.is_as_expected() {
             let _ =
@@ -63,13 +63,13 @@ fn row(fields: [&str; 6]) -> String {
     format!("\n{subject:<9}{revision:<12}{scored:>8}{unscored:>10}{checks:>10}{seconds:>9}")
 }
 
-fn said(verdict: &Verdict) -> String {
+fn line_of(verdict: &ScenarioVerdict) -> String {
     match verdict {
-        Verdict::Known { entry, why } => format!("known: {entry} ({why})"),
-        Verdict::Failed { scenario, checks } => {
+        ScenarioVerdict::Known { entry, why } => format!("known: {entry} ({why})"),
+        ScenarioVerdict::Failed { scenario, checks } => {
             format!("FAILED: {scenario} ({})", checks.join(", "))
         }
-        Verdict::Stale { entry } => {
+        ScenarioVerdict::Stale { entry } => {
             format!("STALE: {entry} passes or is not run; take it out of the baseline")
         }
     }
@@ -95,9 +95,12 @@ mod tests {
                 scenario("polling", Weight::Unscored, 0, &["priming", "retry"]),
             ],
             verdicts: vec![
-                Verdict::Known { entry: "polling".into(), why: "not built".into() },
-                Verdict::Failed { scenario: "tools-list".into(), checks: vec!["order".into()] },
-                Verdict::Stale { entry: "ping".into() },
+                ScenarioVerdict::Known { entry: "polling".into(), why: "not built".into() },
+                ScenarioVerdict::Failed {
+                    scenario: "tools-list".into(),
+                    checks: vec!["order".into()],
+                },
+                ScenarioVerdict::Stale { entry: "ping".into() },
             ],
             took: Duration::from_millis(2340),
             out: PathBuf::from("out"),

@@ -9,181 +9,142 @@ use switchboard_core::config::server::ServerEntry;
 
 use super::{DocsError, covers, settings};
 
-/// Whether a key does something in this version.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Effect {
-    Now,
-    /// Read and checked, for a later version.
-    Later,
-}
-
-impl Effect {
-    pub(super) fn mark(self) -> &'static str {
-        match self {
-            Effect::Now => "",
-            Effect::Later => "*no effect yet:* ",
-        }
-    }
-}
-
-struct Field {
-    key: &'static str,
-    holds: &'static str,
-    effect: Effect,
-    about: &'static str,
-}
-
-const fn now(key: &'static str, holds: &'static str, about: &'static str) -> Field {
-    Field { key, holds, effect: Effect::Now, about }
-}
-
-const fn later(key: &'static str, holds: &'static str, about: &'static str) -> Field {
-    Field { key, holds, effect: Effect::Later, about }
-}
-
-const FIELDS: &[Field] = &[
-    now("command", "text", "the program of a stdio server"),
-    now("args", "list of texts", "its arguments, as they are: there is no shell"),
-    now("env", "map of texts", "variables for it, on top of the few that every server gets"),
-    now("inheritEnv", "boolean", "pass it the whole environment"),
-    now(
+/// Each field of a server: its key, its values, and its meaning.
+const FIELDS: &[(&str, &str, &str)] = &[
+    ("command", "text", "the program of a stdio server"),
+    ("args", "list of texts", "its arguments, as they are: there is no shell"),
+    ("env", "map of texts", "environment variables of the program, added to the default ones"),
+    ("inheritEnv", "boolean", "pass it the whole environment"),
+    (
         "confine",
         "boolean",
         "`false` lets it signal and debug other processes, and use `sudo`; see the [guide](../guide/lifecycle.md#confinement)",
     ),
-    now("cwd", "text", "where it runs, relative to the project; the project itself by default"),
-    now(
+    (
+        "cwd",
+        "text",
+        "its working directory, relative to the project; by default the project itself",
+    ),
+    (
         "resolveLauncher",
         "boolean",
-        "`false` keeps `npx`, `uvx` and the like running; without it, the program that they install runs instead of them",
+        "`false` keeps `npx`, `uvx` and other launchers running; by default, the program that they install runs without them",
     ),
-    now(
+    (
         "url",
         "text",
-        "the address of a server: `http(s)://`, `sse://`, `http+sse://`, `https+sse://`; `ws(s)://` is understood and not spoken yet; anything else is a command line, split into words and run",
+        "the URL of a server: `http(s)://`, `ws(s)://`, `sse://`, `http+sse://`, `https+sse://`; any other text is a command line, which is split into words and run",
     ),
-    now("headers", "map of texts", "headers of every request to a server at a `url`"),
-    now(
+    ("headers", "map of texts", "headers of every request to a server at a `url`"),
+    (
         "socket",
         "text",
-        "the path of a Unix socket on which a server listens, one message a line",
+        "the path of a Unix socket on which a server listens, with one message per line",
     ),
-    now("type", "`stdio`, `http`, `streamable-http`, `sse`, `ws`", "beats the form of `url`"),
-    now(
+    (
+        "type",
+        "`stdio`, `http`, `streamable-http`, `sse`, `ws`",
+        "the transport; takes precedence over the form of `url`",
+    ),
+    (
         "auth",
         "`false`, text or object",
-        "how to say who is asking: `bearer`, `basic`, `api-key`, `custom` (the `headers` are all), `false`; `oauth` has no effect yet",
+        "the kind of authentication: `bearer`, `basic`, `api-key`, `oauth`, `custom` (only the `headers`), `false`",
     ),
-    now("bearerToken", "text", "a token, sent as `Authorization: Bearer`"),
-    now("bearerTokenEnv", "text", "the variable that has the token"),
-    now(
+    ("bearerToken", "text", "a token, sent as `Authorization: Bearer`"),
+    ("bearerTokenEnv", "text", "the environment variable that contains the token"),
+    (
         "bearerTokenStore",
         "boolean",
-        "take the token that `switchboard token set` keeps for its address, if the entry has no other",
+        "use the token that `switchboard token set` stored for the URL, if the entry has no other",
     ),
-    now(
+    (
         "account",
         "text",
-        "which account at the `url`, where you have several: each keeps its own sign-in and token",
+        "a name for one of several accounts at the `url`; each has its own sign-in and token",
     ),
-    later("oauth", "`false` or object", "details of signing in with OAuth"),
-    now("requestHeadersCommand", "object", "a program that makes the headers of each request"),
-    now("caFile", "text", "certificates to trust instead of those of the system, in PEM"),
-    now(
+    ("oauth", "`false` or object", "details of the OAuth sign-in"),
+    ("requestHeadersCommand", "object", "a program that returns the headers of each request"),
+    ("caFile", "text", "certificates in PEM that replace those of the system"),
+    (
         "lifecycle",
         "`lazy`, `eager`, `keep-alive`, `lazy-keep-alive`",
         "when it runs; `lazy` by default",
     ),
-    now("idleTimeout", "minutes", "how long it may be idle; 0 means for ever; beats the setting"),
-    now("requestTimeoutMs", "milliseconds", "how long a call may take without progress"),
-    now(
+    (
+        "idleTimeout",
+        "minutes",
+        "how long it may be idle; 0 means without limit; takes precedence over the setting",
+    ),
+    ("requestTimeoutMs", "milliseconds", "how long a call may take without progress"),
+    (
         "startTimeoutMs",
         "milliseconds, 1000 to 300000",
-        "how long its start may take; also written `timeout`",
+        "how long its start may take; `timeout` is an alias",
     ),
-    now(
+    (
         "protocolVersion",
         "`legacy`, `auto`, `2026-07-28`",
-        "which era of the protocol to try first; `auto`, the default, finds out",
+        "the era of the protocol to try first; `auto`, the default, detects it",
     ),
-    now("exposeResources", "boolean", "`false` hides its resources from the list of tools"),
-    now(
+    ("exposeResources", "boolean", "`false` hides its resources from the list of tools"),
+    (
         "directTools",
         "boolean, `\"search\"` or list of names",
-        "which of its tools stand beside `mcp` under their own names",
+        "its tools that are shown beside `mcp` under their own names",
     ),
-    now(
-        "toolPrefix",
-        "`server`, `short`, `none`, `mcp`",
-        "what stands before the names of its tools",
-    ),
-    now(
-        "includeTools",
-        "list of globs",
-        "only these tools, and of its resources those whose tools are among them",
-    ),
-    now(
-        "excludeTools",
-        "list of globs",
-        "not these tools; a resource goes with the tool that reads it",
-    ),
-    now("roots", "boolean", "`false` does not tell it the directories that the host works on"),
-    now("searchKeywords", "map of lists of words", "words that a tool is found by besides its own"),
-    now(
+    ("toolPrefix", "`server`, `short`, `none`, `mcp`", "the prefix of the names of its tools"),
+    ("includeTools", "list of globs", "only these tools, and only the resources whose tools match"),
+    ("excludeTools", "list of globs", "not these tools, and not the resources that they read"),
+    ("roots", "boolean", "`false` does not tell it the directories that the host works on"),
+    ("searchKeywords", "map of lists of words", "additional words by which a search finds a tool"),
+    (
         "approveTools",
         "boolean or list of globs",
-        "which of its tools need a yes; `false` asks for none",
+        "its tools that require approval; `false` requires it for none",
     ),
-    now(
+    (
         "autoApprove",
         "boolean or list of globs",
-        "which of its tools run unasked, unless its `approveTools` names them",
+        "its tools that run without approval, unless its `approveTools` lists them",
     ),
-    now(
+    (
         "debug",
         "boolean",
         "`true` logs its messages to standard error, secrets masked; see the [guide](../guide/server-authors.md#watch-a-server)",
     ),
-    later("trace", "boolean", "accepted"),
-    now("disabled", "boolean", "listed and never started; also written `enabled: false`"),
-    now(
+    ("disabled", "boolean", "`true` lists it, but never starts it; the same as `enabled: false`"),
+    (
         "enabled",
         "boolean",
-        "in `.pi/mcp-servers.json`: `true` connects it at the start, a missing one waits until it is named; in all other files `false` is `disabled: true`",
+        "in `.pi/mcp-servers.json`: `true` connects it at the start, without it the server connects on explicit request; in all other files `false` is `disabled: true`",
     ),
-    now("name", "text", "a name for people; shown in the status and searched"),
-    now("description", "text", "shown beside its name in the status, and searched"),
+    ("name", "text", "a display name; shown in the status and searched"),
+    ("description", "text", "shown beside its name in the status, and searched"),
 ];
 
 pub(super) fn page() -> Result<String, DocsError> {
-    let rows: Vec<&str> = FIELDS.iter().map(|field| field.key).collect();
+    let rows: Vec<&str> = FIELDS.iter().map(|(key, ..)| *key).collect();
     covers("config.rs", &rows, ServerEntry::KEYS)?;
     let mut out = String::from(
         "# Configuration\n\n\
          JSON with comments and trailing commas.\n\
-         The root has `mcpServers` (or `mcp-servers`), `settings`, `imports` (the hosts whose files are read, too; not in a project), and `$schema`, `version`, `name` and `description`, which are accepted.\n\
+         The root has `mcpServers` (or `mcp-servers`), `settings` and `imports` (hosts whose files are read, too; not in a project). `$schema`, `version`, `name` and `description` are accepted.\n\
          The same as a JSON Schema: [mcp.schema.json](../mcp.schema.json), and [mcp-servers.schema.json](../mcp-servers.schema.json) for `.pi/mcp-servers.json`; `switchboard config schema` prints both.\n\
-         [The guide](../guide/configuration.md) says where the files lie, which one wins and what a project may say.\n\n\
+         [The guide](../guide/configuration.md) lists the files, their precedence, and what a project may set.\n\n\
          ## A server\n\n\
-         One of `command`, `url` and `socket` is needed.\n\n\
-         | field | holds | in a project | meaning |\n|---|---|---|---|\n",
+         An entry needs one of `command`, `url` and `socket`.\n\n\
+         | field | values | in a project | meaning |\n|---|---|---|---|\n",
     );
-    for field in FIELDS {
-        let allowed = project_may(&format!(r#"{{"mcpServers":{{"x":{{"{}":null}}}}}}"#, field.key));
-        let _ = writeln!(
-            out,
-            "| `{}` | {} | {allowed} | {}{} |",
-            field.key,
-            field.holds,
-            field.effect.mark(),
-            field.about
-        );
+    for (key, values, about) in FIELDS {
+        let allowed = project_may(&format!(r#"{{"mcpServers":{{"x":{{"{key}":null}}}}}}"#));
+        let _ = writeln!(out, "| `{key}` | {values} | {allowed} | {about} |");
     }
     settings::table(&mut out)?;
     Ok(out)
 }
 
-/// Whether the parser lets a project file have the key that `text` has, whatever its value.
+/// Whether the parser accepts the key of `text` in a project file, whatever its value.
 pub(super) fn project_may(text: &str) -> &'static str {
     let source = ConfigSource { path: ".mcp.json".into(), tier: Tier::Project };
     let forbidden =

@@ -6,6 +6,7 @@ use switchboard_core::content::MediaForm;
 use switchboard_core::host_profile::{
     ClientName, HeadlessAnswer, HostProfile, PROFILES, ToolLoading, ToolMeta, UNKNOWN,
 };
+use switchboard_core::render::words::thousands;
 
 use super::DocsError;
 
@@ -24,8 +25,8 @@ pub(super) fn page() -> Result<String, DocsError> {
         let _ = writeln!(out, "{}", row(profile));
     }
     out.push_str(
-        "\n*Tools shown*: hosts that look at `readOnlyHint` get two tools. Through `mcp` only tools \
-         are reached that declare `readOnlyHint: true`; `mcp_write` reaches all.\n\
+        "\n*Tools shown*: hosts that gate tools by `readOnlyHint` get two tools. `mcp` calls only tools \
+         that declare `readOnlyHint: true`; `mcp_write` calls all.\n\
          Clients of revision 2026-07-28 over HTTP share one session and get `mcp` alone, unless \
          `toolset` is `pair`.\n\
          *Loaded*: when the definitions are in the model's prompt.\n\
@@ -86,8 +87,4 @@ fn other(profile: &HostProfile) -> String {
     ];
     facts.extend(further.iter().filter(|(holds, _)| *holds).map(|(_, fact)| (*fact).to_owned()));
     if facts.is_empty() { "–".to_owned() } else { facts.join("; ") }
-}
-
-fn thousands(number: usize) -> String {
-    switchboard_core::render::words::thousands(number)
 }

@@ -1,4 +1,4 @@
-//! The page about the `mcp` tool: its parameters, its definition, and what that costs.
+//! The page about the `mcp` tool: its parameters, its definition, and its tokens.
 
 use std::fmt::Write;
 
@@ -21,18 +21,18 @@ pub(super) fn page() -> Result<String, DocsError> {
     };
     let mut out = String::from(
         "# The `mcp` tool\n\n\
-         The highest parameter that is given decides what is asked: \
-         `tool`, `result`, `connect`, `describe`, `instructions`, `search`, `server`, and without any of them the status.\n\
-         Parameters of a lower one are passed over, and the answer says so.\n\
-         [Search and call](../guide/search-and-call.md) shows each by example.\n\n\
-         | parameter | holds | where | meaning |\n|---|---|---|---|\n",
+         The mode is that of the first of these parameters that is given: \
+         `tool`, `result`, `connect`, `describe`, `instructions`, `search`, `server`. Without any of them, it is the status.\n\
+         Parameters of a later one are ignored, and the answer says so.\n\
+         [Search and call](../guide/search-and-call.md) shows an example of each.\n\n\
+         | parameter | values | where | meaning |\n|---|---|---|---|\n",
     );
     for parameter in PARAMETERS {
         let kind = match parameter.kind {
             ParameterKind::Text => "string",
             ParameterKind::Flag => "boolean",
             ParameterKind::Count => "integer",
-            ParameterKind::Arguments => "object, or a string that holds one",
+            ParameterKind::Arguments => "object, or a string that contains one",
         };
         let place = match parameter.place {
             ParameterPlace::Card => "card",
@@ -43,21 +43,21 @@ pub(super) fn page() -> Result<String, DocsError> {
     }
     let _ = write!(
         out,
-        "\n*Card*: in the definition that a host puts into the model's context.\n\
-         *Accepted*: not in the definition; `mcp({{}})` and errors tell of it.\n\
+        "\n*Card*: in the definition that the model sees.\n\
+         *Accepted*: not in the definition; `mcp({{}})` and errors mention it.\n\
          \n\
-         A page has {DEFAULT_LIMIT} tools unless `limit` says otherwise, and at most {MAX_LIMIT}; \
-         a page of a stored result is bounded by the output guard.\n\n\
+         A page has {DEFAULT_LIMIT} tools by default, and at most {MAX_LIMIT}; \
+         the output guard bounds a page of a stored result.\n\n\
          ## The card\n\n\
          The whole definition costs {tokens} tokens (o200k), however many servers are configured, \
          and is the same in every session.\n\n\
          ```json\n{pretty}\n```\n\n\
          ## The pair\n\n\
-         A host that looks at `readOnlyHint` gets two tools ([which ones](hosts.md)), together \
+         A host that gates tools by `readOnlyHint` gets two tools ([the hosts](hosts.md)), together \
          {pair} tokens (o200k).\n\
-         `mcp` takes the same parameters and reaches only tools that declare `readOnlyHint: true`; \
-         any other call fails with `not_read_only` and names `mcp_write`, which reaches all.\n\
-         Answers of `mcp` mark the tools that `mcp_write` calls.\n",
+         `mcp` takes the same parameters and calls only tools that declare `readOnlyHint: true`. \
+         Any other call fails with `not_read_only` and names `mcp_write`, which calls all.\n\
+         Answers of `mcp` mark the tools that only `mcp_write` calls.\n",
     );
     Ok(out)
 }

@@ -8,7 +8,7 @@ use clap::Args;
 use super::Format;
 
 #[derive(Debug, Args)]
-pub(crate) struct Call {
+pub(crate) struct CallOptions {
     /// Its name, with or without the prefix of its server
     pub(crate) tool: String,
     /// The tool's arguments; they take precedence over `--args`

@@ -54,12 +54,12 @@ pub(crate) enum Config {
     Schema {
         /// The file format: `mcp.json`, or Pi's `mcp-servers.json`
         #[arg(long, value_name = "FORM", default_value = "mcp")]
-        form: Form,
+        form: SchemaForm,
     },
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Form {
+pub(crate) enum SchemaForm {
     Mcp,
     McpServers,
 }

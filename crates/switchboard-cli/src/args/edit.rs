@@ -52,18 +52,6 @@ pub(crate) enum Edit {
     Import(Import),
 }
 
-impl Edit {
-    pub(crate) fn format(&self) -> Format {
-        match self {
-            Edit::Allow(rule) | Edit::Deny(rule) => rule.format,
-            Edit::Import(import) => import.format,
-            Edit::Add(_) | Edit::Remove { .. } | Edit::Enable { .. } | Edit::Disable { .. } => {
-                Format::default()
-            }
-        }
-    }
-}
-
 #[derive(Debug, Args)]
 pub(crate) struct Add {
     /// The name of the server
@@ -77,7 +65,7 @@ pub(crate) struct Add {
     pub(crate) args: Vec<String>,
     /// The transport, if the endpoint does not determine it
     #[arg(long, value_name = "KIND", conflicts_with = "json")]
-    pub(crate) transport: Option<Kind>,
+    pub(crate) transport: Option<AddTransport>,
     /// An environment variable for the program; without a value, it is read from the environment at
     /// each start
     #[arg(long, value_name = "NAME[=VALUE]", conflicts_with = "json")]
@@ -100,7 +88,7 @@ pub(crate) struct Add {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Kind {
+pub(crate) enum AddTransport {
     Stdio,
     Http,
     Sse,

@@ -34,12 +34,3 @@ pub(crate) enum Token {
         server: String,
     },
 }
-
-impl Token {
-    pub(super) fn format(&self) -> Format {
-        match self {
-            Token::Status { format, .. } => *format,
-            Token::Set { .. } | Token::Remove { .. } => Format::default(),
-        }
-    }
-}

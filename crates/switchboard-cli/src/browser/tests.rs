@@ -155,7 +155,7 @@ async fn long_running_browser_is_left_alone() {
 fn outcome(system: System, environment: &Environment) -> String {
     let browser = Browser { system, ..Browser::of(environment) };
     match browser.words("https://as.example/") {
-        Ok(Words { program, args }) => format!("{program} {}", args.join(" ")),
+        Ok(CommandLine { program, args }) => format!("{program} {}", args.join(" ")),
         Err(error) => error.to_string(),
     }
 }

@@ -12,20 +12,20 @@ use super::ArgsError;
 const LARGEST: u64 = 16 * 1024 * 1024;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Source {
+pub(crate) enum ArgSource {
     Word(String),
     File(String),
     Stdin,
 }
 
-impl Source {
+impl ArgSource {
     /// `@file`, `-` for standard input, `@@text` for a text with an `@`, and any other text.
-    pub(crate) fn of(word: &str) -> Source {
+    pub(crate) fn of(word: &str) -> ArgSource {
         match word.strip_prefix('@') {
-            None if word == "-" => Source::Stdin,
-            None | Some("") => Source::Word(word.to_owned()),
-            Some(rest) if rest.starts_with('@') => Source::Word(rest.to_owned()),
-            Some(path) => Source::File(path.to_owned()),
+            None if word == "-" => ArgSource::Stdin,
+            None | Some("") => ArgSource::Word(word.to_owned()),
+            Some(rest) if rest.starts_with('@') => ArgSource::Word(rest.to_owned()),
+            Some(path) => ArgSource::File(path.to_owned()),
         }
     }
 }
@@ -45,17 +45,17 @@ impl Input {
         Input { directory, home, stdin: Some(io::stdin()) }
     }
 
-    pub(crate) fn text(&mut self, source: Source) -> Result<String, ArgsError> {
+    pub(crate) fn text(&mut self, source: ArgSource) -> Result<String, ArgsError> {
         match source {
-            Source::Word(text) => Ok(text),
-            Source::File(path) => {
+            ArgSource::Word(text) => Ok(text),
+            ArgSource::File(path) => {
                 let path = self.place(&path);
                 let file =
                     open_regular(&path).and_then(|file| file.ok_or_else(|| Errno::NOENT.into()));
                 let text = file.and_then(bounded);
                 text.map_err(|cause| ArgsError::File { path, cause })
             }
-            Source::Stdin => {
+            ArgSource::Stdin => {
                 let stdin = self.stdin.take().ok_or(ArgsError::StdinTwice)?;
                 bounded(stdin.lock()).map_err(ArgsError::Stdin)
             }

@@ -14,7 +14,7 @@ use super::edit::named;
 use crate::args::call::AdHoc;
 use crate::boot::{App, Terms};
 use crate::conversation::Conversation;
-use crate::report::{Outcome, Stop};
+use crate::report::{CommandResult, Stop};
 
 /// The name of the server in messages.
 const NAME: &str = "ad-hoc";
@@ -73,20 +73,23 @@ pub(super) async fn with(
     app: &App,
     terms: Terms,
     wanted: &ConnectionRequest,
-    command: impl AsyncFnOnce(&Conversation<'_>) -> Outcome,
-) -> Outcome {
+    command: impl AsyncFnOnce(&Conversation<'_>) -> CommandResult,
+) -> CommandResult {
     let config = app.load_strictly()?.config;
     let mut settings = config.settings.clone();
     settings.tool_prefix = ToolPrefix::None;
     // The user typed it, which approves the connection.
     settings.ad_hoc_connections = AdHocConnections::Allow;
     let config = Config { servers: Default::default(), pending: Vec::new(), settings, ..config };
-    let gateway = terms.gateway(app.gateway_of(config));
-    let outcome = app.converse(gateway, terms.consent, async |talk| {
-        let caller = talk.session.caller();
-        let connecting = talk.session.connect_to(wanted, &caller);
-        talk.wait(async || "connecting".to_owned(), connecting).await.map_err(not_connected)?;
-        command(talk).await
+    let gateway = terms.gateway(app.gateway_of(config.clone()));
+    let outcome = app.converse((gateway, config), terms.consent, async |conversation| {
+        let caller = conversation.session.caller();
+        let connecting = conversation.session.connect_to(wanted, &caller);
+        conversation
+            .wait(async || "connecting".to_owned(), connecting)
+            .await
+            .map_err(not_connected)?;
+        command(conversation).await
     });
     outcome.await.map_err(|stop| match stop {
         Stop::Failed(failure) => Stop::Failed(without_name(failure)),

@@ -15,10 +15,10 @@ use switchboard::render::words::{clean_line, list};
 
 use super::edit::{conclude, named, shown};
 use super::setup::attempt;
-use crate::args::edit::{Add, Kind};
+use crate::args::edit::{Add, AddTransport};
 use crate::boot::App;
 use crate::exit::Exit;
-use crate::report::{self, Outcome, Stop};
+use crate::report::{self, CommandResult, Stop};
 
 /// Larger snippets are refused.
 const LARGEST_SNIPPET: u64 = 1024 * 1024;
@@ -51,7 +51,7 @@ impl From<UsageError> for Failure {
     }
 }
 
-pub(super) async fn add(app: &App, add: Add) -> Outcome {
+pub(super) async fn add(app: &App, add: Add) -> CommandResult {
     let scope = Scope::from(add.scope);
     let existing = if add.replace { Existing::Replace } else { Existing::Refuse };
     let servers = wanted(app, &add)?;
@@ -175,11 +175,11 @@ fn typed(add: &Add) -> Result<Map<String, Value>, UsageError> {
     let can_be_address = is_address(endpoint) || endpoint.starts_with('$');
     let is_url = match add.transport {
         None => is_address(endpoint),
-        Some(Kind::Stdio) if is_address(endpoint) => return Err(UsageError::NotAProgram),
-        Some(Kind::Stdio) => false,
-        Some(Kind::Http | Kind::Sse) if can_be_address => true,
-        Some(Kind::Http) => return Err(UsageError::NotAnAddress { kind: "http" }),
-        Some(Kind::Sse) => return Err(UsageError::NotAnAddress { kind: "sse" }),
+        Some(AddTransport::Stdio) if is_address(endpoint) => return Err(UsageError::NotAProgram),
+        Some(AddTransport::Stdio) => false,
+        Some(AddTransport::Http | AddTransport::Sse) if can_be_address => true,
+        Some(AddTransport::Http) => return Err(UsageError::NotAnAddress { kind: "http" }),
+        Some(AddTransport::Sse) => return Err(UsageError::NotAnAddress { kind: "sse" }),
     };
     let mut entry = Map::new();
     if !is_url {
@@ -206,9 +206,9 @@ fn typed(add: &Add) -> Result<Map<String, Value>, UsageError> {
     }
     entry.insert("url".to_owned(), endpoint.into());
     match add.transport {
-        Some(Kind::Http) => drop(entry.insert("type".to_owned(), "http".into())),
-        Some(Kind::Sse) => drop(entry.insert("type".to_owned(), "sse".into())),
-        Some(Kind::Stdio) | None => {}
+        Some(AddTransport::Http) => drop(entry.insert("type".to_owned(), "http".into())),
+        Some(AddTransport::Sse) => drop(entry.insert("type".to_owned(), "sse".into())),
+        Some(AddTransport::Stdio) | None => {}
     }
     if !add.header.is_empty() {
         let headers: Result<Map<_, _>, _> = add.header.iter().map(|word| header(word)).collect();

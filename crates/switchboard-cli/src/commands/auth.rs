@@ -9,22 +9,23 @@ use switchboard::failure::Hint;
 use switchboard::render::words::clean_line;
 
 use super::token;
-use crate::args::{Auth, Format};
+use crate::args::Format;
+use crate::args::server::Auth;
 use crate::conversation::Conversation;
 use crate::exit::Exit;
-use crate::report::{self, Outcome};
+use crate::report::{self, CommandResult};
 use crate::sign_in::{self, Desk, Manner, Told};
 
-pub(super) async fn auth(on: &Conversation<'_>, wish: Auth) -> Outcome {
-    let Auth { server, paste, device, format } = wish;
-    let server = on.session.gateway().usable(&server)?;
+pub(super) async fn auth(conversation: &Conversation<'_>, options: Auth) -> CommandResult {
+    let Auth { server, paste, device, format } = options;
+    let server = conversation.session.gateway().usable(&server)?;
     let manner = match (paste, device) {
         (true, _) => Manner::Paste,
         (false, true) => Manner::Device,
         (false, false) => Manner::Browser,
     };
-    let signed_in = Desk::new(on, &server, Told::AsData(format)).sign_in(manner).await?;
-    let printer = on.app.printer;
+    let signed_in = Desk::new(conversation, &server, Told::AsData(format)).sign_in(manner).await?;
+    let printer = conversation.app.printer;
     match format {
         Format { json: true } => printer.json_line(&in_json(&signed_in))?,
         Format { json: false } => {
@@ -52,14 +53,14 @@ fn in_json(signed_in: &SignedIn) -> Value {
     json
 }
 
-pub(super) async fn logout(on: &Conversation<'_>, server: &str) -> Outcome {
-    let gateway = on.session.gateway();
+pub(super) async fn logout(conversation: &Conversation<'_>, server: &str) -> CommandResult {
+    let gateway = conversation.session.gateway();
     let server = gateway.usable(server)?;
     let sign_in = gateway.sign_in(&server).await?;
     let shown = clean_line(server.as_str(), 100);
     let stage = async || format!("signing out of {shown}");
-    let forgotten = on.spinner.during(stage, sign_in.forget()).await?;
-    on.app.printer.note(&match forgotten {
+    let forgotten = conversation.spinner.during(stage, sign_in.forget()).await?;
+    conversation.app.printer.note(&match forgotten {
         Forgotten::NothingKept => format!("not signed in to `{shown}`"),
         Forgotten::Revoked => format!("signed out of `{shown}`; its tokens were revoked"),
         Forgotten::NotRevoked => format!(

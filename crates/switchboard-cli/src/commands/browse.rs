@@ -1,4 +1,4 @@
-//! Looking around: tools, search, describe, instructions, resources, prompts.
+//! Commands that read: tools, search, describe, instructions, resources, prompts.
 
 use switchboard::catalog::search::Fit;
 use switchboard::render::json;
@@ -6,20 +6,21 @@ use switchboard::render::words::{clean_line, plural, thousands};
 use switchboard::reply::Reply;
 use switchboard::request::{Matching, PageRequest, Request, SearchRequest};
 
-use crate::args::{Format, Search};
+use crate::args::Format;
+use crate::args::server::Search;
 use crate::conversation::{ALL, Conversation};
 use crate::exit::Exit;
-use crate::report::{Outcome, Stop};
+use crate::report::{CommandResult, Stop};
 use crate::show;
 
 /// Lists servers that were never listed, and returns the exit status. Failed servers were reported
 /// already; with `--json`, the last failure replaces an empty result.
 async fn list_first(
-    talk: &Conversation<'_>,
+    conversation: &Conversation<'_>,
     server: Option<&str>,
     format: Format,
 ) -> Result<Exit, Stop> {
-    match talk.list_unlisted(server).await? {
+    match conversation.list_unlisted(server).await? {
         None => Ok(Exit::Done),
         Some(failure) if format.json => Err(failure.into()),
         Some(failure) => Ok(failure.code.into()),
@@ -27,47 +28,49 @@ async fn list_first(
 }
 
 pub(super) async fn tools(
-    talk: &Conversation<'_>,
+    conversation: &Conversation<'_>,
     server: Option<&str>,
     format: Format,
-) -> Outcome {
-    let exit = list_first(talk, server, format).await?;
+) -> CommandResult {
+    let exit = list_first(conversation, server, format).await?;
     let reply = match server {
         Some(server) => {
-            talk.ask(Request::List { server: server.to_owned(), page: ALL }, "listing").await?
+            conversation
+                .ask(Request::List { server: server.to_owned(), page: ALL }, "listing")
+                .await?
         }
-        None => Reply::Tools(talk.session.catalog().page(None, ALL)),
+        None => Reply::Tools(conversation.session.catalog().page(None, ALL)),
     };
-    let printer = talk.app.printer;
+    let printer = conversation.app.printer;
     if let Reply::Tools(page) = &reply
         && format.json
     {
-        printer.json(&json::described_tools(page, &talk.session.catalog()))?;
+        printer.json(&json::described_tools(page, &conversation.session.catalog()))?;
         return Ok(exit);
     }
-    talk.print(&reply, format)?;
+    conversation.print(&reply, format)?;
     if let Reply::Tools(page) = &reply {
         show::remarks(page, printer.err).iter().for_each(|remark| printer.note(remark));
-        talk.mention(&page.not_listed, &page.pending);
+        conversation.mention(&page.not_listed, &page.pending);
     }
     Ok(exit)
 }
 
-pub(super) async fn search(talk: &Conversation<'_>, search: Search) -> Outcome {
+pub(super) async fn search(conversation: &Conversation<'_>, search: Search) -> CommandResult {
     let Search { words, limit, offset, regex, server, format, .. } = search;
-    let exit = list_first(talk, server.as_deref(), format).await?;
+    let exit = list_first(conversation, server.as_deref(), format).await?;
     let request = SearchRequest {
         matching: if regex { Matching::Pattern } else { Matching::Words },
         server,
         page: PageRequest { offset, limit: limit.into() },
         ..SearchRequest::words(words.join(" "))
     };
-    let reply = talk.session.handle(Request::Search(request)).await?;
-    talk.print(&reply, format)?;
+    let reply = conversation.session.handle(Request::Search(request)).await?;
+    conversation.print(&reply, format)?;
     if let Reply::Found(page) = &reply
         && !format.json
     {
-        let printer = talk.app.printer;
+        let printer = conversation.app.printer;
         match page.total {
             0 if page.denied == 0 => {
                 printer.note(&format!("no tool matches `{}`", clean_line(&page.query, 200)))
@@ -89,62 +92,49 @@ pub(super) async fn search(talk: &Conversation<'_>, search: Search) -> Outcome {
             let total = thousands(page.total);
             printer.note(&format!("{shown} of {total}; more with `--offset {next}`"));
         }
-        talk.mention(&page.not_listed, &page.pending);
+        conversation.mention(&page.not_listed, &page.pending);
     }
     Ok(exit)
 }
 
 pub(super) async fn describe(
-    talk: &Conversation<'_>,
-    (tool, server): (&str, Option<&str>),
+    conversation: &Conversation<'_>,
+    tool: &str,
+    server: Option<&str>,
     format: Format,
-) -> Outcome {
-    let description = talk.describe(tool, server).await?;
-    talk.print(&Reply::Described(description), format)?;
+) -> CommandResult {
+    let request = Request::Describe { tool: tool.to_owned(), server: server.map(str::to_owned) };
+    let described = async || conversation.session.handle(request.clone()).await;
+    conversation.print(&conversation.look_up(server, described).await?, format)?;
     Ok(Exit::Done)
 }
 
 pub(super) async fn instructions(
-    talk: &Conversation<'_>,
+    conversation: &Conversation<'_>,
     server: String,
     format: Format,
-) -> Outcome {
-    talk.list_unlisted(Some(&server)).await?;
-    let reply = talk.session.handle(Request::Instructions { server }).await?;
-    talk.print(&reply, format)?;
+) -> CommandResult {
+    conversation.list_unlisted(Some(&server)).await?;
+    let reply = conversation.session.handle(Request::Instructions { server }).await?;
+    conversation.print(&reply, format)?;
     Ok(Exit::Done)
 }
 
-pub(super) async fn resources(
-    talk: &Conversation<'_>,
+/// Lists the resources or the prompts of all servers, or of one.
+pub(super) async fn rows(
+    conversation: &Conversation<'_>,
     server: Option<String>,
+    request: impl FnOnce(Option<String>) -> Request,
     format: Format,
-) -> Outcome {
-    let exit = list_first(talk, server.as_deref(), format).await?;
-    let reply = talk.session.handle(Request::Resources { server }).await?;
-    talk.print(&reply, format)?;
-    if let Reply::Resources(rows) = &reply
-        && rows.is_empty()
-        && !format.json
-    {
-        talk.app.printer.note("no resources");
-    }
-    Ok(exit)
-}
-
-pub(super) async fn prompts(
-    talk: &Conversation<'_>,
-    server: Option<String>,
-    format: Format,
-) -> Outcome {
-    let exit = list_first(talk, server.as_deref(), format).await?;
-    let reply = talk.session.handle(Request::Prompts { server }).await?;
-    talk.print(&reply, format)?;
-    if let Reply::Prompts(rows) = &reply
-        && rows.is_empty()
-        && !format.json
-    {
-        talk.app.printer.note("no prompts");
+) -> CommandResult {
+    let exit = list_first(conversation, server.as_deref(), format).await?;
+    let reply = conversation.session.handle(request(server)).await?;
+    conversation.print(&reply, format)?;
+    match &reply {
+        _ if format.json => {}
+        Reply::Resources(rows) if rows.is_empty() => conversation.app.printer.note("no resources"),
+        Reply::Prompts(rows) if rows.is_empty() => conversation.app.printer.note("no prompts"),
+        _ => {}
     }
     Ok(exit)
 }

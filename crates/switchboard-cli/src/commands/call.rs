@@ -3,48 +3,48 @@
 use std::cell::RefCell;
 
 use serde_json::Value;
-use switchboard::Progress;
+use switchboard::FoundTool;
+use switchboard::catalog::EntryKind;
 use switchboard::exact::Args;
 use switchboard::failure::{Code, Failure, Hint, Subject};
 use switchboard::render::words::clean_line;
 use switchboard::reply::Reply;
-use switchboard::request::{CallRequest, Request};
+use switchboard::request::Request;
 use tokio::sync::mpsc;
 
-use super::output::{self, Shape, Shown};
+use super::output::{self, BlobForm, PrintOptions};
 use super::saving::Destination;
-use crate::args::call::{Call, Printed};
-use crate::call_args::{self, ArgsError, Given, Input, Pair, Source};
+use crate::args::call::{CallOptions, Printed};
+use crate::call_args::{self, ArgSource, ArgsError, Given, Input, Pair};
 use crate::conversation::Conversation;
-use crate::report::Outcome;
+use crate::report::CommandResult;
 use crate::sign_in;
 
 /// Progress steps that may wait to be shown.
 const QUEUED_STEPS: usize = 16;
 
-pub(super) async fn call(talk: &Conversation<'_>, call: Call) -> Outcome {
-    let save = Destination::check(talk.app, call.printed.save.as_deref(), &call.tool)?;
-    let mut input = talk.app.input();
+pub(super) async fn call(conversation: &Conversation<'_>, call: CallOptions) -> CommandResult {
+    let save = Destination::check(conversation.app, call.printed.save.as_deref(), &call.tool)?;
+    let mut input = conversation.app.input();
     let (words, object) = (call.arguments.clone(), call.args.clone());
     let given = reading(move || arguments(&words, object.as_deref(), &mut input)).await;
     let (base, pairs) = given.map_err(Failure::from)?;
     // A call that failed because sign-in is required was not made, so it is repeated.
-    let made = match make(talk, &call, base.clone(), pairs.clone()).await {
+    let made = match make(conversation, &call, base.clone(), pairs.clone()).await {
         Err(failure) => {
-            sign_in::for_a_call(talk, failure).await?;
-            make(talk, &call, base, pairs).await
+            sign_in::for_a_call(conversation, failure).await?;
+            make(conversation, &call, base, pairs).await
         }
         made => made,
     };
-    let (reply, shape) = made.map_err(|mut failure| {
+    let (reply, blob) = made.map_err(|mut failure| {
         if call.timeout.is_some() {
             // `--timeout` replaces the setting.
             failure.hints.retain(|hint| !matches!(hint, Hint::Setting(_)));
         }
         failure
     })?;
-    let shown = Shown { shape, printed: &call.printed, save };
-    output::print(talk, &reply, shown)
+    output::print(conversation, &reply, PrintOptions { blob, printed: &call.printed, save })
 }
 
 /// All arguments: from the command line, files and standard input.
@@ -55,7 +55,7 @@ fn arguments(
 ) -> Result<(Args, Vec<Pair<Given>>), ArgsError> {
     let pairs = call_args::pairs(words)?;
     let base = match object {
-        Some(source) => call_args::object(&input.text(Source::of(source))?)?,
+        Some(source) => call_args::object(&input.text(ArgSource::of(source))?)?,
         None => Args::default(),
     };
     Ok((base, call_args::read(pairs, input)?))
@@ -70,36 +70,33 @@ pub(super) async fn reading<T: Send + 'static>(read: impl FnOnce() -> T + Send +
 }
 
 async fn make(
-    talk: &Conversation<'_>,
-    call: &Call,
+    conversation: &Conversation<'_>,
+    call: &CallOptions,
     base: Args,
     pairs: Vec<Pair<Given>>,
-) -> Result<(Reply, Shape), Failure> {
-    let found = talk.describe(&call.tool, call.server.as_deref()).await?;
-    let schema: Value = serde_json::from_str(&found.input_schema).unwrap_or_default();
-    let args = call_args::typed(base, pairs, &schema).map_err(Failure::from)?;
-    let mut request = CallRequest::new(
-        found.line.shown.clone(),
-        Some(found.line.server.as_str().to_owned()),
-        args,
-    );
-    request.select.clone_from(&call.select);
-    let shape = if found.resource.is_some() { Shape::Contents } else { Shape::Content };
-    Ok((call_and_watch(talk, request, &found.line.shown).await?, shape))
+) -> Result<(Reply, BlobForm), Failure> {
+    let server = call.server.as_deref();
+    let find = async || conversation.session.find_tool(&call.tool, server).await;
+    let found = conversation.look_up(server, find).await?;
+    let args = call_args::typed(base, pairs, &found.target.entry.input_value())?;
+    let blob = match found.target.entry.kind {
+        EntryKind::Resource { .. } => BlobForm::Bytes,
+        EntryKind::Tool | EntryKind::Prompt => BlobForm::Note,
+    };
+    Ok((call_and_watch(conversation, found, args, call.select.clone()).await?, blob))
 }
 
 /// Makes the call, and shows its progress on a terminal.
 async fn call_and_watch(
-    talk: &Conversation<'_>,
-    request: CallRequest,
-    shown: &str,
+    conversation: &Conversation<'_>,
+    found: FoundTool,
+    args: Args,
+    select: Option<String>,
 ) -> Result<Reply, Failure> {
-    let doing = format!("calling {shown}");
-    if !talk.app.printer.is_watched() {
-        return talk.ask(Request::Call(request), &doing).await;
-    }
+    let doing = format!("calling {}", found.target.shown);
     let (sender, steps) = mpsc::channel(QUEUED_STEPS);
-    let progress: Progress = Some(sender);
+    let progress = conversation.app.printer.is_watched().then_some(sender);
+    let caller = conversation.session.caller().with_progress(progress);
     let state = RefCell::new((steps, doing.clone()));
     let stage = async || {
         let (steps, last) = &mut *state.borrow_mut();
@@ -108,7 +105,7 @@ async fn call_and_watch(
         }
         last.clone()
     };
-    talk.ask_with_progress(Request::Call(request), progress, stage).await
+    conversation.wait(stage, conversation.session.call_found(found, args, select, &caller)).await
 }
 
 /// `3/5 copying`, from the parameters of a progress notification.
@@ -126,15 +123,15 @@ fn step_line(params: &str) -> String {
 }
 
 pub(super) async fn read(
-    talk: &Conversation<'_>,
+    conversation: &Conversation<'_>,
     (uri, server): (String, Option<String>),
     printed: &Printed,
-) -> Outcome {
-    let save = Destination::check(talk.app, printed.save.as_deref(), last_segment(&uri))?;
-    talk.list_unlisted(server.as_deref()).await?;
+) -> CommandResult {
+    let save = Destination::check(conversation.app, printed.save.as_deref(), last_segment(&uri))?;
+    conversation.list_unlisted(server.as_deref()).await?;
     let request = Request::ReadResource { uri, server };
-    let reply = talk.ask(request, "reading the resource").await?;
-    output::print(talk, &reply, Shown { shape: Shape::Contents, printed, save })
+    let reply = conversation.ask(request, "reading the resource").await?;
+    output::print(conversation, &reply, PrintOptions { blob: BlobForm::Bytes, printed, save })
 }
 
 /// `logo` of `file:///logo.png`.
@@ -144,30 +141,30 @@ fn last_segment(uri: &str) -> &str {
 }
 
 pub(super) async fn prompt(
-    talk: &Conversation<'_>,
+    conversation: &Conversation<'_>,
     (name, server): (String, Option<String>),
     arguments: Vec<String>,
     printed: &Printed,
-) -> Outcome {
-    let save = Destination::check(talk.app, printed.save.as_deref(), &name)?;
-    let mut input = talk.app.input();
+) -> CommandResult {
+    let save = Destination::check(conversation.app, printed.save.as_deref(), &name)?;
+    let mut input = conversation.app.input();
     let args = reading(move || call_args::texts(&arguments, &mut input)).await;
     let args = args.map_err(Failure::from)?;
-    talk.list_unlisted(server.as_deref()).await?;
-    check_prompt(talk, (&name, server.as_deref()), &args)?;
+    conversation.list_unlisted(server.as_deref()).await?;
+    check_prompt(conversation, (&name, server.as_deref()), &args)?;
     let request = Request::Prompt { name, server, args };
-    let reply = talk.ask(request, "filling in the prompt").await?;
-    output::print(talk, &reply, Shown { shape: Shape::Messages, printed, save })
+    let reply = conversation.ask(request, "filling in the prompt").await?;
+    output::print(conversation, &reply, PrintOptions { blob: BlobForm::Note, printed, save })
 }
 
 /// Refuses undeclared arguments and missing required ones. An unknown prompt is reported by the
 /// session.
 fn check_prompt(
-    talk: &Conversation<'_>,
+    conversation: &Conversation<'_>,
     (name, server): (&str, Option<&str>),
     args: &Args,
 ) -> Result<(), Failure> {
-    let catalog = talk.session.catalog();
+    let catalog = conversation.session.catalog();
     let within = server.and_then(|server| catalog.active_server(server).ok());
     let Ok(Some(item)) = catalog.find_prompt(name, within.as_ref()) else { return Ok(()) };
     item.prompt.check(args).map_err(|error| {

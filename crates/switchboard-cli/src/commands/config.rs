@@ -11,13 +11,13 @@ use switchboard::render::words::{clean_line, plural};
 
 use super::config_edit;
 use crate::args::Format;
-use crate::args::config::{Config, Form};
+use crate::args::config::{Config, SchemaForm};
 use crate::boot::{App, diagnostic_line};
 use crate::exit::Exit;
-use crate::report::Outcome;
+use crate::report::CommandResult;
 use crate::style::Palette;
 
-pub(super) fn run(app: &App, command: &Config) -> Outcome {
+pub(super) fn run(app: &App, command: &Config) -> CommandResult {
     match command {
         Config::Path { format } => path(app, *format),
         Config::Show { origin, format } => {
@@ -31,8 +31,8 @@ pub(super) fn run(app: &App, command: &Config) -> Outcome {
         Config::Edit => config_edit::edit(app),
         Config::Schema { form } => {
             let schema = match form {
-                Form::Mcp => schema::file(),
-                Form::McpServers => schema::pi_servers(),
+                SchemaForm::Mcp => schema::file(),
+                SchemaForm::McpServers => schema::pi_servers(),
             };
             app.printer.json(&schema)?;
             Ok(Exit::Done)
@@ -40,7 +40,7 @@ pub(super) fn run(app: &App, command: &Config) -> Outcome {
     }
 }
 
-fn path(app: &App, format: Format) -> Outcome {
+fn path(app: &App, format: Format) -> CommandResult {
     let loaded = app.load()?;
     if format.json {
         let files = loaded.files.iter().map(|file| {
@@ -87,7 +87,7 @@ enum Origins {
     Hidden,
 }
 
-fn show(app: &App, origins: Origins, format: Format) -> Outcome {
+fn show(app: &App, origins: Origins, format: Format) -> CommandResult {
     let loaded = app.load_strictly()?;
     let shown = show::config(&loaded.config);
     if format.json {
@@ -134,7 +134,7 @@ fn fields(out: &mut String, object: &Value, (origins, palette): (Origins, Palett
     }
 }
 
-pub(super) fn check(app: &App, format: Format) -> Outcome {
+pub(super) fn check(app: &App, format: Format) -> CommandResult {
     let loaded = app.load()?;
     let diagnostics = &loaded.config.diagnostics;
     let exit = if diagnostics.iter().any(Diagnostic::is_error) { Exit::Usage } else { Exit::Done };

@@ -16,7 +16,7 @@ use crate::args::Format;
 use crate::boot::App;
 use crate::exit::Exit;
 use crate::printer::is_yes;
-use crate::report::Outcome;
+use crate::report::CommandResult;
 
 #[derive(Debug, thiserror::Error)]
 enum EditorError {
@@ -33,7 +33,12 @@ enum EditorError {
 }
 
 /// Sets a key; no value removes it.
-pub(super) fn set(app: &App, key: &str, value: Option<&str>, server: Option<&str>) -> Outcome {
+pub(super) fn set(
+    app: &App,
+    key: &str,
+    value: Option<&str>,
+    server: Option<&str>,
+) -> CommandResult {
     let server = server.map(named).transpose()?;
     // Text that is not JSON is a string: `short` needs no quotes.
     let value = value
@@ -46,7 +51,7 @@ pub(super) fn set(app: &App, key: &str, value: Option<&str>, server: Option<&str
 }
 
 /// Opens the file in an editor, and checks it afterwards.
-pub(super) fn edit(app: &App) -> Outcome {
+pub(super) fn edit(app: &App) -> CommandResult {
     let path = app.editor().file(Scope::User);
     if !path.exists() {
         app.editor().create().map_err(explain::edit)?;

@@ -7,22 +7,26 @@ use switchboard::request::Request;
 use crate::args::Format;
 use crate::conversation::{ALL, Conversation};
 use crate::exit::Exit;
-use crate::report::{self, Outcome};
+use crate::report::{self, CommandResult};
 use crate::show;
 
-pub(super) async fn connect(talk: &Conversation<'_>, server: &str, format: Format) -> Outcome {
+pub(super) async fn connect(
+    conversation: &Conversation<'_>,
+    server: &str,
+    format: Format,
+) -> CommandResult {
     let request = Request::Connect { server: server.to_owned() };
-    let reply = talk.ask(request, "listing").await?;
+    let reply = conversation.ask(request, "listing").await?;
     let Reply::Connected(page) = &reply else {
-        talk.print(&reply, format)?;
+        conversation.print(&reply, format)?;
         return Ok(Exit::Done);
     };
     // The engine's reply is a page for a model.
-    let page = talk.session.gateway().catalog().page(page.server.as_ref(), ALL);
-    let printer = talk.app.printer;
+    let page = conversation.session.gateway().catalog().page(page.server.as_ref(), ALL);
+    let printer = conversation.app.printer;
     let count = page.total;
     let remarks = show::remarks(&page, printer.err);
-    talk.print(&Reply::Connected(page), format)?;
+    conversation.print(&Reply::Connected(page), format)?;
     if !format.json {
         remarks.iter().for_each(|remark| printer.note(remark));
         printer.note(&listed(server, count));
@@ -31,21 +35,21 @@ pub(super) async fn connect(talk: &Conversation<'_>, server: &str, format: Forma
 }
 
 pub(super) async fn reconnect(
-    talk: &Conversation<'_>,
+    conversation: &Conversation<'_>,
     server: Option<&str>,
     format: Format,
-) -> Outcome {
+) -> CommandResult {
     if let Some(server) = server {
-        return connect(talk, server, format).await;
+        return connect(conversation, server, format).await;
     }
-    let catalog = talk.session.gateway().catalog();
+    let catalog = conversation.session.gateway().catalog();
     let active = catalog.shelves().filter(|(_, shelf)| shelf.is_active());
     let names: Vec<String> = active.map(|(name, _)| name.as_str().to_owned()).collect();
-    let printer = talk.app.printer;
+    let printer = conversation.app.printer;
     let mut exit = Exit::Done;
     for server in names {
         let request = Request::Connect { server: server.clone() };
-        match talk.ask(request, "listing").await {
+        match conversation.ask(request, "listing").await {
             Ok(Reply::Connected(page)) if !format.json => {
                 printer.note(&listed(&server, page.total))
             }
@@ -57,16 +61,19 @@ pub(super) async fn reconnect(
         }
     }
     if format.json {
-        talk.print(&Reply::Tools(talk.session.gateway().catalog().page(None, ALL)), format)?;
+        conversation.print(
+            &Reply::Tools(conversation.session.gateway().catalog().page(None, ALL)),
+            format,
+        )?;
     }
     Ok(exit)
 }
 
-pub(super) fn disconnect(talk: &Conversation<'_>, server: Option<&str>) -> Outcome {
+pub(super) fn disconnect(conversation: &Conversation<'_>, server: Option<&str>) -> CommandResult {
     if let Some(server) = server {
-        talk.server(server)?;
+        conversation.server(server)?;
     }
-    talk.app.printer.note(
+    conversation.app.printer.note(
         "nothing to disconnect: each command starts the servers that it needs and stops them when \
          it ends",
     );

@@ -2,6 +2,7 @@
 
 use serde_json::json;
 use switchboard::Gateway;
+use switchboard::config::layers::Config;
 use switchboard::exact::Args;
 use switchboard::request::{CallRequest, Request, SearchRequest};
 
@@ -10,39 +11,35 @@ use crate::boot::App;
 use crate::conversation::Conversation;
 use crate::exit::Exit;
 use crate::host::Consent;
-use crate::report::Outcome;
+use crate::report::{CommandResult, Stop};
 
-pub(super) async fn tour(app: &App) -> Outcome {
+pub(super) async fn tour(app: &App) -> CommandResult {
     let gateway = Gateway::builder(app.environment.clone()).demo().build();
-    app.converse(gateway, Consent::Ask, async |talk| {
+    app.converse((gateway, Config::default()), Consent::Ask, async |conversation| {
         let say = |text: &str| app.printer.text(text);
         say("A tour of Switchboard on its built-in server `demo`.\n\nFind a tool by what it does:\n")?;
-        talk.list_unlisted(Some("demo")).await?;
+        conversation.list_unlisted(Some("demo")).await?;
         let search = SearchRequest::words("add");
-        show(talk, "search add", Request::Search(search)).await?;
+        show(conversation, "search add", Request::Search(search)).await?;
         say("\nLook at what it takes:\n")?;
         let describe = Request::Describe { tool: "demo_add".to_owned(), server: None };
-        show(talk, "describe demo_add", describe).await?;
+        show(conversation, "describe demo_add", describe).await?;
         say("\nCall it:\n")?;
         let mut args = Args::of("a", json!(2));
         args.insert("b", json!(40));
         let call = CallRequest::new("demo_add", None, args);
-        show(talk, "call demo_add a=2 b=40", Request::Call(call)).await?;
+        show(conversation, "call demo_add a=2 b=40", Request::Call(call)).await?;
         say(&next_steps(app))?;
         Ok(Exit::Done)
     })
     .await
 }
 
-async fn show(
-    talk: &Conversation<'_>,
-    line: &str,
-    request: Request,
-) -> Result<(), crate::report::Stop> {
-    let printer = talk.app.printer;
+async fn show(conversation: &Conversation<'_>, line: &str, request: Request) -> Result<(), Stop> {
+    let printer = conversation.app.printer;
     printer.text(&printer.out.command(format!("$ switchboard {line}")).to_string())?;
-    let reply = talk.session.handle(request).await?;
-    talk.print(&reply, Format::default())?;
+    let reply = conversation.session.handle(request).await?;
+    conversation.print(&reply, Format::default())?;
     Ok(())
 }
 

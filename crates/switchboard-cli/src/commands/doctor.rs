@@ -12,7 +12,7 @@ use crate::args::Doctor;
 use crate::boot::App;
 use crate::exit::Exit;
 use crate::host::Consent;
-use crate::report::{self, Outcome};
+use crate::report::{self, CommandResult};
 use crate::style::Palette;
 
 const MESSAGE: usize = 1_000;
@@ -23,57 +23,62 @@ struct Unknown {
     name: String,
 }
 
-pub(super) async fn doctor(app: &App, wish: Doctor) -> Outcome {
+pub(super) async fn doctor(app: &App, options: Doctor) -> CommandResult {
     let loaded = app.load()?;
     let mut findings = doctor::examine(&app.environment, &app.paths, &loaded);
-    known(&loaded, &findings, &wish.servers)?;
-    let wanted = |name: &str| wish.servers.is_empty() || wish.servers.iter().any(|w| w == name);
+    known(&loaded, &findings, &options.servers)?;
+    let wanted =
+        |name: &str| options.servers.is_empty() || options.servers.iter().any(|w| w == name);
     findings.retain(|finding| match &finding.server {
         Some(server) => wanted(server),
-        None => wish.servers.is_empty(),
+        None => options.servers.is_empty(),
     });
     let sound = |name: &str| {
         !findings.iter().any(|finding| {
             finding.server.as_deref() == Some(name) && finding.fault.level() == Level::Error
         })
     };
-    let usable =
-        loaded.config.servers.iter().filter(|(_, server)| !server.definition.is_disabled());
-    let names = usable.map(|(name, _)| name.clone()).filter(|name| wanted(name));
-    if wish.connect {
-        let worth_trying: Vec<String> = names.filter(|name| sound(name)).collect();
-        if connect(app, worth_trying, &mut findings).await? == Exit::Interrupted {
+    if options.connect {
+        let enabled =
+            loaded.config.servers.iter().filter(|(_, server)| !server.definition.is_disabled());
+        let names = enabled.map(|(name, _)| name.clone());
+        let worth_trying = names.filter(|name| wanted(name) && sound(name)).collect();
+        if connect(app, &loaded, worth_trying, &mut findings).await? == Exit::Interrupted {
             return Ok(Exit::Interrupted);
         }
     }
-    print(app, &findings, &wish, &loaded)?;
+    print(app, &findings, &options, &loaded)?;
     let faulty = findings.iter().any(Finding::is_fault);
     Ok(if faulty { Exit::Faults } else { Exit::Done })
 }
 
 /// Refuses names of unknown servers.
 fn known(loaded: &Loaded, findings: &[Finding], names: &[String]) -> Result<(), Failure> {
-    for name in names {
-        let config = &loaded.config;
-        let is_known = config.servers.contains_key(name)
-            || config.pending.iter().any(|pending| pending.name == *name)
-            || findings.iter().any(|finding| finding.server.as_ref() == Some(name));
-        if !is_known && let Some(refused) = loaded.refused(name) {
-            return Err(explain::refused_entry(refused));
-        }
-        if !is_known {
-            let unknown = Unknown { name: clean_line(name, 200).into_owned() };
-            let failure = Failure::new(Code::UnknownServer, Subject::Request, unknown);
-            return Err(failure.hint(Hint::ListServers));
-        }
+    let config = &loaded.config;
+    let is_known = |name: &&String| {
+        config.servers.contains_key(*name)
+            || config.pending.iter().any(|pending| pending.name == **name)
+            || findings.iter().any(|finding| finding.server.as_ref() == Some(*name))
+    };
+    let Some(name) = names.iter().find(|name| !is_known(name)) else { return Ok(()) };
+    if let Some(refused) = loaded.refused(name) {
+        return Err(explain::refused_entry(refused));
     }
-    Ok(())
+    let unknown = Unknown { name: clean_line(name, 200).into_owned() };
+    let failure = Failure::new(Code::UnknownServer, Subject::Request, unknown);
+    Err(failure.hint(Hint::ListServers))
 }
 
 /// Connects to the servers one after the other.
-async fn connect(app: &App, names: Vec<String>, findings: &mut Vec<Finding>) -> Outcome {
-    let gateway = app.gateway_of(app.load()?.config).on_demand().build();
-    let tried = app.converse(gateway, Consent::Ask, async |conversation| {
+async fn connect(
+    app: &App,
+    loaded: &Loaded,
+    names: Vec<String>,
+    findings: &mut Vec<Finding>,
+) -> CommandResult {
+    let config = loaded.config.clone();
+    let gateway = app.gateway_of(config.clone()).on_demand().build();
+    let tried = app.converse((gateway, config), Consent::Ask, async |conversation| {
         for name in names {
             let stage = async || format!("trying {}", clean_line(&name, 100));
             let work = doctor::try_connecting(conversation.session.gateway(), &name);
@@ -84,9 +89,14 @@ async fn connect(app: &App, names: Vec<String>, findings: &mut Vec<Finding>) -> 
     tried.await
 }
 
-fn print(app: &App, findings: &[Finding], wish: &Doctor, loaded: &Loaded) -> std::io::Result<()> {
+fn print(
+    app: &App,
+    findings: &[Finding],
+    options: &Doctor,
+    loaded: &Loaded,
+) -> std::io::Result<()> {
     let printer = app.printer;
-    if wish.format.json {
+    if options.format.json {
         let findings: Vec<Value> = findings.iter().map(in_json).collect();
         return printer.json(&json!({ "findings": findings }));
     }

@@ -1,6 +1,7 @@
 //! Changing the configuration files: remove, enable, disable, allow, deny.
 
 use serde_json::json;
+use switchboard::catalog::Catalog;
 use switchboard::catalog::rule_match::{RuleList, Unmatched};
 use switchboard::doctor;
 use switchboard::edit::{Edited, Rules, Scope, Switch};
@@ -16,7 +17,7 @@ use crate::args::edit::{self, Edit, Rule};
 use crate::boot::App;
 use crate::diff;
 use crate::exit::Exit;
-use crate::report::Outcome;
+use crate::report::CommandResult;
 
 #[derive(Debug, thiserror::Error)]
 #[error("`{name}` cannot be the name of a server")]
@@ -26,7 +27,7 @@ struct BadName {
     cause: NameError,
 }
 
-pub(super) async fn run(app: &App, edit: Edit) -> Outcome {
+pub(super) async fn run(app: &App, edit: Edit) -> CommandResult {
     match edit {
         Edit::Add(add) => add::add(app, add).await,
         Edit::Remove { server, scope } => remove(app, &server, scope),
@@ -38,7 +39,7 @@ pub(super) async fn run(app: &App, edit: Edit) -> Outcome {
     }
 }
 
-fn remove(app: &App, server: &str, scope: Option<edit::Scope>) -> Outcome {
+fn remove(app: &App, server: &str, scope: Option<edit::Scope>) -> CommandResult {
     let server = named(server)?;
     let edited = app.editor().remove(&server, scope.map(Scope::from)).map_err(explain::edit)?;
     edited.iter().for_each(|edited| app.printer.note(&diff::text(edited, app.printer.err)));
@@ -46,7 +47,7 @@ fn remove(app: &App, server: &str, scope: Option<edit::Scope>) -> Outcome {
     Ok(Exit::Done)
 }
 
-fn switch(app: &App, server: &str, switch: Switch) -> Outcome {
+fn switch(app: &App, server: &str, switch: Switch) -> CommandResult {
     let server = named(server)?;
     let edited = app.editor().switch(&server, switch).map_err(explain::edit)?;
     let state = match switch {
@@ -57,7 +58,7 @@ fn switch(app: &App, server: &str, switch: Switch) -> Outcome {
     Ok(Exit::Done)
 }
 
-fn change_rules(app: &App, rules: Rules, rule: Rule) -> Outcome {
+fn change_rules(app: &App, rules: Rules, rule: Rule) -> CommandResult {
     let editor = app.editor();
     let Some(pattern) = rule.pattern else {
         let patterns = editor.rules(rules).map_err(explain::edit)?;
@@ -76,28 +77,25 @@ fn change_rules(app: &App, rules: Rules, rule: Rule) -> Outcome {
     };
     conclude(app, &edited, &format!("`{}` {state} {past}", clean_line(&pattern, 200)));
     if !rule.remove {
-        warn_if_unmatched(app, rules, &pattern)?;
-    }
-    if rules == Rules::Allow && !rule.remove {
-        warn_if_denied(app, &pattern)?;
+        let loaded = app.load()?;
+        let catalog = doctor::known_catalog(&app.environment, &app.paths, &loaded);
+        if !loaded.config.servers.is_empty() || !loaded.config.pending.is_empty() {
+            warn_if_unmatched(app, &catalog, rules, &pattern);
+        }
+        if rules == Rules::Allow {
+            warn_if_denied(app, &catalog, &pattern)?;
+        }
     }
     Ok(Exit::Done)
 }
 
 /// Warns if a rule matches no known tool. It is written anyway: its server may not be listed yet.
-fn warn_if_unmatched(app: &App, rules: Rules, pattern: &str) -> Result<(), Failure> {
-    let loaded = app.load()?;
-    if loaded.config.servers.is_empty() && loaded.config.pending.is_empty() {
-        return Ok(());
-    }
-    let catalog = doctor::known_catalog(&app.environment, &app.paths, &loaded);
+fn warn_if_unmatched(app: &App, catalog: &Catalog, rules: Rules, pattern: &str) {
     let list = match rules {
         Rules::Allow => RuleList::Allow,
         Rules::Deny => RuleList::Deny,
     };
-    let Some(Unmatched { nearest, not_listed }) = catalog.unmatched(list, pattern) else {
-        return Ok(());
-    };
+    let Some(Unmatched { nearest, not_listed }) = catalog.unmatched(list, pattern) else { return };
     let printer = app.printer;
     let nearest = nearest.map(|it| format!("; did you mean `{}`?", clean_line(&it, 200)));
     let nearest = nearest.unwrap_or_default();
@@ -105,10 +103,9 @@ fn warn_if_unmatched(app: &App, rules: Rules, pattern: &str) -> Result<(), Failu
     if !not_listed.is_empty() {
         printer.note(&remedy::not_listed(&not_listed, &printer.err));
     }
-    Ok(())
 }
 
-fn list(app: &App, rules: Rules, patterns: &[String], format: Format) -> Outcome {
+fn list(app: &App, rules: Rules, patterns: &[String], format: Format) -> CommandResult {
     if format.json {
         app.printer.json(&json!({ rules.key(): patterns }))?;
     } else if patterns.is_empty() {
@@ -121,9 +118,8 @@ fn list(app: &App, rules: Rules, patterns: &[String], format: Format) -> Outcome
 }
 
 /// `deny` takes precedence.
-fn warn_if_denied(app: &App, pattern: &str) -> Result<(), Failure> {
+fn warn_if_denied(app: &App, catalog: &Catalog, pattern: &str) -> Result<(), Failure> {
     let rules = app.editor().rules(Rules::Deny).map_err(explain::edit)?;
-    let catalog = doctor::known_catalog(&app.environment, &app.paths, &app.load()?);
     let Some(denied) = catalog.denied_throughout(&rules, pattern) else { return Ok(()) };
     let (pattern, denied) = (clean_line(pattern, 200), clean_line(&denied, 200));
     app.printer.warn(&match pattern == denied {

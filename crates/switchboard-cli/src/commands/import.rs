@@ -18,7 +18,7 @@ use crate::args::edit::Import;
 use crate::boot::{App, diagnostic_line};
 use crate::diff;
 use crate::exit::Exit;
-use crate::report::{Outcome, Stop};
+use crate::report::{CommandResult, Stop};
 use crate::style::Palette;
 
 const NAME: usize = 100;
@@ -28,21 +28,21 @@ const PATH: usize = 1_000;
 #[error("nothing was imported: the user cannot be asked")]
 struct NoTerminal;
 
-pub(super) async fn import(app: &App, wish: &Import) -> Outcome {
+pub(super) async fn import(app: &App, options: &Import) -> CommandResult {
     let found = app.discover()?;
-    let hosts = found.new_imports(&wish.hosts);
+    let hosts = found.new_imports(&options.hosts);
     // Planned even without hosts, so that a file that cannot be changed is reported first.
     let planned = app.editor().add_imports(&hosts, EditEffect::Planned).map_err(explain::edit)?;
     let conflicts = found.conflicts(&hosts);
-    if !wish.format.json {
+    if !options.format.json {
         app.printer.text(&shown(&found, &hosts, app.printer.out))?;
         if !hosts.is_empty() {
             app.printer.text(&disagreement(&conflicts, app.printer.out))?;
         }
     }
     warn(app, &found, &hosts);
-    let ending = write_if_confirmed(app, wish, (&found, &hosts), &planned).await?;
-    if wish.format.json {
+    let ending = write_if_confirmed(app, options, (&found, &hosts), &planned).await?;
+    if options.format.json {
         let mut value = as_json(&found, &conflicts);
         value["imports"] = hosts.iter().map(|host| host.as_str()).collect();
         value["file"] = planned.path.to_string_lossy().into();
@@ -67,24 +67,24 @@ enum Ending {
 /// Writes the imports after confirmation.
 async fn write_if_confirmed(
     app: &App,
-    wish: &Import,
+    options: &Import,
     (found, hosts): (&Discovery, &[Host]),
     planned: &Edited,
 ) -> Result<Ending, Stop> {
     let printer = app.printer;
     if hosts.is_empty() {
-        printer.note(&nothing_new(found, &wish.hosts));
+        printer.note(&nothing_new(found, &options.hosts));
         return Ok(Ending::NothingNew);
     }
     printer.note(&diff::text(planned, printer.err));
-    if wish.dry_run {
+    if options.dry_run {
         return Ok(Ending::NothingWritten);
     }
-    if !wish.yes && !printer.can_ask() {
+    if !options.yes && !printer.can_ask() {
         let refused = Failure::new(Code::ApprovalRequired, Subject::Request, NoTerminal);
         return Err(refused.hint(Hint::AskUser).into());
     }
-    if !wish.yes && !printer.agrees("Write this?").await {
+    if !options.yes && !printer.agrees("Write this?").await {
         printer.note("nothing was changed");
         return Ok(Ending::Refused);
     }
@@ -105,21 +105,18 @@ pub(super) fn nothing_new(found: &Discovery, named: &[Host]) -> String {
     let (imported, others): (Vec<&FoundHost>, Vec<&FoundHost>) =
         asked.partition(|host| host.imported);
     let hosts = |found: &[&FoundHost]| found.iter().map(|host| host.host).collect::<Vec<_>>();
-    match (imported.as_slice(), named) {
-        ([], []) => "nothing to import: no other host has servers of yours".to_owned(),
-        (imported, []) => {
-            format!("nothing new: imported already from {}", titles(&hosts(imported)))
-        }
-        ([], _) => format!("nothing to import: no servers in {}", titles(&hosts(&others))),
-        (imported, _) if others.is_empty() => {
-            format!("nothing new: imported already from {}", titles(&hosts(imported)))
-        }
-        (imported, _) => format!(
-            "nothing new: imported already from {}, no servers in {}",
-            titles(&hosts(imported)),
-            titles(&hosts(&others))
-        ),
+    let (imported, others) = (hosts(&imported), hosts(&others));
+    if imported.is_empty() && named.is_empty() {
+        return "nothing to import: no other host has servers of yours".to_owned();
     }
+    if imported.is_empty() {
+        return format!("nothing to import: no servers in {}", titles(&others));
+    }
+    let known = format!("nothing new: imported already from {}", titles(&imported));
+    if named.is_empty() || others.is_empty() {
+        return known;
+    }
+    format!("{known}, no servers in {}", titles(&others))
 }
 
 fn titles(hosts: &[Host]) -> String {

@@ -7,42 +7,42 @@ use switchboard::inspect::Inspected;
 
 use super::call;
 use crate::args::inspect::Inspect;
-use crate::call_args::{self, Source};
+use crate::call_args::{self, ArgSource};
 use crate::conversation::Conversation;
 use crate::exit::Exit;
 use crate::printer::Printer;
-use crate::report::Outcome;
+use crate::report::CommandResult;
 
-pub(super) async fn inspect(talk: &Conversation<'_>, wish: Inspect) -> Outcome {
-    let Inspect { server, method, params, yes: _, format: _ } = wish;
-    let printer = talk.app.printer;
+pub(super) async fn inspect(conversation: &Conversation<'_>, options: Inspect) -> CommandResult {
+    let Inspect { server, method, params, yes: _, format: _ } = options;
+    let printer = conversation.app.printer;
     let Some(method) = method else {
-        let hello = talk.session.inspect(&server);
-        let hello = talk.wait(async || format!("connecting to {server}"), hello).await?;
+        let hello = conversation.session.inspect(&server);
+        let hello = conversation.wait(async || format!("connecting to {server}"), hello).await?;
         print(printer, hello.as_str())?;
         return Ok(Exit::Done);
     };
     let params = match &params {
         Some(source) => {
-            let (mut input, source) = (talk.app.input(), Source::of(source));
+            let (mut input, source) = (conversation.app.input(), ArgSource::of(source));
             let text = call::reading(move || input.text(source)).await;
             text.and_then(|text| call_args::params(&text)).map_err(Failure::from)?
         }
         None => Args::default(),
     };
-    let answer = talk.session.inspect_method(&server, &method, params);
-    match talk.wait(async || format!("waiting for {server}"), answer).await? {
+    let answer = conversation.session.inspect_method(&server, &method, params);
+    match conversation.wait(async || format!("waiting for {server}"), answer).await? {
         Inspected::Result(result) => {
             print(printer, result.as_str())?;
             Ok(Exit::Done)
         }
         Inspected::Error(error) => {
             let data = error.data.as_ref().and_then(|data| data.parse::<Value>().ok());
-            let mut told = json!({ "code": error.code, "message": error.message });
-            if let (Some(data), Some(told)) = (data, told.as_object_mut()) {
-                told.insert("data".to_owned(), data);
+            let mut fields = json!({ "code": error.code, "message": error.message });
+            if let (Some(data), Some(fields)) = (data, fields.as_object_mut()) {
+                fields.insert("data".to_owned(), data);
             }
-            print(printer, &json!({ "error": told }).to_string())?;
+            print(printer, &json!({ "error": fields }).to_string())?;
             Ok(Exit::ToolError)
         }
     }

@@ -16,7 +16,7 @@ use crate::args::install::{GOOSE, Install};
 use crate::boot::App;
 use crate::diff;
 use crate::exit::Exit;
-use crate::report::Outcome;
+use crate::report::CommandResult;
 use crate::style::Palette;
 
 /// How many servers a message names.
@@ -32,9 +32,9 @@ struct UnknownHost {
     host: String,
 }
 
-pub(super) async fn install(app: &App, wish: Install) -> Outcome {
-    let Some(target) = Target::from_word(&wish.host) else { return paste(app, &wish.host) };
-    let servers = if wish.move_servers { Servers::Move } else { Servers::Stay };
+pub(super) async fn install(app: &App, options: Install) -> CommandResult {
+    let Some(target) = Target::from_word(&options.host) else { return paste(app, &options.host) };
+    let servers = if options.move_servers { Servers::Move } else { Servers::Stay };
     let plan = app.installer().install(target, servers).map_err(explain::install)?;
     for Staying { name, reason } in &plan.stay {
         let why = match reason {
@@ -44,7 +44,7 @@ pub(super) async fn install(app: &App, wish: Install) -> Outcome {
         let name = clean_line(name, 100);
         app.printer.warn(&format!("`{name}` stays in {}: {why}", target.title()));
     }
-    if target == Target::Pi && wish.move_servers {
+    if target == Target::Pi && options.move_servers {
         app.printer.note("Pi's servers are read where they are, so none is moved");
     }
     if plan.is_nothing() {
@@ -65,16 +65,16 @@ pub(super) async fn install(app: &App, wish: Install) -> Outcome {
     for added in &plan.added {
         app.printer.note(&explained(added, target));
     }
-    if wish.dry_run {
+    if options.dry_run {
         app.printer.note("nothing was written");
         return Ok(Exit::Done);
     }
     let done = format!("Switchboard is installed in {}", target.title());
-    carry_out(app, &plan, wish.yes, &(done + &with_moved(&plan))).await
+    carry_out(app, &plan, options.yes, &(done + &with_moved(&plan))).await
 }
 
 /// For a host whose file we do not edit: prints the entry to paste.
-fn paste(app: &App, host: &str) -> Outcome {
+fn paste(app: &App, host: &str) -> CommandResult {
     let command = app.installer().command().map_err(explain::install)?;
     if host == GOOSE {
         app.printer.note(
@@ -118,7 +118,7 @@ fn explained(added: &Added, target: Target) -> String {
     }
 }
 
-pub(super) async fn uninstall(app: &App, host: &str, yes: bool) -> Outcome {
+pub(super) async fn uninstall(app: &App, host: &str, yes: bool) -> CommandResult {
     let Some(target) = Target::from_word(host) else {
         let close = nearest(host, Target::all().map(|target| target.as_str().to_owned()));
         let host = clean_line(host, 100).into_owned();
@@ -182,7 +182,7 @@ fn of_package(files: &[&FileChange], palette: Palette) -> String {
     out
 }
 
-async fn carry_out(app: &App, plan: &InstallPlan, yes: bool, done: &str) -> Outcome {
+async fn carry_out(app: &App, plan: &InstallPlan, yes: bool, done: &str) -> CommandResult {
     if !yes && !app.printer.can_ask() {
         let failure = Failure::new(Code::ApprovalRequired, Subject::Request, NoTerminal);
         return Err(failure.hint(Hint::AskUser).into());

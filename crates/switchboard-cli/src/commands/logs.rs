@@ -8,29 +8,22 @@ use switchboard::name::ServerName;
 use switchboard::paths::open_regular;
 use switchboard::render::words::{clean_block, clean_line};
 
+use crate::args::server::Logs;
 use crate::conversation::Conversation;
 use crate::exit::Exit;
-use crate::report::Outcome;
+use crate::report::CommandResult;
 
 /// Interval for polling a followed file.
 const POLL_INTERVAL: Duration = Duration::from_millis(300);
 
 const LONGEST_LINE: usize = 16 * 1024;
 
-/// The options of the command.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Wish {
-    /// Number of lines from the end.
-    pub(super) lines: usize,
-    pub(super) follow: bool,
-}
-
-pub(super) async fn logs(talk: &Conversation<'_>, server: Option<&str>, wish: Wish) -> Outcome {
-    let printer = talk.app.printer;
-    let servers: Vec<ServerName> = match server {
-        Some(server) => vec![talk.server(server)?],
+pub(super) async fn logs(conversation: &Conversation<'_>, options: &Logs) -> CommandResult {
+    let printer = conversation.app.printer;
+    let servers: Vec<ServerName> = match &options.server {
+        Some(server) => vec![conversation.server(server)?],
         None => {
-            let catalog = talk.session.gateway().catalog();
+            let catalog = conversation.session.gateway().catalog();
             catalog.shelves().map(|(name, _)| name.clone()).collect()
         }
     };
@@ -40,26 +33,26 @@ pub(super) async fn logs(talk: &Conversation<'_>, server: Option<&str>, wish: Wi
             1 => String::new(),
             _ => format!("{} ", printer.out.name(clean_line(server.as_str(), 100))),
         };
-        logs.push(Log { path: talk.app.paths.log_of(server), prefix, read: 0 });
+        logs.push(Log { path: conversation.app.paths.log_of(server), prefix, read: 0 });
     }
     let mut empty = true;
     for log in &mut logs {
         let mut lines = log.new_lines()?;
-        if lines.len() < wish.lines {
+        if lines.len() < options.lines {
             lines.splice(..0, log.rotated()?);
         }
         empty &= lines.is_empty();
-        for line in lines.iter().skip(lines.len().saturating_sub(wish.lines)) {
+        for line in lines.iter().skip(lines.len().saturating_sub(options.lines)) {
             printer.text(&log.shown(line))?;
         }
     }
-    if empty && !wish.follow {
-        printer.note(&match server {
+    if empty && !options.follow {
+        printer.note(&match &options.server {
             Some(server) => format!("`{}` has written to no log yet", clean_line(server, 100)),
             None => "no server has written to a log yet".to_owned(),
         });
     }
-    if !wish.follow {
+    if !options.follow {
         return Ok(Exit::Done);
     }
     loop {

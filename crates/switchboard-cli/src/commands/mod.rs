@@ -24,23 +24,26 @@ mod status;
 mod token;
 mod trust;
 
-use crate::args::{Command, Pins, ServerCommand};
+use switchboard::request::Request;
+
+use crate::args::Command;
+use crate::args::server::{Pins, ServerCommand};
 use crate::boot::{App, Terms};
 use crate::completion;
 use crate::conversation::Conversation;
 use crate::exit::Exit;
 use crate::host::Consent;
-use crate::report::Outcome;
+use crate::report::CommandResult;
 
 /// Runs one command.
-pub(crate) async fn run(app: &App, command: Command) -> Outcome {
+pub(crate) async fn run(app: &App, command: Command) -> CommandResult {
     match command {
         Command::Serve(how) => serve::serve(app, &how).await,
-        Command::Doctor(wish) => doctor::doctor(app, wish).await,
+        Command::Doctor(options) => doctor::doctor(app, options).await,
         Command::Demo => demo::tour(app).await,
         Command::Trust { servers, yes: _ } => trust::trust(app, &servers).await,
         Command::Untrust { servers } => trust::untrust(app, &servers),
-        Command::Install(wish) => install::install(app, wish).await,
+        Command::Install(options) => install::install(app, options).await,
         Command::Uninstall { host, yes } => install::uninstall(app, &host, yes).await,
         Command::Edit(edit) => edit::run(app, edit).await,
         Command::Setup => setup::setup(app).await,
@@ -57,23 +60,27 @@ pub(crate) async fn run(app: &App, command: Command) -> Outcome {
             app.printer.bytes(&completion::script(shell, &program(app))?)?;
             Ok(Exit::Done)
         }
-        Command::Server(talk) => {
-            let approved = match &talk {
-                ServerCommand::Call(call) => call.yes,
-                ServerCommand::Inspect(wish) => wish.yes,
-                _ => false,
+        Command::Server(command) => {
+            let (approved, timeout) = match &command {
+                ServerCommand::Call(call) => (call.yes, call.timeout),
+                ServerCommand::Inspect(options) => (options.yes, None),
+                _ => (false, None),
             };
             let consent = if approved { Consent::Given } else { Consent::Ask };
-            let timeout = match &talk {
-                ServerCommand::Call(call) => call.timeout,
-                _ => None,
-            };
             let terms = Terms { consent, timeout };
-            match talk.ad_hoc().map(ad_hoc::wanted).transpose()? {
+            match command.ad_hoc().map(ad_hoc::wanted).transpose()? {
                 Some(wanted) => {
-                    ad_hoc::with(app, terms, &wanted, async |on| run_in(on, talk).await).await
+                    ad_hoc::with(app, terms, &wanted, async |conversation| {
+                        run_in(conversation, command).await
+                    })
+                    .await
                 }
-                None => app.with_session(terms, async |on| run_in(on, talk).await).await,
+                None => {
+                    app.with_session(terms, async |conversation| {
+                        run_in(conversation, command).await
+                    })
+                    .await
+                }
             }
         }
     }
@@ -88,46 +95,48 @@ fn program(app: &App) -> String {
     }
 }
 
-async fn run_in(on: &Conversation<'_>, talk: ServerCommand) -> Outcome {
-    match talk {
-        ServerCommand::Status(wish) => status::status(on, wish).await,
-        ServerCommand::Inspect(wish) => inspect::inspect(on, wish).await,
+async fn run_in(conversation: &Conversation<'_>, command: ServerCommand) -> CommandResult {
+    match command {
+        ServerCommand::Status(options) => status::status(conversation, options).await,
+        ServerCommand::Inspect(options) => inspect::inspect(conversation, options).await,
         ServerCommand::Tools { server, format, .. } => {
-            browse::tools(on, server.as_deref(), format).await
+            browse::tools(conversation, server.as_deref(), format).await
         }
-        ServerCommand::Search(search) => browse::search(on, search).await,
+        ServerCommand::Search(search) => browse::search(conversation, search).await,
         ServerCommand::Describe { tool, server, format, .. } => {
-            browse::describe(on, (&tool, server.as_deref()), format).await
+            browse::describe(conversation, &tool, server.as_deref(), format).await
         }
         ServerCommand::Instructions { server, format } => {
-            browse::instructions(on, server, format).await
+            browse::instructions(conversation, server, format).await
         }
-        ServerCommand::Call(call) => call::call(on, call).await,
-        ServerCommand::Auth(wish) => auth::auth(on, wish).await,
-        ServerCommand::Logout { server } => auth::logout(on, &server).await,
+        ServerCommand::Call(call) => call::call(conversation, call).await,
+        ServerCommand::Auth(options) => auth::auth(conversation, options).await,
+        ServerCommand::Logout { server } => auth::logout(conversation, &server).await,
         ServerCommand::Resources { server, format, .. } => {
-            browse::resources(on, server, format).await
+            browse::rows(conversation, server, |server| Request::Resources { server }, format).await
         }
         ServerCommand::Read { uri, server, printed, .. } => {
-            call::read(on, (uri, server), &printed).await
+            call::read(conversation, (uri, server), &printed).await
         }
-        ServerCommand::Prompts { server, format, .. } => browse::prompts(on, server, format).await,
+        ServerCommand::Prompts { server, format, .. } => {
+            browse::rows(conversation, server, |server| Request::Prompts { server }, format).await
+        }
         ServerCommand::Prompt { name, arguments, server, printed, .. } => {
-            call::prompt(on, (name, server), arguments, &printed).await
+            call::prompt(conversation, (name, server), arguments, &printed).await
         }
-        ServerCommand::Disconnect { server, .. } => connect::disconnect(on, server.as_deref()),
+        ServerCommand::Disconnect { server, .. } => {
+            connect::disconnect(conversation, server.as_deref())
+        }
         ServerCommand::Reconnect { server, format } => {
-            connect::reconnect(on, server.as_deref(), format).await
+            connect::reconnect(conversation, server.as_deref(), format).await
         }
         ServerCommand::Pins { command: Some(Pins::Accept { server, tools }), .. } => {
-            pins::accept(on, &server, &tools).await
+            pins::accept(conversation, &server, &tools).await
         }
         ServerCommand::Pins { command: None, server, format } => {
-            pins::show(on, server.as_deref(), format).await
+            pins::show(conversation, server.as_deref(), format).await
         }
-        ServerCommand::Token { command } => token::run(on, command).await,
-        ServerCommand::Logs { server, follow, lines } => {
-            logs::logs(on, server.as_deref(), logs::Wish { lines, follow }).await
-        }
+        ServerCommand::Token { command } => token::run(conversation, command).await,
+        ServerCommand::Logs(options) => logs::logs(conversation, &options).await,
     }
 }

@@ -16,50 +16,56 @@ use crate::args::call::Printed;
 use crate::conversation::Conversation;
 use crate::exit::Exit;
 use crate::printer::Printer;
-use crate::report::Outcome;
+use crate::report::CommandResult;
 
-/// The structure of a result.
+/// How a result that is one blob is printed into a pipe or a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Shape {
-    Content,
-    Contents,
-    Messages,
+pub(super) enum BlobForm {
+    /// As its bytes: it is the content of a resource.
+    Bytes,
+    Note,
 }
 
 /// How a result is printed.
-pub(super) struct Shown<'a> {
-    pub(super) shape: Shape,
+pub(super) struct PrintOptions<'a> {
+    pub(super) blob: BlobForm,
     pub(super) printed: &'a Printed,
     pub(super) save: Option<Destination>,
 }
 
-pub(super) fn print(talk: &Conversation<'_>, reply: &Reply, shown: Shown<'_>) -> Outcome {
-    let Shown { shape, printed, save } = shown;
-    let (printer, format) = (talk.app.printer, printed.format);
+pub(super) fn print(
+    conversation: &Conversation<'_>,
+    reply: &Reply,
+    PrintOptions { blob, printed, save }: PrintOptions<'_>,
+) -> CommandResult {
+    let (printer, format) = (conversation.app.printer, printed.format);
     let Reply::Output(output) = reply else {
-        talk.print(reply, format)?;
+        conversation.print(reply, format)?;
         return Ok(Exit::Done);
     };
     if let Some(unselected) = &output.unselected {
-        return Err(without_filter(talk, output, shape, unselected, format).into());
+        return Err(without_filter(conversation, output, unselected, format).into());
     }
-    let content = mapped(output, shape);
+    let content = &output.content;
     // A part that cannot be saved does not hide the result: the call was made.
-    let (saved, unsaved) = match save.map(|save| save.write(&content)) {
+    let (saved, unsaved) = match save.map(|save| save.write(content)) {
         None => (Vec::new(), None),
         Some((saved, failure)) => (saved, failure),
     };
     if printed.save.is_some() && saved.is_empty() && unsaved.is_none() {
         printer.warn("the result has no image, audio or blob: nothing was saved");
     }
-    let exit = if output.content.is_error() { Exit::ToolError } else { Exit::Done };
-    match only_blob(&content).filter(|_| shape == Shape::Contents && printed.save.is_none()) {
-        _ if printed.raw => printer.foreign(output.content.raw())?,
+    let exit = if content.is_error() { Exit::ToolError } else { Exit::Done };
+    match only_blob(content).filter(|_| blob == BlobForm::Bytes && printed.save.is_none()) {
+        _ if printed.raw => printer.foreign(content.raw())?,
         _ if format.json => printer.json(&whole(reply, output, &saved))?,
-        Some(blob) if printer.is_piped() => {
+        Some(blob) if !printer.is_read() => {
             printer.bytes(&blob.decode_whole().map_err(std::io::Error::other)?)?;
         }
-        Some(_) | None => print_text(printer, output, &text(output, &content, &saved), exit)?,
+        Some(_) | None => match content.selected() {
+            Some(selected) => print_text(printer, selected.trim_end_matches('\n'), exit)?,
+            None => print_text(printer, &text(content, &saved), exit)?,
+        },
     }
     match unsaved {
         Some(failure) => Err(failure.into()),
@@ -67,11 +73,7 @@ pub(super) fn print(talk: &Conversation<'_>, reply: &Reply, shown: Shown<'_>) ->
     }
 }
 
-fn print_text(printer: Printer, output: &Output, text: &str, exit: Exit) -> std::io::Result<()> {
-    let text = match output.content.selected() {
-        Some(selected) => selected.trim_end_matches('\n'),
-        None => text,
-    };
+fn print_text(printer: Printer, text: &str, exit: Exit) -> std::io::Result<()> {
     if exit == Exit::ToolError {
         let text = clean_block(text, usize::MAX);
         printer.note(&format!("{} {text}", printer.err.error("error:")));
@@ -88,31 +90,20 @@ fn print_text(printer: Printer, output: &Output, text: &str, exit: Exit) -> std:
 /// The call was made although its filter failed, and its result ends with this process. So the
 /// result is printed before the failure.
 fn without_filter(
-    talk: &Conversation<'_>,
+    conversation: &Conversation<'_>,
     output: &Output,
-    shape: Shape,
     unselected: &Failure,
     format: Format,
 ) -> Failure {
-    let whole = text(output, &mapped(output, shape), &[]);
+    let whole = text(&output.content, &[]);
     if format.json {
-        talk.app.printer.note(&clean_block(&whole, usize::MAX));
+        conversation.app.printer.note(&clean_block(&whole, usize::MAX));
     } else {
-        let _closed = talk.app.printer.foreign(&whole);
+        let _closed = conversation.app.printer.foreign(&whole);
     }
     let mut failure = unselected.clone();
     failure.hints.retain(|hint| !matches!(hint, Hint::ReadResult(_)));
     failure
-}
-
-/// Maps the server's raw result again: the engine's files of blobs are deleted with this process.
-fn mapped(output: &Output, shape: Shape) -> CallOutput<'_> {
-    let raw = output.content.raw();
-    match shape {
-        Shape::Content => CallOutput::of_call(raw),
-        Shape::Contents => CallOutput::of_resource(raw),
-        Shape::Messages => CallOutput::of_prompt(raw),
-    }
 }
 
 /// The blob of a result that has no other part.
@@ -122,10 +113,7 @@ fn only_blob<'o>(content: &'o CallOutput<'_>) -> Option<Spill<'o>> {
 }
 
 /// All text, with a note in place of each image, audio and blob.
-fn text(output: &Output, content: &CallOutput<'_>, saved: &[Saved]) -> String {
-    if output.content.selected().is_some() {
-        return String::new();
-    }
+fn text(content: &CallOutput<'_>, saved: &[Saved]) -> String {
     let blobs = content.spills(&ResultForm::default());
     let note = |index: usize, what: &str, mime: &str, bytes: usize| {
         let path = saved.iter().find(|saved| saved.block == index);

@@ -12,7 +12,7 @@ use switchboard::render::words::{clean_line, list};
 use crate::args::Format;
 use crate::conversation::Conversation;
 use crate::exit::Exit;
-use crate::report::Outcome;
+use crate::report::CommandResult;
 use crate::style::Palette;
 
 const NAME: usize = 100;
@@ -20,10 +20,14 @@ const NAME: usize = 100;
 /// The most accepted tools that a message names.
 const NAMES: usize = 12;
 
-pub(super) async fn show(on: &Conversation<'_>, server: Option<&str>, format: Format) -> Outcome {
-    let gateway = on.session.gateway();
+pub(super) async fn show(
+    conversation: &Conversation<'_>,
+    server: Option<&str>,
+    format: Format,
+) -> CommandResult {
+    let gateway = conversation.session.gateway();
     let servers = gateway.pins(server).await?;
-    let printer = on.app.printer;
+    let printer = conversation.app.printer;
     if format.json {
         let servers: Vec<Value> = servers.iter().map(in_json).collect();
         printer.json(&json!({ "servers": servers }))?;
@@ -53,11 +57,15 @@ fn has_changed(server: &ServerPins) -> bool {
     server.drifts.iter().any(|drift| drift.pin != Pin::Same)
 }
 
-pub(super) async fn accept(on: &Conversation<'_>, server: &str, tools: &[String]) -> Outcome {
-    let accepted = on.session.gateway().accept_pins(server, tools).await?;
+pub(super) async fn accept(
+    conversation: &Conversation<'_>,
+    server: &str,
+    tools: &[String],
+) -> CommandResult {
+    let accepted = conversation.session.gateway().accept_pins(server, tools).await?;
     let names: Vec<_> =
         accepted.drifts.iter().map(|drift| clean_line(&drift.shown, NAME)).collect();
-    on.app.printer.note(&match names.len() {
+    conversation.app.printer.note(&match names.len() {
         0 => "no tool changed since it was pinned".to_owned(),
         _ => format!("accepted: {}", list(&names, NAMES)),
     });

@@ -19,7 +19,7 @@ use crate::args::serve::Serve;
 use crate::boot::App;
 use crate::exit::Exit;
 use crate::printer::Printer;
-use crate::report::Outcome;
+use crate::report::CommandResult;
 use crate::signals::Signals;
 
 #[derive(Debug, thiserror::Error)]
@@ -40,7 +40,7 @@ enum Face {
     Http(Listening, Token),
 }
 
-pub(super) async fn serve(app: &App, how: &Serve) -> Outcome {
+pub(super) async fn serve(app: &App, how: &Serve) -> CommandResult {
     // Reports a listen failure before anything starts.
     let face = match how.http {
         None => Face::Stdio,

@@ -15,7 +15,7 @@ use switchboard::render::words::{list, plural};
 use switchboard::reply::Reply;
 use switchboard::request::Request;
 
-use self::form::Form;
+use self::form::ServerForm;
 use super::add::{trust_what_was_typed, wanted};
 use super::edit::shown;
 use super::{import, install};
@@ -25,32 +25,28 @@ use crate::diff;
 use crate::exit::Exit;
 use crate::host::Consent;
 use crate::printer::is_yes;
-use crate::report::{self, Outcome, Stop};
+use crate::report::{self, CommandResult, Stop};
 
 #[derive(Debug, thiserror::Error)]
-enum Refusal {
+enum SetupError {
     #[error("`setup` is interactive and needs a terminal")]
     NoTerminal,
     #[error("the name of a server is missing")]
     NoName,
 }
 
-pub(super) async fn setup(app: &App) -> Outcome {
+pub(super) async fn setup(app: &App) -> CommandResult {
     let Some(mut dialogue) = Dialogue::open(app.printer) else {
-        let refused = Failure::new(Code::BadRequest, Subject::Request, Refusal::NoTerminal);
+        let refused = Failure::new(Code::BadRequest, Subject::Request, SetupError::NoTerminal);
         return Err(refused.hint(Hint::Configure).into());
     };
     let found = app.discover()?;
     import_from_hosts(app, &mut dialogue, &found).await?;
     let answer = dialogue.ask(&app.printer.yes_or_no("Add a server of your own?")).await?;
-    match answer {
-        json if form::is_json(&json) => {
-            add(app, &mut dialogue, Some(json)).await?;
-        }
-        word if is_yes(&word) => {
-            add(app, &mut dialogue, None).await?;
-        }
-        _ => {}
+    if form::is_json(&answer) {
+        add(app, &mut dialogue, Some(answer)).await?;
+    } else if is_yes(&answer) {
+        add(app, &mut dialogue, None).await?;
     }
     install_in_hosts(app, &mut dialogue, &found).await?;
     let command = |words: &str| app.printer.err.command(format!("`switchboard {words}`"));
@@ -63,7 +59,7 @@ pub(super) async fn setup(app: &App) -> Outcome {
 }
 
 /// `connect` without a name: the part of the setup that adds a server.
-pub(super) async fn connect_new(app: &App) -> Outcome {
+pub(super) async fn connect_new(app: &App) -> CommandResult {
     match Dialogue::open(app.printer) {
         Some(mut dialogue) => add(app, &mut dialogue, None).await,
         None => Err(no_name().into()),
@@ -71,7 +67,7 @@ pub(super) async fn connect_new(app: &App) -> Outcome {
 }
 
 pub(super) fn no_name() -> Failure {
-    Failure::new(Code::BadRequest, Subject::Request, Refusal::NoName).hint(Hint::ListServers)
+    Failure::new(Code::BadRequest, Subject::Request, SetupError::NoName).hint(Hint::ListServers)
 }
 
 /// Shows the hosts that have servers, and imports those that the user chooses.
@@ -172,11 +168,11 @@ async fn choose(
 
 /// Asks for a server, tries it, and writes it. `typed` is the first answer, if the user gave it
 /// already.
-async fn add(app: &App, dialogue: &mut Dialogue, mut typed: Option<String>) -> Outcome {
+async fn add(app: &App, dialogue: &mut Dialogue, mut typed: Option<String>) -> CommandResult {
     let printer = dialogue.printer;
     // If this cannot be determined, writing reports the reason.
     let is_taken = |name: &ServerName| app.editor().is_taken(name).unwrap_or(false);
-    let mut form = Form::new(&is_taken);
+    let mut form = ServerForm::new(&is_taken);
     let (scope, servers, planned) = loop {
         while let Some(question) = form.question() {
             let choices = printer.err.aside(question.choices);
@@ -234,15 +230,18 @@ async fn add(app: &App, dialogue: &mut Dialogue, mut typed: Option<String>) -> O
 /// Connects to a server that is not in a file yet, lists it, and closes the connection.
 pub(super) async fn attempt(app: &App, server: &NewServer) -> Result<Result<(), Failure>, Stop> {
     let config = app.editor().trial(server).map_err(explain::edit)?;
-    let gateway = app.gateway(config).on_demand().build();
+    let gateway = app.gateway(config.clone()).on_demand().build();
     let mut tried = Ok(());
     let exit = app
-        .converse(gateway, Consent::Ask, async |talk| {
+        .converse((gateway, config), Consent::Ask, async |conversation| {
             let request = Request::Connect { server: server.name.as_str().to_owned() };
-            match talk.ask(request, "listing").await {
+            match conversation.ask(request, "listing").await {
                 Ok(Reply::Connected(page)) => {
                     let tools = plural(page.total, "tool");
-                    talk.app.printer.note(&format!("`{}` works: {tools}", shown(&server.name)));
+                    conversation
+                        .app
+                        .printer
+                        .note(&format!("`{}` works: {tools}", shown(&server.name)));
                 }
                 Ok(_) => {}
                 Err(failure) => tried = Err(failure),

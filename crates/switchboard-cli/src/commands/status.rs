@@ -4,6 +4,7 @@ use std::cell::Cell;
 
 use serde_json::{Value, json};
 use switchboard::catalog::account::Account;
+use switchboard::config::layers::Config;
 use switchboard::failure::{Code, Failure, Subject};
 use switchboard::gateway::CheckedServer;
 use switchboard::render::words::plural;
@@ -17,28 +18,29 @@ use crate::args::status::Status;
 use crate::boot::App;
 use crate::conversation::Conversation;
 use crate::exit::Exit;
-use crate::report::Outcome;
+use crate::report::CommandResult;
 use crate::show;
+use crate::show::status::Servers;
 
-pub(super) async fn status(talk: &Conversation<'_>, wish: Status) -> Outcome {
-    match wish {
-        Status { tokens: true, format, .. } => tokens(talk, format),
-        Status { check: true, format, .. } => check(talk, format).await,
-        Status { http_token: true, .. } => http_token(talk.app),
-        Status { format, .. } => overview(talk, format),
+pub(super) async fn status(conversation: &Conversation<'_>, options: Status) -> CommandResult {
+    match options {
+        Status { tokens: true, format, .. } => tokens(conversation, format),
+        Status { check: true, format, .. } => check(conversation, format).await,
+        Status { http_token: true, .. } => http_token(conversation.app),
+        Status { format, .. } => overview(conversation, format),
     }
 }
 
-fn overview(talk: &Conversation<'_>, format: Format) -> Outcome {
-    let printer = talk.app.printer;
-    let overview = talk.session.overview();
+fn overview(conversation: &Conversation<'_>, format: Format) -> CommandResult {
+    let printer = conversation.app.printer;
+    let overview = conversation.session.overview();
     if format.json {
-        talk.print(&Reply::Status(overview), format)?;
+        conversation.print(&Reply::Status(overview), format)?;
         return Ok(Exit::Done);
     }
-    let is_demo = is_demo_alone(talk.app, &overview)?;
+    let servers = servers_of(&conversation.config, &overview);
     let pending = overview.servers.iter().any(|server| server.status == ServerStatus::Pending);
-    printer.text(&show::status::text(&overview, is_demo, printer.out))?;
+    printer.text(&show::status::text(&overview, servers, printer.out))?;
     if pending {
         let command = printer.err.command("`switchboard trust`");
         printer.note(&format!("{command} shows the servers that this project defines"));
@@ -46,37 +48,31 @@ fn overview(talk: &Conversation<'_>, format: Format) -> Outcome {
     Ok(Exit::Done)
 }
 
-/// Whether nothing is configured, so that the built-in server is used.
-fn is_demo_alone(app: &App, overview: &Overview) -> Result<show::status::Servers, Failure> {
-    let [server] = overview.servers.as_slice() else {
-        return Ok(show::status::Servers::Configured);
-    };
-    let config = app.load()?.config;
-    let configured = config.servers.contains_key(server.name.as_str())
-        || config.pending.iter().any(|pending| pending.name == server.name.as_str());
-    Ok(match configured {
-        true => show::status::Servers::Configured,
-        false => show::status::Servers::DemoAlone,
-    })
+/// Whether the only server is the built-in one, because nothing is configured.
+fn servers_of(config: &Config, overview: &Overview) -> Servers {
+    match overview.servers.as_slice() {
+        [_] if config.servers.is_empty() && config.pending.is_empty() => Servers::DemoAlone,
+        _ => Servers::Configured,
+    }
 }
 
 /// Connects all servers; prints a line for each as it finishes, and a summary.
-async fn check(talk: &Conversation<'_>, format: Format) -> Outcome {
-    let printer = talk.app.printer;
+async fn check(conversation: &Conversation<'_>, format: Format) -> CommandResult {
+    let printer = conversation.app.printer;
     let written = Cell::new(Ok(()));
     let report = |checked: &CheckedServer| {
         if !format.json {
             let line = show::status::checked(checked, printer.out);
             let before = written.replace(Ok(()));
-            written.set(before.and_then(|()| talk.spinner.print(&line)));
+            written.set(before.and_then(|()| conversation.spinner.print(&line)));
         }
     };
-    let checking = talk.session.gateway().check(report);
-    let checked = talk.wait(async || "connecting".to_owned(), checking).await;
+    let checking = conversation.session.gateway().check(report);
+    let checked = conversation.wait(async || "connecting".to_owned(), checking).await;
     written.into_inner()?;
     let failed = checked.iter().filter(|checked| checked.outcome.is_err()).count();
     if format.json {
-        printer.json(&with_checks(&talk.session.overview(), &checked))?;
+        printer.json(&with_checks(&conversation.session.overview(), &checked))?;
     } else {
         let works = checked.len() - failed;
         printer.note(&match (works, failed) {
@@ -84,7 +80,7 @@ async fn check(talk: &Conversation<'_>, format: Format) -> Outcome {
             (works, 0) => format!("{} connected", plural(works, "server")),
             (works, failed) => format!("{} connected, {failed} failed", plural(works, "server")),
         });
-        let left = talk.session.overview();
+        let left = conversation.session.overview();
         let left =
             left.servers.iter().filter(|server| !checked.iter().any(|c| c.server == server.name));
         left.for_each(|server| {
@@ -102,19 +98,19 @@ fn with_checks(overview: &Overview, checked: &[CheckedServer]) -> Value {
         let check = checked.iter().find(|checked| checked.server == server.name);
         let (Some(check), Some(line)) = (check, line.as_object_mut()) else { continue };
         let took = u64::try_from(check.took.as_millis()).unwrap_or(u64::MAX);
-        let mut told = json!({ "ok": check.outcome.is_ok(), "tookMs": took });
-        if let (Err(failure), Some(told)) = (&check.outcome, told.as_object_mut()) {
+        let mut result = json!({ "ok": check.outcome.is_ok(), "tookMs": took });
+        if let (Err(failure), Some(result)) = (&check.outcome, result.as_object_mut()) {
             let error = json::failure(failure).get("error").cloned().unwrap_or_default();
-            told.insert("error".to_owned(), error);
+            result.insert("error".to_owned(), error);
         }
-        line.insert("check".to_owned(), told);
+        line.insert("check".to_owned(), result);
     }
     value
 }
 
 /// The token cost of the tools, from cached listings.
-fn tokens(talk: &Conversation<'_>, format: Format) -> Outcome {
-    let (session, printer) = (&talk.session, talk.app.printer);
+fn tokens(conversation: &Conversation<'_>, format: Format) -> CommandResult {
+    let (session, printer) = (&conversation.session, conversation.app.printer);
     let toolset = session.gateway().settings().toolset;
     let shown = definitions(session.gateway(), toolset);
     let account = Account::of(&session.catalog(), toolset, &shown);
@@ -132,7 +128,7 @@ fn tokens(talk: &Conversation<'_>, format: Format) -> Outcome {
 }
 
 /// Printed only on request: the text of a status may be shown to others.
-fn http_token(app: &App) -> Outcome {
+fn http_token(app: &App) -> CommandResult {
     let unusable = |error| Failure::new(Code::Storage, Subject::Request, error);
     match Token::existing(&app.paths).map_err(unusable)? {
         Some(token) => {

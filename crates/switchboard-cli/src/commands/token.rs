@@ -16,7 +16,7 @@ use crate::conversation::Conversation;
 use crate::dialogue::Dialogue;
 use crate::exit::Exit;
 use crate::printer::Printer;
-use crate::report::{Outcome, Stop};
+use crate::report::{CommandResult, Stop};
 
 const NAME: usize = 100;
 const ADDRESS: usize = 500;
@@ -44,28 +44,27 @@ impl From<TokenInputError> for Stop {
     }
 }
 
-pub(super) async fn run(on: &Conversation<'_>, command: Token) -> Outcome {
+pub(super) async fn run(conversation: &Conversation<'_>, command: Token) -> CommandResult {
     match command {
-        Token::Set { server } => set(on, &server).await,
-        Token::Status { server, format } => status(on, server.as_deref(), format).await,
-        Token::Remove { server } => remove(on, &server).await,
+        Token::Set { server } => set(conversation, &server).await,
+        Token::Status { server, format } => status(conversation, server.as_deref(), format).await,
+        Token::Remove { server } => remove(conversation, &server).await,
     }
 }
 
-async fn set(on: &Conversation<'_>, server: &str) -> Outcome {
-    let gateway = on.session.gateway();
+async fn set(conversation: &Conversation<'_>, server: &str) -> CommandResult {
+    let gateway = conversation.session.gateway();
     // Checked before the user types.
     let name = gateway.usable(server)?;
-    let token = match Dialogue::open(on.app.printer) {
+    let token = match Dialogue::open(conversation.app.printer) {
         Some(dialogue) => typed(dialogue, name.as_str()).await?,
-        None => piped(on.app.printer).await?,
+        None => piped(conversation.app.printer).await?,
     };
     let kept = gateway.set_token(name.as_str(), token).await?;
-    let printer = on.app.printer;
+    let printer = conversation.app.printer;
     let shown = clean_line(name.as_str(), NAME);
     printer.note(&format!("the token of `{shown}` is stored in {}", place(&kept.kept)));
-    let config = on.app.load()?.config;
-    let entry = config.servers.get(name.as_str()).map(|server| &server.definition);
+    let entry = conversation.config.servers.get(name.as_str()).map(|server| &server.definition);
     if entry.is_some_and(|entry| entry.bearer_token_store != Some(true)) {
         printer.warn(&format!(
             "it has no effect until the entry of `{shown}` has `\"bearerTokenStore\": true`"
@@ -103,9 +102,13 @@ fn given(token: Secret) -> Result<Secret, Stop> {
     if token.expose().is_empty() { Err(TokenInputError::Empty.into()) } else { Ok(token) }
 }
 
-async fn status(on: &Conversation<'_>, server: Option<&str>, format: Format) -> Outcome {
-    let tokens = on.session.gateway().tokens(server).await?;
-    let printer = on.app.printer;
+async fn status(
+    conversation: &Conversation<'_>,
+    server: Option<&str>,
+    format: Format,
+) -> CommandResult {
+    let tokens = conversation.session.gateway().tokens(server).await?;
+    let printer = conversation.app.printer;
     if format.json {
         let tokens: Vec<Value> = tokens.iter().map(in_json).collect();
         printer.json(&json!({ "tokens": tokens }))?;
@@ -137,10 +140,10 @@ async fn status(on: &Conversation<'_>, server: Option<&str>, format: Format) -> 
     Ok(Exit::Done)
 }
 
-async fn remove(on: &Conversation<'_>, server: &str) -> Outcome {
-    let removed = on.session.gateway().remove_token(server).await?;
+async fn remove(conversation: &Conversation<'_>, server: &str) -> CommandResult {
+    let removed = conversation.session.gateway().remove_token(server).await?;
     let shown = clean_line(server, ADDRESS);
-    on.app.printer.note(&match removed {
+    conversation.app.printer.note(&match removed {
         Some(_) => format!("the token of `{shown}` was removed"),
         None => format!("no token is stored for `{shown}`"),
     });

@@ -10,10 +10,10 @@ use switchboard::trust::{TrustError, TrustStore};
 
 use crate::boot::App;
 use crate::exit::Exit;
-use crate::report::{Outcome, Stop};
+use crate::report::{CommandResult, Stop};
 
 #[derive(Debug, thiserror::Error)]
-enum Refusal {
+enum TrustCommandError {
     #[error("servers must be approved on a terminal, one by one, after reading the definition")]
     NoTerminal,
     #[error("no server of this project is named `{name}`")]
@@ -24,13 +24,13 @@ enum Refusal {
     Store(#[source] TrustError),
 }
 
-impl Refusal {
+impl TrustCommandError {
     fn with(self, code: Code) -> Failure {
         Failure::new(code, Subject::Request, self)
     }
 }
 
-pub(super) async fn trust(app: &App, names: &[String]) -> Outcome {
+pub(super) async fn trust(app: &App, names: &[String]) -> CommandResult {
     let loaded = app.load_and_warn()?;
     let chosen = chosen(app, &loaded, names)?;
     if chosen.is_empty() && !names.is_empty() {
@@ -44,7 +44,7 @@ pub(super) async fn trust(app: &App, names: &[String]) -> Outcome {
         for pending in &chosen {
             app.printer.note(&described(app, &loaded, pending));
         }
-        return Err(Refusal::NoTerminal.with(Code::ApprovalRequired).into());
+        return Err(TrustCommandError::NoTerminal.with(Code::ApprovalRequired).into());
     }
     let store = TrustStore::at(app.paths.trust());
     let mut exit = Exit::Done;
@@ -60,21 +60,21 @@ pub(super) async fn trust(app: &App, names: &[String]) -> Outcome {
         }
         store
             .approve(&pending.hash, &pending.name, &app.environment.cwd)
-            .map_err(|error| Refusal::Store(error).with(Code::Storage))?;
+            .map_err(|error| TrustCommandError::Store(error).with(Code::Storage))?;
         app.printer.note(&format!("`{name}` is trusted, as long as its definition stays the same"));
     }
     Ok(exit)
 }
 
-pub(super) fn untrust(app: &App, names: &[String]) -> Outcome {
+pub(super) fn untrust(app: &App, names: &[String]) -> CommandResult {
     let store = TrustStore::at(app.paths.trust());
     for name in names {
         let shown = clean_line(name, 100).into_owned();
         let revoked = store
             .revoke(name, &app.environment.cwd)
-            .map_err(|error| Refusal::Store(error).with(Code::Storage))?;
+            .map_err(|error| TrustCommandError::Store(error).with(Code::Storage))?;
         if !revoked {
-            let failure = Refusal::NotApproved { name: shown }.with(Code::UnknownServer);
+            let failure = TrustCommandError::NotApproved { name: shown }.with(Code::UnknownServer);
             return Err(failure.hint(Hint::ListServers).into());
         }
         app.printer.note(&format!("`{shown}` is no longer trusted in this project"));
@@ -107,7 +107,7 @@ fn chosen<'l>(
                 if let Some(refused) = loaded.refused(name) {
                     return Err(explain::refused_entry(refused).into());
                 }
-                let failure = Refusal::Unknown { name: shown }.with(Code::UnknownServer);
+                let failure = TrustCommandError::Unknown { name: shown }.with(Code::UnknownServer);
                 return Err(failure.hint(Hint::ListServers).into());
             }
         }

@@ -30,7 +30,7 @@ struct Choice {
 }
 
 #[derive(Debug, PartialEq)]
-pub(super) struct Field {
+pub(super) struct FormField {
     pub(super) name: String,
     title: String,
     about: String,
@@ -40,7 +40,7 @@ pub(super) struct Field {
 }
 
 /// Parses the fields of a form in their order; `None` if one of them is unsupported.
-pub(super) fn fields(params: &Map<String, Value>) -> Option<Vec<Field>> {
+pub(super) fn fields(params: &Map<String, Value>) -> Option<Vec<FormField>> {
     let schema = params.get("requestedSchema")?.as_object()?;
     let required: Vec<&str> = schema
         .get("required")
@@ -61,7 +61,7 @@ pub(super) fn fields(params: &Map<String, Value>) -> Option<Vec<Field>> {
             let text = schema.get(key).and_then(Value::as_str).unwrap_or_default();
             clean_line(text, SHOWN).into_owned()
         };
-        Some(Field {
+        Some(FormField {
             takes: takes(schema)?,
             title: text("title"),
             about: text("description"),
@@ -108,7 +108,7 @@ fn choices(schema: &Value) -> Option<Option<Vec<Choice>>> {
     Some(list.filter(fits).and_then(|list| list.iter().enumerate().map(choice).collect()))
 }
 
-impl Field {
+impl FormField {
     /// The question, with the choices below it.
     pub(super) fn question(&self) -> String {
         let name = clean_line(&self.name, SHOWN);
@@ -195,14 +195,14 @@ mod tests {
 
     use super::*;
 
-    fn form(properties: Value) -> Option<Vec<Field>> {
+    fn form(properties: Value) -> Option<Vec<FormField>> {
         let params = json!({ "requestedSchema": {
             "type": "object", "properties": properties, "required": ["must"],
         } });
         fields(params.as_object().unwrap())
     }
 
-    fn field(schema: Value) -> Field {
+    fn field(schema: Value) -> FormField {
         form(json!({ "must": schema })).unwrap().remove(0)
     }
 
@@ -217,7 +217,7 @@ mod tests {
                 { "const": "mo", "title": "Monday" }, { "const": "tu", "title": "Tues\u{1b}day" },
             ] } },
         }));
-        let questions: Vec<String> = fields.unwrap().iter().map(Field::question).collect();
+        let questions: Vec<String> = fields.unwrap().iter().map(FormField::question).collect();
         insta::assert_snapshot!(questions.join("\n"), @r"
         Your name (as on the card):
         age [integer; Enter = 7]:

@@ -269,7 +269,7 @@ pub(super) fn output_guard(
     input: KeyedValue<'_>,
 ) -> Read<OutputGuard> {
     let mut limits = OutputGuard::DEFAULT;
-    let OutputGuard::Limits { max_bytes, max_lines, details_max_bytes } = &mut limits else {
+    let OutputGuard::Limits { max_bytes, max_lines } = &mut limits else {
         return Ok(limits);
     };
     match input.value {
@@ -282,9 +282,13 @@ pub(super) fn output_guard(
         let limit = match member.name {
             "maxBytes" => &mut *max_bytes,
             "maxLines" => &mut *max_lines,
-            "detailsMaxBytes" => &mut *details_max_bytes,
+            // A key of the older program for Pi.
+            "detailsMaxBytes" => {
+                reader.ignored_key(&member);
+                continue;
+            }
             _ => {
-                reader.unknown_key(&member, &["maxBytes", "maxLines", "detailsMaxBytes"]);
+                reader.unknown_key(&member, &["maxBytes", "maxLines"]);
                 continue;
             }
         };

@@ -3,7 +3,8 @@
 
 pub(super) const ROOT: &[&str] = &["claudePlugins"];
 
-pub(super) const SERVER: &[&str] = &["httpTransport", "literalEnv", "pluginDataDir", "tasks"];
+pub(super) const SERVER: &[&str] =
+    &["httpTransport", "literalEnv", "pluginDataDir", "tasks", "trace"];
 
 pub(super) const SETTINGS: &[&str] = &[
     "agentPluginPaths",

@@ -138,7 +138,7 @@ pub(super) fn direct_tools() -> Value {
 }
 
 pub(super) fn output_guard() -> Value {
-    let limits = json!({ "maxBytes": count(), "maxLines": count(), "detailsMaxBytes": count() });
+    let limits = json!({ "maxBytes": count(), "maxLines": count() });
     json!({ "anyOf": [boolean(), { "type": "object", "properties": limits, "additionalProperties": false }] })
 }
 

@@ -137,7 +137,6 @@ server_fields! {
     /// The tools that run without approval; allowed only in user files.
     auto_approve: ToolRule = "autoApprove", UserFiles, SameEndpoint, tool_rule;
     debug: bool = "debug", AllFiles, Always, boolean;
-    trace: bool = "trace", AllFiles, Always, boolean;
     /// The key `enabled` is its opposite, except for the next field.
     disabled: bool = "disabled", AllFiles, Always, boolean;
     /// Only in `.pi/mcp-servers.json`: false means that it connects only on explicit request.

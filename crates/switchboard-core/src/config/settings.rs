@@ -85,7 +85,6 @@ settings! {
         = "oauthCredentialStore", UserFiles, choice, CredentialStore::Auto;
     sampling: bool = "sampling", UserFiles, boolean, true;
     elicitation: bool = "elicitation", UserFiles, boolean, true;
-    daemon: bool = "daemon", UserFiles, boolean, false;
     footer: FooterStatus = "mcpFooterStatus", UserFiles, choice, FooterStatus::Full;
     status_icon: bool = "showStatusIcon", UserFiles, boolean, true;
     startup_notice: bool = "notifyOnStartupConnect", UserFiles, boolean, true;

@@ -139,9 +139,9 @@ pub(super) fn direct_tools(tools: &DirectTools) -> Value {
 pub(super) fn output_guard(guard: &OutputGuard) -> Value {
     match guard {
         OutputGuard::Off => false.into(),
-        OutputGuard::Limits { max_bytes, max_lines, details_max_bytes } => json!({
-            "maxBytes": max_bytes, "maxLines": max_lines, "detailsMaxBytes": details_max_bytes,
-        }),
+        OutputGuard::Limits { max_bytes, max_lines } => {
+            json!({ "maxBytes": max_bytes, "maxLines": max_lines })
+        }
     }
 }
 

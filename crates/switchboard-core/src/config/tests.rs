@@ -66,7 +66,7 @@ fn every_server_field_is_parsed_into_its_type() {
         "timeout": 2000, "protocolVersion": "auto", "exposeResources": false,
         "directTools": ["a"], "toolPrefix": "short", "includeTools": ["a*"], "excludeTools": [],
         "searchKeywords": {"a*": ["k"]}, "roots": false, "approveTools": ["rm*"], "autoApprove": true,
-        "debug": true, "trace": false, "enabled": false, "name": "n", "description": "d" }"#,
+        "debug": true, "enabled": false, "name": "n", "description": "d" }"#,
     );
     let template = |text: &str| Some(Template::new(text));
     let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
@@ -109,7 +109,6 @@ fn every_server_field_is_parsed_into_its_type() {
         roots: Some(false),
         auto_approve: Some(ToolRule::All),
         debug: Some(true),
-        trace: Some(false),
         disabled: Some(true),
         name: Some("n".into()),
         description: Some("d".into()),

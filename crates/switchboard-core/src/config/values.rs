@@ -330,10 +330,9 @@ impl Canonical for ToolRule {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OutputGuard {
     Off,
-    Limits { max_bytes: usize, max_lines: usize, details_max_bytes: usize },
+    Limits { max_bytes: usize, max_lines: usize },
 }
 
 impl OutputGuard {
-    pub const DEFAULT: Self =
-        Self::Limits { max_bytes: 50 * 1024, max_lines: 2_000, details_max_bytes: 16 * 1024 };
+    pub const DEFAULT: Self = Self::Limits { max_bytes: 50 * 1024, max_lines: 2_000 };
 }

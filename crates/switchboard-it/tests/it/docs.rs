@@ -52,6 +52,7 @@ fn transcripts(home: &Home) -> trycmd::TestCases {
 /// Runs the `mcp` blocks on the built-in server as one scenario.
 #[tokio::test]
 async fn documented_mcp_answers_are_accurate() {
+    assert!(asked::<Demo>("../../README.md", "{}").await > 1, "the README has no examples");
     assert!(asked::<Demo>("search-and-call.md", "{}").await > 10, "the guide has no examples");
 }
 

@@ -207,7 +207,10 @@ async fn ask(
 }
 
 fn wrong(failure: &Failure, connection: &str, tool: &str) -> ToolError {
-    ToolError { text: words::failure(failure, RequestedNames { connection, tool }), code: failure.code }
+    ToolError {
+        text: words::failure(failure, RequestedNames { connection, tool }),
+        code: failure.code,
+    }
 }
 
 fn bad(parameter: &str, problem: &str) -> ToolError {

@@ -66,7 +66,6 @@ impl GatewayBuilder {
             paths,
             environment,
             in_process: BTreeMap::new(),
-            limits: None,
             starts: Starts::AsConfigured,
             when_empty: WhenEmpty::Nothing,
             toolset: None,
@@ -115,13 +114,6 @@ impl GatewayBuilder {
     #[must_use]
     pub fn names(mut self, names: impl Names + 'static) -> GatewayBuilder {
         self.names = Arc::new(names);
-        self
-    }
-
-    /// Results as whole as they are, for a face that prints to a person.
-    #[must_use]
-    pub fn without_output_guard(mut self) -> GatewayBuilder {
-        self.blueprint.limits = Some(TextLimits::OFF);
         self
     }
 

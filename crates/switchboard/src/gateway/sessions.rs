@@ -4,6 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use switchboard_core::content::guard::TextLimits;
+
 use super::Gateway;
 use super::guests::Guests;
 use crate::host::Host;
@@ -25,6 +27,11 @@ impl Gateway {
         self.open_session(host, Connections::Own, Lifetime::Session)
     }
 
+    /// Opens a session for a face that prints results: they are passed on whole, and not stored.
+    pub fn printing_session(&self, host: impl Host + 'static) -> Session {
+        self.open_session(host, Connections::Shared, Lifetime::Unstored)
+    }
+
     /// Opens a session for all stateless clients together. Any of them can read a stored result
     /// whose id it has, for an hour.
     pub fn common_session(&self, host: impl Host + 'static) -> Session {
@@ -38,7 +45,11 @@ impl Gateway {
         lifetime: Lifetime,
     ) -> Session {
         let place = self.shared.blueprint.paths.results();
-        let results = Results::new(lifetime, &place, self.roster().limits);
+        let limits = match lifetime {
+            Lifetime::Unstored => TextLimits::OFF,
+            Lifetime::Session | Lifetime::Limited(_) => self.roster().limits,
+        };
+        let results = Results::new(lifetime, &place, limits);
         let session = SessionId(self.shared.sessions.fetch_add(1, Ordering::Relaxed));
         let listener = Listener { session, caller_id: CallerId::Client, host: Arc::new(host) };
         Session::new(self.clone(), listener, results, connections)

@@ -10,7 +10,7 @@ use switchboard_core::failure::Failure;
 use switchboard_core::hidden::strip;
 use switchboard_core::name::ServerName;
 use switchboard_core::nesting::plain;
-use switchboard_core::reply::{OutputOrigin, Output, Reply};
+use switchboard_core::reply::{Output, OutputOrigin, Reply};
 use switchboard_wire::Raw;
 
 use super::listed;

@@ -6,20 +6,20 @@ use switchboard::config::words::{self, OpenQuote};
 use switchboard::name::{NameError, ServerName};
 
 use super::super::edit::shown;
-use crate::args::edit::{Add, Kind, Scope};
+use crate::args::edit::{Add, AddTransport, Scope};
 
 /// Longer JSON is refused.
 const LONGEST_JSON: usize = 64 * 1024;
 
 /// The questions about a server, and the answers so far.
-pub(super) struct Form<'a> {
-    next: Option<Field>,
+pub(super) struct ServerForm<'a> {
+    next: Option<ServerField>,
     add: Add,
     is_taken: &'a dyn Fn(&ServerName) -> bool,
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Field {
+enum ServerField {
     Transport,
     /// More lines of a JSON text that is being pasted.
     Json,
@@ -64,8 +64,8 @@ pub(super) enum BadAnswer {
     NotNames,
 }
 
-impl<'a> Form<'a> {
-    pub(super) fn new(is_taken: &'a dyn Fn(&ServerName) -> bool) -> Form<'a> {
+impl<'a> ServerForm<'a> {
+    pub(super) fn new(is_taken: &'a dyn Fn(&ServerName) -> bool) -> ServerForm<'a> {
         let add = Add {
             name: None,
             endpoint: None,
@@ -78,65 +78,65 @@ impl<'a> Form<'a> {
             replace: false,
             no_check: false,
         };
-        Form { next: Some(Field::Transport), add, is_taken }
+        ServerForm { next: Some(ServerField::Transport), add, is_taken }
     }
 
     /// The next question, until all are answered.
     pub(super) fn question(&self) -> Option<Question> {
         let (text, choices) = match self.next? {
-            Field::Transport => (
+            ServerField::Transport => (
                 "Which transport does it use?",
                 "[stdio, http, sse, or its JSON from a README; Enter: stdio]",
             ),
-            Field::Json => ("", "…"),
-            Field::NameOfJson | Field::Name => ("What is its name?", ""),
-            Field::CommandLine => ("What is its command line?", "[quotes work, no shell]"),
-            Field::Address => ("What is its URL?", ""),
-            Field::Variables => {
+            ServerField::Json => ("", "…"),
+            ServerField::NameOfJson | ServerField::Name => ("What is its name?", ""),
+            ServerField::CommandLine => ("What is its command line?", "[quotes work, no shell]"),
+            ServerField::Address => ("What is its URL?", ""),
+            ServerField::Variables => {
                 ("Which environment variables does it need?", "[names; Enter: none]")
             }
-            Field::Scope => ("Which file does it go to?", "[user, project; Enter: user]"),
+            ServerField::Scope => ("Which file does it go to?", "[user, project; Enter: user]"),
         };
-        let continues = matches!(self.next, Some(Field::Json));
+        let continues = matches!(self.next, Some(ServerField::Json));
         Some(Question { text, choices, continues })
     }
 
-    /// Parses the answer to [`Form::question`].
+    /// Parses the answer to [`ServerForm::question`].
     pub(super) fn answer(&mut self, typed: &str) -> Result<(), BadAnswer> {
         let Some(field) = self.next else { return Ok(()) };
         let typed = typed.trim();
         let next = match field {
-            Field::Transport if is_json(typed) => {
+            ServerField::Transport if is_json(typed) => {
                 self.add.json = Some(typed.to_owned());
                 self.next_after_json()?
             }
-            Field::Json => {
+            ServerField::Json => {
                 let text = self.add.json.get_or_insert_default();
                 text.push('\n');
                 text.push_str(typed);
                 self.next_after_json()?
             }
-            Field::NameOfJson => {
+            ServerField::NameOfJson => {
                 self.add.name = Some(self.free_name(typed)?);
-                Some(Field::Scope)
+                Some(ServerField::Scope)
             }
-            Field::Transport => {
+            ServerField::Transport => {
                 self.add.transport = match typed {
-                    "" | "stdio" => Some(Kind::Stdio),
-                    "http" => Some(Kind::Http),
-                    "sse" => Some(Kind::Sse),
+                    "" | "stdio" => Some(AddTransport::Stdio),
+                    "http" => Some(AddTransport::Http),
+                    "sse" => Some(AddTransport::Sse),
                     _ => return Err(BadAnswer::NoChoice { choices: "stdio, http and sse" }),
                 };
-                Some(Field::Name)
+                Some(ServerField::Name)
             }
-            Field::Name => {
+            ServerField::Name => {
                 self.add.name = Some(self.free_name(typed)?);
                 match self.add.transport {
-                    Some(Kind::Http | Kind::Sse) => Some(Field::Address),
-                    Some(Kind::Stdio) | None => Some(Field::CommandLine),
+                    Some(AddTransport::Http | AddTransport::Sse) => Some(ServerField::Address),
+                    Some(AddTransport::Stdio) | None => Some(ServerField::CommandLine),
                 }
             }
-            Field::CommandLine => {
+            ServerField::CommandLine => {
                 let mut words = words::split(typed)?.into_iter();
                 let program = words.next().filter(|program| !program.is_empty());
                 let program = program.ok_or(BadAnswer::NoProgram)?;
@@ -144,23 +144,23 @@ impl<'a> Form<'a> {
                     return Err(BadAnswer::NotAProgram);
                 }
                 (self.add.endpoint, self.add.args) = (Some(program), words.collect());
-                Some(Field::Variables)
+                Some(ServerField::Variables)
             }
-            Field::Address if !is_address(typed) => return Err(BadAnswer::NotAnAddress),
-            Field::Address => {
+            ServerField::Address if !is_address(typed) => return Err(BadAnswer::NotAnAddress),
+            ServerField::Address => {
                 self.add.endpoint = Some(typed.to_owned());
-                Some(Field::Scope)
+                Some(ServerField::Scope)
             }
-            Field::Variables => {
+            ServerField::Variables => {
                 let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
                 let names = typed.split_whitespace();
                 if !names.clone().all(|name| name.chars().all(is_name)) {
                     return Err(BadAnswer::NotNames);
                 }
                 self.add.env = names.map(str::to_owned).collect();
-                Some(Field::Scope)
+                Some(ServerField::Scope)
             }
-            Field::Scope => {
+            ServerField::Scope => {
                 self.add.scope = match typed {
                     "" | "user" => Scope::User,
                     "project" => Scope::Project,
@@ -182,17 +182,17 @@ impl<'a> Form<'a> {
     }
 
     /// The next question after a line of pasted JSON: more of it, while a bracket or quote is open.
-    fn next_after_json(&mut self) -> Result<Option<Field>, BadAnswer> {
+    fn next_after_json(&mut self) -> Result<Option<ServerField>, BadAnswer> {
         let text = self.add.json.as_deref().unwrap_or_default();
         match snippet::read(text, None) {
-            Ok(_) => Ok(Some(Field::Scope)),
-            Err(SnippetError::NoName) => Ok(Some(Field::NameOfJson)),
+            Ok(_) => Ok(Some(ServerField::Scope)),
+            Err(SnippetError::NoName) => Ok(Some(ServerField::NameOfJson)),
             Err(SnippetError::Syntax(_)) if is_open(text) && text.len() <= LONGEST_JSON => {
-                Ok(Some(Field::Json))
+                Ok(Some(ServerField::Json))
             }
             Err(problem) => {
                 self.add.json = None;
-                self.next = Some(Field::Transport);
+                self.next = Some(ServerField::Transport);
                 Err(BadAnswer::Snippet(problem))
             }
         }
@@ -201,9 +201,9 @@ impl<'a> Form<'a> {
     /// Asks for the endpoint again after a failed connection.
     pub(super) fn correct(&mut self) {
         self.next = Some(match self.add.transport {
-            _ if self.add.json.take().is_some() => Field::Transport,
-            Some(Kind::Http | Kind::Sse) => Field::Address,
-            Some(Kind::Stdio) | None => Field::CommandLine,
+            _ if self.add.json.take().is_some() => ServerField::Transport,
+            Some(AddTransport::Http | AddTransport::Sse) => ServerField::Address,
+            Some(AddTransport::Stdio) | None => ServerField::CommandLine,
         });
     }
 
@@ -243,7 +243,7 @@ mod tests {
     /// The questions and answers of a dialogue, and the resulting arguments.
     fn told(answers: &[&str]) -> String {
         let is_taken = |name: &ServerName| name.as_str() == "taken";
-        let (mut form, mut out) = (Form::new(&is_taken), String::new());
+        let (mut form, mut out) = (ServerForm::new(&is_taken), String::new());
         for answer in answers {
             let question = form.question().map_or("(no more)", |question| question.text);
             let problem = form.answer(answer).err().map(|problem| format!(" ({problem})"));

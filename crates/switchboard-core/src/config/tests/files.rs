@@ -295,7 +295,7 @@ fn project_file_may_not_have_security_keys() {
   "g": {"command": "x", "includeTools": ["t"]},
 }, "settings": {
   "approve": "all", "adHocConnections": "off", "toolset": "proxy", "firstListing": true,
-  "pins": "block", "approveTools": true, "daemon": false, "toolPrefix": "none",
+  "pins": "block", "approveTools": true, "sampling": false, "toolPrefix": "none",
   "directTools": true, "freezeDirectTools": true,
   "trust": true, "allow": ["x"], "deny": ["x"],
 }, "imports": ["cursor"], "trusted": true}"#;
@@ -319,7 +319,7 @@ f:10:48: error: `settings.toolset` is not allowed in a project file
 f:10:68: error: `settings.firstListing` is not allowed in a project file
 f:11:3: error: `settings.pins` is not allowed in a project file
 f:11:20: error: `settings.approveTools` is not allowed in a project file
-f:11:42: error: `settings.daemon` is not allowed in a project file
+f:11:42: error: `settings.sampling` is not allowed in a project file
 f:12:3: error: `settings.directTools` is not allowed in a project file
 f:12:24: error: `settings.freezeDirectTools` is not allowed in a project file
 f:13:3: error: `settings.trust` is not allowed in a project file
@@ -390,7 +390,7 @@ fn excess_servers_are_dropped_with_one_diagnostic() {
 
 #[test]
 fn position_in_a_huge_line_is_found_quickly() {
-    let fields = r#""command": "é", "debug": true, "trace": true, "name": "n""#;
+    let fields = r#""command": "é", "debug": true, "roots": true, "name": "n""#;
     let servers: String = (0..990).map(|n| format!("\"s{n}\": {{{fields}}},")).collect();
     let padding = "é".repeat(400_000);
     let text = format!("{{/*{padding}*/\"mcpServers\": {{{servers}}}, \"é\": 1, \"zz\": 1}}");

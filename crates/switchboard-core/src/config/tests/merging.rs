@@ -250,7 +250,7 @@ fn project_settings_cannot_loosen_user_settings() {
     let project = r#"{"settings": {"approveTools": ["b"], "toolPrefix": "none", "maxTools": 9,
         "approve": "none"}}"#;
     let config = merged(&[(USER, user), (PROJECT, project)], &|_| true);
-    let guard = OutputGuard::Limits { max_bytes: 51_200, max_lines: 9, details_max_bytes: 16_384 };
+    let guard = OutputGuard::Limits { max_bytes: 51_200, max_lines: 9 };
     let expected = Settings {
         approve_tools: ToolRule::Matching(vec!["a".to_owned()]),
         tool_prefix: ToolPrefix::None,
