@@ -142,7 +142,7 @@ impl<'de> Deserialize<'de> for JsonFields {
                     let known = KNOWN.contains(&name.as_str());
                     let before = fields.insert(name, JsonField(value.get().to_owned()));
                     if known && before.is_some() {
-                        return Err(serde::de::Error::custom("a field that counts is there twice"));
+                        return Err(serde::de::Error::custom("a checked field is there twice"));
                     }
                 }
                 Ok(JsonFields(fields))

@@ -22,7 +22,7 @@ pub struct Discovery {
     pub hosts: Vec<FoundHost>,
     /// What our own files import, in their order.
     imports: Vec<Host>,
-    /// Our own files of the user, the one that counts first.
+    /// The user's own files, highest precedence first.
     own: Vec<Layer>,
 }
 
@@ -33,7 +33,7 @@ pub struct FoundHost {
     pub host: Host,
     /// Whether a file of the user's names it among its imports.
     pub imported: bool,
-    /// Every file that it might have, the one that counts first.
+    /// Every file that it might have, highest precedence first.
     pub files: Vec<FoundFile>,
 }
 

@@ -144,7 +144,7 @@ impl<'a> Editor<'a> {
         self.write(&self.file(Scope::User), |text| with(text, std::slice::from_ref(&empty)))
     }
 
-    /// Whether any file that counts names this server.
+    /// Whether any file that is read names this server.
     pub fn is_taken(&self, server: &ServerName) -> Result<bool, EditError> {
         for path in [self.file(Scope::User), self.file(Scope::Project)] {
             if self.said(&path, server)?.is_some() {

@@ -1,5 +1,6 @@
 //! Property: requests that only read leave the roster and every connection as they are.
 
+use std::future::pending;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -7,6 +8,7 @@ use fastrand::Rng;
 use switchboard_core::exact::Args;
 use switchboard_core::name::ServerName;
 use switchboard_core::request::{CallRequest, LIST_LIMIT, PageRequest, Request, SearchRequest};
+use tokio::time::timeout;
 
 use super::{Gateway, Roster};
 use crate::demo::Demo;
@@ -21,6 +23,11 @@ const SERVERS: [&str; 3] = ["one", "two", "asking"];
 /// Gateways; each gets [`STEPS`] requests.
 const GATEWAYS: u64 = 40;
 const STEPS: usize = 40;
+
+/// Lets the paused clock run, until the actors have done what was requested.
+async fn settle() {
+    let _elapsed = timeout(Duration::from_millis(100), pending::<()>()).await;
+}
 
 /// The roster, and the state of each connection in it.
 fn observed(gateway: &Gateway) -> (Arc<Roster>, Vec<(String, UpstreamState)>) {
@@ -86,8 +93,7 @@ async fn read_only_requests_change_neither_roster_nor_connections() {
             let session = &sessions[random.usize(..sessions.len())];
             if random.u8(..4) == 0 {
                 assert!(session.handle(changing_request(&mut random)).await.is_ok());
-                // Until the actors have done what it asked for.
-                tokio::time::sleep(Duration::from_millis(100)).await;
+                settle().await;
             }
             let request = read_only_request(&mut random);
             let (roster, states) = observed(&gateway);
