@@ -2,6 +2,8 @@
 
 use serde_json::{Map, Value, json};
 
+use self::ParameterKind::{Count, Flag, Object, Text, Texts};
+
 /// A tool for one step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Tool {
@@ -59,21 +61,17 @@ pub(super) const CARDS: &[Card] = &[
         name: "mcp_connect",
         about: "Connect an MCP server. One that is not configured needs the user's approval.",
         parameters: &[
-            required("id", ParameterKind::Text, "Letters, digits, _ and -"),
-            required(
-                "url",
-                ParameterKind::Text,
-                "http://, https:// or sse:// address, or a command line",
-            ),
-            optional("type", ParameterKind::Text, "stdio, http, streamable-http, sse or ws"),
-            optional("timeout", ParameterKind::Count, "Milliseconds, 1000 to 300000"),
+            required("id", Text, "Letters, digits, _ and -"),
+            required("url", Text, "http://, https:// or sse:// address, or a command line"),
+            optional("type", Text, "stdio, http, streamable-http, sse or ws"),
+            optional("timeout", Count, "Milliseconds, 1000 to 300000"),
         ],
     },
     Card {
         tool: Tool::Disconnect,
         name: "mcp_disconnect",
         about: "Close a connection.",
-        parameters: &[required("id", ParameterKind::Text, "Connection")],
+        parameters: &[required("id", Text, "Connection")],
     },
     Card {
         tool: Tool::ListConnections,
@@ -85,56 +83,52 @@ pub(super) const CARDS: &[Card] = &[
         tool: Tool::ListTools,
         name: "mcp_list_tools",
         about: "List the tools of a connection, or of all that are up.",
-        parameters: &[optional("id", ParameterKind::Text, "Connection")],
+        parameters: &[optional("id", Text, "Connection")],
     },
     Card {
         tool: Tool::Call,
         name: "mcp_call_tool",
         about: "Call a tool of a connection.",
         parameters: &[
-            required("connection_id", ParameterKind::Text, "Connection"),
-            required("tool_name", ParameterKind::Text, "Tool"),
-            optional("arguments", ParameterKind::Object, "Arguments of the tool"),
+            required("connection_id", Text, "Connection"),
+            required("tool_name", Text, "Tool"),
+            optional("arguments", Object, "Arguments of the tool"),
         ],
     },
     Card {
         tool: Tool::ListResources,
         name: "mcp_list_resources",
         about: "List the resources of a connection.",
-        parameters: &[required("id", ParameterKind::Text, "Connection")],
+        parameters: &[required("id", Text, "Connection")],
     },
     Card {
         tool: Tool::ReadResource,
         name: "mcp_read_resource",
         about: "Read a resource of a connection.",
         parameters: &[
-            required("connection_id", ParameterKind::Text, "Connection"),
-            required("uri", ParameterKind::Text, "Resource"),
+            required("connection_id", Text, "Connection"),
+            required("uri", Text, "Resource"),
         ],
     },
     Card {
         tool: Tool::ReloadConfig,
         name: "mcp_reload_config",
         about: "Read the configuration files again and connect the servers that they turn on.",
-        parameters: &[optional(
-            "disconnect_existing",
-            ParameterKind::Flag,
-            "Close the present connections first",
-        )],
+        parameters: &[optional("disconnect_existing", Flag, "Close the present connections first")],
     },
     Card {
         tool: Tool::RegisterHandler,
         name: "mcp_register_notification_handler",
         about: "Be told of notifications of servers, with the next answers.",
         parameters: &[
-            optional("connection_id", ParameterKind::Text, "Only of this connection"),
+            optional("connection_id", Text, "Only of this connection"),
             optional(
                 "types",
-                ParameterKind::Texts,
+                Texts,
                 "Only of these: tools/list_changed, resources/list_changed, prompts/list_changed, \
                  logging/setLevel, progress, cancelled, resources/updated",
             ),
-            optional("description", ParameterKind::Text, "What it is for"),
+            optional("description", Text, "What it is for"),
         ],
     },
     Card {
@@ -142,9 +136,9 @@ pub(super) const CARDS: &[Card] = &[
         name: "mcp_search",
         about: "Find tools of all servers by what they do.",
         parameters: &[
-            required("query", ParameterKind::Text, "Words"),
-            optional("limit", ParameterKind::Count, "Hits of a page"),
-            optional("offset", ParameterKind::Count, "Hits to skip"),
+            required("query", Text, "Words"),
+            optional("limit", Count, "Hits of a page"),
+            optional("offset", Count, "Hits to skip"),
         ],
     },
 ];
@@ -167,11 +161,11 @@ impl Card {
 impl Parameter {
     fn schema(&self) -> (String, Value) {
         let mut schema = match self.kind {
-            ParameterKind::Text => json!({ "type": "string" }),
-            ParameterKind::Count => json!({ "type": "integer" }),
-            ParameterKind::Flag => json!({ "type": "boolean" }),
-            ParameterKind::Object => json!({ "type": "object" }),
-            ParameterKind::Texts => json!({ "type": "array", "items": { "type": "string" } }),
+            Text => json!({ "type": "string" }),
+            Count => json!({ "type": "integer" }),
+            Flag => json!({ "type": "boolean" }),
+            Object => json!({ "type": "object" }),
+            Texts => json!({ "type": "array", "items": { "type": "string" } }),
         };
         schema["description"] = self.about.into();
         (self.name.to_owned(), schema)

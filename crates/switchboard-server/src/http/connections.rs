@@ -58,7 +58,7 @@ pub(super) enum ConnectionPlace {
 
 /// The place of one connection; freed on drop.
 #[derive(Debug)]
-pub(super) struct ConnectionSlot {
+pub(super) struct Slot {
     number: u64,
     place: ConnectionPlace,
     connection: Arc<Connection>,
@@ -97,7 +97,7 @@ enum ConnectionPhase {
 impl Connections {
     /// A place for a new connection. If all slots are taken, an idle connection is closed; if none
     /// is idle, the new one goes to the overflow and gets an error response.
-    pub(super) fn slot(&self) -> ConnectionSlot {
+    pub(super) fn slot(&self) -> Slot {
         let mut slots = lock(&self.slots);
         slots.last += 1;
         let number = slots.last;
@@ -107,7 +107,7 @@ impl Connections {
         let connection =
             Arc::new(Connection { state: Mutex::new(state), evicted: CancellationToken::new() });
         slots.at(place).insert(number, Arc::clone(&connection));
-        ConnectionSlot { number, place, connection, connections: self.clone() }
+        Slot { number, place, connection, connections: self.clone() }
     }
 
     /// Closes connections that were idle or stalled for too long.
@@ -181,7 +181,7 @@ impl Slots {
     }
 }
 
-impl ConnectionSlot {
+impl Slot {
     /// Completes when the connection must be closed.
     pub(super) async fn evicted(&self) {
         self.connection.evicted.cancelled().await;
@@ -213,7 +213,7 @@ impl ConnectionSlot {
     }
 }
 
-impl Drop for ConnectionSlot {
+impl Drop for Slot {
     fn drop(&mut self) {
         lock(&self.connections.slots).at(self.place).remove(&self.number);
     }

@@ -18,7 +18,7 @@ use switchboard_wire::envelope::{self, INVALID_REQUEST, Malformed};
 use switchboard_wire::{Id, Message, RpcError};
 
 use super::bodies::{Bodies, BodyRoom};
-use super::connections::{ConnectionPlace, ConnectionSlot, Serving};
+use super::connections::{ConnectionPlace, Serving, Slot};
 use super::guard::{
     Guard, HttpRefusal, LAST_EVENT_ID, Purpose, ResponseForm, SESSION_ID, Twice, only,
 };
@@ -53,11 +53,7 @@ impl Endpoint {
         &self.sessions
     }
 
-    pub(super) async fn answer(
-        &self,
-        request: Request<Incoming>,
-        slot: &ConnectionSlot,
-    ) -> Response<Reply> {
+    pub(super) async fn answer(&self, request: Request<Incoming>, slot: &Slot) -> Response<Reply> {
         let serving = slot.serve();
         let (head, body) = request.into_parts();
         let admitted = self.guard.admit(&head);
@@ -89,8 +85,8 @@ impl Endpoint {
         headers: &HeaderMap,
         body: Incoming,
         form: ResponseForm,
-        slot: &ConnectionSlot,
-    ) -> Result<Response<Content>, ErrorResponse> {
+        slot: &Slot,
+    ) -> HttpResult {
         let session = self.named(headers)?;
         let limit = self.sessions.gateway().settings().max_frame_bytes;
         if body.size_hint().lower() > limit as u64 {
@@ -153,7 +149,7 @@ impl Endpoint {
         frame: &Bytes,
         message: &Message,
         (form, room): (ResponseForm, BodyRoom),
-    ) -> Result<Response<Content>, ErrorResponse> {
+    ) -> HttpResult {
         let (revision, abilities) = match message {
             Message::Request { method, params, .. } if method == "initialize" => {
                 (agreed_revision(params.as_ref()), declared(params.as_ref()))
@@ -170,11 +166,7 @@ impl Endpoint {
         Ok(response)
     }
 
-    fn listen(
-        &self,
-        headers: &HeaderMap,
-        slot: &ConnectionSlot,
-    ) -> Result<Response<Content>, ErrorResponse> {
+    fn listen(&self, headers: &HeaderMap, slot: &Slot) -> HttpResult {
         let session = self.named(headers)?.ok_or(AMBIGUOUS_SESSION)?;
         let ambiguous = (StatusCode::BAD_REQUEST, "`Last-Event-ID` is ambiguous");
         let last_event_id = only(headers, &LAST_EVENT_ID).map_err(|Twice| ambiguous)?;
@@ -185,7 +177,7 @@ impl Endpoint {
         Ok(post_response(PostResponse::Events(events)))
     }
 
-    fn end(&self, headers: &HeaderMap) -> Result<Response<Content>, ErrorResponse> {
+    fn end(&self, headers: &HeaderMap) -> HttpResult {
         match only(headers, &SESSION_ID) {
             Ok(Some(id)) if self.sessions.end(id) => {
                 Ok(respond(StatusCode::NO_CONTENT, Content::Whole(Bytes::new())))
@@ -201,6 +193,9 @@ impl Endpoint {
         id.map(|id| self.sessions.find(id).ok_or(NO_SESSION)).transpose()
     }
 }
+
+/// A response, or an error that becomes one.
+type HttpResult = Result<Response<Content>, ErrorResponse>;
 
 /// The status of an error response, and the message of its JSON-RPC error.
 type ErrorResponse = (StatusCode, &'static str);

@@ -41,7 +41,7 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, MissedTickBehavior};
 use tokio_util::sync::CancellationToken;
 
-use self::connections::{ConnectionSlot, Connections};
+use self::connections::{Connections, Slot};
 use self::endpoint::Endpoint;
 use self::guard::Guard;
 use self::in_place::InPlace;
@@ -128,12 +128,7 @@ impl Listening {
 }
 
 /// Serves one connection until either side closes it.
-async fn attend(
-    stream: TcpStream,
-    slot: ConnectionSlot,
-    endpoint: Arc<Endpoint>,
-    stop: CancellationToken,
-) {
+async fn attend(stream: TcpStream, slot: Slot, endpoint: Arc<Endpoint>, stop: CancellationToken) {
     let _slower_without = stream.set_nodelay(true);
     let service =
         service_fn(async |request| Ok::<_, Infallible>(endpoint.answer(request, &slot).await));

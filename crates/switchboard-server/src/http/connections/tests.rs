@@ -4,7 +4,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt, duplex};
 
 use super::*;
 
-fn is_out(slot: &ConnectionSlot) -> bool {
+fn is_out(slot: &Slot) -> bool {
     slot.connection.evicted.is_cancelled()
 }
 
@@ -16,7 +16,7 @@ async fn after(connections: &Connections, time: Duration) {
 #[tokio::test]
 async fn oldest_unauthenticated_or_idle_connection_makes_room() {
     let connections = Connections::default();
-    let mut slots: Vec<ConnectionSlot> = (0..MOST).map(|_| connections.slot()).collect();
+    let mut slots: Vec<Slot> = (0..MOST).map(|_| connections.slot()).collect();
     slots[0].authenticated();
     let being_answered = slots[1].serve();
     slots.push(connections.slot());
@@ -27,7 +27,7 @@ async fn oldest_unauthenticated_or_idle_connection_makes_room() {
     for slot in &slots {
         slot.authenticated();
     }
-    let mut answering: Vec<Serving> = slots.iter().map(ConnectionSlot::serve).collect();
+    let mut answering: Vec<Serving> = slots.iter().map(Slot::serve).collect();
     assert_eq!(connections.slot().place(), ConnectionPlace::Overflow, "every connection is in use");
     slots.pop();
     assert_eq!(connections.slot().place(), ConnectionPlace::Slot, "a dropped slot is free");
@@ -50,9 +50,9 @@ async fn oldest_unauthenticated_or_idle_connection_makes_room() {
 #[tokio::test]
 async fn connections_above_the_limit_wait_in_a_bounded_queue() {
     let connections = Connections::default();
-    let slots: Vec<ConnectionSlot> = (0..MOST).map(|_| connections.slot()).collect();
-    let _answering: Vec<Serving> = slots.iter().map(ConnectionSlot::serve).collect();
-    let waiting: Vec<ConnectionSlot> = (0..=OVERFLOW).map(|_| connections.slot()).collect();
+    let slots: Vec<Slot> = (0..MOST).map(|_| connections.slot()).collect();
+    let _answering: Vec<Serving> = slots.iter().map(Slot::serve).collect();
+    let waiting: Vec<Slot> = (0..=OVERFLOW).map(|_| connections.slot()).collect();
     assert!(waiting.iter().all(|slot| slot.place() == ConnectionPlace::Overflow));
     let out: Vec<usize> = (0..waiting.len()).filter(|at| is_out(&waiting[*at])).collect();
     assert_eq!(out, [0]);
