@@ -194,14 +194,7 @@ pub(super) async fn open(context: &DialContext) -> Result<(Opening, Body), DialE
                 (endpoint, signed_in) = remote.handshake(spawner, accounts).await?;
                 let websocket::Endpoint { url, headers, signer, .. } = &mut endpoint;
                 watcher.iter().for_each(|watcher| watcher.learn_remote(url, headers, signer));
-                let connecting = websocket::connect(endpoint, limits);
-                let late = |_| DialError::TimedOut {
-                    stage: "upgrade",
-                    after: start_timeout,
-                    stderr: Vec::new(),
-                };
-                let connected = tokio::time::timeout(start_timeout, connecting).await;
-                let (peer, carrier) = connected.map_err(late)??;
+                let (peer, carrier) = over_websocket(endpoint, limits, start_timeout).await?;
                 (peer, LiveTransport::WebSocket(Box::new(carrier)))
             }
         },
@@ -253,6 +246,16 @@ pub(super) async fn open(context: &DialContext) -> Result<(Opening, Body), DialE
     let body = Body { way, incoming, exit, stop: stop.clone() };
     let end = End { exit: ended, tail };
     Ok((Opening { peer, audience, end, stop, start_timeout, era, signed_in }, body))
+}
+
+async fn over_websocket(
+    endpoint: websocket::Endpoint,
+    limits: PeerLimits,
+    after: Duration,
+) -> Result<(Peer, websocket::Carrier), DialError> {
+    let late = |_| DialError::TimedOut { stage: "upgrade", after, stderr: Vec::new() };
+    let connected = tokio::time::timeout(after, websocket::connect(endpoint, limits)).await;
+    Ok(connected.map_err(late)??)
 }
 
 fn over_streams(
