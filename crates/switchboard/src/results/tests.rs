@@ -1,5 +1,8 @@
 //! Quotas, blobs and expiry of stored results.
 
+use std::fs;
+
+use super::files::MOST_FILES;
 use super::*;
 
 #[test]
