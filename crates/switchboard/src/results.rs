@@ -24,13 +24,13 @@ use crate::paths;
 use crate::secret::unguessable;
 use crate::select::{self, JqFilter, SelectError};
 
-/// What one session may keep; the oldest results go first.
+/// The size of one session's results; the oldest are removed first.
 const QUOTA: usize = 256 * 1024 * 1024;
 
-/// What all sessions of this user may keep together.
+/// The size of the results of all sessions of this user.
 const QUOTA_OF_ALL: u64 = 1024 * 1024 * 1024;
 
-/// Binary parts of one result that are written.
+/// The maximum number of binary parts of one result that are stored.
 const MOST_BLOBS: usize = 100;
 
 /// The result store of one session. Its files go when it does.
@@ -73,9 +73,9 @@ pub(crate) enum ResultError {
 #[derive(Debug)]
 pub(crate) struct Unselected {
     pub(crate) error: SelectError,
-    /// What is shown beside the error: what no filter works on, or everything if it is not kept.
+    /// Shown beside the error: the parts that no filter applies to, or everything if it is not stored.
     pub(crate) shown: CallOutput<'static>,
-    /// Where the whole is kept.
+    /// The id of the stored result.
     pub(crate) id: Option<String>,
 }
 
@@ -91,7 +91,7 @@ impl Results {
         self.lifetime == Lifetime::Unstored
     }
 
-    /// Brings an output to the size that a model sees; the whole is kept under an id.
+    /// Cuts an output to the size that a model may see, and stores the whole under an id.
     pub(crate) async fn guard(
         self: &Arc<Self>,
         mut output: CallOutput<'static>,
@@ -107,7 +107,7 @@ impl Results {
         }
     }
 
-    /// Keeps the whole of a capped output, and puts its id there.
+    /// Stores the whole of a cut output, and puts its id into the output.
     async fn keep_beside(
         self: &Arc<Self>,
         whole: Arc<Whole>,
@@ -117,8 +117,8 @@ impl Results {
         (capped.with_id(id.as_deref().unwrap_or("not kept")), id)
     }
 
-    /// The same for an answer of ours. It is cut only where the host would cut it, and then to the
-    /// page that the rest is read by.
+    /// The same for a text of Switchboard. It is cut only if the host would cut it, and then to the
+    /// size of a page.
     pub(crate) async fn guard_text(self: &Arc<Self>, text: String, form: ResultForm) -> String {
         let limits = self.limits.fitted(form.max_bytes);
         if text.len() <= limits.max_bytes.max(form.max_bytes.unwrap_or(usize::MAX)) {
@@ -129,8 +129,8 @@ impl Results {
         whole.shortened(&limits, id.as_deref().unwrap_or("not kept"))
     }
 
-    /// The same for what a filter gives for it. What a tool says of an error is shown as it is. The
-    /// whole is kept whenever another filter may follow.
+    /// The same for the output of a filter. An error of a tool is shown unfiltered. The whole is
+    /// stored if another filter may follow.
     pub(crate) async fn select(
         self: &Arc<Self>,
         output: CallOutput<'static>,
@@ -180,7 +180,7 @@ impl Results {
         }
     }
 
-    /// The output with everything in files that belongs there.
+    /// The output with its binary parts stored in files.
     async fn settled(
         self: &Arc<Self>,
         output: CallOutput<'static>,
@@ -194,7 +194,7 @@ impl Results {
         blocking(move || results.save_blobs(output, form)).await
     }
 
-    /// Keeps a result; `None` where that is not possible.
+    /// Stores a result; `None` if that fails.
     async fn keep(self: &Arc<Self>, whole: Arc<Whole>) -> Option<String> {
         let id = match self.lifetime {
             Lifetime::Unstored => return None,
@@ -223,7 +223,7 @@ impl Results {
         }
     }
 
-    /// Reads a part of a stored result, or of what a filter gives for it.
+    /// Reads a part of a stored result, or of the output of a filter on it.
     pub(crate) async fn read(
         self: &Arc<Self>,
         id: &str,
@@ -304,7 +304,7 @@ fn is_nothing(selected: &str) -> bool {
     selected.lines().all(|line| line == "null")
 }
 
-/// What another filter can go on.
+/// The size and outline of a JSON value, as a hint for another filter.
 fn shape(json: &str) -> String {
     let size = words::bytes(json.len());
     match outline(json) {

@@ -13,21 +13,21 @@ use super::{Lifetime, Results, leftovers};
 use crate::mutex::lock;
 use crate::paths::{self, Lock};
 
-/// Files that one session may keep: however small they are, a disk has room for so many.
+/// The maximum number of files of one session: a file system also limits their number.
 pub(super) const MOST_FILES: usize = 1_000;
 
-/// For so long it is not looked again at what other sessions keep.
+/// How long the measured size of all sessions is reused.
 const MEASURED_FOR: Duration = Duration::from_secs(1);
 
 #[derive(Debug, Default)]
 pub(super) struct StoredFiles {
     pub(super) files: VecDeque<Stored>,
     pub(super) bytes: usize,
-    /// It was logged that results cannot be kept.
+    /// A failure to store a result was logged.
     pub(super) told: bool,
-    /// Files that are being written.
+    /// The number of files that are being written.
     pub(super) writers: usize,
-    /// When it was last seen what all sessions keep, and what that was, with what was saved since.
+    /// The size of all sessions' results, with what was saved since, and when it was measured.
     pub(super) measured: Option<(Instant, u64)>,
     /// Locks the directory while it is in use; other processes remove unlocked ones.
     pub(super) owner: Option<Lock>,
@@ -41,11 +41,11 @@ pub(super) struct Stored {
     pub(super) parts: Parts,
 }
 
-/// What stands where in the file of a result.
+/// The byte ranges of the parts in the file of a result.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Parts {
     pub(super) text: Range<usize>,
-    /// What a filter works on: the text, or what stands behind it.
+    /// The input of a filter: the text, or the JSON after it.
     pub(super) json: Option<Range<usize>>,
 }
 
