@@ -264,7 +264,7 @@ async fn serve_applies_saved_configuration_without_restart() {
     assert!(status.contains(" b (") && status.contains(" c ("), "{status}");
     let ended = client.end().await;
     assert_eq!(ended.code, Some(0));
-    assert!(ended.stderr.contains("file does not read"), "{}", ended.stderr);
+    assert!(ended.stderr.contains("cannot parse the file"), "{}", ended.stderr);
     assert!(ended.stderr.contains("`mcpServers.d.command` must be"), "{}", ended.stderr);
 }
 
