@@ -7,8 +7,11 @@ use std::io;
 use crate::printer::say;
 use crate::tidy::{File, Tree, tests_of};
 
+/// All texts of a kind.
+type Collect = fn(&Tree) -> Vec<Text>;
+
 /// How many texts of each kind are drawn.
-const DRAWS: &[(&str, usize, fn(&Tree) -> Vec<Text>)] = &[
+const DRAWS: &[(&str, usize, Collect)] = &[
     ("test names", 20, test_names),
     ("comments", 15, comments),
     ("error texts", 10, error_texts),
@@ -167,7 +170,7 @@ mod tests {
     #[test]
     fn each_kind_of_text_is_collected_with_its_place() {
         let tree = tree();
-        let found = |collect: fn(&Tree) -> Vec<Text>| -> Vec<String> {
+        let found = |collect: Collect| -> Vec<String> {
             collect(&tree).iter().map(|text| format!("{} {}", text.place, text.text)).collect()
         };
         let code = "crates/switchboard/src/a.rs";

@@ -115,7 +115,10 @@ fn found(out: &mut String, page: &SearchPage, look: Look) {
         let signature = signature(&hit.signature, &hit.line.shown, look.palette);
         let about = clean_line(&hit.line.description, PARAGRAPH);
         let mark = marks(&hit.line, look.palette);
-        let _ = writeln!(out, "{signature}{mark}\n  {about}");
+        let _ = writeln!(out, "{signature}{mark}");
+        if !about.is_empty() {
+            let _ = writeln!(out, "  {about}");
+        }
     }
 }
 

@@ -39,9 +39,10 @@ const TOKEN_STARTS: [&str; 13] = [
 
 /// The field that asks for a secret, or the text of the message that does.
 pub fn asks_for_secret(params: &Map<String, Value>) -> Option<String> {
-    // URL mode is the right way to ask for secrets. A `url` in a form does not make it URL mode.
+    // URL mode is the right way to ask for secrets. Hosts show everything else as a form, also with a
+    // `url`, and with an absent or unknown mode.
     let text = |key: &str| params.get(key).and_then(Value::as_str).unwrap_or_default();
-    if text("mode") != "form" && !text("url").is_empty() {
+    if text("mode") == "url" {
         return None;
     }
     let mut walk = Walk::new();

@@ -1,8 +1,9 @@
-//! Keeps a confined server from changing the limits of other processes, and its own mark.
+//! Keeps a confined server from changing the limits and the scheduling of other processes, and its
+//! own mark.
 //!
 //! `prlimit` on a process of the same user is no signal, but does as much harm: without descriptors
-//! a keeper finds no process to end, and without processor time any process is killed. Landlock does not
-//! cover it. The filter is written by hand because the crates for it know one architecture at a
+//! a keeper finds no process to end, and without processor time any process is killed. A keeper with
+//! the lowest priority on a busy processor ends nothing either. Landlock does not cover these. The filter is written by hand because the crates for it know one architecture at a
 //! time and set `no_new_privs`, which would take `sudo` from servers of root.
 
 use std::io;
@@ -10,23 +11,57 @@ use std::io;
 use libc::{BPF_ABS, BPF_ALU, BPF_AND, BPF_JEQ, BPF_JMP, BPF_K, BPF_LD, BPF_RET, BPF_W};
 use libc::{c_ulong, sock_filter, sock_fprog};
 
-/// An architecture that programs of this machine can be of, with the numbers of two system calls.
+/// An architecture that programs of this machine can be of, with the numbers of system calls.
 struct Abi {
     /// `AUDIT_ARCH_*` of the kernel.
     architecture: u32,
     prlimit: u32,
     setrlimit: u32,
+    /// `sched_setparam`, `sched_setscheduler`, `sched_setaffinity`, `sched_setattr` and
+    /// `migrate_pages`: the first argument is the process.
+    scheduling: [u32; 5],
+    /// The first argument says what kind of number the second one is.
+    setpriority: u32,
+    ioprio_set: u32,
 }
 
 #[cfg(target_arch = "x86_64")]
 const ABIS: &[Abi] = &[
-    Abi { architecture: 0xc000_003e, prlimit: 302, setrlimit: 160 },
-    Abi { architecture: 0x4000_0003, prlimit: 340, setrlimit: 75 },
+    Abi {
+        architecture: 0xc000_003e,
+        prlimit: 302,
+        setrlimit: 160,
+        scheduling: [142, 144, 203, 314, 256],
+        setpriority: 141,
+        ioprio_set: 251,
+    },
+    Abi {
+        architecture: 0x4000_0003,
+        prlimit: 340,
+        setrlimit: 75,
+        scheduling: [154, 156, 241, 351, 294],
+        setpriority: 97,
+        ioprio_set: 289,
+    },
 ];
 #[cfg(target_arch = "aarch64")]
 const ABIS: &[Abi] = &[
-    Abi { architecture: 0xc000_00b7, prlimit: 261, setrlimit: 164 },
-    Abi { architecture: 0x4000_0028, prlimit: 369, setrlimit: 75 },
+    Abi {
+        architecture: 0xc000_00b7,
+        prlimit: 261,
+        setrlimit: 164,
+        scheduling: [118, 119, 122, 274, 238],
+        setpriority: 140,
+        ioprio_set: 30,
+    },
+    Abi {
+        architecture: 0x4000_0028,
+        prlimit: 369,
+        setrlimit: 75,
+        scheduling: [154, 156, 241, 380, 400],
+        setpriority: 97,
+        ioprio_set: 314,
+    },
 ];
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 const ABIS: &[Abi] = &[];
@@ -82,15 +117,46 @@ fn filter() -> Vec<sock_filter> {
     filter
 }
 
-/// Refuses `setrlimit` of the mark, and `prlimit(pid, resource, new, old)` that sets the mark or
-/// anything of another process. The numbers of a jump count the steps that are left out.
-fn block(abi: &Abi) -> [sock_filter; 18] {
-    let refused = libc::SECCOMP_RET_ERRNO | libc::EPERM.unsigned_abs();
-    let (allow, refuse) = (ret(libc::SECCOMP_RET_ALLOW), ret(refused));
+/// Of the kernel: the second argument of `setpriority` is a process.
+const PRIO_PROCESS: u32 = 0;
+
+/// `IOPRIO_WHO_PROCESS` of the kernel.
+const IOPRIO_PROCESS: u32 = 1;
+
+/// Refuses `setrlimit` of the mark, `prlimit(pid, resource, new, old)` that sets the mark or
+/// anything of another process, and the scheduling of other processes. The numbers of a jump count
+/// the steps that are left out.
+fn block(abi: &Abi) -> Vec<sock_filter> {
+    let mut block = vec![load(NUMBER), step(BPF_ALU | BPF_AND | BPF_K, !X32, 0, 0)];
+    for number in abi.scheduling {
+        block.extend(only_with(number, &[(0, 0)]));
+    }
+    block.extend(only_with(abi.setpriority, &[(0, PRIO_PROCESS), (1, 0)]));
+    block.extend(only_with(abi.ioprio_set, &[(0, IOPRIO_PROCESS), (1, 0)]));
+    block.extend(limits(abi));
+    block
+}
+
+fn refuse() -> sock_filter {
+    ret(libc::SECCOMP_RET_ERRNO | libc::EPERM.unsigned_abs())
+}
+
+/// Refuses a call unless its arguments have these values; process 0 is the caller.
+fn only_with(number: u32, arguments: &[(u32, u32)]) -> Vec<sock_filter> {
+    let mut checks = Vec::new();
+    for (index, (argument, value)) in arguments.iter().enumerate() {
+        let left = u8::try_from(2 * (arguments.len() - index) - 1).unwrap_or(u8::MAX);
+        checks.extend([load(low(*argument)), jump_if(*value, 0, left)]);
+    }
+    checks.extend([ret(libc::SECCOMP_RET_ALLOW), refuse()]);
+    let all = u8::try_from(checks.len()).unwrap_or(u8::MAX);
+    [jump_if(number, 0, all)].into_iter().chain(checks).collect()
+}
+
+fn limits(abi: &Abi) -> [sock_filter; 16] {
+    let (allow, refuse) = (ret(libc::SECCOMP_RET_ALLOW), refuse());
     let mark = libc::RLIMIT_RTTIME;
     [
-        load(NUMBER),
-        step(BPF_ALU | BPF_AND | BPF_K, !X32, 0, 0),
         jump_if(abi.setrlimit, 0, 4),
         load(low(0)),
         jump_if(mark, 0, 1),
@@ -154,6 +220,31 @@ mod tests {
                 }
                 code if code == BPF_RET | BPF_K => return k,
                 code => panic!("step {code}"),
+            }
+        }
+    }
+
+    #[test]
+    fn seccomp_filter_refuses_scheduling_of_others() {
+        for abi in ABIS {
+            let check = |number: u32, arguments: [u64; 3], expected: u32| {
+                for number in [number, number | X32] {
+                    let found = run(abi.architecture, number, arguments);
+                    assert_eq!(found, expected, "{number} {arguments:x?}");
+                }
+            };
+            for number in abi.scheduling {
+                check(number, [0, 4321, 1], libc::SECCOMP_RET_ALLOW);
+                check(number, [4321, 0, 0], REFUSED);
+                check(number, [(1 << 32) + 4321, 0, 0], REFUSED);
+            }
+            for (number, process) in [(abi.setpriority, 0), (abi.ioprio_set, 1)] {
+                check(number, [process, 0, 19], libc::SECCOMP_RET_ALLOW);
+                check(number, [process, 4321, 19], REFUSED);
+                // Of a process group, or of all processes of a user.
+                for kind in (0..4).filter(|kind| *kind != process) {
+                    check(number, [kind, 0, 19], REFUSED);
+                }
             }
         }
     }

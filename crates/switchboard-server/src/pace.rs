@@ -34,7 +34,7 @@ const MAX_WAITING: usize = 512;
 /// Unwritten bytes before reading pauses.
 const MAX_UNWRITTEN: usize = 4 * 1024 * 1024;
 
-/// Bytes of running and waiting requests before reading pauses.
+/// Memory of running and waiting requests, as estimated, before reading pauses.
 const MAX_REQUEST_BYTES: usize = 32 * 1024 * 1024;
 
 /// Smaller requests are not counted.
@@ -59,7 +59,7 @@ struct Pacing {
     /// The largest recent response in bytes; decays slowly.
     largest: AtomicUsize,
     waiting: AtomicUsize,
-    /// Bytes of large requests, until they are answered.
+    /// Memory of large requests, as estimated, until they are answered.
     large_bytes: AtomicUsize,
     fewer: Notify,
 }
@@ -69,7 +69,7 @@ struct Pacing {
 pub(crate) struct Room {
     pacing: Arc<Pacing>,
     permit: Option<OwnedSemaphorePermit>,
-    /// The bytes of a large request.
+    /// The memory of a large request.
     _request: Option<Counted>,
 }
 

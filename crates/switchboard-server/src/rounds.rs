@@ -10,7 +10,7 @@ use std::time::Duration;
 use hashbrown::HashMap;
 use hashbrown::hash_map::EntryRef;
 use serde_json::Value;
-use switchboard::exact::{Args, Exact};
+use switchboard::exact::{Args, Exact, parsed_size};
 use switchboard::host::Topic;
 use switchboard::secret::unguessable;
 use switchboard_wire::{Peer, Raw, RequestError, RpcError};
@@ -27,6 +27,9 @@ const PARKED: Duration = Duration::from_secs(10 * 60);
 
 /// The most parked calls. One more replaces the oldest.
 const MOST: usize = 64;
+
+/// Memory of the requests of all parked calls, as estimated. Beyond it, the oldest go.
+const MOST_MEMORY: usize = 32 * 1024 * 1024;
 
 /// Messages of a call that are queued for its client; more notifications are dropped.
 const WAITING_WORDS: usize = 64;
@@ -207,6 +210,8 @@ pub(crate) struct Parking {
 struct ParkedCall {
     rounds: Box<Rounds>,
     since: Instant,
+    /// The memory of its request, as estimated.
+    size: usize,
     /// Ends the call when it expires.
     _expiry: AbortOnDropHandle<()>,
 }
@@ -225,12 +230,19 @@ impl Parking {
                 drop(expired);
             }
         });
-        let place =
-            ParkedCall { rounds, since: Instant::now(), _expiry: AbortOnDropHandle::new(expiry) };
+        let (size, since) = (parsed_size(&rounds.request.to_string()), Instant::now());
+        let place = ParkedCall { rounds, since, size, _expiry: AbortOnDropHandle::new(expiry) };
         let mut places = lock(&self.places);
-        let oldest = places.iter().min_by_key(|(_, place)| place.since).map(|(name, _)| name);
-        let oldest = oldest.filter(|_| places.len() >= MOST).cloned();
-        let given_up = oldest.and_then(|name| places.remove(&name));
+        let mut given_up = Vec::new();
+        let is_full = |places: &HashMap<String, ParkedCall>| {
+            let memory = places.values().map(|place| place.size).sum::<usize>() + size;
+            places.len() >= MOST || memory > MOST_MEMORY && !places.is_empty()
+        };
+        while is_full(&places) {
+            let oldest = places.iter().min_by_key(|(_, place)| place.since);
+            let oldest = oldest.map(|(name, _)| name.clone());
+            given_up.extend(oldest.and_then(|name| places.remove(&name)));
+        }
         places.insert(state, place);
         drop(places);
         drop(given_up);

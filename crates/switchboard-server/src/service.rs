@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use switchboard::exact::Args;
+use switchboard::exact::{Args, parsed_size};
 use switchboard::host_profile::HostProfile;
 use switchboard::{Gateway, Host};
 use switchboard_wire::envelope::Malformed;
@@ -198,9 +198,9 @@ impl Drop for Service {
     }
 }
 
-/// Bytes of the parameters.
+/// The memory of the parsed parameters, as estimated.
 fn size(params: Option<&Raw>) -> usize {
-    params.map_or(0, |params| params.as_str().len())
+    params.map_or(0, |params| parsed_size(params.as_str()))
 }
 
 impl Handler for Service {

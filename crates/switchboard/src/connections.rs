@@ -269,6 +269,6 @@ fn tools_of<'c>(catalog: &'c Catalog, id: &ServerName) -> impl Iterator<Item = &
 }
 
 fn tools_from(catalog: &Catalog, id: ServerName) -> ToolsFrom {
-    let tools = tools_of(catalog, &id).map(|item| ToolLine::of(&item)).collect();
+    let tools = tools_of(catalog, &id).map(ToolLine::of).collect();
     ToolsFrom { id, tools }
 }

@@ -23,7 +23,8 @@ const MOST_WORDS: usize = 9;
 pub(super) fn plain_words(file: &File, _: &Tree) -> Vec<Finding> {
     let code = file.path.starts_with("crates/") && file.path.contains("/src/");
     let page = file.path.ends_with(".md") && !QUOTING.contains(&file.path.as_str());
-    if !page && !(code && file.path.ends_with(".rs")) {
+    let source = code && file.path.ends_with(".rs");
+    if !page && !source {
         return Vec::new();
     }
     let mut findings = Vec::new();

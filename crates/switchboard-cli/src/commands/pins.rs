@@ -5,7 +5,7 @@ use std::fmt::Write;
 use serde_json::{Value, json};
 use switchboard::catalog::pin::{Change, Drift, Pin, Pinned, ServerPins};
 use switchboard::config::values::Pins;
-use switchboard::hidden::Hidden;
+use switchboard::hidden::{Hidden, strip};
 use switchboard::render::caution;
 use switchboard::render::words::{clean_line, list};
 
@@ -78,7 +78,7 @@ fn in_json(server: &ServerPins) -> Value {
     let tool = |drift: &Drift| {
         let mut json = json!({
             "name": drift.shown,
-            "tool": drift.tool,
+            "tool": strip(&drift.tool),
             "pin": drift.pin.mark(),
             "changes": drift.changes.iter().map(change).collect::<Vec<_>>(),
         });

@@ -13,7 +13,7 @@ use crate::name::{NameError, ServerName, ToolId, ToolName};
 use crate::schema::{SchemaError, Validator};
 
 /// Larger definitions are skipped.
-const LARGEST_DEFINITION: usize = 512 * 1024;
+pub(super) const LARGEST_DEFINITION: usize = 512 * 1024;
 
 const ANY_PARAMETERS: &str = "{}";
 

@@ -5,7 +5,7 @@ use super::resolve::{ArgumentsError, Checked, Resolved};
 use crate::approval::Access;
 use crate::config::values::ToolPrefix;
 use crate::exact::Args;
-use crate::name::look::look;
+use crate::name::look::{in_one_case, look};
 use crate::name::{ServerName, fold, short};
 use crate::schema::{self, Mismatch};
 
@@ -91,23 +91,27 @@ const LONG_PREFIX: usize = 4;
 impl Catalog {
     /// Whether a search for `query` can mean a tool of this server: the query names no other
     /// configured server, and the tool's name has no other server's prefix. A call meant for a
-    /// server that is unavailable must not go to another one.
+    /// server that is unavailable, or has lost the tool, must not go to another one.
     pub fn can_mean(&self, query: &str, target: &Resolved) -> bool {
-        let words = format!("_{}_", look(query));
-        let names_unlisted = |server: &ServerName| {
+        let looks = |text: &str| {
+            let same = in_one_case(text);
+            [Some(text), same.as_deref()].map(|text| text.map(look).unwrap_or_default())
+        };
+        let words = looks(query).map(|look| format!("_{look}_"));
+        let has_name = |name: &str| {
+            looks(name).iter().filter(|look| !look.is_empty()).any(|look| {
+                let name = format!("_{}_", look.trim_matches('_'));
+                words.iter().any(|words| words.contains(&name))
+            })
+        };
+        let names_other = |server: &ServerName| {
             *server != target.server
-                && self
-                    .shelf(server)
-                    .is_none_or(|shelf| !shelf.is_active() || shelf.listing.is_none())
-                && [server.as_str(), short(server.as_str())].iter().any(|name| {
-                    let name = look(name);
-                    !name.is_empty() && words.contains(&format!("_{}_", name.trim_matches('_')))
-                })
+                && (has_name(server.as_str()) || has_name(short(server.as_str())))
         };
         target.claims.is_none()
             && self.permits(target.entry.name.as_str(), &target.server)
             && self.permits(query, &target.server)
-            && !self.configured().any(names_unlisted)
+            && !self.configured().any(names_other)
     }
 
     /// The tool of which `name` is an unambiguous misspelling: every other name needs at least two

@@ -8,7 +8,7 @@ use std::sync::{Arc, OnceLock};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use super::entry::{Entry, own_name};
+use super::entry::{Entry, LARGEST_DEFINITION, own_name};
 use super::search::{self, Postings};
 use super::shadowed::drop_shadowed;
 use crate::config::values::ToolPrefix;
@@ -331,7 +331,11 @@ pub(super) fn read_prompt(raw: &RawValue) -> Option<Prompt> {
         #[serde(default, borrow)]
         arguments: Vec<&'a RawValue>,
     }
-    let (original, hidden) = (raw.get(), hidden::find_json(raw.get()));
+    let original = raw.get();
+    if original.len() > LARGEST_DEFINITION {
+        return None;
+    }
+    let hidden = hidden::find_json(original);
     let raw = plain(original);
     let definition: PromptDefinition<'_> = serde_json::from_str(&raw).ok()?;
     let name = match hidden {

@@ -277,13 +277,22 @@ impl PinRecord {
 #[serde(deny_unknown_fields)]
 pub struct Records {
     sets: BTreeMap<u8, PinRecord>,
+    /// A set without a record accepts nothing, because its record was lost with a damaged file.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    closed: bool,
 }
 
 impl Records {
+    /// The records that replace a damaged file.
+    pub fn after_damage() -> Records {
+        Records { closed: true, ..Records::default() }
+    }
+
     /// The baseline of listings for clients with the capabilities `set`.
     pub fn baseline(&self, set: u8) -> Baseline {
         match self.sets.get(&set) {
             Some(record) => record.baseline(),
+            None if self.closed => PinRecord::default().baseline(),
             None => Baseline::Open(Arc::new(self.clone())),
         }
     }
@@ -305,6 +314,9 @@ impl Records {
     /// Takes the first listing for clients with other capabilities. Definitions accepted for other
     /// sets apply here, too: otherwise a server could change a tool unnoticed for such clients.
     pub fn take_first(&mut self, set: u8, listing: &RawListing) -> &PinRecord {
+        if self.closed {
+            return self.of_set_mut(set);
+        }
         let mut first = PinRecord::of(listing);
         for (key, fingerprint) in &mut first.fingerprints {
             let mut accepted = self

@@ -74,6 +74,22 @@ impl Catalog {
         targets
     }
 
+    /// The nearest beginning of a known name, as a pattern; it ends where a word of the name does.
+    fn nearest_start(&self, start: &str, spelled: &HashMap<String, String>) -> Option<String> {
+        let servers = self.shelves.keys().map(|server| format!("{server}/"));
+        let starts = spelled.keys().flat_map(|name| {
+            let ends = name.match_indices(['_', '-', '/', '.']).map(|(at, _)| at + 1);
+            ends.filter_map(|end| name.get(..end)).map(str::to_owned).collect::<Vec<_>>()
+        });
+        let mut starts: Vec<String> = starts.chain(servers).collect();
+        // With and without the separator: `write*` and `write_*`.
+        let bare = |start: &String| start.trim_end_matches(['_', '-', '/', '.']).to_owned();
+        starts.extend(starts.iter().map(bare).collect::<Vec<_>>());
+        starts.sort();
+        starts.dedup();
+        nearest(start, starts.into_iter()).first().map(|found| format!("{found}*"))
+    }
+
     /// The pattern of the tool or server of which this is probably a misspelling.
     fn nearest_pattern(&self, pattern: &str, targets: &[Resolved]) -> Option<String> {
         let mut spelled: HashMap<String, String> = HashMap::new();
@@ -82,6 +98,9 @@ impl Catalog {
             for name in [pattern_of(target), target.shown.to_string(), own] {
                 spelled.entry(name).or_insert_with(|| pattern_of(target));
             }
+        }
+        if let Some(start) = pattern.strip_suffix('*').filter(|start| !start.contains('*')) {
+            return self.nearest_start(start, &spelled);
         }
         for server in self.shelves.keys() {
             let whole = pattern_of_server(server);
@@ -170,6 +189,9 @@ mod tests {
             check(list, "wirte_file", Some("files/write_file"));
             check(list, "files_wirte_file", Some("files/write_file"));
             check(list, "fils/*", Some("files/*"));
+            check(list, "files/wirte*", Some("files/write*"));
+            check(list, "wirte_*", Some("write_*"));
+            check(list, "elsewhere*", None);
             check(list, "elsewhere/thing", None);
         }
     }

@@ -11,7 +11,7 @@ use super::server::ServerEntry;
 use super::settings::{Settings, SettingsEntry};
 use super::transport::Transport;
 use super::trust::{FileHash, TrustHash, review_obstacle, trust_hash};
-use crate::name::look::folded;
+use crate::name::look::{folded, in_one_case};
 
 /// Merges the files. Later ones take precedence; within a tier the order is the caller's, and
 /// project files always take precedence over user files. A project's entry is used only once the
@@ -76,16 +76,21 @@ pub fn merge(layers: &[Layer], approvals: &Approvals<'_>) -> Config {
     config
 }
 
-/// Drops the servers whose names differ from `name` only in case, separators or invisible
-/// characters.
+/// Drops the servers whose names differ from `name` only in letter case, separators, invisible
+/// characters or lookalikes of ASCII letters.
 fn drop_lookalikes(
     drafts: &mut BTreeMap<String, Draft>,
     name: &str,
     problem: &Diagnostic,
     refused: &mut BTreeMap<String, Diagnostic>,
 ) {
-    let look = folded(name);
-    let others = drafts.keys().filter(|other| *other != name && folded(other) == look);
+    let keys = |name: &str| {
+        let same = in_one_case(name);
+        [folded(name), folded(same.as_deref().unwrap_or(name))]
+    };
+    let own = keys(name);
+    let is_same = |other: &str| keys(other).iter().any(|key| own.contains(key));
+    let others = drafts.keys().filter(|other| *other != name && is_same(other));
     for other in others.cloned().collect::<Vec<_>>() {
         drafts.remove(&other);
         refused.entry(other).or_insert_with(|| problem.clone());

@@ -78,9 +78,26 @@ fn other_fields_are_not_marked_as_secret() {
     ] {
         assert_eq!(field(name, schema), None, "{name}");
     }
-    let page = json!({ "message": "password", "url": "https://a.example/", "requestedSchema": {
-        "properties": { "password": { "type": "string" } } } });
-    assert_eq!(asks_for_secret(page.as_object().unwrap()), None);
+    assert_eq!(asks_for_secret(&with_mode(json!("url"))), None);
+}
+
+/// A request for a password with a URL and this mode.
+fn with_mode(mode: Value) -> Map<String, Value> {
+    let fields = json!({ "properties": { "password": { "type": "string" } } });
+    let url = "https://a.example/";
+    let request = json!({ "message": "", "mode": mode, "url": url, "requestedSchema": fields });
+    request.as_object().unwrap().clone()
+}
+
+#[test]
+fn form_with_a_url_and_another_mode_is_marked() {
+    for mode in [json!("form"), json!("FORM"), json!("Url"), json!(""), json!(null), json!(5)] {
+        let expected = Some("password".to_owned());
+        assert_eq!(asks_for_secret(&with_mode(mode.clone())), expected, "{mode}");
+    }
+    let mut without = with_mode(json!(null));
+    without.remove("mode");
+    assert_eq!(asks_for_secret(&without), Some("password".to_owned()));
 }
 
 /// Names of fields that ask for a secret. Lists of titles and messages follow.

@@ -100,6 +100,13 @@ proptest! {
 }
 
 #[test]
+fn parsed_size_counts_each_value() {
+    let (few, many) = (parsed_size(&"x".repeat(1_000)), parsed_size(&"{},".repeat(1_000)));
+    assert_eq!(few, 1_000);
+    assert!(many > 100_000, "{many}");
+}
+
+#[test]
 fn number_of_values_is_bounded() {
     let list = |count: usize| format!(r#"{{"a":[{}]}}"#, vec!["[]"; count].join(","));
     // The object and its array count, too.

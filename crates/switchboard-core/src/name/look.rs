@@ -1,8 +1,10 @@
 //! Keys for the looks of names: names that readers would confuse have the same key.
 
+use std::borrow::Cow;
 use std::sync::LazyLock;
 
 use hashbrown::HashMap;
+use unicode_normalization::UnicodeNormalization;
 
 use crate::render::words::is_unseen;
 
@@ -23,12 +25,18 @@ fn range(codes: &str) -> impl Iterator<Item = char> + use<> {
     (code(first)..=code(last)).filter_map(char::from_u32)
 }
 
+/// The name with letters and their accents composed (NFC): both spellings look the same.
+pub(crate) fn composed(name: &str) -> Cow<'_, str> {
+    if name.is_ascii() { name.into() } else { name.nfc().collect::<String>().into() }
+}
+
 /// Equal for names that differ only in letter case, in separators and their number, in invisible
-/// characters, or in letters of other scripts that look like ASCII ones. Unlike [`look`], one
-/// letter stays one letter, so that patterns can be folded like names.
+/// characters, in canonically equivalent letters, or in letters of other scripts that look like
+/// ASCII ones. Unlike [`look`], one letter stays one letter, so that patterns can be folded like
+/// names.
 pub(crate) fn folded(name: &str) -> String {
     let mut out = String::with_capacity(name.len());
-    for c in name.chars() {
+    for c in composed(name).chars() {
         push_folded(&mut out, c);
     }
     out
@@ -54,7 +62,7 @@ pub(crate) fn in_one_case(name: &str) -> Option<String> {
     if name.is_ascii() {
         return None;
     }
-    let same = name.chars().map(one_case).collect::<String>();
+    let same = composed(name).chars().map(one_case).collect::<String>();
     (same != name).then_some(same)
 }
 
@@ -88,9 +96,12 @@ pub(crate) fn is_look(c: char) -> bool {
 }
 
 /// Equal for names that differ only in letter case, in separators (runs of `-`, `_`, `/`, `.`, `:`
-/// and blanks), in invisible characters, or in characters that look alike.
+/// and blanks), in invisible characters, in equivalent characters (NFKC), or in characters that look
+/// alike.
 pub(crate) fn look(name: &str) -> String {
     let mut out = String::with_capacity(name.len() + 8);
+    let name: Cow<'_, str> =
+        if name.is_ascii() { name.into() } else { name.nfkc().collect::<String>().into() };
     for c in name.chars() {
         if c.is_ascii() {
             push_ascii(&mut out, c);
@@ -204,6 +215,10 @@ mod tests {
             ("Iinear", "linear"),
             ("mcp_github_x", "mcp__github__x"),
             ("__github--x", "github_x"),
+            ("cafe\u{301}", "caf\u{e9}"),
+            ("\u{439}", "\u{438}\u{306}"),
+            ("\u{d55c}", "\u{1112}\u{1161}\u{11ab}"),
+            ("\u{ff76}\u{ff9e}", "\u{30ac}"),
         ] {
             assert_eq!(look(name), look(other), "{name} {other}");
         }

@@ -140,7 +140,11 @@ impl Bearers {
 
     /// The servers with the longest matching prefix, for a name with several looks.
     fn of_any(&self, looks: &[Option<String>]) -> Option<&Vec<Bearer>> {
-        looks.iter().flatten().find_map(|look| self.of(look))
+        let longest = |bearers: &&Vec<Bearer>| {
+            bearers.iter().map(|bearer| bearer.prefix.chars().count()).max()
+        };
+        // Of equally long ones, the last look is that of the name as it was written.
+        looks.iter().rev().flatten().filter_map(|look| self.of(look)).max_by_key(longest)
     }
 
     /// The servers with the longest matching prefix.
@@ -253,6 +257,9 @@ mod tests {
                 }
             }
         }
+        assert_eq!(owner(&["git-νησί", "git"], "git_ΝΗΣΊ_x"), "git-νησί");
+        assert_eq!(owner(&["cafe\u{301}", "evil"], "caf\u{e9}_x"), "cafe\u{301}");
+        assert_eq!(owner(&["caf\u{e9}", "evil"], "CAFE\u{301}_x"), "caf\u{e9}");
         assert_eq!(owner(&["name", "evil"], "\u{39d}ame_x"), "name");
         assert_eq!(owner(&["video", "evil"], "\u{3bd}ideo_x"), "video");
     }

@@ -162,7 +162,7 @@ fn server(line: &ServerLine) -> Value {
     });
     let Some(fields) = value.as_object_mut() else { return value };
     if let Some(failure) = &line.failure {
-        let failure = json!({ "agoMs": failure.ago.as_millis() as u64, "cause": failure.cause });
+        let failure = json!({ "agoMs": failure.ago.as_millis() as u64, "cause": hidden::strip(&failure.cause) });
         fields.insert("failure".into(), failure);
     }
     if let Some(underway) = line.underway {

@@ -261,9 +261,20 @@ async fn new_user_file_gets_a_schema_beside_it() {
     let printed = machine.installed.run(["config", "schema"]).await;
     assert_eq!(schema, printed.stdout);
     // The schema of another version is replaced, unless the file does not refer to it.
-    machine.installed.write("switchboard/mcp.schema.json", "{}");
+    let older = r#"{ "title": "Switchboard: mcp.json" }"#;
+    machine.installed.write("switchboard/mcp.schema.json", older);
     machine.installed.run(["disable", "words"]).await;
     assert_eq!(fs::read_to_string(&beside).unwrap(), schema);
+    // A file of the user's own stays, and so does one behind a link.
+    machine.installed.write("switchboard/mcp.schema.json", "{}");
+    machine.installed.run(["enable", "words"]).await;
+    assert_eq!(fs::read_to_string(&beside).unwrap(), "{}");
+    let elsewhere = machine.installed.write("own.json", older);
+    fs::remove_file(&beside).unwrap();
+    symlink(&elsewhere, &beside).unwrap();
+    machine.installed.run(["disable", "words"]).await;
+    assert_eq!(fs::read_to_string(&elsewhere).unwrap(), older);
+    fs::remove_file(&beside).unwrap();
     machine.installed.write("switchboard/mcp.json", "{}");
     machine.installed.write("switchboard/mcp.schema.json", "{}");
     machine.installed.run(["add", "--no-check", "words", "words-mcp"]).await;

@@ -1,12 +1,16 @@
-//! Limits the memory of all request bodies: a large body reserves room before it is read, and keeps
-//! it until its request is answered.
+//! Limits the memory of all request bodies: a large body reserves room before it is read, and again
+//! before it is parsed, and keeps both until its request is answered.
 
 use std::sync::Arc;
 
+use switchboard::exact::parsed_size;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// Bytes of all large bodies together.
 const ROOM: usize = 64 * 1024 * 1024;
+
+/// Memory of all parsed bodies together, as estimated.
+const PARSED: usize = 256 * 1024 * 1024;
 
 /// Smaller bodies need no room: the number of connections is limited.
 const COUNTED: usize = 64 * 1024;
@@ -17,18 +21,21 @@ const UNIT: usize = 1024;
 #[derive(Clone, Debug)]
 pub(super) struct Bodies {
     room: Arc<Semaphore>,
+    parsed: Arc<Semaphore>,
 }
 
 /// The room reserved for one body.
 #[derive(Debug, Default)]
 pub(super) struct BodyRoom {
     permit: Option<OwnedSemaphorePermit>,
+    _parsed: Option<OwnedSemaphorePermit>,
 }
 
 impl Bodies {
     /// At least one body of the largest size fits.
     pub(super) fn new(largest: usize) -> Bodies {
-        Bodies { room: Arc::new(Semaphore::new(units(ROOM.max(largest)) as usize)) }
+        let semaphore = |bytes| Arc::new(Semaphore::new(units(bytes) as usize));
+        Bodies { room: semaphore(ROOM.max(largest)), parsed: semaphore(PARSED) }
     }
 
     /// Waits for room for a body of up to this size, in the order of arrival.
@@ -37,19 +44,30 @@ impl Bodies {
             return BodyRoom::default();
         }
         let permit = Arc::clone(&self.room).acquire_many_owned(units(bytes)).await;
-        BodyRoom { permit: permit.ok() }
+        BodyRoom { permit: permit.ok(), _parsed: None }
+    }
+
+    /// Waits for room to parse this body. One that alone takes all room waits for all.
+    pub(super) async fn parsing(&self, body: &[u8], read: BodyRoom) -> BodyRoom {
+        let size = std::str::from_utf8(body).map_or(0, parsed_size).min(PARSED);
+        let read = read.shrunk_to(body.len());
+        if size <= COUNTED {
+            return read;
+        }
+        let permit = Arc::clone(&self.parsed).acquire_many_owned(units(size)).await;
+        BodyRoom { _parsed: permit.ok(), ..read }
     }
 }
 
 impl BodyRoom {
     /// Releases room that the body did not need.
-    pub(super) fn shrunk_to(self, bytes: usize) -> BodyRoom {
+    fn shrunk_to(self, bytes: usize) -> BodyRoom {
         let permit = self.permit.filter(|_| bytes > COUNTED).map(|mut permit| {
             let surplus = permit.num_permits().saturating_sub(units(bytes) as usize);
             drop(permit.split(surplus));
             permit
         });
-        BodyRoom { permit }
+        BodyRoom { permit, ..self }
     }
 }
 
@@ -82,6 +100,23 @@ mod tests {
         assert!(timeout(wait, bodies.room(MIB)).await.is_err(), "what is needed is kept");
         drop((last, more));
         timeout(wait, bodies.room(16 * MIB)).await.unwrap();
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn bodies_of_many_values_wait_to_be_parsed() {
+        let bodies = Bodies::new(16 * MIB);
+        let wait = Duration::from_secs(1);
+        let many = format!("[{}1]", "1,".repeat(MIB / 2));
+        let parse = |body: &str| {
+            let (bodies, body) = (bodies.clone(), body.as_bytes().to_owned());
+            async move { bodies.parsing(&body, BodyRoom::default()).await }
+        };
+        let held = (parse(&many).await, parse(&many).await);
+        assert!(timeout(wait, parse(&many)).await.is_err(), "there is no room");
+        timeout(wait, parse(&"x".repeat(COUNTED / 2))).await.unwrap();
+        drop(held);
+        // More than all room is clamped, so that it is parsed alone.
+        timeout(wait, parse(&many.repeat(4))).await.unwrap();
     }
 
     #[tokio::test(start_paused = true)]

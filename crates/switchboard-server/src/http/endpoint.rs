@@ -102,7 +102,8 @@ impl Endpoint {
                 Ok(Err(_gone)) => return Ok(closing(text(StatusCode::BAD_REQUEST, "no body"))),
                 Err(_late) => return Ok(closing(text(StatusCode::REQUEST_TIMEOUT, "too slow"))),
             };
-        let room = room.shrunk_to(frame.len());
+        let room = tokio::time::timeout(BODY_TIMEOUT, self.bodies.parsing(&frame, room));
+        let room = room.await.map_err(|_| NO_BODY_ROOM)?;
         if let Some(session) = session {
             return Ok(post_response(session.say(&frame, form, room).await));
         }

@@ -96,6 +96,26 @@ async fn request_state_resumes_once_and_only_its_request() {
 }
 
 #[tokio::test]
+async fn large_parked_calls_replace_the_oldest() {
+    let parking = Parking::default();
+    let request = |name: &str| args(json!({ "name": name, "a": vec![0; 60_000] }));
+    let mut states = Vec::new();
+    for name in ["a", "b", "c", "d"] {
+        let rounds = Rounds::begin(request(name), Args::default(), |words, _| {
+            Box::pin(async move {
+                let _told = words.ask(Topic::Roots, None, String::new()).await;
+                Ok(McpResult::json("{}"))
+            })
+        });
+        states.push(park(&parking, rounds).await.0);
+    }
+    let resumes =
+        |state: &str, name| parking.resume(state, &request(name), Args::default()).is_ok();
+    assert!(!resumes(&states[0], "a") && !resumes(&states[1], "b"), "the memory is bounded");
+    assert!(resumes(&states[2], "c") && resumes(&states[3], "d"));
+}
+
+#[tokio::test]
 async fn unanswered_input_request_is_repeated() {
     let parking = Parking::default();
     let (state, asked) = park(&parking, asking(TWO)).await;

@@ -27,7 +27,7 @@ pub(super) fn keep(file: &Path, text: &str, locks: &Path) {
         return;
     }
     let (path, schema) = (file.with_file_name(NAME), text_of_schema());
-    if is(&path, &schema) {
+    if is(&path, &schema) || is_of_another_program(&path) {
         return;
     }
     // Editors alone use it, and the change of the file itself is made.
@@ -50,6 +50,18 @@ fn text_of_schema() -> Vec<u8> {
 
 fn is(path: &Path, schema: &[u8]) -> bool {
     matches!(paths::read(path), Ok(Some(there)) if there == schema)
+}
+
+/// Whether there is something else of this name: a link, or a schema with another title.
+fn is_of_another_program(path: &Path) -> bool {
+    let Ok(found) = path.symlink_metadata() else { return false };
+    let title = |text: &[u8]| {
+        let schema = serde_json::from_slice::<Value>(text).ok()?;
+        Some(schema.get("title")?.clone())
+    };
+    let ours = title(&text_of_schema());
+    let theirs = paths::read(path).ok().flatten().and_then(|text| title(&text));
+    !found.is_file() || theirs != ours
 }
 
 fn write(path: &Path, schema: &[u8], locks: &Path) -> io::Result<()> {

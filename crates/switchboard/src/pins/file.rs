@@ -120,11 +120,12 @@ impl PinFile {
         Ok(stands)
     }
 
-    /// Accepts these tools as they are; the others stay as they were. A damaged file begins anew.
+    /// Accepts these tools as they are; the others stay as they were. A damaged file begins anew, and
+    /// then accepts nothing else for any set of capabilities.
     pub(super) fn accept(&self, accepted: &[Accepted]) -> Result<Baseline, PinError> {
         let mut baseline = Baseline::Damaged;
         self.update(|stored| {
-            let mut records = stored.unwrap_or_default();
+            let mut records = stored.unwrap_or_else(|DamagedPins| Records::after_damage());
             for Accepted { sets, definition } in accepted {
                 for set in sets {
                     records.of_set_mut(set.code()).accept(definition.pinned());

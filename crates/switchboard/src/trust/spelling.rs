@@ -130,6 +130,11 @@ pub(super) fn behind_letters<'w>(word: &'w str, bases: &[NamedDirectory]) -> Vec
     let clustered = if word.starts_with("--") { 0 } else { word.len() };
     let ends = word.char_indices().skip(2).take(clustered).map(|(at, _)| at);
     let suffixes = std::iter::once(0).chain(ends).filter_map(|at| word.get(at..));
+    // The source of a mount, as in `-v./app:/a`.
+    let suffixes = suffixes.flat_map(|suffix| {
+        let source = suffix.split_once([':', ',']).map(|(source, _)| source);
+        [Some(suffix), source.filter(|source| !source.is_empty())].into_iter().flatten()
+    });
     let exists = |suffix: &&str| {
         *suffix != "/"
             && bases

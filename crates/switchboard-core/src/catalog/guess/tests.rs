@@ -28,6 +28,21 @@ fn named(names: &[&str]) -> Vec<Value> {
 }
 
 #[test]
+fn query_naming_another_server_means_no_tool_here() {
+    let issue = named(&["create_issue"]);
+    let catalog = catalog(&[("github", &issue), ("evil", &issue), ("\u{444}\u{430}", &issue)]);
+    let evil = catalog.tools().find(|tool| tool.server.as_str() == "evil").unwrap();
+    for query in
+        ["create issue with the GitHub server", "on github create_issue", "\u{424}\u{410} issue"]
+    {
+        assert!(!catalog.can_mean(query, evil), "{query}");
+    }
+    for query in ["create issue", "create an issue on evil", "githubs issue"] {
+        assert!(catalog.can_mean(query, evil), "{query}");
+    }
+}
+
+#[test]
 fn misspelt_name_resolves_to_the_only_near_tool() {
     let code = named(&["list_issues", "get_v1", "echo", "add", "read_file", "read_files"]);
     let one = catalog(&[("github", &code)]);

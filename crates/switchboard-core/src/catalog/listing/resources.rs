@@ -1,6 +1,7 @@
 //! The resources of a server: which ones the configuration excludes, and the names by which rules
 //! match them.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 
 use percent_encoding::percent_decode_str;
@@ -8,7 +9,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use unicode_normalization::UnicodeNormalization;
 
-use super::super::entry::{Entry, resource_slug};
+use super::super::entry::{Entry, LARGEST_DEFINITION, resource_slug};
 use super::{ListingPolicy, ToolFilter};
 use crate::name::{ServerName, ToolName};
 use crate::nesting::plain;
@@ -186,9 +187,14 @@ impl Address<'_> {
     }
 }
 
+/// The definition in plain nesting; `None` if it is too large to be parsed.
+fn small_enough(raw: &RawValue) -> Option<Cow<'_, str>> {
+    (raw.get().len() <= LARGEST_DEFINITION).then(|| plain(raw.get()))
+}
+
 impl Resource {
     pub(super) fn read(raw: &RawValue) -> Option<Resource> {
-        let raw = plain(raw.get());
+        let raw = small_enough(raw)?;
         let resource: Resource = serde_json::from_str(&raw).ok()?;
         Some(Resource { raw: raw.into(), ..resource })
     }
@@ -208,7 +214,7 @@ impl Resource {
 
 impl ResourceTemplate {
     pub(super) fn read(raw: &RawValue) -> Option<ResourceTemplate> {
-        let raw = plain(raw.get());
+        let raw = small_enough(raw)?;
         let template: ResourceTemplate = serde_json::from_str(&raw).ok()?;
         Some(ResourceTemplate { raw: raw.into(), ..template })
     }

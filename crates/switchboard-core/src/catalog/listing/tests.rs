@@ -1,5 +1,7 @@
 //! Which definitions of a server are used, and which are skipped.
 
+use serde_json::json;
+
 use super::*;
 
 #[test]
@@ -48,6 +50,26 @@ fn duplicate_tool_name_is_skipped_and_reported() {
     assert_eq!(listing.skipped, listing.shadowed);
     assert_eq!(listing.resources[0].uri, "a:b");
     assert_eq!(listing.hidden_in_resources[0].0, "a:b");
+}
+
+#[test]
+fn oversized_prompts_and_resources_are_not_parsed() {
+    let padded = |key: &str, size: usize| {
+        let text = json!({ "name": "n", key: "a:b", "title": "x".repeat(size) }).to_string();
+        RawValue::from_string(text).unwrap()
+    };
+    for (size, expected) in [(10, 1), (LARGEST_DEFINITION, 0)] {
+        let raw = RawListing {
+            prompts: vec![padded("description", size)],
+            resources: vec![padded("uri", size)],
+            resource_templates: vec![padded("uriTemplate", size)],
+            ..RawListing::default()
+        };
+        let listing =
+            Listing::build(ServerName::new("s").unwrap(), &raw, &ListingPolicy::default());
+        let counts = [listing.prompts.len(), listing.resources.len(), listing.templates.len()];
+        assert_eq!(counts, [expected; 3], "{size}");
+    }
 }
 
 #[test]

@@ -209,6 +209,18 @@ fn changed_tool_is_not_accepted_for_another_capability_set() {
 }
 
 #[test]
+fn set_lost_with_a_damaged_file_accepts_nothing() {
+    let mut records = Records::after_damage();
+    let entry = Entry::tool(&raw(SAVE)).unwrap();
+    records.of_set_mut(NO_CAPABILITIES).accept(entry.pinned());
+    let mut records = Records::decode(&records.encode("key"), "key").unwrap();
+    assert_eq!(pin_of(SAVE, &records.baseline(NO_CAPABILITIES)), Pin::Same);
+    assert_eq!(pin_of(SAVE, &records.baseline(ALL_CAPABILITIES)), Pin::New);
+    records.take_first(ALL_CAPABILITIES, &listing(&[SAVE]));
+    assert_eq!(pin_of(SAVE, &records.baseline(ALL_CAPABILITIES)), Pin::New);
+}
+
+#[test]
 fn prompts_and_instructions_are_pinned_like_tools() {
     let words = |instructions: &str, prompt: &str| RawListing {
         instructions: Some(instructions.to_owned()),

@@ -1,4 +1,4 @@
-//! Proxies from the environment, and the hidden command `conformance-client`.
+//! Proxies from the environment, and the program `conformance-client`.
 
 use std::process::Output;
 
@@ -41,6 +41,7 @@ async fn loopback_server_is_reached_without_proxy() {
 }
 
 #[tokio::test]
+#[expect(clippy::disallowed_methods, reason = "a program of the test kit, not a server")]
 async fn conformance_client_calls_each_tool_and_answers_forms() {
     let script = r#"
         [[tools]]

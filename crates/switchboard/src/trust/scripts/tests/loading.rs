@@ -150,6 +150,8 @@ fn file_implied_by_a_name_is_covered() {
         ("docker run -v .:/w node node /w/x.js", "x.js"),
         ("docker run --mount type=bind,source=.,target=/w node /w/sub/x.js", "sub/x.js"),
         ("podman run --volume=./:/srv/app:ro node /srv/app/x", "x.js"),
+        ("docker run -v./app:/a img python /a/main.py", "app/main.py"),
+        ("docker run -itv./app:/a img python /a/main.py", "app/main.py"),
         ("uvx --from . x", "pyproject.toml"),
         ("uvx --from=. x", "setup.py"),
         ("uvx .", "setup.cfg"),
