@@ -198,7 +198,7 @@ fn usage(error: &clap::Error, args: &[OsString], palette: Palette) -> String {
     }
 }
 
-/// Other modes of the terminal, which the drop ends.
+/// Changed terminal modes, which are restored on drop.
 pub(crate) struct HiddenInput {
     before: Termios,
     actions: OptionalActions,

@@ -38,9 +38,9 @@ pub(crate) enum Manner {
 /// Where the URL to open is printed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Told {
-    /// On standard output, which has no other use then.
+    /// On standard output: the command has no other result.
     AsData(Format),
-    /// On standard error, beside the result of a command.
+    /// On standard error: standard output is for the result of a command.
     AsWords,
 }
 

@@ -40,7 +40,7 @@ pub(crate) struct Calls {
 #[derive(Debug, Default)]
 struct Unanswered {
     accepted: u64,
-    /// By the client's own id, to cancel them and to refuse an id that is in use.
+    /// Keyed by the client's request id, to find cancelled requests and to refuse duplicate ids.
     by_id: HashMap<Id, RunningCall>,
     /// Set at the end: later requests are refused.
     over: bool,
@@ -52,12 +52,12 @@ struct RunningCall {
     number: u64,
     /// Set as soon as it runs.
     task: Option<AbortHandle>,
-    /// Where an error goes if the call ends without an answer.
+    /// Receives an error if the call ends without a response.
     asker: Peer,
 }
 
-/// The right to answer one request. Taking it frees the id, at the latest when the client has the
-/// answer.
+/// The right to answer one request. [`Claim::take`] grants it once and frees the id, at the latest
+/// when the response is written.
 #[derive(Debug)]
 pub(crate) struct Accepted {
     unanswered: Arc<Mutex<Unanswered>>,
@@ -110,7 +110,7 @@ impl Calls {
         answering: impl Future<Output = ()> + Send + 'static,
     ) {
         let running = Arc::clone(&accepted);
-        // Boxed, because spawning moves a future a dozen times.
+        // Boxed, because spawning moves a future many times.
         let task = self.running.spawn(Box::pin(async move {
             if caught(answering).await.is_err() {
                 tracing::error!("a request panicked");
@@ -127,7 +127,7 @@ impl Calls {
         }
     }
 
-    /// Cancelled when requests without an end of their own must end.
+    /// Cancelled when `subscriptions/listen` requests must end.
     pub(crate) fn closing(&self) -> CancellationToken {
         self.closing.clone()
     }

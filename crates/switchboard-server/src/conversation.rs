@@ -51,7 +51,7 @@ pub(crate) struct Conversation {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Clients {
     One,
-    /// Any number, which cannot be told apart.
+    /// All stateless HTTP clients, which are indistinguishable.
     Many,
 }
 
@@ -90,7 +90,7 @@ impl Face {
         }
     }
 
-    /// The granular texts are prescribed to the letter, so white space is preserved.
+    /// The granular tool texts are specified exactly, so white space is preserved.
     fn spacing(&self) -> Spacing {
         match self {
             Face::Proxy(_) => Spacing::Compact,
@@ -100,7 +100,7 @@ impl Face {
 }
 
 impl Conversation {
-    /// With the client at the other end of a connection.
+    /// A conversation with the client of one connection.
     pub(crate) fn with_client(
         gateway: &Gateway,
         (offer, kind): (&Offer, HostKind),
@@ -122,7 +122,8 @@ impl Conversation {
         Conversation { session, host, face, parking, style, offer, clients, instructions }
     }
 
-    /// With all stateless HTTP clients: each request brings everything that is known of its client.
+    /// A conversation with all stateless HTTP clients. Each request declares the capabilities of
+    /// its client.
     pub(crate) fn with_stateless_clients(gateway: &Gateway, offer: &Offer) -> Conversation {
         let face = Face::of(offer, gateway);
         let host = ClientHost::common(face.manner(), face.spacing());
@@ -188,13 +189,13 @@ impl Conversation {
         }
     }
 
-    /// Drops every call that waits for a client.
+    /// Drops all parked calls.
     pub(crate) fn end(&self) {
         self.parking.clear();
     }
 
-    /// Server-to-client requests during a session-based request use its own exchange, if the
-    /// transport has exchanges.
+    /// The caller of a session-based request. Over HTTP, server-to-client requests during the
+    /// request use its response stream.
     pub(crate) fn caller(&self, responder: &Responder) -> Caller {
         let caller = self.session.caller();
         match responder.exchange() {
@@ -321,7 +322,7 @@ impl Conversation {
             answers,
             ..
         } = said;
-        // The method is part of what the next request has to repeat.
+        // The client must repeat the method when it continues the call.
         request.insert("method", Value::from(method));
         let rounds = match state {
             Some(state) => self.parking.resume(&state, &request, answers)?,

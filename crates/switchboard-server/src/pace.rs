@@ -14,12 +14,13 @@ use tokio::time::Instant;
 /// Bytes of the responses of all running requests, as estimated.
 const ROOM: usize = 32 * 1024 * 1024;
 
-/// Running requests while responses are small, and while they are large.
+/// The most running requests while responses are small.
 const MAX_RUNNING: usize = 64;
+/// The most running requests while responses are large.
 const MIN_RUNNING: usize = 2;
 
-/// Running requests before the size of responses is known. Each response admits one more, as long
-/// as that many of its size fit.
+/// The most running requests before the size of responses is known. Each response admits one more,
+/// as long as [`ROOM`] has space for that many of its size.
 const SLOW_START: usize = 8;
 
 /// After this time without a request, the next burst starts slowly again: its responses may differ.
@@ -127,8 +128,8 @@ impl Pace {
         }))
     }
 
-    /// While the client has a request of ours to answer, reading goes on: calls may wait for that
-    /// response.
+    /// Reading never pauses while a server-to-client request is open, because running calls may
+    /// depend on its response.
     fn is_over(&self, backlog: usize) -> bool {
         let waiting = self.pacing.waiting.load(Ordering::Relaxed) >= MAX_WAITING;
         let large = self.pacing.large_bytes.load(Ordering::Relaxed) > MAX_REQUEST_BYTES;

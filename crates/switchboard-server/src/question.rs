@@ -69,7 +69,7 @@ impl ElicitationMode {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LongestApproval {
     Session,
-    /// One client cannot be told from the next.
+    /// One call, because stateless HTTP clients are indistinguishable.
     Once,
 }
 
@@ -111,7 +111,8 @@ pub(crate) fn of_server(manner: Manner, question: &ServerQuestion<'_>) -> Result
     };
     let params = plain(&params).into_owned();
     if topic == Topic::Elicitation {
-        // Checked last: without its hidden characters, the name of a member can be `url`.
+        // Checked after hidden characters are removed, because the removal can turn a member's name
+        // into `url`.
         check_url(&Args::parse(&params).map_err(|_| unreadable())?)?;
     }
     Ok(params)
@@ -163,7 +164,7 @@ fn marked(server: &ServerName, params: &str) -> Result<String, RpcError> {
     Ok(format!("{before}{about}{after}"))
 }
 
-/// Also finds `null`, which would otherwise override our own member.
+/// Treats `null` as present, because the server's `null` would override the member that we add.
 fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'de RawValue>, D::Error> {
     <&RawValue>::deserialize(deserializer).map(Some)
 }
@@ -183,7 +184,8 @@ pub(crate) fn of_approval(
     form(&approval_message(question.target(), question.args()), choices, preselected)
 }
 
-/// Shows every character of the command line or the address.
+/// The parameters of the form that requests approval of a connection. It shows the whole command
+/// line or URL.
 pub(crate) fn of_connection(wanted: &ConnectionRequest) -> String {
     let quoted = |text: &str| visible(&format!("{text:?}"));
     let what = match wanted.command() {
@@ -223,13 +225,13 @@ fn form(
     .to_string()
 }
 
-/// The user's decision. A form that returns after `thought`, too fast for its user, is no decision.
+/// The user's decision. A response after `thought` that is too fast for a user is an error.
 pub(crate) fn decision(
     answer: &Raw,
     thought: Duration,
     (longest, host): (LongestApproval, &HostProfile),
 ) -> Result<ApprovalAnswer, CannotAsk> {
-    // A key that was typed for something else accepts the preselected choice.
+    // The key may have been typed for something else, and accepted the preselected choice.
     if host.preselects && thought < READING_TIME {
         return Err(CannotAsk::Unanswered);
     }

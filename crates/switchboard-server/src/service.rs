@@ -174,7 +174,7 @@ impl Service {
         });
     }
 
-    /// The parameters of a notification that is forwarded to servers; `None` if it is not.
+    /// The parameters of a notification that is forwarded to servers; `None` for any other.
     fn params_to_pass_on(&self, notification: &Notification) -> Option<String> {
         let params = match (self.talk.mirror().is_some(), notification.method.as_str()) {
             // These concern our own connection with the client.

@@ -37,8 +37,9 @@ pub async fn serve(
     }
 }
 
-/// Waits until accepted requests are answered and responses written, within `limit` each. The
-/// caller waits for the end of the writer; this returns only after the limit.
+/// Waits until accepted requests are answered and responses are written, within `limit` each.
+/// Returns only after the limit: the caller also awaits the writer, which ends earlier if all is
+/// written.
 async fn wind_down(calls: &Calls, peer: &Peer, limit: Duration) {
     calls.drain(limit).await;
     let written = async {

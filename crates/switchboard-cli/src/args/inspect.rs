@@ -6,7 +6,7 @@ use super::Format;
 
 #[derive(Debug, Args)]
 pub(crate) struct Inspect {
-    /// Its name
+    /// The name of the server
     pub(crate) server: String,
     /// The method to send; without one, the server's `initialize` or discover result is printed
     pub(crate) method: Option<String>,

@@ -58,7 +58,7 @@ pub(super) async fn import(app: &App, options: &Import) -> CommandResult {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Ending {
     NothingNew,
-    /// Nothing was to be written.
+    /// There was nothing to write.
     NothingWritten,
     Refused,
     Written,

@@ -84,7 +84,7 @@ async fn typed(mut dialogue: Dialogue, server: &str) -> Result<Secret, Stop> {
 }
 
 async fn piped(printer: Printer) -> Result<Secret, Stop> {
-    // The user may still type it, if only standard error is not a terminal.
+    // Standard input may be a terminal although the user cannot be asked, so echo is turned off.
     let _unseen = printer.hide_typing().ok();
     let reading = tokio::task::spawn_blocking(|| {
         let mut text = String::new();

@@ -16,7 +16,7 @@ struct Line {
     outlet: Outlet,
 }
 
-/// Keeps the one request that it receives.
+/// Stores the one request that it receives.
 struct Ear(Option<Responder>);
 
 impl Handler for Ear {

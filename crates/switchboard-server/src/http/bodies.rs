@@ -26,7 +26,7 @@ pub(super) struct BodyRoom {
 }
 
 impl Bodies {
-    /// At least one body of the largest size fits.
+    /// Room for all bodies; at least for one body of the size `largest`.
     pub(super) fn new(largest: usize) -> Bodies {
         Bodies { room: Arc::new(Semaphore::new(units(ROOM.max(largest)) as usize)) }
     }

@@ -125,7 +125,7 @@ impl Endpoint {
         }
     }
 
-    /// Answers a stateless request. It is aborted if its response is no longer read.
+    /// Answers a stateless request; aborts it if the client stops reading the response.
     async fn answer_alone(
         &self,
         frame: &Bytes,
@@ -187,7 +187,7 @@ impl Endpoint {
         }
     }
 
-    /// The session that a request names, if it names one.
+    /// The session that the request names in `Mcp-Session-Id`, if any.
     fn named(&self, headers: &HeaderMap) -> Result<Option<Arc<HttpSession>>, ErrorResponse> {
         let id = only(headers, &SESSION_ID).map_err(|Twice| AMBIGUOUS_SESSION)?;
         id.map(|id| self.sessions.find(id).ok_or(NO_SESSION)).transpose()
@@ -244,7 +244,7 @@ async fn discard_body(body: Incoming) {
     let _too_large_or_slow = tokio::time::timeout(DISCARD_TIMEOUT, discarding).await;
 }
 
-/// The message of a refused request is not read, so its connection is closed.
+/// The body of a refused request is not parsed, so its connection is closed.
 fn refused(refusal: HttpRefusal) -> Response<Content> {
     let response = closing(text(refusal.status(), &refusal.to_string()));
     match refusal {

@@ -26,7 +26,8 @@ const UNSOLICITED: u64 = 0;
 /// The streams of a session. The lock is held briefly.
 #[derive(Debug)]
 pub(super) struct Streams {
-    /// The prefix of every event id: ids of other sessions and guessed ids are unknown.
+    /// The prefix of every event id. It is random, so guessed ids and ids of other sessions are
+    /// unknown.
     nonce: Arc<str>,
     unsent: Unsent,
     state: Mutex<StreamsState>,
@@ -91,7 +92,7 @@ impl Streams {
         Arc::clone(&self.nonce)
     }
 
-    /// A number for the exchange of a POST.
+    /// Allocates a number for the exchange of a POST.
     pub(super) fn next_exchange(&self) -> Exchange {
         let mut state = lock(&self.state);
         state.last_exchange += 1;

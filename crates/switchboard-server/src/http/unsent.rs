@@ -6,11 +6,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use bytes::Bytes;
 use tokio::sync::watch;
 
-/// Above this, new requests wait, and stalled connections are closed early.
+/// The soft limit: above it, new requests wait, and stalled connections are closed early.
 const MOST: usize = 64 * 1024 * 1024;
 
-/// Additional room for requests that run already. Above it, stalled connections are closed almost
-/// at once.
+/// Added to the soft limit for the responses of running requests. Above this hard limit, stalled
+/// connections are closed almost at once.
 const ROOM: usize = 3 * MOST;
 
 /// Smaller frames are not counted: socket buffers hold more.
