@@ -1,8 +1,8 @@
 //! Which calls need approval, and the proof that a call was approved.
 //!
 //! [`Approved`] has no public constructor: [`decide`] returns one when no rule requires approval,
-//! and an answered [`Question`] does. The connection takes nothing else, be it for a tool, a
-//! resource or a prompt, so no face can skip the approval.
+//! and an answered [`Question`] does. Connections accept only an [`Approved`], for tools, resources
+//! and prompts, so no face can skip the approval.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -31,7 +31,7 @@ pub struct Rules {
     pins: Pins,
     /// Calls that need no approval.
     allow: Globs,
-    /// The prefix of the user's own files, where a project's file set another one.
+    /// The user's own `toolPrefix`, if a project's file overrides it.
     own_prefix: Option<ToolPrefix>,
     /// The server's own `approveTools`; `false` requires approval for none of its tools.
     approve_tools: Option<CompiledRule<Restriction>>,
@@ -41,7 +41,7 @@ pub struct Rules {
     general_approve_tools: Option<CompiledRule<Restriction>>,
     /// The default policy, by the annotations of the tool.
     policy: ApprovePolicy,
-    /// An approval of all tools is bound to this definition of the server.
+    /// The hash of the server's definition, to which a grant for all its tools is bound.
     definition: DefinitionHash,
 }
 
@@ -56,9 +56,10 @@ enum CompiledRule<P> {
 /// The approvals of the user for the rest of a session.
 #[derive(Clone, Debug, Default)]
 pub struct Grants {
-    /// With the definition that the user saw; a changed definition is not covered.
+    /// Approved tools, each with the definition that the user saw. A changed definition is not
+    /// covered.
     tools: HashMap<ToolId, Arc<Entry>>,
-    /// With the definition at the time of the grant.
+    /// Servers all of whose tools are approved, each with its definition at the time of the grant.
     servers: HashMap<ServerName, DefinitionHash>,
 }
 
@@ -282,8 +283,8 @@ impl<P> CompiledRule<P> {
     }
 }
 
-/// The shown name, if it begins with the name of its server. A project may change the prefix, and
-/// without one the name could be that of another server's tool.
+/// The shown name, if it begins with the name of its server. A project may change the prefix, and a
+/// shown name without a prefix could be that of another server's tool.
 fn shown_with_server(target: &Resolved) -> Option<String> {
     let prefixes = [ToolPrefix::Server, ToolPrefix::Short, ToolPrefix::Mcp];
     let has_prefix = prefixes.iter().any(|mode| {

@@ -10,7 +10,7 @@ use crate::config::values::Toolset;
 use crate::name::ServerName;
 use crate::{tokens, tool_card};
 
-/// In tokens of `o200k`, all of them [estimates](tokens::about).
+/// Token costs, all of them [estimates](tokens::about) for the tokenizer `o200k`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Account {
     /// The definition of `mcp`.

@@ -256,8 +256,8 @@ fn within(whole: &str, part: &str) -> Range<usize> {
     start..start + part.len()
 }
 
-/// A resource's name as the end of a tool's name. Letters that look like ASCII are replaced by it,
-/// so that a rule for `read_secret` also matches names that look the same.
+/// A resource's name as the end of a tool's name. Lookalikes of ASCII letters are replaced by
+/// ASCII, so that a rule for `read_secret` also matches names that look the same.
 pub(super) fn resource_slug(name: &str) -> String {
     let mut slug = String::new();
     for c in folded(name).chars().take(64) {

@@ -9,7 +9,7 @@ const SEAL: Seal = Seal { magic: "switchboard-failure", version: 1 };
 /// A failure is shown for this long; afterwards the status is `not-connected` again.
 pub const FAILURE_IS_NEWS: Duration = Duration::from_secs(10 * 60);
 
-/// For this long, only commands that name the server connect it.
+/// For this long after a failure, only commands that name the server connect it.
 pub const RETRY_PAUSE: Duration = Duration::from_secs(2 * 60);
 
 /// The most characters of a reason.

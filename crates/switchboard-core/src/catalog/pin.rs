@@ -37,7 +37,8 @@ const PINNED: [&str; 8] = [
     "instructions",
 ];
 
-/// Prefix of keys that are not tool names, which contain no control characters.
+/// Prefix of keys for prompts and instructions. Tool names contain no control characters, so the
+/// keys of tools never begin with it.
 const NO_TOOL: &str = "\u{1}";
 
 const INSTRUCTIONS: &str = "\u{1}instructions";
@@ -198,7 +199,7 @@ fn pinned_parts(definition: &str) -> Map<String, Value> {
     parsed.into_iter().filter(pinned).collect()
 }
 
-/// JSON with sorted keys. The parser bounds the depth.
+/// JSON with sorted keys. Recursion is safe, because the parser limits the depth.
 fn canonical(value: &Value) -> String {
     match value {
         Value::Object(fields) => {
@@ -302,8 +303,9 @@ impl Records {
         self.sets.keys().copied()
     }
 
-    /// Takes the first listing for clients with other capabilities. Definitions accepted for other
-    /// sets apply here, too: otherwise a server could change a tool unnoticed for such clients.
+    /// Records the first listing for clients with these capabilities. Definitions that were
+    /// accepted for other capabilities stay accepted: otherwise a server could change a tool
+    /// unnoticed for these clients.
     pub fn take_first(&mut self, set: u8, listing: &RawListing) -> &PinRecord {
         let mut first = PinRecord::of(listing);
         for (key, fingerprint) in &mut first.fingerprints {
@@ -340,7 +342,7 @@ impl Records {
     }
 }
 
-/// The second half of a fingerprint in a file.
+/// The `meaning` hash of a fingerprint, as a pin file stores it.
 fn meaning_of(fingerprint: &str) -> Option<&str> {
     Some(fingerprint.split_at_checked(64)?.1)
 }

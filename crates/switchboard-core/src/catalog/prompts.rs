@@ -42,7 +42,7 @@ impl PromptItem<'_> {
         self.pin != Pin::Same || self.prompt.hidden.is_some()
     }
 
-    /// The description by its server, behind our cautions.
+    /// The server's description, after our warnings.
     pub fn description(&self) -> Option<String> {
         let hidden = self.prompt.hidden.as_deref();
         let cautions: String = caution::sentences(self.pin, None, hidden)

@@ -50,7 +50,7 @@ pub struct Setup<'a> {
     pub version: Option<[u32; 2]>,
 }
 
-/// A text with our entry.
+/// The new text of a file with our entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Put {
     pub text: String,
@@ -273,7 +273,7 @@ pub fn revoke(target: Target, settings: &str, before: &str) -> Result<String, Ed
     target.apply(settings, &grants::removals(&now, &before, target.format().settings))
 }
 
-/// The variables of a list that our entry, if it exists, does not pass on.
+/// The variables in `variables` that our entry does not pass on; empty if there is no entry.
 pub fn variables_not_passed_on(
     target: Target,
     text: &str,

@@ -249,7 +249,8 @@ enum Import {
 }
 
 impl Draft {
-    /// The problem of a user's entry that restricts a server which no file defines.
+    /// The diagnostic for an entry of the user that restricts a server, if no file defines that
+    /// server.
     fn undefined_restriction(&self, name: &str) -> Option<Diagnostic> {
         let MergedEntry { entry, origin, .. } = self.user.as_ref()?;
         if entry.has_endpoint() || self.project.is_some() || !entry.restricts() {
@@ -268,7 +269,7 @@ impl Draft {
             Tier::User => of_tier,
             Tier::Project => of_tier.or_else(|| self.user.clone()),
         };
-        // An imported entry does not apply to our entry of another endpoint.
+        // Our entry inherits nothing from an imported entry with another endpoint.
         let base = base
             .filter(|below| below.import != Import::Only || server.entry.fits_over(&below.entry));
         let mut entry = base.map(|below| below.entry).unwrap_or_default();

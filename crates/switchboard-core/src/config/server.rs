@@ -255,8 +255,8 @@ impl ServerEntry {
         !self.has_endpoint() || self.endpoints() == lower.endpoints()
     }
 
-    /// The first of the fields that `upper` inherits from here although its launcher starts another
-    /// program.
+    /// The first field that `upper` inherits from this entry although its arguments make the
+    /// launcher start another program.
     pub(super) fn inherited_despite_other_arguments(&self, upper: &Self) -> Option<&'static str> {
         let command = self.command.as_ref()?;
         let differs = self.args.is_some() && upper.args.is_some() && self.args != upper.args;
@@ -287,8 +287,9 @@ impl ServerEntry {
         self.copy_from(upper);
     }
 
-    /// Restores the restrictions of the user's own entry that a project lifted. Only `disabled` can
-    /// be lifted, with the user's approval: it is false then, and otherwise true or not set.
+    /// Undoes each change by which a project weakened the restrictions of the user's entry. Only
+    /// `disabled` can be lifted, and only with the user's approval: it stays `false` if the user's
+    /// entry disables the server.
     pub(super) fn keep_restrictions(&mut self, users: Option<&ServerEntry>) {
         let is_off = users.is_some_and(ServerEntry::is_disabled);
         if self.disabled == Some(false) && !is_off {
@@ -311,7 +312,8 @@ impl ServerEntry {
     }
 }
 
-/// The patterns that match only names in both lists. Two wildcards that only overlap give none.
+/// The patterns of one list that match only names that the other list also matches. Of two
+/// wildcards that only overlap, neither is included.
 fn in_both(users: &[String], projects: &[String]) -> Vec<String> {
     let literal = |pattern: &&String| !pattern.contains(['*', '?', '[', '{']);
     let within = |all: &[String], pattern: &String| {

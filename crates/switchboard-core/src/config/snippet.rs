@@ -39,7 +39,7 @@ pub enum SnippetError {
 /// Reads a snippet; `name` names its only server, or renames it.
 pub fn read(text: &str, name: Option<&str>) -> Result<Snippet, SnippetError> {
     let text = text.trim();
-    // A member that was copied out of an object.
+    // The user may have copied a member without the braces of its object.
     let wrapped = if text.starts_with('"') { format!("{{{text}}}") } else { text.to_owned() };
     let root = match value_at(&wrapped, &[]).map_err(SnippetError::Syntax)? {
         Some(Json::Object(root)) => root,
@@ -129,7 +129,7 @@ impl Snippet {
                 ("environment", value) => insert_unless_empty(&mut ours, "env", value),
                 ("args" | "env" | "headers", value) => insert_unless_empty(&mut ours, &key, value),
                 ("httpUrl" | "serverUrl", value) => insert_unless_empty(&mut ours, "url", value),
-                // Implied by the endpoint, or by the origin of the entry.
+                // The endpoint or the origin of the entry implies this `type`.
                 ("type", Json::String(kind)) if kind == "local" || kind == "remote" => {}
                 ("source", _) => {}
                 ("type", Json::String(kind)) if is_streamable(&kind) => {

@@ -51,7 +51,7 @@ pub fn page(text: &str, window: Window, limits: &TextLimits) -> ResultPage {
         if shown == 0 {
             part = line.start..line.start;
         }
-        // From the end of the last line, so that its line break counts, if there is one.
+        // Measured from the end of the last line, so that the line break between them counts.
         if room.take(line.end - part.end) {
             part.end = line.end;
             shown += 1;

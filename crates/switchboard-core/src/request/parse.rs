@@ -258,7 +258,7 @@ impl GivenParameters {
         }))
     }
 
-    /// Rejects parameters that require another one.
+    /// Rejects a parameter that was given without the one that it requires.
     fn nothing_alone(&self) -> Result<(), RequestError> {
         if self.has("args") {
             return Err(RequestError::ArgsAlone);

@@ -45,7 +45,8 @@ pub struct Authority {
     pub proof: Proof,
 }
 
-/// Whether PKCE with S256 is supported, which makes an intercepted code useless.
+/// Whether the authorization server supports PKCE with S256, which makes an intercepted code
+/// useless.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Proof {
     Offered,
@@ -259,7 +260,8 @@ impl Document {
     }
 }
 
-/// Compares issuers as text. Only a trailing slash as the whole path is ignored, which some add.
+/// Compares issuers as text. A trailing slash is ignored if it is the whole path, because some
+/// authorization servers add it.
 fn is_same(one: &str, other: &str) -> bool {
     let bare = |issuer: &str| issuer.strip_suffix('/').unwrap_or(issuer).to_owned();
     let is_root = |issuer: &str| Url::parse(issuer).is_ok_and(|url| url.path() == "/");

@@ -1,6 +1,6 @@
 //! Selects the scopes to request at a sign-in.
 
-/// Limits against hostile servers.
+/// Limits, because the lists come from servers that may be hostile.
 const MOST: usize = 64;
 const LONGEST: usize = 256;
 
@@ -54,7 +54,7 @@ pub fn wanted(wishes: Wishes<'_>) -> Vec<String> {
         None => of(challenged.iter().map(String::as_str)),
     };
     let mut wanted = union(held, &asked);
-    // Not alone: then the token would have this scope only.
+    // Only together with other scopes: alone, it would be the token's only scope.
     if configured.is_none() && !wanted.is_empty() && authority.iter().any(|scope| scope == OFFLINE)
     {
         wanted = union(&wanted, &[OFFLINE.to_owned()]);

@@ -32,7 +32,7 @@ pub(super) fn changes(old: &Value, new: &Value) -> Vec<Change> {
     found
 }
 
-/// The parser bounds the depth.
+/// Collects the changes below `path`. Recursion is safe, because the parser limits the depth.
 fn walk(found: &mut Vec<Change>, path: &str, old: Option<&Value>, new: Option<&Value>) {
     if old == new {
         return;

@@ -56,18 +56,18 @@ pub struct Indexer {
     stems: Interner,
     /// By stem.
     known: Vec<Stem>,
-    /// The present listing, counted from one.
+    /// The number of the current listing, from 1.
     listing: u32,
-    /// Its stems by number, and their entries.
+    /// The stems of the current listing by number, and their entries.
     words: Vec<u32>,
     found: Vec<(u32, Occurrence)>,
-    /// Bytes of it that may still be indexed.
+    /// The bytes of the current listing that may still be indexed.
     room: usize,
     /// Its texts that were indexed already, with the ranges of their stems in `text_stems`: tools
     /// of one server share many parameters.
     texts: HashMap<Box<str>, Range<usize>>,
     text_stems: Vec<u32>,
-    /// The stems that go into the direction of the present document.
+    /// The stems that add to the direction of the current document.
     telling: Vec<u32>,
 }
 

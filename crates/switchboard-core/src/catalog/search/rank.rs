@@ -179,7 +179,7 @@ struct Scores<'a> {
     words: u16,
     /// Words of the query that no tool has.
     unknown: u16,
-    /// Words that were looked up so far, hints among them.
+    /// Words that were looked up so far, including hints.
     turns: u16,
 }
 

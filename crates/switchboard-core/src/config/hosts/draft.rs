@@ -67,7 +67,7 @@ fn usual(key: &str) -> Meaning {
     }
 }
 
-/// The range of our own field; a host's value is clamped to it.
+/// The range of our own field. A host's value outside of it is replaced by the nearest limit.
 const START: std::ops::RangeInclusive<Duration> = Duration::from_secs(1)..=Duration::from_secs(300);
 
 pub(super) struct Draft {
@@ -280,7 +280,7 @@ fn transport(word: &str) -> Option<TransportType> {
         "streamablehttp" => Some(TransportType::StreamableHttp),
         "sse" => Some(TransportType::Sse),
         "ws" | "websocket" => Some(TransportType::WebSocket),
-        // Such as `remote`: the URL decides.
+        // Other words, such as `remote`, do not name a transport: the URL decides.
         _ => None,
     }
 }

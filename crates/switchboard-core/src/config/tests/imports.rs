@@ -157,7 +157,7 @@ fn project_host_file_adds_nothing_to_user_servers() {
             &format!("usable: command={place}"),
         );
     }
-    // But it adds to a server of the project, which is pending as a whole.
+    // An imported entry is merged into a project's server, which is pending as a whole.
     check(
         &[("p", PROJECT, CURSOR, IMPORTED), ("o", PROJECT, OURS, user)],
         false,
@@ -197,7 +197,7 @@ proptest! {
         };
         let definition = &merge(&layers, &approvals).servers["s"].definition;
         for (index, (key, _)) in FIELDS.iter().enumerate() {
-            // A server that our file gives an endpoint is enabled unless our file disables it.
+            // If our file gives the endpoint, the server is enabled unless our file disables it.
             let lent = theirs[index] && !(*key == "disabled" && ours[4]);
             let expected = if ours[index] { Some("o") } else { lent.then_some("c") };
             prop_assert_eq!(definition.origins.get(key).map(|at| &*at.path), expected);
