@@ -123,7 +123,7 @@ impl ConnectionRequest {
         let literal = match &transport {
             Transport::Http { url, .. } | Transport::WebSocket { url } => expand::is_literal(url),
             Transport::Stdio { .. } | Transport::Socket { .. } => false,
-            // Its words are taken literally.
+            // The words of a command line are taken literally.
             Transport::CommandLine { .. } => true,
         };
         if !literal {
@@ -170,7 +170,7 @@ pub struct Connected {
     pub id: ServerName,
     pub address: String,
     pub transport: &'static str,
-    /// By their own names.
+    /// The original names of its tools.
     pub tools: Vec<String>,
     pub resources: usize,
 }
@@ -206,7 +206,7 @@ impl ConnectionState {
     }
 }
 
-/// The tools of one connection, by their own names.
+/// The tools of one connection, by their original names.
 #[derive(Debug)]
 pub struct ToolsFrom {
     pub id: ServerName,
@@ -236,9 +236,9 @@ pub struct Reloaded {
     /// The problems in them, with positions.
     pub mistakes: Vec<String>,
     pub connected: Vec<ServerName>,
-    /// Each with the reason.
+    /// Servers that could not be connected, each with the reason.
     pub failed: Vec<(ServerName, Failure)>,
-    /// Not trusted yet by the user.
+    /// Servers that the user has not trusted yet.
     pub pending: Vec<ServerName>,
 }
 

@@ -73,7 +73,7 @@ fn shows_token(text: &str) -> bool {
     TOKEN_PREFIXES.iter().chain(&TOKEN_STARTS).any(starts) || shows_password_in_url(text)
 }
 
-/// Such as `postgres://user:pass@host`.
+/// Whether a text contains a URL with a password, such as `postgres://user:pass@host`.
 fn shows_password_in_url(text: &str) -> bool {
     text.split("://").skip(1).any(|rest| {
         let authority = rest.split(|c: char| c.is_whitespace() || c == '/').next().unwrap_or(rest);

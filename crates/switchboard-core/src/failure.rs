@@ -117,7 +117,7 @@ pub enum Hint {
     SetToken(ServerName),
     /// Unlock the keyring, or store tokens elsewhere.
     Unlock,
-    /// Take `disabled` out of the server's entry.
+    /// Remove `disabled` from the server's entry.
     Enable(ServerName),
     /// Disable the server in this file, because its entry is in another one.
     Disable(ServerName),

@@ -14,7 +14,8 @@ pub struct HostProfile {
     pub title: &'static str,
     /// Its `clientInfo.name`.
     pub client: ClientName,
-    /// Bytes of text that reach the model uncut. Hosts count characters, which are never more.
+    /// Bytes of text that reach the model uncut. Hosts count characters, of which there are at most
+    /// as many.
     pub result_bytes: Option<usize>,
     /// How the model gets the definitions of our tools.
     pub loading: ToolLoading,

@@ -133,7 +133,7 @@ impl Machine {
                 effects.push(Effect::Close { generation });
                 self.lose(now, jitter);
             }
-            // Of an older connection.
+            // These inputs are about an older connection.
             Input::DialFailed { .. }
             | Input::NotSignedIn { .. }
             | Input::Lost { .. }
@@ -191,7 +191,7 @@ impl Machine {
                     self.dial(effects);
                 }
             },
-            // `on` handles an ended machine.
+            // `on` ignores the input of an ended machine.
             Phase::Ended => {}
         }
     }

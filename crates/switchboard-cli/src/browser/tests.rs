@@ -66,7 +66,7 @@ async fn browser_gets_the_url_as_one_exact_argument() {
     assert_eq!(left.len(), 2, "the program and its record: {left:?}");
 }
 
-/// Threat T9.
+/// Threat T9 in `docs/safety.md`.
 #[tokio::test]
 async fn invalid_url_starts_no_browser() {
     let recorder = Recorder::new("xdg-open", "");

@@ -19,7 +19,7 @@ const ON: &str = "+builtin:mcp";
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LocalPackage {
     Ours,
-    /// Some other package.
+    /// Another package.
     Other,
     Nothing,
 }
