@@ -191,7 +191,7 @@ impl Machine {
                     self.dial(effects);
                 }
             },
-            // `on` ignores the input of an ended machine.
+            // `on` returns early for an ended machine.
             Phase::Ended => {}
         }
     }
