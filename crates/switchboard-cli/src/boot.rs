@@ -1,4 +1,4 @@
-//! From the global flags to a gateway and its shutdown: no server outlives the command.
+//! Builds a gateway from the global flags, and shuts it down: no server outlives the command.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -206,7 +206,7 @@ impl App {
         if is_malformed { without_the_users_file(outcome) } else { outcome }
     }
 
-    /// The same on a gateway with this configuration.
+    /// Opens a session on a gateway with this configuration, in the same way.
     pub(crate) async fn converse(
         &self,
         (gateway, config): (Gateway, Config),

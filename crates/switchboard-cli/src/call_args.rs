@@ -96,9 +96,9 @@ enum ValueForm {
 /// A value, read from its source.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Given {
-    /// On the command line.
+    /// Typed on the command line.
     Word(String),
-    /// In a file or on standard input.
+    /// Read from a file or from standard input.
     Text(String),
     Json(Exact),
 }

@@ -92,7 +92,7 @@ impl Host for Terminal {
 
 const CHOICES: &str = "[y = once, t = this tool, s = this server, while this command runs; N]";
 
-/// Anything but a clear yes denies.
+/// Parses the answer to an approval question. Any unclear answer denies.
 fn answer_of(typed: &str) -> ApprovalAnswer {
     match typed {
         "y" | "Y" => ApprovalAnswer::Once,

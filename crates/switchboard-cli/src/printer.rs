@@ -47,7 +47,7 @@ impl Printer {
         }
     }
 
-    /// For a command that logs to the same terminal.
+    /// The printer for a command that logs to the same terminal.
     #[must_use]
     pub(crate) fn without_redrawing(self) -> Printer {
         Printer { logs: true, ..self }
@@ -114,7 +114,7 @@ impl Printer {
     /// Prints a message on standard error; ignores that it is closed.
     pub(crate) fn note(self, text: &str) {
         let mut err = io::stderr().lock();
-        // In one write, because other programs write there, too.
+        // Writes the whole text at once, because other programs write there too.
         let _gone = err.write_all(format!("{}\n", text.trim_end_matches('\n')).as_bytes());
     }
 
@@ -133,14 +133,14 @@ impl Printer {
         Ok(self.ask_unless_over(question)?.unwrap_or_default())
     }
 
-    /// The same; `None` is the end of input.
+    /// As [`Printer::ask`], but the end of input is `None`.
     pub(crate) fn ask_unless_over(self, question: &str) -> io::Result<Option<String>> {
         // Input typed before the question is not an answer to it.
         let _not_a_terminal = rustix::termios::tcflush(io::stdin(), QueueSelector::IFlush);
         self.read_more(question)
     }
 
-    /// The same; input typed before the question is kept.
+    /// As [`Printer::ask_unless_over`], but input that was typed before the question is kept.
     pub(crate) fn read_more(self, question: &str) -> io::Result<Option<String>> {
         let mut err = io::stderr().lock();
         err.write_all(format!("{question} ").as_bytes())?;
@@ -224,7 +224,7 @@ impl Drop for HiddenInput {
     }
 }
 
-/// Anything but a `y`, Enter included, is a no.
+/// Whether the answer is `y`. Enter alone means no.
 pub(crate) fn is_yes(answer: &str) -> bool {
     answer.eq_ignore_ascii_case("y")
 }

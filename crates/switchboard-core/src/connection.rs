@@ -27,7 +27,7 @@ const LONGEST_TIMEOUT: u64 = 300_000;
 #[derive(Clone, Debug)]
 pub struct ConnectionRequest {
     pub id: ServerName,
-    /// As given in the request.
+    /// The address as given in the request.
     pub address: String,
     pub definition: ServerEntry,
     pub transport: Transport,
@@ -39,7 +39,7 @@ pub struct ConnectParams<'a> {
     pub id: &'a str,
     pub address: &'a str,
     pub transport: Option<&'a str>,
-    /// In milliseconds.
+    /// The timeout in milliseconds.
     pub timeout: Option<u64>,
 }
 

@@ -205,7 +205,7 @@ pub struct Failure {
     pub code: Code,
     pub subject: Subject,
     pub cause: Arc<dyn Error + Send + Sync>,
-    /// In order of usefulness.
+    /// The remedies, the most useful first.
     pub hints: Vec<Hint>,
 }
 

@@ -210,7 +210,7 @@ enum Finding {
     LeftOut,
     Private,
     Excess,
-    /// Not reported: its neighbours need it.
+    /// The character is not reported: its neighbours need it.
     Needed,
 }
 

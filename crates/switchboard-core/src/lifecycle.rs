@@ -35,7 +35,8 @@ pub struct Policy {
 }
 
 impl Policy {
-    /// For the connection of a single session: it is not started before that session uses it.
+    /// The policy for the connection of a single session: it is not started before that session
+    /// uses it.
     #[must_use]
     pub fn of_a_session(self) -> Policy {
         let lifecycle = match self.lifecycle {
@@ -62,7 +63,7 @@ pub struct Machine {
     phase: Phase,
     generation: Generation,
     waiters: Vec<Waiter>,
-    /// Since when no lease is known to be held; only meaningful while up.
+    /// The time since which no lease is known to be held; only meaningful while up.
     idle_since: Duration,
     /// Set while a keep-alive server is up: when the next ping is due.
     ping_at: Option<Duration>,
@@ -70,7 +71,7 @@ pub struct Machine {
     failed_at: Duration,
     /// When the machine redials automatically, if it does.
     retry_at: Duration,
-    /// Until when calls are refused.
+    /// The time until which calls are refused.
     refuse_until: Duration,
     crashes: VecDeque<Duration>,
     /// Whether to redial after the backoff; set for a keep-alive server.

@@ -79,7 +79,7 @@ pub struct ServerLine {
     pub failure: Option<PastFailure>,
     /// Set while it is connecting.
     pub underway: Option<Underway>,
-    /// From the configuration.
+    /// The description from the configuration.
     pub description: Option<String>,
     /// A remark on its listing, such as definitions that were left out.
     pub note: Option<String>,
@@ -97,7 +97,7 @@ pub struct PastFailure {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Underway {
     pub stage: ConnectStage,
-    /// For how long it has been at this stage.
+    /// The time that it has been at this stage.
     pub since: Duration,
 }
 

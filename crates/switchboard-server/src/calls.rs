@@ -42,7 +42,7 @@ struct Unanswered {
     accepted: u64,
     /// Keyed by the client's request id, to find cancelled requests and to refuse duplicate ids.
     by_id: HashMap<Id, RunningCall>,
-    /// Set at the end: later requests are refused.
+    /// Set when the connection ends: later requests are refused.
     over: bool,
 }
 
@@ -50,7 +50,7 @@ struct Unanswered {
 struct RunningCall {
     /// Distinguishes the call from an earlier one with the same id.
     number: u64,
-    /// Set as soon as it runs.
+    /// The running task; `None` until it is spawned.
     task: Option<AbortHandle>,
     /// Receives an error if the call ends without a response.
     asker: Peer,

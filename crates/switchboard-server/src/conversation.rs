@@ -64,9 +64,9 @@ pub(crate) struct View {
 
 /// The part of the gateway that answers.
 enum Face {
-    /// All servers behind one tool, and the direct tools.
+    /// All servers behind `mcp`, and the direct tools.
     Proxy(Arc<Direct>),
-    /// All servers behind a tool for each step.
+    /// All servers behind the granular tools.
     Granular,
     /// One server, passed through unchanged.
     Mirror(Mirror),

@@ -28,7 +28,7 @@ use crate::service::Offer;
 /// Notifies a client that it should list the tools again.
 pub(crate) const TOOLS_CHANGED: &str = "notifications/tools/list_changed";
 
-/// From this number on, direct tools cause a warning.
+/// The least number of direct tools that causes a warning.
 const WARN_FROM: usize = 75;
 
 /// The most tools that the searches of one client add to its list.
@@ -36,7 +36,7 @@ const MAX_FOUND: usize = 1_000;
 
 /// The tools of one client.
 pub(crate) struct Direct {
-    /// For servers without a `directTools` setting.
+    /// The default for servers without a `directTools` setting.
     otherwise: DirectTools,
     /// Whether the first list stays (`freezeDirectTools`).
     frozen: bool,
@@ -193,7 +193,7 @@ impl Direct {
         }
     }
 
-    /// From now on, notifies `client` when its list is out of date.
+    /// Starts to notify `client` when its list is out of date.
     pub(crate) async fn tell(self: Arc<Direct>, gateway: Gateway, client: Peer) {
         if self.frozen {
             return;

@@ -74,7 +74,7 @@ enum ClientLink {
     Connection(Peer),
     /// Inside the results of its own requests: a stateless client.
     Results(CallSender),
-    /// Not at all.
+    /// The client cannot be reached.
     Unreachable,
 }
 
@@ -125,12 +125,13 @@ impl ClientHost {
         self.profile.get().copied().unwrap_or(&UNKNOWN)
     }
 
-    /// The same client, reached through `peer`.
+    /// The same client, with `peer` for its requests and notifications.
     pub(crate) fn at(&self, peer: &Peer) -> ClientHost {
         ClientHost { way: ClientLink::Connection(peer.clone()), ..self.clone() }
     }
 
-    /// The same client, reached inside the results of a request that declares these capabilities.
+    /// The same client, with its requests and notifications inside the results of one request that
+    /// declares these capabilities.
     pub(crate) fn within(
         &self,
         words: CallSender,

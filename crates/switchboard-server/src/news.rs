@@ -27,14 +27,14 @@ pub(crate) enum List {
 }
 
 impl News {
-    /// From now on, notifies the client when this list changes.
+    /// Starts to notify the client when this list changes.
     pub(crate) fn follow(&mut self, list: List, session: &Session, client: &Peer) {
         let (changes, client) = (session.gateway().watch(), client.clone());
         let say = move |method: &'static str| client.try_notify(method, "");
         self.begin(list.changed(), tell(list, changes, say));
     }
 
-    /// The same for the list of tools.
+    /// Starts to notify the client when its list of tools changes.
     pub(crate) fn follow_tools(&mut self, direct: &Arc<Direct>, session: &Session, client: &Peer) {
         let (direct, gateway) = (Arc::clone(direct), session.gateway().clone());
         self.begin(TOOLS_CHANGED, direct.tell(gateway, client.clone()));

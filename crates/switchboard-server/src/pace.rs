@@ -38,7 +38,7 @@ const MAX_UNWRITTEN: usize = 4 * 1024 * 1024;
 /// Bytes of running and waiting requests before reading pauses.
 const MAX_REQUEST_BYTES: usize = 32 * 1024 * 1024;
 
-/// Smaller requests are not counted.
+/// The least size of a request that is counted.
 const MIN_COUNTED: usize = 64 * 1024;
 
 /// The requests of one client.

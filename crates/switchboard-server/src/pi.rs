@@ -146,7 +146,7 @@ impl Pi {
         Ok(McpResult::json(json!({ "pending": rows }).to_string()))
     }
 
-    /// From the catalog; connects nothing.
+    /// Lists tools from the catalog; connects nothing.
     fn tools(&self, of: &OneOrAll) -> Result<McpResult, RpcError> {
         let server = match &of.server {
             None => None,

@@ -39,7 +39,7 @@ pub(crate) async fn answer(
     }
 }
 
-/// The same for all methods but those of tools.
+/// Answers a request of any method that is not about tools.
 pub(crate) async fn answer_method(
     session: &Session,
     caller: Caller,

@@ -36,7 +36,8 @@ const ASKER: &str = "switchboard/server";
 /// How messages of a server are forwarded to the client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Manner {
-    /// As one of many servers: requests name their server, and lists are the gateway's own.
+    /// Switchboard shows one of many servers: requests name their server, and lists are the
+    /// gateway's own.
     OneOfMany,
     Verbatim,
 }
@@ -45,7 +46,7 @@ pub(crate) enum Manner {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ElicitationMode {
     Form,
-    /// On a web page.
+    /// The user answers on a web page.
     Url,
 }
 
@@ -240,7 +241,7 @@ pub(crate) fn decision(
     Ok(choice.map_or(ApprovalAnswer::No, |(_, _, answer)| answer))
 }
 
-/// The same for a form about a connection.
+/// The user's decision about a connection, under the same rules.
 pub(crate) fn consent(answer: &Raw, thought: Duration) -> Result<Consent, CannotAsk> {
     Ok(match chosen(answer, thought)?.as_deref() {
         Some(CONNECT) => Consent::Given,

@@ -145,7 +145,7 @@ impl Rounds {
         match word {
             CallMessage::Notification { method, params } => client.try_notify(&method, &params),
             CallMessage::Request(ask) => {
-                // Only keys that the server chose are known before the request.
+                // A client can bring a response early only to a key that its server chose.
                 let given = ask.key.as_deref().and_then(|key| self.given.take(key));
                 match given {
                     Some(answer) => drop(ask.answer.send(raw(&answer))),
@@ -200,7 +200,7 @@ fn raw(answer: &Exact) -> Raw {
 /// The parked calls.
 #[derive(Clone, Default)]
 pub(crate) struct Parking {
-    /// By `requestState`. The lock is held briefly, never across an await.
+    /// The parked calls, keyed by `requestState`. The lock is held briefly, never across an await.
     places: Arc<Mutex<HashMap<String, ParkedCall>>>,
 }
 

@@ -49,7 +49,7 @@ async fn wind_down(calls: &Calls, peer: &Peer, limit: Duration) {
     let _client_does_not_read = tokio::time::timeout(limit, written).await;
 }
 
-/// The same over any streams, such as those of a client in this process.
+/// Serves one client over any streams, such as those of a client in this process.
 pub async fn serve_over(
     (input, output): (Input, Output),
     gateway: Gateway,

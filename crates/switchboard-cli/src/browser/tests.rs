@@ -9,7 +9,7 @@ use tempfile::TempDir;
 
 use super::*;
 
-/// Longer than any test runs.
+/// A timeout that is longer than any test.
 const FOR_EVER: Duration = Duration::from_secs(600);
 
 const GOOD: [&str; 3] = [

@@ -21,7 +21,7 @@ use crate::report::CommandResult;
 /// How a result that is one blob is printed into a pipe or a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum BlobForm {
-    /// As its bytes: it is the content of a resource.
+    /// The decoded bytes: the blob is the content of a resource.
     Bytes,
     Note,
 }

@@ -22,7 +22,7 @@ const NAME: usize = 100;
 const ADDRESS: usize = 500;
 const NAMES: usize = 4;
 
-/// Longer than any token, in bytes.
+/// The size limit of a token; real tokens are shorter.
 const MAX_TOKEN_BYTES: u64 = 64 * 1024;
 
 /// The longest line that a terminal passes on; it drops the rest silently.

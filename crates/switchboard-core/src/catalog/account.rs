@@ -67,7 +67,7 @@ impl Account {
 }
 
 impl FromIterator<usize> for Cost {
-    /// From the tokens of each tool.
+    /// Adds up the token counts of tools.
     fn from_iter<T: IntoIterator<Item = usize>>(tools: T) -> Cost {
         tools.into_iter().fold(Cost::default(), |sum, tokens| Cost {
             tools: sum.tools + 1,

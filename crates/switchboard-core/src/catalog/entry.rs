@@ -12,7 +12,7 @@ use crate::name::look::folded;
 use crate::name::{NameError, ServerName, ToolId, ToolName};
 use crate::schema::{SchemaError, Validator};
 
-/// Larger definitions are skipped.
+/// The size limit of a definition; larger ones are skipped.
 const LARGEST_DEFINITION: usize = 512 * 1024;
 
 const ANY_PARAMETERS: &str = "{}";
@@ -45,7 +45,7 @@ pub enum EntryKind {
     Tool,
     Resource {
         uri: String,
-        /// Further names that rules match, such as the one made from its URI.
+        /// Additional names that rules match, such as the one made from its URI.
         aliases: Box<[ToolName]>,
     },
     /// Requested by its own name; a prompt is never listed among the tools.
@@ -167,7 +167,7 @@ impl Entry {
         [&self.name].into_iter().chain(self.aliases()).cloned().collect()
     }
 
-    /// Further names that rules match besides its own.
+    /// Additional names that rules match besides its own.
     pub(crate) fn aliases(&self) -> &[ToolName] {
         match &self.kind {
             EntryKind::Resource { aliases, .. } => aliases,

@@ -62,7 +62,7 @@ pub struct RawListing {
 #[serde(rename_all = "lowercase")]
 pub enum CacheScope {
     Public,
-    /// Only the credential with which they were requested.
+    /// Lists that only the credential may use with which they were requested.
     Private,
 }
 
@@ -131,7 +131,7 @@ pub struct Prompt {
     pub arguments: Vec<PromptArgument>,
     /// Hidden text of the definition, which is removed from all fields but the name.
     pub hidden: Option<Box<Hidden>>,
-    /// As the server wrote it, without hidden text.
+    /// The definition as the server wrote it, without hidden text.
     pub raw: Box<str>,
     /// The unchanged definition, if that differs.
     pub original: Option<Box<str>>,
@@ -140,7 +140,7 @@ pub struct Prompt {
 /// The `instructions` of a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Instructions {
-    /// Without hidden text.
+    /// The instructions without hidden text.
     pub text: String,
     pub hidden: Option<Hidden>,
     /// The unchanged text, if that differs.

@@ -73,11 +73,11 @@ impl Instructions {
 /// How a tool compares with the baseline of its server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Pin {
-    /// As accepted, or not compared.
+    /// The tool is as accepted, or is not compared.
     #[default]
     Same,
     Changed,
-    /// Not in the baseline.
+    /// The tool is not in the baseline.
     New,
     /// The baseline cannot be parsed.
     Unknown,
@@ -367,7 +367,7 @@ pub struct Drift {
     pub tool: String,
     pub of: Pinned,
     pub pin: Pin,
-    /// Bounded, and safe to display.
+    /// The changes since the pin: bounded, and safe to display.
     pub changes: Vec<Change>,
     pub hidden: Option<Hidden>,
     /// The capabilities of the clients to which it is listed; empty if this client is one of them.

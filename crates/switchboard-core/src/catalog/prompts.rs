@@ -24,7 +24,7 @@ pub struct PromptItem<'a> {
 }
 
 impl PromptItem<'_> {
-    /// As an element of `prompts/list`.
+    /// The definition as an element of `prompts/list`.
     pub fn definition(&self) -> String {
         match Args::parse(&self.prompt.raw) {
             Ok(mut members) if *self.prompt.name != **self.shown || self.is_marked() => {

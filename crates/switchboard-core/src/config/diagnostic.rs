@@ -21,9 +21,9 @@ pub(super) const ROOT: &str = "(root)";
 pub struct Diagnostic {
     pub level: Level,
     pub path: Option<Arc<str>>,
-    /// Counted from 1.
+    /// The line, counted from 1.
     pub line: u32,
-    /// Counted from 1, in characters.
+    /// The column in characters, counted from 1.
     pub column: u32,
     pub kind: DiagnosticKind,
 }

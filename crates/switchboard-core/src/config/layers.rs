@@ -131,7 +131,8 @@ pub enum Tier {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum AllowedIn {
     AllFiles,
-    /// In a project file it would let a repository extend its own trust or its own limits.
+    /// A project file must not set it, because a repository could extend its own trust or its own
+    /// limits.
     UserFiles,
 }
 
@@ -163,7 +164,7 @@ pub struct Approvals<'a> {
     pub was_approved: &'a dyn Fn(&str) -> bool,
 }
 
-/// All files together.
+/// The configuration merged from all files.
 #[derive(Clone, Debug, Default)]
 pub struct Config {
     pub servers: BTreeMap<String, Server>,
@@ -235,7 +236,7 @@ struct Draft {
 #[derive(Clone)]
 struct MergedEntry {
     entry: ServerEntry,
-    /// In the topmost file that gives an endpoint, or else in the first file.
+    /// The position in the topmost file that gives an endpoint, or else in the first file.
     origin: ConfigOrigin,
     /// Whether a file of another host defines it; each name is imported once.
     import: Import,

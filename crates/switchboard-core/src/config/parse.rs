@@ -38,7 +38,7 @@ pub fn parse(text: &str, source: &ConfigSource) -> ParsedFile {
 /// The content of one file.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ParsedFile {
-    /// In the order of the file, with unique names.
+    /// The servers in the order of the file, with unique names.
     pub servers: Vec<ParsedServer>,
     pub settings: SettingsEntry,
     /// The hosts whose files are imported.
@@ -233,7 +233,7 @@ fn read_server(reader: &mut ConfigReader<'_>, server: &Member<'_>) -> Option<Par
 /// The fields of one entry.
 pub(super) struct ParsedFields {
     pub(super) entry: ServerEntry,
-    /// Its meaning depends on the format of the file.
+    /// `enabled`, whose meaning depends on the format of the file.
     pub(super) enabled: Option<(bool, ConfigOrigin)>,
     /// Whether every field was read and none was forbidden.
     pub(super) sound: bool,

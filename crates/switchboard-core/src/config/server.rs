@@ -26,11 +26,11 @@ use crate::globs::Globs;
 /// Whether a field is inherited when an upper layer changes `command`, `url` or `socket`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Inherits {
-    /// It is always inherited.
+    /// The field is always inherited.
     Always,
-    /// It is inherited unless the new endpoint is of another kind.
+    /// The field is inherited unless the new endpoint is of another kind.
     SameKind,
-    /// It is not inherited: it was set for the old endpoint only.
+    /// The field is not inherited: it was set for the old endpoint only.
     SameEndpoint,
 }
 

@@ -18,7 +18,7 @@ const ENDPOINTS: &[&str] = &["command", "url", "httpUrl", "serverUrl", "socket"]
 /// The content of a snippet.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Snippet {
-    /// By name, in the order of the snippet.
+    /// The servers with their names, in the order of the snippet.
     pub servers: Vec<(String, Map<String, Json>)>,
     /// Ignored keys: unsupported here, or with another meaning.
     pub left_out: Vec<String>,

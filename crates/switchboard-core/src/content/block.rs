@@ -15,7 +15,7 @@ pub(super) enum Block {
         head: String,
         /// The string with its quotes and escapes.
         text: Span,
-        /// The same JSON in fewer bytes, shown instead.
+        /// The same JSON in fewer bytes, which is shown instead.
         compact: Option<Box<str>>,
     },
     /// A text by Switchboard.
@@ -43,7 +43,7 @@ pub(super) struct MediaSpan {
     /// The whole block, if it is passed on unchanged.
     pub(super) json: Option<Span>,
     pub(super) mime: String,
-    /// With its quotes and escapes.
+    /// The base64 string with its quotes and escapes.
     pub(super) data: Span,
 }
 

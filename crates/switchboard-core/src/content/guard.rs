@@ -80,9 +80,9 @@ pub struct Whole {
 #[derive(Debug)]
 enum Json {
     None,
-    /// The same as the text.
+    /// The JSON is the text itself.
     Text,
-    /// Different from the text.
+    /// The JSON differs from the text.
     Beside(String),
 }
 

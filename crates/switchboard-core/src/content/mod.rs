@@ -68,7 +68,7 @@ pub struct Media<'o> {
 pub enum MediaForm {
     /// Unchanged.
     Native,
-    /// As a note that names a private file.
+    /// A note that names a private file.
     Stored,
 }
 
@@ -285,7 +285,8 @@ impl<'a> CallOutput<'a> {
 }
 
 impl CallOutput<'_> {
-    /// The same for an error: its text begins with `head`. Without a text, `otherwise` is used.
+    /// Appends the `content` array of an error: its text begins with `head`. Without a text,
+    /// `otherwise` is used.
     pub fn write_error_content(&self, out: &mut String, head: &str, otherwise: &str) {
         let has_text = |block: &&Block| {
             let text = block.text(&self.raw);

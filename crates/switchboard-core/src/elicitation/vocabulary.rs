@@ -31,17 +31,17 @@ pub(super) enum AnswerType {
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum MatchRule {
-    /// Anywhere in the text, ignoring separators.
+    /// Matches anywhere in the text, ignoring separators.
     Part,
-    /// As a whole word of a label, or of a text that asks for something.
+    /// Matches a whole word of a label, or of a text that asks for something.
     Word,
-    /// As a whole word, also for numeric fields.
+    /// Matches a whole word, also for numeric fields.
     Number,
-    /// As a whole word of any text.
+    /// Matches a whole word of any text.
     Text,
-    /// As consecutive words, or joined into one word.
+    /// Matches consecutive words, or the words joined into one.
     Phrase,
-    /// As a whole word with digits for letters; the plain word is harmless.
+    /// Matches a whole word with digits for letters; the plain word is harmless.
     Disguised,
 }
 

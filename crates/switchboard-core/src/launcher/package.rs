@@ -8,7 +8,7 @@ use super::{Launch, LauncherKind, is_file_name};
 /// A package and its requested version.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Package {
-    /// As written in the command line.
+    /// The package as written in the command line.
     pub spec: String,
     /// Empty if the package is a URL.
     pub name: String,

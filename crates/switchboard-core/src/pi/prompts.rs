@@ -21,7 +21,7 @@ const LONGEST_TEXT: usize = 256 * 1024;
 /// A prompt as a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PromptCommand<'a> {
-    /// Without the slash: letters, digits, `_` and `-`.
+    /// The command without the slash: letters, digits, `_` and `-`.
     pub command: String,
     pub server: &'a str,
     pub prompt: &'a str,

@@ -18,7 +18,7 @@ const MOST_AUTHORITIES: usize = 4;
 /// Protected resource metadata: the audience of tokens, and their issuers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Resource {
-    /// As written, because requests must repeat it byte for byte.
+    /// The resource as written, because requests must repeat it byte for byte.
     pub resource: String,
     /// The issuers of the authorization servers, as written.
     pub authorities: Vec<String>,
@@ -28,7 +28,7 @@ pub struct Resource {
 /// Authorization server metadata. All URLs have been checked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Authority {
-    /// As written, because callbacks repeat it byte for byte.
+    /// The issuer as written, because callbacks repeat it byte for byte.
     pub issuer: String,
     pub authorization: Option<Url>,
     pub token: Url,

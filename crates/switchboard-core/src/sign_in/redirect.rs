@@ -40,7 +40,7 @@ pub enum BadRedirect {
 }
 
 impl Default for Redirect {
-    /// Any port (RFC 8252, section 7.3).
+    /// A redirect to any port (RFC 8252, section 7.3).
     fn default() -> Redirect {
         Redirect { host: "127.0.0.1", port: None, rest: "/callback".to_owned() }
     }

@@ -33,15 +33,15 @@ pub fn union(first: &[String], second: &[String]) -> Vec<String> {
 /// The sources of the requested scopes.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Wishes<'a> {
-    /// From the user's configuration; takes precedence over all others.
+    /// Scopes from the user's configuration; they take precedence over all others.
     pub configured: Option<&'a str>,
-    /// From the challenge to the refused request.
+    /// Scopes from the challenge to the refused request.
     pub challenged: &'a [String],
-    /// From the server's metadata.
+    /// Scopes from the server's metadata.
     pub described: &'a [String],
-    /// Granted before, or required by challenges since.
+    /// Scopes that were granted before, or that challenges have required since.
     pub held: &'a [String],
-    /// From the authorization server's metadata.
+    /// Scopes from the authorization server's metadata.
     pub authority: &'a [String],
 }
 

@@ -135,7 +135,7 @@ async fn cancelled_request_is_unanswered_and_frees_its_id() {
     line.run(line.asked(1, None), answer);
     line.calls.cancel(&Id::number(1));
     assert!(!accepted.take());
-    // It is cancelled right before it answers.
+    // The request is cancelled right before its answer.
     line.calls.run(accepted, async move {
         let _go = released.await;
         answer(late).await;

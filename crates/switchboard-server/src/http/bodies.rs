@@ -8,7 +8,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 /// Bytes of all large bodies together.
 const ROOM: usize = 64 * 1024 * 1024;
 
-/// Smaller bodies need no room: the number of connections is limited.
+/// The size up to which a body needs no room: the number of connections limits small bodies.
 const COUNTED: usize = 64 * 1024;
 
 /// Bytes of one permit.

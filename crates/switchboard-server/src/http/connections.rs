@@ -29,9 +29,9 @@ const IDLE: Duration = Duration::from_secs(120);
 /// How long a client may read nothing while data waits to be written.
 const STALLED: Duration = Duration::from_secs(30);
 
-/// The same while the unread responses exceed their soft limit.
+/// The same time limit while the unread responses exceed their soft limit.
 const STALLED_UNDER_LOAD: Duration = Duration::from_millis(250);
-/// The same while they exceed their hard limit.
+/// The same time limit while they exceed their hard limit.
 const STALLED_WITHOUT_ROOM: Duration = Duration::from_millis(25);
 
 /// All open connections.
@@ -43,7 +43,7 @@ pub(super) struct Connections {
 #[derive(Debug, Default)]
 struct Slots {
     last: u64,
-    /// By age, oldest first.
+    /// Keyed by age, oldest first.
     taken: BTreeMap<u64, Arc<Connection>>,
     /// Connections without a slot, oldest first.
     overflow: BTreeMap<u64, Arc<Connection>>,
@@ -79,7 +79,7 @@ struct ConnectionState {
     phase: ConnectionPhase,
     /// Whether a request had a valid token.
     is_authenticated: bool,
-    /// Since when no write has succeeded.
+    /// The start of the time in which no write has succeeded.
     stalled: Option<Instant>,
 }
 

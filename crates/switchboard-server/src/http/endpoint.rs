@@ -33,7 +33,7 @@ use crate::params::agreed_revision;
 /// How long reading the body of a request may take.
 const BODY_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// At most this much of a refused body is read, for at most this time.
+/// The most bytes of a refused body that are read, and the most time for it.
 const MAX_DISCARDED: usize = 64 * 1024;
 const DISCARD_TIMEOUT: Duration = Duration::from_millis(250);
 

@@ -49,7 +49,7 @@ pub(super) struct HttpSession {
 pub(super) enum Streaming {
     /// Every event has an id, so that an interrupted stream can be resumed.
     Resumable,
-    /// The same, and the stream begins with an event that has only an id.
+    /// As `Resumable`, and the stream begins with an event that has only an id.
     Primed,
     /// Events without ids: closing the stream cancels the request.
     Once,

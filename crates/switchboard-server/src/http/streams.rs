@@ -36,7 +36,7 @@ pub(super) struct Streams {
 #[derive(Debug)]
 struct StreamsState {
     last_exchange: u64,
-    /// By exchange. The stream of unsolicited messages lives as long as the session.
+    /// Keyed by exchange. The stream of unsolicited messages lives as long as the session.
     live: BTreeMap<u64, Stream>,
     kept: EventBuffer,
     used: Instant,
@@ -122,7 +122,8 @@ impl Streams {
         Some(tap)
     }
 
-    /// From now on, messages of this exchange are events; `false` if its response came just before.
+    /// Turns the messages of this exchange into events from now on; `false` if its response was
+    /// sent already.
     pub(super) fn as_events(&self, exchange: Exchange) -> bool {
         let mut state = lock(&self.state);
         let stream = state.live.get_mut(&exchange.0);
@@ -215,7 +216,7 @@ impl Streams {
         lock(&self.state).used = Instant::now();
     }
 
-    /// Since when no request and no open stream has used the session.
+    /// The time since which no request and no open stream has used the session.
     pub(super) fn idle_since(&self) -> Option<Instant> {
         let state = lock(&self.state);
         let open = |stream: &Stream| stream.feed.as_ref().is_some_and(Feed::is_read);

@@ -26,7 +26,7 @@ pub(super) struct Typed {
 }
 
 impl Pi {
-    /// From the catalog; connects nothing.
+    /// Lists the prompt commands from the catalog; connects nothing.
     pub(super) async fn prompts(&self, caller: Caller) -> Result<McpResult, RpcError> {
         let rows = self.listed(None, caller).await?;
         let commands = words::commands(&rows);

@@ -8,7 +8,7 @@ use switchboard::name::{NameError, ServerName};
 use super::super::edit::shown;
 use crate::args::edit::{Add, AddTransport, Scope};
 
-/// Longer JSON is refused.
+/// The size limit of pasted JSON.
 const LONGEST_JSON: usize = 64 * 1024;
 
 /// The questions about a server, and the answers so far.

@@ -24,7 +24,7 @@ pub struct Resource {
     pub name: String,
     pub description: Option<String>,
     pub mime_type: Option<String>,
-    /// As the server wrote it.
+    /// The definition as the server wrote it.
     #[serde(skip)]
     pub raw: Box<str>,
 }
@@ -36,7 +36,7 @@ pub struct ResourceTemplate {
     pub uri_template: String,
     #[serde(default)]
     pub name: String,
-    /// As the server wrote it.
+    /// The definition as the server wrote it.
     #[serde(skip)]
     pub raw: Box<str>,
 }
@@ -172,7 +172,7 @@ fn is_plain(uri: &str) -> bool {
 /// A URI with the spellings by which it is compared.
 pub(in super::super) struct Address<'u> {
     uri: &'u str,
-    /// Without query and fragment, and last the whole URI.
+    /// Spellings without query and fragment, and last the whole URI.
     spellings: Vec<String>,
 }
 

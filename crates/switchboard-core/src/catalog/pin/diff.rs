@@ -14,7 +14,8 @@ const CONTEXT: usize = 40;
 /// One field that differs. Its texts are cut and cleaned.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Change {
-    /// Such as `inputSchema.properties.path`; empty for the line that counts the omitted changes.
+    /// The path of the field, such as `inputSchema.properties.path`; empty for the line that counts
+    /// the omitted changes.
     pub field: String,
     pub old: Option<String>,
     pub new: Option<String>,

@@ -54,7 +54,7 @@ pub struct Indexer {
     short: HashMap<u128, u32>,
     long: HashMap<Box<str>, u32>,
     stems: Interner,
-    /// By stem.
+    /// Data of each known stem.
     known: Vec<Stem>,
     /// The number of the current listing, from 1.
     listing: u32,
@@ -78,11 +78,11 @@ struct Stem {
     row: Option<WordVector>,
     /// The listing that `number` and `last` are about.
     listing: u32,
-    /// Its number among the words of that listing.
+    /// The number of the stem among the words of that listing.
     number: u32,
-    /// Its last entry there.
+    /// The last entry of the stem in that listing.
     last: u32,
-    /// Its weight in the direction of the present document.
+    /// The weight of the stem in the direction of the current document.
     weight: f32,
 }
 

@@ -22,14 +22,14 @@ pub struct Hit {
     pub listing: usize,
     /// Position of the tool in its listing.
     pub document: usize,
-    /// From 0 to 1.
+    /// The score, from 0 to 1.
     pub score: f32,
 }
 
 /// Tools in the order in which they match a query.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Ranking {
-    /// Best first.
+    /// The matching tools, best first.
     pub hits: Vec<Hit>,
     /// How well the best one matches.
     pub fit: Fit,
@@ -98,7 +98,7 @@ const SHORTEST_PART: usize = 3;
 const SYNONYM: f32 = 0.7;
 /// The weight of a hint in the word score, and in the direction of the query.
 const HINT: (f32, f32) = (0.6, 0.3);
-/// The same for a hint from several parts of the query.
+/// The weights of a hint from several parts of the query.
 const SURE_HINT: (f32, f32) = (0.9, 0.5);
 /// How many meanings of an unknown word go into the direction of a query.
 const DIRECTION_MEANINGS: usize = 4;

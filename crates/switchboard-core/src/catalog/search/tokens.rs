@@ -1,6 +1,6 @@
 //! Splits text into lower-case words; identifiers are split into their parts.
 
-/// Longer runs of letters are encoded data, not words.
+/// The longest run of letters that is a word; longer runs are encoded data.
 const LONGEST_WORD: usize = 64;
 
 /// How a word occurred in the text.

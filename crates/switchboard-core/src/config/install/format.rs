@@ -82,18 +82,18 @@ impl EntryFormat {
 /// How a file lists its servers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::config) enum ServerList {
-    /// Under their names.
+    /// An object with the servers under their names.
     ByName,
-    /// In an array of tables, each with a `name`.
+    /// An array of tables, each with a `name`.
     Array,
 }
 
 /// How a server is disabled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::config) enum Off {
-    /// By a key of its entry.
+    /// A key of the entry disables the server.
     Flag(&'static str, bool),
-    /// This file has no such key: the entry is removed.
+    /// The file has no key that disables a server, so the entry is removed.
     TakenOut,
 }
 
