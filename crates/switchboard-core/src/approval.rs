@@ -68,7 +68,8 @@ pub struct Grants {
 pub enum Access {
     #[default]
     Full,
-    /// Only tools with `readOnlyHint`: the caller used `mcp` of the pair, which promises this.
+    /// Only tools with `readOnlyHint`. The caller used `mcp` of the pair, which promises to be
+    /// read-only.
     ReadOnly,
 }
 
@@ -118,9 +119,9 @@ pub struct Question {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ApprovalAnswer {
     Once,
-    /// This tool, for the rest of the session.
+    /// Approve this tool for the rest of the session.
     Tool,
-    /// Every tool of this server, for the rest of the session.
+    /// Approve every tool of this server for the rest of the session.
     Server,
     No,
 }
@@ -141,13 +142,13 @@ pub struct RefusedCall {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RefusalCause {
-    /// This `deny` pattern matches it.
+    /// The `deny` rule `pattern` matches the tool.
     Denied { pattern: String },
-    /// It does not match its pin, and `pins` is `block`.
+    /// The tool does not match its pin, and `pins` is `block`.
     NotAccepted(Pin),
     /// The `deny` rules in this file cannot be parsed.
     Unread(ConfigOrigin),
-    /// The caller reaches read-only tools only, and the tool is not declared read-only.
+    /// The caller may use only read-only tools, and the tool is not declared read-only.
     NotReadOnly,
 }
 
@@ -294,7 +295,7 @@ fn shown_with_server(target: &Resolved) -> Option<String> {
     has_prefix.then(|| target.shown.to_string())
 }
 
-/// Further names of a tool: its shown name and its path.
+/// Additional names of a tool: its shown name and its path.
 fn names(target: &Resolved) -> [String; 2] {
     [target.shown.to_string(), target.id().path()]
 }
@@ -311,7 +312,7 @@ fn find<'a>(rules: &'a Restriction, target: &Resolved, bare: BareServer) -> Opti
         .or_else(|| target.entry.aliases().iter().find_map(alias))
 }
 
-/// All names of a tool: a pattern that matches one of them permits the tool.
+/// All names of a tool, for patterns that permit it: one match is enough.
 fn spellings(target: &Resolved) -> Vec<String> {
     let mut spellings = target.id().spellings();
     spellings.extend(names(target));

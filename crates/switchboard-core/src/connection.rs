@@ -17,7 +17,7 @@ use crate::reply::ToolLine;
 /// The maximum number of ad-hoc connections of a session.
 pub const MOST_AD_HOC: usize = 10;
 
-/// Bounded, because the whole address is shown to the user for approval.
+/// The length limit of an address, because the user has to read all of it for approval.
 const LONGEST_ADDRESS: usize = 4_096;
 
 const SHORTEST_TIMEOUT: u64 = 1_000;

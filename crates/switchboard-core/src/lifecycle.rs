@@ -65,7 +65,7 @@ pub struct Machine {
     waiters: Vec<Waiter>,
     /// The time since which no lease is known to be held; only meaningful while up.
     idle_since: Duration,
-    /// Set while a keep-alive server is up: when the next ping is due.
+    /// When the next ping is due, while a keep-alive server is up.
     ping_at: Option<Duration>,
     failures: u32,
     failed_at: Duration,

@@ -20,7 +20,8 @@ const SHORTEST: usize = 6;
 /// The secrets that must not appear in a trace. It cannot be printed.
 #[derive(Default)]
 pub struct KnownSecrets {
-    /// Escaped as in a JSON string, the longest first, because one may be a part of another.
+    /// The secrets, escaped as in a JSON string. The longest are first, because one may be a part
+    /// of another.
     escaped: Vec<String>,
 }
 

@@ -236,7 +236,7 @@ fn permitted(id: &ToolId, mode: ToolPrefix, prefixes: &Prefixes, settled: bool) 
     let bears_own = |name: &str| prefixes.owner(name) == Owner::Server(id.server.clone());
     let is_permitted = match mode {
         _ if settled && starts_with_prefix(&usual, &mode.prefix(&id.server)) => true,
-        // In its original spelling, the name may look like one of another server.
+        // The original name may look like a name of another server.
         ToolPrefix::None => {
             prefixes.permits(&usual, &id.server)
                 && (id.tool.as_str().is_ascii() || prefixes.permits(id.tool.as_str(), &id.server))

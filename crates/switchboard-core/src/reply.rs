@@ -77,7 +77,7 @@ pub struct ServerLine {
     pub lifecycle: Lifecycle,
     pub trust: TrustLevel,
     pub failure: Option<PastFailure>,
-    /// Set while it is connecting.
+    /// The connect in progress, if any.
     pub underway: Option<Underway>,
     /// The description from the configuration.
     pub description: Option<String>,
@@ -137,9 +137,9 @@ impl ServerStatus {
 spelled_enum! {
     /// Whether a server is trusted, and why.
     pub enum TrustLevel {
-        /// Its entry is in a file of the user.
+        /// The server's entry is in a file of the user.
         User = "user",
-        /// Its entry is in a project's file, and the user approved this definition.
+        /// The server's entry is in a project's file, and the user approved this definition.
         Approved = "approved",
         Pending = "pending",
     }
@@ -267,7 +267,7 @@ pub struct Output {
     pub result: Option<String>,
     /// The parameters of the tool, if its error is likely about the arguments.
     pub expected: Option<String>,
-    /// Set if the caller did not name the tool exactly: its shown name, and how it was chosen.
+    /// How the tool was chosen, if the caller did not name it exactly, with its shown name.
     pub guessed: Option<Guessed>,
     /// Why the filter failed; shown in place of its result.
     pub unselected: Option<Box<Failure>>,

@@ -57,12 +57,12 @@ pub struct RawListing {
     pub era: Option<Era>,
 }
 
-/// `cacheScope`: who may use cached lists.
+/// `cacheScope`: which credentials may use cached lists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum CacheScope {
     Public,
-    /// Lists that only the credential may use with which they were requested.
+    /// Only the credential that requested the lists may use them.
     Private,
 }
 

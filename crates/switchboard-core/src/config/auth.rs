@@ -92,7 +92,7 @@ pub(super) fn auth(reader: &mut ConfigReader<'_>, input: KeyedValue<'_>) -> Read
             AuthWord::OAuth | AuthWord::OAuth2 => Ok(Auth::OAuth),
             AuthWord::Bearer => Ok(Auth::Bearer),
             AuthWord::Custom => Ok(Auth::Custom),
-            // The words `basic` and similar need an object with credentials instead.
+            // The name alone is not enough: these methods need an object with their credentials.
             AuthWord::Basic => Err(missing(reader, input, "username")),
             AuthWord::ApiKey => Err(missing(reader, input, "key")),
         },

@@ -116,7 +116,7 @@ impl Block {
         match self {
             Block::Text { json: Some(json), compact: None, .. } => out.push_str(json.of(raw)),
             Block::Text { json: Some(json), text, compact: Some(compact), .. } => {
-                // Its other fields are passed on unchanged.
+                // The block's other fields are passed on unchanged.
                 out.push_str(Span { start: json.start, end: text.start }.of(raw));
                 push_json_string(out, compact);
                 out.push_str(Span { start: text.end, end: json.end }.of(raw));

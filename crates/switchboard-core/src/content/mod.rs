@@ -57,7 +57,7 @@ pub enum Part<'o> {
 /// An image or audio.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Media<'o> {
-    /// Cleaned and bounded.
+    /// The MIME type, cleaned and bounded.
     pub mime: &'o str,
     /// Base64.
     pub data: Cow<'o, str>,
@@ -66,7 +66,7 @@ pub struct Media<'o> {
 /// How a host gets an image or audio block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MediaForm {
-    /// Unchanged.
+    /// The block, unchanged.
     Native,
     /// A note that names a private file.
     Stored,
@@ -248,7 +248,7 @@ impl<'a> CallOutput<'a> {
         })
     }
 
-    /// All text, blocks joined with a line break.
+    /// The text of all blocks, joined with line breaks.
     pub fn text(&self) -> Cow<'_, str> {
         let mut texts = self.blocks.iter().filter(|block| !block.is_media());
         let Some(first) = texts.next() else {

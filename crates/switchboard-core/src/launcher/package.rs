@@ -10,7 +10,7 @@ use super::{Launch, LauncherKind, is_file_name};
 pub struct Package {
     /// The package as written in the command line.
     pub spec: String,
-    /// Empty if the package is a URL.
+    /// The package's name; empty if the package is a URL.
     pub name: String,
     pub version: Version,
 }

@@ -13,7 +13,8 @@ pub enum Class {
     Loopback,
     /// Private networks, including carrier-grade NAT (RFC 1918, RFC 6598, unique local addresses).
     Private,
-    /// Never a permitted target: link-local, cloud metadata services, multicast, tunnels,
+    /// Addresses that are never permitted: link-local, cloud metadata services, multicast, tunnels,
+    /// documentation and unassigned ranges.
     /// documentation and unassigned ranges.
     Reserved,
 }

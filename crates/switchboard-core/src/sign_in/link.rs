@@ -48,7 +48,7 @@ pub fn endpoint(text: &str, reach: &Reach) -> Result<Url, BadLink> {
 pub enum BadLink {
     #[error("the URL is longer than {} KiB", LONGEST / 1024)]
     TooLong,
-    /// Escaped for display.
+    /// The character is escaped for display.
     #[error("the URL contains `{character}`, which is not allowed")]
     Character { character: String },
     #[error("`{text}` is not a valid URL")]

@@ -79,7 +79,7 @@ pub enum BadDocument {
 /// The issuer that a document must have.
 #[derive(Clone, Copy, Debug)]
 pub enum Issuer<'a> {
-    /// This issuer, from which the document's URL was derived.
+    /// The issuer from which the document's URL was derived.
     Is(&'a str),
     /// Not checked, because the user configured the document's URL or disabled the check: the
     /// issuer in the document, or else this one.
@@ -184,7 +184,7 @@ impl Authority {
     }
 }
 
-/// The same origin with another path.
+/// The URL of `path` at the origin of `site`.
 fn at(site: &Url, path: &str) -> Url {
     let mut url = site.clone();
     url.set_query(None);

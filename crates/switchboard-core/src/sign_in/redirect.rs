@@ -14,7 +14,7 @@ const HOSTS: [&str; 2] = ["127.0.0.1", "localhost"];
 pub enum Return {
     /// A listener on this machine.
     Here(Redirect),
-    /// This page, whose URL the user pastes.
+    /// A page elsewhere, whose final URL the user pastes.
     Elsewhere(String),
 }
 

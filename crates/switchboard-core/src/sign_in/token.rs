@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-/// Longer lifetimes are reduced to this.
+/// The longest lifetime that is used; longer ones are reduced to it.
 const LONGEST: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 
 /// A token is refreshed this long before it expires, or when a fifth of its lifetime is left.
