@@ -57,8 +57,8 @@ impl Host for Terminal {
             let hidden = self.spinner.hide();
             let printer = self.printer;
             printer.note(&described(question, printer));
-            let asked = format!("Call it? {}", printer.err.aside(CHOICES));
-            let answer = tokio::task::spawn_blocking(move || printer.ask(&asked)).await;
+            let question_line = format!("Call it? {}", printer.err.aside(CHOICES));
+            let answer = tokio::task::spawn_blocking(move || printer.ask(&question_line)).await;
             hidden.answered();
             let answer = match answer {
                 Ok(Ok(typed)) => answer_of(&typed),

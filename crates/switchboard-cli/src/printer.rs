@@ -161,8 +161,8 @@ impl Printer {
 
     /// Asks without blocking the runtime; `None` is the end of input.
     pub(crate) async fn answer(self, question: String) -> Option<String> {
-        let asked = tokio::task::spawn_blocking(move || self.ask_unless_over(&question));
-        asked.await.ok()?.ok()?
+        let reading = tokio::task::spawn_blocking(move || self.ask_unless_over(&question));
+        reading.await.ok()?.ok()?
     }
 
     /// Asks a question that only `y` answers with yes.
@@ -249,9 +249,9 @@ mod tests {
                 ["switchboard"].iter().chain(line).map(|word| OsString::from(*word)).collect();
             let error = Cli::read(&args).unwrap_err();
             for palette in [Palette::Coloured, Palette::Plain] {
-                let told = usage(&error, &args, palette);
-                assert!(!told.replace('\n', "").contains(is_hidden), "{told:?}");
-                assert!(told.contains(expected), "{told}");
+                let printed = usage(&error, &args, palette);
+                assert!(!printed.replace('\n', "").contains(is_hidden), "{printed:?}");
+                assert!(printed.contains(expected), "{printed}");
             }
         };
         check(&["\u{1b}]0;x\u{7}"], r"\u{1b}]0;x\u{7}");

@@ -75,9 +75,9 @@ impl McpResult {
                 out.push('}');
             }
             McpResult::Text(text, Some(code)) => {
-                let asked = CallTarget { mode: "call", server: "", tool: "" };
+                let target = CallTarget { mode: "call", server: "", tool: "" };
                 let fault = fault(*code, text);
-                error_result(out, text, None, (&asked, &fault), style);
+                error_result(out, text, None, (&target, &fault), style);
             }
         }
         nesting::confine(out, start);
@@ -156,8 +156,8 @@ fn output_result(out: &mut String, output: &Output, note: Option<&str>, style: R
         OutputOrigin::Resource => "read",
         OutputOrigin::Prompt => "prompt",
     };
-    let asked = CallTarget { mode, server: output.server.as_str(), tool: &output.name };
-    meta(out, style, |out| details::of_output(out, &asked, &output.content));
+    let target = CallTarget { mode, server: output.server.as_str(), tool: &output.name };
+    meta(out, style, |out| details::of_output(out, &target, &output.content));
     out.push('}');
 }
 
@@ -173,10 +173,10 @@ fn failure_result(
         Subject::Server(server) => (server.as_str(), ""),
         Subject::Request | Subject::Config { .. } => ("", ""),
     };
-    let asked = CallTarget { mode: "call", server, tool };
+    let target = CallTarget { mode: "call", server, tool };
     let original = failure.to_string();
     let fault = fault(failure.code, &original);
-    error_result(out, &render::text::failure(failure), beside, (&asked, &fault), style);
+    error_result(out, &render::text::failure(failure), beside, (&target, &fault), style);
 }
 
 /// An error result with a text, and the blocks of `beside` after it.
@@ -184,7 +184,7 @@ fn error_result(
     out: &mut String,
     text: &str,
     beside: Option<&CallOutput<'_>>,
-    (asked, fault): (&CallTarget<'_>, &Fault<'_>),
+    (target, fault): (&CallTarget<'_>, &Fault<'_>),
     style: ResultStyle,
 ) {
     text_result(out, &format!("{}{text}", style.error_head(fault.error_type)));
@@ -195,7 +195,7 @@ fn error_result(
         out.push(']');
     }
     out.push_str(",\"isError\":true");
-    meta(out, style, |out| details::of_fault(out, asked, fault));
+    meta(out, style, |out| details::of_fault(out, target, fault));
     out.push('}');
 }
 

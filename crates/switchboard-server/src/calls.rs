@@ -53,7 +53,7 @@ struct RunningCall {
     /// The running task; `None` until it is spawned.
     task: Option<AbortHandle>,
     /// Receives an error if the call ends without a response.
-    asker: Peer,
+    client: Peer,
 }
 
 /// The right to answer one request. [`Claim::take`] grants it once and frees the id, at the latest
@@ -89,8 +89,8 @@ impl Calls {
             (false, false) => {
                 unanswered.accepted += 1;
                 let (id, number) = (responder.id().clone(), unanswered.accepted);
-                let asker = responder.peer().clone();
-                unanswered.by_id.insert(id.clone(), RunningCall { number, task: None, asker });
+                let client = responder.peer().clone();
+                unanswered.by_id.insert(id.clone(), RunningCall { number, task: None, client });
                 let held = Arc::clone(&self.unanswered);
                 let accepted = Arc::new(Accepted { unanswered: held, id, number });
                 let claim = Arc::<Accepted>::clone(&accepted);
@@ -117,7 +117,7 @@ impl Calls {
             }
             if let Some(call) = accepted.settle() {
                 let error = RpcError::new(INTERNAL_ERROR, BROKEN);
-                call.asker.fail(Some(&accepted.id), &error).await;
+                call.client.fail(Some(&accepted.id), &error).await;
             }
         }));
         let mut unanswered = lock(&self.unanswered);
@@ -133,8 +133,8 @@ impl Calls {
     }
 
     /// Runs a short task that belongs to no request.
-    pub(crate) fn spawn(&self, doing: impl Future<Output = ()> + Send + 'static) {
-        self.running.spawn(doing);
+    pub(crate) fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) {
+        self.running.spawn(work);
     }
 
     /// Aborts a request that its client cancelled, without an answer.
@@ -166,7 +166,7 @@ impl Calls {
         let telling = async {
             let error = RpcError::new(INTERNAL_ERROR, CUT_OFF);
             for (id, call) in &left {
-                call.asker.fail(Some(id), &error).await;
+                call.client.fail(Some(id), &error).await;
             }
             self.running.wait().await;
         };
@@ -185,9 +185,9 @@ impl RunningCall {
 
 /// Unwind safe: the future is dropped after a panic, and shared state is behind locks and
 /// snapshots.
-async fn caught(doing: impl Future<Output = ()>) -> thread::Result<()> {
-    let mut doing = pin!(doing);
-    poll_fn(|cx| match catch_unwind(AssertUnwindSafe(|| doing.as_mut().poll(cx))) {
+async fn caught(work: impl Future<Output = ()>) -> thread::Result<()> {
+    let mut work = pin!(work);
+    poll_fn(|cx| match catch_unwind(AssertUnwindSafe(|| work.as_mut().poll(cx))) {
         Ok(Poll::Pending) => Poll::Pending,
         Ok(Poll::Ready(())) => Poll::Ready(Ok(())),
         Err(panic) => Poll::Ready(Err(panic)),

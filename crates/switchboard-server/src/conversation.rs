@@ -261,19 +261,19 @@ impl Conversation {
     ) {
         let talk = Arc::clone(&self);
         let answered = async {
-            let said = ModernRequest::read(params.as_ref())?;
-            self.host.declare(&said.abilities);
-            self.session.gateway().declare(&said.abilities);
-            let view = self.view(said.client.as_deref());
+            let parsed = ModernRequest::read(params.as_ref())?;
+            self.host.declare(&parsed.abilities);
+            self.session.gateway().declare(&parsed.abilities);
+            let view = self.view(parsed.client.as_deref());
             match method.as_str() {
                 removed if modern::REMOVED.contains(&removed) => Err(unsupported_method()),
                 DISCOVER => self.discover(view).await,
                 LISTEN => {
                     let (client, request) = (responder.peer(), responder.id());
-                    listen::run(&self, closing, &said.request, (client, request)).await
+                    listen::run(&self, closing, &parsed.request, (client, request)).await
                 }
                 asking if modern::MAY_REQUEST_INPUT.contains(&asking) => {
-                    talk.in_rounds((asking, params), said, view, responder.peer()).await
+                    talk.in_rounds((asking, params), parsed, view, responder.peer()).await
                 }
                 other => {
                     let caller = self.session.lone_caller();
@@ -308,7 +308,7 @@ impl Conversation {
     async fn in_rounds(
         self: Arc<Conversation>,
         (method, params): (&str, Option<Raw>),
-        said: ModernRequest,
+        parsed: ModernRequest,
         view: View,
         client: &Peer,
     ) -> Result<McpResult, RpcError> {
@@ -321,7 +321,7 @@ impl Conversation {
             state,
             answers,
             ..
-        } = said;
+        } = parsed;
         // The client must repeat the method when it continues the call.
         request.insert("method", Value::from(method));
         let rounds = match state {

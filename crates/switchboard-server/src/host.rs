@@ -253,9 +253,9 @@ impl ClientHost {
 
     /// Sends a form to the user; the response comes with the time that it took.
     async fn ask_with_form(&self, params: String) -> Result<(Raw, Duration), CannotAsk> {
-        let asked = Instant::now();
+        let begun = Instant::now();
         let answer = self.request(Topic::Elicitation, None, params).await;
-        answer.map(|answer| (answer, asked.elapsed())).map_err(|_| CannotAsk::NoUser)
+        answer.map(|answer| (answer, begun.elapsed())).map_err(|_| CannotAsk::NoUser)
     }
 
     async fn relay(&self, question: ServerQuestion<'_>) -> Result<Raw, RpcError> {
@@ -268,8 +268,8 @@ impl ClientHost {
             return Err(question.topic.refused());
         }
         let params = question::of_server(self.manner, &question)?;
-        let asked = self.request(question.topic, question.key, params).await;
-        asked.map_err(|error| match error {
+        let response = self.request(question.topic, question.key, params).await;
+        response.map_err(|error| match error {
             RequestError::Refused(error) => error,
             other => RpcError::new(INTERNAL_ERROR, format!("the client did not respond: {other}")),
         })

@@ -40,9 +40,9 @@ impl News {
         self.begin(TOOLS_CHANGED, direct.tell(gateway, client.clone()));
     }
 
-    fn begin(&mut self, told: &'static str, telling: impl Future<Output = ()> + Send + 'static) {
-        if !self.followed.contains(&told) {
-            self.followed.push(told);
+    fn begin(&mut self, method: &'static str, telling: impl Future<Output = ()> + Send + 'static) {
+        if !self.followed.contains(&method) {
+            self.followed.push(method);
             self.following.spawn(telling);
         }
     }

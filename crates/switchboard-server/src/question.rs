@@ -57,8 +57,8 @@ impl ElicitationMode {
             #[serde(default)]
             url: Value,
         }
-        let asked = question.params.and_then(|params| params.parse::<UrlParam>().ok());
-        if asked.is_some_and(|asked| !asked.url.is_null()) {
+        let param = question.params.and_then(|params| params.parse::<UrlParam>().ok());
+        if param.is_some_and(|param| !param.url.is_null()) {
             ElicitationMode::Url
         } else {
             ElicitationMode::Form
@@ -280,10 +280,10 @@ mod tests {
             let params = Raw::from_json(question.to_string());
             of_server(Manner::OneOfMany, &elicitation(&server, &params))
         };
-        let asked =
+        let sent =
             ask(json!({ "message": "\u{1b}[31mhi\u{202e}", "requestedSchema": {} })).unwrap();
-        let asked: Value = serde_json::from_str(&asked).unwrap();
-        assert_eq!(asked["message"], "The server `kit` asks: hi\\u{202e}");
+        let sent: Value = serde_json::from_str(&sent).unwrap();
+        assert_eq!(sent["message"], "The server `kit` asks: hi\\u{202e}");
         for good in
             ["https://example.com/sign-in?x=1", "http://localhost:8080/", "http://[::1]:1/x"]
         {
@@ -326,14 +326,14 @@ mod tests {
         ] {
             assert_eq!(pass_on(good).unwrap(), good);
         }
-        let told = |url: Value| {
+        let code_of = |url: Value| {
             let params = json!({ "mode": "url", "url": url, "message": "", "elicitationId": "1" });
             pass_on(&params.to_string()).unwrap_err().code
         };
         for bad in BAD_PAGES {
-            assert_eq!(told(bad.into()), INVALID_PARAMS, "{bad}");
+            assert_eq!(code_of(bad.into()), INVALID_PARAMS, "{bad}");
         }
-        assert_eq!(told(json!(["https://example.com"])), INVALID_PARAMS);
+        assert_eq!(code_of(json!(["https://example.com"])), INVALID_PARAMS);
         let twice = r#"{ "url": "https://example.com", "url": "file:///etc/passwd" }"#;
         assert_eq!(pass_on(twice).unwrap_err().code, INVALID_PARAMS);
         let disguised = "{\"u\u{200b}rl\":\"file:///etc/passwd\"}";

@@ -175,18 +175,18 @@ impl Rounds {
 
     /// The `input_required` result; `state` identifies the parked call.
     fn questions(&self, state: &str) -> Result<McpResult, serde_json::Error> {
-        let mut asked = serde_json::Map::new();
+        let mut requests = serde_json::Map::new();
         for Open { key, ask } in &self.open {
             let params = if ask.params.is_empty() { "{}" } else { &ask.params };
             let params: Value = serde_json::from_str(params)?;
-            asked.insert(
+            requests.insert(
                 key.clone(),
                 serde_json::json!({ "method": ask.topic.method(), "params": params }),
             );
         }
         let result = serde_json::json!({
             "resultType": "input_required",
-            "inputRequests": asked,
+            "inputRequests": requests,
             "requestState": state,
         });
         Ok(McpResult::json(result.to_string()))

@@ -48,12 +48,12 @@ pub struct Wishes<'a> {
 /// The scopes to request; empty if no source names any.
 pub fn wanted(wishes: Wishes<'_>) -> Vec<String> {
     let Wishes { configured, challenged, described, held, authority } = wishes;
-    let asked = match configured {
+    let requested = match configured {
         Some(configured) => read(configured),
         None if challenged.is_empty() => of(described.iter().map(String::as_str)),
         None => of(challenged.iter().map(String::as_str)),
     };
-    let mut wanted = union(held, &asked);
+    let mut wanted = union(held, &requested);
     // Only together with other scopes: alone, it would be the token's only scope.
     if configured.is_none() && !wanted.is_empty() && authority.iter().any(|scope| scope == OFFLINE)
     {

@@ -29,8 +29,8 @@ pub(super) fn of(session: &Session) -> Value {
 }
 
 /// Notifies the client whenever the status changes; the last status always arrives.
-pub(super) async fn follow(session: Arc<Session>, mut changes: Changes, told: Value, client: Peer) {
-    let mut known = essence(told);
+pub(super) async fn follow(session: Arc<Session>, mut changes: Changes, sent: Value, client: Peer) {
+    let mut known = essence(sent);
     loop {
         tokio::select! {
             going_on = changes.next() => if !going_on { return },

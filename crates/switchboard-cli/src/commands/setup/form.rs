@@ -241,7 +241,7 @@ mod tests {
     use super::*;
 
     /// The questions and answers of a dialogue, and the resulting arguments.
-    fn told(answers: &[&str]) -> String {
+    fn transcript(answers: &[&str]) -> String {
         let is_taken = |name: &ServerName| name.as_str() == "taken";
         let (mut form, mut out) = (ServerForm::new(&is_taken), String::new());
         for answer in answers {
@@ -261,7 +261,7 @@ mod tests {
 
     #[test]
     fn setup_form_asks_for_program_and_variables() {
-        insta::assert_snapshot!(told(&["", "files", "npx -y 'my files' ~/notes", "A B_2", ""]), @r#"
+        insta::assert_snapshot!(transcript(&["", "files", "npx -y 'my files' ~/notes", "A B_2", ""]), @r#"
         Which transport does it use?
         What is its name? files
         What is its command line? npx -y 'my files' ~/notes
@@ -273,7 +273,7 @@ mod tests {
 
     #[test]
     fn setup_form_for_a_url_has_no_variables() {
-        insta::assert_snapshot!(told(&["http", "web", "https://web.example/mcp", "project"]), @r#"
+        insta::assert_snapshot!(transcript(&["http", "web", "https://web.example/mcp", "project"]), @r#"
         Which transport does it use? http
         What is its name? web
         What is its URL? https://web.example/mcp
@@ -284,7 +284,7 @@ mod tests {
 
     #[test]
     fn invalid_setup_answer_is_explained_and_asked_again() {
-        insta::assert_snapshot!(told(&[
+        insta::assert_snapshot!(transcript(&[
             "smoke", "stdio", "", "taken", "x", "", "'open", "https://x", "x", "A=secret", "A", "moon", "user",
         ]), @r#"
         Which transport does it use? smoke (that is none of stdio, http and sse)
@@ -302,7 +302,7 @@ mod tests {
         Which file does it go to? user
         ["x", "x"] Some(Stdio) ["A"] User None
         "#);
-        insta::assert_snapshot!(told(&["sse", "x", "not an address", "https://x"]), @r#"
+        insta::assert_snapshot!(transcript(&["sse", "x", "not an address", "https://x"]), @r#"
         Which transport does it use? sse
         What is its name? x
         What is its URL? not an address (a URL begins with a scheme, such as `https://`)
