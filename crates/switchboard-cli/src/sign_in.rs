@@ -229,12 +229,12 @@ pub(crate) fn report(signed_in: &SignedIn, printer: Printer) -> String {
     }
     match kept {
         None => {}
-        Some(TokenLocation::Keyring) => line("kept", "in the keyring of the system"),
+        Some(TokenLocation::Keyring) => line("stored", "in the keyring of the system"),
         Some(TokenLocation::File(path)) => {
-            line("kept", &format!("{}, unencrypted; only you can read it", file_in(path)));
+            line("stored", &format!("{}, unencrypted; only you can read it", file_in(path)));
         }
         Some(TokenLocation::EncryptedFile(path)) => {
-            line("kept", &format!("{}, encrypted", file_in(path)))
+            line("stored", &format!("{}, encrypted", file_in(path)))
         }
     }
     text

@@ -28,7 +28,7 @@ pub struct Snippet {
 pub enum SnippetError {
     #[error("the snippet is not JSON")]
     Syntax(#[source] EditError),
-    #[error("the snippet holds no server")]
+    #[error("the snippet contains no server")]
     NoServer,
     #[error("the snippet does not name its server")]
     NoName,
@@ -235,7 +235,7 @@ mod tests {
     #[test]
     fn snippet_without_a_server_is_refused() {
         for text in ["", "[]", "{}", "3", r#"{ "mcpServers": {} }"#, r#"{ "a": { "env": {} } }"#] {
-            assert_eq!(shown(text, None), "the snippet holds no server", "{text}");
+            assert_eq!(shown(text, None), "the snippet contains no server", "{text}");
         }
         assert_eq!(shown("{ command: x }", None), "the snippet is not JSON");
     }

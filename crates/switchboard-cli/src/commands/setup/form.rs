@@ -44,7 +44,7 @@ pub(super) struct Question {
 /// An invalid answer, after which the question is repeated.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum BadAnswer {
-    #[error("that is none of {choices}")]
+    #[error("enter one of {choices}")]
     NoChoice { choices: &'static str },
     #[error(transparent)]
     Name(#[from] NameError),
@@ -125,7 +125,7 @@ impl<'a> ServerForm<'a> {
                     "" | "stdio" => Some(AddTransport::Stdio),
                     "http" => Some(AddTransport::Http),
                     "sse" => Some(AddTransport::Sse),
-                    _ => return Err(BadAnswer::NoChoice { choices: "stdio, http and sse" }),
+                    _ => return Err(BadAnswer::NoChoice { choices: "stdio, http or sse" }),
                 };
                 Some(ServerField::Name)
             }
@@ -164,7 +164,7 @@ impl<'a> ServerForm<'a> {
                 self.add.scope = match typed {
                     "" | "user" => Scope::User,
                     "project" => Scope::Project,
-                    _ => return Err(BadAnswer::NoChoice { choices: "user and project" }),
+                    _ => return Err(BadAnswer::NoChoice { choices: "user or project" }),
                 };
                 None
             }
@@ -287,7 +287,7 @@ mod tests {
         insta::assert_snapshot!(transcript(&[
             "smoke", "stdio", "", "taken", "x", "", "'open", "https://x", "x", "A=secret", "A", "moon", "user",
         ]), @r#"
-        Which transport does it use? smoke (that is none of stdio, http and sse)
+        Which transport does it use? smoke (enter one of stdio, http or sse)
         Which transport does it use? stdio
         What is its name?  (the name is empty)
         What is its name? taken (a server is called `taken` already: choose another name)
@@ -298,7 +298,7 @@ mod tests {
         What is its command line? x
         Which environment variables does it need? A=secret (enter names of variables, separated by spaces: their values are read at each start)
         Which environment variables does it need? A
-        Which file does it go to? moon (that is none of user and project)
+        Which file does it go to? moon (enter one of user or project)
         Which file does it go to? user
         ["x", "x"] Some(Stdio) ["A"] User None
         "#);
