@@ -103,7 +103,7 @@ impl App {
         let mut environment = Environment::of_process();
         let typed_in = environment.cwd.clone();
         let project = globals.cwd.as_deref().map_or(typed_in.clone(), |cwd| typed_in.join(cwd));
-        // One canonical path for each project, so that its approvals are found again.
+        // The canonical path, so that the approvals of a project are found again.
         environment.cwd = project.canonicalize().map_err(|cause| {
             GlobalsError::Directory { path: project, cause }.with(Code::BadRequest)
         })?;

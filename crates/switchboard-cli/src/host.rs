@@ -23,7 +23,7 @@ pub(crate) struct Terminal {
     pub(crate) printer: Printer,
     pub(crate) spinner: Spinner,
     pub(crate) consent: Consent,
-    /// One question at a time.
+    /// Allows only one question at a time.
     asking: Semaphore,
 }
 

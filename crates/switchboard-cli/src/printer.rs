@@ -73,7 +73,7 @@ impl Printer {
         self.err_is_terminal
     }
 
-    /// Prints our own text, in which foreign text was escaped.
+    /// Prints text of Switchboard. Text of servers in it is escaped already.
     pub(crate) fn text(self, text: &str) -> io::Result<()> {
         if text.is_empty() {
             return Ok(());
@@ -106,7 +106,7 @@ impl Printer {
         self.foreign(&format!("{value:#}"))
     }
 
-    /// Prints one of several values, on a line of its own.
+    /// Prints one JSON value of several, each on a line of its own.
     pub(crate) fn json_line(self, value: &Value) -> io::Result<()> {
         self.foreign(&value.to_string())
     }

@@ -53,7 +53,8 @@ pub fn asks_for_secret(params: &Map<String, Value>) -> Option<String> {
     walk.about.iter().any(|about| asks(about)).then(|| shown_name(name))
 }
 
-/// The name on one line and without quotes, so that it cannot close ours and imitate our text.
+/// The name on one line and without quotes, so that it cannot end our quotation and imitate our
+/// text.
 fn shown_name(name: &str) -> String {
     clean_line(&name.replace(['`', '´', '‘', '’'], "'"), FIELD).into_owned()
 }

@@ -87,7 +87,7 @@ pub enum Subject {
 pub enum Hint {
     /// Names close to the requested one.
     DidYouMean(Vec<String>),
-    /// Choose one of these names.
+    /// The user or the model must choose one of these names.
     Choose(Vec<String>),
     /// The parameters of the tool, in full.
     Expected(String),

@@ -195,7 +195,7 @@ pub fn shown(id: &ToolId, mode: ToolPrefix) -> String {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ShownName {
     pub name: String,
-    /// The other server whose prefix the usual name has, which is why it was replaced.
+    /// The other server whose prefix the usual name has. This is the reason for another shown name.
     pub claims: Option<ServerName>,
 }
 

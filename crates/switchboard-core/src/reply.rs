@@ -97,7 +97,7 @@ pub struct PastFailure {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Underway {
     pub stage: ConnectStage,
-    /// The time that it has been at this stage.
+    /// The time since this stage began.
     pub since: Duration,
 }
 
@@ -175,7 +175,7 @@ pub struct ToolLine {
     pub pin: Pin,
     /// Another server, whose prefix the tool's own name begins with.
     pub claims: Option<ServerName>,
-    /// Invisible text in its definition.
+    /// Hidden text in its definition.
     pub hidden: Option<Hidden>,
     pub reached_by: ReachedBy,
 }
@@ -183,7 +183,7 @@ pub struct ToolLine {
 /// The tool of Switchboard that can call it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ReachedBy {
-    /// The one that returned this line.
+    /// The tool of Switchboard that returned this line.
     #[default]
     SameTool,
     /// `mcp_write`, because it is not declared read-only and `mcp` returned this line.
@@ -269,7 +269,7 @@ pub struct Output {
     pub expected: Option<String>,
     /// How the tool was chosen, if the caller did not name it exactly, with its shown name.
     pub guessed: Option<Guessed>,
-    /// Why the filter failed; shown in place of its result.
+    /// Why the filter failed, which is shown instead of its result.
     pub unselected: Option<Box<Failure>>,
 }
 
@@ -284,6 +284,6 @@ pub struct Guessed {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Clue {
     Search,
-    /// No tool has this name.
+    /// The name that the caller wrote. No tool has it.
     Misspelt(String),
 }

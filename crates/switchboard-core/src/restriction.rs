@@ -341,7 +341,7 @@ mod tests {
             ("srv/com*", "srv-commit"),
             ("mcp__srv_commit", "SRV_COMMIT"),
             ("srv_commit", "srv_commit"),
-            // Wildcards, sets and alternatives.
+            // Patterns with wildcards, sets and alternatives.
             ("srv/delete_*", "deIete_repo"),
             ("*delete*", "de1ete_repo"),
             ("*/delete_repo", "delete_rep0"),

@@ -27,7 +27,7 @@ const CUT_OFF: &str =
     "the session ended before the response; whether the request took effect is unknown";
 const BROKEN: &str = "internal error in the gateway; whether the request took effect is unknown";
 
-/// The requests of one client, each in a task of its own.
+/// The requests of one client. Each runs in a task of its own.
 #[derive(Clone, Default)]
 pub(crate) struct Calls {
     running: TaskTracker,

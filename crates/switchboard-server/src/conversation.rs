@@ -55,7 +55,7 @@ enum Clients {
     Many,
 }
 
-/// The view of the gateway that a host gets.
+/// How the gateway presents itself to one host.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct View {
     pub(crate) profile: &'static HostProfile,

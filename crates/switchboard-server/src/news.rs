@@ -12,7 +12,7 @@ use tokio::task::JoinSet;
 
 use crate::direct::{Direct, TOOLS_CHANGED};
 
-/// The lists that a client follows, by notification method: those that it has requested.
+/// The lists that the client has requested, by the method of their notification.
 #[derive(Default)]
 pub(crate) struct News {
     followed: Vec<&'static str>,

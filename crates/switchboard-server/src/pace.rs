@@ -197,7 +197,7 @@ impl Drop for Room {
         let Some(permit) = self.permit.take() else { return };
         let pacing = &self.pacing;
         if pacing.narrow(pacing.fitting()) {
-            // One request fewer fits.
+            // Shrinks the window by one request.
             permit.forget();
             return;
         }

@@ -65,7 +65,7 @@ impl Pi {
         self.once("notices", || notices::tell(session, host, warning));
     }
 
-    /// Starts a task unless one of this name runs.
+    /// Starts a task unless a task with this name runs already.
     fn once<W: Future<Output = ()> + Send + 'static>(
         &self,
         name: &'static str,

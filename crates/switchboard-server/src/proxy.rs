@@ -136,8 +136,8 @@ async fn ask(session: &Session, caller: Caller, request: Request) -> Result<Repl
     session.handle_as(request, caller).await.map_err(|failure| answer::protocol_error(&failure))
 }
 
-/// Capabilities and instructions for a host. `mcp` reaches resources too, so hosts that add tools
-/// of their own for resources are not offered them.
+/// Capabilities and instructions for a host. `mcp` reads resources too, so the resources capability
+/// is not offered to hosts that would add tools of their own for it.
 pub(crate) fn offer(
     session: &Session,
     view: View,

@@ -138,8 +138,8 @@ fn signed(server: &ServerName, params: &Raw, secret: Option<&str>) -> Result<Str
     Ok(question.to_string())
 }
 
-/// The same parameters with the server's name in `_meta`. All else stays byte for byte; a name that
-/// the server put there itself is replaced.
+/// The same parameters with the server's name in `_meta`. All other bytes stay the same; a name
+/// that the server put there itself is replaced.
 fn marked(server: &ServerName, params: &str) -> Result<String, RpcError> {
     #[derive(Deserialize)]
     struct About<'a> {
@@ -203,7 +203,7 @@ pub(crate) fn of_connection(wanted: &ConnectionRequest) -> String {
     form(&message, [("no", "Deny"), (CONNECT, "Connect it for this session")].into_iter(), None)
 }
 
-/// A form with one decision: its values, their labels, and the preselected one.
+/// A form for one decision, with its values, their labels, and the preselected value.
 fn form(
     message: &str,
     choices: impl Iterator<Item = (&'static str, &'static str)>,

@@ -207,7 +207,7 @@ pub(crate) struct Parking {
 struct ParkedCall {
     rounds: Box<Rounds>,
     since: Instant,
-    /// Ends the call when it expires.
+    /// Ends the parked call when its time is over.
     _expiry: AbortOnDropHandle<()>,
 }
 

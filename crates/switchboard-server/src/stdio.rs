@@ -61,7 +61,7 @@ pub async fn serve_over(
     let (peer, reader, writer) = peer::open(input, output, limits);
     let mut service = Service::new(&gateway, (&offer, host), peer.clone());
     let calls = service.calls();
-    // A task of its own, so that a response wakes only the writer.
+    // The writer has a task of its own, so that a response wakes only the writer.
     let mut writing = JoinSet::new();
     writing.spawn(writer.run());
     let reading_and_draining = async {

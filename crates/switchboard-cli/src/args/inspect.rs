@@ -1,4 +1,4 @@
-//! One raw request to one server.
+//! The arguments of `inspect`, which sends one raw request to one server.
 
 use clap::Args;
 

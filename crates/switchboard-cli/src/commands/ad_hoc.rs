@@ -78,7 +78,7 @@ pub(super) async fn with(
     let config = app.load_strictly()?.config;
     let mut settings = config.settings.clone();
     settings.tool_prefix = ToolPrefix::None;
-    // The user typed it, which approves the connection.
+    // The user typed the server on the command line, which approves the connection.
     settings.ad_hoc_connections = AdHocConnections::Allow;
     let config = Config { servers: Default::default(), pending: Vec::new(), settings, ..config };
     let gateway = terms.gateway(app.gateway_of(config.clone()));

@@ -103,7 +103,7 @@ mod tests {
     use crate::catalog::{Listing, ListingPolicy, RawListing, Shelf, Standing};
     use crate::config::values::ToolPrefix;
 
-    /// One tool and one resource.
+    /// A listing with one tool and one resource.
     fn listing(server: &ServerName) -> Arc<Listing> {
         let raw = |value: Value| RawValue::from_string(value.to_string()).unwrap();
         let tool = json!({

@@ -162,7 +162,7 @@ impl Entry {
         ToolId { server: server.clone(), tool: self.name.clone() }
     }
 
-    /// Every name that rules match, its own first.
+    /// Every name that rules match; the tool's original name is first.
     pub(super) fn names(&self) -> Vec<ToolName> {
         [&self.name].into_iter().chain(self.aliases()).cloned().collect()
     }
@@ -193,12 +193,12 @@ impl Entry {
         serde_json::from_str(self.input_schema()).unwrap_or_default()
     }
 
-    /// The definition as the server wrote it, to the byte.
+    /// The definition byte for byte as the server wrote it.
     pub fn definition(&self) -> &str {
         self.original.as_ref().unwrap_or(&self.raw)
     }
 
-    /// Whether both are the same definition, to the byte.
+    /// Whether both definitions are equal byte for byte.
     pub fn same_definition(&self, other: &Entry) -> bool {
         self.definition() == other.definition() && self.kind == other.kind
     }

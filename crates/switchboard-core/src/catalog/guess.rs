@@ -148,7 +148,7 @@ fn tolerated(own: &str) -> usize {
     }
 }
 
-/// The difference between a typed name and a tool's name.
+/// How a typed name differs from a tool's name.
 struct Slip<'a> {
     edits: usize,
     /// The typed name without the prefix.

@@ -370,7 +370,8 @@ pub struct Drift {
     /// The changes since the pin: bounded, and safe to display.
     pub changes: Vec<Change>,
     pub hidden: Option<Hidden>,
-    /// The capabilities of the clients to which it is listed; empty if this client is one of them.
+    /// The capabilities of the clients to which the tool is listed; empty if this client is one of
+    /// them.
     pub listed_to: Vec<String>,
 }
 

@@ -70,7 +70,7 @@ impl Catalog {
         }
     }
 
-    /// The prompts of one server, in its own order.
+    /// The prompts of one server, in the order of its listing.
     pub fn prompts_of(&self, server: &ServerName) -> impl Iterator<Item = PromptItem<'_>> {
         let found = self.shelves.get_key_value(server).zip(self.prompt_names.get(server));
         found.into_iter().flat_map(|((server, shelf), names)| {

@@ -146,7 +146,7 @@ fn apply_one(text: &str, Edit { at, change }: &Edit) -> Result<String, EditError
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Opens {
     OnLines,
-    /// On one line, because its parent is.
+    /// The object is written on one line, because its parent is.
     Inline,
 }
 

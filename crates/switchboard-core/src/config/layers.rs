@@ -168,7 +168,7 @@ pub struct Approvals<'a> {
 #[derive(Clone, Debug, Default)]
 pub struct Config {
     pub servers: BTreeMap<String, Server>,
-    /// Shown, but never started, connected, resolved or expanded.
+    /// The pending servers. They are shown, but never started, connected, resolved or expanded.
     pub pending: Vec<PendingServer>,
     pub settings: Settings,
     /// The origin of each setting that a file sets, by key.
@@ -205,7 +205,8 @@ pub struct PendingServer {
     pub transport: Transport,
     pub hash: TrustHash,
     pub cause: PendingCause,
-    /// The last project file that gives its endpoint, or else the first one that names it.
+    /// The last project file that gives the server's endpoint, or else the first project file with
+    /// its name.
     pub origin: ConfigOrigin,
 }
 

@@ -174,8 +174,9 @@ impl ServerEntry {
         self.disabled == Some(true)
     }
 
-    /// The environment variables that its program gets besides the default ones: those that the
-    /// settings pass on, if they are set; those that the settings define; and finally its own.
+    /// The environment variables that the server's program gets in addition to the default ones.
+    /// The settings pass some on, if they are set, and define others; the variables of the entry
+    /// come last.
     pub fn env_with(&self, settings: &Settings, is_set: impl Fn(&str) -> bool) -> TemplateMap {
         let passed = settings.pass_env.iter().filter(|name| is_set(name));
         let passed = passed.map(|name| (name.clone(), Template::new(format!("${{{name}}}"))));

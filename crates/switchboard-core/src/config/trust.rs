@@ -158,7 +158,7 @@ pub fn runs_code(definition: &ServerEntry) -> bool {
 /// The programs that a definition starts, unexpanded and as written.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Programs {
-    /// The server itself, if it is a program.
+    /// The program of the server; `None` for a server at a URL or socket.
     pub server: Option<String>,
     /// The programs of `!command` values.
     pub commands: Vec<String>,

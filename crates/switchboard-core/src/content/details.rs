@@ -83,7 +83,7 @@ fn push_field(json: &mut String, name: &str, value: &str) {
     push_json_string(json, value);
 }
 
-/// JSON of the server, or its length if it is too long.
+/// Writes JSON of the server, or only its length if it is too long.
 fn push_bounded(json: &mut String, part: &str) {
     if part.len() <= MAX_PART_BYTES {
         json.push_str(&shallow(part));

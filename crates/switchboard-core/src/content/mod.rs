@@ -46,7 +46,7 @@ pub struct CallOutput<'a> {
     selected: Option<Box<str>>,
 }
 
-/// One block, as faces get it.
+/// One block of a result, in the form for faces.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Part<'o> {
     Text(Cow<'o, str>),

@@ -19,7 +19,8 @@ const NO_SECRETS: &str = "page next continuation cursor max min length count bud
 const METHODS: &str = "method methods kind kinds type types mode auth authentication scheme grant \
     strategy via how way category";
 
-/// Words that are also found misspelt; others are too short or too similar to harmless words.
+/// Words that are also found if they are misspelt. Other words are too short, or too similar to
+/// harmless ones.
 const MISTYPED: &str = "password";
 
 /// The type of value that a field takes.
@@ -105,7 +106,7 @@ fn reading_names_secret(words: &[Word], answer: AnswerType) -> bool {
 fn part_names_secret(words: &[Word], is_label: bool, answer: AnswerType) -> bool {
     let whole = squashed(words);
     let has = |secret: &str| {
-        // A single letter may precede it: `a P I N`.
+        // A single letter may precede the spelled word: `a P I N`.
         words
             .iter()
             .any(|word| word.look == secret || word.is_spelled && word.look.contains(secret))

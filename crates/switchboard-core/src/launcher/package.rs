@@ -18,7 +18,7 @@ pub struct Package {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Version {
     Exact(String),
-    /// Any version installed for this spec: the launcher itself would use it too.
+    /// Any version that was installed for this spec, because the launcher would use the same one.
     Installed,
     /// A version that changes with time, such as `latest`.
     Moving,

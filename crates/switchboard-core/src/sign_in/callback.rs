@@ -35,7 +35,7 @@ impl fmt::Debug for Expected<'_> {
 pub struct Code(Zeroizing<String>);
 
 impl Code {
-    /// The code itself, for the one request that needs it.
+    /// Reveals the code, for the one token request that needs it.
     pub fn reveal(mut self) -> String {
         std::mem::take(&mut self.0)
     }

@@ -86,7 +86,7 @@ impl Return {
             }
         };
         let redirect = Redirect { host, port, rest: rest.to_owned() };
-        // A port other than the scheme's default, which browsers omit.
+        // Browsers omit the default port of a scheme, so another port is used.
         let plain = redirect.uri(1);
         let url = Url::parse(&plain)
             .ok()

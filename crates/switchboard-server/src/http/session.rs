@@ -31,7 +31,7 @@ const SLOT_TIMEOUT: Duration = Duration::from_secs(30);
 /// an event stream, which can be resumed.
 const JSON_DEADLINE: Duration = Duration::from_secs(1);
 
-/// One client and its conversation with the gateway.
+/// The session of one client, with its conversation with the gateway.
 pub(super) struct HttpSession {
     streaming: Streaming,
     inlet: Inlet,
@@ -160,7 +160,7 @@ impl HttpSession {
             Ok(None) if self.streams.are_closed() => return PostResponse::SessionEnded,
             Ok(first) => first,
             Err(_elapsed) if self.streams.as_events(exchange) => None,
-            // The response may have arrived just at the deadline.
+            // The deadline may have passed just as the response arrived.
             Err(_elapsed) => tap.next().await,
         };
         match first {

@@ -10,7 +10,7 @@ use switchboard::pi::text as words;
 use switchboard::render;
 use switchboard_wire::Peer;
 
-/// Changes within this time are sent as one.
+/// Changes within this time cause a single notification.
 const COALESCE: Duration = Duration::from_millis(100);
 
 /// Interval for changes over time, such as a failure that becomes old.

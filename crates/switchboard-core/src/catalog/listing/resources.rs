@@ -197,7 +197,7 @@ impl Resource {
         if self.name.is_empty() { &self.uri } else { &self.name }
     }
 
-    /// The tool that reads it.
+    /// The tool that reads this resource.
     pub(super) fn entry(&self) -> Option<Entry> {
         let own = reading(self.own_name())?;
         let by_address = reading(&self.uri).filter(|name| *name != own);

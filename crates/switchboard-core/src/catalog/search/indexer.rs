@@ -90,7 +90,7 @@ struct Stem {
 struct Reading {
     entry: Occurrence,
     words: u16,
-    /// Bytes that were indexed, and the most that may be.
+    /// The number of bytes that were indexed, and its limit.
     bytes: usize,
     most: usize,
     /// How many more words go into the direction of the document, and the weight of each.

@@ -114,10 +114,10 @@ impl Occurrence {
 pub(super) struct Indexed {
     /// Words per field.
     pub(super) lengths: [u16; ToolField::COUNT],
-    /// Its description marks it as deprecated.
+    /// Whether the description marks the tool as deprecated.
     pub(super) is_deprecated: bool,
     pub(super) effect: ToolEffect,
-    /// Its word vector; `None` if the table has none of its words.
+    /// The word vector of the document; `None` if the table has none of its words.
     pub(super) about: Option<Direction>,
     pub(super) server: Box<str>,
     pub(super) name: Box<str>,

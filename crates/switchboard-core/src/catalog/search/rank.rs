@@ -18,7 +18,7 @@ use super::vocabulary::Key;
 /// A tool that matches a query.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Hit {
-    /// Position of its listing among those searched.
+    /// The position of the tool's listing among the searched listings.
     pub listing: usize,
     /// Position of the tool in its listing.
     pub document: usize,
@@ -26,12 +26,12 @@ pub struct Hit {
     pub score: f32,
 }
 
-/// Tools in the order in which they match a query.
+/// Tools, sorted by how well they match a query.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Ranking {
     /// The matching tools, best first.
     pub hits: Vec<Hit>,
-    /// How well the best one matches.
+    /// How well the best hit matches.
     pub fit: Fit,
     /// How many hits at the top match about as well as the first.
     pub good: usize,

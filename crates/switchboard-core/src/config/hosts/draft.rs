@@ -19,7 +19,7 @@ use crate::config::values::{Template, TemplateMap, TransportType};
 /// The meaning of a key in a host's entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Meaning {
-    /// Our field of that name, parsed like ours.
+    /// Our field of that name; the value is parsed like ours.
     Field(&'static str),
     /// A map of strings, where some hosts also write numbers.
     Env,
@@ -32,7 +32,7 @@ pub(super) enum Meaning {
     UrlOf(TransportType),
     /// `false` means disabled.
     Enabled,
-    /// Names of our environment variables that are passed on to the server.
+    /// Names of environment variables of the host that are passed on to the server.
     PassedOn,
     /// Headers whose values are in environment variables.
     HeadersFromVariables,
