@@ -132,7 +132,7 @@ pub(crate) enum Command {
         Example:\n  switchboard connect github"
     )]
     Connect {
-        /// Its name
+        /// The name of the server
         server: Option<String>,
         #[command(flatten)]
         format: Format,
@@ -146,7 +146,7 @@ pub(crate) enum Command {
     /// Review the servers of this project and approve them, one by one
     #[command(after_help = "Example:\n  switchboard trust github")]
     Trust {
-        /// Only these
+        /// Only these servers
         #[arg(value_name = "SERVER")]
         servers: Vec<String>,
         // Accepted only to explain why it has no effect.
@@ -198,7 +198,7 @@ pub(crate) enum Command {
 
 #[derive(Debug, Args)]
 pub(crate) struct Doctor {
-    /// Only these
+    /// Only these servers
     #[arg(value_name = "SERVER")]
     pub(crate) servers: Vec<String>,
     /// Also connect each server that may be used

@@ -1,4 +1,4 @@
-//! From the global flags to a gateway and its shutdown: no server outlives the command.
+//! Builds a gateway from the global flags, and shuts it down: no server outlives the command.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -54,7 +54,7 @@ impl From<Consent> for Terms {
 }
 
 impl Terms {
-    /// A gateway that lasts for one command.
+    /// A gateway with the lifetime of one command.
     pub(crate) fn gateway(self, builder: GatewayBuilder) -> Gateway {
         let builder = builder.on_demand();
         match self.timeout {
@@ -103,7 +103,7 @@ impl App {
         let mut environment = Environment::of_process();
         let typed_in = environment.cwd.clone();
         let project = globals.cwd.as_deref().map_or(typed_in.clone(), |cwd| typed_in.join(cwd));
-        // One canonical path for each project, so that its approvals are found again.
+        // The canonical path, so that the approvals of a project are found again.
         environment.cwd = project.canonicalize().map_err(|cause| {
             GlobalsError::Directory { path: project, cause }.with(Code::BadRequest)
         })?;
@@ -185,8 +185,8 @@ impl App {
         self.gateway_of(config).demo_if_empty()
     }
 
-    /// A gateway with the servers of this configuration only. Capabilities depend only on whether
-    /// there is a terminal, so that one command can call what another has listed.
+    /// A gateway with the servers of this configuration only. The offered capabilities depend only
+    /// on the terminal, so that one command can call tools that another command listed.
     pub(crate) fn gateway_of(&self, config: Config) -> GatewayBuilder {
         let gateway = Gateway::builder(self.environment.clone()).config(config);
         gateway.capabilities(capabilities(self.printer))
@@ -206,7 +206,7 @@ impl App {
         if is_malformed { without_the_users_file(outcome) } else { outcome }
     }
 
-    /// The same on a gateway with this configuration.
+    /// Opens a session on a gateway with this configuration, in the same way.
     pub(crate) async fn converse(
         &self,
         (gateway, config): (Gateway, Config),
@@ -236,7 +236,8 @@ fn malformed<'c>(config: &'c Config, path: &Path) -> Option<&'c Diagnostic> {
     })
 }
 
-/// The outcome of a command that may lack servers because the user's file cannot be parsed.
+/// Turns success into an error, and corrects the hints: servers may be missing, because the user's
+/// file cannot be parsed.
 fn without_the_users_file(outcome: CommandResult) -> CommandResult {
     match outcome {
         Ok(Exit::Done) => Ok(Exit::Usage),

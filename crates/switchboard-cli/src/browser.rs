@@ -30,7 +30,7 @@ enum System {
 /// Why the browser was not opened.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum NotOpened {
-    #[error("this is a session over SSH, and the browser is elsewhere")]
+    #[error("this is an SSH session, and the browser runs on another machine")]
     Remote,
     #[error("there is no display (`DISPLAY` and `WAYLAND_DISPLAY` are not set)")]
     NoDisplay,
@@ -42,7 +42,7 @@ pub(crate) enum NotOpened {
         #[source]
         cause: io::Error,
     },
-    #[error("`{program}` could not open it ({status})")]
+    #[error("`{program}` could not open the URL ({status})")]
     Failed { program: String, status: ExitStatus },
 }
 
@@ -104,7 +104,8 @@ impl<'e> Browser<'e> {
         is_plain.then_some(name)
     }
 
-    /// In a process group of its own, so that Ctrl-C does not end it, and outside of any project.
+    /// Starts the program in its own process group, so that Ctrl-C does not end it, and outside of
+    /// any project.
     #[expect(clippy::disallowed_methods, reason = "a browser is to outlive this program")]
     fn start(&self, program: &str, args: &[String]) -> io::Result<tokio::process::Child> {
         tokio::process::Command::new(program)

@@ -96,9 +96,9 @@ enum ValueForm {
 /// A value, read from its source.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Given {
-    /// On the command line.
+    /// Typed on the command line.
     Word(String),
-    /// In a file or on standard input.
+    /// Read from a file or from standard input.
     Text(String),
     Json(Exact),
 }
@@ -185,7 +185,7 @@ fn single(key: &str, value: Given, schema: &Value) -> Result<Exact, ArgsError> {
         Given::Text(text) => return Ok(value_of(text, schema::word(schema, key))),
         Given::Word(text) => value_of(text, schema::word(schema, key)),
     };
-    // The argument check would turn it into a list with one string.
+    // Refused here, because the argument check would accept the text as a list with one string.
     let is_joined = matches!(value.value(), Value::String(text) if text.contains(','));
     if is_joined && matches!(schema::list(schema, key), List::Required(_)) {
         return Err(ArgsError::Commas { key: key.to_owned() });

@@ -85,9 +85,9 @@ struct Known {
 #[derive(Default)]
 struct Names {
     servers: BTreeSet<String>,
-    /// Under their shown names.
+    /// The shown names.
     tools: BTreeSet<String>,
-    /// As rules name them: `SERVER/TOOL`.
+    /// The names as rules use them: `SERVER/TOOL`.
     patterns: BTreeSet<String>,
     prompts: BTreeSet<String>,
 }

@@ -56,9 +56,9 @@ impl Dialogue {
         read: fn(Printer, &str) -> io::Result<Option<String>>,
     ) -> Result<String, Stop> {
         let (printer, question) = (self.printer, question.to_owned());
-        let asked = tokio::task::spawn_blocking(move || read(printer, &question));
+        let reading = tokio::task::spawn_blocking(move || read(printer, &question));
         let answer = tokio::select! {
-            answer = asked => answer,
+            answer = reading => answer,
             () = self.signals.stop() => {
                 self.printer.note("");
                 return Err(self.left());

@@ -20,7 +20,7 @@ pub(crate) fn text(edited: &Edited, palette: Palette) -> String {
     of_masked(edited, (masked(&edited.before), masked(&edited.after)), palette)
 }
 
-/// The same for the file of a host.
+/// The change of a host's file, as a diff of the same form.
 pub(crate) fn of_host(edited: &Edited, target: Target, palette: Palette) -> String {
     let masked = |text| masked_of_host(text, target);
     of_masked(edited, (masked(&edited.before), masked(&edited.after)), palette)

@@ -16,11 +16,11 @@ pub(crate) enum Exit {
     Usage,
     /// A server requires sign-in.
     SignIn,
-    /// Not approved, or not trusted.
+    /// A call was not approved, or a server is not trusted.
     NotApproved,
     /// A server could not be reached, did not answer in time, or failed.
     Unreachable,
-    /// By a signal, or by the end of input in a dialogue.
+    /// A signal, or the end of input in a dialogue, ended the command.
     Interrupted,
 }
 

@@ -7,7 +7,7 @@ macro_rules! files {
     };
 }
 
-/// Its files, by name.
+/// The files of the package, by name.
 pub(crate) const FILES: &[(&str, &str)] = files![
     "README.md",
     "binary.ts",

@@ -23,7 +23,7 @@ pub(crate) struct Terminal {
     pub(crate) printer: Printer,
     pub(crate) spinner: Spinner,
     pub(crate) consent: Consent,
-    /// One question at a time.
+    /// Allows only one question at a time.
     asking: Semaphore,
 }
 
@@ -57,8 +57,8 @@ impl Host for Terminal {
             let hidden = self.spinner.hide();
             let printer = self.printer;
             printer.note(&described(question, printer));
-            let asked = format!("Call it? {}", printer.err.aside(CHOICES));
-            let answer = tokio::task::spawn_blocking(move || printer.ask(&asked)).await;
+            let question_line = format!("Call it? {}", printer.err.aside(CHOICES));
+            let answer = tokio::task::spawn_blocking(move || printer.ask(&question_line)).await;
             hidden.answered();
             let answer = match answer {
                 Ok(Ok(typed)) => answer_of(&typed),
@@ -92,7 +92,7 @@ impl Host for Terminal {
 
 const CHOICES: &str = "[y = once, t = this tool, s = this server, while this command runs; N]";
 
-/// Anything but a clear yes denies.
+/// Parses the answer to an approval question. Any unclear answer denies.
 fn answer_of(typed: &str) -> ApprovalAnswer {
     match typed {
         "y" | "Y" => ApprovalAnswer::Once,

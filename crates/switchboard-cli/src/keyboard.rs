@@ -11,7 +11,7 @@ use rustix::termios::{LocalModes, OptionalActions, SpecialCodeIndex, Termios, tc
 
 use crate::printer::HiddenInput;
 
-/// A longer line is not input of a user.
+/// The length limit of a line. The user does not paste longer ones.
 const LONGEST: usize = 64 * 1024;
 
 /// Interval for polling the input. A thread that blocks on it could not be stopped, and would take
@@ -20,7 +20,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Standard input, read without blocking.
 pub(crate) struct Keyboard {
-    /// At its end, or not to be read.
+    /// Set at the end of input, and if input must not be read.
     is_over: bool,
     line: Vec<u8>,
     _hidden: Option<HiddenInput>,
@@ -28,7 +28,7 @@ pub(crate) struct Keyboard {
 
 impl Keyboard {
     pub(crate) fn open() -> Keyboard {
-        // A background process that reads the terminal would be stopped.
+        // Reading the terminal would stop a background process.
         let is_over = tcgetpgrp(io::stdin()).is_ok_and(|front| front != getpgrp());
         let is_typed = !is_over && io::stdin().is_terminal();
         // Flushed, so that input typed before the question is dropped, and a half-pasted line does

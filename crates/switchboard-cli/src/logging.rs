@@ -87,7 +87,7 @@ fn open(path: &Path) -> Result<TraceFile, Failure> {
 /// A file of bounded size.
 #[derive(Debug)]
 struct TraceFile {
-    /// Held while one line is written.
+    /// The lock is held while one line is written.
     state: Mutex<Written>,
 }
 

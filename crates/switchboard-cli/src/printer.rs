@@ -47,7 +47,7 @@ impl Printer {
         }
     }
 
-    /// For a command that logs to the same terminal.
+    /// The printer for a command that logs to the same terminal.
     #[must_use]
     pub(crate) fn without_redrawing(self) -> Printer {
         Printer { logs: true, ..self }
@@ -73,7 +73,7 @@ impl Printer {
         self.err_is_terminal
     }
 
-    /// Prints our own text, in which foreign text was escaped.
+    /// Prints text of Switchboard. Text of servers in it is escaped already.
     pub(crate) fn text(self, text: &str) -> io::Result<()> {
         if text.is_empty() {
             return Ok(());
@@ -106,7 +106,7 @@ impl Printer {
         self.foreign(&format!("{value:#}"))
     }
 
-    /// Prints one of several values, on a line of its own.
+    /// Prints one JSON value of several, each on a line of its own.
     pub(crate) fn json_line(self, value: &Value) -> io::Result<()> {
         self.foreign(&value.to_string())
     }
@@ -114,7 +114,7 @@ impl Printer {
     /// Prints a message on standard error; ignores that it is closed.
     pub(crate) fn note(self, text: &str) {
         let mut err = io::stderr().lock();
-        // In one write, because other programs write there, too.
+        // Writes the whole text at once, because other programs write there too.
         let _gone = err.write_all(format!("{}\n", text.trim_end_matches('\n')).as_bytes());
     }
 
@@ -133,14 +133,14 @@ impl Printer {
         Ok(self.ask_unless_over(question)?.unwrap_or_default())
     }
 
-    /// The same; `None` is the end of input.
+    /// As [`Printer::ask`], but the end of input is `None`.
     pub(crate) fn ask_unless_over(self, question: &str) -> io::Result<Option<String>> {
         // Input typed before the question is not an answer to it.
         let _not_a_terminal = rustix::termios::tcflush(io::stdin(), QueueSelector::IFlush);
         self.read_more(question)
     }
 
-    /// The same; input typed before the question is kept.
+    /// As [`Printer::ask_unless_over`], but input that was typed before the question is kept.
     pub(crate) fn read_more(self, question: &str) -> io::Result<Option<String>> {
         let mut err = io::stderr().lock();
         err.write_all(format!("{question} ").as_bytes())?;
@@ -161,8 +161,8 @@ impl Printer {
 
     /// Asks without blocking the runtime; `None` is the end of input.
     pub(crate) async fn answer(self, question: String) -> Option<String> {
-        let asked = tokio::task::spawn_blocking(move || self.ask_unless_over(&question));
-        asked.await.ok()?.ok()?
+        let reading = tokio::task::spawn_blocking(move || self.ask_unless_over(&question));
+        reading.await.ok()?.ok()?
     }
 
     /// Asks a question that only `y` answers with yes.
@@ -198,7 +198,7 @@ fn usage(error: &clap::Error, args: &[OsString], palette: Palette) -> String {
     }
 }
 
-/// Other modes of the terminal, which the drop ends.
+/// Changed terminal modes, which are restored on drop.
 pub(crate) struct HiddenInput {
     before: Termios,
     actions: OptionalActions,
@@ -224,7 +224,7 @@ impl Drop for HiddenInput {
     }
 }
 
-/// Anything but a `y`, Enter included, is a no.
+/// Whether the answer is `y`. Enter alone means no.
 pub(crate) fn is_yes(answer: &str) -> bool {
     answer.eq_ignore_ascii_case("y")
 }
@@ -249,9 +249,9 @@ mod tests {
                 ["switchboard"].iter().chain(line).map(|word| OsString::from(*word)).collect();
             let error = Cli::read(&args).unwrap_err();
             for palette in [Palette::Coloured, Palette::Plain] {
-                let told = usage(&error, &args, palette);
-                assert!(!told.replace('\n', "").contains(is_hidden), "{told:?}");
-                assert!(told.contains(expected), "{told}");
+                let printed = usage(&error, &args, palette);
+                assert!(!printed.replace('\n', "").contains(is_hidden), "{printed:?}");
+                assert!(printed.contains(expected), "{printed}");
             }
         };
         check(&["\u{1b}]0;x\u{7}"], r"\u{1b}]0;x\u{7}");

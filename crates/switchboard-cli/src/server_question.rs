@@ -127,8 +127,8 @@ fn conversation(params: &Map<String, Value>) -> String {
 }
 
 /// `None` at the end of input.
-async fn confirm(printer: Printer, asked: &str) -> Option<bool> {
-    printer.answer(asked.to_owned()).await.map(|typed| is_yes(&typed))
+async fn confirm(printer: Printer, question: &str) -> Option<bool> {
+    printer.answer(question.to_owned()).await.map(|typed| is_yes(&typed))
 }
 
 fn decided(accepted: bool, content: Option<Map<String, Value>>) -> Raw {

@@ -38,9 +38,9 @@ pub(crate) enum Manner {
 /// Where the URL to open is printed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Told {
-    /// On standard output, which has no other use then.
+    /// On standard output: the command has no other result.
     AsData(Format),
-    /// On standard error, beside the result of a command.
+    /// On standard error: standard output is for the result of a command.
     AsWords,
 }
 
@@ -229,12 +229,12 @@ pub(crate) fn report(signed_in: &SignedIn, printer: Printer) -> String {
     }
     match kept {
         None => {}
-        Some(TokenLocation::Keyring) => line("kept", "in the keyring of the system"),
+        Some(TokenLocation::Keyring) => line("stored", "in the keyring of the system"),
         Some(TokenLocation::File(path)) => {
-            line("kept", &format!("{}, unencrypted; only you can read it", file_in(path)));
+            line("stored", &format!("{}, unencrypted; only you can read it", file_in(path)));
         }
         Some(TokenLocation::EncryptedFile(path)) => {
-            line("kept", &format!("{}, encrypted", file_in(path)))
+            line("stored", &format!("{}, encrypted", file_in(path)))
         }
     }
     text

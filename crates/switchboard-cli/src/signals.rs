@@ -11,7 +11,7 @@ impl Signals {
     /// Installs the handlers, which replace the default actions.
     pub(crate) fn listen() -> Signals {
         let kinds = [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()];
-        // Without a handler, the signal keeps its default action.
+        // If a handler cannot be installed, the signal keeps its default action.
         Signals { kinds: kinds.map(|kind| signal(kind).ok()) }
     }
 

@@ -1,8 +1,8 @@
 //! Which calls need approval, and the proof that a call was approved.
 //!
 //! [`Approved`] has no public constructor: [`decide`] returns one when no rule requires approval,
-//! and an answered [`Question`] does. The connection takes nothing else, be it for a tool, a
-//! resource or a prompt, so no face can skip the approval.
+//! and an answered [`Question`] does. Connections accept only an [`Approved`], for tools, resources
+//! and prompts, so no face can skip the approval.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -31,7 +31,7 @@ pub struct Rules {
     pins: Pins,
     /// Calls that need no approval.
     allow: Globs,
-    /// The prefix of the user's own files, where a project's file set another one.
+    /// The user's own `toolPrefix`, if a project's file overrides it.
     own_prefix: Option<ToolPrefix>,
     /// The server's own `approveTools`; `false` requires approval for none of its tools.
     approve_tools: Option<CompiledRule<Restriction>>,
@@ -41,7 +41,7 @@ pub struct Rules {
     general_approve_tools: Option<CompiledRule<Restriction>>,
     /// The default policy, by the annotations of the tool.
     policy: ApprovePolicy,
-    /// An approval of all tools is bound to this definition of the server.
+    /// The hash of the server's definition, to which a grant for all its tools is bound.
     definition: DefinitionHash,
 }
 
@@ -56,9 +56,10 @@ enum CompiledRule<P> {
 /// The approvals of the user for the rest of a session.
 #[derive(Clone, Debug, Default)]
 pub struct Grants {
-    /// With the definition that the user saw; a changed definition is not covered.
+    /// Approved tools, each with the definition that the user saw. A changed definition is not
+    /// covered.
     tools: HashMap<ToolId, Arc<Entry>>,
-    /// With the definition at the time of the grant.
+    /// Servers all of whose tools are approved, each with its definition at the time of the grant.
     servers: HashMap<ServerName, DefinitionHash>,
 }
 
@@ -67,7 +68,8 @@ pub struct Grants {
 pub enum Access {
     #[default]
     Full,
-    /// Only tools with `readOnlyHint`: the caller used `mcp` of the pair, which promises this.
+    /// Only tools with `readOnlyHint`. The caller used `mcp` of the pair, which promises to be
+    /// read-only.
     ReadOnly,
 }
 
@@ -117,9 +119,9 @@ pub struct Question {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ApprovalAnswer {
     Once,
-    /// This tool, for the rest of the session.
+    /// Approve this tool for the rest of the session.
     Tool,
-    /// Every tool of this server, for the rest of the session.
+    /// Approve every tool of this server for the rest of the session.
     Server,
     No,
 }
@@ -140,13 +142,13 @@ pub struct RefusedCall {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RefusalCause {
-    /// This `deny` pattern matches it.
+    /// The `deny` rule `pattern` matches the tool.
     Denied { pattern: String },
-    /// It does not match its pin, and `pins` is `block`.
+    /// The tool does not match its pin, and `pins` is `block`.
     NotAccepted(Pin),
     /// The `deny` rules in this file cannot be parsed.
     Unread(ConfigOrigin),
-    /// The caller reaches read-only tools only, and the tool is not declared read-only.
+    /// The caller may use only read-only tools, and the tool is not declared read-only.
     NotReadOnly,
 }
 
@@ -282,8 +284,8 @@ impl<P> CompiledRule<P> {
     }
 }
 
-/// The shown name, if it begins with the name of its server. A project may change the prefix, and
-/// without one the name could be that of another server's tool.
+/// The shown name, if it begins with the name of its server. A project may change the prefix, and a
+/// shown name without a prefix could be that of another server's tool.
 fn shown_with_server(target: &Resolved) -> Option<String> {
     let prefixes = [ToolPrefix::Server, ToolPrefix::Short, ToolPrefix::Mcp];
     let has_prefix = prefixes.iter().any(|mode| {
@@ -293,7 +295,7 @@ fn shown_with_server(target: &Resolved) -> Option<String> {
     has_prefix.then(|| target.shown.to_string())
 }
 
-/// Further names of a tool: its shown name and its path.
+/// Additional names of a tool: its shown name and its path.
 fn names(target: &Resolved) -> [String; 2] {
     [target.shown.to_string(), target.id().path()]
 }
@@ -310,7 +312,7 @@ fn find<'a>(rules: &'a Restriction, target: &Resolved, bare: BareServer) -> Opti
         .or_else(|| target.entry.aliases().iter().find_map(alias))
 }
 
-/// All names of a tool: a pattern that matches one of them permits the tool.
+/// All names of a tool, for patterns that permit it: one match is enough.
 fn spellings(target: &Resolved) -> Vec<String> {
     let mut spellings = target.id().spellings();
     spellings.extend(names(target));

@@ -1,9 +1,9 @@
 //! Size limits of every reply to a model, independent of what servers send: one table.
 //!
-//! Room is measured in weight, which needs no tokenizer: a byte weighs one, and twice that where it
-//! is not ASCII. English and code have about four bytes a token; the worst case, random characters
-//! of any script, has up to four tokens for a weight of five. So a budget holds for the worst that
-//! a server can send, and real tools cost far less.
+//! Room is measured in weight, which needs no tokenizer: an ASCII byte weighs one, any other byte
+//! two. English and code have about four bytes a token. The worst case, random characters of any
+//! script, has up to four tokens for a weight of five. So even hostile text stays within its budget
+//! of tokens, and real tools cost far less.
 
 /// The largest size of one kind of reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,7 +53,7 @@ pub fn weight(text: &str) -> usize {
     text.len() + text.bytes().filter(|byte| !byte.is_ascii()).count()
 }
 
-/// The rest of a budget.
+/// The unused rest of a budget.
 #[derive(Debug)]
 pub(crate) struct Room {
     left: usize,

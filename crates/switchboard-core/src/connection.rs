@@ -17,7 +17,7 @@ use crate::reply::ToolLine;
 /// The maximum number of ad-hoc connections of a session.
 pub const MOST_AD_HOC: usize = 10;
 
-/// Bounded, because the whole address is shown to the user for approval.
+/// The length limit of an address, because the user has to read all of it for approval.
 const LONGEST_ADDRESS: usize = 4_096;
 
 const SHORTEST_TIMEOUT: u64 = 1_000;
@@ -27,7 +27,7 @@ const LONGEST_TIMEOUT: u64 = 300_000;
 #[derive(Clone, Debug)]
 pub struct ConnectionRequest {
     pub id: ServerName,
-    /// As given in the request.
+    /// The address as given in the request.
     pub address: String,
     pub definition: ServerEntry,
     pub transport: Transport,
@@ -39,7 +39,7 @@ pub struct ConnectParams<'a> {
     pub id: &'a str,
     pub address: &'a str,
     pub transport: Option<&'a str>,
-    /// In milliseconds.
+    /// The timeout in milliseconds.
     pub timeout: Option<u64>,
 }
 
@@ -123,7 +123,7 @@ impl ConnectionRequest {
         let literal = match &transport {
             Transport::Http { url, .. } | Transport::WebSocket { url } => expand::is_literal(url),
             Transport::Stdio { .. } | Transport::Socket { .. } => false,
-            // Its words are taken literally.
+            // The words of a command line are taken literally.
             Transport::CommandLine { .. } => true,
         };
         if !literal {
@@ -170,7 +170,7 @@ pub struct Connected {
     pub id: ServerName,
     pub address: String,
     pub transport: &'static str,
-    /// By their own names.
+    /// The original names of its tools.
     pub tools: Vec<String>,
     pub resources: usize,
 }
@@ -206,7 +206,7 @@ impl ConnectionState {
     }
 }
 
-/// The tools of one connection, by their own names.
+/// The tools of one connection, by their original names.
 #[derive(Debug)]
 pub struct ToolsFrom {
     pub id: ServerName,
@@ -236,9 +236,9 @@ pub struct Reloaded {
     /// The problems in them, with positions.
     pub mistakes: Vec<String>,
     pub connected: Vec<ServerName>,
-    /// Each with the reason.
+    /// Servers that could not be connected, each with the reason.
     pub failed: Vec<(ServerName, Failure)>,
-    /// Not trusted yet by the user.
+    /// Servers that the user has not trusted yet.
     pub pending: Vec<ServerName>,
 }
 

@@ -89,7 +89,7 @@ pub enum Fault {
     Attended { launcher: String },
     #[error("`{path}` cannot be run: it is not executable")]
     NotExecutable { path: String },
-    #[error("there is no directory `{path}` to run in")]
+    #[error("there is no working directory `{path}`")]
     WorkingDirectory { path: String },
     #[error("its cached listing is older than 7 days and is no longer used")]
     ExpiredCache,

@@ -54,7 +54,8 @@ pub fn asks_for_secret(params: &Map<String, Value>) -> Option<String> {
     walk.about.iter().any(|about| asks(about)).then(|| shown_name(name))
 }
 
-/// The name on one line and without quotes, so that it cannot close ours and imitate our text.
+/// The name on one line and without quotes, so that it cannot end our quotation and imitate our
+/// text.
 fn shown_name(name: &str) -> String {
     clean_line(&name.replace(['`', '´', '‘', '’'], "'"), FIELD).into_owned()
 }
@@ -74,7 +75,7 @@ fn shows_token(text: &str) -> bool {
     TOKEN_PREFIXES.iter().chain(&TOKEN_STARTS).any(starts) || shows_password_in_url(text)
 }
 
-/// Such as `postgres://user:pass@host`.
+/// Whether a text contains a URL with a password, such as `postgres://user:pass@host`.
 fn shows_password_in_url(text: &str) -> bool {
     text.split("://").skip(1).any(|rest| {
         let authority = rest.split(|c: char| c.is_whitespace() || c == '/').next().unwrap_or(rest);

@@ -60,7 +60,7 @@ pub enum ReadError {
     /// A number that `f64` cannot hold cannot be validated.
     #[error("the number `{number}` is out of range")]
     OutOfRange { number: String },
-    /// Parsers differ in which of two equal keys they use.
+    /// Parsers differ in which of two values with the same key they use.
     #[error("duplicate key `{name}`")]
     Twice { name: String },
     #[error("more than 1,000,000 values")]

@@ -87,7 +87,7 @@ pub enum Subject {
 pub enum Hint {
     /// Names close to the requested one.
     DidYouMean(Vec<String>),
-    /// Choose one of these names.
+    /// The user or the model must choose one of these names.
     Choose(Vec<String>),
     /// The parameters of the tool, in full.
     Expected(String),
@@ -117,7 +117,7 @@ pub enum Hint {
     SetToken(ServerName),
     /// Unlock the keyring, or store tokens elsewhere.
     Unlock,
-    /// Take `disabled` out of the server's entry.
+    /// Remove `disabled` from the server's entry.
     Enable(ServerName),
     /// Disable the server in this file, because its entry is in another one.
     Disable(ServerName),
@@ -205,7 +205,7 @@ pub struct Failure {
     pub code: Code,
     pub subject: Subject,
     pub cause: Arc<dyn Error + Send + Sync>,
-    /// In order of usefulness.
+    /// The remedies, the most useful first.
     pub hints: Vec<Hint>,
 }
 

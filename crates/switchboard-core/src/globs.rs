@@ -31,7 +31,7 @@ impl Globs {
         self.patterns.iter().map(|(pattern, _)| pattern.as_str())
     }
 
-    /// Whether this one of the patterns matches the name.
+    /// Whether the glob `pattern` of this set matches the name.
     pub fn fits(&self, pattern: &str, name: &str) -> bool {
         let of_text = |(text, _): &&(String, Option<GlobMatcher>)| text == pattern;
         self.patterns.iter().find(of_text).is_some_and(|(text, glob)| match glob {

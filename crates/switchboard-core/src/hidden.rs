@@ -98,7 +98,7 @@ pub fn strip_json(json: &str) -> Cow<'_, str> {
         let Cow::Owned(stripped) = strip(&text) else { continue };
         out.push_str(&json[from..at]);
         match text {
-            // Its escapes are all of other characters.
+            // The escapes decode to visible characters, so they stay as written.
             Cow::Borrowed(_) => out.push_str(&format!("\"{stripped}\"")),
             Cow::Owned(_) => push_json_string(&mut out, &stripped),
         }
@@ -210,7 +210,7 @@ enum Finding {
     LeftOut,
     Private,
     Excess,
-    /// Not reported: its neighbours need it.
+    /// The character is not reported: its neighbours need it.
     Needed,
 }
 

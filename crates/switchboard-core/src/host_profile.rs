@@ -12,9 +12,10 @@ pub struct HostProfile {
     pub name: &'static str,
     /// The product name.
     pub title: &'static str,
-    /// Its `clientInfo.name`.
+    /// The host's `clientInfo.name`.
     pub client: ClientName,
-    /// Bytes of text that reach the model uncut. Hosts count characters, which are never more.
+    /// Bytes of text that reach the model uncut. Hosts count characters, of which there are at most
+    /// as many.
     pub result_bytes: Option<usize>,
     /// How the model gets the definitions of our tools.
     pub loading: ToolLoading,
@@ -26,7 +27,7 @@ pub struct HostProfile {
     pub resource_tools: Option<u16>,
     /// About how many tokens the digest of the servers may take in the prompt.
     pub digest_tokens: usize,
-    /// Its response to an elicitation in a headless run.
+    /// The host's response to an elicitation in a headless run.
     pub headless_elicitation: HeadlessAnswer,
     /// Whether the approval form has a preselected choice; the user still has to confirm it.
     pub preselects: bool,
@@ -44,7 +45,7 @@ pub struct HostProfile {
 pub enum ClientName {
     Exactly(&'static str),
     StartsWith(&'static str),
-    /// Its `clientInfo.name` does not identify it.
+    /// The host cannot be identified by its `clientInfo.name`.
     None,
 }
 
@@ -63,7 +64,7 @@ pub enum ToolLoading {
 pub enum HostGate {
     /// No calls, or all calls alike.
     IgnoresAnnotations,
-    /// By `readOnlyHint`, in its plan mode or always: it gets the pair of tools.
+    /// The host uses `readOnlyHint`, in its plan mode or always: it gets the pair of tools.
     ByAnnotations,
 }
 
@@ -80,7 +81,7 @@ pub enum ToolMeta {
 pub enum HeadlessAnswer {
     Cancel,
     Decline,
-    /// It does not support elicitation.
+    /// The host does not support elicitation.
     CannotAsk,
 }
 
@@ -139,7 +140,7 @@ pub const PROFILES: &[HostProfile] = &[
         result_bytes: Some(38_000),
         gate: HostGate::ByAnnotations,
         resource_tools: Some(221),
-        // It adds a parameter to every tool and a frame to the instructions, 140 tokens in all.
+        // Gemini CLI adds a parameter to every tool and a frame to the instructions, 140 tokens in all.
         digest_tokens: 12,
         evidence: "0.61.0",
         ..UNKNOWN
@@ -177,7 +178,8 @@ pub const PROFILES: &[HostProfile] = &[
         name: "cline",
         title: "Cline",
         client: ClientName::StartsWith("@cline/"),
-        // It counts the JSON of the result, in which line breaks and quotes are two characters.
+        // The host counts the JSON of the result, in which line breaks and quotes are two
+        // characters.
         result_bytes: Some(3_900),
         images: MediaForm::Stored,
         evidence: "3.0.65",

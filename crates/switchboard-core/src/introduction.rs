@@ -16,10 +16,10 @@ const DESCRIPTION: usize = 60;
 /// The maximum length of a name in bytes; longer names are omitted to save tokens.
 const NAME: usize = 40;
 
-/// For hosts that show the definition of `mcp`, which explains its use.
+/// The text for hosts that show the definition of `mcp`, which explains its use.
 const BESIDE_CARD: &str = "`mcp` reaches all MCP servers.";
 
-/// For hosts whose model must load the tool before it sees its definition.
+/// The text for hosts whose model must load the tool before it sees its definition.
 const ALONE: &str = "The tool `mcp` reaches all MCP servers of this user: \
     mcp({search: \"words\"}) finds tools and says how to call them.";
 

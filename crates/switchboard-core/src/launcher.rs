@@ -122,7 +122,7 @@ impl LauncherSyntax {
                 Some((flag, value)) if flag.starts_with("--") => (flag, value.to_owned()),
                 Some(_) | None => (word.as_str(), words.next().cloned()?),
             };
-            // Only the launcher can handle several packages, and other flags.
+            // Several packages, and other flags, need the launcher itself.
             if !self.package.contains(&flag) || package.is_some() {
                 return None;
             }

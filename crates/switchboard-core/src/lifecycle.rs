@@ -35,7 +35,8 @@ pub struct Policy {
 }
 
 impl Policy {
-    /// For the connection of a single session: it is not started before that session uses it.
+    /// The policy for the connection of a single session: it is not started before that session
+    /// uses it.
     #[must_use]
     pub fn of_a_session(self) -> Policy {
         let lifecycle = match self.lifecycle {
@@ -62,15 +63,15 @@ pub struct Machine {
     phase: Phase,
     generation: Generation,
     waiters: Vec<Waiter>,
-    /// Since when no lease is known to be held; only meaningful while up.
+    /// The time since which no lease is known to be held; only meaningful while up.
     idle_since: Duration,
-    /// Set while a keep-alive server is up: when the next ping is due.
+    /// When the next ping is due, while a keep-alive server is up.
     ping_at: Option<Duration>,
     failures: u32,
     failed_at: Duration,
     /// When the machine redials automatically, if it does.
     retry_at: Duration,
-    /// Until when calls are refused.
+    /// The time until which calls are refused.
     refuse_until: Duration,
     crashes: VecDeque<Duration>,
     /// Whether to redial after the backoff; set for a keep-alive server.
@@ -133,7 +134,7 @@ impl Machine {
                 effects.push(Effect::Close { generation });
                 self.lose(now, jitter);
             }
-            // Of an older connection.
+            // These inputs are about an older connection.
             Input::DialFailed { .. }
             | Input::NotSignedIn { .. }
             | Input::Lost { .. }
@@ -191,7 +192,7 @@ impl Machine {
                     self.dial(effects);
                 }
             },
-            // `on` handles an ended machine.
+            // `on` returns early for an ended machine.
             Phase::Ended => {}
         }
     }

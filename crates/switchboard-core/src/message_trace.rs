@@ -20,7 +20,8 @@ const SHORTEST: usize = 6;
 /// The secrets that must not appear in a trace. It cannot be printed.
 #[derive(Default)]
 pub struct KnownSecrets {
-    /// Escaped as in a JSON string, the longest first, because one may be a part of another.
+    /// The secrets, escaped as in a JSON string. The longest are first, because one may be a part
+    /// of another.
     escaped: Vec<String>,
 }
 
@@ -261,9 +262,9 @@ mod tests {
         known.add_arguments(&["--token".into(), "argued".into(), "--api-key=another".into()]);
         known.add_header("Bearer carried");
         known.add_url("https://h/token/pathkey/mcp?k=queried");
-        let said =
+        let message =
             "silent-mode plain-text inherited argued another carried pathkey queried --token";
-        assert_eq!(known.trace_line(said.as_bytes()), "… plain-text … … … … … … --token");
+        assert_eq!(known.trace_line(message.as_bytes()), "… plain-text … … … … … … --token");
         assert_eq!(format!("{known:?}"), "KnownSecrets(…)");
     }
 }

@@ -195,7 +195,7 @@ pub fn shown(id: &ToolId, mode: ToolPrefix) -> String {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ShownName {
     pub name: String,
-    /// The other server whose prefix the usual name has, which is why it was replaced.
+    /// The other server whose prefix the usual name has. This is the reason for another shown name.
     pub claims: Option<ServerName>,
 }
 
@@ -236,7 +236,7 @@ fn permitted(id: &ToolId, mode: ToolPrefix, prefixes: &Prefixes, settled: bool) 
     let bears_own = |name: &str| prefixes.owner(name) == Owner::Server(id.server.clone());
     let is_permitted = match mode {
         _ if settled && starts_with_prefix(&usual, &mode.prefix(&id.server)) => true,
-        // In its original spelling, the name may look like one of another server.
+        // The original name may look like a name of another server.
         ToolPrefix::None => {
             prefixes.permits(&usual, &id.server)
                 && (id.tool.as_str().is_ascii() || prefixes.permits(id.tool.as_str(), &id.server))

@@ -165,7 +165,7 @@ mod tests {
                 assert!(depth(&read) <= PART_LEVELS, "{levels} {open}");
                 assert_eq!(passed == json, levels * per <= PART_LEVELS, "{levels} {open}");
                 if passed != json {
-                    // The part beyond the limit is present as text.
+                    // The part beyond the nesting limit must be present as text.
                     let mut deepest = &read;
                     while !deepest.is_string() {
                         deepest = match deepest {

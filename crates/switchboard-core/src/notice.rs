@@ -54,7 +54,7 @@ impl NotificationKind {
         }
     }
 
-    /// By the name that a handler uses. Log messages have three names.
+    /// The kind with the name that a handler uses. Log messages have three names.
     pub fn from_word(word: &str) -> Option<NotificationKind> {
         match word.strip_prefix("notifications/").unwrap_or(word) {
             "logging" | "message" => Some(NotificationKind::Log),
@@ -62,7 +62,7 @@ impl NotificationKind {
         }
     }
 
-    /// By the MCP method.
+    /// The kind of an MCP method.
     pub fn of_method(method: &str) -> Option<NotificationKind> {
         match method.strip_prefix("notifications/")? {
             "message" => Some(NotificationKind::Log),
@@ -124,7 +124,7 @@ impl NotificationKind {
 pub struct NoticeFilter {
     /// `None` means all servers.
     pub server: Option<ServerName>,
-    /// Empty means all kinds.
+    /// The kinds of notifications; an empty list means all kinds.
     pub kinds: Vec<NotificationKind>,
 }
 

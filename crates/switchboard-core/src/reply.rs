@@ -77,9 +77,9 @@ pub struct ServerLine {
     pub lifecycle: Lifecycle,
     pub trust: TrustLevel,
     pub failure: Option<PastFailure>,
-    /// Set while it is connecting.
+    /// The connect in progress, if any.
     pub underway: Option<Underway>,
-    /// From the configuration.
+    /// The description from the configuration.
     pub description: Option<String>,
     /// A remark on its listing, such as definitions that were left out.
     pub note: Option<String>,
@@ -97,7 +97,7 @@ pub struct PastFailure {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Underway {
     pub stage: ConnectStage,
-    /// For how long it has been at this stage.
+    /// The time since this stage began.
     pub since: Duration,
 }
 
@@ -137,9 +137,9 @@ impl ServerStatus {
 spelled_enum! {
     /// Whether a server is trusted, and why.
     pub enum TrustLevel {
-        /// Its entry is in a file of the user.
+        /// The server's entry is in a file of the user.
         User = "user",
-        /// Its entry is in a project's file, and the user approved this definition.
+        /// The server's entry is in a project's file, and the user approved this definition.
         Approved = "approved",
         Pending = "pending",
     }
@@ -175,7 +175,7 @@ pub struct ToolLine {
     pub pin: Pin,
     /// Another server, whose prefix the tool's own name begins with.
     pub claims: Option<ServerName>,
-    /// Invisible text in its definition.
+    /// Hidden text in its definition.
     pub hidden: Option<Hidden>,
     pub reached_by: ReachedBy,
 }
@@ -183,7 +183,7 @@ pub struct ToolLine {
 /// The tool of Switchboard that can call it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ReachedBy {
-    /// The one that returned this line.
+    /// The tool of Switchboard that returned this line.
     #[default]
     SameTool,
     /// `mcp_write`, because it is not declared read-only and `mcp` returned this line.
@@ -267,9 +267,9 @@ pub struct Output {
     pub result: Option<String>,
     /// The parameters of the tool, if its error is likely about the arguments.
     pub expected: Option<String>,
-    /// Set if the caller did not name the tool exactly: its shown name, and how it was chosen.
+    /// How the tool was chosen, if the caller did not name it exactly, with its shown name.
     pub guessed: Option<Guessed>,
-    /// Why the filter failed; shown in place of its result.
+    /// Why the filter failed, which is shown instead of its result.
     pub unselected: Option<Box<Failure>>,
 }
 
@@ -284,6 +284,6 @@ pub struct Guessed {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Clue {
     Search,
-    /// No tool has this name.
+    /// The name that the caller wrote. No tool has it.
     Misspelt(String),
 }

@@ -17,7 +17,7 @@ use crate::pattern::Case;
 #[derive(Clone, Debug, Default)]
 pub struct Restriction {
     exact: Globs,
-    /// The same in any letter case, without folding separators.
+    /// The same globs in any letter case, without folding separators.
     any_case: Vec<(String, GlobMatcher)>,
     folded: Vec<FoldedPattern>,
 }
@@ -34,7 +34,7 @@ struct FoldedPattern {
     pattern: String,
     /// The interpretations of the pattern, compared with folded names.
     readings: Vec<GlobMatcher>,
-    /// The same, compared with the look of names: `deIete` looks like `delete`.
+    /// The same globs for the look of names: `deIete` looks like `delete`.
     looks: Vec<GlobMatcher>,
 }
 
@@ -130,9 +130,9 @@ fn look_of_path(folded: &str) -> String {
 /// The meaning of a pattern that is just the name of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BareServer {
-    /// The whole server.
+    /// The pattern applies to the whole server.
     Restricts,
-    /// Only a tool of that name.
+    /// The pattern applies only to a tool of that name.
     IsATool,
 }
 

@@ -51,7 +51,7 @@ fn next_piece(text: &str) -> Option<(&str, Milli)> {
     }
     let run = span(text, char::is_whitespace);
     let last = head(text, run).chars().next_back().map_or(0, char::len_utf8);
-    // The last space belongs to the word after it.
+    // The last space belongs to the next word.
     let kept = if run < text.len() && run > last { run - last } else { run };
     Some((head(text, kept), TOKEN))
 }
@@ -81,7 +81,7 @@ fn punctuation_cost(text: &str) -> Milli {
     }
     match text.len() {
         0..=3 => TOKEN,
-        // Drawn lines and boxes.
+        // A line or box that is drawn with one repeated character.
         length if is_one_sign(text) => TOKEN + 20 * length as Milli,
         4..=5 => 2 * TOKEN,
         length => 3 * TOKEN + 300 * (length as Milli - 6),

@@ -10,7 +10,7 @@ use crate::request::{Parameter, card_parameters};
 /// The name of the tool; in a pair, of the read-only one.
 pub const NAME: &str = "mcp";
 
-/// The other tool of the pair.
+/// The name of the other tool of the pair.
 pub const WRITE_NAME: &str = "mcp_write";
 
 /// The title that a host shows to users instead of the name.

@@ -17,20 +17,20 @@ use switchboard_wire::{Raw, RpcError};
 
 /// The result of a request.
 pub(crate) enum McpResult {
-    /// JSON of a server, unchanged, or of our own.
+    /// JSON from a server, unchanged, or JSON that the gateway built.
     Json(Raw),
     /// A failed call: a result that a model can read.
     Failure(Failure),
-    /// The output of a server, and a line of ours below it.
+    /// The output of a server, with an optional line of the gateway below it.
     Output(Box<Output>, Option<String>),
-    /// A text of ours, with the code if it is an error.
+    /// Text of the gateway, with an error code if it reports an error.
     Text(String, Option<Code>),
 }
 
 /// The style of a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ResultStyle {
-    /// Any host: it marks errors for its model itself, and gets no `_meta` details.
+    /// For hosts that mark errors for their model themselves; without `_meta` details.
     Plain,
     /// The Pi extension: the text of an error begins with its type, and `_meta` has the details.
     Pi,
@@ -75,16 +75,16 @@ impl McpResult {
                 out.push('}');
             }
             McpResult::Text(text, Some(code)) => {
-                let asked = CallTarget { mode: "call", server: "", tool: "" };
+                let target = CallTarget { mode: "call", server: "", tool: "" };
                 let fault = fault(*code, text);
-                error_result(out, text, None, (&asked, &fault), style);
+                error_result(out, text, None, (&target, &fault), style);
             }
         }
         nesting::confine(out, start);
     }
 }
 
-/// A text result of the `mcp` tool, cut to the host's limit; `note` stands below.
+/// A text result of the `mcp` tool, cut to the host's limit, with `note` below it.
 pub(crate) async fn text(
     session: &Session,
     reply: &Reply,
@@ -112,7 +112,7 @@ pub(crate) async fn wrong(session: &Session, failure: Failure, form: ResultForm)
     McpResult::Text(session.fitted(text, form).await, Some(failure.code))
 }
 
-/// Names the parameters that were ignored.
+/// A line that names the ignored parameters.
 pub(crate) fn note(ignored: &[&'static str]) -> Option<String> {
     let names = ignored.join(", ");
     (!names.is_empty()).then(|| format!("(ignored, because another parameter came first: {names})"))
@@ -132,7 +132,7 @@ fn output_result(out: &mut String, output: &Output, note: Option<&str>, style: R
         }
         ResultStyle::Pi | ResultStyle::Plain => {
             let first = out.len() + 1;
-            // Written into the frame at once, to save a copy of a large result.
+            // Written directly into the frame, which avoids a copy of a large result.
             output.content.write_content(out);
             if let Some(line) = guessed {
                 let rest = if out.ends_with("[]") { "" } else { "," };
@@ -156,8 +156,8 @@ fn output_result(out: &mut String, output: &Output, note: Option<&str>, style: R
         OutputOrigin::Resource => "read",
         OutputOrigin::Prompt => "prompt",
     };
-    let asked = CallTarget { mode, server: output.server.as_str(), tool: &output.name };
-    meta(out, style, |out| details::of_output(out, &asked, &output.content));
+    let target = CallTarget { mode, server: output.server.as_str(), tool: &output.name };
+    meta(out, style, |out| details::of_output(out, &target, &output.content));
     out.push('}');
 }
 
@@ -173,10 +173,10 @@ fn failure_result(
         Subject::Server(server) => (server.as_str(), ""),
         Subject::Request | Subject::Config { .. } => ("", ""),
     };
-    let asked = CallTarget { mode: "call", server, tool };
+    let target = CallTarget { mode: "call", server, tool };
     let original = failure.to_string();
     let fault = fault(failure.code, &original);
-    error_result(out, &render::text::failure(failure), beside, (&asked, &fault), style);
+    error_result(out, &render::text::failure(failure), beside, (&target, &fault), style);
 }
 
 /// An error result with a text, and the blocks of `beside` after it.
@@ -184,7 +184,7 @@ fn error_result(
     out: &mut String,
     text: &str,
     beside: Option<&CallOutput<'_>>,
-    (asked, fault): (&CallTarget<'_>, &Fault<'_>),
+    (target, fault): (&CallTarget<'_>, &Fault<'_>),
     style: ResultStyle,
 ) {
     text_result(out, &format!("{}{text}", style.error_head(fault.error_type)));
@@ -195,7 +195,7 @@ fn error_result(
         out.push(']');
     }
     out.push_str(",\"isError\":true");
-    meta(out, style, |out| details::of_fault(out, asked, fault));
+    meta(out, style, |out| details::of_fault(out, target, fault));
     out.push('}');
 }
 
@@ -240,7 +240,7 @@ fn error_type(code: Code) -> ErrorType {
     }
 }
 
-/// A failure of a method whose result cannot carry an error.
+/// Converts a failure to a JSON-RPC error, for methods that have no error results.
 pub(crate) fn protocol_error(failure: &Failure) -> RpcError {
     RpcError::new(protocol_code(failure), render::text::failure(failure))
 }
@@ -288,7 +288,7 @@ fn with_web_pages_only(data: String) -> Option<String> {
     Some(read.to_string())
 }
 
-/// The server's own error without hidden text, or else ours.
+/// The server's JSON-RPC error without hidden text; for other failures, the gateway's own error.
 pub(crate) fn as_the_server_said(failure: &Failure) -> RpcError {
     servers_own_error(failure).unwrap_or_else(|| protocol_error(failure))
 }
@@ -301,13 +301,13 @@ pub(crate) fn raw(reply: Reply) -> McpResult {
     }
 }
 
-/// Rows as their servers wrote them.
+/// A list result. The rows are the JSON of the servers, unchanged.
 pub(crate) fn list(name: &str, rows: &[impl AsRef<str>]) -> Raw {
     let rows: Vec<&str> = rows.iter().map(AsRef::as_ref).collect();
     Raw::from_json(format!("{{\"{name}\":[{}]}}", rows.join(",")))
 }
 
-/// Opens a result that holds one text; the caller closes it.
+/// Writes the beginning of a result with one text block; the caller writes the end.
 fn text_result(out: &mut String, text: &str) {
     out.push_str("{\"content\":[");
     out.push_str(&text_block(text));

@@ -128,7 +128,7 @@ impl Subscriber {
     fn tell(&self, method: &str, params: &Args) {
         match &mut *lock(&self.early) {
             None => self.client.try_notify(method, &self.tagged(params)),
-            // A queued notification stands for any number of equal ones.
+            // Equal notifications are queued only once.
             Some(waiting) => {
                 let news = (method.to_owned(), params.clone());
                 if waiting.len() < EARLY && !waiting.contains(&news) {
@@ -149,7 +149,7 @@ impl Subscriber {
 }
 
 impl Subscription {
-    /// Sends the queued notifications, and later ones at once: the subscription is acknowledged.
+    /// Called after the acknowledgement: sends the queued notifications, and stops queueing.
     pub(crate) fn opened(&self) {
         let mut early = lock(&self.reader.early);
         for (method, params) in early.take().into_iter().flatten() {

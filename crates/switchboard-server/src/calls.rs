@@ -27,7 +27,7 @@ const CUT_OFF: &str =
     "the session ended before the response; whether the request took effect is unknown";
 const BROKEN: &str = "internal error in the gateway; whether the request took effect is unknown";
 
-/// The requests of one client, each in a task of its own.
+/// The requests of one client. Each runs in a task of its own.
 #[derive(Clone, Default)]
 pub(crate) struct Calls {
     running: TaskTracker,
@@ -40,9 +40,9 @@ pub(crate) struct Calls {
 #[derive(Debug, Default)]
 struct Unanswered {
     accepted: u64,
-    /// By the client's own id, to cancel them and to refuse an id that is in use.
+    /// Keyed by the client's request id, to find cancelled requests and to refuse duplicate ids.
     by_id: HashMap<Id, RunningCall>,
-    /// Set at the end: later requests are refused.
+    /// Set when the connection ends: later requests are refused.
     over: bool,
 }
 
@@ -50,14 +50,14 @@ struct Unanswered {
 struct RunningCall {
     /// Distinguishes the call from an earlier one with the same id.
     number: u64,
-    /// Set as soon as it runs.
+    /// The running task; `None` until it is spawned.
     task: Option<AbortHandle>,
-    /// Where an error goes if the call ends without an answer.
-    asker: Peer,
+    /// Receives an error if the call ends without a response.
+    client: Peer,
 }
 
-/// The right to answer one request. Taking it frees the id, at the latest when the client has the
-/// answer.
+/// The right to answer one request. [`Claim::take`] grants it once and frees the id, at the latest
+/// when the response is written.
 #[derive(Debug)]
 pub(crate) struct Accepted {
     unanswered: Arc<Mutex<Unanswered>>,
@@ -89,8 +89,8 @@ impl Calls {
             (false, false) => {
                 unanswered.accepted += 1;
                 let (id, number) = (responder.id().clone(), unanswered.accepted);
-                let asker = responder.peer().clone();
-                unanswered.by_id.insert(id.clone(), RunningCall { number, task: None, asker });
+                let client = responder.peer().clone();
+                unanswered.by_id.insert(id.clone(), RunningCall { number, task: None, client });
                 let held = Arc::clone(&self.unanswered);
                 let accepted = Arc::new(Accepted { unanswered: held, id, number });
                 let claim = Arc::<Accepted>::clone(&accepted);
@@ -110,14 +110,14 @@ impl Calls {
         answering: impl Future<Output = ()> + Send + 'static,
     ) {
         let running = Arc::clone(&accepted);
-        // Boxed, because spawning moves a future a dozen times.
+        // Boxed, because spawning moves a future many times.
         let task = self.running.spawn(Box::pin(async move {
             if caught(answering).await.is_err() {
                 tracing::error!("a request panicked");
             }
             if let Some(call) = accepted.settle() {
                 let error = RpcError::new(INTERNAL_ERROR, BROKEN);
-                call.asker.fail(Some(&accepted.id), &error).await;
+                call.client.fail(Some(&accepted.id), &error).await;
             }
         }));
         let mut unanswered = lock(&self.unanswered);
@@ -127,14 +127,14 @@ impl Calls {
         }
     }
 
-    /// Cancelled when requests without an end of their own must end.
+    /// Cancelled when `subscriptions/listen` requests must end.
     pub(crate) fn closing(&self) -> CancellationToken {
         self.closing.clone()
     }
 
     /// Runs a short task that belongs to no request.
-    pub(crate) fn spawn(&self, doing: impl Future<Output = ()> + Send + 'static) {
-        self.running.spawn(doing);
+    pub(crate) fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) {
+        self.running.spawn(work);
     }
 
     /// Aborts a request that its client cancelled, without an answer.
@@ -166,7 +166,7 @@ impl Calls {
         let telling = async {
             let error = RpcError::new(INTERNAL_ERROR, CUT_OFF);
             for (id, call) in &left {
-                call.asker.fail(Some(id), &error).await;
+                call.client.fail(Some(id), &error).await;
             }
             self.running.wait().await;
         };
@@ -185,9 +185,9 @@ impl RunningCall {
 
 /// Unwind safe: the future is dropped after a panic, and shared state is behind locks and
 /// snapshots.
-async fn caught(doing: impl Future<Output = ()>) -> thread::Result<()> {
-    let mut doing = pin!(doing);
-    poll_fn(|cx| match catch_unwind(AssertUnwindSafe(|| doing.as_mut().poll(cx))) {
+async fn caught(work: impl Future<Output = ()>) -> thread::Result<()> {
+    let mut work = pin!(work);
+    poll_fn(|cx| match catch_unwind(AssertUnwindSafe(|| work.as_mut().poll(cx))) {
         Ok(Poll::Pending) => Poll::Pending,
         Ok(Poll::Ready(())) => Poll::Ready(Ok(())),
         Err(panic) => Poll::Ready(Err(panic)),

@@ -51,11 +51,11 @@ pub(crate) struct Conversation {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Clients {
     One,
-    /// Any number, which cannot be told apart.
+    /// All stateless HTTP clients, which are indistinguishable.
     Many,
 }
 
-/// The view of the gateway that a host gets.
+/// How the gateway presents itself to one host.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct View {
     pub(crate) profile: &'static HostProfile,
@@ -64,9 +64,9 @@ pub(crate) struct View {
 
 /// The part of the gateway that answers.
 enum Face {
-    /// All servers behind one tool, and the direct tools.
+    /// All servers behind `mcp`, and the direct tools.
     Proxy(Arc<Direct>),
-    /// All servers behind a tool for each step.
+    /// All servers behind the granular tools.
     Granular,
     /// One server, passed through unchanged.
     Mirror(Mirror),
@@ -90,7 +90,7 @@ impl Face {
         }
     }
 
-    /// The granular texts are prescribed to the letter, so white space is preserved.
+    /// The granular tool texts are specified exactly, so white space is preserved.
     fn spacing(&self) -> Spacing {
         match self {
             Face::Proxy(_) => Spacing::Compact,
@@ -100,7 +100,7 @@ impl Face {
 }
 
 impl Conversation {
-    /// With the client at the other end of a connection.
+    /// A conversation with the client of one connection.
     pub(crate) fn with_client(
         gateway: &Gateway,
         (offer, kind): (&Offer, HostKind),
@@ -122,7 +122,8 @@ impl Conversation {
         Conversation { session, host, face, parking, style, offer, clients, instructions }
     }
 
-    /// With all stateless HTTP clients: each request brings everything that is known of its client.
+    /// A conversation with all stateless HTTP clients. Each request declares the capabilities of
+    /// its client.
     pub(crate) fn with_stateless_clients(gateway: &Gateway, offer: &Offer) -> Conversation {
         let face = Face::of(offer, gateway);
         let host = ClientHost::common(face.manner(), face.spacing());
@@ -188,13 +189,13 @@ impl Conversation {
         }
     }
 
-    /// Drops every call that waits for a client.
+    /// Drops all parked calls.
     pub(crate) fn end(&self) {
         self.parking.clear();
     }
 
-    /// Server-to-client requests during a session-based request use its own exchange, if the
-    /// transport has exchanges.
+    /// The caller of a session-based request. Over HTTP, server-to-client requests during the
+    /// request use its response stream.
     pub(crate) fn caller(&self, responder: &Responder) -> Caller {
         let caller = self.session.caller();
         match responder.exchange() {
@@ -260,19 +261,19 @@ impl Conversation {
     ) {
         let talk = Arc::clone(&self);
         let answered = async {
-            let said = ModernRequest::read(params.as_ref())?;
-            self.host.declare(&said.abilities);
-            self.session.gateway().declare(&said.abilities);
-            let view = self.view(said.client.as_deref());
+            let parsed = ModernRequest::read(params.as_ref())?;
+            self.host.declare(&parsed.abilities);
+            self.session.gateway().declare(&parsed.abilities);
+            let view = self.view(parsed.client.as_deref());
             match method.as_str() {
                 removed if modern::REMOVED.contains(&removed) => Err(unsupported_method()),
                 DISCOVER => self.discover(view).await,
                 LISTEN => {
                     let (client, request) = (responder.peer(), responder.id());
-                    listen::run(&self, closing, &said.request, (client, request)).await
+                    listen::run(&self, closing, &parsed.request, (client, request)).await
                 }
                 asking if modern::MAY_REQUEST_INPUT.contains(&asking) => {
-                    talk.in_rounds((asking, params), said, view, responder.peer()).await
+                    talk.in_rounds((asking, params), parsed, view, responder.peer()).await
                 }
                 other => {
                     let caller = self.session.lone_caller();
@@ -307,7 +308,7 @@ impl Conversation {
     async fn in_rounds(
         self: Arc<Conversation>,
         (method, params): (&str, Option<Raw>),
-        said: ModernRequest,
+        parsed: ModernRequest,
         view: View,
         client: &Peer,
     ) -> Result<McpResult, RpcError> {
@@ -320,8 +321,8 @@ impl Conversation {
             state,
             answers,
             ..
-        } = said;
-        // The method is part of what the next request has to repeat.
+        } = parsed;
+        // The client must repeat the method when it continues the call.
         request.insert("method", Value::from(method));
         let rounds = match state {
             Some(state) => self.parking.resume(&state, &request, answers)?,

@@ -28,7 +28,7 @@ use crate::service::Offer;
 /// Notifies a client that it should list the tools again.
 pub(crate) const TOOLS_CHANGED: &str = "notifications/tools/list_changed";
 
-/// From this number on, direct tools cause a warning.
+/// The least number of direct tools that causes a warning.
 const WARN_FROM: usize = 75;
 
 /// The most tools that the searches of one client add to its list.
@@ -36,7 +36,7 @@ const MAX_FOUND: usize = 1_000;
 
 /// The tools of one client.
 pub(crate) struct Direct {
-    /// For servers without a `directTools` setting.
+    /// The default for servers without a `directTools` setting.
     otherwise: DirectTools,
     /// Whether the first list stays (`freezeDirectTools`).
     frozen: bool,
@@ -69,7 +69,8 @@ struct Listed {
 #[derive(Clone, Debug)]
 pub(crate) struct ListedTool {
     pub(crate) id: ToolId,
-    /// Read-only if listed so: a host may have allowed the call because of that.
+    /// The access that the list showed: a host may have allowed the call because the tool was
+    /// listed as read-only.
     pub(crate) access: Access,
 }
 
@@ -135,7 +136,7 @@ impl Direct {
         if let Some(answer) = state.listed.as_ref().and_then(|listed| listed.frozen.clone()) {
             return answer;
         }
-        // Read under the lock, so that `tell` notices whatever is published later.
+        // Under the lock, so that `tell` notices every catalog that is published later.
         let DirectList { tools, left_out } = self.present(gateway, &state.found);
         if left_out > 0 {
             tracing::warn!(left_out, "too many direct tools");
@@ -150,11 +151,11 @@ impl Direct {
         answer
     }
 
-    /// The tool of a name: as the client's list shows it, or as a new list would.
+    /// Finds a tool by name: in the client's last list, then in the current catalog.
     pub(crate) fn target(&self, gateway: &Gateway, name: &str) -> Result<ListedTool, RpcError> {
         let state = lock(&self.state);
         let shown = state.listed.as_ref().and_then(|listed| listed.names.get(name));
-        // A server that was configured later may own the prefix of the name.
+        // A server that was configured after the list may own the prefix of the name.
         let permitted = |shown: &&ListedTool| gateway.catalog().permits(name, &shown.id.server);
         if let Some(shown) = shown.filter(permitted) {
             return Ok(shown.clone());
@@ -163,7 +164,7 @@ impl Direct {
         if let Some(at) = tools.iter().position(|tool| *tool.shown == *name) {
             return Ok(tools.swap_remove(at).into());
         }
-        // A denied tool is listed nowhere; its call is refused with the rule.
+        // A denied tool is in no list. Its call fails later, with the rule as the reason.
         let catalog = gateway.catalog();
         if catalog.denied_by(name).is_some()
             && let Some(denied) = catalog.shown(name)
@@ -192,7 +193,7 @@ impl Direct {
         }
     }
 
-    /// From now on, notifies `client` when its list is out of date.
+    /// Starts to notify `client` when its list is out of date.
     pub(crate) async fn tell(self: Arc<Direct>, gateway: Gateway, client: Peer) {
         if self.frozen {
             return;
@@ -210,7 +211,7 @@ impl Direct {
         }
     }
 
-    /// Calls `say` whenever the list changes, for a subscriber that may never list.
+    /// Calls `say` whenever the list changes. For subscribers, which may never request the list.
     pub(crate) async fn follow(&self, gateway: &Gateway, say: impl Fn()) {
         if self.frozen {
             return;

@@ -1,5 +1,5 @@
-//! The user and the model behind an MCP client, reached in the way that the client's revision
-//! provides.
+//! Reaches the user and the model of an MCP client: with requests over the connection of a
+//! session-based client, or inside the results for a stateless client.
 
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
@@ -51,11 +51,11 @@ pub(crate) struct ClientHost {
     under_way: UnderWay,
 }
 
-/// The requests of one stateless client that are being answered. A server that asks for roots when
-/// it connects asks on account of one of them. Held for a moment at a time, never across an await.
+/// The running requests of one stateless client. A server that requests roots while it connects
+/// gets them from one of these. The lock is held briefly, never across an await.
 type UnderWay = Arc<Mutex<Vec<Arc<ClientHost>>>>;
 
-/// One of these requests; dropping it removes the request.
+/// The registration of one running request; removed on drop.
 pub(crate) struct RequestUnderWay {
     host: Arc<ClientHost>,
     under_way: UnderWay,
@@ -70,11 +70,11 @@ impl Drop for RequestUnderWay {
 /// How requests and notifications reach a client.
 #[derive(Clone)]
 enum ClientLink {
-    /// Over its connection, at any time.
+    /// Over its connection, at any time: a session-based client.
     Connection(Peer),
-    /// Inside the results of its own requests.
+    /// Inside the results of its own requests: a stateless client.
     Results(CallSender),
-    /// Not at all.
+    /// The client cannot be reached.
     Unreachable,
 }
 
@@ -87,14 +87,14 @@ enum LogThreshold {
 }
 
 impl ClientHost {
-    /// A client at the other end of a connection.
+    /// The host of the client of one connection.
     pub(crate) fn new(peer: Peer, manner: Manner, spacing: Spacing) -> ClientHost {
         let log_threshold = Arc::new(Mutex::new(LogThreshold::All));
         let (way, longest) = (ClientLink::Connection(peer), LongestApproval::Session);
         ClientHost { way, longest, log_threshold, ..ClientHost::common(manner, spacing) }
     }
 
-    /// All stateless HTTP clients.
+    /// The host of all stateless HTTP clients.
     pub(crate) fn common(manner: Manner, spacing: Spacing) -> ClientHost {
         let (abilities, declared, bulletin, profile, under_way) = Default::default();
         ClientHost {
@@ -125,12 +125,13 @@ impl ClientHost {
         self.profile.get().copied().unwrap_or(&UNKNOWN)
     }
 
-    /// The same client, reached through this handle.
+    /// The same client, with `peer` for its requests and notifications.
     pub(crate) fn at(&self, peer: &Peer) -> ClientHost {
         ClientHost { way: ClientLink::Connection(peer.clone()), ..self.clone() }
     }
 
-    /// The same client, reached inside the results of a request that declares these capabilities.
+    /// The same client, with its requests and notifications inside the results of one request that
+    /// declares these capabilities.
     pub(crate) fn within(
         &self,
         words: CallSender,
@@ -149,10 +150,10 @@ impl ClientHost {
         }
     }
 
-    /// Lets `request`, one of this client's, provide roots until the guard is dropped.
+    /// Registers a running request of this client as a source of roots, until the guard is dropped.
     pub(crate) fn begin(&self, request: &Arc<ClientHost>) -> RequestUnderWay {
         let (host, under_way) = (Arc::clone(request), Arc::clone(&self.under_way));
-        // Clients that cannot be told apart must not answer for each other.
+        // Stateless HTTP clients are indistinguishable, so none may provide roots for another.
         if let ClientLink::Connection(_) = self.way {
             lock(&under_way).push(Arc::clone(&host));
         }
@@ -252,9 +253,9 @@ impl ClientHost {
 
     /// Sends a form to the user; the response comes with the time that it took.
     async fn ask_with_form(&self, params: String) -> Result<(Raw, Duration), CannotAsk> {
-        let asked = Instant::now();
+        let begun = Instant::now();
         let answer = self.request(Topic::Elicitation, None, params).await;
-        answer.map(|answer| (answer, asked.elapsed())).map_err(|_| CannotAsk::NoUser)
+        answer.map(|answer| (answer, begun.elapsed())).map_err(|_| CannotAsk::NoUser)
     }
 
     async fn relay(&self, question: ServerQuestion<'_>) -> Result<Raw, RpcError> {
@@ -267,8 +268,8 @@ impl ClientHost {
             return Err(question.topic.refused());
         }
         let params = question::of_server(self.manner, &question)?;
-        let asked = self.request(question.topic, question.key, params).await;
-        asked.map_err(|error| match error {
+        let response = self.request(question.topic, question.key, params).await;
+        response.map_err(|error| match error {
             RequestError::Refused(error) => error,
             other => RpcError::new(INTERNAL_ERROR, format!("the client did not respond: {other}")),
         })

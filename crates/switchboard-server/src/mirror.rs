@@ -116,7 +116,7 @@ async fn pass_on(
     caller: Caller,
 ) -> Result<McpResult, RpcError> {
     let mut about = std::mem::take(&mut passed.meta);
-    // These describe the client's connection, not ours to the server.
+    // These members describe the client's connection, not ours to the server.
     for ours in [meta::PROTOCOL_VERSION, meta::CLIENT_CAPABILITIES] {
         about.take(ours);
     }

@@ -12,7 +12,7 @@ use tokio::task::JoinSet;
 
 use crate::direct::{Direct, TOOLS_CHANGED};
 
-/// The lists that a client follows, by notification method: those that it has requested.
+/// The lists that the client has requested, by the method of their notification.
 #[derive(Default)]
 pub(crate) struct News {
     followed: Vec<&'static str>,
@@ -27,22 +27,22 @@ pub(crate) enum List {
 }
 
 impl News {
-    /// From now on, notifies the client when this list changes.
+    /// Starts to notify the client when this list changes.
     pub(crate) fn follow(&mut self, list: List, session: &Session, client: &Peer) {
         let (changes, client) = (session.gateway().watch(), client.clone());
         let say = move |method: &'static str| client.try_notify(method, "");
         self.begin(list.changed(), tell(list, changes, say));
     }
 
-    /// The same for the list of tools.
+    /// Starts to notify the client when its list of tools changes.
     pub(crate) fn follow_tools(&mut self, direct: &Arc<Direct>, session: &Session, client: &Peer) {
         let (direct, gateway) = (Arc::clone(direct), session.gateway().clone());
         self.begin(TOOLS_CHANGED, direct.tell(gateway, client.clone()));
     }
 
-    fn begin(&mut self, told: &'static str, telling: impl Future<Output = ()> + Send + 'static) {
-        if !self.followed.contains(&told) {
-            self.followed.push(told);
+    fn begin(&mut self, method: &'static str, telling: impl Future<Output = ()> + Send + 'static) {
+        if !self.followed.contains(&method) {
+            self.followed.push(method);
             self.following.spawn(telling);
         }
     }

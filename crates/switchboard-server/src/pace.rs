@@ -14,12 +14,13 @@ use tokio::time::Instant;
 /// Bytes of the responses of all running requests, as estimated.
 const ROOM: usize = 32 * 1024 * 1024;
 
-/// Running requests while responses are small, and while they are large.
+/// The most running requests while responses are small.
 const MAX_RUNNING: usize = 64;
+/// The most running requests while responses are large.
 const MIN_RUNNING: usize = 2;
 
-/// Running requests before the size of responses is known. Each response admits one more, as long
-/// as that many of its size fit.
+/// The most running requests before the size of responses is known. Each response admits one more,
+/// as long as [`ROOM`] has space for that many of its size.
 const SLOW_START: usize = 8;
 
 /// After this time without a request, the next burst starts slowly again: its responses may differ.
@@ -37,7 +38,7 @@ const MAX_UNWRITTEN: usize = 4 * 1024 * 1024;
 /// Memory of running and waiting requests, as estimated, before reading pauses.
 const MAX_REQUEST_BYTES: usize = 32 * 1024 * 1024;
 
-/// Smaller requests are not counted.
+/// The least size of a request that is counted.
 const MIN_COUNTED: usize = 64 * 1024;
 
 /// The requests of one client.
@@ -127,8 +128,8 @@ impl Pace {
         }))
     }
 
-    /// While the client has a request of ours to answer, reading goes on: calls may wait for that
-    /// response.
+    /// Reading never pauses while a server-to-client request is open, because running calls may
+    /// depend on its response.
     fn is_over(&self, backlog: usize) -> bool {
         let waiting = self.pacing.waiting.load(Ordering::Relaxed) >= MAX_WAITING;
         let large = self.pacing.large_bytes.load(Ordering::Relaxed) > MAX_REQUEST_BYTES;
@@ -196,7 +197,7 @@ impl Drop for Room {
         let Some(permit) = self.permit.take() else { return };
         let pacing = &self.pacing;
         if pacing.narrow(pacing.fitting()) {
-            // One request fewer fits.
+            // Shrinks the window by one request.
             permit.forget();
             return;
         }

@@ -1,5 +1,5 @@
-//! Everything in the MCP server that exists for Pi alone: requests of its extension beside MCP, on
-//! behalf of its user, for texts to show and for decisions. Tools, servers and other hosts cannot send them.
+//! Requests that only the Pi extension sends, in addition to MCP: for texts to show to the user,
+//! and for the user's decisions. Tools, servers and other hosts cannot send them.
 
 mod notices;
 mod prompts;
@@ -29,7 +29,7 @@ use crate::params::{read, unsupported_method};
 /// The prefix of their methods.
 pub(crate) const PI_METHODS: &str = "switchboard/";
 
-/// A page with more tools than a user reads.
+/// One page for all tools of a server: more than a user reads.
 const TOOLS: PageRequest = PageRequest { offset: 0, limit: 500 };
 
 /// The requests of one client with the Pi extension.
@@ -65,7 +65,7 @@ impl Pi {
         self.once("notices", || notices::tell(session, host, warning));
     }
 
-    /// Starts a task unless one of this name runs.
+    /// Starts a task unless a task with this name runs already.
     fn once<W: Future<Output = ()> + Send + 'static>(
         &self,
         name: &'static str,
@@ -146,7 +146,7 @@ impl Pi {
         Ok(McpResult::json(json!({ "pending": rows }).to_string()))
     }
 
-    /// From the catalog; connects nothing.
+    /// Lists tools from the catalog; connects nothing.
     fn tools(&self, of: &OneOrAll) -> Result<McpResult, RpcError> {
         let server = match &of.server {
             None => None,

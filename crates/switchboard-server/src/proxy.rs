@@ -39,7 +39,7 @@ pub(crate) async fn answer(
     }
 }
 
-/// The same for all methods but those of tools.
+/// Answers a request of any method that is not about tools.
 pub(crate) async fn answer_method(
     session: &Session,
     caller: Caller,
@@ -136,8 +136,8 @@ async fn ask(session: &Session, caller: Caller, request: Request) -> Result<Repl
     session.handle_as(request, caller).await.map_err(|failure| answer::protocol_error(&failure))
 }
 
-/// Capabilities and instructions for a host. `mcp` reaches resources too, so hosts that add tools
-/// of their own for resources are not offered them.
+/// Capabilities and instructions for a host. `mcp` reads resources too, so the resources capability
+/// is not offered to hosts that would add tools of their own for it.
 pub(crate) fn offer(
     session: &Session,
     view: View,

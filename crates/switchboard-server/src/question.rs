@@ -36,7 +36,8 @@ const ASKER: &str = "switchboard/server";
 /// How messages of a server are forwarded to the client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Manner {
-    /// As one of many servers: requests name their server, and lists are the gateway's own.
+    /// Switchboard shows one of many servers: requests name their server, and lists are the
+    /// gateway's own.
     OneOfMany,
     Verbatim,
 }
@@ -45,7 +46,7 @@ pub(crate) enum Manner {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ElicitationMode {
     Form,
-    /// On a web page.
+    /// The user answers on a web page.
     Url,
 }
 
@@ -56,8 +57,8 @@ impl ElicitationMode {
             #[serde(default)]
             url: Value,
         }
-        let asked = question.params.and_then(|params| params.parse::<UrlParam>().ok());
-        if asked.is_some_and(|asked| !asked.url.is_null()) {
+        let param = question.params.and_then(|params| params.parse::<UrlParam>().ok());
+        if param.is_some_and(|param| !param.url.is_null()) {
             ElicitationMode::Url
         } else {
             ElicitationMode::Form
@@ -69,7 +70,7 @@ impl ElicitationMode {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LongestApproval {
     Session,
-    /// One client cannot be told from the next.
+    /// One call, because stateless HTTP clients are indistinguishable.
     Once,
 }
 
@@ -111,7 +112,8 @@ pub(crate) fn of_server(manner: Manner, question: &ServerQuestion<'_>) -> Result
     };
     let params = plain(&params).into_owned();
     if topic == Topic::Elicitation {
-        // Checked last: without its hidden characters, the name of a member can be `url`.
+        // Checked after hidden characters are removed, because the removal can turn a member's name
+        // into `url`.
         check_url(&Args::parse(&params).map_err(|_| unreadable())?)?;
     }
     Ok(params)
@@ -136,8 +138,8 @@ fn signed(server: &ServerName, params: &Raw, secret: Option<&str>) -> Result<Str
     Ok(question.to_string())
 }
 
-/// The same parameters with the server's name in `_meta`. All else stays byte for byte; a name that
-/// the server put there itself is replaced.
+/// The same parameters with the server's name in `_meta`. All other bytes stay the same; a name
+/// that the server put there itself is replaced.
 fn marked(server: &ServerName, params: &str) -> Result<String, RpcError> {
     #[derive(Deserialize)]
     struct About<'a> {
@@ -163,7 +165,7 @@ fn marked(server: &ServerName, params: &str) -> Result<String, RpcError> {
     Ok(format!("{before}{about}{after}"))
 }
 
-/// Also finds `null`, which would otherwise override our own member.
+/// Treats `null` as present, because the server's `null` would override the member that we add.
 fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'de RawValue>, D::Error> {
     <&RawValue>::deserialize(deserializer).map(Some)
 }
@@ -183,7 +185,8 @@ pub(crate) fn of_approval(
     form(&approval_message(question.target(), question.args()), choices, preselected)
 }
 
-/// Shows every character of the command line or the address.
+/// The parameters of the form that requests approval of a connection. It shows the whole command
+/// line or URL.
 pub(crate) fn of_connection(wanted: &ConnectionRequest) -> String {
     let quoted = |text: &str| visible(&format!("{text:?}"));
     let what = match wanted.command() {
@@ -200,7 +203,7 @@ pub(crate) fn of_connection(wanted: &ConnectionRequest) -> String {
     form(&message, [("no", "Deny"), (CONNECT, "Connect it for this session")].into_iter(), None)
 }
 
-/// A form with one decision: its values, their labels, and the preselected one.
+/// A form for one decision, with its values, their labels, and the preselected value.
 fn form(
     message: &str,
     choices: impl Iterator<Item = (&'static str, &'static str)>,
@@ -223,13 +226,13 @@ fn form(
     .to_string()
 }
 
-/// The user's decision. A form that returns after `thought`, too fast for its user, is no decision.
+/// The user's decision. A response after `thought` that is too fast for a user is an error.
 pub(crate) fn decision(
     answer: &Raw,
     thought: Duration,
     (longest, host): (LongestApproval, &HostProfile),
 ) -> Result<ApprovalAnswer, CannotAsk> {
-    // A key that was typed for something else accepts the preselected choice.
+    // The key may have been typed for something else, and accepted the preselected choice.
     if host.preselects && thought < READING_TIME {
         return Err(CannotAsk::Unanswered);
     }
@@ -238,7 +241,7 @@ pub(crate) fn decision(
     Ok(choice.map_or(ApprovalAnswer::No, |(_, _, answer)| answer))
 }
 
-/// The same for a form about a connection.
+/// The user's decision about a connection, under the same rules.
 pub(crate) fn consent(answer: &Raw, thought: Duration) -> Result<Consent, CannotAsk> {
     Ok(match chosen(answer, thought)?.as_deref() {
         Some(CONNECT) => Consent::Given,
@@ -277,10 +280,10 @@ mod tests {
             let params = Raw::from_json(question.to_string());
             of_server(Manner::OneOfMany, &elicitation(&server, &params))
         };
-        let asked =
+        let sent =
             ask(json!({ "message": "\u{1b}[31mhi\u{202e}", "requestedSchema": {} })).unwrap();
-        let asked: Value = serde_json::from_str(&asked).unwrap();
-        assert_eq!(asked["message"], "The server `kit` asks: hi\\u{202e}");
+        let sent: Value = serde_json::from_str(&sent).unwrap();
+        assert_eq!(sent["message"], "The server `kit` asks: hi\\u{202e}");
         for good in
             ["https://example.com/sign-in?x=1", "http://localhost:8080/", "http://[::1]:1/x"]
         {
@@ -323,14 +326,14 @@ mod tests {
         ] {
             assert_eq!(pass_on(good).unwrap(), good);
         }
-        let told = |url: Value| {
+        let code_of = |url: Value| {
             let params = json!({ "mode": "url", "url": url, "message": "", "elicitationId": "1" });
             pass_on(&params.to_string()).unwrap_err().code
         };
         for bad in BAD_PAGES {
-            assert_eq!(told(bad.into()), INVALID_PARAMS, "{bad}");
+            assert_eq!(code_of(bad.into()), INVALID_PARAMS, "{bad}");
         }
-        assert_eq!(told(json!(["https://example.com"])), INVALID_PARAMS);
+        assert_eq!(code_of(json!(["https://example.com"])), INVALID_PARAMS);
         let twice = r#"{ "url": "https://example.com", "url": "file:///etc/passwd" }"#;
         assert_eq!(pass_on(twice).unwrap_err().code, INVALID_PARAMS);
         let disguised = "{\"u\u{200b}rl\":\"file:///etc/passwd\"}";

@@ -148,7 +148,7 @@ impl Rounds {
         match word {
             CallMessage::Notification { method, params } => client.try_notify(&method, &params),
             CallMessage::Request(ask) => {
-                // Only keys that the server chose are known before the request.
+                // A client can bring a response early only to a key that its server chose.
                 let given = ask.key.as_deref().and_then(|key| self.given.take(key));
                 match given {
                     Some(answer) => drop(ask.answer.send(raw(&answer))),
@@ -178,18 +178,18 @@ impl Rounds {
 
     /// The `input_required` result; `state` identifies the parked call.
     fn questions(&self, state: &str) -> Result<McpResult, serde_json::Error> {
-        let mut asked = serde_json::Map::new();
+        let mut requests = serde_json::Map::new();
         for Open { key, ask } in &self.open {
             let params = if ask.params.is_empty() { "{}" } else { &ask.params };
             let params: Value = serde_json::from_str(params)?;
-            asked.insert(
+            requests.insert(
                 key.clone(),
                 serde_json::json!({ "method": ask.topic.method(), "params": params }),
             );
         }
         let result = serde_json::json!({
             "resultType": "input_required",
-            "inputRequests": asked,
+            "inputRequests": requests,
             "requestState": state,
         });
         Ok(McpResult::json(result.to_string()))
@@ -203,7 +203,7 @@ fn raw(answer: &Exact) -> Raw {
 /// The parked calls.
 #[derive(Clone, Default)]
 pub(crate) struct Parking {
-    /// By `requestState`. The lock is held briefly, never across an await.
+    /// The parked calls, keyed by `requestState`. The lock is held briefly, never across an await.
     places: Arc<Mutex<HashMap<String, ParkedCall>>>,
 }
 

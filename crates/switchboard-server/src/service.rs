@@ -82,7 +82,7 @@ pub enum Offer {
 /// The era of a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ClientEra {
-    /// Not decided yet: each request shows its own.
+    /// The era is not decided yet: each request shows its own.
     Either,
     /// The client opened with `initialize`.
     Legacy,
@@ -91,7 +91,7 @@ enum ClientEra {
 }
 
 impl Service {
-    /// For the client at the other end of a connection.
+    /// A service for the client of one connection.
     pub(crate) fn new(gateway: &Gateway, who: (&Offer, HostKind), client: Peer) -> Service {
         let talk = Arc::new(Conversation::with_client(gateway, who, &client));
         let pi = match who {
@@ -101,7 +101,7 @@ impl Service {
         Service::with_era(ClientEra::Either, talk, client, pi)
     }
 
-    /// For a single stateless request, with the shared conversation.
+    /// A service for a single stateless request, with the shared conversation.
     pub(crate) fn of_one_request(talk: Arc<Conversation>, client: Peer) -> Service {
         Service::with_era(ClientEra::Modern, talk, client, None)
     }
@@ -174,10 +174,10 @@ impl Service {
         });
     }
 
-    /// The parameters of a notification that is forwarded to servers; `None` if it is not.
+    /// The parameters of a notification that is forwarded to servers; `None` for any other.
     fn params_to_pass_on(&self, notification: &Notification) -> Option<String> {
         let params = match (self.talk.mirror().is_some(), notification.method.as_str()) {
-            // These concern our own connection with the client.
+            // These notifications concern only our connection with the client.
             (_, "notifications/initialized" | "notifications/cancelled") => return None,
             (_, "notifications/roots/list_changed") | (true, _) => notification.params.as_ref(),
             (false, _) => return None,

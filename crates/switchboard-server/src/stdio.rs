@@ -37,8 +37,9 @@ pub async fn serve(
     }
 }
 
-/// Waits until accepted requests are answered and responses written, within `limit` each. The
-/// caller waits for the end of the writer; this returns only after the limit.
+/// Waits until accepted requests are answered and responses are written, within `limit` each.
+/// Returns only after the limit: the caller also awaits the writer, which ends earlier if all is
+/// written.
 async fn wind_down(calls: &Calls, peer: &Peer, limit: Duration) {
     calls.drain(limit).await;
     let written = async {
@@ -48,7 +49,7 @@ async fn wind_down(calls: &Calls, peer: &Peer, limit: Duration) {
     let _client_does_not_read = tokio::time::timeout(limit, written).await;
 }
 
-/// The same over any streams, such as those of a client in this process.
+/// Serves one client over any streams, such as those of a client in this process.
 pub async fn serve_over(
     (input, output): (Input, Output),
     gateway: Gateway,
@@ -60,7 +61,7 @@ pub async fn serve_over(
     let (peer, reader, writer) = peer::open(input, output, limits);
     let mut service = Service::new(&gateway, (&offer, host), peer.clone());
     let calls = service.calls();
-    // A task of its own, so that a response wakes only the writer.
+    // The writer has a task of its own, so that a response wakes only the writer.
     let mut writing = JoinSet::new();
     writing.spawn(writer.run());
     let reading_and_draining = async {

@@ -9,7 +9,7 @@ use super::Format;
 
 #[derive(Debug, Args)]
 pub(crate) struct CallOptions {
-    /// Its name, with or without the prefix of its server
+    /// The name of the tool, with or without the prefix of its server
     pub(crate) tool: String,
     /// The tool's arguments; they take precedence over `--args`
     #[arg(value_name = "KEY=VALUE")]

@@ -18,7 +18,7 @@ pub(crate) enum Edit {
     /// Remove a server from the configuration file that has it
     #[command(after_help = "Example:\n  switchboard remove github")]
     Remove {
-        /// Its name
+        /// The name of the server
         server: String,
         /// The file, if both have it
         #[arg(long, value_name = "SCOPE")]
@@ -27,14 +27,14 @@ pub(crate) enum Edit {
     /// Turn a disabled server on again
     #[command(after_help = "Example:\n  switchboard enable github")]
     Enable {
-        /// Its name
+        /// The name of the server
         server: String,
     },
     /// Turn a server off and keep its entry
     #[command(after_help = "A server of another program's file is turned off in our own file.\n\n\
         Example:\n  switchboard disable github")]
     Disable {
-        /// Its name
+        /// The name of the server
         server: String,
     },
     /// Allow tools to run without approval, or list the patterns
@@ -104,7 +104,7 @@ pub(crate) enum Scope {
 
 #[derive(Debug, Args)]
 pub(crate) struct Import {
-    /// Only these
+    /// Only these hosts
     #[arg(value_name = "HOST", value_parser = hosts())]
     pub(crate) hosts: Vec<Host>,
     /// Show the servers and the changes, and write nothing

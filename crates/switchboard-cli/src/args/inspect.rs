@@ -1,4 +1,4 @@
-//! One raw request to one server.
+//! The arguments of `inspect`, which sends one raw request to one server.
 
 use clap::Args;
 
@@ -6,7 +6,7 @@ use super::Format;
 
 #[derive(Debug, Args)]
 pub(crate) struct Inspect {
-    /// Its name
+    /// The name of the server
     pub(crate) server: String,
     /// The method to send; without one, the server's `initialize` or discover result is printed
     pub(crate) method: Option<String>,

@@ -41,7 +41,7 @@ pub(crate) enum ServerCommand {
     /// Describe a tool and its parameters
     #[command(after_help = "Example:\n  switchboard describe demo_add")]
     Describe {
-        /// Its name, with or without the prefix of its server
+        /// The name of the tool, with or without the prefix of its server
         tool: String,
         /// Look on this server only
         #[arg(long)]
@@ -54,7 +54,7 @@ pub(crate) enum ServerCommand {
     /// Show the instructions of a server
     #[command(after_help = "Example:\n  switchboard instructions github")]
     Instructions {
-        /// Its name
+        /// The name of the server
         server: String,
         #[command(flatten)]
         format: Format,
@@ -86,7 +86,7 @@ pub(crate) enum ServerCommand {
     /// Sign out of a server: revoke its tokens and remove them
     #[command(after_help = "Example:\n  switchboard logout tracker")]
     Logout {
-        /// Its name
+        /// The name of the server
         server: String,
     },
     /// List the resources of all servers, or of one
@@ -104,7 +104,7 @@ pub(crate) enum ServerCommand {
         Examples:\n  switchboard read demo://notes\n  \
         switchboard read file:///logo.png > logo.png")]
     Read {
-        /// Its URI, as `switchboard resources` shows it
+        /// The URI of the resource, as `switchboard resources` shows it
         uri: String,
         /// Ask this server, even if it does not list the resource
         #[arg(long)]
@@ -127,7 +127,7 @@ pub(crate) enum ServerCommand {
     /// Fill in a prompt and print its messages
     #[command(after_help = "Example:\n  switchboard prompt greet name=Ada")]
     Prompt {
-        /// Its name, as `switchboard prompts` shows it
+        /// The name of the prompt, as `switchboard prompts` shows it
         name: String,
         /// The prompt's arguments
         #[arg(value_name = "KEY=VALUE")]
@@ -146,7 +146,7 @@ pub(crate) enum ServerCommand {
         Example:\n  switchboard disconnect github"
     )]
     Disconnect {
-        /// Its name
+        /// The name of the server
         #[arg(required_unless_present = "all", conflicts_with = "all")]
         server: Option<String>,
         /// All servers
@@ -211,7 +211,7 @@ pub(crate) struct Search {
 
 #[derive(Debug, Args)]
 pub(crate) struct Auth {
-    /// Its name
+    /// The name of the server
     pub(crate) server: String,
     /// Open no browser; paste the address that the browser ends at
     #[arg(long, conflicts_with = "device")]
@@ -241,9 +241,9 @@ pub(crate) enum Pins {
     #[command(after_help = "Examples:\n  switchboard pins accept github\n  \
         switchboard pins accept github create_issue list_issues")]
     Accept {
-        /// Its name
+        /// The name of the server
         server: String,
-        /// Only these; all of them by default
+        /// Only these tools; all of them by default
         #[arg(value_name = "TOOL")]
         tools: Vec<String>,
     },

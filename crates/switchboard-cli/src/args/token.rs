@@ -15,14 +15,14 @@ pub(crate) enum Token {
         pass show github | switchboard token set github"
     )]
     Set {
-        /// Its name
+        /// The name of the server
         server: String,
     },
     /// Show which tokens are stored, and where
     #[command(after_help = "No token is shown.\n\n\
         Examples:\n  switchboard token status\n  switchboard token status github --json")]
     Status {
-        /// Only of this server
+        /// Only this server
         server: Option<String>,
         #[command(flatten)]
         format: Format,
@@ -30,7 +30,7 @@ pub(crate) enum Token {
     /// Remove the token of a server
     #[command(after_help = "Example:\n  switchboard token remove github")]
     Remove {
-        /// Its name, or the URL of one that is no longer configured
+        /// The name of the server, or the URL of one that is no longer configured
         server: String,
     },
 }

@@ -9,7 +9,7 @@ use tempfile::TempDir;
 
 use super::*;
 
-/// Longer than any test runs.
+/// A timeout that is longer than any test.
 const FOR_EVER: Duration = Duration::from_secs(600);
 
 const GOOD: [&str; 3] = [
@@ -66,7 +66,7 @@ async fn browser_gets_the_url_as_one_exact_argument() {
     assert_eq!(left.len(), 2, "the program and its record: {left:?}");
 }
 
-/// Threat T9.
+/// Threat T9 in `docs/safety.md`.
 #[tokio::test]
 async fn invalid_url_starts_no_browser() {
     let recorder = Recorder::new("xdg-open", "");
@@ -121,7 +121,7 @@ async fn browser_failure_names_the_program() {
         refused.unwrap_err().to_string()
     };
     let failing = Recorder::new("xdg-open", "exit 3");
-    assert_eq!(open(&failing).await, "`xdg-open` could not open it (exit status: 3)");
+    assert_eq!(open(&failing).await, "`xdg-open` could not open the URL (exit status: 3)");
     let missing = Recorder::new("other", "");
     assert_eq!(open(&missing).await, "cannot start `xdg-open`");
 }
@@ -140,13 +140,13 @@ async fn long_running_browser_is_left_alone() {
     }
     recorder.browser(Duration::from_millis(1)).open(&link(GOOD[0]).unwrap()).await.unwrap();
     // Each side blocks until the other end opens the pipe.
-    let heard = tokio::task::spawn_blocking(move || {
+    let output = tokio::task::spawn_blocking(move || {
         fs::write(go, "still-here\n").unwrap();
         fs::read_to_string(said).unwrap()
     });
-    let heard = heard.await.unwrap();
-    let [word, process, group] = heard.split(' ').collect::<Vec<_>>()[..] else {
-        panic!("{heard}")
+    let output = output.await.unwrap();
+    let [word, process, group] = output.split(' ').collect::<Vec<_>>()[..] else {
+        panic!("{output}")
     };
     assert_eq!((word, process), ("still-here", group), "it leads a group of its own");
 }
@@ -174,7 +174,7 @@ fn no_browser_opens_over_ssh_or_without_display() {
     let over_ssh = [("DISPLAY", ":10"), ("SSH_CONNECTION", "1.2.3.4 5 6.7.8.9 22")];
     let over_ssh = Environment::made_of(over_ssh, "/");
     for system in [System::Unix, System::MacOs, System::Windows] {
-        let expected = "this is a session over SSH, and the browser is elsewhere";
+        let expected = "this is an SSH session, and the browser runs on another machine";
         assert_eq!(outcome(system, &over_ssh), expected);
     }
     let dark = Environment::made_of([("DISPLAY", ""), ("BROWSER", "firefox")], "/");

@@ -137,28 +137,28 @@ fn repeated_key_becomes_a_list_if_the_schema_allows() {
 
 #[test]
 fn commas_in_a_list_argument_are_refused() {
-    let told = |key: &str| {
+    let comma_error = |key: &str| {
         json!(format!(
             "`{key}` takes a list: repeat the key (`{key}=A {key}=B`), or write JSON (`{key}:='[…]'`)"
         ))
     };
-    check(&["tags=a,b"], told("tags"));
-    check(&["ids=1,2"], told("ids"));
-    check(&["maybe_tags=a,b"], told("maybe_tags"));
+    check(&["tags=a,b"], comma_error("tags"));
+    check(&["ids=1,2"], comma_error("ids"));
+    check(&["maybe_tags=a,b"], comma_error("maybe_tags"));
     check(&["tags:=[\"a,b\"]"], json!({ "tags": ["a,b"] }));
     check(&["text=a,b", "open=a,b"], json!({ "text": "a,b", "open": "a,b" }));
 }
 
 #[test]
 fn missing_file_error_explains_how_to_escape_at() {
-    let told = |path: &str| {
+    let file_error = |path: &str| {
         json!(format!(
             "the file for `text` cannot be used (the text `@x` is `text=@@x`): cannot read \
              `{path}`: No such file or directory (os error 2)"
         ))
     };
-    check(&["text=@x"], told("/nowhere/x"));
-    check(&["text:=@~/x"], told("/no-home/x"));
+    check(&["text=@x"], file_error("/nowhere/x"));
+    check(&["text:=@~/x"], file_error("/no-home/x"));
 }
 
 #[test]

@@ -78,7 +78,7 @@ pub(super) async fn with(
     let config = app.load_strictly()?.config;
     let mut settings = config.settings.clone();
     settings.tool_prefix = ToolPrefix::None;
-    // The user typed it, which approves the connection.
+    // The user typed the server on the command line, which approves the connection.
     settings.ad_hoc_connections = AdHocConnections::Allow;
     let config = Config { servers: Default::default(), pending: Vec::new(), settings, ..config };
     let gateway = terms.gateway(app.gateway_of(config.clone()));
@@ -104,7 +104,7 @@ fn not_connected(error: ConnectError) -> Failure {
     }
 }
 
-/// Removes hints that name the server: other commands cannot find it.
+/// Removes hints that name the ad-hoc server: other commands cannot find it.
 fn without_name(mut failure: Failure) -> Failure {
     let names_it = |hint: &Hint| match hint {
         Hint::ListTools(server)
@@ -119,7 +119,7 @@ fn without_name(mut failure: Failure) -> Failure {
         | Hint::Accept(server) => server.as_str() == NAME,
         // A rule for this name would apply to every ad-hoc server.
         Hint::Allow(_) => true,
-        // These hints look among the configured servers.
+        // These hints refer to configured servers.
         Hint::NotListedYet(_) | Hint::ListServers | Hint::Search(_) | Hint::Correct(_) => true,
         _ => false,
     };

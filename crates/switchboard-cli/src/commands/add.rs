@@ -20,7 +20,7 @@ use crate::boot::App;
 use crate::exit::Exit;
 use crate::report::{self, CommandResult, Stop};
 
-/// Larger snippets are refused.
+/// The size limit of a snippet.
 const LARGEST_SNIPPET: u64 = 1024 * 1024;
 
 #[derive(Debug, thiserror::Error)]
@@ -171,7 +171,7 @@ fn warn_of_ignored(app: &App, keys: &[String]) {
 /// The entry that the arguments describe.
 fn typed(add: &Add) -> Result<Map<String, Value>, UsageError> {
     let endpoint = add.endpoint.as_deref().unwrap_or_default();
-    // A variable may hold a URL, but only if the transport says so.
+    // An environment variable may hold a URL, but only `--transport` can say so.
     let can_be_address = is_address(endpoint) || endpoint.starts_with('$');
     let is_url = match add.transport {
         None => is_address(endpoint),
@@ -231,7 +231,7 @@ fn command_line(endpoint: &str, args: &[String]) -> (String, Vec<String>) {
     (endpoint.to_owned(), args.to_vec())
 }
 
-/// The same for a pasted entry.
+/// Splits the command line of a pasted entry in the same way.
 fn with_split_command(mut entry: Map<String, Value>) -> Map<String, Value> {
     let has_args =
         entry.get("args").is_some_and(|args| args.as_array().is_none_or(|a| !a.is_empty()));

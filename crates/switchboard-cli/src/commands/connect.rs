@@ -21,7 +21,7 @@ pub(super) async fn connect(
         conversation.print(&reply, format)?;
         return Ok(Exit::Done);
     };
-    // The engine's reply is a page for a model.
+    // The reply has only one page, sized for a model.
     let page = conversation.session.gateway().catalog().page(page.server.as_ref(), ALL);
     let printer = conversation.app.printer;
     let count = page.total;

@@ -104,7 +104,7 @@ fn print(
     printer.text(&lines.join("\n"))?;
     let faults = findings.iter().filter(|finding| finding.is_fault()).count();
     let servers = loaded.config.servers.len() + loaded.config.pending.len();
-    printer.note(&format!("looked at {}: {}", plural(servers, "server"), plural(faults, "fault")));
+    printer.note(&format!("checked {}: {}", plural(servers, "server"), plural(faults, "fault")));
     Ok(())
 }
 

@@ -117,7 +117,7 @@ fn list(app: &App, rules: Rules, patterns: &[String], format: Format) -> Command
     Ok(Exit::Done)
 }
 
-/// `deny` takes precedence.
+/// Warns if a `deny` rule also matches, because it takes precedence.
 fn warn_if_denied(app: &App, catalog: &Catalog, pattern: &str) -> Result<(), Failure> {
     let rules = app.editor().rules(Rules::Deny).map_err(explain::edit)?;
     let Some(denied) = catalog.denied_throughout(&rules, pattern) else { return Ok(()) };

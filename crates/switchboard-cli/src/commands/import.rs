@@ -58,7 +58,7 @@ pub(super) async fn import(app: &App, options: &Import) -> CommandResult {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Ending {
     NothingNew,
-    /// Nothing was to be written.
+    /// There was nothing to write.
     NothingWritten,
     Refused,
     Written,
@@ -101,9 +101,9 @@ pub(super) fn imported(hosts: &[Host], palette: Palette) -> String {
 }
 
 pub(super) fn nothing_new(found: &Discovery, named: &[Host]) -> String {
-    let asked = found.hosts.iter().filter(|host| named.is_empty() || named.contains(&host.host));
+    let chosen = found.hosts.iter().filter(|host| named.is_empty() || named.contains(&host.host));
     let (imported, others): (Vec<&FoundHost>, Vec<&FoundHost>) =
-        asked.partition(|host| host.imported);
+        chosen.partition(|host| host.imported);
     let hosts = |found: &[&FoundHost]| found.iter().map(|host| host.host).collect::<Vec<_>>();
     let (imported, others) = (hosts(&imported), hosts(&others));
     if imported.is_empty() && named.is_empty() {

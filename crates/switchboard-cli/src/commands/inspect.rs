@@ -48,7 +48,7 @@ pub(super) async fn inspect(conversation: &Conversation<'_>, options: Inspect) -
     }
 }
 
-/// Unchanged into a file or a pipe, indented on a terminal.
+/// Prints JSON: unchanged into a file or a pipe, indented on a terminal.
 fn print(printer: Printer, json: &str) -> std::io::Result<()> {
     match serde_json::from_str::<Value>(json) {
         Ok(value) if printer.is_read() => printer.json(&value),

@@ -73,7 +73,7 @@ pub(super) async fn install(app: &App, options: Install) -> CommandResult {
     carry_out(app, &plan, options.yes, &(done + &with_moved(&plan))).await
 }
 
-/// For a host whose file we do not edit: prints the entry to paste.
+/// Prints the entry to paste, for a host whose file we do not edit.
 fn paste(app: &App, host: &str) -> CommandResult {
     let command = app.installer().command().map_err(explain::install)?;
     if host == GOOSE {

@@ -21,7 +21,7 @@ use crate::report::CommandResult;
 /// How a result that is one blob is printed into a pipe or a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum BlobForm {
-    /// As its bytes: it is the content of a resource.
+    /// The decoded bytes: the blob is the content of a resource.
     Bytes,
     Note,
 }
@@ -47,7 +47,7 @@ pub(super) fn print(
         return Err(without_filter(conversation, output, unselected, format).into());
     }
     let content = &output.content;
-    // A part that cannot be saved does not hide the result: the call was made.
+    // Saving can fail, but the result is printed anyway, because the call was made.
     let (saved, unsaved) = match save.map(|save| save.write(content)) {
         None => (Vec::new(), None),
         Some((saved, failure)) => (saved, failure),
@@ -87,8 +87,8 @@ fn print_text(printer: Printer, text: &str, exit: Exit) -> std::io::Result<()> {
     Ok(())
 }
 
-/// The call was made although its filter failed, and its result ends with this process. So the
-/// result is printed before the failure.
+/// Prints the unfiltered result before the failure of the filter: the call was made, and no later
+/// command can read its result.
 fn without_filter(
     conversation: &Conversation<'_>,
     output: &Output,

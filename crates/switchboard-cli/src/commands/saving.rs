@@ -17,7 +17,7 @@ const MAX_SAME_STEM: usize = 10_000;
 /// The most characters of a file's stem.
 const LONGEST_STEM: usize = 64;
 
-/// Images and audio become files too.
+/// The form of results in which images and audio can be saved as files too.
 const STORED: ResultForm = ResultForm {
     max_bytes: None,
     images: MediaForm::Stored,

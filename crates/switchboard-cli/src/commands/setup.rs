@@ -161,7 +161,7 @@ async fn choose(
             named.map(|word| words.iter().position(|known| *known == word)).collect();
         match places {
             Some(places) => return Ok(places),
-            None => dialogue.printer.warn(&format!("that is none of {}", words.join(", "))),
+            None => dialogue.printer.warn(&format!("enter y, n, or some of: {}", words.join(" "))),
         }
     }
 }

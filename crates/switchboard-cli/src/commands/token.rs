@@ -22,7 +22,7 @@ const NAME: usize = 100;
 const ADDRESS: usize = 500;
 const NAMES: usize = 4;
 
-/// Longer than any token, in bytes.
+/// The size limit of a token; real tokens are shorter.
 const MAX_TOKEN_BYTES: u64 = 64 * 1024;
 
 /// The longest line that a terminal passes on; it drops the rest silently.
@@ -84,7 +84,7 @@ async fn typed(mut dialogue: Dialogue, server: &str) -> Result<Secret, Stop> {
 }
 
 async fn piped(printer: Printer) -> Result<Secret, Stop> {
-    // The user may still type it, if only standard error is not a terminal.
+    // Standard input may be a terminal although the user cannot be asked, so echo is turned off.
     let _unseen = printer.hide_typing().ok();
     let reading = tokio::task::spawn_blocking(|| {
         let mut text = String::new();

@@ -52,8 +52,8 @@ pub(super) async fn trust(app: &App, names: &[String]) -> CommandResult {
         app.printer.note(&described(app, &loaded, pending));
         let name = shown_name(pending);
         let palette = app.printer.err;
-        let asked = format!("Trust `{}` in this project?", palette.name(spelled_out(&name)));
-        if !app.printer.agrees(&asked).await {
+        let question = format!("Trust `{}` in this project?", palette.name(spelled_out(&name)));
+        if !app.printer.agrees(&question).await {
             app.printer.note(&format!("`{name}` stays pending"));
             exit = Exit::NotApproved;
             continue;

@@ -174,7 +174,7 @@ fn allow_skips_approval_and_deny_always_refuses() {
     check(&["files/*"], &["files/delete"], "++-+");
     check(&[], &["files_*"], "----");
     check(&[], &["*"], "----");
-    // A call also finds the tool by each of these.
+    // A call finds the tool by each of these spellings too.
     for spelling in ["delete", "mcp__files_delete", "files_delete"] {
         check(&["*"], &[spelling], "++-+");
     }

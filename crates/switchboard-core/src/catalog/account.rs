@@ -10,7 +10,7 @@ use crate::config::values::Toolset;
 use crate::name::ServerName;
 use crate::{tokens, tool_card};
 
-/// In tokens of `o200k`, all of them [estimates](tokens::about).
+/// Token costs, all of them [estimates](tokens::about) for the tokenizer `o200k`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Account {
     /// The definition of `mcp`.
@@ -67,7 +67,7 @@ impl Account {
 }
 
 impl FromIterator<usize> for Cost {
-    /// From the tokens of each tool.
+    /// Adds up the token counts of tools.
     fn from_iter<T: IntoIterator<Item = usize>>(tools: T) -> Cost {
         tools.into_iter().fold(Cost::default(), |sum, tokens| Cost {
             tools: sum.tools + 1,
@@ -103,7 +103,7 @@ mod tests {
     use crate::catalog::{Listing, ListingPolicy, RawListing, Shelf, Standing};
     use crate::config::values::ToolPrefix;
 
-    /// One tool and one resource.
+    /// A listing with one tool and one resource.
     fn listing(server: &ServerName) -> Arc<Listing> {
         let raw = |value: Value| RawValue::from_string(value.to_string()).unwrap();
         let tool = json!({

@@ -13,7 +13,7 @@ const FIRST_HITS: usize = 5;
 const TELLING_ARGUMENTS: usize = 2;
 
 impl Catalog {
-    /// The tool that is clearly meant, if any. A request for a further page means none.
+    /// The tool that the search clearly means, if any. A request for a later page means none.
     pub fn meant(
         &self,
         page: &SearchPage,
@@ -31,12 +31,12 @@ impl Catalog {
             Matching::Words => self.only_taker(args, page),
             Matching::Pattern => None,
         };
-        // A server that is given beside the query makes its tools unambiguous.
+        // If the request names a server, its tools are unambiguous.
         let is_meant = |tool: &Resolved| within.is_some() || self.can_mean(&page.query, tool);
         found.or_else(only).filter(is_meant)
     }
 
-    /// The only one of the first hits that takes the arguments, if no hit is the clear match.
+    /// The only one of the first hits that accepts the arguments, if no hit is the clear match.
     fn only_taker(&self, args: &Args, page: &SearchPage) -> Option<Resolved> {
         if args.is_empty() || page.offset > 0 {
             return None;

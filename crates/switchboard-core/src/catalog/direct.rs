@@ -31,7 +31,7 @@ const LONGEST_TITLE: usize = 200;
 /// The settings and state that decide which tools are shown.
 #[derive(Clone, Copy, Debug)]
 pub struct Choice<'a> {
-    /// For servers without `directTools`.
+    /// The setting for servers without `directTools`.
     pub otherwise: &'a DirectTools,
     /// The tools that searches have found so far.
     pub found: &'a BTreeSet<ToolId>,
@@ -43,7 +43,7 @@ pub struct Choice<'a> {
 pub struct DirectTool {
     pub id: ToolId,
     pub shown: Arc<str>,
-    /// As an element of `tools/list`.
+    /// The definition as an element of `tools/list`.
     pub definition: String,
     /// Whether the definition declares the tool read-only.
     pub only_reads: bool,
@@ -118,7 +118,7 @@ fn is_ours(shown: &str) -> bool {
 }
 
 impl Resolved {
-    /// As an element of `tools/list`, under its original name.
+    /// The definition as an element of `tools/list`, under the tool's original name.
     pub fn own_definition(&self) -> String {
         let shown = Arc::from(strip(self.entry.name.as_str()));
         definition(&Resolved { shown, ..self.clone() })

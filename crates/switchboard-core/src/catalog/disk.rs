@@ -15,7 +15,7 @@ const REFRESH_AGE: Duration = Duration::from_secs(DAY);
 
 const DAY: u64 = 24 * 60 * 60;
 
-/// Unchanged lists are rewritten after this, so that they do not expire.
+/// The age at which unchanged lists are written again, so that they do not expire.
 const RENEWAL: Duration = Duration::from_secs(10 * 60);
 
 /// The data of a cache file besides the lists.
@@ -23,20 +23,20 @@ const RENEWAL: Duration = Duration::from_secs(10 * 60);
 pub struct Stamp<'a> {
     /// The hash of the definition that the lists belong to.
     pub definition: &'a str,
-    /// Seconds since the epoch.
+    /// The time of the listing, in seconds since the epoch.
     pub listed_at: u64,
 }
 
 /// Why the lists of a file cannot be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Miss {
-    /// It is damaged, or of another version.
+    /// The file is damaged, or of another version.
     Damaged,
-    /// It belongs to another definition of the server.
+    /// The lists belong to another definition of the server.
     Foreign,
-    /// It is older than [`LISTING_LIFETIME`].
+    /// The lists are older than [`LISTING_LIFETIME`].
     Expired,
-    /// Its lists are private to one credential, and the present credential is unknown.
+    /// The lists are private to one credential, and the present credential is unknown.
     OtherCredential,
 }
 
@@ -45,7 +45,7 @@ pub enum Miss {
 pub enum Refresh {
     #[default]
     NotDue,
-    /// They are stale, by the server's `ttlMs`, and older than a day.
+    /// The lists are stale by the server's `ttlMs`, and older than a day.
     Due,
 }
 

@@ -45,7 +45,7 @@ pub enum EntryKind {
     Tool,
     Resource {
         uri: String,
-        /// Further names that rules match, such as the one made from its URI.
+        /// Additional names that rules match, such as the one made from its URI.
         aliases: Box<[ToolName]>,
     },
     /// Requested by its own name; a prompt is never listed among the tools.
@@ -162,12 +162,12 @@ impl Entry {
         ToolId { server: server.clone(), tool: self.name.clone() }
     }
 
-    /// Every name that rules match, its own first.
+    /// Every name that rules match; the tool's original name is first.
     pub(super) fn names(&self) -> Vec<ToolName> {
         [&self.name].into_iter().chain(self.aliases()).cloned().collect()
     }
 
-    /// Further names that rules match besides its own.
+    /// Additional names that rules match besides its own.
     pub(crate) fn aliases(&self) -> &[ToolName] {
         match &self.kind {
             EntryKind::Resource { aliases, .. } => aliases,
@@ -193,12 +193,12 @@ impl Entry {
         serde_json::from_str(self.input_schema()).unwrap_or_default()
     }
 
-    /// The definition as the server wrote it, to the byte.
+    /// The definition byte for byte as the server wrote it.
     pub fn definition(&self) -> &str {
         self.original.as_ref().unwrap_or(&self.raw)
     }
 
-    /// Whether both are the same definition, to the byte.
+    /// Whether both definitions are equal byte for byte.
     pub fn same_definition(&self, other: &Entry) -> bool {
         self.definition() == other.definition() && self.kind == other.kind
     }
@@ -256,8 +256,8 @@ fn within(whole: &str, part: &str) -> Range<usize> {
     start..start + part.len()
 }
 
-/// A resource's name as the end of a tool's name. Letters that look like ASCII are replaced by it,
-/// so that a rule for `read_secret` also matches names that look the same.
+/// A resource's name as the end of a tool's name. Lookalikes of ASCII letters are replaced by
+/// ASCII, so that a rule for `read_secret` also matches names that look the same.
 pub(super) fn resource_slug(name: &str) -> String {
     let mut slug = String::new();
     for c in folded(name).chars().take(64) {

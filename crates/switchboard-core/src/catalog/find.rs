@@ -133,7 +133,7 @@ impl Catalog {
         tools.map(|tool| self.denied_by(&tool.shown).is_some()).collect()
     }
 
-    /// The tool of a hit.
+    /// The tool that a hit refers to.
     pub(super) fn tool_of(&self, listings: &[&Arc<Listing>], hit: &Hit) -> Option<&Resolved> {
         self.all_tools_of(&listings.get(hit.listing)?.server).nth(hit.document)
     }

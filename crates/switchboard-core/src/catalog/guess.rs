@@ -21,7 +21,7 @@ pub enum NotCalled {
     Denied { written: String, pattern: String },
     #[error("{shown} does not match its pin")]
     Blocked { shown: String },
-    /// Its schema cannot be used to check arguments.
+    /// The schema of the tool cannot be used to check arguments.
     #[error("arguments of {shown} cannot be checked")]
     Unchecked { shown: String },
     #[error("{error} ({shown})")]
@@ -82,7 +82,7 @@ impl Resolved {
     }
 }
 
-/// Longer names are not checked for misspellings.
+/// The length limit of names that are checked for misspellings.
 const LONGEST_NAME: usize = 128;
 
 /// In a shorter server name, a different letter makes another name, not a misspelling.
@@ -152,7 +152,7 @@ fn tolerated(own: &str) -> usize {
     }
 }
 
-/// The difference between a typed name and a tool's name.
+/// How a typed name differs from a tool's name.
 struct Slip<'a> {
     edits: usize,
     /// The typed name without the prefix.

@@ -117,7 +117,7 @@ fn bearers_of(catalog: &Catalog, name: &str, tier: NameTier) -> Vec<ServerName> 
     let usable = catalog.shelves().map(|(server, shelf)| (server, shelf.tier));
     let reserved = catalog.reserved().iter().map(|(server, tier)| (server, *tier));
     for (server, _) in usable.chain(reserved).filter(|(_, its)| *its == tier) {
-        // As typed, and as in shown names.
+        // Server names as typed, and as in shown names.
         let typed = [server.as_str().to_owned(), server.as_str().replace('\u{456}', "_456_")];
         for own in typed.map(|own| alike(&own)) {
             let short = own.strip_suffix(&alike("mcp")).map(|stem| stem.trim_end_matches('_'));

@@ -9,7 +9,7 @@ const SEAL: Seal = Seal { magic: "switchboard-failure", version: 1 };
 /// A failure is shown for this long; afterwards the status is `not-connected` again.
 pub const FAILURE_IS_NEWS: Duration = Duration::from_secs(10 * 60);
 
-/// For this long, only commands that name the server connect it.
+/// How long after a failure a server is connected only by commands that name it.
 pub const RETRY_PAUSE: Duration = Duration::from_secs(2 * 60);
 
 /// The most characters of a reason.
@@ -18,7 +18,7 @@ const LONGEST_REASON: usize = 1_000;
 /// A failure of another process, or of this one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KnownFailure {
-    /// Seconds since the epoch.
+    /// The time of the failure, in seconds since the epoch.
     pub at: u64,
     pub reason: Box<str>,
 }

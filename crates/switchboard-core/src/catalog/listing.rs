@@ -57,12 +57,12 @@ pub struct RawListing {
     pub era: Option<Era>,
 }
 
-/// `cacheScope`: who may use cached lists.
+/// `cacheScope`: which credentials may use cached lists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum CacheScope {
     Public,
-    /// Only the credential with which they were requested.
+    /// Only the credential that requested the lists may use them.
     Private,
 }
 
@@ -131,7 +131,7 @@ pub struct Prompt {
     pub arguments: Vec<PromptArgument>,
     /// Hidden text of the definition, which is removed from all fields but the name.
     pub hidden: Option<Box<Hidden>>,
-    /// As the server wrote it, without hidden text.
+    /// The definition as the server wrote it, without hidden text.
     pub raw: Box<str>,
     /// The unchanged definition, if that differs.
     pub original: Option<Box<str>>,
@@ -140,7 +140,7 @@ pub struct Prompt {
 /// The `instructions` of a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Instructions {
-    /// Without hidden text.
+    /// The instructions without hidden text.
     pub text: String,
     pub hidden: Option<Hidden>,
     /// The unchanged text, if that differs.

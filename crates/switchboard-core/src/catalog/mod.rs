@@ -47,7 +47,7 @@ pub struct Shelf {
     pub prefix: ToolPrefix,
     pub standing: Standing,
     tier: NameTier,
-    /// Its `directTools`: which tools are shown beside `mcp`.
+    /// The server's `directTools`: which tools are shown beside `mcp`.
     direct: Option<DirectTools>,
     /// The user's `deny` rules.
     deny: Arc<Restriction>,
@@ -73,7 +73,7 @@ pub enum Standing {
     #[default]
     Active,
     Disabled,
-    /// From a project, and not approved.
+    /// The server is from a project, and the user has not approved it.
     Pending(PendingCause),
 }
 
@@ -81,7 +81,7 @@ pub enum Standing {
 #[derive(Clone, Debug, Default)]
 pub struct Catalog {
     shelves: BTreeMap<ServerName, Shelf>,
-    /// All tools, by server and in the order of its listing.
+    /// All tools, sorted by server, and then in the order of the listing.
     tools: Vec<Resolved>,
     /// The place of each shown name in `tools`.
     by_shown: HashMap<Arc<str>, usize>,
@@ -100,7 +100,7 @@ impl Catalog {
         Catalog::reserving(shelves, Vec::new())
     }
 
-    /// The same, with the names of invalid entries, whose prefixes stay reserved.
+    /// As [`Catalog::new`], with the names of invalid entries, whose prefixes stay reserved.
     pub fn reserving(
         shelves: BTreeMap<ServerName, Shelf>,
         reserved: Vec<(ServerName, NameTier)>,
@@ -254,7 +254,7 @@ impl Shelf {
         self
     }
 
-    /// Its `directTools` setting.
+    /// The server's `directTools` setting.
     pub fn direct(&self) -> Option<&DirectTools> {
         self.direct.as_ref()
     }

@@ -37,7 +37,8 @@ const PINNED: [&str; 8] = [
     "instructions",
 ];
 
-/// Prefix of keys that are not tool names, which contain no control characters.
+/// Prefix of keys for prompts and instructions. Tool names contain no control characters, so the
+/// keys of tools never begin with it.
 const NO_TOOL: &str = "\u{1}";
 
 const INSTRUCTIONS: &str = "\u{1}instructions";
@@ -72,11 +73,11 @@ impl Instructions {
 /// How a tool compares with the baseline of its server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Pin {
-    /// As accepted, or not compared.
+    /// The tool is as accepted, or is not compared.
     #[default]
     Same,
     Changed,
-    /// Not in the baseline.
+    /// The tool is not in the baseline.
     New,
     /// The baseline cannot be parsed.
     Unknown,
@@ -198,7 +199,7 @@ fn pinned_parts(definition: &str) -> Map<String, Value> {
     parsed.into_iter().filter(pinned).collect()
 }
 
-/// JSON with sorted keys. The parser bounds the depth.
+/// JSON with sorted keys. Recursion is safe, because the parser limits the depth.
 fn canonical(value: &Value) -> String {
     match value {
         Value::Object(fields) => {
@@ -311,8 +312,9 @@ impl Records {
         self.sets.keys().copied()
     }
 
-    /// Takes the first listing for clients with other capabilities. Definitions accepted for other
-    /// sets apply here, too: otherwise a server could change a tool unnoticed for such clients.
+    /// Records the first listing for clients with these capabilities. Definitions that were
+    /// accepted for other capabilities stay accepted: otherwise a server could change a tool
+    /// unnoticed for these clients.
     pub fn take_first(&mut self, set: u8, listing: &RawListing) -> &PinRecord {
         if self.closed {
             return self.of_set_mut(set);
@@ -352,7 +354,7 @@ impl Records {
     }
 }
 
-/// The second half of a fingerprint in a file.
+/// The `meaning` hash of a fingerprint, as a pin file stores it.
 fn meaning_of(fingerprint: &str) -> Option<&str> {
     Some(fingerprint.split_at_checked(64)?.1)
 }
@@ -377,10 +379,11 @@ pub struct Drift {
     pub tool: String,
     pub of: Pinned,
     pub pin: Pin,
-    /// Bounded, and safe to display.
+    /// The changes since the pin: bounded, and safe to display.
     pub changes: Vec<Change>,
     pub hidden: Option<Hidden>,
-    /// The capabilities of the clients to which it is listed; empty if this client is one of them.
+    /// The capabilities of the clients to which the tool is listed; empty if this client is one of
+    /// them.
     pub listed_to: Vec<String>,
 }
 

@@ -24,7 +24,7 @@ pub struct PromptItem<'a> {
 }
 
 impl PromptItem<'_> {
-    /// As an element of `prompts/list`.
+    /// The definition as an element of `prompts/list`.
     pub fn definition(&self) -> String {
         match Args::parse(&self.prompt.raw) {
             Ok(mut members) if *self.prompt.name != **self.shown || self.is_marked() => {
@@ -42,7 +42,7 @@ impl PromptItem<'_> {
         self.pin != Pin::Same || self.prompt.hidden.is_some()
     }
 
-    /// The description by its server, behind our cautions.
+    /// The server's description, after our warnings.
     pub fn description(&self) -> Option<String> {
         let hidden = self.prompt.hidden.as_deref();
         let cautions: String = caution::sentences(self.pin, None, hidden)
@@ -70,7 +70,7 @@ impl Catalog {
         }
     }
 
-    /// The prompts of one server, in its own order.
+    /// The prompts of one server, in the order of its listing.
     pub fn prompts_of(&self, server: &ServerName) -> impl Iterator<Item = PromptItem<'_>> {
         let found = self.shelves.get_key_value(server).zip(self.prompt_names.get(server));
         found.into_iter().flat_map(|((server, shelf), names)| {

@@ -24,8 +24,8 @@ pub struct Resolved {
     pub shown: Arc<str>,
     pub entry: Arc<Entry>,
     pub pin: Pin,
-    /// Another server, whose prefix the tool's own name has. Boxed, because each call holds a
-    /// `Resolved`.
+    /// Another server, with whose prefix the tool's original name begins. Boxed, because each call
+    /// holds a `Resolved`.
     pub claims: Option<Box<ServerName>>,
 }
 

@@ -26,7 +26,7 @@ fn definition(server: &ServerName, key: &str, uri: &str, raw: &str, is_shared: b
     }
 }
 
-/// The rest of a server-qualified URI.
+/// The part of a server-qualified URI after its scheme.
 fn after_scheme(uri: &str) -> Option<&str> {
     let (scheme, rest) = uri.split_at_checked(SCHEME.len())?;
     scheme.eq_ignore_ascii_case(SCHEME).then_some(rest)

@@ -92,7 +92,7 @@ pub(super) fn auth(reader: &mut ConfigReader<'_>, input: KeyedValue<'_>) -> Read
             AuthWord::OAuth | AuthWord::OAuth2 => Ok(Auth::OAuth),
             AuthWord::Bearer => Ok(Auth::Bearer),
             AuthWord::Custom => Ok(Auth::Custom),
-            // These methods need an object with their credentials.
+            // The name alone is not enough: these methods need an object with their credentials.
             AuthWord::Basic => Err(missing(reader, input, "username")),
             AuthWord::ApiKey => Err(missing(reader, input, "key")),
         },

@@ -14,7 +14,7 @@ pub(super) struct Canon {
 }
 
 impl Canon {
-    /// `purpose` separates hashes of different kinds and versions.
+    /// `purpose` separates hashes of different kinds and versions, so that they are never equal.
     pub(super) fn new(purpose: &str) -> Self {
         let mut canon = Self { hash: Sha256::new(), bytes: 0 };
         canon.bytes(purpose.as_bytes());

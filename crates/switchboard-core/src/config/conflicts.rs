@@ -17,7 +17,7 @@ pub struct Conflict {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Differs {
     Endpoint,
-    /// The same program with other arguments may be another server altogether.
+    /// The arguments differ: the same program may then be another server altogether.
     Arguments,
 }
 

@@ -21,9 +21,9 @@ pub(super) const ROOT: &str = "(root)";
 pub struct Diagnostic {
     pub level: Level,
     pub path: Option<Arc<str>>,
-    /// Counted from 1.
+    /// The line, counted from 1.
     pub line: u32,
-    /// Counted from 1, in characters.
+    /// The column in characters, counted from 1.
     pub column: u32,
     pub kind: DiagnosticKind,
 }
@@ -56,7 +56,7 @@ impl Diagnostic {
             | DiagnosticKind::TooManyEntries { key, .. } => key,
             // One of the problems beyond the limit may be about a rule.
             DiagnosticKind::TooManyProblems { .. } => return true,
-            // In the entry of a server, only that server is refused.
+            // A misspelt rule in the entry of a server affects only that server, which is refused.
             DiagnosticKind::MisspeltRule { rule, .. } => {
                 return rule == "mcpServers" || rule.starts_with("settings");
             }
@@ -82,9 +82,10 @@ impl fmt::Display for Diagnostic {
 /// The severity of a problem.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Level {
-    /// Something does not work.
+    /// Part of the configuration does not work.
     Error,
-    /// Something does not work until the user acts, or is less safe than it should be.
+    /// Part of the configuration does not work until the user acts, or is less safe than it should
+    /// be.
     Warning,
     /// Information only, shown on request.
     Note,

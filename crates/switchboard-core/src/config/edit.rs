@@ -80,7 +80,7 @@ const BYTE_ORDER_MARK: &str = "\u{feff}";
 
 struct Document<'t> {
     lines: Lines<'t>,
-    /// Including comments.
+    /// All tokens of the text, including comments.
     tokens: Vec<TokenAndRange<'t>>,
     root: Option<Value<'t>>,
 }
@@ -146,7 +146,7 @@ fn apply_one(text: &str, Edit { at, change }: &Edit) -> Result<String, EditError
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Opens {
     OnLines,
-    /// Because the parent is written on one line.
+    /// The object is written on one line, because its parent is.
     Inline,
 }
 
@@ -159,7 +159,7 @@ fn with_root(document: &Document<'_>, at: &[String], change: &Change) -> String 
     format!("{text}{gap}{}{}", layout.on_lines(&value, ""), layout.newline)
 }
 
-/// The value to insert where there is none, wrapped in an object for each missing key.
+/// The value to insert at a path that does not exist: wrapped in an object for each missing key.
 fn added(missing: &[String], change: &Change) -> Option<Json> {
     let value = match change {
         Change::Set(value) => value.clone(),
@@ -260,7 +260,8 @@ fn wrong_type(path: &[String], expected: &'static str) -> EditError {
     EditError::WrongType { key, expected }
 }
 
-/// The parser bounds the depth. Of duplicate keys, the last takes precedence.
+/// Recursion is safe, because the parser limits the depth. Of duplicate keys, the last takes
+/// precedence.
 pub(super) fn json(value: &Value<'_>) -> Json {
     match value {
         Value::StringLit(literal) => Json::String(literal.value.to_string()),

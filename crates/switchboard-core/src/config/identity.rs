@@ -105,7 +105,7 @@ mod tests {
             assert_ne!(of(text, &[]).hash, alice.hash, "{text}");
             let same = of(text, &[("T", "alice"), ("OTHER_TOKEN", "changed")]);
             assert_eq!(same, alice, "{text}");
-            // The same value in the file instead of the variable.
+            // A literal value in the file also changes the identity.
             let literal = text.replace("${T}", "alice").replace("$env:T", "alice");
             if literal != text {
                 assert_ne!(of(&literal, &[]).hash, of(&literal.replace("alice", "bob"), &[]).hash);

@@ -27,7 +27,7 @@ pub const NAME: &str = "switchboard";
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Target {
     Host(Host),
-    /// Has our package; its servers are in a file of our own format.
+    /// Pi gets our package; its servers are in a file of our own format.
     Pi,
 }
 
@@ -50,14 +50,14 @@ pub struct Setup<'a> {
     pub version: Option<[u32; 2]>,
 }
 
-/// A text with our entry.
+/// The new text of a file with our entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Put {
     pub text: String,
     pub added: Vec<Added>,
 }
 
-/// A change besides the command, with its reason.
+/// A change besides the command of our entry, with its reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Added {
     Key {
@@ -88,7 +88,7 @@ impl Target {
         }
     }
 
-    /// The official spelling of its name.
+    /// The official spelling of the host's name.
     pub fn title(self) -> &'static str {
         self.host().map_or("Pi", Host::title)
     }
@@ -113,22 +113,22 @@ impl Target {
         settings.iter().copied().chain([self.holder()]).collect()
     }
 
-    /// Whether it passes only the environment variables that its file names to servers.
+    /// Whether the host passes to servers only the environment variables that its file names.
     pub fn filters_variables(self) -> bool {
         self.format().passing != Passing::Everything
     }
 
-    /// Whether its file can name environment variables to pass on.
+    /// Whether the host's file can name environment variables to pass on.
     pub fn can_name_variables(self) -> bool {
         matches!(self.format().passing, Passing::Listed(_) | Passing::Named { .. })
     }
 
-    /// Whether an unset variable is passed on as an empty string or as a literal reference.
+    /// Whether the host passes on an unset variable as an empty string or as a literal reference.
     pub fn fills_in_variables(self) -> bool {
         matches!(self.format().passing, Passing::Named { .. })
     }
 
-    /// Whether it has a second file, its settings, that needs changes for us.
+    /// Whether the host has a second file, its settings, that we have to change.
     pub fn has_settings(self) -> bool {
         !self.format().settings.is_empty()
     }
@@ -273,7 +273,7 @@ pub fn revoke(target: Target, settings: &str, before: &str) -> Result<String, Ed
     target.apply(settings, &grants::removals(&now, &before, target.format().settings))
 }
 
-/// The variables of a list that our entry, if it exists, does not pass on.
+/// The variables in `variables` that our entry does not pass on; empty if there is no entry.
 pub fn variables_not_passed_on(
     target: Target,
     text: &str,

@@ -136,7 +136,8 @@ pub enum Tier {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum AllowedIn {
     AllFiles,
-    /// In a project file it would let a repository extend its own trust or its own limits.
+    /// A project file must not set it, because a repository could extend its own trust or its own
+    /// limits.
     UserFiles,
 }
 
@@ -168,11 +169,11 @@ pub struct Approvals<'a> {
     pub was_approved: &'a dyn Fn(&str) -> bool,
 }
 
-/// All files together.
+/// The configuration merged from all files.
 #[derive(Clone, Debug, Default)]
 pub struct Config {
     pub servers: BTreeMap<String, Server>,
-    /// Shown, but never started, connected, resolved or expanded.
+    /// The pending servers. They are shown, but never started, connected, resolved or expanded.
     pub pending: Vec<PendingServer>,
     pub settings: Settings,
     /// The origin of each setting that a file sets, by key.
@@ -209,7 +210,8 @@ pub struct PendingServer {
     pub transport: Transport,
     pub hash: TrustHash,
     pub cause: PendingCause,
-    /// The last project file that gives its endpoint, or else the first one that names it.
+    /// The last project file that gives the server's endpoint, or else the first project file with
+    /// its name.
     pub origin: ConfigOrigin,
 }
 
@@ -240,7 +242,7 @@ struct Draft {
 #[derive(Clone)]
 struct MergedEntry {
     entry: ServerEntry,
-    /// In the topmost file that gives an endpoint, or else in the first file.
+    /// The position in the topmost file that gives an endpoint, or else in the first file.
     origin: ConfigOrigin,
     /// Whether a file of another host defines it; each name is imported once.
     import: Import,
@@ -254,7 +256,8 @@ enum Import {
 }
 
 impl Draft {
-    /// The problem of a user's entry that restricts a server which no file defines.
+    /// The diagnostic for an entry of the user that restricts a server, if no file defines that
+    /// server.
     fn undefined_restriction(&self, name: &str) -> Option<Diagnostic> {
         let MergedEntry { entry, origin, .. } = self.user.as_ref()?;
         if entry.has_endpoint() || self.project.is_some() || !entry.restricts() {
@@ -273,7 +276,7 @@ impl Draft {
             Tier::User => of_tier,
             Tier::Project => of_tier.or_else(|| self.user.clone()),
         };
-        // An imported entry does not apply to our entry of another endpoint.
+        // Our entry inherits nothing from an imported entry with another endpoint.
         let base = base
             .filter(|below| below.import != Import::Only || server.entry.fits_over(&below.entry));
         let mut entry = base.map(|below| below.entry).unwrap_or_default();

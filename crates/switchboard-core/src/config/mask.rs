@@ -38,7 +38,7 @@ fn mask(text: &str, syntax: Syntax, find: impl FnOnce(&Value<'_>, &mut Mask)) ->
     if !problems.is_empty() {
         return None;
     }
-    // A TOML table may continue after another one.
+    // Sorted by position, because a TOML table may continue after another one.
     mask.strings.sort_unstable();
     let mut out = String::with_capacity(body.len());
     let mut done = 0;
@@ -81,7 +81,7 @@ fn push_between(out: &mut String, mut text: &str, syntax: Syntax) {
             out.push_str(HIDDEN);
             out.extend(comment.matches('\n'));
         }
-        // Skipped, so that `*/` does not open the next comment.
+        // Skips the comment's end, so that its `*/` does not open the next comment.
         let closing = if after.starts_with(close) { close } else { "" };
         out.push_str(closing);
         text = after.get(closing.len()..).unwrap_or_default();
@@ -109,7 +109,7 @@ enum Within {
 }
 
 impl Mask {
-    /// The parser bounds the depth.
+    /// Recursion is safe, because the parser limits the depth.
     fn value(&mut self, value: &Value<'_>, within: Within) {
         match value {
             Value::StringLit(literal) => {
@@ -137,7 +137,7 @@ impl Mask {
                 let others = array.elements.iter().filter(|e| !matches!(e, Value::StringLit(_)));
                 others.for_each(|element| self.value(element, within));
             }
-            // The arguments of such a program.
+            // The arguments of a program that prints secrets.
             Value::Array(array) if within == Within::Program => {
                 for element in &array.elements {
                     match element {
@@ -160,7 +160,7 @@ impl Mask {
     fn object(&mut self, object: &Object<'_>, within: Within) {
         for property in &object.properties {
             let name = property.name.as_str();
-            // A key with an object may be the name of a server.
+            // A key whose value is an object may be the name of a server.
             let is_secret =
                 !matches!(property.value, Value::Object(_)) && secrecy::is_secret_at(name);
             let inner = match within {

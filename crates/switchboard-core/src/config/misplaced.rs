@@ -13,7 +13,8 @@ use crate::name::look::folded;
 const SERVER_RULES: &[&str] =
     &["approveTools", "includeTools", "excludeTools", "disabled", "enabled", "deny", "approve"];
 
-/// Words that other programs use for rules of a whole file, by our rule, without separators.
+/// Rule keys, each with the words that other programs use for such a rule of a whole file, without
+/// separators.
 const FILE_WORDS: &[(&str, &str)] = &[
     (
         "deny",
@@ -120,7 +121,7 @@ pub(super) fn among_servers(name: &str, value: &Value<'_>) -> Option<String> {
 /// The field that an unknown field of a server may stand for, by its name alone.
 pub(super) fn field_by_name(name: &str) -> Option<&'static str> {
     match near(SERVER_RULES, &plain(name)) {
-        // Names of rules for the whole file.
+        // This field has other names in the rules for the whole file.
         Some("deny") => Some("excludeTools"),
         Some("approve") => Some("approveTools"),
         rule => rule,

@@ -38,12 +38,12 @@ pub fn parse(text: &str, source: &ConfigSource) -> ParsedFile {
 /// The content of one file.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ParsedFile {
-    /// In the order of the file, with unique names.
+    /// The servers in the order of the file, with unique names.
     pub servers: Vec<ParsedServer>,
     pub settings: SettingsEntry,
     /// The hosts whose files are imported.
     pub imports: Vec<Host>,
-    /// The host whose file this is; `None` for one of ours.
+    /// The host to which the file belongs; `None` for a file of ours.
     pub host: Option<Host>,
     /// The entries that were refused, by name, with the reason.
     pub refused: Vec<(String, Diagnostic)>,
@@ -56,12 +56,12 @@ pub struct ParsedFile {
 pub struct ParsedServer {
     pub name: String,
     pub entry: ServerEntry,
-    /// The position of its name.
+    /// The position of the server's name.
     pub origin: ConfigOrigin,
 }
 
 impl ParsedFile {
-    /// The names of all servers in it, including those that cannot be used.
+    /// The names of all servers in the file, including those that cannot be used.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         let usable = self.servers.iter().map(|server| server.name.as_str());
         let refused = self.refused.iter().map(|(name, _)| name.as_str());
@@ -208,8 +208,8 @@ pub(super) fn has_room(
     !full
 }
 
-/// `None` drops the server: it has an error, which makes its other fields unreliable, or it is our
-/// own entry in a file that a host shares with us.
+/// Returns `None` if the server is dropped: an error makes its other fields unreliable, or the
+/// entry is our own in a file that a host shares with us.
 fn read_server(reader: &mut ConfigReader<'_>, server: &Member<'_>) -> Option<ParsedServer> {
     if let Err(problem) = ServerName::new(server.name) {
         let key = server.key.clone();
@@ -233,7 +233,7 @@ fn read_server(reader: &mut ConfigReader<'_>, server: &Member<'_>) -> Option<Par
 /// The fields of one entry.
 pub(super) struct ParsedFields {
     pub(super) entry: ServerEntry,
-    /// Its meaning depends on the format of the file.
+    /// `enabled`, whose meaning depends on the format of the file.
     pub(super) enabled: Option<(bool, ConfigOrigin)>,
     /// Whether every field was read and none was forbidden.
     pub(super) sound: bool,

@@ -26,11 +26,11 @@ use crate::globs::Globs;
 /// Whether a field is inherited when an upper layer changes `command`, `url` or `socket`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Inherits {
-    /// It is always inherited.
+    /// The field is always inherited.
     Always,
-    /// It is inherited unless the new endpoint is of another kind.
+    /// The field is inherited unless the new endpoint is of another kind.
     SameKind,
-    /// It is not inherited: it was set for the old endpoint only.
+    /// The field is not inherited: it was set for the old endpoint only.
     SameEndpoint,
 }
 
@@ -174,8 +174,9 @@ impl ServerEntry {
         self.disabled == Some(true)
     }
 
-    /// The environment variables that its program gets besides the default ones: those that the
-    /// settings pass on, if they are set; those that the settings define; and finally its own.
+    /// The environment variables that the server's program gets in addition to the default ones.
+    /// The settings pass some on, if they are set, and define others; the variables of the entry
+    /// come last.
     pub fn env_with(&self, settings: &Settings, is_set: impl Fn(&str) -> bool) -> TemplateMap {
         let passed = settings.pass_env.iter().filter(|name| is_set(name));
         let passed = passed.map(|name| (name.clone(), Template::new(format!("${{{name}}}"))));
@@ -255,8 +256,8 @@ impl ServerEntry {
         !self.has_endpoint() || self.endpoints() == lower.endpoints()
     }
 
-    /// The first of the fields that `upper` inherits from here although its launcher starts another
-    /// program.
+    /// The first field that `upper` inherits from this entry although its arguments make the
+    /// launcher start another program.
     pub(super) fn inherited_despite_other_arguments(&self, upper: &Self) -> Option<&'static str> {
         let command = self.command.as_ref()?;
         let differs = self.args.is_some() && upper.args.is_some() && self.args != upper.args;
@@ -287,8 +288,9 @@ impl ServerEntry {
         self.copy_from(upper);
     }
 
-    /// Restores the restrictions of the user's own entry that a project lifted. Only `disabled` can
-    /// be lifted, with the user's approval: it is false then, and otherwise true or not set.
+    /// Undoes each change by which a project weakened the restrictions of the user's entry. Only
+    /// `disabled` can be lifted, and only with the user's approval: it stays `false` if the user's
+    /// entry disables the server.
     pub(super) fn keep_restrictions(&mut self, users: Option<&ServerEntry>) {
         let is_off = users.is_some_and(ServerEntry::is_disabled);
         if self.disabled == Some(false) && !is_off {
@@ -311,7 +313,8 @@ impl ServerEntry {
     }
 }
 
-/// The patterns that match only names in both lists. Two wildcards that only overlap give none.
+/// The patterns of one list that match only names that the other list also matches. Of two
+/// wildcards that only overlap, neither is included.
 fn in_both(users: &[String], projects: &[String]) -> Vec<String> {
     let literal = |pattern: &&String| !pattern.contains(['*', '?', '[', '{']);
     let within = |all: &[String], pattern: &String| {

@@ -18,7 +18,7 @@ const ENDPOINTS: &[&str] = &["command", "url", "httpUrl", "serverUrl", "socket"]
 /// The content of a snippet.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Snippet {
-    /// By name, in the order of the snippet.
+    /// The servers with their names, in the order of the snippet.
     pub servers: Vec<(String, Map<String, Json>)>,
     /// Ignored keys: unsupported here, or with another meaning.
     pub left_out: Vec<String>,
@@ -28,7 +28,7 @@ pub struct Snippet {
 pub enum SnippetError {
     #[error("the snippet is not JSON")]
     Syntax(#[source] EditError),
-    #[error("the snippet holds no server")]
+    #[error("the snippet contains no server")]
     NoServer,
     #[error("the snippet does not name its server")]
     NoName,
@@ -39,7 +39,7 @@ pub enum SnippetError {
 /// Reads a snippet; `name` names its only server, or renames it.
 pub fn read(text: &str, name: Option<&str>) -> Result<Snippet, SnippetError> {
     let text = text.trim();
-    // A member that was copied out of an object.
+    // The user may have copied a member without the braces of its object.
     let wrapped = if text.starts_with('"') { format!("{{{text}}}") } else { text.to_owned() };
     let root = match value_at(&wrapped, &[]).map_err(SnippetError::Syntax)? {
         Some(Json::Object(root)) => root,
@@ -129,7 +129,7 @@ impl Snippet {
                 ("environment", value) => insert_unless_empty(&mut ours, "env", value),
                 ("args" | "env" | "headers", value) => insert_unless_empty(&mut ours, &key, value),
                 ("httpUrl" | "serverUrl", value) => insert_unless_empty(&mut ours, "url", value),
-                // Implied by the endpoint, or by the origin of the entry.
+                // The endpoint or the origin of the entry implies this `type`.
                 ("type", Json::String(kind)) if kind == "local" || kind == "remote" => {}
                 ("source", _) => {}
                 ("type", Json::String(kind)) if is_streamable(&kind) => {
@@ -235,7 +235,7 @@ mod tests {
     #[test]
     fn snippet_without_a_server_is_refused() {
         for text in ["", "[]", "{}", "3", r#"{ "mcpServers": {} }"#, r#"{ "a": { "env": {} } }"#] {
-            assert_eq!(shown(text, None), "the snippet holds no server", "{text}");
+            assert_eq!(shown(text, None), "the snippet contains no server", "{text}");
         }
         assert_eq!(shown("{ command: x }", None), "the snippet is not JSON");
     }

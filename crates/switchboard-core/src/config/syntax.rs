@@ -41,7 +41,8 @@ pub(super) fn read(
         return reader.into_diagnostics();
     }
     let problem = match syntax {
-        // The parser accepts them within strings, where a crash may have left them.
+        // The parser accepts control characters in strings. A crash during a write can leave them
+        // there.
         Syntax::Jsonc if let Some(at) = control_character(text) => {
             Some((at, "control characters are not allowed".to_owned()))
         }

@@ -39,7 +39,7 @@ pub enum HttpMode {
 }
 
 impl Transport {
-    /// Its name as a value of `type`.
+    /// The name of the transport as a value of `type`.
     pub fn kind(&self) -> &'static str {
         match self {
             Transport::Stdio { .. } | Transport::CommandLine { .. } => "stdio",
@@ -50,7 +50,7 @@ impl Transport {
         }
     }
 
-    /// Its name for display.
+    /// The name of the transport for display.
     pub fn title(&self) -> &'static str {
         match self {
             Transport::Stdio { .. } | Transport::CommandLine { .. } => "stdio",

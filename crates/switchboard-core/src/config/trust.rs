@@ -18,9 +18,9 @@ const MOST_NAMES: usize = 200;
 /// The path of a file, after every symbolic link, and the SHA-256 of its content.
 pub type FileHash = (String, [u8; 32]);
 
-/// Covers every byte that could change what runs: the unexpanded definition, its name, the project,
-/// and the files of the project that it runs. Comments, layout and `disabled` are not covered, but
-/// enabling a server that the user disabled is.
+/// The trust hash covers every byte that could change what runs: the unexpanded definition, its
+/// name, the project, and the files of the project that it runs. It does not cover comments, layout
+/// and `disabled`, unless the project enables a server that the user disabled.
 pub fn trust_hash(
     name: &str,
     definition: &ServerEntry,
@@ -51,8 +51,8 @@ pub(super) fn review_obstacle(definition: &ServerEntry) -> Option<&'static str> 
     (canon.size() > LARGEST_DEFINITION).then_some("more than 16 KiB of text")
 }
 
-/// Covers the fields that decide a server's listing, but no secrets: of `env` and `headers` only
-/// the names.
+/// The definition hash covers the fields that decide a server's listing. It covers no secrets: of
+/// `env` and `headers` only the names.
 pub fn definition_hash(definition: &ServerEntry) -> DefinitionHash {
     let mut canon = Canon::new("switchboard definition 1");
     definition.command.encode(&mut canon);
@@ -158,7 +158,7 @@ pub fn runs_code(definition: &ServerEntry) -> bool {
 /// The programs that a definition starts, unexpanded and as written.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Programs {
-    /// The server itself, if it is a program.
+    /// The program of the server; `None` for a server at a URL or socket.
     pub server: Option<String>,
     /// The programs of `!command` values.
     pub commands: Vec<String>,

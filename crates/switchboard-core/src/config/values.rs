@@ -250,9 +250,9 @@ choice! {
 /// How many lines of a result Pi shows until it is expanded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CollapsedLines {
-    /// As many as suit the rendering.
+    /// A number that suits the rendering.
     Fitting,
-    /// From 1 to 3.
+    /// This number, from 1 to 3.
     Exactly(u8),
 }
 

@@ -8,19 +8,19 @@ use super::spill::omitted;
 
 #[derive(Debug, Clone)]
 pub(super) enum Block {
-    /// A JSON string of the server, behind our `head`.
+    /// Text of the server, as a JSON string, after our `head`.
     Text {
         /// The whole block, if it is passed on unchanged.
         json: Option<Span>,
         head: String,
-        /// With its quotes and escapes.
+        /// The string with its quotes and escapes.
         text: Span,
-        /// The same JSON in fewer bytes, shown instead.
+        /// The same JSON in fewer bytes, which is shown instead.
         compact: Option<Box<str>>,
     },
-    /// Text by Switchboard.
+    /// A text by Switchboard.
     Note(String),
-    /// The same, in place of a block that is not text.
+    /// A text by Switchboard, in place of a block that is not text.
     Aside(String),
     /// JSON of the server, shown as text.
     Json(Span),
@@ -43,7 +43,7 @@ pub(super) struct MediaSpan {
     /// The whole block, if it is passed on unchanged.
     pub(super) json: Option<Span>,
     pub(super) mime: String,
-    /// With its quotes and escapes.
+    /// The base64 string with its quotes and escapes.
     pub(super) data: Span,
 }
 
@@ -116,7 +116,7 @@ impl Block {
         match self {
             Block::Text { json: Some(json), compact: None, .. } => out.push_str(json.of(raw)),
             Block::Text { json: Some(json), text, compact: Some(compact), .. } => {
-                // Its other fields are passed on unchanged.
+                // The block's other fields are passed on unchanged.
                 out.push_str(Span { start: json.start, end: text.start }.of(raw));
                 push_json_string(out, compact);
                 out.push_str(Span { start: text.end, end: json.end }.of(raw));
@@ -132,7 +132,7 @@ impl Block {
         }
     }
 
-    /// Puts our text in front.
+    /// Puts our text before the text of the block.
     pub(super) fn prefix(&mut self, raw: &str, prefix: &str) {
         match self {
             Block::Text { json, head, .. } => {

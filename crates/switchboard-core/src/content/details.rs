@@ -40,8 +40,8 @@ spelled_enum! {
 }
 
 /// Writes the details of a server's result, as compact JSON.
-pub fn of_output(json: &mut String, asked: &CallTarget<'_>, output: &CallOutput<'_>) {
-    open(json, asked);
+pub fn of_output(json: &mut String, target: &CallTarget<'_>, output: &CallOutput<'_>) {
+    open(json, target);
     json.push_str(",\"mcpResult\":");
     push_bounded(json, output.raw());
     json.push_str(",\"data\":");
@@ -61,19 +61,19 @@ pub fn of_output(json: &mut String, asked: &CallTarget<'_>, output: &CallOutput<
 }
 
 /// Writes the details of a failure, as compact JSON.
-pub fn of_fault(json: &mut String, asked: &CallTarget<'_>, fault: &Fault<'_>) {
-    open(json, asked);
+pub fn of_fault(json: &mut String, target: &CallTarget<'_>, fault: &Fault<'_>) {
+    open(json, target);
     push_field(json, "errorType", fault.error_type.as_str());
     push_field(json, "originalError", beginning(fault.original));
     push_field(json, "code", fault.code);
     json.push('}');
 }
 
-fn open(json: &mut String, asked: &CallTarget<'_>) {
+fn open(json: &mut String, target: &CallTarget<'_>) {
     json.push_str("{\"mode\":");
-    push_json_string(json, asked.mode);
-    push_field(json, "server", asked.server);
-    push_field(json, "tool", asked.tool);
+    push_json_string(json, target.mode);
+    push_field(json, "server", target.server);
+    push_field(json, "tool", target.tool);
 }
 
 fn push_field(json: &mut String, name: &str, value: &str) {
@@ -83,7 +83,7 @@ fn push_field(json: &mut String, name: &str, value: &str) {
     push_json_string(json, value);
 }
 
-/// JSON of the server, or its length if it is too long.
+/// Writes JSON of the server, or only its length if it is too long.
 fn push_bounded(json: &mut String, part: &str) {
     if part.len() <= MAX_PART_BYTES {
         json.push_str(&shallow(part));

@@ -70,7 +70,7 @@ pub(super) struct Items<'a> {
 }
 
 impl Items<'_> {
-    /// From the first item to the last, without the brackets.
+    /// The range from the first item to the last, without the brackets.
     pub(super) fn span(&self, raw: &str) -> Option<Span> {
         let first = self.first.first()?;
         let last = self.rest.map(|(_, last)| last).or(self.first.last().copied())?;

@@ -23,7 +23,8 @@ impl TextLimits {
     /// The least workable limits: the three lines about omitted text need this much.
     pub const LEAST: TextLimits = TextLimits { max_bytes: 480, max_lines: 5 };
 
-    /// The default, reduced to the host's own limit. A limit that the user set stays.
+    /// The limits for one host. The default is reduced to the host's own limit; a limit that the
+    /// user set stays.
     #[must_use]
     pub fn fitted(self, host_bytes: Option<usize>) -> TextLimits {
         match host_bytes {
@@ -34,7 +35,7 @@ impl TextLimits {
         }
     }
 
-    /// Raised to [`TextLimits::LEAST`].
+    /// These limits, raised to at least [`TextLimits::LEAST`].
     pub(super) fn workable(&self) -> TextLimits {
         TextLimits {
             max_bytes: self.max_bytes.max(TextLimits::LEAST.max_bytes),
@@ -80,9 +81,9 @@ pub struct Whole {
 #[derive(Debug)]
 enum Json {
     None,
-    /// The same as the text.
+    /// The JSON is the text itself.
     Text,
-    /// Different from the text.
+    /// The JSON differs from the text.
     Beside(String),
 }
 

@@ -217,7 +217,7 @@ impl<'r> Mapper<'r> {
             self.image_bytes += data.len();
             self.blocks.push(Block::Media(MediaKind::Image, image));
         } else {
-            // One such image makes the model's API reject the whole conversation.
+            // One image with invalid base64 makes the model's API reject the whole conversation.
             let note = format!("[Image content: {}]\nOmitted: not valid base64", image.mime);
             self.blocks.push(Block::Aside(note));
         }

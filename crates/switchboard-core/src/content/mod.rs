@@ -46,7 +46,7 @@ pub struct CallOutput<'a> {
     selected: Option<Box<str>>,
 }
 
-/// One block, as faces get it.
+/// One block of a result, in the form for faces.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Part<'o> {
     Text(Cow<'o, str>),
@@ -57,7 +57,7 @@ pub enum Part<'o> {
 /// An image or audio.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Media<'o> {
-    /// Cleaned and bounded.
+    /// The MIME type, cleaned and bounded.
     pub mime: &'o str,
     /// Base64.
     pub data: Cow<'o, str>,
@@ -66,9 +66,9 @@ pub struct Media<'o> {
 /// How a host gets an image or audio block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MediaForm {
-    /// Unchanged.
+    /// The block, unchanged.
     Native,
-    /// As a note that names a private file.
+    /// A note that names a private file.
     Stored,
 }
 
@@ -248,7 +248,7 @@ impl<'a> CallOutput<'a> {
         })
     }
 
-    /// All text, blocks joined with a line break.
+    /// The text of all blocks, joined with line breaks.
     pub fn text(&self) -> Cow<'_, str> {
         let mut texts = self.blocks.iter().filter(|block| !block.is_media());
         let Some(first) = texts.next() else {
@@ -285,7 +285,8 @@ impl<'a> CallOutput<'a> {
 }
 
 impl CallOutput<'_> {
-    /// The same for an error: its text begins with `head`. Without a text, `otherwise` is used.
+    /// Appends the `content` array of an error: its text begins with `head`. Without a text,
+    /// `otherwise` is used.
     pub fn write_error_content(&self, out: &mut String, head: &str, otherwise: &str) {
         let has_text = |block: &&Block| {
             let text = block.text(&self.raw);

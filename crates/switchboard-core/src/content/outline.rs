@@ -11,7 +11,8 @@ use crate::render::words::clean_line;
 const MOST_NAMES: usize = 8;
 const LONGEST_NAME: usize = 40;
 
-/// Such as `an object with: issues, total`, or `a list of 3`. Of several values, the first one.
+/// The shape, such as `an object with: issues, total` or `a list of 3`. Of several values, the
+/// first one is described.
 pub fn outline(json: &str) -> Option<String> {
     let mut input = serde_json::Deserializer::from_str(json);
     Some(match json.trim_start().chars().next()? {

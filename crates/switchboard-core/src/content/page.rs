@@ -19,7 +19,7 @@ pub struct Window {
 #[derive(Debug, PartialEq, Eq)]
 pub struct ResultPage {
     pub body: String,
-    /// Which part it is, and the next offset.
+    /// The last line of the page: which part of the text it shows, and the next offset.
     pub foot: String,
     /// Lines of the text, or matches from the offset on.
     pub total: usize,
@@ -51,7 +51,7 @@ pub fn page(text: &str, window: Window, limits: &TextLimits) -> ResultPage {
         if shown == 0 {
             part = line.start..line.start;
         }
-        // From the end of the last line, so that its line break counts, if there is one.
+        // Measured from the end of the last line, so that the line break between them counts.
         if room.take(line.end - part.end) {
             part.end = line.end;
             shown += 1;
@@ -243,7 +243,7 @@ mod tests {
     #[test]
     fn grep_shows_the_surroundings_in_a_giant_line() {
         let gap = "é".repeat(8_500);
-        // One of them spans two pieces.
+        // One match spans two pieces.
         let text = format!("{gap}NEEDLE{}NEEDLE{gap}", "x".repeat(2_991));
         let pattern = Pattern::compile("NEEDLE", Case::Matters).unwrap();
         let found = grep(&text, &pattern, Window::default(), &TextLimits::DEFAULT);

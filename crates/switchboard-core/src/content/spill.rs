@@ -101,7 +101,7 @@ impl Spill<'_> {
         if bytes.len() > MAX_BLOB_BYTES { Err(BlobError::TooLarge) } else { Ok(bytes) }
     }
 
-    /// All bytes. Line breaks and missing padding, as from some encoders, are accepted.
+    /// Decodes all bytes. Accepts line breaks and missing padding, which some encoders produce.
     pub fn decode_whole(&self) -> Result<Vec<u8>, BlobError> {
         const FORGIVING: GeneralPurpose = GeneralPurpose::new(
             &STANDARD,

@@ -92,7 +92,7 @@ fn is_same_json(text: &str, json: &str) -> bool {
     {
         return true;
     }
-    // The same value with another order of keys or other escapes.
+    // Compares the values, because the order of keys or the escapes may differ.
     let text = text.trim_start();
     let alike = text.starts_with(['{', '[']) && text.get(..1) == json.get(..1);
     if !alike || text.len().max(json.len()) > MAX_COMPARED_BYTES {

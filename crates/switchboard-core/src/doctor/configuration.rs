@@ -11,7 +11,7 @@ use crate::config::server::ServerEntry;
 use crate::config::values::{Template, TemplateMap};
 use crate::name::look;
 
-/// Nothing of a pending server is expanded.
+/// Finds problems in a configuration. Values of pending servers are not expanded.
 pub fn examine(config: &Config, with: &Surroundings<'_>) -> Vec<Finding> {
     let mut findings: Vec<Finding> = config.diagnostics.iter().map(of_diagnostic).collect();
     findings.extend(names(config));

@@ -104,7 +104,7 @@ impl<'a> Walk<'a> {
                 (key, Value::Object(fields), _) if NAMED.contains(&key) => {
                     fields.iter().find_map(|(name, field)| self.field(name, field, depth + 1))
                 }
-                // Fields with a schema are checked by their schema.
+                // Fields with a schema are checked there, so their names are skipped here.
                 ("required", Value::Array(names), _) => {
                     let fields = object.get("properties");
                     let is_known = |name: &&str| fields.is_some_and(|f| f.get(name).is_some());

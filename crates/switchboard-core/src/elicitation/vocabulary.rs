@@ -19,7 +19,8 @@ const NO_SECRETS: &str = "page next continuation cursor max min length count bud
 const METHODS: &str = "method methods kind kinds type types mode auth authentication scheme grant \
     strategy via how way category";
 
-/// Words that are also found misspelt; others are too short or too similar to harmless words.
+/// Words that are also found if they are misspelt. Other words are too short, or too similar to
+/// harmless ones.
 const MISTYPED: &str = "password";
 
 /// The type of value that a field takes.
@@ -31,17 +32,17 @@ pub(super) enum AnswerType {
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum MatchRule {
-    /// Anywhere in the text, ignoring separators.
+    /// Matches anywhere in the text, ignoring separators.
     Part,
-    /// As a whole word of a label, or of a text that asks for something.
+    /// Matches a whole word of a label, or of a text that asks for something.
     Word,
-    /// As a whole word, also for numeric fields.
+    /// Matches a whole word, also for numeric fields.
     Number,
-    /// As a whole word of any text.
+    /// Matches a whole word of any text.
     Text,
-    /// As consecutive words, or joined into one word.
+    /// Matches consecutive words, or the words joined into one.
     Phrase,
-    /// As a whole word with digits for letters; the plain word is harmless.
+    /// Matches a whole word with digits for letters; the plain word is harmless.
     Disguised,
 }
 
@@ -105,7 +106,7 @@ fn reading_names_secret(words: &[Word], answer: AnswerType) -> bool {
 fn part_names_secret(words: &[Word], is_label: bool, answer: AnswerType) -> bool {
     let whole = squashed(words);
     let has = |secret: &str| {
-        // A single letter may precede it: `a P I N`.
+        // A single letter may precede the spelled word: `a P I N`.
         words
             .iter()
             .any(|word| word.look == secret || word.is_spelled && word.look.contains(secret))

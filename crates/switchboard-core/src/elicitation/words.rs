@@ -8,9 +8,10 @@ use crate::name::{is_look, look};
 /// without accents.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Word {
-    /// In lowercase without accents, with digits replaced by the letters that they imitate.
+    /// The word in lowercase without accents, with digits replaced by the letters that they
+    /// imitate.
     folded: String,
-    /// With lookalike letters unified too.
+    /// The folded word with lookalike letters unified too.
     pub(super) look: String,
     /// Whether digits or symbols imitate letters in it.
     pub(super) is_disguised: bool,

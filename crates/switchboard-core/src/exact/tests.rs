@@ -109,7 +109,7 @@ fn parsed_size_counts_each_value() {
 #[test]
 fn number_of_values_is_bounded() {
     let list = |count: usize| format!(r#"{{"a":[{}]}}"#, vec!["[]"; count].join(","));
-    // The object and its array count, too.
+    // The object and its array are values, too.
     assert!(Args::parse(&list(MOST_VALUES - 2)).is_ok());
     assert_eq!(Args::parse(&list(MOST_VALUES - 1)), Err(ReadError::TooMany));
     let text = serde_json::json!({ "a": "[],".repeat(MOST_VALUES) }).to_string();

@@ -8,9 +8,9 @@ use super::{Launch, LauncherKind, is_file_name};
 /// A package and its requested version.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Package {
-    /// As written in the command line.
+    /// The package as written in the command line.
     pub spec: String,
-    /// Empty if the package is a URL.
+    /// The package's name; empty if the package is a URL.
     pub name: String,
     pub version: Version,
 }
@@ -18,7 +18,7 @@ pub struct Package {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Version {
     Exact(String),
-    /// Any version installed for this spec: the launcher itself would use it too.
+    /// Any version that was installed for this spec, because the launcher would use the same one.
     Installed,
     /// A version that changes with time, such as `latest`.
     Moving,

@@ -8,8 +8,8 @@ pub type Waiter = u64;
 /// The number of a connection; inputs of an older connection do not affect a newer one.
 pub type Generation = u64;
 
-/// How the present connection has been used. The machine is not told of single calls, so it gets
-/// this with the inputs for which it has to decide.
+/// How the present connection has been used. Single calls are no inputs of the machine, so the
+/// inputs that depend on them carry this.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Usage {
     /// A lease is held.

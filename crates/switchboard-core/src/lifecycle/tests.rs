@@ -1,4 +1,4 @@
-//! Each rule alone, then random sequences of inputs against the invariants.
+//! Tests of single rules, and of the invariants under random sequences of inputs.
 
 use std::collections::HashMap;
 

@@ -68,7 +68,8 @@ pub(crate) fn in_one_case(name: &str) -> Option<String> {
 
 /// The lowercase letter, unless only the uppercase one looks like ASCII.
 fn one_case(c: char) -> char {
-    // By way of the uppercase letter, which several lowercase letters may share.
+    // Converts to uppercase first, because several lowercase letters may share one uppercase
+    // letter.
     let capital = only(c.to_uppercase()).unwrap_or(c);
     let small = only(capital.to_lowercase()).unwrap_or(capital);
     match only(small.to_uppercase()) {

@@ -16,7 +16,7 @@ pub struct Prefixes {
 
 #[derive(Clone, Debug, Default)]
 struct Bearers {
-    /// By the look of the prefix.
+    /// The servers with each prefix, keyed by the look of the prefix.
     by_look: HashMap<String, Vec<Bearer>>,
     longest: usize,
 }
@@ -24,7 +24,7 @@ struct Bearers {
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Bearer {
     server: ServerName,
-    /// As in shown names.
+    /// The prefix as in shown names.
     prefix: String,
     /// The full name of a server takes precedence over the short form of another one.
     weight: Weight,
@@ -194,7 +194,7 @@ fn decide(bearers: &[Bearer], name: &str) -> Owner {
 
 /// A unique prefix of a server, for tools whose usual name would have the prefix of another one.
 pub(super) fn unique(server: &ServerName) -> String {
-    /// With a digest, this leaves room for a tool's name.
+    /// The most characters of the name, so that a digest and a tool's name fit beside it.
     const HEAD: usize = 32;
     let name = plain(server.as_str());
     let head = name.get(..HEAD).unwrap_or(&name);

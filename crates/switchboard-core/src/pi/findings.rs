@@ -33,9 +33,9 @@ pub enum PiFault {
     OnlyOther { path: String },
     #[error("`{path}` of Pi leaves the built-in MCP enabled beside `{PACKAGE}`")]
     BuiltInOn { path: String },
-    #[error("`{path}` of Pi names `{directory}` for `{PACKAGE}`, which is not there")]
+    #[error("`{path}` of Pi names `{directory}` for `{PACKAGE}`, which does not exist")]
     NoPackage { path: String, directory: String },
-    #[error("`{PACKAGE}` in Pi starts `{program}`, which is not a program")]
+    #[error("`{PACKAGE}` in Pi starts `{program}`, which is not an executable file")]
     NoProgram { program: String },
     #[error("it uses the sign-in tokens of an older program for Pi")]
     OlderTokens,

@@ -12,7 +12,7 @@ use crate::request::LineError;
 const DESCRIPTION: usize = 200;
 const USAGE: usize = 200;
 const WORD: usize = 60;
-/// Longer commands are omitted.
+/// The length limit of a command; longer ones are omitted.
 const LONGEST_COMMAND: usize = 128;
 const MOST_COMMANDS: usize = 500;
 /// The maximum length in bytes of the text that replaces a command.
@@ -21,7 +21,7 @@ const LONGEST_TEXT: usize = 256 * 1024;
 /// A prompt as a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PromptCommand<'a> {
-    /// Without the slash: letters, digits, `_` and `-`.
+    /// The command without the slash: letters, digits, `_` and `-`.
     pub command: String,
     pub server: &'a str,
     pub prompt: &'a str,

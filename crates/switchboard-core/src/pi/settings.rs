@@ -19,7 +19,7 @@ const ON: &str = "+builtin:mcp";
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LocalPackage {
     Ours,
-    /// Some other package.
+    /// Another package.
     Other,
     Nothing,
 }
@@ -177,7 +177,7 @@ fn source(item: &Json) -> Option<&str> {
     item.as_str().or_else(|| item.get("source")?.as_str())
 }
 
-/// As Pi reads it: `-` takes precedence over `+`, and `+` over a pattern after `!`.
+/// Reads the items as Pi does: `-` takes precedence over `+`, and `+` over a pattern after `!`.
 fn built_in(text: &str) -> Result<BuiltIn, EditError> {
     let items = list(text, EXTENSIONS)?;
     let has = |word: &str| items.iter().any(|item| item == word);

@@ -64,7 +64,7 @@ impl<'de> Deserialize<'de> for Arguments {
                 given.push((name.into_owned(), value(json)?.into()));
                 continue;
             }
-            // This is passed on to a server.
+            // Parsed exactly, because the value is passed on to a server.
             match Exact::parse(json) {
                 Ok(value) => given.push((name.into_owned(), value)),
                 Err(cause) => unread = Some(cause),

@@ -150,7 +150,7 @@ impl GivenParameters {
         };
         let tool = given.iter().find(|(name, value)| name == "tool" && !is_blank(value));
         let tool = tool.and_then(|(_, tool)| tool.value().as_str());
-        // Beside other parameters it is ambiguous which ones are meant for the tool.
+        // If parameters of `mcp` are given too, an unknown one may be meant for either tool.
         let alone = given.iter().all(|(name, value)| {
             matches!(name.as_str(), "tool" | "server" | "select")
                 || value.value().is_null()
@@ -258,7 +258,7 @@ impl GivenParameters {
         }))
     }
 
-    /// Rejects parameters that require another one.
+    /// Rejects a parameter whose required other parameter is missing.
     fn nothing_alone(&self) -> Result<(), RequestError> {
         if self.has("args") {
             return Err(RequestError::ArgsAlone);
@@ -281,7 +281,7 @@ impl GivenParameters {
         })
     }
 
-    /// Modes that were given beside one with higher precedence.
+    /// The modes that are ignored because another one has precedence.
     fn leftovers(&self) -> Vec<&'static str> {
         if self.given.is_empty() {
             return Vec::new();

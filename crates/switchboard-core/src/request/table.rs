@@ -74,7 +74,7 @@ pub(super) fn nearest(name: &str) -> Option<&'static str> {
         .map(|(_, name)| name)
 }
 
-/// The parameter that has this name in other tools.
+/// The parameter of `mcp` for which other tools use this name.
 pub(super) fn elsewhere(name: &str) -> Option<&'static str> {
     match name {
         "query" | "q" => Some("search"),

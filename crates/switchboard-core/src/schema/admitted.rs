@@ -7,7 +7,7 @@ use super::{object, refs};
 /// How a word from the command line is converted, by the schema of its property.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Word {
-    /// A string is allowed, so the word is one.
+    /// The schema allows a string, so the word stays one.
     Text,
     /// Only other types are allowed, so the word is parsed as JSON.
     Json,
@@ -19,7 +19,7 @@ pub enum Word {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum List {
     Refused,
-    /// Besides other types; each word is converted like this.
+    /// The schema allows an array besides other types. Each word is converted like this.
     Admitted(Word),
     /// Only an array or `null` is allowed.
     Required(Word),

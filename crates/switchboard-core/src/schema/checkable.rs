@@ -33,8 +33,8 @@ pub(super) fn checkable(schema: &Value) -> Result<Value, SchemaError> {
             })
             .map(str::to_owned)
             .collect();
-        let settled = mode == CopyMode::Lenient || !pass.left_out;
-        if missing.is_empty() && settled {
+        let is_final = mode == CopyMode::Lenient || !pass.left_out;
+        if missing.is_empty() && is_final {
             return Ok(copy);
         }
         dangling.extend(missing);
@@ -71,8 +71,11 @@ impl Pass<'_> {
         };
         if self.is_foreign(keywords, place) {
             self.left_out = true;
-            let kept = keywords.iter().filter(|(key, _)| *key == "$defs" || *key == "definitions");
-            return kept.map(|(key, value)| (key.clone(), self.keyword(key, value))).collect();
+            let definitions =
+                keywords.iter().filter(|(key, _)| *key == "$defs" || *key == "definitions");
+            return definitions
+                .map(|(key, value)| (key.clone(), self.keyword(key, value)))
+                .collect();
         }
         let mut copy = Map::new();
         for (key, value) in keywords {

@@ -78,7 +78,7 @@ impl Mismatch {
         Mismatch { path, problem: Problem::Unknown { nearest: None } }
     }
 
-    /// For arguments that are too large to locate the mismatch.
+    /// A mismatch without a path, for arguments that are too large to locate it.
     pub(super) fn somewhere() -> Mismatch {
         Mismatch { path: String::new(), problem: Problem::Refused }
     }

@@ -8,10 +8,10 @@ use super::{limits, refs, text};
 use crate::budget::weight;
 use crate::render::words::list;
 
-/// For `describe`: large enough for all parameters of a usual tool.
+/// The limits for `describe`: large enough for all parameters of a usual tool.
 const FULL: Bounds = Bounds { whole: 18_000, description: 6_000, detail: Detail::Outline };
 
-/// For the reply to invalid arguments.
+/// The limits for the reply to invalid arguments.
 const TIGHT: Bounds = Bounds { whole: 3_000, description: 160, detail: Detail::Tight };
 
 /// The most omitted parameters that are named.

@@ -12,7 +12,7 @@ const MAX_SIGNATURE: usize = 600;
 /// The most weight of the type of a tool's structured result.
 const MAX_OUTPUT: usize = 240;
 
-/// Longer defaults are shown only by `describe`.
+/// The size limit of a default in a signature; `describe` shows longer ones.
 const MAX_DEFAULT_BYTES: usize = 24;
 
 /// The most levels of nesting.

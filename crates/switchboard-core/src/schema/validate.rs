@@ -79,8 +79,8 @@ impl Validator {
         Ok(args.try_into().unwrap_or_default())
     }
 
-    /// The mismatches of arguments. Of large arguments only the first one, or none in detail if the
-    /// validator would create all of them to find it.
+    /// The mismatches of arguments. For large arguments only the first one; without details if the
+    /// validator would have to create all mismatches to find it.
     fn mismatches(&self, compiled: &jsonschema::Validator, args: &Value) -> Vec<Mismatch> {
         if self.effort.collects(args) {
             return mismatch::collect(&self.schema, compiled.iter_errors(args));
@@ -94,7 +94,7 @@ impl Validator {
         }
     }
 
-    /// If a parameter is missing, an undeclared name is probably meant for it.
+    /// The mismatch of an undeclared name that was probably meant for a missing parameter.
     fn in_place_of_a_missing_one(&self, args: &Value, found: &[Mismatch]) -> Option<Mismatch> {
         found.iter().find(|mismatch| mismatch.problem == Problem::Missing)?;
         let unknown = Mismatch::unknown(undeclared(&self.schema, args.as_object()?)?);

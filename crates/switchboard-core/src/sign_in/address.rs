@@ -1,4 +1,5 @@
-//! The addresses to which requests on behalf of a server may go, whatever foreign documents name.
+//! Restricts the addresses of requests on behalf of a server. Documents from the network cannot
+//! extend this set.
 
 // `core::net`, because `std::net` would bring sockets into this crate.
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -10,9 +11,10 @@ use url::{Host, Url};
 pub enum Class {
     Public,
     Loopback,
-    /// Private networks, also of providers (RFC 1918, RFC 6598, unique local addresses).
+    /// Private networks, including carrier-grade NAT (RFC 1918, RFC 6598, unique local addresses).
     Private,
-    /// Never a permitted target: link-local, cloud metadata services, multicast, tunnels,
+    /// Addresses that are never permitted: link-local, cloud metadata services, multicast, tunnels,
+    /// documentation and unassigned ranges.
     /// documentation and unassigned ranges.
     Reserved,
 }

@@ -35,7 +35,7 @@ impl fmt::Debug for Expected<'_> {
 pub struct Code(Zeroizing<String>);
 
 impl Code {
-    /// The code itself, for the one request that needs it.
+    /// Reveals the code, for the one token request that needs it.
     pub fn reveal(mut self) -> String {
         std::mem::take(&mut self.0)
     }
@@ -50,12 +50,12 @@ impl fmt::Debug for Code {
 /// Why a callback has no valid code.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CallbackError {
-    /// It belongs to another sign-in, or to none: this sign-in continues.
+    /// The callback belongs to another sign-in, or to none. This sign-in continues.
     #[error("the callback does not match the sign-in in progress")]
     Stray,
     #[error("the callback has no `iss`, which this authorization server always sends")]
     IssuerMissing,
-    /// Nothing else in it is used or shown.
+    /// All other parameters are ignored, and not shown.
     #[error("the callback is from another authorization server")]
     IssuerOther,
     #[error("the callback contains `{parameter}` more than once")]
@@ -64,14 +64,15 @@ pub enum CallbackError {
     Denied { error: String, description: Option<String> },
     #[error("the callback has no code")]
     NoCode,
-    /// Only for pasted text.
+    /// Occurs only for pasted text.
     #[error("a code alone does not show its issuer: paste the whole URL")]
     CodeAlone,
 }
 
 impl CallbackError {
-    /// Whether the right callback may still come, if this one was pasted by the user. Nothing of it
-    /// was used, so an error in it does no harm; but a refusal is final.
+    /// Whether the user can paste another callback after this error. Errors that were found before
+    /// any parameter was used leave the sign-in open; a refusal by the authorization server ends
+    /// it.
     pub fn leaves_it_open(&self) -> bool {
         match self {
             CallbackError::Denied { .. } => false,
@@ -134,7 +135,7 @@ pub fn of_pasted(text: &str, expected: &Expected<'_>) -> Result<Code, CallbackEr
     if says(&["code", "error"]) {
         return of_query(query, expected);
     }
-    // Such as the authorization URL.
+    // The text may be the authorization URL, for example.
     if says(&["state", "iss"]) {
         return Err(CallbackError::NoCode);
     }

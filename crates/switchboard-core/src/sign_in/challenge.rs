@@ -73,7 +73,7 @@ fn challenges(header: &str) -> Vec<Scheme<'_>> {
                 parameters.push((word, value));
                 after
             }
-            // A token68 value, which other schemes use instead of parameters.
+            // A token68 value, which other authentication schemes use instead of parameters.
             (Some(Value::None), Some(_)) => match after.find(',') {
                 Some(comma) => after.get(comma..).unwrap_or_default(),
                 None => return found,

@@ -48,7 +48,7 @@ pub fn endpoint(text: &str, reach: &Reach) -> Result<Url, BadLink> {
 pub enum BadLink {
     #[error("the URL is longer than {} KiB", LONGEST / 1024)]
     TooLong,
-    /// Escaped for display.
+    /// The character is escaped for display.
     #[error("the URL contains `{character}`, which is not allowed")]
     Character { character: String },
     #[error("`{text}` is not a valid URL")]
@@ -65,15 +65,15 @@ pub enum BadLink {
     Fragment,
 }
 
-/// Parses a foreign URL, which must be valid without repair: otherwise our parser and the browser
-/// could read different URLs.
+/// Parses a foreign URL. It must be valid without corrections, because our parser and the browser
+/// could correct it in different ways.
 fn parse(text: &str, reach: &Reach) -> Result<Url, BadLink> {
     bounded(text)?;
     let not_an_address = || BadLink::NotAnAddress { text: shown(text) };
     let url = Url::parse(text).map_err(|_| not_an_address())?;
     admissible(&url, reach)?;
     refuse_shell_characters(text)?;
-    // Parsing decodes escapes in the host.
+    // Checked again after parsing, which decodes escapes in the host.
     refuse_shell_characters(url.as_str())?;
     is_as_written(text, &url).then_some(url).ok_or_else(not_an_address)
 }

@@ -18,7 +18,7 @@ const MOST_AUTHORITIES: usize = 4;
 /// Protected resource metadata: the audience of tokens, and their issuers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Resource {
-    /// As written, because requests must repeat it byte for byte.
+    /// The resource as written, because requests must repeat it byte for byte.
     pub resource: String,
     /// The issuers of the authorization servers, as written.
     pub authorities: Vec<String>,
@@ -28,7 +28,7 @@ pub struct Resource {
 /// Authorization server metadata. All URLs have been checked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Authority {
-    /// As written, because callbacks repeat it byte for byte.
+    /// The issuer as written, because callbacks repeat it byte for byte.
     pub issuer: String,
     pub authorization: Option<Url>,
     pub token: Url,
@@ -45,7 +45,8 @@ pub struct Authority {
     pub proof: Proof,
 }
 
-/// Whether PKCE with S256 is supported, which makes an intercepted code useless.
+/// Whether the authorization server supports PKCE with S256, which makes an intercepted code
+/// useless.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Proof {
     Offered,
@@ -78,7 +79,7 @@ pub enum BadDocument {
 /// The issuer that a document must have.
 #[derive(Clone, Copy, Debug)]
 pub enum Issuer<'a> {
-    /// This issuer, from which the document's URL was derived.
+    /// The issuer from which the document's URL was derived.
     Is(&'a str),
     /// Not checked, because the user configured the document's URL or disabled the check: the
     /// issuer in the document, or else this one.
@@ -183,7 +184,7 @@ impl Authority {
     }
 }
 
-/// The same origin with another path.
+/// The URL of `path` at the origin of `site`.
 fn at(site: &Url, path: &str) -> Url {
     let mut url = site.clone();
     url.set_query(None);
@@ -259,7 +260,8 @@ impl Document {
     }
 }
 
-/// Compares issuers as text. Only a trailing slash as the whole path is ignored, which some add.
+/// Compares issuers as text. A trailing slash is ignored if it is the whole path, because some
+/// authorization servers add it.
 fn is_same(one: &str, other: &str) -> bool {
     let bare = |issuer: &str| issuer.strip_suffix('/').unwrap_or(issuer).to_owned();
     let is_root = |issuer: &str| Url::parse(issuer).is_ok_and(|url| url.path() == "/");

@@ -14,7 +14,7 @@ const HOSTS: [&str; 2] = ["127.0.0.1", "localhost"];
 pub enum Return {
     /// A listener on this machine.
     Here(Redirect),
-    /// This page, whose URL the user pastes.
+    /// A page elsewhere, whose final URL the user pastes.
     Elsewhere(String),
 }
 
@@ -40,7 +40,7 @@ pub enum BadRedirect {
 }
 
 impl Default for Redirect {
-    /// Any port (RFC 8252, section 7.3).
+    /// A redirect to any port (RFC 8252, section 7.3).
     fn default() -> Redirect {
         Redirect { host: "127.0.0.1", port: None, rest: "/callback".to_owned() }
     }
@@ -86,7 +86,7 @@ impl Return {
             }
         };
         let redirect = Redirect { host, port, rest: rest.to_owned() };
-        // A port other than the scheme's default, which browsers omit.
+        // Browsers omit the default port of a scheme, so another port is used.
         let plain = redirect.uri(1);
         let url = Url::parse(&plain)
             .ok()

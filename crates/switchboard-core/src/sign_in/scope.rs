@@ -1,6 +1,6 @@
 //! Selects the scopes to request at a sign-in.
 
-/// Limits against hostile servers.
+/// Limits, because the lists come from servers that may be hostile.
 const MOST: usize = 64;
 const LONGEST: usize = 256;
 
@@ -33,28 +33,28 @@ pub fn union(first: &[String], second: &[String]) -> Vec<String> {
 /// The sources of the requested scopes.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Wishes<'a> {
-    /// From the user's configuration; takes precedence over all others.
+    /// Scopes from the user's configuration; they take precedence over all others.
     pub configured: Option<&'a str>,
-    /// From the challenge to the refused request.
+    /// Scopes from the challenge to the refused request.
     pub challenged: &'a [String],
-    /// From the server's metadata.
+    /// Scopes from the server's metadata.
     pub described: &'a [String],
-    /// Granted before, or required by challenges since.
+    /// Scopes that were granted before, or that challenges have required since.
     pub held: &'a [String],
-    /// From the authorization server's metadata.
+    /// Scopes from the authorization server's metadata.
     pub authority: &'a [String],
 }
 
 /// The scopes to request; empty if no source names any.
 pub fn wanted(wishes: Wishes<'_>) -> Vec<String> {
     let Wishes { configured, challenged, described, held, authority } = wishes;
-    let asked = match configured {
+    let requested = match configured {
         Some(configured) => read(configured),
         None if challenged.is_empty() => of(described.iter().map(String::as_str)),
         None => of(challenged.iter().map(String::as_str)),
     };
-    let mut wanted = union(held, &asked);
-    // Not alone: then the token would have this scope only.
+    let mut wanted = union(held, &requested);
+    // Only together with other scopes: alone, it would be the token's only scope.
     if configured.is_none() && !wanted.is_empty() && authority.iter().any(|scope| scope == OFFLINE)
     {
         wanted = union(&wanted, &[OFFLINE.to_owned()]);

@@ -4,15 +4,15 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-/// Longer lifetimes are reduced to this.
+/// The longest lifetime that is used; longer ones are reduced to it.
 const LONGEST: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 
 /// A token is refreshed this long before it expires, or when a fifth of its lifetime is left.
 const AHEAD: Duration = Duration::from_secs(60);
 const SHARE: u32 = 5;
 
-/// A new token is used at least this long: otherwise one with lifetime zero would be refreshed for
-/// each request.
+/// A new token is used for at least this time. Otherwise a token with lifetime zero would be
+/// refreshed for each request.
 const GRACE: Duration = Duration::from_secs(10);
 
 /// The lifetime in `expires_in`.
@@ -20,7 +20,7 @@ const GRACE: Duration = Duration::from_secs(10);
 pub enum Lifetime {
     /// The token is used until it is refused.
     Unknown,
-    /// May be zero.
+    /// A token with lifetime zero is valid: see `GRACE`.
     For(Duration),
 }
 
@@ -60,8 +60,8 @@ pub enum Condition {
     Spent,
 }
 
-/// The condition of a token of this age. If the age is unknown because the clock was changed, the
-/// server decides.
+/// The condition of a token of this age. The age is unknown if the clock was changed; then the
+/// token is used until the server refuses it.
 pub fn condition(lifetime: Lifetime, age: Option<Duration>) -> Condition {
     let (Lifetime::For(lifetime), Some(age)) = (lifetime, age) else { return Condition::Fresh };
     if age < GRACE {

@@ -252,7 +252,7 @@ async fn terminal_approval_shows_the_call_and_takes_only_yes() {
     assert!(!ran.stderr.contains("Call it?"), "{}", ran.stderr);
 }
 
-/// The malformed part of the file may contain the deny rule.
+/// The deny rule may be in the malformed part of the file.
 #[tokio::test]
 async fn unparsable_deny_rules_stop_every_call() {
     let installed = Installed::bare(PROGRAMS);

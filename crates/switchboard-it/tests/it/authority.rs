@@ -102,7 +102,7 @@ impl Raw {
     }
 }
 
-/// The status of an authorized request, which has no MCP session.
+/// The status of an authorized request: not found, because it names no MCP session.
 const INSIDE: u16 = 404;
 
 fn merged<'a>(

@@ -53,7 +53,8 @@ async fn known(client: &mut Client, capabilities: &Value, roots: &Value) -> (Str
 async fn connecting_request_supplies_the_roots() {
     let world = World::of("kit", "kit").script("kit", SCRIPT).start();
     let roots = json!([{ "uri": "file:///mine" }]);
-    // The first, shared connection has no session; it shows that the server requests roots.
+    // The first connection is shared by all sessions. On it, the gateway learns that the server
+    // requests roots.
     world.gateway.list_missing(|_, _, _| {}).await;
     let mut client = world.silent_client(HostKind::Any);
     let (said, questions) = known(&mut client, &json!({ "roots": {} }), &roots).await;

@@ -139,7 +139,7 @@ async fn printed_diff_matches_the_written_file() {
     assert_eq!(desk.text(), COMMENTED);
 }
 
-/// Each command and the one that undoes it.
+/// Pairs of a command and the command that undoes it.
 #[tokio::test]
 async fn undone_edit_restores_the_same_bytes() {
     for (there, back) in [

@@ -130,7 +130,7 @@ async fn hostile_schema_affects_its_tool_only() {
 
 #[tokio::test(start_paused = true)]
 async fn calls_fail_quickly_when_a_server_stops_reading() {
-    // Three messages of the handshake, and no call.
+    // Reads the three messages of the handshake, but no call.
     let deaf = format!("{ECHO}[faults]\nstop_reading_after = 3\n");
     let world = World::of("demo", "deaf").script("deaf", &deaf).script("deaf", ECHO).start();
     world.ask(r#"{ "connect": "demo" }"#).await;
@@ -166,7 +166,7 @@ async fn server_exit_is_detected_while_its_child_holds_pipes() {
 
 #[tokio::test]
 async fn server_that_closes_its_stdin_is_replaced() {
-    // Three messages of the handshake, then the first call.
+    // Reads the three messages of the handshake and the first call.
     let script = format!("{ECHO}[faults]\nclose_stdin_after = 4\n");
     let installed = Installed::with_fixture(PROGRAMS, "demo", &script);
     let mut client = installed.connect(json!({})).await;

@@ -210,7 +210,7 @@ fn result_page_of_every_profile_is_within_bounds() {
     }
 }
 
-/// A host that searches as soon as it has started Switchboard.
+/// The host searches as soon as it has started Switchboard.
 #[tokio::test(start_paused = true)]
 async fn first_search_waits_briefly_for_pending_listings() {
     let slow = |delay: u32| {

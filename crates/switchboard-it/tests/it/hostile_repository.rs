@@ -16,7 +16,7 @@ use tokio::task::AbortHandle;
 
 use crate::PROGRAMS;
 
-/// In the environment of every command; must not appear in any output.
+/// A secret in the environment of every command, which must not appear in any output.
 const SECRET: &str = "do-not-tell";
 
 /// A clone of a hostile repository in a home of its own, with canaries that detect any effect.

@@ -101,7 +101,7 @@ fn strangers(port: u16) -> Vec<String> {
 /// A row, and the statuses that refuse it.
 type Refused = (Row, &'static [u16]);
 
-/// Some of these are not valid HTTP.
+/// Some of these hostnames are not even valid HTTP, which gives status 400.
 const BAD_HOST: &[u16] = &[400, 403];
 const FORBIDDEN: &[u16] = &[403];
 

@@ -82,7 +82,7 @@ const MORE_FILES: [(&str, &str); 8] = [
 ];
 
 impl Machine {
-    /// With files of nine hosts, and this file of the user's.
+    /// A home with files of nine hosts, and a user's file with this text.
     fn with_hosts(config: &str) -> Machine {
         let NineHosts { installed, project } = NineHosts::new();
         let machine = Machine::of(installed, project);
@@ -93,7 +93,7 @@ impl Machine {
         machine
     }
 
-    /// Without any file.
+    /// A home without configuration files.
     fn bare() -> Machine {
         let installed = Installed::bare(PROGRAMS);
         let project = installed.home().join("project");

@@ -31,7 +31,7 @@ use tokio::time::timeout;
 
 use crate::PROGRAMS;
 
-/// No command of a test is silent for this long.
+/// The maximum time for which a command of a test may print nothing.
 const DEADLINE: Duration = Duration::from_secs(50);
 
 /// The note about an installation when standard error is not a terminal.
@@ -269,7 +269,7 @@ async fn failed_installation_shows_the_launcher_output() {
       npm error 404 no such package
     hint: read its log with `switchboard logs it`
     ");
-    // Of the installation, only the log is kept.
+    // The installation leaves only its log.
     let said = user.run("doctor").await.stdout;
     let hints =
         "connect it with `switchboard connect it`\n  hint: read its log with `switchboard logs it`";

@@ -249,7 +249,8 @@ async fn crash_loop_opens_the_circuit_with_a_reason() {
     }
     assert_eq!(last.code, Code::CrashLoop);
     assert!(last.to_string().contains("went down 8 times in three minutes"), "{last}");
-    // One more: the first dial starts the server twice, because its era is unknown.
+    // One connection more than failures, because the first dial starts the server twice: its era is
+    // unknown.
     assert_eq!(world.fixture("demo").ledger().connections, 9);
     assert!(world.ask(r#"{ "connect": "demo" }"#).await.starts_with("connect_failed"));
     assert_eq!(

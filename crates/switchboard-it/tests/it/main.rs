@@ -81,7 +81,7 @@ mod writers;
 
 use switchboard_it::program::Programs;
 
-/// Only a test of this package knows where cargo put its programs.
+/// Defined here, because only a test of this package knows where cargo put its programs.
 const PROGRAMS: Programs = Programs {
     switchboard: env!("CARGO_BIN_EXE_switchboard-dup"),
     fixture_server: env!("CARGO_BIN_EXE_fixture-server"),

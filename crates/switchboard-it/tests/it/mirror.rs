@@ -171,7 +171,7 @@ fn names(listed: &Value, list: &str) -> Vec<String> {
     rows.map(|row| row["name"].as_str().unwrap().to_owned()).collect()
 }
 
-/// The definitions change between two starts, without any notification.
+/// The server changes its definitions between two starts, without a notification.
 #[tokio::test]
 async fn changed_definitions_are_marked_or_blocked_by_pins() {
     for (pins, shown) in [("block", vec!["same"]), ("warn", vec!["tell", "same"])] {

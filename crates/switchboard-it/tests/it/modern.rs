@@ -57,7 +57,7 @@ async fn era_is_detected_once_and_remembered() {
         ("modern", "", discovered, discovered),
         ("dual", "", discovered, discovered),
         ("dual", "pins = true", discovered, discovered),
-        // PROTOCOL.md 2.5: both first requests were sent before the server reads.
+        // Both first requests are sent before the slow server reads.
         ("legacy", slow, &both, handshake),
         ("modern", slow, "server/discover initialize", discovered),
         ("dual", &format!("{slow}\npins = true"), "server/discover initialize", discovered),
@@ -72,7 +72,7 @@ async fn era_is_detected_once_and_remembered() {
     }
 }
 
-/// SAFETY.md F10.
+/// Failure F10 in `docs/safety.md`.
 #[tokio::test]
 async fn server_that_exits_on_probe_is_restarted_only_once() {
     let script = script("legacy", "exit_on_discover = { code = 3 }");

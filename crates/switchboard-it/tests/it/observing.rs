@@ -8,7 +8,7 @@ use switchboard_it::program::Installed;
 
 use crate::PROGRAMS;
 
-/// In the environment of the server and in an argument of a call.
+/// A secret in the environment of the server and in an argument of a call.
 const SECRET: &str = "hunter2-hunter2";
 
 fn installed(more: &str) -> Installed {

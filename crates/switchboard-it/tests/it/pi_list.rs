@@ -30,13 +30,13 @@ async fn enabled_list_entries_connect_at_start_with_announcement() {
 
     let mut client = Client::start(&mut command(&["serve"]));
     client.initialize("2025-11-25", json!({})).await;
-    // The last message at start.
+    // Waits for the last message at start.
     client.has_said("was not approved\n").await;
     let status = client.mcp(json!({})).await;
     assert!(status.contains("✓ on (1 tool"), "{status}");
     assert!(status.contains("○ off"), "{status}");
     let ended = client.end().await;
-    // Without log lines.
+    // Compares standard error without log lines.
     let said = ended.stderr.lines().filter(|line| !line.contains(" WARN "));
     insta::assert_snapshot!(said.collect::<Vec<_>>().join("\n"), @r"
     Auto-connected: on

@@ -16,11 +16,11 @@ const MIB: u64 = 1024 * 1024;
 
 const ECHO: &str = "[[tools]]\nname = 'echo'\n";
 
-/// As ECHO, but ignores the end of its input and SIGTERM.
+/// The `ECHO` server, but it ignores the end of its input and SIGTERM.
 const STUBBORN: &str =
     "[faults]\nignore_eof = true\nignore_sigterm = true\n[[tools]]\nname = 'echo'\n";
 
-/// As ECHO, with a child of its own that holds the pipes and ignores signals.
+/// The `ECHO` server with a child process that holds the pipes and ignores signals.
 const PARENT: &str = "[faults]\ngrandchild = true\n[[tools]]\nname = 'echo'\n";
 
 fn echo(words: &str) -> Value {
@@ -70,7 +70,8 @@ async fn crashed_server_is_restarted_by_the_next_call() {
         let found = client.mcp(json!({ "search": "ends the server" })).await;
         assert!(found.starts_with("demo_crash()"), "{found}");
     }
-    // The best of three counts, because other work on the machine must not fail the test.
+    // The fastest of three attempts counts, so that other load on the machine does not fail the
+    // test.
     assert!(fastest < Duration::from_millis(200), "the failure took {fastest:?}");
 }
 

@@ -233,7 +233,7 @@ async fn program_that_cannot_start_reports_the_reason() {
 #[tokio::test]
 async fn twenty_stubborn_servers_are_stopped_concurrently() {
     let took = Grove::new(PROGRAMS, 20, Helper::Session, Temper::Stubborn).close(20).await;
-    // One after the other takes 80 s. The soak test measures the time on an idle machine.
+    // One after the other would take 80 s. The soak test measures the time on an idle machine.
     assert!(took < Duration::from_secs(20), "took {took:?}");
 }
 

@@ -119,7 +119,8 @@ async fn manager() -> AuthorizationManager {
     AuthorizationManager::new("http://9.9.9.9/mcp").await.unwrap()
 }
 
-/// The resource metadata of the server, which names this authority; 404 for all else.
+/// The resource metadata of the server, which names `authority` as the authorization server; 404
+/// for all other paths.
 fn document(address: IpAddr, path: &str, authority: &str) -> String {
     if address != IpAddr::from(SERVER) || path != "/.well-known/oauth-protected-resource/mcp" {
         return "HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"

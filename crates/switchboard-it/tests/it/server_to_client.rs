@@ -40,14 +40,14 @@ async fn each_session_answers_over_its_own_connection() {
     let world = World::of("kit", "everything").start();
     let (one, asked_one) = session(&world.gateway, Some(roots("one")));
     let (two, asked_two) = session(&world.gateway, Some(roots("two")));
-    // It is not known yet that this server sends requests; they go to the only caller.
+    // The gateway does not know yet that this server sends requests, so they go to the only caller.
     assert!(call(&one, "kit_ask_roots").await.contains("file:///one"));
     let (first, second) = tokio::join!(call(&one, "kit_ask_roots"), call(&two, "kit_ask_roots"));
     assert!(first.contains("file:///one"), "{first}");
     assert!(second.contains("file:///two"), "{second}");
     assert_eq!(asked_one.asked().len(), 2);
     assert_eq!(asked_two.asked().len(), 1);
-    // One shared connection before that was known, and one for each session.
+    // One shared connection before the gateway knew it, and one for each session.
     assert_eq!(world.fixture("kit").ledger().connections, 3);
     world.fixture("kit").until(|ledger| ledger.open == 2).await;
     // Each connection declares the capabilities of its own client.

@@ -146,7 +146,7 @@ async fn sign_in_without_a_terminal_prints_the_url() {
     Signed in to tracker at [ISSUER]
       scopes  read
       token   valid for 59m, refreshed automatically
-      kept    in a file in `[HOME]/switchboard/state/tokens`, unencrypted; only you can read it
+      stored  in a file in `[HOME]/switchboard/state/tokens`, unencrypted; only you can read it
     hint: see its tools with `switchboard tools tracker`
     ");
     let called = user.call().await;
@@ -196,7 +196,7 @@ async fn wrong_pasted_address_is_rejected_and_can_be_retried() {
     warning: the callback does not match the sign-in in progress (still waiting)
     Signed in to tracker at [ISSUER]
       token   valid for 59m, refreshed automatically
-      kept    in a file in `[HOME]/switchboard/state/tokens`, unencrypted; only you can read it
+      stored  in a file in `[HOME]/switchboard/state/tokens`, unencrypted; only you can read it
     hint: see its tools with `switchboard tools tracker`
     ");
     assert_eq!(user.call().await.code, Some(0));

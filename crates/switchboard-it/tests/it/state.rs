@@ -89,7 +89,7 @@ async fn full_disk_loses_no_answer_and_no_good_file() {
     use_everything(installed.serve(&[])).await;
     let before = files_below(&home);
     assert!(before.keys().any(|file| file.extension().is_some_and(|kind| kind == "listing")));
-    // The changed listing of the server would have to be written.
+    // The changed listing of the server cannot be written.
     installed.write("demo.toml", &format!("{TOOLS}[[tools]]\nname = 'more'\n"));
 
     use_everything(Client::start(&mut full(&installed, "serve"))).await;

@@ -209,7 +209,7 @@ async fn concurrent_calls_get_their_own_input_requests() {
     let installed = Installed::with_fixture(PROGRAMS, "demo", ASKING);
     let mut client = installed.serve(&[]);
     let ask = mcp(&json!({ "tool": "demo_ask_roots" }), &everything());
-    // From now on it is known that this server sends requests.
+    // The gateway now knows that this server sends requests.
     let asked = client.ask("tools/call", ask.clone()).await["result"].clone();
     let answer = json!({ "roots": [] });
     client.ask("tools/call", again(&ask, &asked, &answer)).await;

@@ -54,7 +54,7 @@ impl Project {
         store.approve(&pending.hash, &pending.name, &self.folder).unwrap();
     }
 
-    /// Tries everything that could start the server; returns the last response.
+    /// Sends every request that could start the server; returns the last response.
     async fn use_it(&self) -> String {
         let (gateway, session, _) = self.open();
         gateway.list_missing(|_, _, _| {}).await;
@@ -191,7 +191,7 @@ async fn changed_script_is_not_started_by_a_running_gateway() {
     project.approve(&pending[0]);
     let (gateway, session, _) = project.open();
     project.write("touch canary # changed\n", "");
-    // The second call comes within the backoff of the first, with the same result.
+    // The second call is within the backoff of the first, and gets the same result.
     for _ in 0..2 {
         let answer = ask(&session, r#"{ "tool": "local_echo" }"#).await;
         assert!(answer.starts_with("trust_required"), "{answer}");

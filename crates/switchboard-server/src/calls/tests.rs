@@ -16,7 +16,7 @@ struct Line {
     outlet: Outlet,
 }
 
-/// Keeps the one request that it receives.
+/// Stores the one request that it receives.
 struct Ear(Option<Responder>);
 
 impl Handler for Ear {
@@ -35,7 +35,7 @@ impl Line {
         Line { calls: Calls::default(), peer, inlet, outlet }
     }
 
-    fn asked(&self, id: u64, exchange: Option<Exchange>) -> Responder {
+    fn responder(&self, id: u64, exchange: Option<Exchange>) -> Responder {
         let frame = format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":\"ask\"}}");
         let mut ear = Ear(None);
         self.inlet.take(&Bytes::from(frame), exchange, &mut ear);
@@ -43,25 +43,25 @@ impl Line {
     }
 
     /// Accepts a request and runs the task that answers it.
-    fn run<F>(&self, asked: Responder, answering: impl FnOnce(Responder) -> F)
+    fn run<F>(&self, request: Responder, answering: impl FnOnce(Responder) -> F)
     where
         F: Future<Output = ()> + Send + 'static,
     {
-        if let Some((accepted, responder)) = self.calls.accept(asked) {
+        if let Some((accepted, responder)) = self.calls.accept(request) {
             self.calls.run(accepted, answering(responder));
         }
     }
 
     /// All messages sent, in order of ids.
-    async fn said(mut self) -> Vec<(Option<Exchange>, String)> {
+    async fn sent(mut self) -> Vec<(Option<Exchange>, String)> {
         self.peer.finish().await;
-        let mut said = Vec::new();
+        let mut sent = Vec::new();
         while let Some(parcel) = self.outlet.next().await {
             let frame = String::from_utf8(parcel.frame.to_vec()).unwrap();
-            said.push((parcel.exchange, frame.trim_end().to_owned()));
+            sent.push((parcel.exchange, frame.trim_end().to_owned()));
         }
-        said.sort_by(|one, other| one.1.cmp(&other.1));
-        said
+        sent.sort_by(|one, other| one.1.cmp(&other.1));
+        sent
     }
 }
 
@@ -83,13 +83,13 @@ fn result(id: u64) -> String {
 async fn panic_fails_only_its_own_request() {
     let line = Line::new();
     let over_http = Some(Exchange(7));
-    line.run(line.asked(1, None), |_| async { panic!("on purpose") });
-    line.run(line.asked(2, over_http), |_| async { panic!("on purpose") });
-    line.run(line.asked(3, None), answer);
-    line.run(line.asked(4, None), |responder| async move { drop(responder) });
+    line.run(line.responder(1, None), |_| async { panic!("on purpose") });
+    line.run(line.responder(2, over_http), |_| async { panic!("on purpose") });
+    line.run(line.responder(3, None), answer);
+    line.run(line.responder(4, None), |responder| async move { drop(responder) });
     line.calls.drain(Duration::from_secs(60)).await;
     assert_eq!(
-        line.said().await,
+        line.sent().await,
         [
             (None, error(1, INTERNAL_ERROR, BROKEN)),
             (over_http, error(2, INTERNAL_ERROR, BROKEN)),
@@ -104,20 +104,20 @@ async fn request_that_outlasts_the_drain_gets_an_error() {
     let line = Line::new();
     let over_http = Some(Exchange(7));
     let (release, released) = oneshot::channel::<()>();
-    line.run(line.asked(1, None), |responder| async move {
+    line.run(line.responder(1, None), |responder| async move {
         let _go = released.await;
         answer(responder).await;
     });
-    line.run(line.asked(2, over_http), |responder| async move {
+    line.run(line.responder(2, over_http), |responder| async move {
         std::future::pending::<()>().await;
         answer(responder).await;
     });
     release.send(()).unwrap();
     line.calls.drain(Duration::from_secs(5)).await;
-    line.run(line.asked(3, None), answer);
+    line.run(line.responder(3, None), answer);
     tokio::task::yield_now().await;
     assert_eq!(
-        line.said().await,
+        line.sent().await,
         [
             (None, result(1)),
             (over_http, error(2, INTERNAL_ERROR, CUT_OFF)),
@@ -130,19 +130,19 @@ async fn request_that_outlasts_the_drain_gets_an_error() {
 async fn cancelled_request_is_unanswered_and_frees_its_id() {
     let line = Line::new();
     let (release, released) = oneshot::channel::<()>();
-    let late = line.asked(1, None);
+    let late = line.responder(1, None);
     let (accepted, late) = line.calls.accept(late).unwrap();
-    line.run(line.asked(1, None), answer);
+    line.run(line.responder(1, None), answer);
     line.calls.cancel(&Id::number(1));
     assert!(!accepted.take());
-    // It is cancelled right before it answers.
+    // The request is cancelled right before its answer.
     line.calls.run(accepted, async move {
         let _go = released.await;
         answer(late).await;
     });
     release.send(()).unwrap();
-    line.run(line.asked(1, None), answer);
+    line.run(line.responder(1, None), answer);
     line.calls.drain(Duration::from_secs(60)).await;
     let expected = [error(1, INVALID_REQUEST, IN_USE), result(1)];
-    assert_eq!(line.said().await, expected.map(|frame| (None, frame)));
+    assert_eq!(line.sent().await, expected.map(|frame| (None, frame)));
 }

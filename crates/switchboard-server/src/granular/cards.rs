@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use self::ParameterKind::{Count, Flag, Object, Text, Texts};
 
-/// A tool for one step.
+/// One of the granular tools.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Tool {
     Connect,

@@ -150,7 +150,7 @@ async fn reload(session: &Session, mut given: Given) -> Result<ToolOutcome, Tool
 
 fn register(session: &Session, mut given: Given) -> Result<ToolOutcome, ToolError> {
     let (id, types) = (given.optional_text("connection_id")?, given.texts("types")?);
-    // The description is for the readers of the call only.
+    // `description` has no effect; only its type is checked.
     given.optional_text("description")?;
     let failed = |failure: &Failure| wrong(failure, id.as_deref().unwrap_or_default(), "");
     let server = match &id {

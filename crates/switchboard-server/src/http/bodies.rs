@@ -32,7 +32,7 @@ pub(super) struct BodyRoom {
 }
 
 impl Bodies {
-    /// At least one body of the largest size fits.
+    /// Room for all bodies; at least for one body of the size `largest`.
     pub(super) fn new(largest: usize) -> Bodies {
         let semaphore = |bytes| Arc::new(Semaphore::new(units(bytes) as usize));
         Bodies { room: semaphore(ROOM.max(largest)), parsed: semaphore(PARSED) }

@@ -17,7 +17,7 @@ use crate::lock::lock;
 /// The most connections that are served.
 const MOST: usize = 128;
 
-/// Connections beyond these, which only get status 503.
+/// Additional connections, which only get status 503.
 const OVERFLOW: usize = 16;
 
 /// How long the head of a request may take.
@@ -29,8 +29,9 @@ const IDLE: Duration = Duration::from_secs(120);
 /// How long a client may read nothing while data waits to be written.
 const STALLED: Duration = Duration::from_secs(30);
 
-/// The same while much is unsent, and while there is no room for more.
+/// The same time limit while the unread responses exceed their soft limit.
 const STALLED_UNDER_LOAD: Duration = Duration::from_millis(250);
+/// The same time limit while they exceed their hard limit.
 const STALLED_WITHOUT_ROOM: Duration = Duration::from_millis(25);
 
 /// All open connections.
@@ -42,7 +43,7 @@ pub(super) struct Connections {
 #[derive(Debug, Default)]
 struct Slots {
     last: u64,
-    /// By age, oldest first.
+    /// Keyed by age, oldest first.
     taken: BTreeMap<u64, Arc<Connection>>,
     /// Connections without a slot, oldest first.
     overflow: BTreeMap<u64, Arc<Connection>>,
@@ -78,7 +79,7 @@ struct ConnectionState {
     phase: ConnectionPhase,
     /// Whether a request had a valid token.
     is_authenticated: bool,
-    /// Since when no write has succeeded.
+    /// The start of the time in which no write has succeeded.
     stalled: Option<Instant>,
 }
 
@@ -120,7 +121,7 @@ impl Connections {
         }
     }
 
-    /// Closes stalled connections while much is unsent.
+    /// Closes stalled connections while the unread responses exceed their limit.
     pub(super) async fn relieve(&self, unsent: &Unsent) {
         loop {
             unsent.is_much().await;
@@ -162,8 +163,8 @@ impl Slots {
         place
     }
 
-    /// The connection to close: the longest unauthenticated one, else the longest idle one, else
-    /// the one that has only listened for longest.
+    /// Selects the connection to close: the oldest idle one without authentication, else the one
+    /// that was idle for longest, else the one that only streams for longest.
     fn first_to_close(&self) -> Option<u64> {
         let claim = |(number, connection): (&u64, &Arc<Connection>)| {
             let ConnectionState { phase, is_authenticated, .. } = *lock(&connection.state);

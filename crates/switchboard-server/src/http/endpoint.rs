@@ -33,7 +33,7 @@ use crate::params::agreed_revision;
 /// How long reading the body of a request may take.
 const BODY_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// At most this much of a refused body is read, for at most this time.
+/// The most bytes of a refused body that are read, and the most time for it.
 const MAX_DISCARDED: usize = 64 * 1024;
 const DISCARD_TIMEOUT: Duration = Duration::from_millis(250);
 
@@ -126,7 +126,7 @@ impl Endpoint {
         }
     }
 
-    /// Answers a stateless request. It is aborted if its response is no longer read.
+    /// Answers a stateless request; aborts it if the client stops reading the response.
     async fn answer_alone(
         &self,
         frame: &Bytes,
@@ -188,7 +188,7 @@ impl Endpoint {
         }
     }
 
-    /// The session that a request names, if it names one.
+    /// The session that the request names in `Mcp-Session-Id`, if any.
     fn named(&self, headers: &HeaderMap) -> Result<Option<Arc<HttpSession>>, ErrorResponse> {
         let id = only(headers, &SESSION_ID).map_err(|Twice| AMBIGUOUS_SESSION)?;
         id.map(|id| self.sessions.find(id).ok_or(NO_SESSION)).transpose()
@@ -245,7 +245,7 @@ async fn discard_body(body: Incoming) {
     let _too_large_or_slow = tokio::time::timeout(DISCARD_TIMEOUT, discarding).await;
 }
 
-/// The message of a refused request is not read, so its connection is closed.
+/// The body of a refused request is not parsed, so its connection is closed.
 fn refused(refusal: HttpRefusal) -> Response<Content> {
     let response = closing(text(refusal.status(), &refusal.to_string()));
     match refusal {

@@ -194,7 +194,7 @@ fn form(headers: &HeaderMap) -> Result<ResponseForm, HttpRefusal> {
     }
 }
 
-/// Clients send the revision from 2025-06-18 on.
+/// Clients send `MCP-Protocol-Version` from revision 2025-06-18 on.
 fn check_revision(headers: &HeaderMap) -> Result<(), HttpRefusal> {
     match only(headers, &REVISION) {
         Ok(None) => Ok(()),
@@ -223,7 +223,7 @@ fn accepts(headers: &HeaderMap, kind: &str, subtype: &str) -> bool {
     given.filter_map(|value| value.to_str().ok()).flat_map(|text| text.split(',')).any(allows)
 }
 
-/// A header that occurs twice, or is no text, and could be read in two ways.
+/// A header that is ambiguous, because it occurs twice, or is not text.
 pub(super) struct Twice;
 
 pub(super) fn only<'a>(

@@ -146,6 +146,6 @@ async fn attend(stream: TcpStream, slot: Slot, endpoint: Arc<Endpoint>, stop: Ca
         }
     };
     if let Err(error) = ended {
-        tracing::debug!(%error, "a connection broke");
+        tracing::debug!(%error, "a connection failed");
     }
 }

@@ -1,4 +1,4 @@
-//! One client over HTTP: its messages come in, and messages to it go onto its streams.
+//! One HTTP session: receives the messages of its client, and writes messages to its streams.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -31,7 +31,7 @@ const SLOT_TIMEOUT: Duration = Duration::from_secs(30);
 /// an event stream, which can be resumed.
 const JSON_DEADLINE: Duration = Duration::from_secs(1);
 
-/// One client and its conversation with the gateway.
+/// The session of one client, with its conversation with the gateway.
 pub(super) struct HttpSession {
     streaming: Streaming,
     inlet: Inlet,
@@ -49,14 +49,14 @@ pub(super) struct HttpSession {
 pub(super) enum Streaming {
     /// Every event has an id, so that an interrupted stream can be resumed.
     Resumable,
-    /// The same, and the stream begins with an event that has only an id.
+    /// As `Resumable`, and the stream begins with an event that has only an id.
     Primed,
     /// Events without ids: closing the stream cancels the request.
     Once,
 }
 
 impl Streaming {
-    /// Clients of older revisions take every event for a message.
+    /// Clients of older revisions parse every event as a message.
     pub(super) fn of(revision: Revision) -> Streaming {
         if revision >= Revision::V2025_11_25 { Streaming::Primed } else { Streaming::Resumable }
     }
@@ -118,7 +118,7 @@ impl HttpSession {
         self.streams.close();
     }
 
-    /// Dispatches a posted message, and waits until the form of its response is decided.
+    /// Dispatches a posted message, and waits until its response is either JSON or an event stream.
     pub(super) async fn say(
         &self,
         frame: &Bytes,
@@ -135,7 +135,7 @@ impl HttpSession {
             ReceivedMessage::Request(method, params, responder) => (method, params, responder),
         };
         let slot = match method.as_str() {
-            // Pings are answered whatever else runs.
+            // A ping needs no slot: it is answered under load too.
             "ping" => None,
             _ => match timeout(SLOT_TIMEOUT, self.turn()).await {
                 Ok(Some(slot)) => Some(slot),
@@ -160,7 +160,7 @@ impl HttpSession {
             Ok(None) if self.streams.are_closed() => return PostResponse::SessionEnded,
             Ok(first) => first,
             Err(_elapsed) if self.streams.as_events(exchange) => None,
-            // The response came in the last moment.
+            // The deadline may have passed just as the response arrived.
             Err(_elapsed) => tap.next().await,
         };
         match first {

@@ -63,7 +63,7 @@ impl Sessions {
         &self.gateway
     }
 
-    /// Opens a session for a client with these capabilities; its id comes with it.
+    /// Opens a session for a client with these capabilities; returns its id too.
     pub(super) fn open(
         &self,
         revision: Revision,

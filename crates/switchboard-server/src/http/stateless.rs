@@ -87,9 +87,9 @@ fn check(
         "resources/read" => Some("uri"),
         _ => None,
     };
-    let said = ModernRequest::read(params)?;
-    let talk = sessions.common(&said.abilities);
-    let name = named.and_then(|named| said.request.values().get(named)?.as_str());
+    let parsed = ModernRequest::read(params)?;
+    let talk = sessions.common(&parsed.abilities);
+    let name = named.and_then(|named| parsed.request.values().get(named)?.as_str());
     let Some(name) = name else { return Ok(talk) };
     if !header_matches(headers, &NAME, name) {
         return Err(mismatch(&NAME));
@@ -97,7 +97,7 @@ fn check(
     if method != "tools/call" {
         return Ok(talk);
     }
-    let args = said.request.values().get("arguments").and_then(|args| args.as_object());
+    let args = parsed.request.values().get("arguments").and_then(|args| args.as_object());
     for (parameter, value) in args.map(|args| talk.mirrored(name, args)).unwrap_or_default() {
         let header = HeaderName::try_from(format!("mcp-param-{parameter}"));
         if let Ok(header) = header

@@ -27,14 +27,14 @@ const KEEP_ALIVE: Duration = Duration::from_secs(15);
 /// The delay before a client resumes a lost stream.
 const RETRY: Duration = Duration::from_secs(1);
 
-/// Larger frames are written separately, without a copy.
+/// The size above which a frame is written separately, without a copy.
 const JOINED_BYTES: usize = 16 * 1024;
 
 /// The position of an event in the streams of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Position {
     pub(super) stream: u64,
-    /// Counted from 1; 0 is before the first event.
+    /// The number of the event, from 1; 0 is before the first event.
     pub(super) event: u64,
 }
 

@@ -26,7 +26,8 @@ const UNSOLICITED: u64 = 0;
 /// The streams of a session. The lock is held briefly.
 #[derive(Debug)]
 pub(super) struct Streams {
-    /// The prefix of every event id: ids of other sessions and guessed ids are unknown.
+    /// The prefix of every event id. It is random, so guessed ids and ids of other sessions are
+    /// unknown.
     nonce: Arc<str>,
     unsent: Unsent,
     state: Mutex<StreamsState>,
@@ -35,16 +36,16 @@ pub(super) struct Streams {
 #[derive(Debug)]
 struct StreamsState {
     last_exchange: u64,
-    /// By exchange. The stream of unsolicited messages lives as long as the session.
+    /// Keyed by exchange. The stream of unsolicited messages lives as long as the session.
     live: BTreeMap<u64, Stream>,
-    kept: EventBuffer,
+    buffer: EventBuffer,
     used: Instant,
 }
 
 /// A stream that can still get messages.
 #[derive(Debug)]
 struct Stream {
-    asked: Option<StreamRequest>,
+    request: Option<StreamRequest>,
     last_event: u64,
     /// The last event that a reader got.
     handed: u64,
@@ -72,7 +73,7 @@ enum Delivery {
 impl Streams {
     pub(super) fn new(unsent: Unsent) -> Streams {
         let unsolicited = Stream {
-            asked: None,
+            request: None,
             last_event: 0,
             handed: 0,
             delivery: Delivery::Events,
@@ -81,7 +82,7 @@ impl Streams {
         let state = StreamsState {
             last_exchange: UNSOLICITED,
             live: BTreeMap::from([(UNSOLICITED, unsolicited)]),
-            kept: EventBuffer::default(),
+            buffer: EventBuffer::default(),
             used: Instant::now(),
         };
         Streams { nonce: unguessable().into(), unsent, state: Mutex::new(state) }
@@ -91,7 +92,7 @@ impl Streams {
         Arc::clone(&self.nonce)
     }
 
-    /// A number for the exchange of a POST.
+    /// Allocates a number for the exchange of a POST.
     pub(super) fn next_exchange(&self) -> Exchange {
         let mut state = lock(&self.state);
         state.last_exchange += 1;
@@ -111,7 +112,7 @@ impl Streams {
         }
         let (feed, tap) = queue(&self.unsent);
         let stream = Stream {
-            asked: Some(StreamRequest { id, _slot: slot }),
+            request: Some(StreamRequest { id, _slot: slot }),
             last_event: 0,
             handed: 0,
             delivery: Delivery::Undecided,
@@ -121,7 +122,8 @@ impl Streams {
         Some(tap)
     }
 
-    /// From now on, messages of this exchange are events; `false` if its response came just before.
+    /// Turns the messages of this exchange into events from now on; `false` if its response was
+    /// sent already.
     pub(super) fn as_events(&self, exchange: Exchange) -> bool {
         let mut state = lock(&self.state);
         let stream = state.live.get_mut(&exchange.0);
@@ -140,7 +142,7 @@ impl Streams {
             stream.delivery = Delivery::Events;
         }
         if stream.delivery == Delivery::Events {
-            state.kept.push(&event, stream.asked.as_ref().map(|asked| &asked.id));
+            state.buffer.push(&event, stream.request.as_ref().map(|request| &request.id));
         }
         let answered = event.kind == ParcelKind::Answer;
         stream.give(event);
@@ -152,8 +154,10 @@ impl Streams {
     /// Ends the stream of a cancelled request.
     pub(super) fn give_up(&self, id: &Id) {
         let mut state = lock(&self.state);
-        let asked = |stream: &Stream| stream.asked.as_ref().is_some_and(|asked| asked.id == *id);
-        let number = state.live.iter().find(|(_, stream)| asked(stream)).map(|(number, _)| *number);
+        let has_id =
+            |stream: &Stream| stream.request.as_ref().is_some_and(|request| request.id == *id);
+        let number =
+            state.live.iter().find(|(_, stream)| has_id(stream)).map(|(number, _)| *number);
         if let Some(number) = number {
             state.live.remove(&number);
         }
@@ -176,15 +180,15 @@ impl Streams {
                 stream.delivery = Delivery::Events;
                 // An earlier reader loses the stream: each message goes to one reader.
                 stream.feed = Some(feed);
-                state.kept.after(after).for_each(|event| stream.give(event.clone()));
+                state.buffer.after(after).for_each(|event| stream.give(event.clone()));
             }
             Some(_) => return None,
             None => {
-                let answer = state.kept.answer_of(after.stream)?;
+                let answer = state.buffer.answer_of(after.stream)?;
                 if after.event > answer.at.event {
                     return None;
                 }
-                for event in state.kept.after(after) {
+                for event in state.buffer.after(after) {
                     let _at_most_what_is_kept = feed.put(event.clone());
                 }
             }
@@ -214,7 +218,7 @@ impl Streams {
         lock(&self.state).used = Instant::now();
     }
 
-    /// Since when no request and no open stream has used the session.
+    /// The time since which no request and no open stream has used the session.
     pub(super) fn idle_since(&self) -> Option<Instant> {
         let state = lock(&self.state);
         let open = |stream: &Stream| stream.feed.as_ref().is_some_and(Feed::is_read);
@@ -249,10 +253,10 @@ struct EventBuffer {
 
 impl EventBuffer {
     /// An oversized response is kept as an error, so that its client does not wait in vain.
-    fn push(&mut self, event: &Event, asked: Option<&Id>) {
+    fn push(&mut self, event: &Event, request: Option<&Id>) {
         let mut event = event.clone();
         if event.frame.len() > KEPT_BYTES {
-            match (event.kind, asked) {
+            match (event.kind, request) {
                 (ParcelKind::Answer, Some(id)) => event.frame = too_large(id),
                 (ParcelKind::Answer | ParcelKind::Message, _) => return,
             }

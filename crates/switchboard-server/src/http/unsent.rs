@@ -6,14 +6,14 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use bytes::Bytes;
 use tokio::sync::watch;
 
-/// Above this, new requests wait, and stalled connections are closed early.
+/// The soft limit: above it, new requests wait, and stalled connections are closed early.
 const MOST: usize = 64 * 1024 * 1024;
 
-/// Additional room for requests that run already. Above it, stalled connections are closed almost
-/// at once.
+/// Added to the soft limit for the responses of running requests. Above this hard limit, stalled
+/// connections are closed almost at once.
 const ROOM: usize = 3 * MOST;
 
-/// Smaller frames are not counted: socket buffers hold more.
+/// The least size of a frame that is counted: socket buffers hold more than smaller ones.
 const COUNTED: usize = 16 * 1024;
 
 /// The bytes of all responses that are still to be written.
@@ -36,7 +36,7 @@ impl Default for Unsent {
 }
 
 impl Unsent {
-    /// The same bytes, counted until the last reference is dropped.
+    /// Returns the same bytes, and counts them until the last reference is dropped.
     pub(super) fn count(&self, frame: Bytes) -> Bytes {
         if frame.len() <= COUNTED {
             return frame;

@@ -4,7 +4,7 @@ use switchboard_wire::envelope::INVALID_PARAMS;
 
 use super::*;
 
-fn said(params: Value) -> Result<ModernRequest, RpcError> {
+fn parse(params: Value) -> Result<ModernRequest, RpcError> {
     ModernRequest::read(Some(&Raw::from_json(params.to_string())))
 }
 
@@ -17,7 +17,7 @@ fn stamped(method: &str, result: &str) -> Value {
 #[test]
 fn request_meta_must_have_revision_and_capabilities() {
     let (version, can) = (meta::PROTOCOL_VERSION, meta::CLIENT_CAPABILITIES);
-    let good = said(json!({
+    let good = parse(json!({
         "name": "t",
         "arguments": { "a": 1 },
         "requestState": "s",
@@ -53,7 +53,7 @@ fn request_meta_must_have_revision_and_capabilities() {
             INVALID_PARAMS,
         ),
     ] {
-        assert_eq!(said(bad.clone()).unwrap_err().code, code, "{bad}");
+        assert_eq!(parse(bad.clone()).unwrap_err().code, code, "{bad}");
     }
 }
 

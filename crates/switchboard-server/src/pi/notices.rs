@@ -22,16 +22,16 @@ pub(super) async fn tell(session: Arc<Session>, host: ClientHost, warning: Optio
         host.notice(LogLevel::Info, &connected);
     }
     failed.iter().for_each(|line| host.notice(LogLevel::Warning, line));
-    let mut told: Vec<String> = Vec::new();
+    let mut shown: Vec<String> = Vec::new();
     loop {
         let overview = session.overview();
         let stale = overview.stale.iter().map(|place| stale_line(place));
         let wrong = overview.mistakes.iter().map(|place| mistake_line(place));
         let now: Vec<String> = stale.chain(wrong).collect();
-        for line in now.iter().filter(|line| !told.contains(line)) {
+        for line in now.iter().filter(|line| !shown.contains(line)) {
             host.notice(LogLevel::Warning, line);
         }
-        told = now;
+        shown = now;
         if !changes.next().await {
             return;
         }

@@ -26,7 +26,7 @@ pub(super) struct Typed {
 }
 
 impl Pi {
-    /// From the catalog; connects nothing.
+    /// Lists the prompt commands from the catalog; connects nothing.
     pub(super) async fn prompts(&self, caller: Caller) -> Result<McpResult, RpcError> {
         let rows = self.listed(None, caller).await?;
         let commands = words::commands(&rows);
@@ -56,7 +56,7 @@ impl Pi {
         };
         let request = Request::Prompt { name, server: Some(server), args };
         match self.session.handle_as(request, caller).await.map_err(user_error)? {
-            // Pi takes a text that begins with a slash for a command.
+            // Pi interprets text that begins with a slash as a command.
             Reply::Output(output) => match words::text(&output.content) {
                 said if said.starts_with('/') => Ok(text(&format!(" {said}"))),
                 said => Ok(text(&said)),

@@ -10,7 +10,7 @@ use switchboard::pi::text as words;
 use switchboard::render;
 use switchboard_wire::Peer;
 
-/// Changes within this time are sent as one.
+/// Changes within this time cause a single notification.
 const COALESCE: Duration = Duration::from_millis(100);
 
 /// Interval for changes over time, such as a failure that becomes old.
@@ -29,8 +29,8 @@ pub(super) fn of(session: &Session) -> Value {
 }
 
 /// Notifies the client whenever the status changes; the last status always arrives.
-pub(super) async fn follow(session: Arc<Session>, mut changes: Changes, told: Value, client: Peer) {
-    let mut known = essence(told);
+pub(super) async fn follow(session: Arc<Session>, mut changes: Changes, sent: Value, client: Peer) {
+    let mut known = essence(sent);
     loop {
         tokio::select! {
             going_on = changes.next() => if !going_on { return },

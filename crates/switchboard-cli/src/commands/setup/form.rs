@@ -8,7 +8,7 @@ use switchboard::name::{NameError, ServerName};
 use super::super::edit::shown;
 use crate::args::edit::{Add, AddTransport, Scope};
 
-/// Longer JSON is refused.
+/// The size limit of pasted JSON.
 const LONGEST_JSON: usize = 64 * 1024;
 
 /// The questions about a server, and the answers so far.
@@ -44,7 +44,7 @@ pub(super) struct Question {
 /// An invalid answer, after which the question is repeated.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum BadAnswer {
-    #[error("that is none of {choices}")]
+    #[error("enter one of {choices}")]
     NoChoice { choices: &'static str },
     #[error(transparent)]
     Name(#[from] NameError),
@@ -125,7 +125,7 @@ impl<'a> ServerForm<'a> {
                     "" | "stdio" => Some(AddTransport::Stdio),
                     "http" => Some(AddTransport::Http),
                     "sse" => Some(AddTransport::Sse),
-                    _ => return Err(BadAnswer::NoChoice { choices: "stdio, http and sse" }),
+                    _ => return Err(BadAnswer::NoChoice { choices: "stdio, http or sse" }),
                 };
                 Some(ServerField::Name)
             }
@@ -164,7 +164,7 @@ impl<'a> ServerForm<'a> {
                 self.add.scope = match typed {
                     "" | "user" => Scope::User,
                     "project" => Scope::Project,
-                    _ => return Err(BadAnswer::NoChoice { choices: "user and project" }),
+                    _ => return Err(BadAnswer::NoChoice { choices: "user or project" }),
                 };
                 None
             }
@@ -241,7 +241,7 @@ mod tests {
     use super::*;
 
     /// The questions and answers of a dialogue, and the resulting arguments.
-    fn told(answers: &[&str]) -> String {
+    fn transcript(answers: &[&str]) -> String {
         let is_taken = |name: &ServerName| name.as_str() == "taken";
         let (mut form, mut out) = (ServerForm::new(&is_taken), String::new());
         for answer in answers {
@@ -261,7 +261,7 @@ mod tests {
 
     #[test]
     fn setup_form_asks_for_program_and_variables() {
-        insta::assert_snapshot!(told(&["", "files", "npx -y 'my files' ~/notes", "A B_2", ""]), @r#"
+        insta::assert_snapshot!(transcript(&["", "files", "npx -y 'my files' ~/notes", "A B_2", ""]), @r#"
         Which transport does it use?
         What is its name? files
         What is its command line? npx -y 'my files' ~/notes
@@ -273,7 +273,7 @@ mod tests {
 
     #[test]
     fn setup_form_for_a_url_has_no_variables() {
-        insta::assert_snapshot!(told(&["http", "web", "https://web.example/mcp", "project"]), @r#"
+        insta::assert_snapshot!(transcript(&["http", "web", "https://web.example/mcp", "project"]), @r#"
         Which transport does it use? http
         What is its name? web
         What is its URL? https://web.example/mcp
@@ -284,10 +284,10 @@ mod tests {
 
     #[test]
     fn invalid_setup_answer_is_explained_and_asked_again() {
-        insta::assert_snapshot!(told(&[
+        insta::assert_snapshot!(transcript(&[
             "smoke", "stdio", "", "taken", "x", "", "'open", "https://x", "x", "A=secret", "A", "moon", "user",
         ]), @r#"
-        Which transport does it use? smoke (that is none of stdio, http and sse)
+        Which transport does it use? smoke (enter one of stdio, http or sse)
         Which transport does it use? stdio
         What is its name?  (the name is empty)
         What is its name? taken (a server is called `taken` already: choose another name)
@@ -298,11 +298,11 @@ mod tests {
         What is its command line? x
         Which environment variables does it need? A=secret (enter names of variables, separated by spaces: their values are read at each start)
         Which environment variables does it need? A
-        Which file does it go to? moon (that is none of user and project)
+        Which file does it go to? moon (enter one of user or project)
         Which file does it go to? user
         ["x", "x"] Some(Stdio) ["A"] User None
         "#);
-        insta::assert_snapshot!(told(&["sse", "x", "not an address", "https://x"]), @r#"
+        insta::assert_snapshot!(transcript(&["sse", "x", "not an address", "https://x"]), @r#"
         Which transport does it use? sse
         What is its name? x
         What is its URL? not an address (a URL begins with a scheme, such as `https://`)

@@ -59,7 +59,7 @@ fn direct_tools_of_a_server_override_the_toolset() {
     check(Some(DirectTools::None), DirectTools::All, &[]);
     check(Some(DirectTools::All), DirectTools::None, &["git_log", "git_push"]);
     check(Some(DirectTools::Search), DirectTools::All, &[]);
-    // By its original name, or by any name that it could be shown with.
+    // `directTools` accepts the original name and every possible shown name.
     check(Some(some(&["push"])), DirectTools::None, &["git_push"]);
     check(Some(some(&["git_push"])), DirectTools::All, &["git_push"]);
     check(Some(some(&["pus", "p*"])), DirectTools::All, &[]);

@@ -56,7 +56,7 @@ fn misspelt_name_resolves_to_the_only_near_tool() {
     for name in ["github_ecko", "eco", "mcp__github_echoo"] {
         check(&one, name, Some("github_echo"));
     }
-    // Too many edits, too short, another digit, and ambiguous.
+    // Names with too many edits, too short ones, one with another digit, and an ambiguous one.
     for name in ["list_teams", "github_ad", "ad", "get_v2", "read_fil", "eho_", "", "gitlab_echo"] {
         check(&one, name, None);
     }

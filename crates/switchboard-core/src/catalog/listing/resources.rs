@@ -25,7 +25,7 @@ pub struct Resource {
     pub name: String,
     pub description: Option<String>,
     pub mime_type: Option<String>,
-    /// As the server wrote it.
+    /// The definition as the server wrote it.
     #[serde(skip)]
     pub raw: Box<str>,
 }
@@ -37,7 +37,7 @@ pub struct ResourceTemplate {
     pub uri_template: String,
     #[serde(default)]
     pub name: String,
-    /// As the server wrote it.
+    /// The definition as the server wrote it.
     #[serde(skip)]
     pub raw: Box<str>,
 }
@@ -173,7 +173,7 @@ fn is_plain(uri: &str) -> bool {
 /// A URI with the spellings by which it is compared.
 pub(in super::super) struct Address<'u> {
     uri: &'u str,
-    /// Without query and fragment, and last the whole URI.
+    /// Spellings without query and fragment, and last the whole URI.
     spellings: Vec<String>,
 }
 
@@ -203,7 +203,7 @@ impl Resource {
         if self.name.is_empty() { &self.uri } else { &self.name }
     }
 
-    /// The tool that reads it.
+    /// The tool that reads this resource.
     pub(super) fn entry(&self) -> Option<Entry> {
         let own = reading(self.own_name())?;
         let by_address = reading(&self.uri).filter(|name| *name != own);

@@ -14,7 +14,8 @@ const CONTEXT: usize = 40;
 /// One field that differs. Its texts are cut and cleaned.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Change {
-    /// Such as `inputSchema.properties.path`; empty for the line that counts the omitted changes.
+    /// The path of the field, such as `inputSchema.properties.path`; empty for the line that counts
+    /// the omitted changes.
     pub field: String,
     pub old: Option<String>,
     pub new: Option<String>,
@@ -32,7 +33,7 @@ pub(super) fn changes(old: &Value, new: &Value) -> Vec<Change> {
     found
 }
 
-/// The parser bounds the depth.
+/// Collects the changes below `path`. Recursion is safe, because the parser limits the depth.
 fn walk(found: &mut Vec<Change>, path: &str, old: Option<&Value>, new: Option<&Value>) {
     if old == new {
         return;

@@ -203,7 +203,7 @@ fn changed_tool_is_not_accepted_for_another_capability_set() {
     assert_eq!(pin(&records, SAVE), Pin::Same);
     records.of_set_mut(ALL_CAPABILITIES).accept(Entry::tool(&raw(&changed)).unwrap().pinned());
     assert_eq!(pin(&records, &changed), Pin::Same);
-    // Accepted for one set, it is accepted for a third.
+    // A definition that was accepted for one set of capabilities is accepted for a third set.
     records.take_first(1, &listing(&[&changed]));
     assert_eq!(pin_of(&changed, &records.baseline(1)), Pin::Same);
 }

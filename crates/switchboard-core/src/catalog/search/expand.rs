@@ -18,7 +18,7 @@ pub(super) struct Meaning<'a> {
 /// Whether a word may be misspelt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Spelt {
-    /// It is a known word, so a similar one is another word.
+    /// The word is known, so a similar word has another meaning.
     Right,
     Perhaps,
 }

@@ -8,10 +8,10 @@ use super::Hit;
 /// How well the best tool matches a query.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Fit {
-    /// It shares little with the query; probably no tool does what was requested.
+    /// The best tool shares little with the query; probably no tool does what was requested.
     Weak,
     Plausible,
-    /// It matches far better than every other tool.
+    /// The best tool matches far better than every other tool.
     Clear,
 }
 

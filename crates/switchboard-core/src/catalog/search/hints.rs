@@ -77,7 +77,7 @@ static PHRASES: &str = include_str!(concat!(env!("OUT_DIR"), "/hint_phrases.txt"
 fn parts_of(phrase: &str) -> Option<impl Iterator<Item = usize>> {
     let mut lines = PHRASES;
     loop {
-        // At a character boundary: some phrases are not ASCII.
+        // Rounded to a character boundary, because some phrases are not ASCII.
         let middle = lines.floor_char_boundary(lines.len() / 2);
         let (before, after) = lines.split_at_checked(middle)?;
         let start = before.rfind('\n').map_or(0, |at| at + 1);

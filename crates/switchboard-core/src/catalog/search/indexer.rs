@@ -54,20 +54,20 @@ pub struct Indexer {
     short: HashMap<u128, u32>,
     long: HashMap<Box<str>, u32>,
     stems: Interner,
-    /// By stem.
+    /// Data of each known stem.
     known: Vec<Stem>,
-    /// The present listing, counted from one.
+    /// The number of the current listing, from 1.
     listing: u32,
-    /// Its stems by number, and their entries.
+    /// The stems of the current listing by number, and their entries.
     words: Vec<u32>,
     found: Vec<(u32, Occurrence)>,
-    /// Bytes of it that may still be indexed.
+    /// The bytes of the current listing that may still be indexed.
     room: usize,
     /// Its texts that were indexed already, with the ranges of their stems in `text_stems`: tools
     /// of one server share many parameters.
     texts: HashMap<Box<str>, Range<usize>>,
     text_stems: Vec<u32>,
-    /// The stems that go into the direction of the present document.
+    /// The stems that add to the direction of the current document.
     telling: Vec<u32>,
 }
 
@@ -78,11 +78,11 @@ struct Stem {
     row: Option<WordVector>,
     /// The listing that `number` and `last` are about.
     listing: u32,
-    /// Its number among the words of that listing.
+    /// The number of the stem among the words of that listing.
     number: u32,
-    /// Its last entry there.
+    /// The last entry of the stem in that listing.
     last: u32,
-    /// Its weight in the direction of the present document.
+    /// The weight of the stem in the direction of the current document.
     weight: f32,
 }
 
@@ -90,7 +90,7 @@ struct Stem {
 struct Reading {
     entry: Occurrence,
     words: u16,
-    /// Bytes that were indexed, and the most that may be.
+    /// The number of bytes that were indexed, and its limit.
     bytes: usize,
     most: usize,
     /// How many more words go into the direction of the document, and the weight of each.

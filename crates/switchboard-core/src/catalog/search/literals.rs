@@ -8,7 +8,7 @@ use super::tokens::{self, WordForm};
 pub(super) struct QueryText {
     /// The text to take words from.
     pub(super) text: String,
-    /// All words of it in lower case, as typed.
+    /// All words of the text in lower case, as typed.
     pub(super) words: Vec<String>,
     /// The shapes of the literals, in order; one for each.
     pub(super) shapes: Vec<&'static str>,

@@ -9,12 +9,12 @@ use super::vocabulary::Vocabulary;
 #[derive(Debug, Default)]
 pub struct Postings {
     pub(super) vocabulary: Vocabulary,
-    /// By word of the vocabulary; most words are excluded from a similarity search by their
-    /// outline.
+    /// The outline of each word of the vocabulary. A similarity search excludes most words by their
+    /// outlines.
     pub(super) outlines: Vec<Outline>,
     /// The end of each word's entries, which start at the end of the previous word's.
     ends: Vec<u32>,
-    /// By word, then document.
+    /// Occurrences, sorted by word and then by document.
     entries: Vec<Occurrence>,
     pub(super) documents: Vec<Indexed>,
     pub(super) totals: [FieldTotal; ToolField::COUNT],
@@ -114,10 +114,10 @@ impl Occurrence {
 pub(super) struct Indexed {
     /// Words per field.
     pub(super) lengths: [u16; ToolField::COUNT],
-    /// Its description marks it as deprecated.
+    /// Whether the description marks the tool as deprecated.
     pub(super) is_deprecated: bool,
     pub(super) effect: ToolEffect,
-    /// Its word vector; `None` if the table has none of its words.
+    /// The word vector of the document; `None` if the table has none of its words.
     pub(super) about: Option<Direction>,
     pub(super) server: Box<str>,
     pub(super) name: Box<str>,

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
-/// Larger schemas are not indexed.
+/// The size limit of a schema that is indexed.
 const LARGEST_SCHEMA: usize = 256 * 1024;
 const DEEPEST: usize = 64;
 

@@ -9,9 +9,9 @@ pub(super) const MOST_WORDS: usize = 64;
 /// A word of a query.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct QueryWord {
-    /// Lower-case, as typed.
+    /// The word in lower case, as typed.
     pub(super) typed: String,
-    /// As it is indexed.
+    /// The stem under which the word is indexed.
     pub(super) stem: String,
     pub(super) form: WordForm,
 }

@@ -18,20 +18,20 @@ use super::vocabulary::Key;
 /// A tool that matches a query.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Hit {
-    /// Position of its listing among those searched.
+    /// The position of the tool's listing among the searched listings.
     pub listing: usize,
     /// Position of the tool in its listing.
     pub document: usize,
-    /// From 0 to 1.
+    /// The score, from 0 to 1.
     pub score: f32,
 }
 
-/// Tools in the order in which they match a query.
+/// Tools, sorted by how well they match a query.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Ranking {
-    /// Best first.
+    /// The matching tools, best first.
     pub hits: Vec<Hit>,
-    /// How well the best one matches.
+    /// How well the best hit matches.
     pub fit: Fit,
     /// How many hits at the top match about as well as the first.
     pub good: usize,
@@ -98,7 +98,7 @@ const SHORTEST_PART: usize = 3;
 const SYNONYM: f32 = 0.7;
 /// The weight of a hint in the word score, and in the direction of the query.
 const HINT: (f32, f32) = (0.6, 0.3);
-/// The same for a hint from several parts of the query.
+/// The weights of a hint from several parts of the query.
 const SURE_HINT: (f32, f32) = (0.9, 0.5);
 /// How many meanings of an unknown word go into the direction of a query.
 const DIRECTION_MEANINGS: usize = 4;
@@ -179,7 +179,7 @@ struct Scores<'a> {
     words: u16,
     /// Words of the query that no tool has.
     unknown: u16,
-    /// Words that were looked up so far, hints among them.
+    /// Words that were looked up so far, including hints.
     turns: u16,
 }
 

@@ -26,7 +26,7 @@ static BY_STEM: LazyLock<HashMap<String, Vec<String>>> = LazyLock::new(|| {
     others
 });
 
-/// In one direction only: the long form does not mean the abbreviation.
+/// One-way synonyms: an abbreviation also finds its long form, but not the reverse.
 const ABBREVIATIONS: &[(&str, &[&str])] =
     &[("pr", &["pull", "request"]), ("mr", &["merge", "request"]), ("vm", &["virtual", "machine"])];
 

@@ -1,12 +1,12 @@
 //! Splits text into lower-case words; identifiers are split into their parts.
 
-/// Longer runs of letters are encoded data, not words.
+/// The longest run of letters that is a word; longer runs are encoded data.
 const LONGEST_WORD: usize = 64;
 
 /// How a word occurred in the text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum WordForm {
-    /// A word of its own, or one part of an identifier such as `HTTPServer`.
+    /// A separate word, or one part of an identifier such as `HTTPServer`.
     Part,
     /// An identifier that was also split into parts, so that both `GitHub` and `github` are found.
     Whole,

@@ -52,7 +52,7 @@ pub(super) struct Container<'d> {
     /// The offset of the closing bracket.
     close: usize,
     children: Vec<Range<usize>>,
-    /// Between the brackets and the members, if they are on one line.
+    /// The space between the brackets and the members of a container on one line.
     pad: &'static str,
 }
 
@@ -138,7 +138,7 @@ impl<'d> Container<'d> {
             let text = format!("{pad}{name}{}{pad}", layout.inline(value));
             splices.0.push((self.open..self.close, text));
         } else if inside.contains('\n') {
-            // Below the comments.
+            // After the comments of the empty container.
             let place = self.lines.end_of_content(self.open, self.close);
             let value = layout.on_lines(value, &inner);
             splices.put(place, format!("{newline}{inner}{name}{value}"));

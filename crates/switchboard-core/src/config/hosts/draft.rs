@@ -19,7 +19,7 @@ use crate::config::values::{Template, TemplateMap, TransportType};
 /// The meaning of a key in a host's entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Meaning {
-    /// Our field of that name, parsed like ours.
+    /// Our field of that name; the value is parsed like ours.
     Field(&'static str),
     /// A map of strings, where some hosts also write numbers.
     Env,
@@ -32,7 +32,7 @@ pub(super) enum Meaning {
     UrlOf(TransportType),
     /// `false` means disabled.
     Enabled,
-    /// Names of our environment variables that are passed on to the server.
+    /// Names of environment variables of the host that are passed on to the server.
     PassedOn,
     /// Headers whose values are in environment variables.
     HeadersFromVariables,
@@ -67,7 +67,7 @@ fn usual(key: &str) -> Meaning {
     }
 }
 
-/// The range of our own field; a host's value is clamped to it.
+/// The range of our own field. A host's value outside of it is replaced by the nearest limit.
 const START: std::ops::RangeInclusive<Duration> = Duration::from_secs(1)..=Duration::from_secs(300);
 
 pub(super) struct Draft {
@@ -280,7 +280,7 @@ fn transport(word: &str) -> Option<TransportType> {
         "streamablehttp" => Some(TransportType::StreamableHttp),
         "sse" => Some(TransportType::Sse),
         "ws" | "websocket" => Some(TransportType::WebSocket),
-        // Such as `remote`: the URL decides.
+        // Other words, such as `remote`, do not name a transport: the URL decides.
         _ => None,
     }
 }

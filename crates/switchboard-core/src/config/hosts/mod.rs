@@ -47,7 +47,7 @@ choice! {
 }
 
 impl Host {
-    /// The official spelling of its name.
+    /// The official spelling of the host's name.
     pub fn title(self) -> &'static str {
         self.row().title
     }

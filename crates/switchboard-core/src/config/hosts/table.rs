@@ -111,7 +111,7 @@ const VS_CODE: HostRow = HostRow {
     dialect: Dialect::Editor,
     read: |file, root| {
         file.servers(root, "servers");
-        // The key of other hosts, which users copy.
+        // Users copy servers from other hosts with the key `mcpServers`.
         file.servers(root, "mcpServers");
     },
     install: EntryFormat {
@@ -240,7 +240,7 @@ fn read_gemini_cli(file: &mut HostFile<'_, '_>, root: &Value<'_>) {
     }
 }
 
-/// Descends from Gemini CLI.
+/// A fork of Gemini CLI.
 const QWEN_CODE: HostRow = HostRow {
     title: "Qwen Code",
     install: EntryFormat {
@@ -320,7 +320,7 @@ const KIRO: HostRow = HostRow {
     ..HostRow::USUAL
 };
 
-/// The dot is part of the key.
+/// The key of the servers contains a dot; it is not a path.
 const AMP: HostRow = HostRow {
     title: "Amp",
     keys: &[("includeTools", Meaning::Field("includeTools"))],

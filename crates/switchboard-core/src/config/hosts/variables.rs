@@ -14,11 +14,11 @@ pub(super) enum Dialect {
     Ours,
     /// `${workspaceFolder}`, `${userHome}`, `${input:x}` and their like.
     Editor,
-    /// `$VAR` beside `${VAR}`.
+    /// `$VAR`, in addition to `${VAR}`.
     Dollar,
     /// `$VAR`, `${VAR}` and `$(command)`.
     Shell,
-    /// `{file:path}` beside `{env:VAR}`.
+    /// `{file:path}`, in addition to `{env:VAR}`.
     Braces,
 }
 

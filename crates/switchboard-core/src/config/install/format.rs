@@ -12,7 +12,7 @@ pub(in crate::config) struct EntryFormat {
     /// The keys before the command of our entry.
     pub(in crate::config) first: &'static [(&'static str, Word)],
     pub(in crate::config) launch: Launch,
-    /// The keys after it. An existing entry gets the missing ones.
+    /// The keys after the command. An existing entry gets the missing ones.
     pub(in crate::config) then: &'static [Extra],
     pub(in crate::config) passing: Passing,
     /// The permissions for our tools in the same file.
@@ -82,18 +82,18 @@ impl EntryFormat {
 /// How a file lists its servers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::config) enum ServerList {
-    /// Under their names.
+    /// An object with the servers under their names.
     ByName,
-    /// In an array of tables, each with a `name`.
+    /// An array of tables, each with a `name`.
     Array,
 }
 
 /// How a server is disabled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::config) enum Off {
-    /// By a key of its entry.
+    /// A key of the entry disables the server.
     Flag(&'static str, bool),
-    /// This file has no such key: the entry is removed.
+    /// The file has no key that disables a server, so the entry is removed.
     TakenOut,
 }
 
@@ -111,15 +111,16 @@ pub(in crate::config) enum Launch {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::config) enum Passing {
     Everything,
-    /// A few defaults, and those listed by name under this key.
+    /// The host passes a few defaults, and the variables that are listed by name under this key.
     Listed(&'static str),
-    /// A few defaults, and those under this key, whose values are references such as `$NAME`.
+    /// The host passes a few defaults, and the variables under this key, whose values are
+    /// references such as `$NAME`.
     Named {
         key: &'static str,
         opening: &'static str,
         closing: &'static str,
     },
-    /// A few defaults, and literal values in its file, which must not hold secrets.
+    /// The host passes a few defaults, and literal values in its file, which must not hold secrets.
     Literals,
 }
 
@@ -180,7 +181,7 @@ pub(in crate::config) enum Granted {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::config) enum Needs {
     Nothing,
-    /// The array to which it is added exists.
+    /// The array that would contain the permission exists.
     Present,
     /// The host's version is known, and is this one or later.
     Version([u32; 2]),

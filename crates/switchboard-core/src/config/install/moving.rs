@@ -1,4 +1,5 @@
-//! Converts a host's other servers to our format, to move them into one of our files.
+//! Converts the other servers of a host to our format, so that they can be moved into one of our
+//! files.
 
 use serde_json::{Map, Value as Json};
 

@@ -105,7 +105,7 @@ fn find<'t>(
                 return Ok(None);
             }
             let mut made = Table::new();
-            // Its header would be empty.
+            // An implicit parent table has no header of its own, which would be empty.
             made.set_implicit(true);
             table.insert(key, Item::Table(made));
         }

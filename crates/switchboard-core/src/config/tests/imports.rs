@@ -80,13 +80,13 @@ fn disabled_in_host_disables_none_of_ours() {
 fn env_inherited_by_another_package_causes_a_warning() {
     let theirs = r#"{"command": "npx", "args": ["-y", "a"], "env": {"T": "1"}}"#;
     let ours = r#"{"command": "npx", "args": ["-y", "b"]}"#;
-    let said = "usable: args=o command=o env=c\no:1:17: warning: server `s` inherits its `env` from \
+    let expected = "usable: args=o command=o env=c\no:1:17: warning: server `s` inherits its `env` from \
         c:1, where it has other arguments: set `env` here too";
-    check(&[("c", USER, CURSOR, theirs), ("o", USER, OURS, ours)], false, said);
-    check(&[("o", USER, OURS, ours), ("c", USER, CURSOR, theirs)], false, said);
+    check(&[("c", USER, CURSOR, theirs), ("o", USER, OURS, ours)], false, expected);
+    check(&[("o", USER, OURS, ours), ("c", USER, CURSOR, theirs)], false, expected);
     let args = r#"{"args": ["-y", "b"]}"#;
-    let said = said.replace("command=o", "command=c");
-    check(&[("c", USER, CURSOR, theirs), ("o", USER, OURS, args)], false, &said);
+    let expected = expected.replace("command=o", "command=c");
+    check(&[("c", USER, CURSOR, theirs), ("o", USER, OURS, args)], false, &expected);
     for unsaid in [
         r#"{"command": "npx", "args": ["-y", "b"], "env": {}}"#,
         r#"{"command": "npx", "args": ["-y", "a"]}"#,
@@ -157,7 +157,7 @@ fn project_host_file_adds_nothing_to_user_servers() {
             &format!("usable: command={place}"),
         );
     }
-    // But it adds to a server of the project, which is pending as a whole.
+    // An imported entry is merged into a project's server, which is pending as a whole.
     check(
         &[("p", PROJECT, CURSOR, IMPORTED), ("o", PROJECT, OURS, user)],
         false,
@@ -197,7 +197,7 @@ proptest! {
         };
         let definition = &merge(&layers, &approvals).servers["s"].definition;
         for (index, (key, _)) in FIELDS.iter().enumerate() {
-            // A server that our file gives an endpoint is enabled unless our file disables it.
+            // If our file gives the endpoint, the server is enabled unless our file disables it.
             let lent = theirs[index] && !(*key == "disabled" && ours[4]);
             let expected = if ours[index] { Some("o") } else { lent.then_some("c") };
             prop_assert_eq!(definition.origins.get(key).map(|at| &*at.path), expected);

@@ -233,13 +233,13 @@ fn overlong_text_value_is_refused() {
             "y".repeat(length)
         )
     };
-    let said = |length: usize| {
+    let report = |length: usize| {
         let config = merged(&[(USER, &file(length))], &|_| false);
         config.diagnostics.iter().map(ToString::to_string).collect::<String>()
     };
-    assert_eq!(said(32 * 1024), "");
+    assert_eq!(report(32 * 1024), "");
     let refused = "f0:1:48: error: `mcpServers.s.args[0]` must be at most 32 KiB long";
-    assert_eq!(said(32 * 1024 + 1), refused);
+    assert_eq!(report(32 * 1024 + 1), refused);
 }
 
 #[test]
@@ -268,8 +268,8 @@ fn project_settings_cannot_set_tiny_timeouts() {
     let check = |tier, setting: &str, expected: &str| {
         let text = format!(r#"{{"settings": {{{setting}}}}}"#);
         let config = merged(&[(tier, &text)], &|_| true);
-        let said: Vec<String> = config.diagnostics.iter().map(ToString::to_string).collect();
-        assert_eq!(said.join("\n"), expected, "{setting}");
+        let found: Vec<String> = config.diagnostics.iter().map(ToString::to_string).collect();
+        assert_eq!(found.join("\n"), expected, "{setting}");
         assert_eq!(config.settings == Settings::default(), !expected.is_empty(), "{setting}");
     };
     let refused = |key: &str, column: u32| {

@@ -1,4 +1,5 @@
-//! `.pi/mcp-servers.json`: its defaults, and its diagnostics in its own wording.
+//! Tests of `.pi/mcp-servers.json`: its defaults, and its diagnostics, whose wording users of the
+//! format know.
 
 use super::*;
 

@@ -6,7 +6,7 @@ use super::*;
 
 const DIRECTORY: &str = "/data/pi-switchboard";
 
-/// There is one checkout of our package, and one of another package.
+/// The packages that exist: a checkout of ours, and another one at two paths.
 fn look(path: &str) -> LocalPackage {
     match path {
         "../checkout" => LocalPackage::Ours,

@@ -103,7 +103,8 @@ fn ipv6_addresses_are_classified_including_embedded_ipv4() {
 fn reachable_addresses_follow_from_the_configured_url() {
     let (public, loopback, private, reserved) =
         ("9.9.9.9", "127.0.0.1", "10.1.1.1", "169.254.169.254");
-    // The server's URL, an address, and whether the server's host and another host may have it.
+    // The server's URL, the class of an address, and whether requests to the server's host and to
+    // another host may go there.
     let cases = [
         ("https://mcp.example/mcp", private, [true, false]),
         ("https://mcp.example/mcp", loopback, [false, false]),
@@ -123,7 +124,7 @@ fn reachable_addresses_follow_from_the_configured_url() {
         ("http://LOCALHOST./mcp", loopback, [true, true]),
         ("http://mcp.localhost/mcp", loopback, [true, true]),
         ("http://ⓛocalhost/mcp", loopback, [true, true]),
-        // Such a name means only this machine.
+        // DNS cannot make `localhost` mean another machine.
         ("http://localhost/mcp", public, [false, true]),
         ("http://localhost/mcp", private, [false, false]),
         ("https://localhost.example/mcp", loopback, [false, false]),

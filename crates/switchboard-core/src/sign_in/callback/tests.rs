@@ -63,7 +63,7 @@ fn callback_with_wrong_issuer_is_rejected() {
     };
     check("", "code c", "IssuerMissing");
     check("&iss=https%3A%2F%2Fas.example", "code c", "code c");
-    // Other spellings are other issuers.
+    // Another spelling of an issuer is another issuer.
     for other in [
         "",
         "https://as.example/",

@@ -7,7 +7,7 @@ fn reach(server: &str) -> Reach {
 }
 
 /// The result for each text, one per line.
-fn said(texts: &[&str], server: &str) -> String {
+fn outcomes(texts: &[&str], server: &str) -> String {
     let reach = reach(server);
     let lines = texts.iter().map(|text| {
         let verdict = match Link::of(text, &reach) {
@@ -21,7 +21,7 @@ fn said(texts: &[&str], server: &str) -> String {
 
 #[test]
 fn non_web_url_is_not_opened() {
-    insta::assert_snapshot!(said(&[
+    insta::assert_snapshot!(outcomes(&[
         "",
         " ",
         "-flag",
@@ -92,7 +92,7 @@ fn non_web_url_is_not_opened() {
 
 #[test]
 fn url_that_needs_normalization_is_not_opened() {
-    insta::assert_snapshot!(said(&[
+    insta::assert_snapshot!(outcomes(&[
         "HTTPS:as.example",
         "https:as.example/authorize",
         "https:/as.example",
@@ -119,7 +119,7 @@ fn url_that_needs_normalization_is_not_opened() {
 
 #[test]
 fn url_with_shell_or_terminal_characters_is_not_opened() {
-    insta::assert_snapshot!(said(&[
+    insta::assert_snapshot!(outcomes(&[
         "http://user$(calc)r:pass@auth.example/",
         "https://user$(calc)r:pass@auth.example/",
         "https://user@auth.example/",
@@ -196,7 +196,7 @@ fn url_with_shell_or_terminal_characters_is_not_opened() {
 
 #[test]
 fn internal_url_is_not_opened_in_any_spelling() {
-    insta::assert_snapshot!(said(&[
+    insta::assert_snapshot!(outcomes(&[
         "https://127.0.0.1/",
         "http://127.0.0.1/",
         "https://127.1/",
@@ -277,7 +277,7 @@ fn internal_url_is_not_opened_in_any_spelling() {
 
 #[test]
 fn valid_url_is_opened_unchanged() {
-    insta::assert_snapshot!(said(&[
+    insta::assert_snapshot!(outcomes(&[
         "https://auth.example",
         "HTTPS://Auth.Example:443/a/../authorize?x=1&y=*~,+%24%27#top",
         "https://auth.example:8443/authorize?redirect_uri=http%3A%2F%2F127.0.0.1%2F",
@@ -292,7 +292,7 @@ fn valid_url_is_opened_unchanged() {
     https://9.9.9.9/ → opens https://9.9.9.9/
     https://[2606:4700:4700::1111]/ → opens https://[2606:4700:4700::1111]/
     "#);
-    insta::assert_snapshot!(said(&[
+    insta::assert_snapshot!(outcomes(&[
         "http://127.0.0.1:8080/authorize",
         "http://localhost:8080/authorize",
         "http://[::1]:8080/authorize",
@@ -338,11 +338,11 @@ fn long_url_is_refused_and_its_error_is_short() {
     let long = |length: usize| format!("https://auth.example/{:a>1$}", "", length - 21);
     assert_eq!(Link::of(&long(LONGEST), &reach).unwrap().as_str().len(), LONGEST);
     assert_eq!(Link::of(&long(LONGEST + 1), &reach), Err(BadLink::TooLong));
-    // The host gets a slash.
+    // Parsing appends a slash to the host.
     let query = format!("https://auth.example?{:a>1$}", "", LONGEST - 21);
     assert_eq!(Link::of(&query, &reach), Err(BadLink::TooLong));
     for text in ["a".repeat(5_000), format!("{}:x", "s".repeat(5_000))] {
-        let said = Link::of(&text, &reach).unwrap_err().to_string();
-        assert!(said.chars().count() < 200, "{said}");
+        let message = Link::of(&text, &reach).unwrap_err().to_string();
+        assert!(message.chars().count() < 200, "{message}");
     }
 }

@@ -18,7 +18,7 @@ fn texts(urls: &[Url]) -> Vec<&str> {
     urls.iter().map(Url::as_str).collect()
 }
 
-/// Minimal valid metadata, with some fields changed.
+/// Minimal valid authorization server metadata, with some fields changed.
 fn authority(changes: Value) -> Result<Authority, BadDocument> {
     let mut document = json!({
         "issuer": ISSUER,

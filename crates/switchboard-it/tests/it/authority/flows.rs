@@ -36,7 +36,7 @@ async fn authorization_link_is_validated_in_every_parameter() {
         assert_eq!(returned["iss"], raw.authority.issuer());
         assert!(!returned.contains_key("code"));
     }
-    // No redirect to a URI that is not registered for the client.
+    // No redirect happens if the URI is not registered for the client.
     for (name, value) in [
         ("client_id", "nobody"),
         ("redirect_uri", "https://elsewhere.example/callback"),

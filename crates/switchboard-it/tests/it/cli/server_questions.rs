@@ -53,7 +53,7 @@ async fn server_form_is_asked_on_the_terminal() {
     }
     let screen = call(&installed, "kit_order", "n\n").await;
     assert!(screen.contains(r#"{"action":"decline"}"#), "{screen}");
-    // Ctrl-D in the middle of the form.
+    // The user types Ctrl-D in the middle of the form.
     let screen = call(&installed, "kit_order", "y\n").await;
     assert!(screen.contains(r#"{"action":"cancel"}"#), "{screen}");
 }

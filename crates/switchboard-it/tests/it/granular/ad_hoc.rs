@@ -115,7 +115,7 @@ async fn eleventh_ad_hoc_connection_is_refused() {
     }
     let said = story.ask("mcp_connect", connect(11)).await;
     assert_eq!(said, "(error) Connection failed: Maximum connections (10) reached");
-    // The user was not asked about it.
+    // The user was not asked about the refused connection.
     assert_eq!(story.client.user.asked.len(), 10);
     story.ask("mcp_disconnect", json!({ "id": "c3" })).await;
     let said = story.ask("mcp_connect", connect(11)).await;
@@ -177,7 +177,7 @@ async fn ad_hoc_connection_belongs_to_one_session() {
     assert!(one.catalog().tools().any(|item| &*item.shown == "guest_echo"));
     assert!(!two.catalog().tools().any(|item| &*item.shown == "guest_echo"));
     assert_eq!(two.connection("guest").unwrap_err().code, Code::UnknownServer);
-    // Another session may have one of the same name.
+    // Another session may use the same connection id.
     assert!(connect(&two, "guest").await.is_ok());
     // The name of a configured server is taken.
     assert!(matches!(connect(&one, "kit").await, Err(ConnectError::Exists(_))));

@@ -203,7 +203,7 @@ async fn older_server_entry_in_pi_is_removed() {
     assert_eq!(machine.read(SERVERS), theirs);
     machine.done("uninstall pi --yes").await;
     assert_eq!((machine.read(SERVERS).as_str(), machine.read(SETTINGS).as_str()), (theirs, BEFORE));
-    // The same without the new installation in between.
+    // Checks the same without the new installation in between.
     machine.write_older_record(theirs);
     machine.installed.write(SERVERS, &theirs.replace("} } }", &format!("}}, {ours} }} }}")));
     machine.done("uninstall pi --yes").await;

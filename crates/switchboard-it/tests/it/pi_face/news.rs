@@ -82,7 +82,7 @@ async fn pi_startup_messages_arrive_as_notifications() {
     assert!(text.ends_with("is invalid and ignored"), "{text}");
     let ended = client.end().await;
     assert!(!ended.stderr.contains("Auto-connected"), "{}", ended.stderr);
-    // The same with `notifyOnStartupConnect` turned off.
+    // Checks the same with `notifyOnStartupConnect` turned off.
     installed
         .write("switchboard/mcp.json", r#"{ "settings": { "notifyOnStartupConnect": false } }"#);
     let (_, first) = said(pi(&installed, &[]).await).await;

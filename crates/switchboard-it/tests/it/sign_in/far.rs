@@ -1,4 +1,5 @@
-//! A server, `far`, that requires sign-in at a test authority, and gateways that are signed in.
+//! A server, `far`, that requires sign-in at a test authorization server, and gateways that are
+//! signed in.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -10,7 +11,7 @@ use switchboard::failure::Failure;
 use switchboard_it::authority::{Authority, Record, visit};
 use switchboard_it::harness::{Home, World};
 
-/// A configuration with one server, `far`, that requires sign-in at this authority.
+/// A configuration with one server, `far`, that requires sign-in at this authorization server.
 pub(super) fn config(authority: &Authority) -> String {
     json!({ "mcpServers": { "far": { "url": authority.mcp_url() } } }).to_string()
 }
@@ -48,7 +49,7 @@ pub(super) fn tally(authority: &Authority) -> [usize; 3] {
     [redemptions, replays, sign_ins]
 }
 
-/// The stored sign-ins below a home directory, by file name, without the empty lock files.
+/// The files of stored sign-ins below a home directory, by name, without empty lock files.
 pub(super) fn kept(home: &Path) -> BTreeMap<String, Vec<u8>> {
     let files = fs::read_dir(home.join("switchboard/state/tokens")).into_iter().flatten();
     let files = files.map(|file| file.unwrap().path()).filter(|path| path.is_file());

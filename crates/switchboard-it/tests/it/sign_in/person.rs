@@ -60,7 +60,7 @@ async fn browser_opens_the_shown_authorization_url() {
     If the browser ends at a page that does not load, paste its address here
     Signed in to tracker at [ISSUER]
       token   valid for 59m, refreshed automatically
-      kept    in a file in `[HOME]/switchboard/state/tokens`, unencrypted; only you can read it
+      stored  in a file in `[HOME]/switchboard/state/tokens`, unencrypted; only you can read it
     hint: see its tools with `switchboard tools tracker`
     ");
 }
@@ -146,7 +146,7 @@ async fn call_signs_in_automatically_when_auto_auth_is_set() {
     If the browser ends at a page that does not load, paste its address here
     Signed in to tracker at [ISSUER]
       token   valid for 59m, refreshed automatically
-      kept    in a file in `[HOME]/switchboard/state/tokens`, unencrypted; only you can read it
+      stored  in a file in `[HOME]/switchboard/state/tokens`, unencrypted; only you can read it
     hello
     ");
 }

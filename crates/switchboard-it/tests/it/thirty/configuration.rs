@@ -99,7 +99,7 @@ async fn b05_changed_url_inherits_no_credentials() {
         assert!(!sent.into_iter().any(|value| value.contains("canary")), "{secret}");
     }
 
-    // The same if `command` replaces `url`.
+    // Checks the same for a `command` that replaces the `url`.
     let installed = Installed::bare(PROGRAMS);
     let below = json!({ "url": near.url(), "headers": { "X": "canary" }, "oauth": { "clientId": "known" } });
     installed.write(FILES[3], &json!({ "mcpServers": { "kit": below } }).to_string());
