@@ -75,7 +75,7 @@ pub trait Process: Send {
 
 /// The way to start programs.
 pub trait Spawner: Send + Sync {
-    /// Starts a program. If the future is dropped, there is no program.
+    /// Starts a program. If the future is dropped, the program does not run.
     fn start<'a>(&'a self, program: &'a Program) -> Promise<'a, io::Result<Started>>;
     /// Waits for the helper processes of the spawner to exit. Nothing can be started afterwards.
     fn close(&self) -> Promise<'_, ()> {

@@ -101,7 +101,7 @@ impl SecretService {
         let runtime = runtime.map_err(KeyringError::Thread)?;
         let answer = runtime.block_on(async {
             let connecting = Builder::address(self.address.as_str()).build();
-            // A socket on which no bus answers is none.
+            // Without a bus behind the socket, there is no keyring.
             let connection = connecting.await.map_err(|_| KeyringError::Absent)?;
             work(&Bus { connection }).await
         });
