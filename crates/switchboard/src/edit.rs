@@ -50,7 +50,7 @@ pub enum Scope {
 pub struct NewServer {
     /// Its name.
     pub name: ServerName,
-    /// Its entry as it will stand in the file.
+    /// Its entry, as written to the file.
     pub entry: Map<String, Value>,
 }
 

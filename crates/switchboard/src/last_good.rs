@@ -1,4 +1,4 @@
-//! What a file said when it last made sense, for the time in which it does not.
+//! The last good version of each file, used while the file is invalid.
 
 use std::path::{Path, PathBuf};
 
@@ -8,7 +8,7 @@ use switchboard_core::config::parse::ParsedFile;
 
 use crate::load::FileState;
 
-/// The last version of each file that could be read.
+/// The last good version of each file.
 #[derive(Clone, Debug, Default)]
 pub struct LastGood {
     layers: Vec<Layer>,
@@ -16,7 +16,7 @@ pub struct LastGood {
 }
 
 impl LastGood {
-    /// Every file that was looked for.
+    /// All files that were looked for.
     pub(crate) fn files(&self) -> &[PathBuf] {
         &self.files
     }
@@ -35,9 +35,9 @@ impl LastGood {
         }
     }
 
-    /// The settings that a file of the user's had before it went away. Its servers go with it, but
-    /// not its rules: an editor removes a file before it writes it anew, and a gateway that runs must
-    /// not call in between what is denied.
+    /// The settings of a user's file before it was removed. Its servers are dropped, but its rules
+    /// stay in effect: some editors remove a file before they rewrite it, and a running gateway
+    /// must not call denied tools in between.
     pub(crate) fn rules_of(&self, missing: &FileState) -> Option<Layer> {
         let good =
             self.layers.iter().find(|layer| Path::new(&*layer.source.path) == missing.path)?;
@@ -48,7 +48,7 @@ impl LastGood {
         Some(Layer { source: good.source.clone(), file })
     }
 
-    /// What the next load goes back to: of `layers`, all that ever made sense.
+    /// The versions for the next load: those of `layers` that are or once were good.
     pub(crate) fn then<'f>(
         &self,
         layers: Vec<Layer>,
@@ -63,7 +63,7 @@ impl LastGood {
     }
 }
 
-/// A file that makes no sense as a whole, or in which the user's rules do not.
+/// The first error of a file that is invalid as a whole, or whose rules are unreadable.
 fn unusable(layer: &Layer) -> Option<ConfigOrigin> {
     let spoils = |problem: &&Diagnostic| match layer.source.tier {
         Tier::User => problem.is_error() && problem.hides_rules(),
