@@ -237,7 +237,8 @@ impl<'a> Editor<'a> {
             (Some(_) | None, None) => {}
         }
         for path in flags {
-            edited.push(self.write(&path, |text| without_flag(text, server, self.made_for(&path)))?);
+            edited
+                .push(self.write(&path, |text| without_flag(text, server, self.made_for(&path)))?);
         }
         Ok(edited)
     }
@@ -270,7 +271,11 @@ impl<'a> Editor<'a> {
         Ok(load(self.environment, self.locations, &self.options)?)
     }
 
-    fn content_of(&self, path: &Path, server: &ServerName) -> Result<Option<EntryContent>, EditError> {
+    fn content_of(
+        &self,
+        path: &Path,
+        server: &ServerName,
+    ) -> Result<Option<EntryContent>, EditError> {
         let found = find(&self.text(path)?, server);
         let (_, entry) = found.map_err(|refusal| refusal.at(path))?;
         Ok(entry.as_ref().map(EntryContent::of))

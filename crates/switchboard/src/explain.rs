@@ -88,9 +88,7 @@ enum Cause {
     NotReadOnly(String),
     #[error("`mcp` accepts only read-only requests here")]
     ReadsOnly,
-    #[error(
-        "`{0}` was listed as read-only and no longer declares that: list the tools again"
-    )]
+    #[error("`{0}` was listed as read-only and no longer declares that: list the tools again")]
     NoLongerReadOnly(String),
     #[error("the server no longer has `{0}`")]
     Gone(String),

@@ -258,7 +258,7 @@ impl Gathered {
         let had_rules =
             candidate.is_the_users() && known.had_rules(&candidate.path.to_string_lossy());
         if layer.is_none() && had_rules && !is_gone(&candidate.path) {
-            layer = Some(candidate.unreadable("a part of its path is no directory"));
+            layer = Some(candidate.unreadable("a part of its path is not a directory"));
         }
         let (host, found) = (candidate.host(), layer.is_some());
         let Candidate { path, tier, .. } = candidate;

@@ -75,7 +75,7 @@ pub enum TokenError {
         cause: io::Error,
     },
     #[error(
-        "the token in `{}` is a link, or others can read it; remove the file to get a new one",
+        "the token in `{}` is a symbolic link, or other users can read it; remove the file to get a new one",
         path.display()
     )]
     Exposed { path: PathBuf },

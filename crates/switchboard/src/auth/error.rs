@@ -46,9 +46,7 @@ pub(crate) enum AuthError {
     NotWanted,
     #[error("cannot obtain an OAuth client")]
     Register(#[from] RegisterError),
-    #[error(
-        "the authorization server `{issuer}` does not support PKCE with S256"
-    )]
+    #[error("the authorization server `{issuer}` does not support PKCE with S256")]
     NoProof { issuer: String },
     #[error("the authorization server `{issuer}` has no authorization endpoint")]
     NoPage { issuer: String },
