@@ -72,7 +72,7 @@ enum Cause {
     UnreadRules(String),
     #[error("`{tool}` is denied by the rule `{pattern}`")]
     DeniedByRule { tool: String, pattern: String },
-    #[error("`{0}` requires the user's approval")]
+    #[error("`{0}` needs the user's approval")]
     NeedsApproval(String, #[source] CannotAsk),
     #[error("nothing to accept: the tools of `{0}` were never listed")]
     NeverListed(ServerName),
@@ -102,7 +102,7 @@ enum Cause {
     AmbiguousPrompt(String),
     #[error("several servers have the resource `{0}`")]
     AmbiguousResource(String),
-    #[error("the connection `{0}` requires the user's approval")]
+    #[error("the connection `{0}` needs the user's approval")]
     NeedsConsent(ServerName, #[source] CannotAsk),
     #[error("the user denied the connection `{0}`")]
     ConnectionDenied(ServerName),
@@ -122,7 +122,7 @@ enum Cause {
     NothingToReload,
     #[error("{miss}, and nothing was called: {why}")]
     NotCalled { why: NotCalled, miss: Arc<dyn Error + Send + Sync> },
-    #[error("the search matches `{0}`")]
+    #[error("the search clearly means `{0}`")]
     Found(String, #[source] Arc<dyn Error + Send + Sync>),
     #[error("no tool is named `{name}`; the nearest match is `{shown}`")]
     Misspelt {

@@ -34,7 +34,7 @@ pub(crate) enum DiscoverError {
         #[source]
         cause: NetError,
     },
-    #[error("`{url}` responded with HTTP status {status}")]
+    #[error("`{url}` answered with HTTP status {status}")]
     Trouble { url: String, status: u16, retry_after: Option<Duration> },
     #[error("the metadata document at `{url}` is invalid")]
     Document {

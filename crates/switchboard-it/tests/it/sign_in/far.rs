@@ -1,4 +1,5 @@
-//! A server, `far`, that requires sign-in at a test authority, and gateways that are signed in.
+//! A server, `far`, that requires sign-in at a test authorization server, and gateways that are
+//! signed in.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -10,7 +11,7 @@ use switchboard::failure::Failure;
 use switchboard_it::authority::{Authority, Record, visit};
 use switchboard_it::harness::{Home, World};
 
-/// A configuration with one server, `far`, that requires sign-in at this authority.
+/// A configuration with one server, `far`, that requires sign-in at this authorization server.
 pub(super) fn config(authority: &Authority) -> String {
     json!({ "mcpServers": { "far": { "url": authority.mcp_url() } } }).to_string()
 }

@@ -26,7 +26,7 @@ use switchboard_it::network::{Canaries, within};
 /// A user with one server that requires authentication.
 struct Victim {
     authority: Authority,
-    /// The origin of the authority.
+    /// The origin of the authorization server.
     issuer: String,
     gateway: Gateway,
     home: Home,

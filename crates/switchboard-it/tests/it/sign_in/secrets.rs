@@ -18,7 +18,7 @@ use tokio::process::Command;
 use super::far::config;
 use crate::PROGRAMS;
 
-/// Prefix of every token, code and secret of the authority.
+/// Prefix of every token, code and secret of the authorization server.
 const CANARY: &str = "CANARY4711";
 
 /// Runs programs with full logging, and records everything that they print or show.
@@ -197,7 +197,8 @@ async fn secrets_appear_only_in_the_token_store() {
     witness.authority.ledger().until(|record| record.redemptions > before).await;
     witness.end_by_signal(client, Signal::KILL).await;
 
-    // The last refreshed token is lost with that process; the authority sees the old one as stolen.
+    // The last refreshed token is lost with that process; the authorization server sees the old one
+    // as stolen.
     assert_eq!(witness.run("call far_echo text=heard").await, Some(3));
     witness.sign_in().await;
     for line in REPORTS {
