@@ -203,8 +203,8 @@ fn exposed(directory: &Path) -> io::Error {
 /// occurred.
 static SHORTAGES: AtomicU64 = AtomicU64::new(0);
 
-/// How often this process lacked a file descriptor or memory to open a file. A file that was read
-/// meanwhile may exist although it seems to be missing.
+/// How often this process lacked a file descriptor or memory to open a file. While that lasts, a
+/// file that seems to be missing may exist.
 pub(crate) fn shortages() -> u64 {
     SHORTAGES.load(Ordering::Relaxed)
 }

@@ -26,7 +26,7 @@ use guard::{Guard, OutOfReach};
 const DOCUMENT: Duration = Duration::from_secs(5);
 
 /// The timeout for an endpoint, which may have to query other services. It is shorter than the
-/// connect timeout of a server: otherwise the server would be reported as not responding.
+/// start timeout of a server: otherwise the server would be reported as not responding.
 const ENDPOINT: Duration = Duration::from_secs(20);
 
 const LARGEST_BODY: usize = 64 * 1024;

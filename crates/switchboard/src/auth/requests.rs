@@ -52,7 +52,7 @@ pub(crate) enum TokenError {
     /// The same request may succeed later.
     #[error("the authorization server failed (HTTP status {status})")]
     Trouble { status: u16, retry_after: Option<Duration> },
-    #[error("the authorization server's response is malformed (HTTP status {status})")]
+    #[error("the authorization server's response is invalid (HTTP status {status})")]
     Malformed { status: u16 },
     #[error("the authorization server issued a token that no header can carry")]
     NoToken,

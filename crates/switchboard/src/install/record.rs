@@ -48,7 +48,8 @@ impl FileBackup {
     pub(super) fn then(&self, now: Option<&str>, after: &str) -> FileBackup {
         match self.untouched(now) {
             Some(_) => FileBackup { after: Some(hash(after)), ..self.clone() },
-            // The old hash is kept, so that edits by others are still detected.
+            // The file holds edits by others. With a new hash, undoing would restore the old content
+            // and lose them.
             None => self.clone(),
         }
     }

@@ -115,7 +115,7 @@ pub(super) fn candidates(line: &CommandLine<'_>) -> ReachedPaths {
         search.add_bases(&words);
     }
     if words.len() > MOST_WORDS {
-        search.not_followed(format!("what is named behind the first {MOST_WORDS} words"));
+        search.not_followed(format!("files named after the first {MOST_WORDS} words"));
         words.truncate(MOST_WORDS);
     }
     search.follow(&words, 0);
@@ -123,7 +123,7 @@ pub(super) fn candidates(line: &CommandLine<'_>) -> ReachedPaths {
         line.words.iter().for_each(|word| search.match_patterns(word));
     }
     if line.words.iter().any(|word| word.contains("data:") && word.contains(',')) {
-        search.not_followed("what its `data:` URL loads".to_owned());
+        search.not_followed("files that its `data:` URL loads".to_owned());
     }
     search.found
 }
@@ -168,7 +168,7 @@ impl Search<'_> {
         for word in words.iter().filter(|word| word.starts_with('-')) {
             self.options += 1;
             if self.options > MOST_OPTIONS {
-                self.not_followed(format!("what options name behind the first {MOST_OPTIONS}"));
+                self.not_followed(format!("files named in options after the first {MOST_OPTIONS}"));
                 break;
             }
             let parts = spelling::behind_letters(word, &self.bases);
@@ -197,7 +197,7 @@ impl Search<'_> {
         for word in words {
             self.looks += self.bases.len();
             if self.looks > MOST_LOOKS {
-                self.not_followed("what further words and files of arguments name".to_owned());
+                self.not_followed("files named in further words and argument files".to_owned());
                 return;
             }
             for base in self.bases.clone() {
@@ -212,14 +212,14 @@ impl Search<'_> {
             }
         }
         if more.len() > MOST_WORDS {
-            self.not_followed(format!("what files of arguments name behind {MOST_WORDS} words"));
+            self.not_followed(format!("files named in argument files after {MOST_WORDS} words"));
             more.truncate(MOST_WORDS);
         }
         if more.is_empty() {
             return;
         }
         if depth == DEEPEST {
-            self.not_followed(format!("what is named more than {DEEPEST} files deep"));
+            self.not_followed(format!("files named more than {DEEPEST} files deep"));
             return;
         }
         self.follow(&more, depth + 1);
@@ -363,7 +363,7 @@ impl Search<'_> {
         let is_arguments = by != FoundBy::Search && self.is_arguments(&file);
         let text = further_text(&file, is_arguments);
         if let Some(FurtherText { is_whole: false, .. }) = text {
-            self.not_followed(format!("what the first line of {file:?} names"));
+            self.not_followed(format!("files named in the first line of {file:?}"));
         }
         self.found.files.push(Candidate { file, by, written });
         let Some(FurtherText { text, by_kernel, .. }) = text else { return Vec::new() };

@@ -143,7 +143,7 @@ impl Scripts {
             match self.look_at(candidate, project, budget) {
                 LookedAt::Covered(hash) => {
                     if candidate.by == FoundBy::Runner {
-                        coverage.leave_out(format!("what {:?} starts", hash.0));
+                        coverage.leave_out(format!("programs that {:?} starts", hash.0));
                     }
                     if let Some(place) = hash.0.strip_suffix(meant::VIRTUAL_ENVIRONMENT) {
                         coverage.leave_out(format!("files in {place:?}"));
@@ -178,7 +178,7 @@ impl Scripts {
         parts.sort();
         parts.dedup_by(|below, above| below.starts_with(above));
         if parts.len() > MOST_DIRECTORIES {
-            coverage.leave_out(format!("directories behind the first {MOST_DIRECTORIES}"));
+            coverage.leave_out(format!("directories after the first {MOST_DIRECTORIES}"));
             parts.truncate(MOST_DIRECTORIES);
         }
         for directory in parts {

@@ -431,7 +431,7 @@ fn uncoverable_inputs_are_named() {
     assert_eq!(named(moved), "files in \"${TOOLS}\", whose variables are not read");
     let words: Vec<String> = (0..600).map(|n| format!("w{n}")).collect();
     let many = json!({ "command": "python", "args": words });
-    assert_eq!(named(many), "what is named behind the first 512 words");
+    assert_eq!(named(many), "files named after the first 512 words");
 }
 
 #[test]
