@@ -26,7 +26,7 @@ pub(crate) fn hex<'b>(bytes: impl IntoIterator<Item = &'b u8>) -> String {
     bytes.into_iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// A text that cannot be printed and is wiped when it is dropped.
+/// A secret text. It cannot be printed, and it is wiped when it is dropped.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(Zeroizing<String>);
 

@@ -186,7 +186,7 @@ impl Account {
                 Err(AuthError::NotRenewed(error))
             }
             Err(error) => {
-                self.bury(entry, kept, &error).await;
+                self.remove_rejected(entry, kept, &error).await;
                 Err(AuthError::Ended(error))
             }
         }
@@ -372,7 +372,7 @@ impl Account {
 
     /// Removes from the vault what the authorization server rejected for good, so that it is not
     /// sent again.
-    async fn bury(&self, entry: IndexEntry, kept: Grant, error: &TokenError) {
+    async fn remove_rejected(&self, entry: IndexEntry, kept: Grant, error: &TokenError) {
         let grant = match error {
             TokenError::InvalidGrant { .. } => {
                 Grant { tokens: Tokens { refresh: None, ..kept.tokens }, ..kept }

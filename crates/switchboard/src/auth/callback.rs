@@ -36,10 +36,10 @@ const HEAD: Duration = Duration::from_secs(5);
 const HEAD_BYTES: usize = 64 * 1024;
 
 /// How long the browser may take to receive the last page.
-const FAREWELL: Duration = Duration::from_secs(2);
+const LAST_PAGE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The pause after a failed `accept`, usually for lack of file descriptors.
-const BREATHER: Duration = Duration::from_millis(100);
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 /// Waits for the browser. The port is bound before the redirect URI is built, so that no other
 /// process can take it. Dropping this closes the port.
@@ -109,7 +109,7 @@ impl Callback {
                 CallbackPhase::Open(listener) => listener,
                 CallbackPhase::Over(outcome) => {
                     let outcome = outcome.clone();
-                    self.farewell().await;
+                    self.finish_last_page().await;
                     return outcome;
                 }
             };
@@ -118,7 +118,7 @@ impl Callback {
                     Ok((stream, _)) => self.admit(stream),
                     Err(error) => {
                         tracing::warn!(%error, "cannot accept a connection of the browser");
-                        tokio::time::sleep(BREATHER).await;
+                        tokio::time::sleep(ACCEPT_PAUSE).await;
                     }
                 },
                 Some(arrival) = self.arrivals.recv() => self.answer(arrival, &mut judge),
@@ -172,9 +172,9 @@ impl Callback {
     }
 
     /// Waits until the browser has received the last page.
-    async fn farewell(&mut self) {
+    async fn finish_last_page(&mut self) {
         let left = async { while self.visitors.join_next().await.is_some() {} };
-        let _browser_does_not_read = tokio::time::timeout(FAREWELL, left).await;
+        let _browser_does_not_read = tokio::time::timeout(LAST_PAGE_TIMEOUT, left).await;
     }
 }
 

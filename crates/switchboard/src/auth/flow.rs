@@ -35,7 +35,7 @@ pub(super) use unattended::{by_credentials, of_older};
 pub(super) const PATIENCE: Duration = Duration::from_secs(10 * 60);
 
 /// If the lock is not free within this time, another process is signing in.
-const GLANCE: Duration = Duration::from_secs(1);
+const LOCK_ATTEMPT: Duration = Duration::from_secs(1);
 
 /// Authorization parameters that only Switchboard sets.
 const RESERVED: [&str; 10] = [
@@ -142,7 +142,7 @@ async fn lock_out_others(
 ) -> Result<Lock, AuthError> {
     let name = account.terms.account.as_deref().unwrap_or_default();
     let name = super::grant::account(&["sign-in", "", account.url(), name]);
-    let mut alone = account.vault.lock(&name, GLANCE).await;
+    let mut alone = account.vault.lock(&name, LOCK_ATTEMPT).await;
     if let Err(VaultError::Held { .. }) = alone {
         queued.send_replace(true);
         alone = account.vault.lock(&name, patience).await;

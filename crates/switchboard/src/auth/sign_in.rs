@@ -22,7 +22,7 @@ use super::vault::{IndexEntry, TokenKind};
 pub use super::flow::SignInMethod;
 
 /// How long a non-interactive caller waits for another process that signs in.
-const SHORTLY: Duration = Duration::from_secs(2);
+const BACKGROUND_LOCK_WAIT: Duration = Duration::from_secs(2);
 
 /// The sign-in to one server.
 pub struct SignIn {
@@ -133,7 +133,7 @@ impl SignIn {
         if let Some(beside) = self.account.pending() {
             return Ok((Started::Page(beside.link), None));
         }
-        let pending = match self.begin_within(SignInMethod::Page, SHORTLY).await? {
+        let pending = match self.begin_within(SignInMethod::Page, BACKGROUND_LOCK_WAIT).await? {
             Begun::Done(done) => return Ok((Started::Done(done), None)),
             Begun::Page(pending) => pending,
             Begun::Device(_) => return Err(self.account.failure(AuthError::CutShort)),

@@ -27,7 +27,7 @@ use known::{Age, Known};
 const INSTALLATION: Duration = Duration::from_secs(60);
 
 /// The maximum size of a launcher's output.
-const ANSWER: usize = 256 * 1024;
+const LARGEST_OUTPUT: usize = 256 * 1024;
 
 /// With this variable, Python does not search the working directory for modules.
 const SAFE_PATH: &str = "PYTHONSAFEPATH";
@@ -73,7 +73,7 @@ pub(crate) struct Ready {
 pub(crate) enum Outlook {
     /// The command runs unchanged.
     Plain,
-    /// This runs instead of the launcher.
+    /// This program runs in place of the launcher.
     Direct(InstalledProgram),
     /// The launcher has to install the package first, or to say where it is.
     Ask(Box<Asking>),
@@ -200,11 +200,11 @@ impl Launching {
             cwd: self.entered_place(program),
             confinement: program.confinement,
         };
-        let limits = ProgramLimits { patience: self.installation(), output: ANSWER };
+        let limits = ProgramLimits { patience: self.installation(), output: LARGEST_OUTPUT };
         let (tail, began) = (Tail::default(), Instant::now());
-        let hearing = |source| stderr::drain(source, tail.clone(), Some(self.log.clone()));
+        let read_errors = |source| stderr::drain(source, tail.clone(), Some(self.log.clone()));
         let answer =
-            secret::ask_hearing(Arc::clone(spawner), asked, String::new(), limits, hearing);
+            secret::ask_hearing(Arc::clone(spawner), asked, String::new(), limits, read_errors);
         let withheld = self.withheld.iter().filter(|name| !program.env.contains_key(**name));
         let failed = |cause| DialError::Install {
             command: program.command.clone(),

@@ -73,7 +73,7 @@ pub(crate) async fn ask_hearing<F: Future<Output = ()>>(
 ) -> Result<Secret, SecretError> {
     let started = spawner.start(&program).await.map_err(SecretError::Start)?;
     let mut process = started.process;
-    let told = async {
+    let writing = async {
         let mut stdin = started.stdin;
         // A program that reads no input may have closed it.
         let _unread = stdin.write_all(input.as_bytes()).await;
@@ -86,7 +86,7 @@ pub(crate) async fn ask_hearing<F: Future<Output = ()>>(
         status
     };
     let output = read_bounded(started.stdout, limits.output);
-    let conversation = async { tokio::join!(output, errors(started.stderr), told, ended) };
+    let conversation = async { tokio::join!(output, errors(started.stderr), writing, ended) };
     let (output, (), (), status) = tokio::time::timeout(limits.patience, conversation)
         .await
         .map_err(|_| SecretError::TimedOut(limits.patience))?;

@@ -144,7 +144,7 @@ struct Group {
 impl Group {
     fn signal(&self, signal: Signal) {
         if let Some(leader) = self.leader {
-            let _nobody_left = rustix::process::kill_process_group(leader, signal);
+            let _no_process_left = rustix::process::kill_process_group(leader, signal);
         }
     }
 }

@@ -16,7 +16,7 @@ use crate::dial::secret::SecretError;
 use crate::upstream::{DialError, LeaseError};
 
 /// When to retry while a server is being installed.
-const LATER: Duration = Duration::from_secs(15);
+const INSTALL_RETRY: Duration = Duration::from_secs(15);
 
 pub(crate) fn lease(error: LeaseError, server: &ServerName) -> Failure {
     let (code, mut hints) = match &error {
@@ -36,7 +36,7 @@ pub(crate) fn lease(error: LeaseError, server: &ServerName) -> Failure {
                 }
             }
         }
-        LeaseError::Installing { .. } => (Code::Starting, vec![Hint::RetryAfter(LATER)]),
+        LeaseError::Installing { .. } => (Code::Starting, vec![Hint::RetryAfter(INSTALL_RETRY)]),
         LeaseError::Disconnected | LeaseError::Replaced => {
             (Code::Disconnected, vec![Hint::Connect(server.clone())])
         }

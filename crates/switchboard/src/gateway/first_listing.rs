@@ -19,7 +19,7 @@ use crate::explain;
 use crate::mutex::lock;
 
 /// How long a command waits for unlisted servers.
-const BRIEFLY: Duration = Duration::from_secs(3);
+const COMMAND_WAIT: Duration = Duration::from_secs(3);
 
 /// The outcome for one server.
 #[derive(Debug)]
@@ -82,7 +82,7 @@ impl Gateway {
             }
         }
         let mut listings = self.connect_each(waiting.iter().cloned());
-        let until = Instant::now() + BRIEFLY;
+        let until = Instant::now() + COMMAND_WAIT;
         while let Ok(Some(done)) = timeout_at(until, listings.join_next()).await {
             if let Ok(CheckedServer { server, outcome, .. }) = done {
                 waiting.retain(|other| *other != server);
@@ -90,7 +90,7 @@ impl Gateway {
             }
         }
         for server in waiting {
-            let failure = explain::still_starting(&server, BRIEFLY);
+            let failure = explain::still_starting(&server, COMMAND_WAIT);
             self.remember_unready(&server);
             report(&server, Some(&failure), 0);
         }
@@ -104,7 +104,7 @@ impl Gateway {
             Some(Underway { stage: ConnectStage::Installing, .. }) => "being installed",
             Some(Underway { stage: ConnectStage::Starting, .. }) | None => "starting",
         };
-        let reason = format!("it was still {doing} after {}", duration(BRIEFLY));
+        let reason = format!("it was still {doing} after {}", duration(COMMAND_WAIT));
         self.shared.surroundings.directory.remember(server, &member.recipe.plan, &reason);
     }
 

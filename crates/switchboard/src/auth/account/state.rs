@@ -17,10 +17,10 @@ use crate::auth::vault::IndexVersion;
 use crate::secret::Secret;
 
 /// After a failed refresh, a token that is still valid is not refreshed for this long.
-const BREATHER: Duration = Duration::from_secs(10);
+const REFRESH_PAUSE: Duration = Duration::from_secs(10);
 
 /// Sign-ins for more scopes within this time count as in a row.
-const IN_A_ROW: Duration = Duration::from_secs(10 * 60);
+const STEP_UP_WINDOW: Duration = Duration::from_secs(10 * 60);
 
 /// Locked briefly, never across an await.
 #[derive(Default)]
@@ -112,7 +112,7 @@ impl Account {
     }
 
     pub(super) fn steps(&self) -> u32 {
-        let steps = self.state().steps.filter(|(_, last)| last.elapsed() < IN_A_ROW);
+        let steps = self.state().steps.filter(|(_, last)| last.elapsed() < STEP_UP_WINDOW);
         steps.map_or(0, |(times, _)| times)
     }
 
@@ -138,7 +138,7 @@ impl Account {
     }
 
     pub(super) fn is_resting(&self) -> bool {
-        self.state().failure.as_ref().is_some_and(|(_, at)| at.elapsed() < BREATHER)
+        self.state().failure.as_ref().is_some_and(|(_, at)| at.elapsed() < REFRESH_PAUSE)
     }
 
     pub(super) fn state(&self) -> MutexGuard<'_, AccountState> {

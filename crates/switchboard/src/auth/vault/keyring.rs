@@ -85,7 +85,7 @@ impl Keyring {
         let backend = Arc::clone(backend);
         let (answer, answered) = oneshot::channel();
         let asking = move || {
-            let _nobody_waits = answer.send(question(&backend));
+            let _receiver_gone = answer.send(question(&backend));
         };
         thread::Builder::new()
             .name("keyring".to_owned())

@@ -13,7 +13,7 @@ use crate::auth::vault::Holder;
 use crate::upstream::DialError;
 
 /// Headers of the HTTP connection, which a configuration must not set.
-const OURS: [&str; 8] = [
+const CONNECTION_HEADERS: [&str; 8] = [
     "connection",
     "content-length",
     "host",
@@ -138,7 +138,7 @@ pub(super) fn header(name: &str, value: &str) -> Option<(HeaderName, HeaderValue
     let name = HeaderName::from_bytes(name.as_bytes()).ok()?;
     let mut value = HeaderValue::from_bytes(value.as_bytes()).ok()?;
     value.set_sensitive(true);
-    (!OURS.contains(&name.as_str())).then_some((name, value))
+    (!CONNECTION_HEADERS.contains(&name.as_str())).then_some((name, value))
 }
 
 fn authorization(name: &str, form: HeaderForm, origin: ValueOrigin) -> Value {

@@ -86,7 +86,7 @@ impl SignedIn {
     pub(crate) async fn follow(&self) {
         if let Some(account) = &self.account {
             // An error will also fail the next request, which reports it.
-            let _told_later = account.follow().await;
+            let _reported_by_next_request = account.follow().await;
         }
         if let Some(asked) = &self.asked {
             asked.follow().await;

@@ -17,10 +17,10 @@ use crate::shared_file::{SharedFile, UpdateError};
 const DAY: u64 = 24 * 60 * 60;
 
 /// The location of a package that was not looked up for this long is removed.
-const FORGOTTEN: u64 = 30 * DAY;
+const REMOVED_AFTER: u64 = 30 * DAY;
 
 /// Prefixes of variables that affect what a launcher installs, and where.
-const TELLING: [&str; 6] = ["npm_config_", "uv_", "bun_", "pnpm_", "xdg_", "home"];
+const LAUNCHER_VARIABLES: [&str; 6] = ["npm_config_", "uv_", "bun_", "pnpm_", "xdg_", "home"];
 
 /// The stored location of one package.
 pub(super) struct Known {
@@ -60,7 +60,7 @@ impl Known {
         add(&place.to_string_lossy());
         for (name, value) in &program.env {
             let lower = name.to_ascii_lowercase();
-            if TELLING.iter().any(|telling| lower.starts_with(telling)) {
+            if LAUNCHER_VARIABLES.iter().any(|prefix| lower.starts_with(prefix)) {
                 add(&lower);
                 add(value);
             }
@@ -85,7 +85,7 @@ impl Known {
         SharedFile::ours(self.file.clone()).update(|before| {
             let mut file = before.map(read).unwrap_or_default();
             let at = now();
-            file.packages.retain(|_, place| at.saturating_sub(place.at) < FORGOTTEN);
+            file.packages.retain(|_, place| at.saturating_sub(place.at) < REMOVED_AFTER);
             file.packages.insert(self.key.clone(), PackagePlace { root: root.to_owned(), at });
             Ok(serde_json::to_vec(&file).ok())
         })

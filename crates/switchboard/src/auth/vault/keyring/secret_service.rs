@@ -166,7 +166,7 @@ fn unprompted(prompt: &OwnedObjectPath) -> Result<(), KeyringError> {
     if prompt.as_str() == NOTHING { Ok(()) } else { Err(KeyringError::Locked) }
 }
 
-fn broken(_not_what_was_agreed: zbus::Error) -> KeyringError {
+fn broken(_error: zbus::Error) -> KeyringError {
     KeyringError::Refused
 }
 
