@@ -233,7 +233,7 @@ impl Gateway {
         &self.shared.surroundings.notices
     }
 
-    /// Runs a task beside the servers, until it completes, is dropped, or the gateway closes.
+    /// Runs a task beside the servers, until it completes, its handle is dropped, or the gateway closes.
     pub(crate) fn beside(
         &self,
         work: impl Future<Output = ()> + Send + 'static,

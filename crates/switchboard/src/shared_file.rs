@@ -173,7 +173,7 @@ impl SharedFile {
         self.make_directory()?;
         let mode = match self.privacy {
             Privacy::Guarded | Privacy::Private => 0o600,
-            // The umask restricts this.
+            // The umask removes bits from this mode.
             Privacy::Usual => 0o666,
         };
         let mut temporary = tempfile::Builder::new()

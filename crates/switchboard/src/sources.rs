@@ -59,7 +59,7 @@ pub(crate) fn own(paths: &Paths, project: &Path, config: Option<PathBuf>) -> Vec
 
 const ROO: &str = "Code/User/globalStorage/rooveterinaryinc.roo-cline/settings/mcp_settings.json";
 
-/// The files of a host. If two files exist, the first takes precedence.
+/// The files of a host. If two of them define the same name, the first takes precedence.
 pub(crate) fn of_host(paths: &Paths, project: &Path, host: Host) -> Vec<Candidate> {
     let others = &paths.others;
     let home = &others.home;

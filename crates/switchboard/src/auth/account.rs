@@ -377,7 +377,7 @@ impl Account {
             TokenError::InvalidGrant { .. } => {
                 Grant { tokens: Tokens { refresh: None, ..kept.tokens }, ..kept }
             }
-            // Without a redirect address, the next sign-in registers a new client.
+            // Without a redirect URI, the next sign-in registers a new client.
             TokenError::InvalidClient { .. } => {
                 Grant { client: OAuthClient { redirect: None, ..kept.client }, ..kept }
             }

@@ -170,7 +170,7 @@ async fn read_authority(
     read.map(Some).map_err(bad)
 }
 
-/// A document, or `None` if it does not exist. A server error does not prove that.
+/// A document, or `None` if it does not exist. A server error is not a missing document.
 async fn document(net: &Net, url: &Url) -> Result<Option<NetResponse>, DiscoverError> {
     let failed = |cause| DiscoverError::Net { url: shown_url(url), cause };
     let answer = net.get(url).await.map_err(failed)?;

@@ -280,8 +280,8 @@ impl Launching {
     }
 }
 
-/// Whether the launcher would not install the package, because it finds the package in a parent
-/// directory, or a globally installed program.
+/// Whether the launcher would not install the package, because it finds the package in a
+/// `node_modules` directory, or a globally installed program.
 fn is_found_elsewhere(ground: Ground, launch: &Launch, program: &Program, place: &Path) -> bool {
     match launch.kind {
         LauncherKind::Uv => return false,
