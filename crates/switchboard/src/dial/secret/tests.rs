@@ -115,7 +115,7 @@ async fn secret_is_the_program_output_unless_invalid() {
     let writes = |text: &str, code| Act::Writes(text.as_bytes().to_vec(), code);
     check(writes("s3cret\n", 0), Ok("s3cret")).await;
     check(writes(" two\nlines \r\n\n", 0), Ok(" two\nlines ")).await;
-    check(writes("topsecret", 3), Err("it failed (exit code 3)")).await;
+    check(writes("topsecret", 3), Err("the program failed (exit code 3)")).await;
     check(writes("\n", 0), Err("the program printed nothing")).await;
     check(Act::Writes(vec![0xff], 0), Err("the output of the program is not UTF-8")).await;
     let limit = vec![b'x'; SECRET.output];
