@@ -1,4 +1,4 @@
-//! What the other hosts of this machine have, imported or not.
+//! Finds the configurations of other hosts on this machine, imported or not.
 
 use std::path::PathBuf;
 
@@ -15,12 +15,12 @@ use crate::load::{self, Earlier, LoadError, LoadOptions};
 use crate::paths::Paths;
 use crate::sources;
 
-/// Every known host, and what our own files say.
+/// All known hosts, and the relevant parts of the user's own files.
 #[derive(Clone, Debug)]
 pub struct Discovery {
     /// Every known host.
     pub hosts: Vec<FoundHost>,
-    /// What our own files import, in their order.
+    /// The imports of the user's own files, in order.
     imports: Vec<Host>,
     /// The user's own files, highest precedence first.
     own: Vec<Layer>,
@@ -31,28 +31,28 @@ pub struct Discovery {
 pub struct FoundHost {
     /// The host.
     pub host: Host,
-    /// Whether a file of the user's names it among its imports.
+    /// Whether one of the user's files imports it.
     pub imported: bool,
-    /// Every file that it might have, highest precedence first.
+    /// All possible files, highest precedence first.
     pub files: Vec<FoundFile>,
 }
 
 /// One configuration file of a host.
 #[derive(Clone, Debug)]
 pub struct FoundFile {
-    /// Where it is, or would be.
+    /// The path, even if the file does not exist.
     pub path: PathBuf,
-    /// Whether it is the user's or the project's.
+    /// Whether it belongs to the user or the project.
     pub tier: Tier,
     /// Whether the file exists.
     pub found: bool,
-    /// Without our own entry, and without those that only the host can start.
+    /// Its servers, without Switchboard's own entry and those that only the host can start.
     pub servers: Vec<ParsedServer>,
-    /// What is wrong in it.
+    /// The errors in the file.
     pub diagnostics: Vec<Diagnostic>,
 }
 
-/// Looks at the files of every host. Nothing of them is started, expanded or written.
+/// Reads the files of every host. Starts, expands and writes nothing.
 pub fn discover(
     environment: &Environment,
     locations: &Paths,
@@ -80,8 +80,8 @@ pub fn discover(
 }
 
 impl Discovery {
-    /// The hosts that are worth importing and are not yet: of those that were named, in that order,
-    /// or of all. Only a host that was named counts for what a project's file has.
+    /// The hosts with servers that are not imported yet: among those in `named`, in that order, or
+    /// among all. Servers of a project file count only for a named host.
     pub fn new_imports(&self, named: &[Host]) -> Vec<Host> {
         let has_servers = |host: Host, tiers: &[Tier]| {
             let found = self.hosts.iter().find(|found| found.host == host && !found.imported);
@@ -103,9 +103,9 @@ impl Discovery {
         hosts
     }
 
-    /// The names on which files of the user disagree once `added` are imported, too. Of the places
-    /// of a conflict the first one counts: our own files, then the hosts in the order of `imports`.
-    /// What a project says waits for approval and takes no name from the user.
+    /// The names that files of the user define differently once `added` are imported. The first
+    /// place takes precedence: the user's own files, then the hosts in the order of `imports`.
+    /// Project files are left out, because a pending server takes no name from the user.
     pub fn conflicts(&self, added: &[Host]) -> Vec<Conflict> {
         let hosts = self.imports.iter().chain(added);
         let found = hosts.filter_map(|host| self.hosts.iter().find(|found| found.host == *host));

@@ -1,4 +1,4 @@
-//! What the servers of a configuration would meet on this machine, without starting any.
+//! Examines the servers of a configuration on this machine, without starting any.
 
 mod hosts;
 mod listings;
@@ -37,11 +37,10 @@ pub use listings::known_catalog;
 pub use switchboard_core::doctor::{Fault, Finding};
 pub use switchboard_core::pi::findings::PiFault;
 
-/// As many programs on the path are looked at for one that is spelled alike.
+/// The maximum number of programs on `PATH` that are compared for a similar name.
 const MOST_PROGRAMS: usize = 20_000;
 
-/// Everything that is wrong, or worth knowing, about the servers of a configuration. Reads files;
-/// starts and connects nothing.
+/// All findings about the servers of a configuration. Reads files; starts and connects nothing.
 pub fn examine(environment: &Environment, locations: &Paths, loaded: &Loaded) -> Vec<Finding> {
     let variable = |name: &str| environment.variable(name).map(str::to_owned);
     let with = Surroundings { variable: &variable, ..environment.places() };
@@ -70,20 +69,20 @@ pub fn examine(environment: &Environment, locations: &Paths, loaded: &Loaded) ->
         }
         findings.extend(faults.into_iter().map(|fault| Finding::of(name, fault)));
     }
-    // What concerns all servers first, then server by server.
+    // Findings about all servers come first, then those of each server.
     findings.sort_by(|a, b| a.server.cmp(&b.server));
     findings
 }
 
-/// Connects a server and says what stood in the way.
+/// Connects a server, and returns the failure if there is one.
 pub async fn try_connecting(gateway: &Gateway, server: &str) -> Option<Finding> {
     let request = Request::Connect { server: server.to_owned() };
     let failure = gateway.session(Headless).handle(request).await.err()?;
     Some(Finding::of(server, Fault::Unusable(failure)))
 }
 
-/// What is in the way of starting the program. A value that cannot be filled in was reported
-/// already, so what depends on it is passed over.
+/// Why the program cannot be started. A value that cannot be expanded was reported already, so its
+/// dependent checks are skipped.
 fn program_faults(
     server: &Server,
     environment: &Environment,
@@ -128,7 +127,7 @@ fn program_faults(
     fault.into_iter().chain(helpers).collect()
 }
 
-/// What becomes of a launcher, if the server has one.
+/// The finding about a server's launcher, if it has one.
 fn launcher_note(
     name: &ServerName,
     server: &Server,
@@ -159,14 +158,14 @@ fn launcher_note(
     })
 }
 
-/// What is shown of a value that holds variables: their names, not what is in them.
+/// The unexpanded text of a value with variables, whose values must not be shown.
 fn as_written(template: &Template) -> Option<String> {
     let filled_in = !expand::variables_in(template).is_empty();
     filled_in.then(|| template.source().to_owned())
 }
 
-/// Looks for a program as the kernel will; `None` if it is there. If it is to be `shown` in other
-/// words, nothing else of it is.
+/// Looks up a program as the kernel does; `None` if it is found. With `shown`, the finding contains
+/// only that text.
 fn find(command: &str, shown: Option<&str>, path: &str, cwd: &Path) -> Option<Fault> {
     let candidates = lookup::candidates(command, path, cwd);
     if candidates.iter().any(|candidate| lookup::is_program(candidate)) {
@@ -187,7 +186,7 @@ fn programs(folders: impl Iterator<Item = PathBuf>) -> impl Iterator<Item = Stri
     names.take(MOST_PROGRAMS)
 }
 
-/// What a command offers servers: it looks at the listings of commands.
+/// The capabilities that commands offer to servers, with and without a terminal.
 fn offers(server: &Server, settings: &Settings) -> impl Iterator<Item = Offer> {
     let askable = blueprint::askable(&server.definition, settings);
     // On a terminal, and without one.
@@ -209,7 +208,7 @@ fn cached(
     })
 }
 
-/// What is wrong with our own files about a server.
+/// Faults of Switchboard's own files about a server.
 fn file_faults(
     name: &ServerName,
     server: &Server,

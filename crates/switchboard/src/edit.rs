@@ -1,4 +1,4 @@
-//! Changes configuration files for the user: into which file a change goes, and what is refused.
+//! Edits configuration files for the user: chooses the file, and refuses invalid changes.
 
 pub mod error;
 mod rules;
@@ -21,14 +21,14 @@ use switchboard_core::name::ServerName;
 use self::error::{EditError, EditRefusal};
 pub use self::rules::Rules;
 use self::standing::{Standing, standing, unknown};
-use self::switching::{EntryContent, MadeFor, flagged, switched_on, unsaid};
+use self::switching::{EntryContent, MadeFor, flagged, switched_on, without_flag};
 use crate::env::Environment;
 use crate::load::{LoadError, LoadOptions, Loaded, load, user_file};
 use crate::paths::{self, Paths};
 use crate::shared_file::{Privacy, SharedFile};
 use crate::trust::TrustStore;
 
-/// The files that a user's changes go into.
+/// Edits the configuration files of the user and the project.
 #[derive(Clone, Debug)]
 pub struct Editor<'a> {
     environment: &'a Environment,
@@ -36,7 +36,7 @@ pub struct Editor<'a> {
     options: LoadOptions,
 }
 
-/// Whose configuration is changed.
+/// The owner of the configuration to change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
     /// The user's own file.
@@ -50,11 +50,11 @@ pub enum Scope {
 pub struct NewServer {
     /// Its name.
     pub name: ServerName,
-    /// Its entry as it will stand in the file.
+    /// Its entry, as written to the file.
     pub entry: Map<String, Value>,
 }
 
-/// What to do about a server that is there already.
+/// How an existing entry of the same name is handled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Existing {
     /// An entry of the same name is an error.
@@ -63,7 +63,7 @@ pub enum Existing {
     Replace,
 }
 
-/// Whether a change is made, or only worked out to be shown.
+/// Whether a change is written, or only computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EditEffect {
     /// It is only computed, to be shown.
@@ -86,7 +86,7 @@ pub enum Switch {
 pub struct Edited {
     /// The file.
     pub path: PathBuf,
-    /// Empty if there was no file.
+    /// Its content before the edit; empty if there was no file.
     pub before: String,
     /// Its content after the edit.
     pub after: String,
@@ -99,7 +99,7 @@ impl Edited {
     }
 }
 
-/// Both are read; the first one is written unless a file has only the other.
+/// Both keys are read. The first is written, unless the file has only the other.
 const SERVER_KEYS: [&str; 2] = ["mcpServers", "mcp-servers"];
 
 impl<'a> Editor<'a> {
@@ -120,8 +120,8 @@ impl<'a> Editor<'a> {
         }
     }
 
-    /// Where what this user wants of a project's servers is written, so that the files that a
-    /// project shares stay as they are.
+    /// The file for the user's overrides of a project's servers, so that the project's shared files
+    /// stay unchanged.
     fn project_overrides(&self) -> PathBuf {
         self.options.project.join(".switchboard/mcp.json")
     }
@@ -138,7 +138,7 @@ impl<'a> Editor<'a> {
         self.change(&self.file(scope), effect, |text| adding(text, servers, existing))
     }
 
-    /// Makes the user's file, with nothing in it yet.
+    /// Creates the user's file without servers.
     pub fn create(&self) -> Result<Edited, EditError> {
         let empty = Edit::new([SERVER_KEYS[0]], Change::Set(Value::Object(Map::new())));
         self.write(&self.file(Scope::User), |text| with(text, std::slice::from_ref(&empty)))
@@ -147,15 +147,15 @@ impl<'a> Editor<'a> {
     /// Whether any file that is read names this server.
     pub fn is_taken(&self, server: &ServerName) -> Result<bool, EditError> {
         for path in [self.file(Scope::User), self.file(Scope::Project)] {
-            if self.said(&path, server)?.is_some() {
+            if self.content_of(&path, server)?.is_some() {
                 return Ok(true);
             }
         }
         Ok(standing(&self.load()?, server).is_some())
     }
 
-    /// The configuration with this server alone, to try it before it stands in a file. It counts as
-    /// the user's own, who typed it just now.
+    /// A configuration with only this server, to try it before it is added. The server counts as
+    /// the user's own, because the user typed it.
     pub fn trial(&self, server: &NewServer) -> Result<Config, EditError> {
         let NewServer { name, entry } = server;
         let bad = |cause| EditError::BadDefinition { server: name.clone(), cause };
@@ -166,15 +166,15 @@ impl<'a> Editor<'a> {
         Ok(Config { servers, pending: Vec::new(), ..self.load()?.config })
     }
 
-    /// Puts hosts at the end of the user's imports, except those that are there.
+    /// Appends hosts to the user's imports, except those already listed.
     pub fn add_imports(&self, hosts: &[Host], effect: EditEffect) -> Result<Edited, EditError> {
         let add = |host: &Host| Edit::new(["imports"], Change::AddItem(host.as_str().into()));
         let edits: Vec<Edit> = hosts.iter().map(add).collect();
         self.change(&self.file(Scope::User), effect, |text| with(text, &edits))
     }
 
-    /// Counts servers of the project as approved that the user typed just now. One of which other
-    /// files say something else is left pending. Gives the names that were approved.
+    /// Approves project servers that the user has just typed; returns their names. If other files
+    /// change the definition of a server, it stays pending.
     pub fn approve_added(&self, servers: &[NewServer]) -> Result<Vec<ServerName>, EditError> {
         let loaded = self.load()?;
         let store = TrustStore::at(self.locations.trust());
@@ -194,8 +194,8 @@ impl<'a> Editor<'a> {
         Ok(approved)
     }
 
-    /// Takes a server out of the file that has it; `scope` chooses where several have. Flags that
-    /// turned it off go along once it is nowhere else.
+    /// Removes a server from its file; `scope` chooses if several files have it. Its `disabled`
+    /// flags are removed once no file defines it.
     pub fn remove(
         &self,
         server: &ServerName,
@@ -210,18 +210,18 @@ impl<'a> Editor<'a> {
         }
         let (mut defined, mut flags) = (None, Vec::new());
         for path in files {
-            match self.said(&path, server) {
+            match self.content_of(&path, server) {
                 Ok(Some(EntryContent::Flag)) => flags.push(path),
                 Ok(Some(EntryContent::More)) => defined = defined.or(Some(path)),
                 Ok(None) => {}
-                // What is wrong with a file above does not matter any more.
+                // An error in a file of lower precedence no longer matters.
                 Err(_) if defined.is_some() => {}
                 Err(error) => return Err(error),
             }
         }
         let mut edited = Vec::new();
         if let Some(path) = &defined {
-            // A file may have it under both keys.
+            // The file may have the server under both keys.
             let remove = |key| Edit::new([key, server.as_str()], Change::Remove);
             edited.push(self.write(path, |text| with(text, &SERVER_KEYS.map(remove)))?);
         }
@@ -237,17 +237,18 @@ impl<'a> Editor<'a> {
             (Some(_) | None, None) => {}
         }
         for path in flags {
-            edited.push(self.write(&path, |text| unsaid(text, server, self.made_for(&path)))?);
+            edited
+                .push(self.write(&path, |text| without_flag(text, server, self.made_for(&path)))?);
         }
         Ok(edited)
     }
 
-    /// Turns a server on or off. A flag for a server of another program's file goes into our own,
-    /// and for a project's server into the project's file of ours.
+    /// Enables or disables a server. The flag goes into the user's file, or for a project's server
+    /// into the overrides of the project.
     pub fn switch(&self, server: &ServerName, switch: Switch) -> Result<Edited, EditError> {
         let loaded = self.load()?;
         let user = self.file(Scope::User);
-        let path = match (self.said(&user, server)?, standing(&loaded, server)) {
+        let path = match (self.content_of(&user, server)?, standing(&loaded, server)) {
             (Some(EntryContent::More), _) | (Some(EntryContent::Flag), Some(_)) => user,
             (None, Some(Standing { tier: Tier::User, .. })) => user,
             (None, Some(Standing { tier: Tier::Project, .. })) => self.project_overrides(),
@@ -258,7 +259,7 @@ impl<'a> Editor<'a> {
             return set(true);
         }
         let edited = self.write(&path, |text| switched_on(text, server, self.made_for(&path)))?;
-        // A lower layer may still say off.
+        // A file of lower precedence may still disable the server.
         if standing(&self.load()?, server).is_none_or(|standing| !standing.is_disabled) {
             return Ok(edited);
         }
@@ -270,7 +271,11 @@ impl<'a> Editor<'a> {
         Ok(load(self.environment, self.locations, &self.options)?)
     }
 
-    fn said(&self, path: &Path, server: &ServerName) -> Result<Option<EntryContent>, EditError> {
+    fn content_of(
+        &self,
+        path: &Path,
+        server: &ServerName,
+    ) -> Result<Option<EntryContent>, EditError> {
         let found = find(&self.text(path)?, server);
         let (_, entry) = found.map_err(|refusal| refusal.at(path))?;
         Ok(entry.as_ref().map(EntryContent::of))
@@ -280,7 +285,7 @@ impl<'a> Editor<'a> {
         Ok(text_of(path)?.unwrap_or_default())
     }
 
-    /// A file that was named on the command line is not made.
+    /// A file that was named on the command line is not created.
     fn refuse_missing(&self, path: &Path) -> Result<(), EditError> {
         if self.made_for(path) == MadeFor::Others && !path.exists() {
             return Err(LoadError::Missing { path: path.to_path_buf() }.into());
@@ -293,7 +298,7 @@ impl<'a> Editor<'a> {
         if is_named { MadeFor::Others } else { MadeFor::Us }
     }
 
-    /// Changes a file, or works the change out and writes nothing.
+    /// Changes a file, or only computes the change.
     fn change(
         &self,
         path: &Path,
@@ -309,7 +314,7 @@ impl<'a> Editor<'a> {
         Ok(Edited { path: path.to_path_buf(), before, after })
     }
 
-    /// A new file of the user refers to its schema.
+    /// The new text. A new user file starts with a reference to its schema.
     fn changed(
         &self,
         path: &Path,
@@ -331,7 +336,7 @@ impl<'a> Editor<'a> {
         self.options.config.is_none() && path == self.locations.user_config()
     }
 
-    /// Changes one file, whole or not at all.
+    /// Changes one file atomically.
     fn write(
         &self,
         path: &Path,
@@ -345,7 +350,7 @@ impl<'a> Editor<'a> {
         };
         let failed = |cause| EditError::Io { path: path.to_path_buf(), cause };
         let file = SharedFile::elsewhere(path, &self.locations.locks(), privacy).map_err(failed)?;
-        // A repository may have planted a link there.
+        // A repository may contain a link at this path.
         let root = self.options.project.canonicalize().map_err(failed)?;
         if privacy == Privacy::Usual && !file.path().starts_with(root) {
             return Err(EditError::LeadsOut { path: path.to_path_buf() });
@@ -372,7 +377,7 @@ impl<'a> Editor<'a> {
         let (before, after) = next.ok_or_else(|| failed(io::ErrorKind::ResourceBusy.into()))?;
         let is_gone = after.is_none();
         if is_gone && path == self.project_overrides() {
-            // It was made for the file, unless something else lies in it.
+            // The directory was created for the file; it is removed if it is empty.
             let _in_use = path.parent().map(std::fs::remove_dir);
         }
         let after = after.unwrap_or_default();
@@ -385,10 +390,10 @@ impl<'a> Editor<'a> {
     }
 }
 
-/// The text that a file shall have; `None` removes the file.
+/// The new text of a file; `None` removes the file.
 type NextText = Option<String>;
 
-/// The text of a file; `None` if there is none.
+/// The text of a file; `None` if it does not exist.
 pub(crate) fn text_of(path: &Path) -> Result<Option<String>, EditError> {
     let path = || path.to_path_buf();
     let bytes = paths::read(&path()).map_err(|cause| EditError::Io { path: path(), cause })?;
@@ -425,12 +430,12 @@ fn adding(text: &str, servers: &[NewServer], existing: Existing) -> Result<NextT
     with(text, &edits)
 }
 
-/// Under which key a file has a server, or would have it, and its entry.
+/// The key under which a file has a server, or would have it, and the entry.
 fn find(text: &str, server: &ServerName) -> Result<(&'static str, Option<Value>), EditRefusal> {
     entry_of(text, server.as_str()).map_err(EditRefusal::Text)
 }
 
-/// The same by any name.
+/// The same for any name.
 pub(crate) fn entry_of(
     text: &str,
     server: &str,

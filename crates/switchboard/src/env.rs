@@ -1,4 +1,4 @@
-//! The environment of this process, read once and handed on as a value.
+//! The environment of this process, read once and passed on as a value.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -7,12 +7,12 @@ use switchboard_core::config::expand::Surroundings;
 
 use crate::auth::vault::KEY_VARIABLE;
 
-/// Variables that every server may see: what programs need to find their way, and no secret.
+/// Variables that every server gets. Programs commonly need them, and they hold no secrets.
 const PASSED_ON: &[&str] =
     &["HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER", "LANG", "LANGUAGE", "TMPDIR", "TZ"];
 
-/// Variables that say how the network is reached. A proxy can hold a password, so a server sees
-/// those that its entry names; they are known so that it can be said which may be missing.
+/// Variables with network settings. A proxy URL can hold a password, so a server gets them only if
+/// its entry names them. They are listed here so that a message can name the missing ones.
 const NETWORK: &[&str] = &[
     "HTTP_PROXY",
     "HTTPS_PROXY",
@@ -27,7 +27,7 @@ const NETWORK: &[&str] = &[
     "NODE_EXTRA_CA_CERTS",
 ];
 
-/// Variables that lead us to our own files, and open them.
+/// Variables that locate or decrypt Switchboard's own files.
 pub(crate) const OWN_VARIABLES: &[&str] = &[
     "SWITCHBOARD_HOME",
     "XDG_CACHE_HOME",
@@ -37,18 +37,19 @@ pub(crate) const OWN_VARIABLES: &[&str] = &[
     KEY_VARIABLE,
 ];
 
-/// Variables, home and working directory.
+/// Environment variables, working directory and program.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Environment {
     variables: BTreeMap<String, String>,
     /// The working directory.
     pub cwd: PathBuf,
-    /// The program that runs; unknown in an environment that was made up.
+    /// The running program; unknown in an environment for a test or an embedder.
     pub program: Option<PathBuf>,
 }
 
 impl Environment {
-    /// The environment that this process was started with. Variables that are not text are left out.
+    /// The environment that this process was started with. Variables that are not UTF-8 are left
+    /// out.
     #[expect(clippy::disallowed_methods, reason = "this is the one place that reads it")]
     pub fn of_process() -> Environment {
         let variables = std::env::vars_os()
@@ -61,7 +62,7 @@ impl Environment {
         }
     }
 
-    /// An environment made up for a test or by an embedder.
+    /// An environment for a test or an embedder.
     pub fn made_of<const N: usize>(
         variables: [(&str, &str); N],
         cwd: impl Into<PathBuf>,
@@ -76,8 +77,8 @@ impl Environment {
         self.variables.get(name).map(String::as_str).filter(|value| !value.is_empty())
     }
 
-    /// Without variables that are empty, or a reference to themselves: what a host makes of one that
-    /// is not set, where its file names variables to pass on.
+    /// Removes variables that are empty or refer to themselves. Hosts pass these if their file
+    /// names a variable that is not set.
     pub fn without_unset(mut self) -> Environment {
         self.variables.retain(|name, value| {
             let references =
@@ -92,13 +93,14 @@ impl Environment {
         self.variable("HOME").map(Path::new)
     }
 
-    /// Does `work` with what templates are expanded with. A variable that is set and empty counts.
+    /// Runs `work` with the context for expanding templates. A variable that is set but empty
+    /// counts as set.
     pub(crate) fn expanding<T>(&self, work: impl FnOnce(&Surroundings<'_>) -> T) -> T {
         let variable = |name: &str| self.variables.get(name).cloned();
         work(&Surroundings { variable: &variable, ..self.places() })
     }
 
-    /// The places that templates may name; no variable is set.
+    /// The directories that templates may name, without variables.
     pub(crate) fn places(&self) -> Surroundings<'_> {
         Surroundings {
             variable: &|_| None,
@@ -107,17 +109,18 @@ impl Environment {
         }
     }
 
-    /// What a server gets without asking. Functions that a shell exported are never passed on.
+    /// The variables that every server gets. Exported shell functions are never passed on.
     pub fn for_servers(&self) -> impl Iterator<Item = (&str, &str)> {
         self.all().filter(|(name, _)| PASSED_ON.contains(name) || name.starts_with("LC_"))
     }
 
-    /// The variables about the network that are set.
+    /// The network variables that are set.
     pub(crate) fn withheld(&self) -> impl Iterator<Item = &'static str> {
         NETWORK.iter().copied().filter(|name| self.variable(name).is_some())
     }
 
-    /// Everything, for a server whose entry says `inheritEnv`; but what opens our own files.
+    /// All variables, for a server whose entry sets `inheritEnv`, except the one that decrypts
+    /// Switchboard's files.
     pub fn all(&self) -> impl Iterator<Item = (&str, &str)> {
         self.variables
             .iter()
@@ -128,7 +131,7 @@ impl Environment {
 }
 
 impl std::fmt::Debug for Environment {
-    /// Values are secrets as often as not.
+    /// Does not print variables, because their values are often secrets.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Environment").field("cwd", &self.cwd).finish_non_exhaustive()
     }

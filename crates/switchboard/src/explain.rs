@@ -1,4 +1,4 @@
-//! From an error inside to the failure that a face shows: code, subject, remedies.
+//! Turns an error of the engine into the failure that a face shows: code, subject and hints.
 
 mod approval;
 mod auth;
@@ -57,16 +57,16 @@ pub(crate) fn chain(error: &dyn Error) -> String {
     text
 }
 
-/// Causes that are no errors elsewhere.
+/// Causes without an error type of their own.
 #[derive(Clone, Debug, thiserror::Error)]
 enum Cause {
-    #[error("the server `{0}` gives no instructions")]
+    #[error("the server `{0}` has no instructions")]
     NoInstructions(ServerName),
     #[error("the server `{0}` has not been connected yet")]
     NotConnected(ServerName),
     #[error("the server `{0}` lists nothing")]
     NoLists(ServerName),
-    #[error("the user said no to `{0}`")]
+    #[error("the user denied `{0}`")]
     Denied(String),
     #[error("refusing to call `{0}`: your allow and deny rules cannot be parsed")]
     UnreadRules(String),
@@ -74,23 +74,21 @@ enum Cause {
     DeniedByRule { tool: String, pattern: String },
     #[error("`{0}` needs the user's approval")]
     NeedsApproval(String, #[source] CannotAsk),
-    #[error("the tools of `{0}` were never listed, so there is nothing to accept")]
+    #[error("nothing to accept: the tools of `{0}` were never listed")]
     NeverListed(ServerName),
-    #[error("`{0}` is no longer what it was when this call was checked")]
+    #[error("`{0}` has changed since this call was checked")]
     Changed(String),
-    #[error("`{0}` is blocked: its definition changed since it was accepted")]
+    #[error("`{0}` is blocked: its definition has changed since it was pinned")]
     Drifted(String),
-    #[error("`{0}` is blocked: it is new since its server was first listed")]
+    #[error("`{0}` is blocked: its server added it after its tools were pinned")]
     Added(String),
-    #[error("`{0}` is blocked: what it was when it was accepted cannot be read")]
+    #[error("`{0}` is blocked: cannot read the pins of its server")]
     Unverified(String),
     #[error("`{0}` does not declare itself read-only, and `mcp` calls only tools that do")]
     NotReadOnly(String),
-    #[error("`mcp` only reads here")]
+    #[error("`mcp` accepts only read-only requests here")]
     ReadsOnly,
-    #[error(
-        "`{0}` was listed as read-only and does not declare that any more: list the tools again"
-    )]
+    #[error("`{0}` was listed as read-only and no longer declares that: list the tools again")]
     NoLongerReadOnly(String),
     #[error("the server no longer has `{0}`")]
     Gone(String),
@@ -106,27 +104,27 @@ enum Cause {
     AmbiguousResource(String),
     #[error("the connection `{0}` needs the user's approval")]
     NeedsConsent(ServerName, #[source] CannotAsk),
-    #[error("the user said no to the connection `{0}`")]
+    #[error("the user denied the connection `{0}`")]
     ConnectionDenied(ServerName),
-    #[error("the user allows no connection that is not configured, such as `{0}`")]
+    #[error("ad hoc connections such as `{0}` are disabled")]
     AdHocIsOff(ServerName),
-    #[error("the server `{0}` is not at a URL, so it takes no token")]
+    #[error("the server `{0}` has no URL, so it cannot have a token")]
     NoAddress(ServerName),
     #[error("the token cannot be sent as a header")]
     UnusableToken,
-    #[error("the tokens of servers cannot be used")]
+    #[error("cannot read or change the stored tokens")]
     Tokens(#[source] Arc<VaultError>),
-    #[error("the URL of `{0}` cannot be filled in")]
+    #[error("cannot expand the URL of `{0}`")]
     UnfilledUrl(ServerName, #[source] ExpandError),
-    #[error("there are too many handlers of notifications")]
+    #[error("too many notification handlers")]
     ManyHandlers,
-    #[error("no files are followed that could be read again")]
+    #[error("no configuration files are being followed, so none can be reloaded")]
     NothingToReload,
     #[error("{miss}, and nothing was called: {why}")]
     NotCalled { why: NotCalled, miss: Arc<dyn Error + Send + Sync> },
     #[error("the search clearly means `{0}`")]
     Found(String, #[source] Arc<dyn Error + Send + Sync>),
-    #[error("no tool is named `{name}`, and `{shown}` is next to it")]
+    #[error("no tool is named `{name}`; the nearest match is `{shown}`")]
     Misspelt {
         name: String,
         shown: String,
@@ -141,7 +139,7 @@ pub fn request_error(error: RequestError) -> Failure {
     with_hints(of_request(Code::BadRequest, error), outside.then_some(Hint::UseArgs))
 }
 
-/// A name that leads to no tool.
+/// A name that resolves to no tool.
 pub fn resolve(error: ResolveError) -> Failure {
     let of_server = |server: &ServerName| Subject::Server(server.clone());
     let (code, subject, hints) = match &error {
@@ -184,7 +182,7 @@ pub(crate) fn arguments((target, error): (Resolved, ArgumentsError)) -> Failure 
     of_tool(Code::BadArguments, &target, error).hint(expected(&target))
 }
 
-/// Arguments beside `tool` that are not all the tool's own.
+/// Rejects fields beside `tool` that are neither request fields nor arguments of the tool.
 pub(crate) fn beside(target: &Resolved, args: &Args) -> Result<(), Failure> {
     let schema = target.entry.input_value();
     let Some(name) = schema::undeclared(&schema, args.values()) else {
@@ -194,7 +192,7 @@ pub(crate) fn beside(target: &Resolved, args: &Args) -> Result<(), Failure> {
     Err(of_tool(Code::BadRequest, target, error).hint(expected(target)))
 }
 
-/// A name that no tool has, with the tool that it is next to and why that was not called.
+/// An unknown tool name, with the nearest match and why that was not called.
 pub(crate) fn offered(mut failure: Failure, target: &Resolved, why: NotCalled) -> Failure {
     failure.cause = Arc::new(Cause::NotCalled { why, miss: failure.cause });
     let signature = schema::signature(&target.shown, &target.entry.input_value());
@@ -202,7 +200,7 @@ pub(crate) fn offered(mut failure: Failure, target: &Resolved, why: NotCalled) -
     failure
 }
 
-/// What a tool takes, if its error is likely about that.
+/// The arguments that a tool expects, if its error seems to be about them.
 pub(crate) fn complaint(target: &Resolved, error: &str) -> Option<String> {
     let schema = target.entry.input_value();
     schema::complains(&schema, error).then(|| schema::expected(&schema))
@@ -226,7 +224,7 @@ pub(crate) fn nothing_to_reload() -> Failure {
     of_request(Code::Config, Cause::NothingToReload)
 }
 
-/// A call that was made and got no result.
+/// A call that was sent and returned no result.
 pub(crate) fn call(error: CallError, target: &Resolved) -> Failure {
     if target.entry.kind != EntryKind::Tool {
         return lookup(error, &target.server);
@@ -262,23 +260,23 @@ pub(crate) fn call(error: CallError, target: &Resolved) -> Failure {
     failure
 }
 
-/// The most pages that are named.
+/// The maximum number of pages in a hint.
 const PAGES: usize = 3;
 
-/// The pages that such a server names, as far as they may be opened in a browser.
+/// The pages that the error of the server names, if their URLs may be opened in a browser.
 fn pages(refused: &RpcError) -> Vec<Hint> {
     let data = refused.data.as_ref().and_then(|data| data.parse::<Value>().ok());
     let wanted = data.as_ref().and_then(|data| data["elicitations"].as_array());
     let urls = wanted.into_iter().flatten().filter_map(|page| page["url"].as_str());
     let links = urls.filter_map(|url| {
-        // The user sees where it leads when they open it; nothing is requested from it here.
+        // The user checks the URL when opening it; Switchboard sends no request to it.
         let reach = Reach::of(&Url::parse(url).ok()?);
         Link::of(url, &reach).ok()
     });
     links.take(PAGES).map(Hint::VisitFirst).collect()
 }
 
-/// A request to a server, such as for a list, that got no result.
+/// A request to a server, such as for a listing, that returned no result.
 pub(crate) fn lookup(error: CallError, server: &ServerName) -> Failure {
     let (code, hints) = match &error {
         CallError::Refused(_) | CallError::Outdated(_) | CallError::Unfinished(_) => {
@@ -309,7 +307,7 @@ pub(crate) fn result(error: ResultError, id: &str) -> Failure {
     with_hints(of_request(code, error), hint)
 }
 
-/// A filter that cannot be parsed, before the call.
+/// A filter that cannot be parsed; detected before the call.
 pub(crate) fn select(error: SelectError) -> Failure {
     of_request(Code::BadFilter, error)
 }
@@ -379,7 +377,7 @@ pub(crate) fn no_lists(server: &ServerName) -> Failure {
     of_server(Code::UnknownTool, server, Cause::NoLists(server.clone()))
 }
 
-/// A server to accept whose tools were never listed.
+/// The tools of a server cannot be accepted before they were listed.
 pub(crate) fn never_listed(server: &ServerName) -> Failure {
     of_server(Code::UnknownTool, server, Cause::NeverListed(server.clone()))
         .hint(Hint::Connect(server.clone()))

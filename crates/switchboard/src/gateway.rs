@@ -45,13 +45,13 @@ use guests::Guests;
 pub(crate) use roster::FileNotices;
 use roster::Roster;
 
-/// Connects at the same time, over all servers.
+/// The maximum number of concurrent dials, over all servers.
 const CONCURRENT_DIALS: usize = 16;
 
-/// How long the cache may take to be written before servers are stopped all the same.
+/// The timeout for writing the cache before servers are stopped.
 const FLUSH: Duration = Duration::from_secs(2);
 
-/// How long a shutdown may take before it is cut short.
+/// The timeout of a shutdown.
 const SHUTDOWN: Duration = Duration::from_secs(6);
 
 /// All servers of this process; cheap to clone.
@@ -83,17 +83,17 @@ pub struct Gateway {
 
 struct GatewayState {
     blueprint: Blueprint,
-    /// Of every upstream that no session has to itself.
+    /// The shared services for upstreams that do not belong to one session.
     surroundings: Surroundings,
-    /// What the present configuration comes to; replaced as a whole, never changed.
+    /// The servers of the current configuration; replaced as a whole, never changed in place.
     roster: watch::Sender<Arc<Roster>>,
-    /// When servers that were never listed were last connected for that, in the background.
+    /// When the last background listing of unlisted servers began.
     first_listing: Mutex<Option<Instant>>,
-    /// Set once the files of the configuration are followed.
+    /// Set once the configuration files are followed.
     follower: OnceLock<Follower>,
     /// The gateways for clients with other capabilities. Never locked across an await.
     family: Mutex<Family>,
-    /// How many sessions there have been.
+    /// The number of sessions opened so far.
     sessions: AtomicU64,
 }
 
@@ -103,7 +103,7 @@ impl Drop for GatewayState {
     }
 }
 
-/// A gateway that may be gone.
+/// A weak reference to a gateway.
 pub(crate) struct WeakGateway {
     shared: Weak<GatewayState>,
 }
@@ -115,33 +115,33 @@ impl WeakGateway {
 }
 
 impl Gateway {
-    /// Begins a gateway without servers.
+    /// A builder for a gateway without servers.
     pub fn builder(environment: Environment) -> GatewayBuilder {
         GatewayBuilder::new(environment)
     }
 
-    /// What all servers offer, as far as it is known now.
+    /// The listings of all servers, as far as they are known now.
     pub fn catalog(&self) -> Arc<Catalog> {
         self.shared.surroundings.directory.catalog()
     }
 
-    /// The server that is meant, if it may be used.
+    /// The server of this name, if it may be used.
     pub fn usable(&self, server: &str) -> Result<ServerName, Failure> {
         self.catalog().active_server(server).map_err(explain::resolve)
     }
 
-    /// Tells of every change of the catalog.
+    /// A receiver of all changes of the catalog.
     pub fn watch(&self) -> watch::Receiver<Arc<Catalog>> {
         self.shared.surroundings.directory.watch()
     }
 
-    /// The settings of the present configuration.
+    /// The settings of the current configuration.
     pub fn settings(&self) -> Settings {
         self.roster().settings.clone()
     }
 
-    /// Takes another configuration. Servers that are reached in the same way go on as they are;
-    /// changed ones start anew and removed ones stop, both after the calls that are in flight.
+    /// Applies another configuration. Servers with an unchanged recipe stay connected. Changed
+    /// servers are restarted and removed ones stopped, both after their calls in flight.
     pub fn apply(&self, config: &Config) {
         self.apply_with(config, FileNotices::default());
     }
@@ -181,7 +181,7 @@ impl Gateway {
         self.shared.surroundings.directory.replace(shelves, reserved, plans);
     }
 
-    /// Writes what is worth keeping, then stops every server, all at once.
+    /// Writes the cache, then stops all servers concurrently.
     pub async fn shutdown(&self) {
         self.shared.surroundings.closing.cancel();
         let all: Vec<Gateway> = self.siblings().into_iter().chain([self.clone()]).collect();
@@ -197,7 +197,7 @@ impl Gateway {
 
     async fn stop_servers(&self) {
         if tokio::time::timeout(FLUSH, self.shared.surroundings.directory.flush()).await.is_err() {
-            tracing::warn!("some listings could not be kept in time");
+            tracing::warn!("some listings could not be stored in time");
         }
         let roster = self.roster();
         let guests = roster.guests.values().flat_map(Guests::upstreams);
@@ -212,7 +212,7 @@ impl Gateway {
         stopping.join_all().await;
     }
 
-    /// The secrets of this user, kept as the settings want it.
+    /// The vault of this user, with the storage that the settings choose.
     pub(crate) fn vault(&self) -> Vault {
         self.shared.blueprint.vault.storing(self.roster().settings.oauth_credential_store)
     }
@@ -233,7 +233,7 @@ impl Gateway {
         &self.shared.surroundings.notices
     }
 
-    /// Runs beside the servers, until it is done, dropped, or the gateway goes.
+    /// Runs a task beside the servers, until it completes, its handle is dropped, or the gateway closes.
     pub(crate) fn beside(
         &self,
         work: impl Future<Output = ()> + Send + 'static,
@@ -241,7 +241,7 @@ impl Gateway {
         AbortOnDropHandle::new(self.run_beside(work))
     }
 
-    /// Runs beside the servers, until it is done or the gateway closes.
+    /// Runs a task beside the servers, until it completes or the gateway closes.
     pub(crate) fn run_beside(
         &self,
         work: impl Future<Output = ()> + Send + 'static,
@@ -272,7 +272,7 @@ impl Gateway {
         self.roster().notices.clone()
     }
 
-    /// Goes on with the configuration that there is, and says why.
+    /// Records why the files are stale and the current configuration stays in effect.
     pub(crate) fn keep(&self, stale: Vec<String>) {
         for gateway in self.siblings() {
             gateway.keep(stale.clone());

@@ -1,5 +1,5 @@
-//! Puts our entry into a host's own file, or our package into Pi, moves the host's servers into
-//! ours, and takes all of that back to the byte.
+//! Installs Switchboard into hosts: writes its entry into a host's file or its package into Pi, and
+//! moves the host's servers. An uninstallation restores the files byte for byte.
 
 mod archive;
 pub mod error;
@@ -30,7 +30,7 @@ use crate::shared_file::{Privacy, SharedFile};
 pub use self::plan::{FileChange, InstallPlan, Owner, Reason, Servers, Staying};
 pub use switchboard_core::config::install::Added;
 
-/// What installs into hosts and takes it back.
+/// Installs into hosts, and uninstalls.
 #[derive(Clone, Debug)]
 pub struct Installer<'a> {
     environment: &'a Environment,
@@ -53,13 +53,13 @@ impl<'a> Installer<'a> {
         Installer { environment, locations, options, package }
     }
 
-    /// What it takes to have our entry in a host. Pi's servers stay, for we read its own files.
+    /// Plans an installation. Pi's servers are not moved, because Switchboard reads Pi's files.
     pub fn install(&self, target: Target, servers: Servers) -> Result<InstallPlan, InstallError> {
         let archive = Archive::read(self.locations)?;
         if target == Target::Pi {
             return self.install_in_pi(archive);
         }
-        // A host may read several files: the installed one takes precedence.
+        // A host may read several files; the one with an earlier installation takes precedence.
         let recorded = archive.record(target, &self.files_of(target));
         let recorded = recorded.map(|old| old.host.path.clone()).filter(|path| path.exists());
         let path = recorded.unwrap_or_else(|| self.file_of(target));
@@ -68,7 +68,8 @@ impl<'a> Installer<'a> {
         let there = install::presence(target, now.as_deref().unwrap_or_default());
         let is_there = there.map_err(refused)? == Presence::Installed;
         let old = archive.record(target, std::slice::from_ref(&path));
-        // What an earlier time did is taken back first, so that one undo leads to the beginning.
+        // The earlier installation is undone first, so that one uninstallation restores the
+        // original file.
         let host = match old {
             Some(old) if !is_there || servers == Servers::Move => old.host_before(now.clone())?,
             Some(_) | None => now.clone(),
@@ -118,7 +119,7 @@ impl<'a> Installer<'a> {
         })
     }
 
-    /// What it takes to have the host as it was.
+    /// Plans an uninstallation, which restores the host's files.
     pub fn uninstall(&self, target: Target) -> Result<InstallPlan, InstallError> {
         let archive = Archive::read(self.locations)?;
         let record = archive.record(target, &self.files_of(target)).cloned();
@@ -143,7 +144,7 @@ impl<'a> Installer<'a> {
         })
     }
 
-    /// Where nothing was written down: the files without our entry, and what else is ours.
+    /// Without a record: the files without Switchboard's entry and permissions.
     fn files_without_us(&self, target: Target) -> Result<Vec<FileChange>, InstallError> {
         let path = self.file_of(target);
         let Some(now) = text(&path)? else { return Ok(Vec::new()) };
@@ -161,7 +162,7 @@ impl<'a> Installer<'a> {
         Ok(files)
     }
 
-    /// The host's settings with what lets our tools be used.
+    /// The host's settings, with the permissions for Switchboard's tools.
     fn granted(
         &self,
         target: Target,
@@ -184,7 +185,7 @@ impl<'a> Installer<'a> {
         Ok(Some(Settings { file, backup, added }))
     }
 
-    /// The user's file, or the one that an earlier installation moved servers to.
+    /// The user's file, or the file to which an earlier installation moved servers.
     fn user_text(
         &self,
         old: Option<&InstallRecord>,
@@ -195,7 +196,7 @@ impl<'a> Installer<'a> {
         Ok((path, now))
     }
 
-    /// The user's file as it is, where an installation leaves its servers as they are.
+    /// The user's file, for an installation that moves no servers.
     fn unmoved(
         &self,
         archive: &Archive,
@@ -208,7 +209,8 @@ impl<'a> Installer<'a> {
         Ok(UserFile { file, moved, stay: Vec::new(), copies, ledger: None })
     }
 
-    /// The user's file with what an installation moves there, and without what it moved earlier.
+    /// The user's file with the servers that an installation moves, and without the ones that it
+    /// moved earlier.
     fn moved(
         &self,
         archive: &Archive,
@@ -233,8 +235,8 @@ impl<'a> Installer<'a> {
         Ok(UserFile { file, moved, stay, copies, ledger })
     }
 
-    /// Writes what was planned: what is needed to take it back, then the files in their order. If
-    /// one of them was edited since, nothing is written.
+    /// Carries out a plan: writes the record for the uninstallation, then the files in order. If
+    /// one of them changed after planning, nothing is written.
     pub fn carry_out(&self, plan: &InstallPlan) -> Result<(), InstallError> {
         let directory = self.locations.installed();
         let of_directory = |cause| InstallError::Record { path: directory.clone(), cause };
@@ -260,7 +262,7 @@ impl<'a> Installer<'a> {
         if let Some(ledger) = plan.ledger.as_ref().filter(|ledger| ledger.copies.is_empty()) {
             archive::remove(&archive::ledger_file(&directory, ledger))?;
             if let (true, Some(folder)) = (ledger.made_directory, ledger.path.parent()) {
-                // It stays as long as something is in it.
+                // Fails if the directory is not empty.
                 let _still_used = fs::remove_dir(folder);
             }
         }
@@ -289,20 +291,20 @@ impl<'a> Installer<'a> {
         };
         done.map_err(|error| error.or_io(|cause| failed(cause).into()))?;
         if let (Owner::Package, None, Some(folder)) = (file.owner, after, path.parent()) {
-            // It goes with the last of its files.
+            // The directory is removed with its last file.
             let _still_used = fs::remove_dir(folder);
         }
         Ok(())
     }
 }
 
-/// The files of a host that we are installed in, as far as that was written down.
+/// The files of a host that have a recorded installation.
 pub(crate) fn files_with_us(locations: &Paths, target: Target) -> Vec<PathBuf> {
     let archive = Archive::read(locations).unwrap_or_default();
     archive.files(target).collect()
 }
 
-/// The user's file, and what becomes of a host's servers.
+/// The user's file, and the outcome for a host's servers.
 struct UserFile {
     file: FileChange,
     moved: Vec<String>,
@@ -312,15 +314,15 @@ struct UserFile {
     ledger: Option<Ledger>,
 }
 
-/// A host's settings with what lets our tools be used, and what they were.
+/// A host's settings with the permissions for Switchboard's tools, and a backup.
 struct Settings {
     file: FileChange,
     backup: FileBackup,
     added: Vec<Added>,
 }
 
-/// What it takes to have the files as they were, the host's first: a server that runs twice for a
-/// moment is better than one that is lost. Copies that another installation needs stay.
+/// The files as they were before the installation. The host's file comes first: a server that runs
+/// twice for a moment is better than a lost one. Copies that another installation needs stay.
 fn files_before(
     archive: &Archive,
     record: &InstallRecord,

@@ -1,5 +1,6 @@
-//! What is remembered of the user's configuration files between two commands: which servers they
-//! name, and whether they hold rules. A file that is damaged later takes neither away.
+//! Records, between two commands, which servers the user's configuration files name and whether
+//! they hold rules. If a file is damaged later, the names stay reserved and the rules count as
+//! unreadable.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -13,21 +14,22 @@ use crate::load::FileState;
 use crate::paths::{self, Unread};
 use crate::shared_file::{SharedFile, UpdateError};
 
-/// Names beyond this number are not remembered: the file stays small.
+/// The maximum number of names per file that are recorded.
 const MOST_NAMES: usize = 1_000;
 
-/// Files that are gone and that this load did not look for are forgotten beyond this number.
+/// Above this number of files, records of removed files that this load did not look for are
+/// dropped.
 const MOST_FILES: usize = 1_000;
 
-/// What earlier commands wrote down.
+/// The records of earlier commands.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum KnownFiles {
     Read(FileRecords),
-    /// Damaged, or written by another user: any file may have held rules.
+    /// Damaged, or writable by another user: any file may have held rules.
     Unreadable,
 }
 
-/// By path.
+/// The records by path.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct FileRecords {
     files: BTreeMap<String, KnownFile>,
@@ -55,7 +57,7 @@ impl KnownFiles {
         }
     }
 
-    /// The names of servers in a file when it was last sound.
+    /// The names of the servers in the last sound version of a file.
     pub(crate) fn servers(&self, path: &str) -> impl Iterator<Item = &str> {
         let file = match self {
             KnownFiles::Read(record) => record.files.get(path),
@@ -64,7 +66,7 @@ impl KnownFiles {
         file.into_iter().flat_map(|file| file.servers.iter().map(String::as_str))
     }
 
-    /// Whether a file may have held rules when it was last sound.
+    /// Whether the last sound version of a file may have held rules.
     pub(crate) fn had_rules(&self, path: &str) -> bool {
         match self {
             KnownFiles::Read(record) => record.files.get(path).is_some_and(|file| file.rules),
@@ -72,8 +74,8 @@ impl KnownFiles {
         }
     }
 
-    /// Writes down what sound files say now. A file that was removed is remembered if it held
-    /// rules: it may come back damaged.
+    /// Records the content of sound files. The record of a removed file is kept if it held rules,
+    /// because the file may reappear damaged.
     pub(crate) fn remember(&self, path: &Path, files: &[FileState], layers: &[Layer]) {
         let now = self.updated(files, layers);
         if *self == KnownFiles::Read(now) {
@@ -87,8 +89,8 @@ impl KnownFiles {
             serde_json::to_vec(&known.updated(files, layers)).map(Some).map_err(io::Error::from)
         });
         if let Err(UpdateError::Io(error) | UpdateError::Change(error)) = written {
-            // A disk that is full or read-only must not fail a command.
-            tracing::debug!(%error, "cannot remember the names of servers");
+            // A full or read-only disk must not fail a command.
+            tracing::debug!(%error, "cannot record the names of servers");
         }
     }
 
@@ -97,7 +99,7 @@ impl KnownFiles {
         let own: Vec<String> = own.map(|file| file.path.to_string_lossy().into_owned()).collect();
         let mut record = match self {
             KnownFiles::Read(record) => record.clone(),
-            // What was known is lost, so it stays unknown until each file is sound again.
+            // The records are lost, so each file counts as one with rules until it is sound again.
             KnownFiles::Unreadable => {
                 let open = || KnownFile { servers: Vec::new(), rules: true };
                 FileRecords { files: own.iter().map(|path| (path.clone(), open())).collect() }
@@ -127,15 +129,15 @@ impl KnownFiles {
     }
 }
 
-/// A link that leads nowhere, or a directory that cannot be entered, is damage, not a file that was
-/// removed.
+/// Whether a file was removed. A broken symbolic link or an inaccessible directory is damage
+/// instead.
 pub(crate) fn is_gone(path: &Path) -> bool {
     let looked = path.symlink_metadata();
     looked.is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
 }
 
-/// Whether a file that parses holds a rule with a mistake. It holds rules, too, should it not parse
-/// later.
+/// Whether a file that can be parsed holds a faulty rule. It is then recorded as a file with rules,
+/// in case it cannot be parsed later.
 fn has_broken_rules(layer: &Layer) -> bool {
     let problems = &layer.file.diagnostics;
     let parses = !problems.iter().any(|problem| problem.kind.invalidates_file());

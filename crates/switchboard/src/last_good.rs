@@ -1,4 +1,4 @@
-//! What a file said when it last made sense, for the time in which it does not.
+//! The last good version of each file, used while the file is invalid.
 
 use std::path::{Path, PathBuf};
 
@@ -8,7 +8,7 @@ use switchboard_core::config::parse::ParsedFile;
 
 use crate::load::FileState;
 
-/// The last version of each file that could be read.
+/// The last good version of each file.
 #[derive(Clone, Debug, Default)]
 pub struct LastGood {
     layers: Vec<Layer>,
@@ -16,13 +16,13 @@ pub struct LastGood {
 }
 
 impl LastGood {
-    /// Every file that was looked for.
+    /// All files that were looked for.
     pub(crate) fn files(&self) -> &[PathBuf] {
         &self.files
     }
 
-    /// The layer to use for a file that was read just now: itself, or if it makes no sense as a
-    /// whole, its earlier version with the present problems, and the place of the first of them.
+    /// The layer to use for a file: itself, or if it is unusable, its last good version with the
+    /// current problems, and the place of the first of them.
     pub(crate) fn stand_in(&self, read: Layer) -> (Layer, Option<ConfigOrigin>) {
         let Some(place) = unusable(&read) else { return (read, None) };
         match self.layers.iter().find(|layer| layer.source == read.source) {
@@ -35,9 +35,9 @@ impl LastGood {
         }
     }
 
-    /// The settings that a file of the user's had before it went away. Its servers go with it, but
-    /// not its rules: an editor removes a file before it writes it anew, and a gateway that runs must
-    /// not call in between what is denied.
+    /// The settings of a user's file before it was removed. Its servers are dropped, but its rules
+    /// stay in effect: some editors remove a file before they rewrite it, and a running gateway
+    /// must not call denied tools in between.
     pub(crate) fn rules_of(&self, missing: &FileState) -> Option<Layer> {
         let good =
             self.layers.iter().find(|layer| Path::new(&*layer.source.path) == missing.path)?;
@@ -48,7 +48,7 @@ impl LastGood {
         Some(Layer { source: good.source.clone(), file })
     }
 
-    /// What the next load goes back to: of `layers`, all that ever made sense.
+    /// The versions for the next load: those of `layers` that are or once were good.
     pub(crate) fn then<'f>(
         &self,
         layers: Vec<Layer>,
@@ -63,7 +63,7 @@ impl LastGood {
     }
 }
 
-/// A file that makes no sense as a whole, or in which the user's rules do not.
+/// The first error of a file that is invalid as a whole, or whose rules are unreadable.
 fn unusable(layer: &Layer) -> Option<ConfigOrigin> {
     let spoils = |problem: &&Diagnostic| match layer.source.tier {
         Tier::User => problem.is_error() && problem.hides_rules(),

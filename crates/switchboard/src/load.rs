@@ -37,25 +37,27 @@ impl LoadOptions {
     }
 }
 
-/// A configuration, and what there is to say about the files that it came from.
+/// A configuration, and the state of the files that it was loaded from.
 #[derive(Debug)]
 pub struct Loaded {
     /// The merged configuration.
     pub config: Config,
     /// Every file that was looked for, lowest layer first.
     pub files: Vec<FileState>,
-    /// The one of them that changes for this user go to.
+    /// The file for changes by this user.
     pub user_file: PathBuf,
-    /// The approvals could not be read, so nothing of the project counts as approved.
+    /// Why the approvals could not be read, in which case nothing of the project counts as
+    /// approved.
     pub trust_problem: Option<TrustError>,
-    /// The first mistakes of files whose last good version is used instead.
+    /// The first error of each file whose last good version is used instead.
     pub stale: Vec<ConfigOrigin>,
-    /// What stands in for a file that does not read the next time.
+    /// The last good versions, for the next load.
     pub good: LastGood,
 }
 
 impl Loaded {
-    /// What is wrong in files that read, or that never did: it does not count.
+    /// Errors in files that are not replaced by a last good version; the faulty parts have no
+    /// effect.
     pub(crate) fn mistakes(&self) -> impl Iterator<Item = &Diagnostic> {
         let is_stale = |path: &str| self.stale.iter().any(|place| *place.path == *path);
         self.config.diagnostics.iter().filter(move |problem| {
@@ -67,18 +69,18 @@ impl Loaded {
 /// One configuration file that was looked for.
 #[derive(Clone, Debug)]
 pub struct FileState {
-    /// Where it is, or would be.
+    /// The path, even if the file does not exist.
     pub path: PathBuf,
-    /// Whether it is the user's or the project's.
+    /// Whether it belongs to the user or the project.
     pub tier: Tier,
-    /// The host whose file this is; `None` for a layer of ours.
+    /// The host whose file this is; `None` for one of Switchboard's own layers.
     pub host: Option<Host>,
     /// Whether the file exists.
     pub found: bool,
 }
 
 impl Loaded {
-    /// What `pending` would run, for the user who decides about it.
+    /// The definition that `pending` would run, for the user's decision.
     pub fn definition(
         &self,
         pending: &PendingServer,
@@ -93,7 +95,7 @@ impl Loaded {
         PendingDefinition::of(pending, &of_project, &files, &not_covered)
     }
 
-    /// Why a file's entry of this name does not count, if one has such an entry.
+    /// Why the entry of this name is refused, if there is one.
     pub fn refused(&self, server: &str) -> Option<RefusedEntry> {
         let problem = self.config.refused.get(server)?;
         let path = problem.path.as_deref().unwrap_or_default().to_owned();
@@ -102,7 +104,7 @@ impl Loaded {
     }
 }
 
-/// An entry that does not count.
+/// An entry that has no effect because it is invalid.
 #[derive(Debug, thiserror::Error)]
 #[error("the entry of `{server}` is refused")]
 pub struct RefusedEntry {
@@ -125,8 +127,8 @@ pub enum LoadError {
     Missing { path: PathBuf },
 }
 
-/// Reads all layers, and the files of the hosts that the user's own name as imports. A file that
-/// does not parse is reported and skipped.
+/// Reads all layers, and the files of the hosts that the user's files import. A file that cannot be
+/// parsed is reported and skipped.
 pub fn load(
     environment: &Environment,
     locations: &Paths,
@@ -135,7 +137,7 @@ pub fn load(
     load_again(environment, locations, options, &LastGood::default())
 }
 
-/// The same, with earlier versions of files that do not parse.
+/// The same, with the last good versions of files that cannot be parsed.
 pub fn load_again(
     environment: &Environment,
     locations: &Paths,
@@ -172,7 +174,7 @@ pub fn load_again(
         },
     );
     let Gathered { files, layers, stale } = all;
-    // All names of a sound file are known; of another one, those that it had before.
+    // A sound file lists all its names; for a damaged one, its earlier names stay reserved.
     let damaged = |layer: &&Layer| layer.source.tier == Tier::User && !is_sound(layer);
     for layer in layers.iter().filter(damaged) {
         config.reserve(known.servers(&layer.source.path), Tier::User);
@@ -183,7 +185,7 @@ pub fn load_again(
     Ok(Loaded { config, files, user_file, trust_problem, stale, good })
 }
 
-/// Removes what killed writers left of our own files.
+/// Removes temporary files of killed writers.
 fn sweep(own: &Path, locations: &Paths) {
     let swept = SharedFile::elsewhere(own, &locations.locks(), Privacy::Private)
         .and_then(|file| file.sweep())
@@ -191,12 +193,12 @@ fn sweep(own: &Path, locations: &Paths) {
             locations.private().iter().try_for_each(|own| SharedFile::sweep_directory(own))
         });
     if let Err(error) = swept {
-        tracing::debug!(%error, "cannot tidy up");
+        tracing::debug!(%error, "cannot remove temporary files");
     }
     results::leftovers::sweep(&locations.results());
 }
 
-/// The file that changes for this user go to.
+/// The file for changes by this user.
 pub(crate) fn user_file(
     environment: &Environment,
     locations: &Paths,
@@ -208,7 +210,7 @@ pub(crate) fn user_file(
     }
 }
 
-/// Reads our own files alone.
+/// Reads only Switchboard's own layers.
 pub(crate) fn own_layers(
     environment: &Environment,
     locations: &Paths,
@@ -230,14 +232,14 @@ pub(crate) fn own_layers(
     }
 }
 
-/// What is known of the files from before.
+/// The recorded state of files from earlier loads.
 #[derive(Clone, Copy)]
 pub(crate) struct Earlier<'a> {
     pub(crate) last_good: &'a LastGood,
     pub(crate) known: &'a KnownFiles,
 }
 
-/// Files that were looked for, and what came of it.
+/// The files that were looked for, and the layers read from them.
 #[derive(Default)]
 pub(crate) struct Gathered {
     files: Vec<FileState>,
@@ -252,11 +254,11 @@ impl Gathered {
             Some(bytes) => Some(candidate.parse(bytes.to_vec(), &options.project)),
             None => candidate.read(&options.project),
         };
-        // Only a file that can be seen to be missing takes its rules along.
+        // The rules of a file lapse only if the file is provably missing.
         let had_rules =
             candidate.is_the_users() && known.had_rules(&candidate.path.to_string_lossy());
         if layer.is_none() && had_rules && !is_gone(&candidate.path) {
-            layer = Some(candidate.unreadable("a part of its path is no directory"));
+            layer = Some(candidate.unreadable("a part of its path is not a directory"));
         }
         let (host, found) = (candidate.host(), layer.is_some());
         let Candidate { path, tier, .. } = candidate;
@@ -277,8 +279,8 @@ impl Gathered {
         self.stale.extend(upper.stale);
     }
 
-    /// Where a file of the user's leaves open what they allow and deny, unless an earlier version
-    /// stands in for it.
+    /// The first place where a file of the user has unreadable rules, unless its last good version
+    /// is used.
     fn unread_rules(&self, own: &[PathBuf], known: &KnownFiles) -> Option<ConfigOrigin> {
         let users = self.layers.iter().filter(|layer| layer.source.tier == Tier::User);
         let users = users.filter(|layer| layer.file.host.is_none());
@@ -286,7 +288,7 @@ impl Gathered {
             let path = problem.path.clone()?;
             let own = own.iter().any(|own| own == Path::new(&*path));
             let is_stale = self.stale.iter().any(|place| place.path == path);
-            // A file that other programs use, too, is skipped when it does not parse, unless it may
+            // A file that other programs use, too, is skipped if it cannot be parsed, unless it may
             // have held rules.
             let may_be_skipped = problem.kind.invalidates_file() && !known.had_rules(&path);
             let counts = problem.hides_rules() && (own || !may_be_skipped);
@@ -299,7 +301,7 @@ impl Gathered {
         })
     }
 
-    /// The hosts that the files name, each once.
+    /// The hosts that the files import, without duplicates.
     pub(crate) fn imports(&self) -> Vec<Host> {
         let mut hosts: Vec<Host> = Vec::new();
         for host in self.layers.iter().flat_map(|layer| &layer.file.imports) {

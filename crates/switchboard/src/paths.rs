@@ -1,4 +1,4 @@
-//! Where files lie, and how private ones are made, read and locked.
+//! The locations of files, and the creation, reading and locking of private files.
 
 mod others;
 
@@ -19,7 +19,7 @@ use switchboard_core::pi::settings::PACKAGE;
 use crate::env::Environment;
 pub use others::Others;
 
-/// A file larger than this is no configuration and no state of ours.
+/// The maximum size of a configuration or state file.
 const LARGEST_FILE: u64 = 64 * 1024 * 1024;
 
 /// The directories that Switchboard uses.
@@ -27,18 +27,19 @@ const LARGEST_FILE: u64 = 64 * 1024 * 1024;
 pub struct Paths {
     /// Configuration files.
     pub config: PathBuf,
-    /// Cached files, which can be made again.
+    /// Cached files, which can be recreated.
     pub cache: PathBuf,
-    /// Files that belong to this machine, such as logs and approvals.
+    /// Files of this machine, such as logs and approvals.
     pub state: PathBuf,
-    /// What other programs load from us.
+    /// Files that other programs load, such as the package for Pi.
     pub data: PathBuf,
-    /// Where other programs keep what we read, too.
+    /// The directories of other programs whose files are read.
     pub others: Others,
 }
 
 impl Paths {
-    /// `SWITCHBOARD_HOME` moves everything that is ours; else the XDG variables and their defaults.
+    /// The paths for this environment. `SWITCHBOARD_HOME` replaces all of Switchboard's
+    /// directories; otherwise the XDG variables or their defaults apply.
     pub fn of(environment: &Environment) -> Paths {
         let home = environment.home().unwrap_or(Path::new("/")).to_path_buf();
         let under = |variable: &str, default: &str| match environment.variable(variable) {
@@ -71,17 +72,17 @@ impl Paths {
         self.config.join("mcp.json")
     }
 
-    /// Where the lists of servers are cached.
+    /// The directory of the cached listings.
     pub(crate) fn listings(&self) -> PathBuf {
         self.cache.join("listings")
     }
 
-    /// The key of the names in there.
+    /// The key with which the names of the cached listings are hashed.
     pub(crate) fn listing_key(&self) -> PathBuf {
         self.state.join("listings.key")
     }
 
-    /// Where the accepted definitions of a server's tools are kept.
+    /// The pin file of a server.
     pub fn pins_of(&self, server: &ServerName, key: &str) -> PathBuf {
         let short = key.get(..16).unwrap_or(key);
         self.state.join("pins").join(format!("{}-{short}.pins", file_stem(server)))
@@ -100,7 +101,7 @@ impl Paths {
         self.cache.join("results")
     }
 
-    /// What is known of the packages that launchers install.
+    /// The directory with the locations of installed packages.
     pub fn launchers(&self) -> PathBuf {
         self.cache.join("launchers")
     }
@@ -110,71 +111,72 @@ impl Paths {
         self.state.join("trust.json")
     }
 
-    /// What is remembered of configuration files.
+    /// The file that records the servers and rules of configuration files.
     pub(crate) fn known_files(&self) -> PathBuf {
         self.state.join("known-files.json")
     }
 
-    /// Where the token of the HTTP face is kept.
+    /// The file with the token of the HTTP face.
     pub fn http_token(&self) -> PathBuf {
         self.state.join("http-token")
     }
 
-    /// Where the tokens of servers are kept that are not in a keyring, and the list of all.
+    /// The directory of the token index, and of tokens that are not in a keyring.
     pub(crate) fn tokens(&self) -> PathBuf {
         self.state.join("tokens")
     }
 
-    /// Where it is kept what installations changed.
+    /// The directory of the installation records.
     pub(crate) fn installed(&self) -> PathBuf {
         self.state.join("installed")
     }
 
-    /// Where earlier versions kept that, for one host.
+    /// The installation record of earlier versions, for one host.
     pub(crate) fn installed_earlier(&self, target: Target) -> PathBuf {
         self.state.join(format!("installed-{target}.json"))
     }
 
-    /// Where the package lies that Pi loads.
+    /// The directory of the package that Pi loads.
     pub(crate) fn pi_package(&self) -> PathBuf {
         self.data.join(PACKAGE)
     }
 
-    /// Where it is written down which servers run.
+    /// The directory with the records of running servers.
     pub fn running(&self) -> PathBuf {
         self.state.join("running")
     }
 
-    /// Where the locks of files lie that are not in a directory of ours.
+    /// The directory with the locks of files outside Switchboard's directories.
     pub fn locks(&self) -> PathBuf {
         self.state.join("locks")
     }
 
-    /// Where a server's standard error goes.
+    /// The log file for a server's standard error.
     pub fn log_of(&self, server: &ServerName) -> PathBuf {
         self.state.join("logs").join(format!("{}.log", file_stem(server)))
     }
 }
 
-/// A server's name as a part of a file's name.
+/// A server's name as part of a file name.
 pub(crate) fn file_stem(server: &ServerName) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() || c == '-' || c == '_' { c } else { '_' };
     server.as_str().chars().map(plain).take(64).collect()
 }
 
-/// Makes a directory that only its owner can enter.
+/// Creates a directory that only its owner can enter.
 pub(crate) fn private_dir(path: &Path) -> io::Result<()> {
     fs::DirBuilder::new().recursive(true).mode(0o700).create(path)
 }
 
-/// Makes a directory for secrets and decisions in which no other user has a say.
+/// Creates a directory for secrets and decisions, and checks that no other user can change it.
 pub(crate) fn guarded_dir(path: &Path) -> io::Result<()> {
     private_dir(path)?;
     check_guarded(path)
 }
 
-/// Whether no other user has a say in a directory: it is ours and only we can write in it, and the
-/// one above it cannot be used to replace it. Links to such a directory are fine.
+/// Checks that no other user can change a directory: this user owns it and only this user can write
+/// to it, and its parent does not allow others to replace it. Symbolic links to such a directory
+/// are permitted.
 pub(crate) fn check_guarded(path: &Path) -> io::Result<()> {
     const STICKY: u32 = 0o1000;
     let user = rustix::process::geteuid().as_raw();
@@ -197,20 +199,21 @@ fn exposed(directory: &Path) -> io::Error {
     io::Error::new(io::ErrorKind::PermissionDenied, message)
 }
 
-/// A count, because each reader has an error of its own, and all that matters is whether any had this one.
+/// A counter, because the errors stay in the readers; the load only needs to know whether one
+/// occurred.
 static SHORTAGES: AtomicU64 = AtomicU64::new(0);
 
-/// How often this process had no descriptor or memory left for a file. What was read meanwhile says
-/// nothing about the files.
+/// How often this process lacked a file descriptor or memory to open a file. While that lasts, a
+/// file that seems to be missing may exist.
 pub(crate) fn shortages() -> u64 {
     SHORTAGES.load(Ordering::Relaxed)
 }
 
-/// Opens a regular file; `None` if there is none. Reading a pipe could block
-/// for ever, and a device may never end.
+/// Opens a regular file; `None` if it does not exist. Other files are refused: a pipe could block,
+/// and a device may never end.
 pub fn open_regular(path: &Path) -> io::Result<Option<File>> {
     match open_with(path, OFlags::empty()) {
-        // A parent that is a file means the same: nothing is there.
+        // A parent that is a file also means that the file does not exist.
         Err(error) if error.kind() == io::ErrorKind::NotADirectory => Ok(None),
         opened => opened,
     }
@@ -221,7 +224,7 @@ fn open_with(path: &Path, flags: OFlags) -> io::Result<Option<File>> {
     let file = match rustix::fs::open(path, flags, Mode::empty()) {
         Ok(file) => File::from(file),
         Err(Errno::NOENT) => return Ok(None),
-        // A socket.
+        // `ENXIO`: the path is a socket.
         Err(Errno::NXIO) => return Err(not_regular()),
         Err(error) => {
             if matches!(error, Errno::MFILE | Errno::NFILE | Errno::NOMEM) {
@@ -234,7 +237,7 @@ fn open_with(path: &Path, flags: OFlags) -> io::Result<Option<File>> {
 }
 
 fn not_regular() -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidInput, "it is no regular file")
+    io::Error::new(io::ErrorKind::InvalidInput, "not a regular file")
 }
 
 /// Reads a pipe to its end; `None` if `path` is not a pipe. Only for a path that the user typed:
@@ -244,13 +247,13 @@ pub fn read_pipe(path: &Path) -> Option<io::Result<Vec<u8>>> {
     is_pipe.then(|| read_all(File::open(path)?))
 }
 
-/// Reads a whole regular file; `None` if there is none.
+/// Reads a whole regular file; `None` if it does not exist.
 pub(crate) fn read(path: &Path) -> io::Result<Option<Vec<u8>>> {
     open_regular(path)?.map(read_all).transpose()
 }
 
 fn read_all(file: File) -> io::Result<Vec<u8>> {
-    // Room for all of it and for the look at its end, so that it is read in one go.
+    // Capacity beyond the size, so that one read returns everything and the next detects the end.
     let size = file.metadata().map_or(0, |data| data.len().min(LARGEST_FILE));
     let mut bytes = Vec::with_capacity(usize::try_from(size).unwrap_or_default() + 64);
     file.take(LARGEST_FILE + 1).read_to_end(&mut bytes)?;
@@ -260,25 +263,25 @@ fn read_all(file: File) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Why a file that decides what may run was not read.
+/// Why a file that decides what may run, or a secret, was not read.
 #[derive(Debug)]
 pub(crate) enum Unread {
     Io(io::Error),
-    /// It is a link, or another user could have written it, or read what is secret.
+    /// A symbolic link, or a file that another user could have written, or read if it is secret.
     Exposed,
 }
 
-/// Reads a whole file that only its owner may write; `None` if there is none.
+/// Reads a whole file that only its owner can write; `None` if it does not exist.
 pub(crate) fn read_private(path: &Path) -> Result<Option<Vec<u8>>, Unread> {
     read_unless_others(path, 0o022)
 }
 
-/// The same for a file that no other user may even read.
+/// The same for a file that only its owner can read and write.
 pub(crate) fn read_secret(path: &Path) -> Result<Option<Vec<u8>>, Unread> {
     read_unless_others(path, 0o077)
 }
 
-/// Reads a file of ours, unless its mode lets others do what `forbidden` says.
+/// Reads a file of this user, unless its mode has one of the `forbidden` bits.
 fn read_unless_others(path: &Path, forbidden: u32) -> Result<Option<Vec<u8>>, Unread> {
     let file = match open_with(path, OFlags::NOFOLLOW) {
         Ok(Some(file)) => file,
@@ -296,10 +299,10 @@ fn read_unless_others(path: &Path, forbidden: u32) -> Result<Option<Vec<u8>>, Un
     read_all(file).map(Some).map_err(Unread::Io)
 }
 
-/// How long a lock is waited for. A process that changes a file holds it for milliseconds.
+/// The timeout for a lock. A process holds it for milliseconds while it changes a file.
 const LOCK_WAIT: Duration = Duration::from_secs(10);
 
-/// How long the waits between two tries are at most.
+/// The maximum pause between two attempts.
 const LOCK_PAUSE: Duration = Duration::from_millis(10);
 
 #[derive(Debug, thiserror::Error)]
@@ -308,8 +311,8 @@ struct LockHeld {
     path: PathBuf,
 }
 
-/// Holds the right to change what lies beside `path`; other processes wait, but not for ever: a
-/// server could hold the file.
+/// Locks against changes of the file at `path` by other processes. The wait is limited, because a
+/// server could hold the lock file.
 pub(crate) fn lock(path: &Path) -> io::Result<Lock> {
     private_dir(path.parent().unwrap_or(Path::new(".")))?;
     lock_within(path, LOCK_WAIT)
@@ -331,12 +334,12 @@ fn lock_within(path: &Path, limit: Duration) -> io::Result<Lock> {
     }
 }
 
-/// The same without waiting: `None` if another process holds it.
+/// The same without waiting: `None` if another process holds the lock.
 pub(crate) fn try_lock(path: &Path) -> io::Result<Option<Lock>> {
     flock_now(open_to_append(path)?)
 }
 
-/// The same for a directory itself, which nothing is written to for it.
+/// The same for a directory; nothing is written to it.
 pub(crate) fn try_lock_directory(path: &Path) -> io::Result<Option<Lock>> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let file = File::from(rustix::fs::open(path, flags, Mode::empty())?);
@@ -351,18 +354,19 @@ fn flock_now(file: File) -> io::Result<Option<Lock>> {
     }
 }
 
-/// The lock ends when its file is closed.
+/// An advisory lock, which ends when its file is closed.
 #[derive(Debug)]
 pub(crate) struct Lock {
     _file: File,
 }
 
-/// A new private file; never follows or reuses what is there.
+/// Creates a private file; fails if the path exists, even as a symbolic link.
 pub(crate) fn create_private(path: &Path) -> io::Result<File> {
     OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)
 }
 
-/// Appends to a private file and turns it over when it has grown to `limit`.
+/// Appends to a private file. A file of at least `limit` bytes is renamed first, and a new one
+/// begun.
 pub(crate) fn append_rotating(path: &Path, bytes: &[u8], limit: u64) -> io::Result<()> {
     private_dir(path.parent().unwrap_or(Path::new(".")))?;
     if fs::metadata(path).is_ok_and(|data| data.len() >= limit) {
@@ -371,7 +375,7 @@ pub(crate) fn append_rotating(path: &Path, bytes: &[u8], limit: u64) -> io::Resu
     open_to_append(path)?.write_all(bytes)
 }
 
-/// Opens a private file of the user's to append to; one that others could read is closed to them.
+/// Opens a private file of the user to append to; removes the permissions of others.
 pub fn open_trace(path: &Path) -> io::Result<File> {
     let file = open_to_append(path)?;
     if file.metadata()?.uid() != rustix::process::geteuid().as_raw() {
@@ -381,13 +385,14 @@ pub fn open_trace(path: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-/// Opens a private file that is made if there is none. A pipe in its place would block for ever.
+/// Opens a private file to append to, and creates it if necessary. A pipe in its place is refused,
+/// because it would block.
 fn open_to_append(path: &Path) -> io::Result<File> {
     let flags = OFlags::WRONLY | OFlags::APPEND | OFlags::CREATE;
     let flags = flags | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
     let file = match rustix::fs::open(path, flags, Mode::RUSR | Mode::WUSR) {
         Ok(file) => File::from(file),
-        // A pipe without a reader, or a socket.
+        // `ENXIO`: a pipe without a reader, or a socket.
         Err(Errno::NXIO) => return Err(not_regular()),
         Err(error) => return Err(error.into()),
     };

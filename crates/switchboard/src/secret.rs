@@ -1,4 +1,4 @@
-//! Random text that cannot be guessed, secrets in memory, and the token of the HTTP face.
+//! Random text, secrets in memory, and the token of the HTTP face.
 
 use std::fmt;
 use std::io;
@@ -14,34 +14,34 @@ use zeroize::Zeroizing;
 use crate::paths::{self, Paths, Unread};
 use crate::shared_file::SharedFile;
 
-/// 256 bits from the operating system, as 43 characters that may stand in a URL or a header.
+/// 256 random bits as 43 characters that are valid in a URL and a header.
 pub fn unguessable() -> String {
     let mut bytes = [0; 32];
-    getrandom::fill(&mut bytes).expect("the operating system gives random bytes");
+    getrandom::fill(&mut bytes).expect("the operating system provides random bytes");
     URL_SAFE_NO_PAD.encode(bytes)
 }
 
-/// Bytes in hexadecimal, as they stand in the names of files.
+/// Bytes in hexadecimal, for file names.
 pub(crate) fn hex<'b>(bytes: impl IntoIterator<Item = &'b u8>) -> String {
     bytes.into_iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// A text that cannot be printed and is wiped when it is dropped.
+/// A secret text. It cannot be printed, and it is wiped when it is dropped.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(Zeroizing<String>);
 
 impl Secret {
-    /// Takes over a text.
+    /// Wraps a text.
     pub fn new(text: impl Into<String>) -> Secret {
         Secret(Zeroizing::new(text.into()))
     }
 
-    /// The text itself, for the one place that needs it.
+    /// The plain text, for the one place that needs it.
     pub fn expose(&self) -> &str {
         &self.0
     }
 
-    /// The text itself, for an owner that wipes it.
+    /// The plain text, for an owner that wipes it.
     pub(crate) fn reveal(mut self) -> String {
         std::mem::take(&mut self.0)
     }
@@ -59,7 +59,8 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// What a client of the HTTP face has to show. It is the user's, and the same after each restart.
+/// The bearer token that clients of the HTTP face have to send. Each user has one, which stays the
+/// same after a restart.
 #[derive(Clone)]
 pub struct Token(Arc<str>);
 
@@ -74,16 +75,16 @@ pub enum TokenError {
         cause: io::Error,
     },
     #[error(
-        "the token in `{}` is a link, or others can read it; remove the file to get a new one",
+        "the token in `{}` is a symbolic link, or other users can read it; remove the file to get a new one",
         path.display()
     )]
     Exposed { path: PathBuf },
-    #[error("`{}` holds no token; remove the file to get a new one", path.display())]
+    #[error("`{}` contains no valid token; remove the file to get a new one", path.display())]
     Damaged { path: PathBuf },
 }
 
 impl Token {
-    /// The user's token, which is made when it is first asked for.
+    /// The user's token, which is created on first use.
     pub fn of(paths: &Paths) -> Result<Token, TokenError> {
         if let Some(token) = Token::existing(paths)? {
             return Ok(token);
@@ -91,7 +92,7 @@ impl Token {
         let path = paths.http_token();
         let mut token = None;
         let made = SharedFile::guarded(path.clone()).update(|_| {
-            // Another process may have been faster.
+            // Another process may have created it first.
             token = Token::existing(paths)?;
             if token.is_some() {
                 return Ok(None);
@@ -105,7 +106,7 @@ impl Token {
         token.ok_or(TokenError::Damaged { path })
     }
 
-    /// The user's token, if one was made already.
+    /// The user's token, if it exists.
     pub fn existing(paths: &Paths) -> Result<Option<Token>, TokenError> {
         let path = paths.http_token();
         let bytes = match paths::read_secret(&path) {
@@ -119,13 +120,13 @@ impl Token {
         if strong { Ok(Some(Token(text.trim().into()))) } else { Err(TokenError::Damaged { path }) }
     }
 
-    /// Whether this is what was shown; takes as long for a near miss as for any other.
+    /// Whether the client sent this token. The comparison leaks nothing by its time.
     pub fn is(&self, shown: &[u8]) -> bool {
-        // How far two digests agree says nothing about how far two texts do.
+        // Digests are compared, so the time depends on them and not on the tokens.
         Sha256::digest(self.0.as_bytes()) == Sha256::digest(shown)
     }
 
-    /// The token in the clear, for the eyes of its user.
+    /// The token as plain text, to show to the user.
     pub fn expose(&self) -> &str {
         &self.0
     }

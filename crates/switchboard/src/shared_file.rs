@@ -1,4 +1,4 @@
-//! The one way in which a file that several processes use is changed: under a lock, as a whole.
+//! Changes a file that several processes use: under a lock, and atomically.
 
 use std::ffi::OsString;
 use std::fs::{self, File, Permissions};
@@ -12,12 +12,13 @@ use sha2::{Digest, Sha256};
 use crate::paths::{self, Lock};
 use crate::secret::hex;
 
-/// How often a change starts anew because a program without our lock wrote the file meanwhile.
+/// How often a change is retried because a program that ignores the lock wrote the file in the
+/// meantime.
 const TRIES: usize = 5;
-/// Links that lead to links.
+/// The maximum number of symbolic links that are followed in a row.
 const MAX_LINKS: usize = 16;
 
-/// A file, its lock, and who may see it.
+/// A file, its lock, and its permissions.
 #[derive(Clone, Debug)]
 pub(crate) struct SharedFile {
     path: PathBuf,
@@ -25,18 +26,18 @@ pub(crate) struct SharedFile {
     privacy: Privacy,
 }
 
-/// What a new file and its new directories let others do.
+/// The permissions of a new file and its new directories for other users.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Privacy {
-    /// Nothing.
+    /// No access for other users.
     Private,
-    /// Nothing, and nothing is written where another user could replace it.
+    /// No access, and other users must not be able to replace the file.
     Guarded,
-    /// What files of this user usually do.
+    /// The default of the umask.
     Usual,
 }
 
-/// Why a file is as it was.
+/// Why a file was not changed.
 #[derive(Debug)]
 pub(crate) enum UpdateError<E> {
     Io(io::Error),
@@ -45,7 +46,7 @@ pub(crate) enum UpdateError<E> {
 }
 
 impl<E> UpdateError<E> {
-    /// The error of the change, or what `of_io` makes of the other one.
+    /// The error of the change, or the I/O error converted by `of_io`.
     pub(crate) fn or_io(self, of_io: impl FnOnce(io::Error) -> E) -> E {
         match self {
             UpdateError::Io(error) => of_io(error),
@@ -61,19 +62,19 @@ impl<E> From<io::Error> for UpdateError<E> {
 }
 
 impl SharedFile {
-    /// A file in a directory of ours; its lock lies beside it.
+    /// A file in one of Switchboard's directories; its lock is beside it.
     pub(crate) fn ours(path: PathBuf) -> SharedFile {
         let lock = path.with_extension("lock");
         SharedFile { path, lock, privacy: Privacy::Private }
     }
 
-    /// The same for a secret, or for what decides what may run.
+    /// The same for a secret, or for a file that decides what may run.
     pub(crate) fn guarded(path: PathBuf) -> SharedFile {
         SharedFile { privacy: Privacy::Guarded, ..SharedFile::ours(path) }
     }
 
-    /// A file that other programs use, too: its lock lies in `locks`. Where it is a symbolic link,
-    /// the link stays and what it leads to is changed.
+    /// A file that other programs use, too; its lock is in `locks`. A symbolic link stays, and its
+    /// target is changed.
     pub(crate) fn elsewhere(path: &Path, locks: &Path, privacy: Privacy) -> io::Result<SharedFile> {
         let path = end_of_links(path)?;
         let digest = Sha256::digest(path.as_os_str().as_bytes());
@@ -81,13 +82,14 @@ impl SharedFile {
         Ok(SharedFile { path, lock: locks.join(format!("{name}.lock")), privacy })
     }
 
-    /// Where it lies, behind all links.
+    /// The path after all symbolic links.
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Changes the file. `change` gets what is there and gives what shall be there, or `None` to
-    /// leave it. A reader sees the old content or the new one, whichever process is killed.
+    /// Changes the file. `change` gets the old content and returns the new one, or `None` to leave
+    /// the file unchanged. A reader sees either the old or the new content, even if a process is
+    /// killed.
     pub(crate) fn update<E>(
         &self,
         mut change: impl FnMut(Option<&[u8]>) -> Result<Option<Vec<u8>>, E>,
@@ -98,7 +100,7 @@ impl SharedFile {
             let after = change(before.as_deref()).map_err(UpdateError::Change)?;
             let Some(after) = after else { return Ok(()) };
             let written = self.write_beside(&after)?;
-            // Programs that do not know our lock may have written; what they finished stays.
+            // Programs that ignore the lock may have written the file; their changes are kept.
             if paths::read(&self.path)? == before {
                 written.persist(&self.path).map_err(|error| error.error)?;
                 File::open(self.directory())?.sync_all()?;
@@ -108,7 +110,7 @@ impl SharedFile {
         Err(UpdateError::Io(io::ErrorKind::ResourceBusy.into()))
     }
 
-    /// Removes the file, if `agree` does to what is there.
+    /// Removes the file, if `agree` accepts its content.
     pub(crate) fn remove<E>(
         &self,
         agree: impl FnOnce(Option<&[u8]>) -> Result<(), E>,
@@ -130,7 +132,7 @@ impl SharedFile {
         Ok(lock)
     }
 
-    /// Removes what a killed writer left behind, unless another process is writing.
+    /// Removes temporary files of killed writers, unless another process is writing.
     pub(crate) fn sweep(&self) -> io::Result<()> {
         if !self.leftovers().is_empty() && paths::try_lock(&self.lock)?.is_some() {
             self.remove_leftovers()?;
@@ -138,7 +140,7 @@ impl SharedFile {
         Ok(())
     }
 
-    /// Does the same for every file of a directory of ours.
+    /// Does the same for all files of one of Switchboard's directories.
     pub(crate) fn sweep_directory(directory: &Path) -> io::Result<()> {
         let Ok(entries) = fs::read_dir(directory) else { return Ok(()) };
         for entry in entries.flatten() {
@@ -166,12 +168,12 @@ impl SharedFile {
         self.path.parent().unwrap_or(Path::new("."))
     }
 
-    /// Written and on the disk, but not yet in its place.
+    /// Writes and syncs a temporary file beside the file.
     fn write_beside(&self, bytes: &[u8]) -> io::Result<tempfile::NamedTempFile> {
         self.make_directory()?;
         let mode = match self.privacy {
             Privacy::Guarded | Privacy::Private => 0o600,
-            // As far as the umask allows.
+            // The umask removes bits from this mode.
             Privacy::Usual => 0o666,
         };
         let mut temporary = tempfile::Builder::new()
@@ -209,33 +211,33 @@ impl SharedFile {
             .collect()
     }
 
-    /// Only under the lock: no other process is writing then.
+    /// Only under the lock, which means that no other process is writing.
     fn remove_leftovers(&self) -> io::Result<()> {
         self.leftovers().iter().try_for_each(fs::remove_file)
     }
 }
 
-/// Marks what is being written.
+/// The suffix of temporary files.
 const SUFFIX: &str = ".switchboard-new";
 
-/// The users who could read or write the file still can, and no others.
+/// Keeps the owner, group and mode of the file, so that the same users have access.
 fn keep_access(file: &File, present: &fs::Metadata) -> io::Result<()> {
     let own = file.metadata()?;
     if (own.uid(), own.gid()) != (present.uid(), present.gid()) {
         let owner = rustix::fs::Uid::from_raw(present.uid());
         let group = rustix::fs::Gid::from_raw(present.gid());
-        // Only root may give a file away; for others it was theirs or becomes theirs.
+        // Only root can change the owner. Other users keep ownership or gain it.
         let _refused = rustix::fs::fchown(file, Some(owner), Some(group));
     }
     file.set_permissions(Permissions::from_mode(present.mode() & 0o7777))
 }
 
-/// Follows links also where the last one leads to nothing yet.
+/// Resolves symbolic links, even if the last target does not exist.
 pub(crate) fn end_of_links(path: &Path) -> io::Result<PathBuf> {
     let mut path = path.to_path_buf();
     for _ in 0..MAX_LINKS {
         let Ok(target) = fs::read_link(&path) else {
-            // One file has one name, however it is reached.
+            // The canonical parent, so that one file has one path.
             let parent = path.parent().and_then(|parent| parent.canonicalize().ok());
             return Ok(match (parent, path.file_name()) {
                 (Some(parent), Some(name)) => parent.join(name),

@@ -1,4 +1,4 @@
-//! Which configuration files are looked for, and how each is read.
+//! The configuration files that are looked for, and how each is read.
 
 use std::path::{Path, PathBuf};
 
@@ -10,7 +10,7 @@ use switchboard_core::config::pi_servers;
 
 use crate::paths::{self, Paths};
 
-/// A place where a file may lie.
+/// A possible configuration file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Candidate {
     pub(crate) path: PathBuf,
@@ -21,12 +21,13 @@ pub(crate) struct Candidate {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FileFormat {
     Ours,
-    /// Pi's list of servers.
+    /// Pi's server list.
     PiServers,
     Host(Host),
 }
 
-/// Our own layers, lowest first. `config` stands in for the user's files of Pi and of ours.
+/// Switchboard's own layers, lowest precedence first. `config` replaces the user's files of Pi and
+/// Switchboard.
 pub(crate) fn own(paths: &Paths, project: &Path, config: Option<PathBuf>) -> Vec<Candidate> {
     let user = |path: PathBuf| Candidate { path, tier: Tier::User, form: FileFormat::Ours };
     let shared = &paths.others;
@@ -51,14 +52,14 @@ pub(crate) fn own(paths: &Paths, project: &Path, config: Option<PathBuf>) -> Vec
         tier: Tier::Project,
         form,
     });
-    // A file of the project that was named on purpose is the user's choice, once.
+    // A project file that is named with `config` counts once, as the user's.
     files.extend(in_project.filter(|file| named.as_ref() != Some(&file.path)));
     files
 }
 
 const ROO: &str = "Code/User/globalStorage/rooveterinaryinc.roo-cline/settings/mcp_settings.json";
 
-/// The files of a host; of two that have a name, the first one counts.
+/// The files of a host. If two of them define the same name, the first takes precedence.
 pub(crate) fn of_host(paths: &Paths, project: &Path, host: Host) -> Vec<Candidate> {
     let others = &paths.others;
     let home = &others.home;
@@ -106,7 +107,8 @@ pub(crate) fn of_host(paths: &Paths, project: &Path, host: Host) -> Vec<Candidat
     let mut files: Vec<Candidate> = users.collect();
     for path in projects {
         let path = project.join(path);
-        // In the home directory a project's file can be the user's, which it then stays.
+        // If the project is the home directory, a project file can be the user's file and stays
+        // that.
         if files.iter().all(|known| known.path != path) {
             files.push(Candidate { path, tier: Tier::Project, form });
         }
@@ -115,13 +117,13 @@ pub(crate) fn of_host(paths: &Paths, project: &Path, host: Host) -> Vec<Candidat
 }
 
 impl Candidate {
-    /// Reads the file as what it is; `None` means that there is none.
+    /// Reads and parses the file; `None` if it does not exist.
     pub(crate) fn read(&self, project: &Path) -> Option<Layer> {
         let unreadable = |reason: &str| Some(self.unreadable(reason));
         let bytes = match paths::read(&self.path) {
             Ok(Some(bytes)) => bytes,
             Ok(None) if self.path.ancestors().any(leads_nowhere) => {
-                return unreadable("a link in its path leads nowhere");
+                return unreadable("its path contains a broken symbolic link");
             }
             Ok(None) => return None,
             Err(error) => return unreadable(&error.to_string()),
@@ -129,9 +131,9 @@ impl Candidate {
         Some(self.parse(bytes, project))
     }
 
-    /// The layer of a file with these bytes.
+    /// Parses these bytes as the content of the file.
     pub(crate) fn parse(&self, bytes: Vec<u8>, project: &Path) -> Layer {
-        // A replacement character would change the rule that contains it.
+        // Lossy decoding could change a rule, so it is not used.
         let Ok(text) = String::from_utf8(bytes) else {
             return self.unreadable("it is not UTF-8");
         };
@@ -146,7 +148,7 @@ impl Candidate {
         Layer { source, file }
     }
 
-    /// The layer of a file that is there and cannot be read.
+    /// The layer of a file that exists but cannot be read.
     pub(crate) fn unreadable(&self, reason: &str) -> Layer {
         let source = self.source();
         let diagnostics = vec![Diagnostic::unreadable(&source.path, reason)];
@@ -157,7 +159,7 @@ impl Candidate {
         ConfigSource { path: self.path.to_string_lossy().into(), tier: self.tier }
     }
 
-    /// Whether it is a file of the user's in our form.
+    /// Whether it is one of the user's files in Switchboard's own format.
     pub(crate) fn is_the_users(&self) -> bool {
         self.tier == Tier::User && self.form == FileFormat::Ours
     }

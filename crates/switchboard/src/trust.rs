@@ -1,4 +1,4 @@
-//! What the user approved of a project's files: hashes of exact definitions, nothing else.
+//! The approvals of project definitions, stored as hashes of exact definitions.
 
 mod directory;
 mod meant;
@@ -30,7 +30,7 @@ pub struct TrustStore {
     path: PathBuf,
 }
 
-/// Why the approvals cannot be used.
+/// Why the approvals cannot be read or changed.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the message of each variant documents it")]
 pub enum TrustError {
@@ -40,23 +40,23 @@ pub enum TrustError {
         #[source]
         cause: io::Error,
     },
-    /// Nothing counts as approved, and the file is left as it is.
+    /// Nothing counts as approved, and the file is left unchanged.
     #[error(
-        "the approvals in `{}` are a link, or others can write them; make the file and its directory yours alone",
+        "the approvals in `{}` are a symbolic link, or other users can write them; make the file and its directory writable only by you",
         path.display()
     )]
     Exposed { path: PathBuf },
-    /// The same.
-    #[error("the approvals in `{}` do not read; move the file away to start anew", path.display())]
+    /// Nothing counts as approved, and the file is left unchanged.
+    #[error("cannot parse the approvals in `{}`; move the file away to start anew", path.display())]
     Damaged { path: PathBuf },
 }
 
-/// Everything that was approved.
+/// All approvals of this user.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Approvals {
     version: u32,
-    /// By hash: what it was when it was approved, for people who read the file.
+    /// By hash. The values are for people who read the file.
     approved: BTreeMap<String, Approval>,
 }
 
@@ -69,7 +69,7 @@ struct Approval {
 const VERSION: u32 = 1;
 
 impl Approvals {
-    /// Whether exactly this was approved.
+    /// Whether this exact definition is approved.
     pub fn cover(&self, hash: &TrustHash) -> bool {
         self.approved.contains_key(&hash.to_string())
     }
@@ -89,7 +89,7 @@ impl TrustStore {
         TrustStore { path }
     }
 
-    /// Writes down that the user approved this definition.
+    /// Stores the approval of this definition.
     pub fn approve(
         &self,
         hash: &TrustHash,
@@ -105,7 +105,7 @@ impl TrustStore {
         .map(|_| ())
     }
 
-    /// Forgets every approval of `server` in `project`; says whether there was one.
+    /// Removes every approval of `server` in `project`; returns whether there was one.
     pub fn revoke(&self, server: &str, project: &Path) -> Result<bool, TrustError> {
         let project = project.display().to_string();
         self.change(|approvals| {
@@ -133,7 +133,7 @@ impl TrustStore {
         Ok(changed)
     }
 
-    /// What is approved now. A damaged file approves nothing.
+    /// The current approvals. A damaged file is an error and approves nothing.
     pub fn approvals(&self) -> Result<Approvals, TrustError> {
         let path = || self.path.clone();
         let bytes = paths::read_private(&self.path).map_err(|unread| match unread {
@@ -143,7 +143,7 @@ impl TrustStore {
         let Some(bytes) = bytes else {
             return Ok(Approvals { version: VERSION, approved: BTreeMap::new() });
         };
-        // Another user could put an older file of ours back.
+        // A user who can write the directory could restore an older version of the file.
         if self.path.parent().is_some_and(|directory| paths::check_guarded(directory).is_err()) {
             return Err(TrustError::Exposed { path: path() });
         }

@@ -222,7 +222,7 @@ async fn refused_edit_leaves_the_file_unchanged() {
     assert_eq!(desk.text(), COMMENTED);
     insta::assert_snapshot!(told, @r#"
     $ add github other-mcp
-    error: `[HOME]/switchboard/mcp.json` has a server named `github` already
+    error: `[HOME]/switchboard/mcp.json` already has a server named `github`
 
     hint: replace it with `--replace`
     $ remove guthub
@@ -235,7 +235,7 @@ async fn refused_edit_leaves_the_file_unchanged() {
 
     hint: see the servers with `switchboard status`
     $ add x gopher://x
-    error: the definition of `x` cannot be used
+    error: the definition of `x` is invalid
       caused by: the `url` of server `x` must begin with http://, https://, sse://, ws:// or wss://
     $ add x --transport http x-mcp
     error: `--transport http` needs a URL
@@ -244,14 +244,14 @@ async fn refused_edit_leaves_the_file_unchanged() {
     $ add x x-mcp --header A: b
     error: a program takes `--env`, not `--header`
     $ add --scope project --json { "x": { "command": "x", "inheritEnv": true } }
-    error: the definition of `x` cannot be used
+    error: the definition of `x` is invalid
       caused by: `mcpServers.x.inheritEnv` is not allowed in a project file
     $ add --json { command: x }
     error: cannot read servers from the snippet
       caused by: the snippet is not JSON
       caused by: line 1, column 3: expected string for object property
     $ deny [a-
-    error: `[a-` is no pattern over names of tools
+    error: `[a-` is not a valid pattern for tool names
     $ --config nowhere.json add x x-mcp
     error: the configuration file `[HOME]/nowhere.json` does not exist
 
@@ -350,7 +350,7 @@ async fn edits_leave_shared_files_of_other_programs_unchanged() {
     exit 2
     --- stdout
     --- stderr
-    error: `shared` stands in `[HOME]/.config/mcp/mcp.json`, which belongs to another program
+    error: `shared` is defined in `[HOME]/.config/mcp/mcp.json`, which belongs to another program
 
     hint: disable it with `switchboard disable shared`
     "#);

@@ -263,7 +263,7 @@ async fn failed_installation_shows_the_launcher_output() {
     error: cannot use the server `it`
       caused by: cannot connect
       caused by: `npx` did not install the server, after [TIME]
-      caused by: it failed (exit code 1)
+      caused by: the program failed (exit code 1)
 
     hint: end of its standard error:
       npm error 404 no such package

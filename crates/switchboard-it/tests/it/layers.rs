@@ -254,6 +254,6 @@ async fn irregular_project_file_is_not_opened() {
     std::os::unix::fs::symlink("/dev/zero", fixture.project.join(".mcp.json")).unwrap();
     let (code, stdout, _) = fixture.run(&["config", "check"]).await;
     assert_eq!(code, Some(2));
-    let line = "[HOME]/project/.mcp.json:1:1: the file cannot be read: it is no regular file";
+    let line = "[HOME]/project/.mcp.json:1:1: the file cannot be read: not a regular file";
     assert!(stdout.contains(line), "{stdout}");
 }

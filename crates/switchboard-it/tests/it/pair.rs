@@ -119,7 +119,10 @@ async fn sign_in_through_read_only_mcp_is_refused() {
     let mut client = world.client_of(host("codex"), json!({})).await;
     let start = json!({ "action": "auth-start", "server": "garden" });
     let (text, is_error) = used(&mut client, "mcp", start.clone()).await;
-    assert!(is_error && text.starts_with("not_read_only: `mcp` only reads here"), "{text}");
+    assert!(
+        is_error && text.starts_with("not_read_only: `mcp` accepts only read-only requests here"),
+        "{text}"
+    );
     let (text, _) = used(&mut client, "mcp_write", start).await;
     assert!(!text.starts_with("not_read_only"), "{text}");
 }

@@ -194,7 +194,7 @@ async fn servers_run_without_proc_and_warn_once() {
     let ran = apart(&format!("exec '{}' -v tools s", PROGRAMS.switchboard)).await;
     let [listed, said] = [ran.stdout, ran.stderr].map(|text| String::from_utf8(text).unwrap());
     assert!(ran.status.success() && listed.contains("s_echo"), "{listed}{said}");
-    assert_eq!(said.matches("no /proc here").count(), 1, "{said}");
+    assert_eq!(said.matches("/proc is unavailable").count(), 1, "{said}");
 }
 
 #[tokio::test]

@@ -229,7 +229,7 @@ async fn consent_denial_ends_the_sign_in_with_an_error() {
     --- stderr
     To sign in to `tracker`, open this address:
     error: cannot sign in to the server `tracker`
-      caused by: what came back ends the sign-in
+      caused by: the authorization response ended the sign-in
       caused by: the authorization server refused: `access_denied`
 
     hint: sign in with `switchboard auth tracker`
@@ -291,7 +291,7 @@ async fn sign_in_to_an_unsupporting_server_is_refused() {
             exit 2
             --- stdout
             --- stderr
-            error: the server `plain` has no sign-in: it is no server at a URL, or its entry says what it is shown
+            error: the server `plain` has no sign-in: it has no URL, or its entry configures other credentials
             ");
         }
     }
@@ -306,7 +306,7 @@ async fn sign_in_to_an_unsupporting_server_is_refused() {
     });
     let ran = user.run("auth tracker --device").await;
     assert_eq!(ran.code, Some(3), "{ran:?}");
-    assert!(ran.stderr.contains("has no sign-in by another device"), "{ran:?}");
+    assert!(ran.stderr.contains("does not support device authorization"), "{ran:?}");
 }
 
 #[tokio::test]
@@ -320,7 +320,7 @@ async fn server_without_authentication_has_no_sign_in() {
     --- stdout
     --- stderr
     error: cannot sign in to the server `open`
-      caused by: it answers without authentication, and names no authorization server
+      caused by: the server requires no authentication and names no authorization server
     ");
 }
 

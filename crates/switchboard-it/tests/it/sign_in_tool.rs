@@ -81,7 +81,7 @@ async fn model_starts_and_completes_a_sign_in() {
     let mut host = Served::new(Setup { scopes: vec!["read".into()], ..Setup::default() }).await;
     let refused = host.echo().await;
     insta::assert_snapshot!(refused, @r#"
-    sign_in_required: cannot use the server `tracker`: cannot connect: the server answered with HTTP status 401: sign-in required: there was no sign-in to it yet
+    sign_in_required: cannot use the server `tracker`: cannot connect: the server answered with HTTP status 401: sign-in required: not signed in yet
     Begin a sign-in: mcp({ action: "auth-start", server: "tracker" }), or ask the user to run: switchboard auth tracker
     "#);
     let status = host.client.mcp(json!({})).await;
@@ -95,7 +95,7 @@ async fn model_starts_and_completes_a_sign_in() {
     assert_eq!(done, "Signed in to `tracker`, for: read");
     assert_eq!(host.echo().await, "hello");
     let again = host.complete(json!({ "redirectUrl": back })).await;
-    assert!(again.contains("no sign-in has been started, or it is over"), "{again}");
+    assert!(again.contains("no sign-in is in progress"), "{again}");
     let record = host.authority.ledger().now();
     assert_eq!((record.sign_ins, record.replays), (1, 0));
 }
@@ -231,7 +231,7 @@ async fn disabled_or_incomplete_oauth_entry_refuses_sign_in() {
         let begun = host.client.mcp(json!({ "action": "auth-start", "server": "tracker" })).await;
         let expected = match oauth.is_boolean() {
             true => "the server `tracker` has no sign-in",
-            false => "a `clientSecret` needs a `clientId`",
+            false => "a `clientSecret` requires a `clientId`",
         };
         assert!(begun.contains(expected), "{begun}");
         assert_eq!(host.authority.ledger().now().visits, 0);
@@ -251,6 +251,9 @@ async fn unknown_client_is_registered_again() {
         host.authority.expire_secrets();
         host.authority.expire_tokens();
         let refused = host.echo().await;
-        assert!(refused.contains("the authority does not know this client"), "{refused}");
+        assert!(
+            refused.contains("the authorization server does not know this client"),
+            "{refused}"
+        );
     }
 }

@@ -224,7 +224,7 @@ async fn invalid_token_or_local_server_is_refused() {
     let installed = Installed::with_fixture(PROGRAMS, "near", "");
     let ran = installed.run_with_input(["token", "set", "near"], "x").await;
     assert_eq!(ran.code, Some(2), "{ran:?}");
-    assert!(ran.stderr.contains("not at a URL"), "{ran:?}");
+    assert!(ran.stderr.contains("has no URL"), "{ran:?}");
 }
 
 #[tokio::test]

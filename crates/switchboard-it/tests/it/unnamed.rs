@@ -286,8 +286,8 @@ async fn misspelt_name_that_is_refused_shows_the_signature() {
     )
     .await;
     let slip = json!({ "tool": "garden_lokup_weather", "args": { "city": "Oslo" } });
-    let denied = "approval_denied: no tool is named `garden_lokup_weather`, and \
-                  `garden_lookup_weather` is next to it: `garden_lookup_weather` is denied";
+    let denied = "approval_denied: no tool is named `garden_lokup_weather`; the nearest match is \
+                  `garden_lookup_weather`: `garden_lookup_weather` is denied";
     offered(r#""deny": ["garden/lookup_weather"]"#, slip.clone(), denied).await;
     offered(r#""approve": "all""#, slip, "approval_required: no tool is named").await;
     let far = json!({ "tool": "garden_weather", "args": { "city": "Oslo" } });

@@ -1,9 +1,9 @@
-//! The account of one server: the tokens that its requests show, and how they stay good.
+//! The account of one server: the tokens that its requests carry, and their refresh.
 //!
-//! All connections to a server share its account, and all processes the grant in the vault. A task
-//! that refreshes a token holds a turn in this process and a lock among all: it reads the vault
-//! again, takes what another process was given meanwhile, and only then asks the authorization
-//! server.
+//! All connections to a server share its account. All processes share the grant in the vault. A
+//! task that refreshes a token holds a turn in this process and a lock between processes. It reads
+//! the vault again and adopts a newer token of another process; only without one does it send a
+//! request to the authorization server.
 
 mod state;
 
@@ -33,10 +33,10 @@ use crate::paths::{Lock, Paths};
 use crate::secret::Secret;
 use state::{AccountState, TokenSource};
 
-/// Longer than any answer of an authorization server takes.
+/// How long to wait for the lock: longer than a request to an authorization server takes.
 const LOCKED: Duration = Duration::from_secs(45);
 
-/// Sign-ins in a row because a server wanted more, before it is believed that more does not help.
+/// After this many sign-ins for more scopes in a row, another one is not offered.
 const MOST_STEPS: u32 = 2;
 
 /// The sign-in to one server.
@@ -45,7 +45,7 @@ pub(crate) struct Account {
     pub(super) vault: Vault,
     pub(super) paths: Paths,
     clients: Arc<Clients>,
-    /// Refreshes that go on even if their caller is cancelled.
+    /// Refreshes that continue even if their caller is cancelled.
     tasks: TaskTracker,
     this: Weak<Account>,
     net: OnceCell<Net>,
@@ -81,7 +81,7 @@ impl Account {
         made.map_err(|error| AuthError::Requests(Arc::new(error)))
     }
 
-    /// Takes up what is kept, if nothing is held yet.
+    /// Loads the stored grant, if none is loaded yet.
     pub(crate) async fn open(&self) -> Result<(), AuthError> {
         if self.held().is_none() {
             let _turn = self.turn.acquire().await;
@@ -90,8 +90,8 @@ impl Account {
         Ok(())
     }
 
-    /// Lets go of a grant that another process signed out of, and takes up what another one signed
-    /// in to. Costs a look at a file's date while nothing changed.
+    /// Drops a grant that another process signed out of, and loads the grant of a sign-in in
+    /// another process. Reads only a file's date while nothing changed.
     pub(crate) async fn follow(&self) -> Result<(), AuthError> {
         let Some(held) = self.held().filter(|held| held.kept.load(Ordering::Relaxed)) else {
             return Ok(());
@@ -102,7 +102,7 @@ impl Account {
             return Ok(());
         }
         let _turn = self.turn.acquire().await;
-        // A malformed index says nothing about a sign-out.
+        // A malformed index does not prove a sign-out.
         let Ok(kept) = vault::known_identity(&directory, &self.terms.holder(), TokenKind::SignIn)
         else {
             return Ok(());
@@ -115,7 +115,8 @@ impl Account {
         if kept.is_some() { self.take_up().await } else { Ok(()) }
     }
 
-    /// The token for a request, renewed if it is time. `None`: the server may not want any.
+    /// The token for a request, refreshed if it is due. `None`: no sign-in; the server may not
+    /// require authentication.
     pub(crate) async fn token(&self) -> Result<Option<Secret>, AuthError> {
         self.follow().await?;
         let Some(held) = self.held() else {
@@ -132,17 +133,17 @@ impl Account {
         };
         match renewed {
             Ok(()) => Ok(self.held().map(|held| held.grant.tokens.access.clone())),
-            // The server tells whether it is still good.
+            // The token may still be valid; the server decides.
             Err(AuthError::Expired) => Ok(Some(access)),
             Err(AuthError::NotRenewed(error)) if held.condition() == Condition::Ageing => {
-                tracing::warn!(server = %self.terms.server, %error, "a token was not renewed");
+                tracing::warn!(server = %self.terms.server, %error, "cannot refresh a token; using the current one");
                 Ok(Some(access))
             }
             Err(error) => Err(error),
         }
     }
 
-    /// Gets another token in place of `refused`, unless there is another one already.
+    /// Gets a new token in place of `refused`, unless another task already did.
     pub(super) async fn renew(&self, refused: &Secret) -> Result<(), AuthError> {
         if self.terms.options.grant == GrantType::ClientCredentials {
             return self.of_client(Some(refused)).await.map(|_| ());
@@ -156,12 +157,13 @@ impl Account {
     }
 
     async fn renew_for_all(&self, refused: &Secret) -> Result<(), AuthError> {
-        let asked = Instant::now();
+        let called_at = Instant::now();
         let _turn = self.turn.acquire().await;
         if let Some((error, at)) = self.state().failure.clone()
-            && at > asked
+            && at > called_at
         {
-            // Otherwise each waiting caller would wait as long once more, one after the other.
+            // Without this, the waiting callers would each repeat the failed request, one after the
+            // other.
             return Err(AuthError::NotRenewed(error));
         }
         let Some(held) = self.holding(refused) else { return Ok(()) };
@@ -184,13 +186,14 @@ impl Account {
                 Err(AuthError::NotRenewed(error))
             }
             Err(error) => {
-                self.bury(entry, kept, &error).await;
+                self.remove_rejected(entry, kept, &error).await;
                 Err(AuthError::Ended(error))
             }
         }
     }
 
-    /// The server requires more scopes than this token has; a sign-in may have got them already.
+    /// The server requires more scopes than this token has. A sign-in since may have granted them
+    /// already.
     pub(super) async fn wants_more(
         &self,
         token: &Secret,
@@ -206,12 +209,12 @@ impl Account {
         let granted = self.held().map(|held| held.grant.tokens.scopes.clone()).unwrap_or_default();
         let scopes = scope::union(&granted, scopes);
         if let Err(error) = self.vault.want(&self.terms.holder(), scopes.clone()).await {
-            tracing::warn!(server = %self.terms.server, %error, "what a server wants was not kept");
+            tracing::warn!(server = %self.terms.server, %error, "cannot store the scopes that the server requires");
         }
         Err(AuthError::MoreScope { scopes })
     }
 
-    /// Whether there is another token than this one by now: what another process was given is taken.
+    /// Whether a newer token exists; adopts the token of another process.
     async fn has_changed(&self, token: &Secret) -> Result<bool, AuthError> {
         let _turn = self.turn.acquire().await;
         if self.holding(token).is_none() {
@@ -226,18 +229,19 @@ impl Account {
         }
     }
 
-    /// Whether there was a sign-in since, by this or another process.
+    /// Whether this or another process has signed in since.
     pub(super) async fn has_come(&self) -> Result<bool, AuthError> {
         self.open().await?;
         Ok(self.held().is_some())
     }
 
-    /// The index line and the grant that are kept for this server, if they are for it.
+    /// The index entry and the grant that are stored for this server's URL and client.
     pub(super) async fn kept(&self) -> Result<Option<(IndexEntry, Grant)>, AuthError> {
         let kept = self.in_vault().await?;
         let state = self.state();
         Ok(kept.map(|(entry, grant)| match &state.held {
-            // The authorization server takes the older one for stolen.
+            // The vault still holds an outdated grant. An authorization server treats the reuse of
+            // its refresh token as theft.
             Some(held) if state.outdated.as_ref() == Some(&grant.tokens.access) => {
                 (entry, held.grant.clone())
             }
@@ -256,7 +260,8 @@ impl Account {
         Ok(fits.then_some((entry, grant)))
     }
 
-    /// Keeps what a sign-in gave, and uses it; what the server wanted before is asked for by now.
+    /// Stores and uses the grant of a sign-in, and clears the scopes that the server required
+    /// before it.
     pub(super) async fn signed_in(&self, grant: Grant) -> Result<IndexEntry, VaultError> {
         let _lock = self.lock_kept().await;
         let entry = self.keep(grant, vault::new_identity()).await?;
@@ -264,8 +269,8 @@ impl Account {
         Ok(entry)
     }
 
-    /// Keeps a grant, and uses it. What cannot be written down is used all the same: the authority
-    /// may not take the old one any more.
+    /// Stores and uses a grant. If storing fails, it is used all the same: the authorization server
+    /// may have invalidated the old one.
     pub(super) async fn keep(
         &self,
         grant: Grant,
@@ -278,7 +283,7 @@ impl Account {
         match &kept {
             Ok(_) => self.held().iter().for_each(|held| held.kept.store(true, Ordering::Relaxed)),
             Err(error) => {
-                tracing::error!(server = %self.terms.server, %error, "new tokens were not kept");
+                tracing::error!(server = %self.terms.server, %error, "cannot store new tokens");
                 let older = self.in_vault().await.ok().flatten();
                 self.state().outdated = older.map(|(_, grant)| grant.tokens.access);
             }
@@ -286,14 +291,14 @@ impl Account {
         kept
     }
 
-    /// Waits for a process that refreshes the stored tokens: its tokens must not replace what comes
-    /// next. One that takes too long is not waited for any longer.
+    /// Waits, for a limited time, for a process that refreshes the stored tokens: its tokens must
+    /// not replace the ones stored next.
     pub(super) async fn lock_kept(&self) -> Option<Lock> {
         let kept = self.vault.find(&self.terms.holder(), TokenKind::SignIn).await.ok()??;
         self.vault.lock(&kept.account, LOCKED).await.ok()
     }
 
-    /// Takes what another process was given.
+    /// Uses a grant that another process stored.
     pub(super) fn adopt(&self, grant: Grant, entry: &IndexEntry) {
         self.hold(grant, TokenSource::Vault, Some(entry.identity()));
     }
@@ -321,11 +326,11 @@ impl Account {
         Ok(())
     }
 
-    /// Takes what an older installation was granted for this server, once. If that does not work
-    /// out now, it may next time.
+    /// Takes over the grant of an older installation for this server, once. A failed attempt is
+    /// repeated the next time.
     async fn take_over(&self) {
         if self.terms.account.is_some() {
-            // It was granted to another account, for all that is known.
+            // The older grant may belong to another account.
             return;
         }
         let left = takeover::left_behind(&self.paths, &self.terms.server, self.url());
@@ -335,12 +340,12 @@ impl Account {
         match flow::of_older(self, left).await {
             Ok(grant) => self.keep_older(grant).await,
             Err(error) => {
-                tracing::warn!(server = %self.terms.server, %error, "older tokens were not taken over");
+                tracing::warn!(server = %self.terms.server, %error, "cannot take over the tokens of an older installation");
             }
         }
     }
 
-    /// Another process may have taken it over already, and renewed it since.
+    /// Stores an older grant, unless another process already took it over, and maybe refreshed it.
     async fn keep_older(&self, grant: Grant) {
         let _lock = self.vault.lock(&self.kept_under(&grant), LOCKED).await;
         match self.in_vault().await {
@@ -352,7 +357,7 @@ impl Account {
         }
     }
 
-    /// A token for the client itself, in place of `refused`.
+    /// A token for the client itself (client credentials), in place of `refused`.
     async fn of_client(&self, refused: Option<&Secret>) -> Result<Secret, AuthError> {
         let _turn = self.turn.acquire().await;
         if let Some(held) = self.held().filter(|held| Some(&held.grant.tokens.access) != refused) {
@@ -360,18 +365,19 @@ impl Account {
         }
         let grant = flow::by_credentials(self).await?;
         let access = grant.tokens.access.clone();
-        // The credentials give another one at any time, so there is nothing to keep.
+        // The credentials give another token at any time, so it is not stored.
         self.hold(grant, TokenSource::Authority, None);
         Ok(access)
     }
 
-    /// What the authorization server definitely does not take any more is not shown to it again.
-    async fn bury(&self, entry: IndexEntry, kept: Grant, error: &TokenError) {
+    /// Removes from the vault what the authorization server rejected for good, so that it is not
+    /// sent again.
+    async fn remove_rejected(&self, entry: IndexEntry, kept: Grant, error: &TokenError) {
         let grant = match error {
             TokenError::InvalidGrant { .. } => {
                 Grant { tokens: Tokens { refresh: None, ..kept.tokens }, ..kept }
             }
-            // Another client has to be registered at the next sign-in.
+            // Without a redirect URI, the next sign-in registers a new client.
             TokenError::InvalidClient { .. } => {
                 Grant { client: OAuthClient { redirect: None, ..kept.client }, ..kept }
             }
@@ -379,9 +385,9 @@ impl Account {
         };
         let account = self.kept_under(&grant);
         let under = (account.as_str(), Some(entry.identity()));
-        let dead = self.vault.keep(&entry.holder(), entry.kind, under, grant.to_kept()).await;
-        if let Err(error) = dead {
-            tracing::warn!(server = %self.terms.server, %error, "a dead token stays");
+        let stored = self.vault.keep(&entry.holder(), entry.kind, under, grant.to_kept()).await;
+        if let Err(error) = stored {
+            tracing::warn!(server = %self.terms.server, %error, "cannot remove a rejected token");
         }
     }
 }

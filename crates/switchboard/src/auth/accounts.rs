@@ -10,17 +10,18 @@ use super::vault::Vault;
 use crate::dial::http::Clients;
 use crate::paths::Paths;
 
-/// What servers at a URL are reached with, and as whom.
+/// The accounts of the servers at a URL, and what they share.
 pub(crate) struct Accounts {
     clients: Arc<Clients>,
     paths: Paths,
     tasks: TaskTracker,
-    /// As many as the configuration has had.
+    /// Accounts stay for the life of the process; their number is bounded by the configurations it
+    /// loads.
     open: Mutex<Vec<Arc<Account>>>,
 }
 
 impl Accounts {
-    /// What is under way for them is joined with `tasks`.
+    /// The refreshes of all accounts are joined with `tasks`.
     pub(crate) fn new(clients: Clients, paths: Paths, tasks: TaskTracker) -> Accounts {
         Accounts { clients: Arc::new(clients), paths, tasks, open: Mutex::default() }
     }
@@ -29,7 +30,7 @@ impl Accounts {
         &self.clients
     }
 
-    /// The account under these terms; connections that have the same ones share it.
+    /// The account under these terms; connections with equal terms share it.
     pub(crate) fn of(&self, terms: Terms, vault: &Vault) -> Arc<Account> {
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         let known = open.iter().find(|account| account.terms == terms && account.vault == *vault);

@@ -1,4 +1,5 @@
-//! Requests show the token of their server's account; one that is refused is shown another, once.
+//! Requests carry the token of their server's account. After a rejected token, a request is
+//! repeated once with another one.
 
 use std::sync::Arc;
 
@@ -16,7 +17,8 @@ use crate::secret::Secret;
 impl Signer for Account {
     fn sign<'a>(&'a self, _: &'a str, url: &'a Url, _: &'a [u8]) -> Signing<'a> {
         Box::pin(async move {
-            // The transport sends nothing elsewhere; that tokens are for one server is said here.
+            // The transport sends requests to this origin only. The check here enforces that tokens
+            // reach no other server.
             if url.origin() != self.terms.url.origin() {
                 return Ok(HeaderMap::new());
             }
@@ -35,7 +37,8 @@ impl Signer for Account {
             self.was_challenged(challenge);
             let shown = shown(refused.sent);
             let outcome = match (refused.status, shown, wants_more) {
-                // It refused a token that was granted just now: another one would not help.
+                // The server refused a token that was issued just now, so another one would not
+                // help.
                 (401, Some(token), _) if refused.repeats > 0 && self.is_given(&token) => {
                     Err(AuthError::NotAccepted)
                 }

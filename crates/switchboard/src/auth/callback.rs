@@ -1,5 +1,5 @@
-//! The listener that a browser comes back to with the answer of an authorization server: on this
-//! machine, for one answer, and only for an answer to our own request.
+//! The loopback listener that receives the authorization response from the browser: one response,
+//! and only to a request of this sign-in.
 
 mod page;
 
@@ -25,29 +25,29 @@ use tokio::task::{AbortHandle, JoinSet};
 
 use self::page::{CallbackPage, Content};
 
-/// Connections at the same time. Browsers open a few in advance and say nothing on them.
+/// Connections at the same time. Browsers open a few in advance and send nothing on them.
 const MOST: usize = 16;
 
 /// How long the head of a request may take.
 const HEAD: Duration = Duration::from_secs(5);
 
-/// The head of a request may not be larger. Browsers send the cookies of all that is on this
-/// machine, whatever its port.
+/// The maximum size of a request head. Browsers send the cookies of all sites on `localhost`,
+/// whatever their port.
 const HEAD_BYTES: usize = 64 * 1024;
 
-/// How long a browser may take for its last page.
-const FAREWELL: Duration = Duration::from_secs(2);
+/// How long the browser may take to receive the last page.
+const LAST_PAGE_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// How long to wait when no connection can be accepted, for want of file handles as a rule.
-const BREATHER: Duration = Duration::from_millis(100);
+/// The pause after a failed `accept`, usually for lack of file descriptors.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-/// Waits for the browser. Bound before any address is built, so that no other process can take the
-/// port; dropping it closes it.
+/// Waits for the browser. The port is bound before the redirect URI is built, so that no other
+/// process can take it. Dropping this closes the port.
 pub(crate) struct Callback {
     uri: String,
     door: Arc<Door>,
     phase: CallbackPhase,
-    /// Those who are connected, and in which order they came.
+    /// The open connections, and their order of arrival.
     visitors: JoinSet<()>,
     seats: VecDeque<AbortHandle>,
     arrivals: mpsc::Receiver<Arrival>,
@@ -55,20 +55,20 @@ pub(crate) struct Callback {
 
 enum CallbackPhase {
     Open(TcpListener),
-    /// The one answer is there; no more connections are accepted.
+    /// The response has arrived; no more connections are accepted.
     Over(Result<Code, CallbackError>),
 }
 
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum CallbackBindError {
-    #[error("port {port} of this machine, to which the browser has to come back, is in use")]
+    #[error("port {port} of the redirect URI is in use on this machine")]
     Taken { port: u16 },
-    #[error("cannot listen on this machine for the browser to come back")]
+    #[error("cannot listen on this machine for the redirect of the browser")]
     Io(#[source] io::Error),
 }
 
 impl Callback {
-    /// Listens where `redirect` says, or on any port if it names none.
+    /// Listens on the port of `redirect`, or on any free port if it has none.
     pub(crate) async fn bind(redirect: &Redirect) -> Result<Callback, CallbackBindError> {
         let wanted = SocketAddr::from((Ipv4Addr::LOCALHOST, redirect.port().unwrap_or(0)));
         let listener = match TcpListener::bind(wanted).await {
@@ -90,15 +90,16 @@ impl Callback {
         })
     }
 
-    /// The address that the authorization server is told.
+    /// The redirect URI for the authorization server.
     pub(crate) fn redirect_uri(&self) -> &str {
         &self.uri
     }
 
-    /// Waits for the answer that `judge` accepts, or that ends the sign-in. Strays are told so, and
-    /// change nothing.
+    /// Waits for a response that `judge` accepts or that ends the sign-in. Unrelated requests get
+    /// an error page and change nothing.
     ///
-    /// Can be dropped and asked again: an answer that came is not lost, and is the only one.
+    /// The future may be dropped and called again: a received response is not lost, and stays the
+    /// only one.
     pub(crate) async fn wait(
         &mut self,
         mut judge: impl FnMut(&str) -> Result<Code, CallbackError>,
@@ -108,7 +109,7 @@ impl Callback {
                 CallbackPhase::Open(listener) => listener,
                 CallbackPhase::Over(outcome) => {
                     let outcome = outcome.clone();
-                    self.farewell().await;
+                    self.finish_last_page().await;
                     return outcome;
                 }
             };
@@ -116,8 +117,8 @@ impl Callback {
                 accepted = listener.accept() => match accepted {
                     Ok((stream, _)) => self.admit(stream),
                     Err(error) => {
-                        tracing::warn!(%error, "cannot accept a browser");
-                        tokio::time::sleep(BREATHER).await;
+                        tracing::warn!(%error, "cannot accept a connection of the browser");
+                        tokio::time::sleep(ACCEPT_PAUSE).await;
                     }
                 },
                 Some(arrival) = self.arrivals.recv() => self.answer(arrival, &mut judge),
@@ -126,7 +127,7 @@ impl Callback {
         }
     }
 
-    /// Serves one more connection; when there are too many, the oldest is closed.
+    /// Serves one more connection; above the limit, the oldest is closed.
     fn admit(&mut self, stream: TcpStream) {
         self.seats.retain(|seat| !seat.is_finished());
         if self.seats.len() >= MOST
@@ -158,33 +159,33 @@ impl Callback {
         let _left_already = arrival.answer.send(page);
         match outcome {
             Err(CallbackError::Stray) => {
-                tracing::debug!("a stray came back instead of the browser")
+                tracing::debug!("ignored a request that does not belong to the sign-in")
             }
             outcome => self.close(outcome, arrival.visitor),
         }
     }
 
-    /// Accepts no more connections, and closes those without the answer.
+    /// Accepts no more connections, and closes all but the one with the response.
     fn close(&mut self, outcome: Result<Code, CallbackError>, last: tokio::task::Id) {
         self.phase = CallbackPhase::Over(outcome);
         self.seats.iter().filter(|seat| seat.id() != last).for_each(AbortHandle::abort);
     }
 
-    /// Waits until the last page is with the browser.
-    async fn farewell(&mut self) {
+    /// Waits until the browser has received the last page.
+    async fn finish_last_page(&mut self) {
         let left = async { while self.visitors.join_next().await.is_some() {} };
-        let _browser_does_not_read = tokio::time::timeout(FAREWELL, left).await;
+        let _browser_does_not_read = tokio::time::timeout(LAST_PAGE_TIMEOUT, left).await;
     }
 }
 
-/// A browser that came to the right place.
+/// A request of the browser for the redirect path.
 struct Arrival {
     query: String,
     visitor: tokio::task::Id,
     answer: oneshot::Sender<CallbackPage>,
 }
 
-/// What has to be asked for, and of whom.
+/// The address that requests must name, and the channel for their queries.
 struct Door {
     port: u16,
     path: String,
@@ -204,7 +205,7 @@ async fn attend(stream: TcpStream, door: Arc<Door>) {
         .header_read_timeout(HEAD)
         .serve_connection(TokioIo::new(stream), service);
     if let Err(error) = connection.await {
-        tracing::debug!(%error, "a connection of the browser broke");
+        tracing::debug!(%error, "a connection of the browser failed");
     }
 }
 
@@ -228,7 +229,8 @@ impl Door {
         }
     }
 
-    /// A name that a page made to lead here is still the page's name.
+    /// Checks the `Host` header against DNS rebinding: a hostname of a web page that resolves to
+    /// this machine is refused.
     fn is_meant(&self, request: &Request<Incoming>) -> bool {
         let mut hosts = request.headers().get_all(HOST).iter();
         let (Some(host), None) = (hosts.next(), hosts.next()) else { return false };

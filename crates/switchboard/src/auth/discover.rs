@@ -12,14 +12,14 @@ use url::Url;
 use super::net::{Net, NetError, NetResponse};
 use super::terms::Terms;
 
-/// As much of a foreign address as a message has.
+/// The maximum length of a foreign URL in a message.
 const SHOWN: usize = 100;
 
 /// A server that requires tokens, and the authorization server that issues them.
 #[derive(Debug)]
 pub(super) struct ProtectedResource {
     pub(super) authority: Authority,
-    /// What tokens are requested for (RFC 8707).
+    /// The resource that tokens are requested for (RFC 8707).
     pub(super) resource: String,
     /// The scopes that the server lists.
     pub(super) scopes: Vec<String>,
@@ -36,26 +36,26 @@ pub(crate) enum DiscoverError {
     },
     #[error("`{url}` answered with HTTP status {status}")]
     Trouble { url: String, status: u16, retry_after: Option<Duration> },
-    #[error("the document at `{url}` cannot be used")]
+    #[error("the metadata document at `{url}` is invalid")]
     Document {
         url: String,
         #[source]
         cause: BadDocument,
     },
-    #[error("the authority `{issuer}` that the server names cannot be used")]
+    #[error("cannot use the authorization server `{issuer}` that the server names")]
     Issuer {
         issuer: String,
         #[source]
         cause: BadLink,
     },
-    #[error("the authority `{issuer}` that the server names does not describe itself")]
+    #[error("the authorization server `{issuer}` that the server names has no metadata")]
     Nowhere { issuer: String },
-    #[error("the server cannot be signed in to")]
+    #[error("cannot sign in to a server at this URL")]
     Server(#[source] BadLink),
 }
 
-/// Looks where the server says, then where servers usually say it, then where those of revision
-/// 2025-03-26 did.
+/// Reads the metadata that the server's challenge points to, then the well-known locations, then
+/// those of revision 2025-03-26.
 pub(super) async fn discover(
     net: &Net,
     terms: &Terms,
@@ -79,7 +79,7 @@ pub(super) async fn discover(
     Ok(ProtectedResource { authority, resource: name, scopes })
 }
 
-/// The metadata of the server, if there is any. A pointer to another site is ignored.
+/// The metadata of the server, if it has any. A pointer to another origin is ignored.
 async fn describe(
     net: &Net,
     server: &Url,
@@ -93,7 +93,7 @@ async fn describe(
         let Some(answer) = document(net, &url).await? else { continue };
         match Resource::read(&answer.body, server) {
             Ok(resource) => return Ok(Some(resource)),
-            // A site that answers everything with a page says nothing by it.
+            // Some sites answer every path with an HTML page, so this does not count as metadata.
             Err(BadDocument::NotJson) if pointed.as_ref() != Some(&url) => {}
             Err(cause) => return Err(DiscoverError::Document { url: shown_url(&url), cause }),
         }
@@ -101,7 +101,7 @@ async fn describe(
     Ok(None)
 }
 
-/// The first of the authorization servers that describes itself.
+/// The first of the authorization servers that has metadata.
 async fn of_issuers(
     net: &Net,
     terms: &Terms,
@@ -129,8 +129,8 @@ async fn of_issuer(net: &Net, terms: &Terms, issuer: &str) -> Result<Authority, 
     Err(DiscoverError::Nowhere { issuer: shown(issuer) })
 }
 
-/// A server without metadata is its own authorization server: its site has the metadata of that, or
-/// its endpoints at the usual paths.
+/// Without resource metadata, the server's own origin is its authorization server (revision
+/// 2025-03-26): with metadata there, or with endpoints at the default paths.
 async fn of_old(net: &Net, terms: &Terms) -> Result<Authority, DiscoverError> {
     let origin = terms.url.origin().ascii_serialization();
     let own = canonical(&terms.url);
@@ -145,7 +145,7 @@ async fn of_old(net: &Net, terms: &Terms) -> Result<Authority, DiscoverError> {
             match read_authority(net, terms, &location, expected(terms, issuer)).await {
                 Ok(None) => {}
                 Ok(Some(authority)) => return Ok(authority),
-                // No document names this one, so it may be missing.
+                // This location is a guess, so the document may be missing.
                 Err(DiscoverError::Document { cause: BadDocument::NotJson, .. }) => {}
                 Err(error) => return Err(error),
             }
@@ -170,7 +170,7 @@ async fn read_authority(
     read.map(Some).map_err(bad)
 }
 
-/// A document, if there is one. A server error does not mean that there is none.
+/// A document, or `None` if it does not exist. A server error is not a missing document.
 async fn document(net: &Net, url: &Url) -> Result<Option<NetResponse>, DiscoverError> {
     let failed = |cause| DiscoverError::Net { url: shown_url(url), cause };
     let answer = net.get(url).await.map_err(failed)?;
@@ -185,8 +185,7 @@ async fn document(net: &Net, url: &Url) -> Result<Option<NetResponse>, DiscoverE
     }
 }
 
-/// What a server that does not say it is called as a resource: its address without what only this
-/// side needs.
+/// The resource identifier of a server without metadata: its URL without the fragment.
 fn canonical(server: &Url) -> String {
     let mut url = server.clone();
     url.set_fragment(None);

@@ -17,65 +17,63 @@ use crate::upstream::DialError;
 
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum AuthError {
-    #[error("there was no sign-in to it yet")]
+    #[error("not signed in yet")]
     NotSignedIn,
-    #[error("the sign-in has expired, and the authority gave nothing to renew it with")]
+    #[error("the sign-in has expired, and the authorization server issued no refresh token")]
     Expired,
-    #[error("it does not accept the present sign-in")]
+    #[error("the server rejected the current token")]
     NotAccepted,
-    #[error("the sign-in has ended")]
+    #[error("the sign-in is no longer valid")]
     Ended(#[source] TokenError),
-    #[error("it wants to be allowed more: `{}`", .scopes.join(" "))]
+    #[error("the server requires more scopes: `{}`", .scopes.join(" "))]
     MoreScope { scopes: Vec<String> },
-    /// Signing in again was tried, and changed nothing.
-    #[error("it wants to be allowed more, also after {times} sign-ins for that")]
+    /// Another sign-in was tried, and did not satisfy the server.
+    #[error("the server still requires more scopes after {times} sign-ins for them")]
     StillMoreScope { times: u32 },
-    #[error("the sign-in is good, and does not allow this")]
+    #[error("the sign-in is valid, but the server forbids this request")]
     Forbidden,
-    #[error("the token cannot be renewed just now")]
+    #[error("cannot refresh the token at the moment")]
     NotRenewed(#[source] Arc<TokenError>),
-    #[error("no token is given for the client")]
+    #[error("the authorization server issued no token for the client")]
     NotGiven(#[source] TokenError),
-    #[error("the tokens cannot be used")]
+    #[error("cannot read or store the tokens")]
     Vault(#[from] VaultError),
     #[error(transparent)]
     Unreadable(#[from] Unreadable),
-    #[error("it cannot be found out who guards the server")]
+    #[error("cannot discover the authorization server")]
     Discover(#[from] DiscoverError),
-    #[error("it answers without authentication, and names no authorization server")]
+    #[error("the server requires no authentication and names no authorization server")]
     NotWanted,
-    #[error("the authority does not know us")]
+    #[error("cannot obtain an OAuth client")]
     Register(#[from] RegisterError),
-    #[error(
-        "the authority `{issuer}` does not protect codes against interception (PKCE with S256)"
-    )]
+    #[error("the authorization server `{issuer}` does not support PKCE with S256")]
     NoProof { issuer: String },
-    #[error("the authority `{issuer}` has no page to sign in at")]
+    #[error("the authorization server `{issuer}` has no authorization endpoint")]
     NoPage { issuer: String },
-    #[error("the authority `{issuer}` has no sign-in by another device")]
+    #[error("the authorization server `{issuer}` does not support device authorization")]
     NoDevice { issuer: String },
-    #[error("the address of the sign-in cannot be opened")]
+    #[error("cannot use the URL of the sign-in")]
     Link(#[source] BadLink),
-    #[error("the entry's `redirectUri` cannot be used")]
+    #[error("the entry's `redirectUri` is invalid")]
     Redirect(#[from] BadRedirect),
-    #[error("the entry's `authorizationParams` set `{name}`, which is for us to say")]
+    #[error("the entry's `authorizationParams` must not set `{name}`")]
     Reserved { name: String },
     #[error(transparent)]
     Bind(#[from] CallbackBindError),
-    #[error("what came back ends the sign-in")]
+    #[error("the authorization response ended the sign-in")]
     Callback(#[from] CallbackError),
-    #[error("the authority gave no tokens")]
+    #[error("the authorization server issued no tokens")]
     Exchange(#[source] TokenError),
-    #[error("there was no sign-in within {} minutes", .0.as_secs() / 60)]
+    #[error("the sign-in was not completed within {} minutes", .0.as_secs() / 60)]
     TimedOut(Duration),
-    #[error("no sign-in has been started, or it is over")]
+    #[error("no sign-in is in progress")]
     NothingBegun,
-    #[error("another process is signing in to it just now")]
+    #[error("another process is signing in to this server")]
     Elsewhere,
-    #[error("no requests can be made")]
+    #[error("cannot create the HTTP client")]
     Requests(#[source] Arc<DialError>),
-    /// A task of ours ended early.
-    #[error("the sign-in was cut short")]
+    /// The task of the refresh or sign-in ended early.
+    #[error("the sign-in was interrupted")]
     CutShort,
 }
 

@@ -1,4 +1,4 @@
-//! One sign-in, from its beginning to its tokens.
+//! One sign-in, from discovery to the stored tokens.
 
 mod device;
 mod unattended;
@@ -31,19 +31,19 @@ use crate::secret::{Secret, unguessable};
 pub(super) use device::DeviceFlow;
 pub(super) use unattended::{by_credentials, of_older};
 
-/// How long a user may take.
+/// How long a user may take to sign in.
 pub(super) const PATIENCE: Duration = Duration::from_secs(10 * 60);
 
-/// A lock that is not to be had within this time is another process's.
-const GLANCE: Duration = Duration::from_secs(1);
+/// If the lock is not free within this time, another process is signing in.
+const LOCK_ATTEMPT: Duration = Duration::from_secs(1);
 
-/// What only we say in a request for an authorization.
+/// Authorization parameters that only Switchboard sets.
 const RESERVED: [&str; 10] = [
     "client_id",
     "code_challenge",
     "code_challenge_method",
     "redirect_uri",
-    // All of it in another form, which would count in place of ours (RFC 9101).
+    // These carry the whole request in another form, which would take precedence (RFC 9101).
     "request",
     "request_uri",
     "resource",
@@ -52,7 +52,8 @@ const RESERVED: [&str; 10] = [
     "state",
 ];
 
-/// Whether only we say this; there are authorization servers to which capitals are all the same.
+/// Whether only Switchboard sets this parameter. Some authorization servers ignore the case of
+/// names.
 fn is_reserved(parameter: &str) -> bool {
     RESERVED.iter().any(|reserved| reserved.eq_ignore_ascii_case(parameter))
 }
@@ -60,21 +61,21 @@ fn is_reserved(parameter: &str) -> bool {
 /// How the user signs in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SignInMethod {
-    /// At a page whose answer comes back to this machine, or is pasted.
+    /// At a page in the browser. The response returns to this machine, or the user pastes it.
     Page,
     /// At another device, with a short code.
     Device,
 }
 
-/// A sign-in that was begun.
+/// A sign-in in progress.
 pub(super) enum Begun {
-    /// The user has nothing to do.
+    /// The user has nothing to do: the grant already exists.
     Done(Box<Grant>, Option<IndexEntry>),
     Page(Box<Flow>),
     Device(Box<DeviceFlow>),
 }
 
-/// A sign-in at a page. No other process signs in meanwhile.
+/// A sign-in at a page. Its lock keeps other processes from signing in at the same time.
 pub(super) struct Flow {
     account: Arc<Account>,
     found: ProtectedResource,
@@ -94,8 +95,8 @@ struct Prepared {
     is_open: bool,
 }
 
-/// Begins to sign in. Waits this long for another process that does, which `queued` tells, and takes
-/// its grant.
+/// Begins a sign-in. Waits up to `patience` for another process that signs in, and adopts its
+/// grant. `queued` is true during the wait.
 pub(super) async fn begin(
     account: &Arc<Account>,
     method: SignInMethod,
@@ -133,7 +134,7 @@ pub(super) async fn begin(
     })
 }
 
-/// Waits until no other process signs in to the server.
+/// Locks the sign-in to the server, and waits while another process holds the lock.
 async fn lock_out_others(
     account: &Account,
     patience: Duration,
@@ -141,7 +142,7 @@ async fn lock_out_others(
 ) -> Result<Lock, AuthError> {
     let name = account.terms.account.as_deref().unwrap_or_default();
     let name = super::grant::account(&["sign-in", "", account.url(), name]);
-    let mut alone = account.vault.lock(&name, GLANCE).await;
+    let mut alone = account.vault.lock(&name, LOCK_ATTEMPT).await;
     if let Err(VaultError::Held { .. }) = alone {
         queued.send_replace(true);
         alone = account.vault.lock(&name, patience).await;
@@ -153,7 +154,7 @@ async fn lock_out_others(
     })
 }
 
-/// What is kept already. What cannot be understood any more does not stand in the way.
+/// The stored grant. An unreadable one counts as missing, so that a new sign-in can replace it.
 async fn known(account: &Account) -> Result<Option<(IndexEntry, Grant)>, AuthError> {
     match account.kept().await {
         Err(AuthError::Unreadable(_)) => Ok(None),
@@ -188,8 +189,8 @@ async fn prepare(
     Ok(Prepared { found, scopes, known, is_open })
 }
 
-/// Sends the server a request without authentication, for its challenge, and for whether it answers
-/// all the same.
+/// Sends the server a request without authentication, for its challenge, and to learn whether it
+/// responds without a token.
 async fn probe(account: &Account) -> Result<(Challenge, bool), AuthError> {
     let plain = HeaderValue::from_static;
     let headers = HeaderMap::from_iter([
@@ -201,14 +202,14 @@ async fn probe(account: &Account) -> Result<(Challenge, bool), AuthError> {
     let hello = json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params });
     let answer =
         account.net().await?.post(&account.terms.url, headers, hello.to_string().into()).await;
-    // What stands in its way stands in the way of what follows, too, and is told then.
+    // A failure here also hits discovery, which reports it.
     let Ok(answer) = answer else { return Ok((Challenge::default(), false)) };
     let challenge = challenge::bearer(answer.challenges.iter().map(String::as_str));
     Ok((challenge, (200..300).contains(&answer.status)))
 }
 
 impl Prepared {
-    /// The client to sign in with, to which browsers come back at `redirect`.
+    /// The OAuth client for the sign-in, with `redirect` as its redirect URI.
     async fn client(
         &self,
         account: &Account,
@@ -258,7 +259,7 @@ impl Flow {
         Ok(Flow { account, found, client, request, callback, link, _alone: alone })
     }
 
-    /// Waits for the browser to come back. May be dropped and asked again.
+    /// Waits for the browser to return. The future may be dropped and called again.
     pub(super) async fn answered(&mut self) -> Result<Code, AuthError> {
         let Flow { callback, request, found, .. } = self;
         let expected = expected(&request.state, found);
@@ -268,12 +269,12 @@ impl Flow {
         }
     }
 
-    /// Reads what the user brought from the browser.
+    /// Parses the response that the user pasted from the browser.
     pub(super) fn pasted(&self, text: &str) -> Result<Code, CallbackError> {
         answer::of_pasted(text, &expected(&self.request.state, &self.found))
     }
 
-    /// The code for tokens; they are kept.
+    /// Exchanges the code for tokens, and stores them.
     pub(super) async fn redeem(self, code: Code) -> Result<(Grant, IndexEntry), AuthError> {
         let (net, token) = (self.account.net().await?, &self.found.authority.token);
         let tokens = self.request.exchange(net, &self.client, token, code.reveal()).await;
@@ -287,8 +288,8 @@ fn expected<'a>(state: &'a Secret, found: &'a ProtectedResource) -> Expected<'a>
     Expected { state: state.expose(), issuer, issuer_promised }
 }
 
-/// The listener that the browser comes back to, and its address. A client that is registered already
-/// is registered for one port, which may be free.
+/// The listener for the browser, and its redirect URI. An already registered client has a fixed
+/// port, which is used if it is free.
 async fn listen(
     configured: Option<&str>,
     known: Option<&Grant>,
@@ -316,7 +317,7 @@ async fn bound(redirect: &Redirect) -> Result<(Option<Callback>, String), AuthEr
     Ok((Some(callback), address))
 }
 
-/// Keeps the tokens that the user signed in for.
+/// Stores the tokens of a sign-in.
 async fn keep(
     account: &Account,
     found: ProtectedResource,

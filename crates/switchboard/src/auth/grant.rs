@@ -1,4 +1,4 @@
-//! What a sign-in gave: tokens, who gave them, to which client, and for what.
+//! The grant of a sign-in: tokens, issuer, client, resource and scopes.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -9,32 +9,32 @@ use url::Url;
 
 use crate::secret::{Secret, hex};
 
-/// A grant as it is held. It is bound to the server's address: its tokens go nowhere else.
+/// A grant in memory. It is bound to the server's URL: its tokens are sent nowhere else.
 #[derive(Clone, Debug)]
 pub(crate) struct Grant {
     pub(crate) server: Url,
     pub(crate) issuer: String,
-    /// What the tokens are for (RFC 8707).
+    /// The resource that the tokens are valid for (RFC 8707).
     pub(crate) resource: String,
     pub(crate) client: OAuthClient,
     pub(crate) endpoints: Endpoints,
     pub(crate) tokens: Tokens,
 }
 
-/// The OAuth client that we are to an authorization server.
+/// The OAuth client that Switchboard is to an authorization server.
 #[derive(Clone, Debug)]
 pub(crate) struct OAuthClient {
     pub(crate) id: String,
     pub(crate) secret: Option<Secret>,
-    /// From when on the secret is of no use any more.
+    /// The time at which the secret expires.
     pub(crate) secret_expires: Option<SystemTime>,
     pub(crate) method: Method,
     pub(crate) source: ClientSource,
-    /// Where the authorization server sends browsers back to.
+    /// The redirect URI to which the authorization server returns the browser.
     pub(crate) redirect: Option<String>,
 }
 
-/// How a client shows that it is who it is.
+/// How a client authenticates at the token endpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Method {
@@ -43,19 +43,19 @@ pub(crate) enum Method {
     ClientSecretPost,
 }
 
-/// Where a client comes from.
+/// The origin of a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum ClientSource {
-    /// The user's configuration.
+    /// The configuration of the user.
     Configured,
-    /// A document about it, whose address is its id.
+    /// A client metadata document, whose URL is the client id.
     Document,
-    /// The authorization server gave it to us.
+    /// Dynamic registration at the authorization server.
     Registered,
 }
 
-/// The endpoints of an authorization server: a refresh needs no discovery.
+/// The endpoints of an authorization server, stored so that a refresh needs no discovery.
 #[derive(Clone, Debug)]
 pub(crate) struct Endpoints {
     pub(crate) token: Url,
@@ -72,19 +72,19 @@ pub(crate) struct Tokens {
 }
 
 impl Tokens {
-    /// When the access token ends, as far as that was said.
+    /// When the access token expires, if the authorization server said so.
     pub(crate) fn expires(&self) -> Option<SystemTime> {
         self.received.checked_add(self.lifetime.duration()?)
     }
 }
 
-/// What is kept is not what was kept there.
+/// The stored text of a grant is malformed.
 #[derive(Debug, thiserror::Error)]
-#[error("what is kept of the sign-in cannot be read")]
+#[error("cannot parse the stored sign-in")]
 pub(crate) struct Unreadable;
 
 impl Grant {
-    /// What the grant is kept under, for one `account` of the entries.
+    /// The vault account of the grant; `name` is the `account` of the entry.
     pub(crate) fn account(&self, name: Option<&str>) -> String {
         let parts = [self.issuer.as_str(), &self.client.id, &self.resource];
         account(&parts.into_iter().chain(name).collect::<Vec<_>>())
@@ -151,8 +151,8 @@ impl Grant {
     }
 }
 
-/// One name for an issuer, a client, a resource and maybe an account; none of them can be made to
-/// look like another.
+/// One name for an issuer, a client, a resource and an optional account. The lengths in the digest
+/// keep different parts from having equal names.
 pub(crate) fn account(parts: &[&str]) -> String {
     let mut digest = Sha256::new();
     for part in parts {
@@ -162,7 +162,8 @@ pub(crate) fn account(parts: &[&str]) -> String {
     hex(&digest.finalize())
 }
 
-/// A grant in writing. It lives for as long as it takes to write or read one.
+/// The serialized form of a grant. It holds secrets as plain text, so it exists only while one is
+/// read or written.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct StoredGrant {
@@ -201,7 +202,7 @@ fn seconds(time: SystemTime) -> u64 {
 }
 
 fn time(seconds: u64) -> SystemTime {
-    // A time that no clock can show comes from a damaged file, and has passed.
+    // A time beyond the clock's range comes from a damaged file, and counts as past.
     UNIX_EPOCH.checked_add(Duration::from_secs(seconds)).unwrap_or(UNIX_EPOCH)
 }
 

@@ -1,4 +1,4 @@
-//! Sign-ins to servers at a URL: how they come about, what they give, and how it is kept.
+//! Sign-ins to servers at a URL: the flows, the tokens, and their storage.
 
 mod account;
 mod accounts;

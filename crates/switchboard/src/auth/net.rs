@@ -1,5 +1,5 @@
-//! The requests of a sign-in: they reach no address that the server has no business with, take a
-//! bounded time, and bring a bounded answer.
+//! The HTTP requests of a sign-in: to permitted addresses only, with a bounded time and a bounded
+//! response.
 
 mod guard;
 
@@ -22,38 +22,38 @@ use crate::dial::http::Clients;
 use crate::upstream::{DialError, Unreachable};
 use guard::{Guard, OutOfReach};
 
-/// For a document, with all that it takes to get there.
+/// The timeout for a metadata document, including redirects.
 const DOCUMENT: Duration = Duration::from_secs(5);
 
-/// For the answer of an endpoint, which may have to ask others. Less than a server has for its first
-/// answer, which waits for it: else it would be the server that is said not to answer.
+/// The timeout for an endpoint, which may have to query other services. It is shorter than the
+/// start timeout of a server: otherwise the server would be reported as not responding.
 const ENDPOINT: Duration = Duration::from_secs(20);
 
 const LARGEST_BODY: usize = 64 * 1024;
 
 const MOST_REDIRECTS: usize = 3;
 
-/// How much of an origin of others a message shows.
+/// The maximum length of a foreign origin in a message.
 const SHOWN: usize = 100;
 
 /// Makes all requests of one sign-in.
 ///
-/// A name that goes through a proxy is looked up by the proxy, so that what it stands for cannot be
-/// checked here; IP addresses in URLs are checked all the same.
+/// A proxy resolves the hostnames of requests through it, so their addresses cannot be checked
+/// here. IP addresses in URLs are always checked.
 #[derive(Clone)]
 pub(crate) struct Net {
     client: Client,
     guard: Guard,
 }
 
-/// What came back. It can hold tokens.
+/// A response. It can hold tokens.
 pub(crate) struct NetResponse {
     pub(crate) status: u16,
-    /// Whether it says that its body is JSON.
+    /// Whether its content type is JSON.
     pub(crate) json: bool,
     pub(crate) body: Vec<u8>,
     pub(crate) retry_after: Option<Duration>,
-    /// What it wants to be shown (`WWW-Authenticate`).
+    /// The challenges of the server (`WWW-Authenticate`).
     pub(crate) challenges: Vec<String>,
 }
 
@@ -63,22 +63,22 @@ impl fmt::Debug for NetResponse {
     }
 }
 
-/// Why nothing came back. Says nothing that was sent or received.
+/// Why there was no response. Contains nothing that was sent or received.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum NetError {
-    #[error("`{host}` leads to an internal or reserved address")]
+    #[error("`{host}` resolves to an internal or reserved address")]
     Forbidden { host: String },
-    #[error("the address cannot be used")]
+    #[error("the URL is not permitted")]
     Address(#[source] BadLink),
-    #[error("the request was sent on to `{origin}`")]
+    #[error("the request was redirected to another origin, `{origin}`")]
     Elsewhere { origin: String },
-    #[error("the request was sent on more than {MOST_REDIRECTS} times")]
+    #[error("the request was redirected more than {MOST_REDIRECTS} times")]
     EndlessRedirects,
     #[error("the answer is larger than {} KiB", LARGEST_BODY / 1024)]
     TooLarge,
     #[error("there was no answer in time")]
     TimedOut,
-    #[error("no answer from `{origin}`")]
+    #[error("no response from `{origin}`")]
     Unreachable {
         origin: String,
         #[source]
@@ -87,7 +87,8 @@ pub(crate) enum NetError {
 }
 
 impl Net {
-    /// Requests on behalf of the server with this reach. Whom to trust says the file, if there is one.
+    /// Requests on behalf of the server with this reach. `ca_file` holds additional root
+    /// certificates.
     pub(crate) async fn of(
         clients: &Clients,
         reach: Reach,
@@ -98,12 +99,12 @@ impl Net {
         Ok(Net { client, guard })
     }
 
-    /// Asks for a document, and where it is sent on to within the same origin.
+    /// Fetches a document, and follows redirects within the same origin.
     pub(crate) async fn get(&self, url: &Url) -> Result<NetResponse, NetError> {
         timeout(DOCUMENT, self.follow(url)).await.map_err(|_| NetError::TimedOut)?
     }
 
-    /// Asks an endpoint, with these headers. What is sent goes there and is sent on nowhere.
+    /// Posts to an endpoint with these headers, and follows no redirect.
     pub(crate) async fn post(
         &self,
         url: &Url,
@@ -170,7 +171,7 @@ impl NetResponse {
     }
 }
 
-/// Where a response sends us on to, if that is the same origin.
+/// The target of a redirect, if it has the same origin.
 fn sent_on(response: &Response) -> Result<Option<Url>, NetError> {
     let redirects = matches!(response.status().as_u16(), 301..=303 | 307 | 308);
     let Some(location) = response.headers().get(LOCATION).filter(|_| redirects) else {
@@ -188,7 +189,7 @@ fn sent_on(response: &Response) -> Result<Option<Url>, NetError> {
 }
 
 fn failed(error: reqwest::Error, url: &Url) -> NetError {
-    // Which would be shown with its query.
+    // The error would show the URL with its query.
     let error = error.without_url();
     let mut next: Option<&(dyn Error + 'static)> = Some(&error);
     while let Some(cause) = next {

@@ -1,4 +1,5 @@
-//! Our OAuth client: configured, known by a metadata document, or registered (RFC 7591).
+//! The OAuth client of Switchboard: configured, identified by a metadata document, or registered
+//! (RFC 7591).
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -16,49 +17,49 @@ use super::requests::clause;
 use super::terms::Options;
 use crate::secret::Secret;
 
-/// How people know us where they are asked for their consent.
+/// The client name on consent pages.
 const NAME: &str = "Switchboard";
 
-/// The same listener at any port, as authorization servers that follow RFC 8252 understand it.
+/// The redirect URI of the listener for any port (RFC 8252, 7.3).
 const ANY_PORT: &str = "http://127.0.0.1/callback";
 
 const SHOWN: usize = 200;
 
-/// Why an authorization server does not know us.
+/// Why there is no OAuth client for an authorization server.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum RegisterError {
-    /// A user has to register one by hand.
-    #[error("the authority `{issuer}` registers no clients by itself")]
+    /// The user has to register a client by hand.
+    #[error("the authorization server `{issuer}` offers no dynamic client registration")]
     NotOffered { issuer: String },
-    #[error("the authority refused to register us (HTTP status {status}{})", clause(.error))]
+    #[error("the authorization server refused the client registration (HTTP status {status}{})", clause(.error))]
     Refused { status: u16, error: String },
-    #[error("the authority's answer to our registration makes no sense")]
+    #[error("the response to the client registration is malformed")]
     Malformed,
-    #[error("the `clientMetadataUrl` is no https address with a path")]
+    #[error("the `clientMetadataUrl` is not an https URL with a path")]
     Document,
-    #[error("a `clientSecret` needs a `clientId`")]
+    #[error("a `clientSecret` requires a `clientId`")]
     SecretAlone,
-    #[error("the grant `client_credentials` needs a `clientId` and a `clientSecret`")]
+    #[error("the grant `client_credentials` requires a `clientId` and a `clientSecret`")]
     NoCredentials,
-    /// What the user was given by one authorization server is not for another one to see.
+    /// Credentials of one authorization server must not be sent to another.
     #[error("the entry's `clientId` was used at `{before}`, and the server now names `{now}`")]
     OtherAuthority { before: String, now: String },
-    #[error("the authority cannot be asked")]
+    #[error("the request to the authorization server failed")]
     Net(#[from] NetError),
 }
 
-/// What a client is wanted for.
+/// The requirements for a client.
 pub(super) struct Wanted<'a> {
     pub(super) authority: &'a Authority,
-    /// Where browsers are sent back to, if one is used.
+    /// The redirect URI, if a browser is used.
     pub(super) redirect: Option<&'a str>,
     pub(super) scopes: &'a [String],
-    /// What an earlier sign-in left.
+    /// The grant of an earlier sign-in.
     pub(super) known: Option<&'a Grant>,
 }
 
-/// The client that the user configured, or else one that is known already, or else one that is known
-/// by a document, or else a new one.
+/// Picks the client: the configured one, else one with a metadata document, else the earlier
+/// registration, else a new registration.
 pub(super) async fn client(
     net: &Net,
     options: &Options,
@@ -96,8 +97,8 @@ pub(super) async fn client(
     }
 }
 
-/// A client of the configuration stays with the authority that it was first used at, unless the user
-/// names another one.
+/// A configured client stays with the authorization server that it was first used at, unless
+/// `metadata_url` names another one.
 fn stays(options: &Options, wanted: &Wanted<'_>) -> Result<(), RegisterError> {
     let now = &wanted.authority.issuer;
     match wanted.known {
@@ -109,8 +110,8 @@ fn stays(options: &Options, wanted: &Wanted<'_>) -> Result<(), RegisterError> {
     }
 }
 
-/// A registration is valid at the authorization server that made it, for its redirect address, and
-/// where none is needed.
+/// A registration is valid at the authorization server that made it and for its redirect URI. A
+/// request without one can use any.
 fn is_reusable(grant: &Grant, wanted: &Wanted<'_>) -> bool {
     let client = &grant.client;
     let expired = client.secret_expires.is_some_and(|expires| expires <= SystemTime::now());
@@ -192,11 +193,11 @@ async fn register(
     })
 }
 
-/// Our client metadata. The program is public and can keep no secret, so it requests none.
+/// The client metadata. A public client can keep no secret, so it requests none.
 fn metadata(options: &Options, wanted: &Wanted<'_>) -> serde_json::Value {
     let authority = wanted.authority;
     let mut redirects: Vec<&str> = wanted.redirect.into_iter().collect();
-    // Authorization servers require an address, even where no browser comes back.
+    // Authorization servers require a redirect URI, even for a flow without a browser.
     if wanted.redirect.is_none_or(|redirect| redirect.starts_with("http://127.0.0.1:")) {
         redirects.push(ANY_PORT);
     }

@@ -27,48 +27,48 @@ use super::net::{Net, NetError};
 use crate::secret::Secret;
 use desk::Desk;
 
-/// As much of what an authorization server says as a message has.
+/// The maximum length of an authorization server's text in a message.
 const SHOWN: usize = 200;
 
-/// A device code is not polled more often, whatever interval the authorization server gives.
+/// The minimum interval between polls for a device code, whatever the authorization server says.
 const SHORTEST_PAUSE: Duration = Duration::from_secs(1);
 
 /// Polling for a device code ends after this time, whatever the authorization server says.
 const LONGEST_DEVICE: Duration = Duration::from_secs(15 * 60);
 
-/// Why an authorization server gave no tokens.
+/// Why an authorization server issued no tokens.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum TokenError {
-    /// A definite no to what was shown: the code or the refresh token is of no use any more.
-    #[error("the authority no longer accepts it{}", clause(.description))]
+    /// `invalid_grant`: the code or the refresh token has become useless.
+    #[error("the authorization server no longer accepts the code or refresh token{}", clause(.description))]
     InvalidGrant { description: String },
-    /// It does not know us, or not by these credentials.
-    #[error("the authority does not know this client{}", clause(.description))]
+    /// `invalid_client`: the client is unknown, or its credentials are wrong.
+    #[error("the authorization server does not know this client{}", clause(.description))]
     InvalidClient { description: String },
-    #[error("the authority refused with `{error}`{}", clause(.description))]
+    #[error("the authorization server refused with `{error}`{}", clause(.description))]
     Refused { error: String, description: String },
-    #[error("the user did not sign in at the other device in time")]
+    #[error("the user did not sign in on the other device in time")]
     TooLate,
-    /// It may be better later.
-    #[error("the authority is in trouble (HTTP status {status})")]
+    /// The same request may succeed later.
+    #[error("the authorization server failed (HTTP status {status})")]
     Trouble { status: u16, retry_after: Option<Duration> },
-    #[error("the authority's answer makes no sense (HTTP status {status})")]
+    #[error("the authorization server's response is invalid (HTTP status {status})")]
     Malformed { status: u16 },
-    #[error("the authority gave a token that no request can show")]
+    #[error("the authorization server issued a token that no header can carry")]
     NoToken,
-    #[error("the authority gave a token of type `{found}`, not `Bearer`")]
+    #[error("the authorization server issued a token of type `{found}`, not `Bearer`")]
     OtherType { found: String },
-    #[error("the authority cannot be asked")]
+    #[error("the request to the authorization server failed")]
     Net(#[from] NetError),
 }
 
-/// The words of an authorization server behind our own, if it gave any.
+/// The description that an authorization server gave, to append to a message.
 pub(super) fn clause(description: &str) -> String {
     if description.is_empty() { String::new() } else { format!(": {description}") }
 }
 
 impl TokenError {
-    /// Whether the same question may be answered another time.
+    /// Whether the same request may succeed later.
     pub(crate) fn is_passing(&self) -> bool {
         match self {
             TokenError::Trouble { .. }
@@ -92,13 +92,13 @@ type OAuth = oauth2::Client<
     BasicRevocationErrorResponse,
 >;
 
-/// Tokens as an authorization server gives them; turned into ours at once.
+/// A token response, as the authorization server sends it.
 #[derive(Debug, Serialize, Deserialize)]
 struct TokenAnswer {
     access_token: AccessToken,
     #[serde(default = "AccessTokenType::bearer")]
     token_type: AccessTokenType,
-    /// A number, says the specification.
+    /// A number in the specification; some authorization servers send a string.
     expires_in: Option<Value>,
     refresh_token: Option<RefreshToken>,
     scope: Option<String>,
@@ -108,7 +108,7 @@ struct TokenAnswer {
 struct AccessTokenType(String);
 
 impl AccessTokenType {
-    /// What is meant where nothing is said.
+    /// The default, for responses without a type.
     fn bearer() -> AccessTokenType {
         AccessTokenType("Bearer".to_owned())
     }
@@ -141,7 +141,7 @@ impl TokenResponse for TokenAnswer {
 }
 
 impl TokenAnswer {
-    /// What is not said about scopes means that all were granted (RFC 6749, 5.1).
+    /// A response without scopes means that all requested ones were granted (RFC 6749, 5.1).
     fn tokens(self, asked: &[String]) -> Result<Tokens, TokenError> {
         if !self.token_type.0.eq_ignore_ascii_case("bearer") {
             return Err(TokenError::OtherType { found: self.token_type.0 });
@@ -164,16 +164,16 @@ impl TokenAnswer {
     }
 }
 
-/// What the user is asked to agree to at the page of the authorization server.
+/// The request that sends the user to the page of the authorization server.
 pub(super) struct AuthorizationRequest {
-    /// Comes back with the answer.
+    /// Returned unchanged in the response.
     pub(super) state: Secret,
-    /// Shows later that the answer is ours (PKCE).
+    /// Proves that the code belongs to this request (PKCE).
     pub(super) verifier: Secret,
     pub(super) redirect: String,
     pub(super) resource: String,
     pub(super) scopes: Vec<String>,
-    /// Of the user's configuration.
+    /// Parameters of the user's configuration.
     pub(super) params: Vec<(String, String)>,
 }
 
@@ -186,7 +186,7 @@ impl AuthorizationRequest {
         RedirectUrl::new(self.redirect.clone()).ok().map(Cow::Owned)
     }
 
-    /// The page at which the user agrees.
+    /// The URL of the page at which the user signs in.
     pub(super) fn url(&self, client: &OAuthClient, page: &Url) -> Url {
         let oauth = oauth(client).set_auth_uri(AuthUrl::from_url(page.clone()));
         let mut request = oauth
@@ -198,7 +198,7 @@ impl AuthorizationRequest {
             request = request.set_redirect_uri(redirect);
         }
         if self.scopes.iter().any(|scope| scope == scope::OFFLINE) {
-            // Required for the user's consent to this scope (OpenID Connect Core, 11).
+            // Required for the consent to this scope (OpenID Connect Core, 11).
             request = request.add_extra_param("prompt", "consent");
         }
         for (name, value) in &self.params {
@@ -208,7 +208,7 @@ impl AuthorizationRequest {
         url
     }
 
-    /// Tokens for a code. Requested once: a code is good for one try.
+    /// Exchanges a code for tokens, without a retry: a code is valid once.
     pub(super) async fn exchange(
         &self,
         net: &Net,
@@ -229,7 +229,7 @@ impl AuthorizationRequest {
     }
 }
 
-/// Other tokens in place of those of a grant. A refresh token that is not replaced stays.
+/// Refreshes the tokens of a grant. If the response has no refresh token, the old one stays.
 pub(super) async fn refresh(
     net: &Net,
     grant: &Grant,
@@ -248,7 +248,7 @@ pub(super) async fn refresh(
     Ok(tokens)
 }
 
-/// Tokens for the client itself, where there is no user.
+/// Tokens for the client itself (client credentials), without a user.
 pub(super) async fn of_client(
     net: &Net,
     client: &OAuthClient,
@@ -264,7 +264,7 @@ pub(super) async fn of_client(
     desk.tokens(request.request_async(&desk).await, scopes)
 }
 
-/// What a user has to do elsewhere so that this device gets tokens (RFC 8628).
+/// The code and URL for a sign-in on another device (RFC 8628).
 pub(super) type Device = StandardDeviceAuthorizationResponse;
 
 pub(super) async fn device(
@@ -284,7 +284,7 @@ pub(super) async fn device(
     answer.map_err(|error| desk.classify(error))
 }
 
-/// Waits until the user has done it, and asks no more often than the authorization server wants.
+/// Polls until the user has signed in, at the interval of the authorization server.
 pub(super) async fn of_device(
     net: &Net,
     client: &OAuthClient,
@@ -298,7 +298,7 @@ pub(super) async fn of_device(
     let patience = device.expires_in().min(LONGEST_DEVICE);
     let pause = |wanted: Duration| tokio::time::sleep(wanted.max(SHORTEST_PAUSE));
     let asking = request.request_async(&desk, pause, Some(patience));
-    // The interval between two polls is the authorization server's, and may be for ever.
+    // The authorization server sets the polling interval, which may exceed the patience.
     let answer = tokio::time::timeout(patience, asking).await.map_err(|_| TokenError::TooLate)?;
     desk.checked(answer.map_err(|error| desk.other(error))?, scopes)
 }
@@ -306,7 +306,8 @@ pub(super) async fn of_device(
 /// Tells the authorization server that the tokens are no longer needed (RFC 7009).
 pub(super) async fn revoke(net: &Net, grant: &Grant, revocation: &Url) -> Result<(), TokenError> {
     let desk = Desk::new(net, revocation);
-    // The library makes no such request but to `https`. Where it goes is the desk's to say.
+    // The library refuses a revocation URL that is not `https`. The desk sends the request to the
+    // real URL.
     let mut named = revocation.clone();
     let _set = named.set_scheme("https");
     let oauth = oauth(&grant.client).set_revocation_url(RevocationUrl::from_url(named));

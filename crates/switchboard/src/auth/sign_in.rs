@@ -1,4 +1,4 @@
-//! What faces do about signing in: begin, finish, and end it.
+//! The sign-in operations of the faces: begin, complete and forget a sign-in.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -21,8 +21,8 @@ use super::vault::{IndexEntry, TokenKind};
 
 pub use super::flow::SignInMethod;
 
-/// How long a client that cannot wait is held up by another process that signs in.
-const SHORTLY: Duration = Duration::from_secs(2);
+/// How long a non-interactive caller waits for another process that signs in.
+const BACKGROUND_LOCK_WAIT: Duration = Duration::from_secs(2);
 
 /// The sign-in to one server.
 pub struct SignIn {
@@ -30,31 +30,31 @@ pub struct SignIn {
     queued: watch::Sender<bool>,
 }
 
-/// A sign-in that succeeded: the server knows the user from now on.
+/// A sign-in that succeeded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SignedIn {
     /// The server that the user signed in to.
     pub server: ServerName,
-    /// What the authorization server granted.
+    /// The grant of the authorization server.
     pub grant: Granted,
-    /// `None` if there is nothing to be kept.
+    /// Where the tokens are stored; `None` if there is nothing to store.
     pub kept: Option<TokenLocation>,
 }
 
-/// What was found when a sign-in was to be ended.
+/// The outcome of a sign-out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Forgotten {
     /// There was no sign-in.
     NothingKept,
-    /// The authorization server was told.
+    /// The authorization server revoked the tokens.
     Revoked,
-    /// It takes no notice of such, or could not be told.
+    /// The authorization server does not support revocation, or the request failed.
     NotRevoked,
 }
 
-/// A sign-in that was begun.
+/// A sign-in in progress.
 pub enum Begun {
-    /// There is nothing to do for the user.
+    /// The user has nothing to do: the sign-in is complete.
     Done(SignedIn),
     /// A page in the browser.
     Page(Pending),
@@ -67,20 +67,21 @@ pub struct Pending {
     account: Arc<Account>,
     stage: PendingStage,
     link: Link,
-    /// When the sign-in ends without an answer.
+    /// The deadline of the sign-in.
     until: Instant,
 }
 
 enum PendingStage {
     Waiting(Box<Flow>),
-    /// The answer came. The exchange goes on even if the future that waits for it is dropped.
+    /// The response has arrived. The exchange continues even if the future that waits for it is
+    /// dropped.
     Redeeming(Pin<Box<dyn Future<Output = Redeemed> + Send>>),
     Over,
 }
 
 type Redeemed = Result<(Grant, IndexEntry), AuthError>;
 
-/// A sign-in that waits for the user at another device.
+/// A sign-in that waits for the user on another device.
 pub struct DevicePending {
     account: Arc<Account>,
     flow: Box<DeviceFlow>,
@@ -91,12 +92,13 @@ impl SignIn {
         SignIn { account, queued: watch::Sender::new(false) }
     }
 
-    /// Whether [`SignIn::begin`] waits for another process that signs in to the same server.
+    /// Whether [`SignIn::begin`] is waiting for another process that signs in to the same server.
     pub fn queued(&self) -> watch::Receiver<bool> {
         self.queued.subscribe()
     }
 
-    /// Begins; waits while another process signs in to the same server, and is then done.
+    /// Begins a sign-in. If another process signs in to the same server, this waits for it and
+    /// adopts its tokens.
     pub async fn begin(&self, method: SignInMethod) -> Result<Begun, Failure> {
         self.begin_within(method, PATIENCE).await
     }
@@ -122,15 +124,16 @@ impl SignIn {
         })
     }
 
-    /// Begins a sign-in that goes on beside: the browser comes back to it, or what it showed is
-    /// given to [`SignIn::complete`]. What is returned has to be run.
+    /// Begins a sign-in in the background. The browser returns to its listener, or
+    /// [`SignIn::complete`] passes on the pasted response. The caller has to spawn the returned
+    /// future.
     pub(crate) async fn begin_beside(
         &self,
     ) -> Result<(Started, Option<impl Future<Output = ()> + Send + 'static>), Failure> {
         if let Some(beside) = self.account.pending() {
             return Ok((Started::Page(beside.link), None));
         }
-        let pending = match self.begin_within(SignInMethod::Page, SHORTLY).await? {
+        let pending = match self.begin_within(SignInMethod::Page, BACKGROUND_LOCK_WAIT).await? {
             Begun::Done(done) => return Ok((Started::Done(done), None)),
             Begun::Page(pending) => pending,
             Begun::Device(_) => return Err(self.account.failure(AuthError::CutShort)),
@@ -146,7 +149,7 @@ impl SignIn {
         Ok((Started::Page(link), Some(waiting)))
     }
 
-    /// Finishes a sign-in that was begun beside with what the user brings from the browser.
+    /// Completes a sign-in in the background with the response that the user pasted.
     pub(crate) async fn complete(&self, text: &str) -> Result<SignedIn, Failure> {
         let nothing_begun = || self.account.failure(AuthError::NothingBegun);
         let Beside { paste, .. } = self.account.pending().ok_or_else(nothing_begun)?;
@@ -156,7 +159,8 @@ impl SignIn {
         done.await.map_err(|_| self.account.failure(AuthError::CutShort))?
     }
 
-    /// Ends the sign-in: the tokens are revoked where that is supported, and every copy is removed.
+    /// Signs out: revokes the tokens if the authorization server supports it, and removes every
+    /// copy.
     pub async fn forget(&self) -> Result<Forgotten, Failure> {
         let account = &self.account;
         account.let_go();
@@ -178,33 +182,33 @@ impl SignIn {
     }
 }
 
-/// How a sign-in beside began.
+/// How a background sign-in began.
 pub(crate) enum Started {
     Done(SignedIn),
     Page(Link),
 }
 
-/// A sign-in that goes on beside.
+/// A sign-in in the background.
 #[derive(Clone)]
 pub(super) struct Beside {
     link: Link,
-    /// Where what a user pastes goes.
+    /// The channel for a pasted response.
     pub(super) paste: mpsc::Sender<Pasted>,
 }
 
-/// Something that a user pasted, and where the outcome goes.
+/// A pasted response, and the channel for its outcome.
 pub(super) struct Pasted {
     text: String,
     outcome: oneshot::Sender<Result<SignedIn, Failure>>,
 }
 
-/// Waits for the browser and for what is pasted, whichever comes first with a code.
+/// Waits for the browser and for pasted responses; the first code completes the sign-in.
 async fn wait_beside(mut pending: Pending, mut pasted: mpsc::Receiver<Pasted>) {
     while !pending.is_over() {
         tokio::select! {
             finished = pending.finished() => match finished {
                 Err(error) if Instant::now() < pending.until => {
-                    tracing::warn!(%error, "a sign-in did not come about");
+                    tracing::warn!(%error, "a sign-in failed");
                 }
                 Ok(_) | Err(_) => {}
             },
@@ -216,12 +220,12 @@ async fn wait_beside(mut pending: Pending, mut pasted: mpsc::Receiver<Pasted>) {
 }
 
 impl Pending {
-    /// What the user has to open.
+    /// The link that the user has to open.
     pub fn link(&self) -> &Link {
         &self.link
     }
 
-    /// Waits for the browser to come back. May be dropped and asked again.
+    /// Waits for the browser to return. The future may be dropped and called again.
     pub async fn finished(&mut self) -> Result<SignedIn, Failure> {
         if let PendingStage::Waiting(flow) = &mut self.stage {
             match tokio::time::timeout_at(self.until, flow.answered()).await {
@@ -233,8 +237,8 @@ impl Pending {
         self.redeemed().await
     }
 
-    /// Finishes with what the user pasted: the address that the browser was sent to, or the code
-    /// in it. One that belongs to something else changes nothing: [`Pending::is_over`] tells.
+    /// Completes the sign-in with what the user pasted: the URL of the redirect, or the code in it.
+    /// A response to another request changes nothing; see [`Pending::is_over`].
     pub async fn complete(&mut self, pasted: &str) -> Result<SignedIn, Failure> {
         if let PendingStage::Waiting(flow) = &self.stage {
             match flow.pasted(pasted) {
@@ -248,7 +252,7 @@ impl Pending {
         self.redeemed().await
     }
 
-    /// Whether nothing can finish it any more.
+    /// Whether the sign-in has ended, so that no response can complete it.
     pub fn is_over(&self) -> bool {
         matches!(self.stage, PendingStage::Over)
     }
@@ -291,7 +295,7 @@ impl DevicePending {
         &self.flow.code
     }
 
-    /// Waits until the user has done it.
+    /// Waits until the user has signed in.
     pub async fn finished(self) -> Result<SignedIn, Failure> {
         let DevicePending { account, flow } = self;
         let finished = flow.finished().await;

@@ -1,5 +1,5 @@
-//! Tokens that an older installation left below Pi's directory: only read, and never for another
-//! address.
+//! Tokens that an older installation stored below Pi's directory. They are read, never changed, and
+//! used only for the URL that they were issued for.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -13,10 +13,10 @@ use url::Url;
 use crate::paths::{self, Paths};
 use crate::secret::{Secret, hex};
 
-/// Nothing that holds a few tokens is larger.
+/// The maximum size of a file with tokens.
 const LARGEST: u64 = 256 * 1024;
 
-/// What another program was granted for a server of this user, as far as its file is of use.
+/// The parts of an older token file that are used.
 #[derive(Debug, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct OlderGrant {
@@ -32,7 +32,7 @@ pub(crate) struct OlderGrant {
 pub(crate) struct OlderTokens {
     pub(crate) access_token: Option<Secret>,
     pub(crate) refresh_token: Option<Secret>,
-    /// In seconds since 1970; may have passed.
+    /// In seconds since 1970; may be in the past.
     pub(crate) expires_at: Option<f64>,
     pub(crate) scope: Option<String>,
     issuer: Option<String>,
@@ -48,14 +48,14 @@ pub(crate) struct OlderClient {
 }
 
 impl OlderGrant {
-    /// The authorization server that granted it, where the file names one.
+    /// The authorization server that issued the tokens, if the file names one.
     pub(crate) fn issuer(&self) -> Option<&str> {
         self.tokens.issuer.as_deref().or(self.client.issuer.as_deref())
     }
 }
 
-/// What was left for the server of this name, if it is at this address. A user who can write these
-/// files could choose the account that we use, so they must be ours alone.
+/// The older grant for a server, if it was issued for this URL. A user who can write these files
+/// could choose the account that is used, so other users must not be able to.
 pub(crate) fn left_behind(paths: &Paths, server: &ServerName, url: &str) -> Option<OlderGrant> {
     let url = Url::parse(url).ok()?;
     let root = paths.others.pi.join("mcp-oauth");
@@ -73,13 +73,13 @@ pub(crate) fn left_behind(paths: &Paths, server: &ServerName, url: &str) -> Opti
     })
 }
 
-/// Whether this was done before: after a sign-out, the tokens must not come back.
+/// Whether the tokens were taken over before: a sign-out must not bring them back.
 pub(crate) fn was_taken(paths: &Paths, url: &str) -> bool {
     mark(paths, url).exists()
 }
 
 pub(crate) fn mark_taken(paths: &Paths, url: &str) {
-    // At worst it is taken once more.
+    // If this fails, the tokens may be taken over a second time.
     let _made = paths::create_private(&mark(paths, url));
 }
 
@@ -89,7 +89,8 @@ fn mark(paths: &Paths, url: &str) -> PathBuf {
     paths.tokens().join(format!("{name}.taken"))
 }
 
-/// The directories of a server, the usual one first. A name that leads elsewhere has but one.
+/// The directories of a server, the usual one first. A name that is not a plain file name has only
+/// the hashed one.
 fn folders(server: &ServerName) -> impl Iterator<Item = PathBuf> {
     let name = server.as_str();
     let plain = !name.contains(['/', '\\', '\0']) && !name.starts_with('.');
@@ -103,7 +104,7 @@ enum FileType {
     File,
 }
 
-/// Whether this is of the right type, no link, and only writable by this user.
+/// Whether this is of the right type, no symbolic link, and writable only by this user.
 fn is_guarded(path: &Path, sort: FileType) -> bool {
     let Ok(data) = fs::symlink_metadata(path) else { return false };
     let fits = match sort {

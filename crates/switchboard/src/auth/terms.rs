@@ -1,4 +1,4 @@
-//! What a server's entry says about signing in, with every variable filled in.
+//! The settings of an entry for signing in, with all variables expanded.
 
 use std::path::PathBuf;
 
@@ -10,7 +10,7 @@ use url::Url;
 use super::vault::Holder;
 use crate::secret::Secret;
 
-/// The server to sign in to, and how. The same terms share their tokens.
+/// The server to sign in to, and how. Servers with equal terms share their tokens.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Terms {
     pub(crate) server: ServerName,
@@ -18,7 +18,7 @@ pub(crate) struct Terms {
     /// The `account` of the entry.
     pub(crate) account: Option<String>,
     pub(crate) ca_file: Option<PathBuf>,
-    /// The host of an authorization server that the user named, not a project.
+    /// The URL of an authorization server that the user, not a project, configured.
     pub(crate) named: Option<Url>,
     pub(crate) options: Options,
 }
@@ -36,18 +36,18 @@ pub(crate) struct Options {
     pub(crate) client_name: Option<String>,
     pub(crate) client_uri: Option<String>,
     pub(crate) logo_uri: Option<String>,
-    /// The document that describes the authorization server, whatever the server says.
+    /// The metadata document of the authorization server; takes precedence over discovery.
     pub(crate) metadata_url: Option<Url>,
     pub(crate) issuer_unchecked: bool,
 }
 
 impl Terms {
-    /// What its tokens are kept for.
+    /// The holder under which its tokens are stored.
     pub(crate) fn holder(&self) -> Holder {
         Holder { address: self.url.to_string(), account: self.account.clone() }
     }
 
-    /// Where requests on behalf of the server may go.
+    /// The addresses that requests on behalf of the server may reach.
     pub(crate) fn reach(&self) -> Reach {
         let reach = Reach::of(&self.url);
         match &self.named {

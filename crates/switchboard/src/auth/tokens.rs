@@ -1,4 +1,4 @@
-//! Tokens that a user gives for servers at a URL, and what is kept of all tokens.
+//! Tokens that the user stored for servers at a URL, and the list of all stored tokens.
 
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
@@ -18,15 +18,15 @@ use crate::secret::{Secret, hex};
 
 pub use super::vault::TokenKind;
 
-/// How long another process may take to change the same token.
+/// How long to wait for another process that changes the same token.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// A token that is kept. Nothing in it is secret.
+/// A stored token. Nothing in it is secret.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeptToken {
-    /// The servers that it is for; none if none is configured at its address any more.
+    /// The configured servers at its URL; may be empty.
     pub servers: Vec<ServerName>,
-    /// Its address as it is configured, with its variables filled in: they can be secret.
+    /// The URL that it is for, with variables expanded, which can be secret.
     pub address: String,
     /// The `account` of the entries that it is for.
     pub account: Option<String>,
@@ -34,20 +34,20 @@ pub struct KeptToken {
     pub kind: TokenKind,
     /// Where the token is stored.
     pub kept: TokenLocation,
-    /// What is known of a sign-in; `None` of a token that was given, and of what cannot be read.
+    /// The details of a sign-in; `None` for a token that the user gave, and for an unreadable one.
     pub grant: Option<Granted>,
 }
 
-/// What an authorization server granted.
+/// The grant of an authorization server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Granted {
     /// The authorization server.
     pub issuer: String,
     /// The scopes that were granted.
     pub scopes: Vec<String>,
-    /// When the token ends, as far as that is known.
+    /// When the token expires, if that is known.
     pub expires: Option<SystemTime>,
-    /// Whether it is renewed then without the user.
+    /// Whether the token can be refreshed without the user.
     pub renewable: bool,
 }
 
@@ -62,7 +62,7 @@ impl From<&Grant> for Granted {
     }
 }
 
-/// Where a token is kept.
+/// Where a token is stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TokenLocation {
     /// The keyring of the system.
@@ -92,7 +92,7 @@ pub(crate) async fn bearer(
     holder: &Holder,
 ) -> Result<Option<(Secret, String)>, VaultError> {
     match vault.find(holder, TokenKind::Given).await? {
-        // A line that leads elsewhere is none of ours.
+        // An index entry with another account was not written for a given token.
         Some(entry) if entry.account == account_of(holder) => {
             let secret = vault.read(&entry).await?;
             Ok(secret.map(|secret| (secret, entry.identity())))
@@ -101,12 +101,12 @@ pub(crate) async fn bearer(
     }
 }
 
-/// An address as tokens are kept for it, however it was written.
+/// The normalized form of a URL, under which tokens are stored.
 pub(crate) fn one_spelling(address: String) -> String {
     Url::parse(&address).map(String::from).unwrap_or(address)
 }
 
-/// What a given token is kept under: one for each holder.
+/// The vault account of a token that the user gave: one for each holder.
 fn account_of(holder: &Holder) -> String {
     let mut hash = Sha256::new();
     hash.update("bearer\0");
@@ -120,7 +120,7 @@ fn account_of(holder: &Holder) -> String {
 }
 
 impl KeptToken {
-    /// The address without what may be secret in it.
+    /// The URL without user, query and fragment, which may be secret.
     pub fn origin_and_path(&self) -> String {
         let Ok(mut url) = Url::parse(&self.address) else { return String::new() };
         url.set_query(None);
@@ -131,7 +131,7 @@ impl KeptToken {
 }
 
 impl Gateway {
-    /// Keeps a token for a server at a URL, in place of the one that was given before.
+    /// Stores a token for a server at a URL, in place of an earlier one.
     pub async fn set_token(&self, server: &str, token: Secret) -> Result<KeptToken, Failure> {
         let (name, holder) = self.holder_of(server)?;
         let sendable =
@@ -150,7 +150,7 @@ impl Gateway {
         Ok(self.kept_token(&vault, &entry))
     }
 
-    /// The tokens that are kept: for one server, or all.
+    /// The stored tokens: of one server, or all.
     pub async fn tokens(&self, server: Option<&str>) -> Result<Vec<KeptToken>, Failure> {
         let only = server.map(|server| self.holder_of(server)).transpose()?;
         let vault = self.vault();
@@ -171,7 +171,7 @@ impl Gateway {
         Ok(tokens)
     }
 
-    /// Forgets the token that was given for a server, or for the address of one that is no longer
+    /// Removes the token that the user gave for a server, or for the URL of one that is no longer
     /// configured. `None` if there is none.
     pub async fn remove_token(&self, server: &str) -> Result<Option<KeptToken>, Failure> {
         let vault = self.vault();
@@ -215,7 +215,7 @@ impl Gateway {
         }
     }
 
-    /// The server that is meant, and what its tokens are kept for.
+    /// The name of the server, and the holder of its tokens.
     fn holder_of(&self, server: &str) -> Result<(ServerName, Holder), Failure> {
         let name = self.usable(server)?;
         let facts = self.facts(&name);

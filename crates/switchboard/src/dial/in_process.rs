@@ -1,4 +1,4 @@
-//! Servers that live inside this process: the demo, and whatever an embedder brings.
+//! Servers inside this process: the demo, and the servers of an embedder.
 
 use std::pin::Pin;
 
@@ -6,6 +6,6 @@ use switchboard_wire::pipe::End;
 
 /// A server that speaks MCP over a pipe inside this process.
 pub trait InProcess: Send + Sync + 'static {
-    /// Serves one connection until the other end closes.
+    /// Serves one connection until the other end is closed.
     fn serve(&self, end: End) -> Pin<Box<dyn Future<Output = ()> + Send>>;
 }

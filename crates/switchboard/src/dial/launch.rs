@@ -1,5 +1,5 @@
-//! Programs that install before they run, such as `npx`: the installed program is run instead, and
-//! no project has a say in which one that is.
+//! Launchers, such as `npx`, that install a program and run it: the installed program runs in place
+//! of the launcher. No project decides which program that is.
 
 mod installed;
 mod known;
@@ -23,69 +23,69 @@ use crate::upstream::stderr::{self, Tail};
 use crate::upstream::{DialError, DialStage};
 use known::{Age, Known};
 
-/// An installation may take this long, and longer if a start may.
+/// The minimum time for an installation; a longer start timeout extends it.
 const INSTALLATION: Duration = Duration::from_secs(60);
 
-/// The most that a launcher may print when it is asked.
-const ANSWER: usize = 256 * 1024;
+/// The maximum size of a launcher's output.
+const LARGEST_OUTPUT: usize = 256 * 1024;
 
-/// With this one set, Python does not look for modules where it is started.
+/// With this variable, Python does not search the working directory for modules.
 const SAFE_PATH: &str = "PYTHONSAFEPATH";
 
-/// How the launcher of a server is dealt with.
+/// How the launcher of a server is resolved to the installed program.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct Launching {
     pub(crate) resolving: Resolving,
     pub(crate) ground: Ground,
-    /// A directory of ours, for what is known and for launchers to run in.
+    /// Switchboard's directory for known packages, which also holds the neutral directory for
+    /// launchers.
     pub(crate) home: PathBuf,
-    /// Where the standard error of the server goes.
+    /// The log file for the standard error of the server.
     pub(crate) log: PathBuf,
     pub(crate) start_timeout: Duration,
-    /// Variables that say how the network is reached, and that programs do not see unless their
-    /// entry names them.
+    /// Network settings, such as proxies, that programs get only if their entry names them.
     pub(crate) withheld: Vec<&'static str>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Resolving {
     On,
-    /// Launchers run as they stand.
+    /// Launchers run unchanged.
     Off,
 }
 
-/// Whose directory a server runs in.
+/// The owner of the directory that a server runs in.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ground {
-    /// The entry names it, or comes from there: what lies there may decide what is run.
+    /// The entry names the directory, or comes from it: files in it may decide what runs.
     Own,
-    /// Whatever project the user is in: nothing in there may.
+    /// The directory of the project in which the user works: files in it must not decide what runs.
     Foreign,
 }
 
-/// A program, and how long it may take until it answers.
+/// A program, and its start timeout.
 pub(crate) struct Ready {
     pub(crate) program: Program,
     pub(crate) start_timeout: Duration,
 }
 
-/// What would run, as far as files tell.
+/// What would run, as far as files show.
 pub(crate) enum Outlook {
-    /// The command runs as it stands.
+    /// The command runs unchanged.
     Plain,
-    /// This runs instead of the launcher.
+    /// This program runs in place of the launcher.
     Direct(InstalledProgram),
-    /// The launcher is asked first.
+    /// The launcher has to install the package first, or to say where it is.
     Ask(Box<Asking>),
 }
 
 pub(crate) struct Asking {
     launch: Launch,
-    /// What was installed when it was asked before: better than nothing.
+    /// The program of an earlier installation, used if the launcher fails.
     stale: Option<InstalledProgram>,
 }
 
-/// What a launcher installed.
+/// The program of an installed package.
 pub(crate) struct InstalledProgram {
     pub(crate) program: Program,
     /// The file of the package that runs.
@@ -93,17 +93,17 @@ pub(crate) struct InstalledProgram {
     swayed: Swayed,
 }
 
-/// What besides the package decides what runs.
+/// What decides, besides the package, which program runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Swayed {
     ByNothing,
-    /// Whatever runs it takes its version or its settings from the directory that it starts in.
+    /// The interpreter or shim takes its version or settings from the working directory.
     ByItsDirectory,
 }
 
 impl Launching {
-    /// The program to start. Asks the launcher, which installs the package, if it is not known yet
-    /// where that lies.
+    /// The program to start. If the location of the package is unknown, the launcher runs first and
+    /// installs it.
     pub(crate) async fn resolve(
         &self,
         spawner: &Arc<dyn Spawner>,
@@ -130,20 +130,20 @@ impl Launching {
                 let found = tokio::task::spawn_blocking(look).await;
                 Ok(match found.map_err(|_| DialError::Unchecked)? {
                     Some(found) => self.unswayed(found),
-                    // It was installed; the launcher has to know what to run.
+                    // The package is installed, but only the launcher knows what to run.
                     None => self.plainly(program),
                 })
             }
             (Err(error), Some(stale)) => {
                 let command = program.command;
-                tracing::warn!(command, %error, "running what was installed before");
+                tracing::warn!(command, %error, "installing failed; running the version of an earlier installation");
                 Ok(self.unswayed(stale))
             }
             (Err(error), None) => Err(error),
         }
     }
 
-    /// What would run, without starting anything.
+    /// What would run; starts nothing.
     pub(crate) fn outlook(&self, program: &Program) -> Outlook {
         let launch = launcher::parse(&program.command, &program.args);
         let Some(launch) = launch.filter(|_| self.resolving == Resolving::On) else {
@@ -172,7 +172,7 @@ impl Launching {
         }
     }
 
-    /// The program where the launcher said that it lies, which is kept.
+    /// The program at the location that the launcher reported, which is stored.
     fn installed(
         &self,
         launch: &Launch,
@@ -181,12 +181,12 @@ impl Launching {
     ) -> Option<InstalledProgram> {
         let found = installed::program(launch, root, program, &self.place(program))?;
         if let Err(error) = self.known(launch, program).keep(root) {
-            tracing::warn!(?error, "cannot keep where a package lies");
+            tracing::warn!(?error, "cannot store the location of a package");
         }
         Some(found)
     }
 
-    /// Has the launcher install the package and say where that is.
+    /// Runs the launcher to install the package and report its location.
     async fn ask(
         &self,
         spawner: &Arc<dyn Spawner>,
@@ -200,11 +200,11 @@ impl Launching {
             cwd: self.entered_place(program),
             confinement: program.confinement,
         };
-        let limits = ProgramLimits { patience: self.installation(), output: ANSWER };
+        let limits = ProgramLimits { patience: self.installation(), output: LARGEST_OUTPUT };
         let (tail, began) = (Tail::default(), Instant::now());
-        let hearing = |source| stderr::drain(source, tail.clone(), Some(self.log.clone()));
+        let read_errors = |source| stderr::drain(source, tail.clone(), Some(self.log.clone()));
         let answer =
-            secret::ask_hearing(Arc::clone(spawner), asked, String::new(), limits, hearing);
+            secret::ask_hearing(Arc::clone(spawner), asked, String::new(), limits, read_errors);
         let withheld = self.withheld.iter().filter(|name| !program.env.contains_key(**name));
         let failed = |cause| DialError::Install {
             command: program.command.clone(),
@@ -228,7 +228,7 @@ impl Launching {
         Known::of(&self.home, launch, program, &self.place(program))
     }
 
-    /// Where a launcher runs: it takes the settings, and the packages, that lie there.
+    /// The directory that a launcher runs in: it uses the settings and packages there.
     fn place(&self, program: &Program) -> PathBuf {
         match self.ground {
             Ground::Own => program.cwd.clone(),
@@ -236,7 +236,7 @@ impl Launching {
         }
     }
 
-    /// The same once something runs there. Where it cannot be made, the root belongs to no project.
+    /// The same, created if necessary. If that fails, `/` is used, which belongs to no project.
     fn entered_place(&self, program: &Program) -> PathBuf {
         let place = self.place(program);
         match self.ground {
@@ -250,7 +250,7 @@ impl Launching {
         Ready { program, start_timeout: self.start_timeout }
     }
 
-    /// What was installed.
+    /// Starts the installed program.
     fn unswayed(&self, InstalledProgram { mut program, swayed, .. }: InstalledProgram) -> Ready {
         match swayed {
             Swayed::ByNothing => {}
@@ -259,8 +259,8 @@ impl Launching {
         self.directly(program)
     }
 
-    /// The launcher itself. It, or a version manager that stands in for it, looks into the directory
-    /// that it starts in, so what it runs is not in the project either.
+    /// Starts the launcher itself. A launcher or version manager reads settings of its working
+    /// directory, so a foreign project is not its working directory.
     fn plainly(&self, mut program: Program) -> Ready {
         program.cwd = self.entered_place(&program);
         Ready { program, start_timeout: self.installation() }
@@ -280,8 +280,8 @@ impl Launching {
     }
 }
 
-/// Whether the launcher would not install the package: it finds one where it runs, or a program
-/// that is installed for all users.
+/// Whether the launcher would not install the package, because it finds the package in a
+/// `node_modules` directory, or a globally installed program.
 fn is_found_elsewhere(ground: Ground, launch: &Launch, program: &Program, place: &Path) -> bool {
     match launch.kind {
         LauncherKind::Uv => return false,
@@ -306,12 +306,12 @@ fn is_found_elsewhere(ground: Ground, launch: &Launch, program: &Program, place:
             && installed_for_all())
 }
 
-/// Makes a directory in which nothing decides what is run, and above which npm looks no further.
+/// Creates a directory without settings. npm stops its upward search at the `package.json` in it.
 fn make_neutral(place: &Path) -> bool {
     let manifest = place.join("package.json");
     if !manifest.is_file() && paths::private_dir(place).is_ok() {
         let made = paths::create_private(&manifest).and_then(|mut new| new.write_all(b"{}\n"));
-        // Another process may have been faster.
+        // Another process may have created it first.
         return made.is_ok() || manifest.is_file();
     }
     manifest.is_file()

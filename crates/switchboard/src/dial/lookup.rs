@@ -1,11 +1,11 @@
-//! Where a program is looked for when it is started.
+//! Where a program is looked up when it is started.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-/// Every place, in order, at which the kernel or the library before it would try `command` for a
-/// program that is started in `cwd` with this `PATH`. Whether anything is there is not asked.
+/// The paths, in order, at which `execvp` would try `command` for a program that starts in `cwd`
+/// with this `PATH`. The paths need not exist.
 pub(crate) fn candidates(command: &str, path: &str, cwd: &Path) -> Vec<PathBuf> {
     if command.contains('/') {
         return vec![cwd.join(command)];
@@ -13,18 +13,17 @@ pub(crate) fn candidates(command: &str, path: &str, cwd: &Path) -> Vec<PathBuf> 
     folders(path, cwd).map(|folder| folder.join(command)).collect()
 }
 
-/// The program that would be started, if there is one.
+/// The program that would be started, if it exists.
 pub(crate) fn find(command: &str, path: &str, cwd: &Path) -> Option<PathBuf> {
     candidates(command, path, cwd).into_iter().find(|candidate| is_program(candidate))
 }
 
-/// Whether a file is there that may be run.
+/// Whether the path is an executable file.
 pub(crate) fn is_program(path: &Path) -> bool {
     fs::metadata(path).is_ok_and(|data| data.is_file() && data.permissions().mode() & 0o111 != 0)
 }
 
-/// The folders of a `PATH`. Relative ones count from where the program starts, and an empty one is
-/// that place itself.
+/// The directories of a `PATH`. A relative one is relative to `cwd`, and an empty one is `cwd`.
 pub(crate) fn folders(path: &str, cwd: &Path) -> impl Iterator<Item = PathBuf> {
     path.split(':').map(|folder| cwd.join(folder))
 }

@@ -1,5 +1,5 @@
-//! From a recipe to something that carries messages: programs, what they are given, addresses, and
-//! in-process servers.
+//! Opens connections: starts programs with their environment, connects to URLs and sockets, and
+//! attaches in-process servers.
 
 pub(crate) mod http;
 pub mod in_process;
@@ -14,15 +14,15 @@ use crate::env::Environment;
 use crate::trust::Seal;
 use crate::upstream::{DialError, secret_program};
 
-/// Whether a server that is no program, and the commands that are asked for its values, are still
-/// what was approved.
+/// Checks that the definition of a server without a program, and the commands of its secrets, are
+/// unchanged since the approval.
 async fn sealed(
     seal: Option<&Seal>,
     environment: &Environment,
     asked: Vec<Vec<String>>,
 ) -> Result<(), DialError> {
     let Some(seal) = seal.cloned() else { return Ok(()) };
-    // Nothing of its own runs.
+    // The server runs no program of its own; the check only needs an environment and a directory.
     let program = secret_program(environment, Vec::new(), &environment.cwd);
     let checking = tokio::task::spawn_blocking(move || seal.check(&program, &asked));
     Ok(checking.await.map_err(|_| DialError::Unchecked)??)

@@ -1,17 +1,17 @@
-//! How the names of hosts become addresses.
+//! Resolution of hostnames to addresses.
 
 use std::io;
 use std::net::SocketAddr;
 
 use super::spawn::Promise;
 
-/// Looks up the names of hosts, for everything that is reached over the network.
+/// Resolves the hostnames of all network connections.
 pub trait Names: Send + Sync {
-    /// Every address that a name stands for; their ports say nothing. Asked for each new connection.
+    /// All addresses of a hostname; their ports have no meaning. Called for each new connection.
     fn addresses<'a>(&'a self, host: &'a str) -> Promise<'a, io::Result<Vec<SocketAddr>>>;
 }
 
-/// The names that the system knows.
+/// The resolver of the system.
 pub(crate) struct SystemNames;
 
 impl Names for SystemNames {
@@ -20,16 +20,16 @@ impl Names for SystemNames {
     }
 }
 
-/// A name that stands for no address.
+/// A hostname without an address.
 #[derive(Debug, thiserror::Error)]
-#[error("the name `{host}` is not known")]
+#[error("cannot resolve the hostname `{host}`")]
 pub(crate) struct NoSuchHost {
     pub(crate) host: String,
     #[source]
     cause: io::Error,
 }
 
-/// What a name stands for; at least one address.
+/// The addresses of a hostname; at least one.
 pub(crate) async fn look_up(names: &dyn Names, host: &str) -> Result<Vec<SocketAddr>, NoSuchHost> {
     let unknown = |cause| NoSuchHost { host: host.to_owned(), cause };
     let addresses = names.addresses(host).await.map_err(unknown)?;

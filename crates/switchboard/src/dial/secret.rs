@@ -1,5 +1,5 @@
-//! Values that a program gives, such as `!pass show token`: run when a server connects, and never
-//! before.
+//! Secrets that a program prints, such as `!pass show token`. The program runs when the server is
+//! connected, not earlier.
 
 use std::io;
 use std::sync::Arc;
@@ -11,55 +11,55 @@ use super::spawn::{Program, Spawner};
 use crate::secret::Secret;
 use crate::upstream::ExitReason;
 
-/// What a value may cost.
+/// The limits of a program that prints a secret.
 const SECRET: ProgramLimits =
     ProgramLimits { patience: Duration::from_secs(10), output: 1024 * 1024 };
 
-/// What a program that is asked may use.
+/// The time and output limits of such a program.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ProgramLimits {
     pub(crate) patience: Duration,
-    /// In bytes.
+    /// The maximum output, in bytes.
     pub(crate) output: usize,
 }
 
-/// Says how it went, never with which words or what came out: either may be the secret.
+/// Contains neither arguments nor output of the program: either may hold the secret.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum SecretError {
-    #[error("it cannot be started")]
+    #[error("the program cannot be started")]
     Start(#[source] io::Error),
-    #[error("its output cannot be read")]
+    #[error("cannot read the output of the program")]
     Read(#[source] io::Error),
-    #[error("it failed ({0})")]
+    #[error("the program failed ({0})")]
     Failed(ExitReason),
-    #[error("it was not done within {} s", .0.as_secs())]
+    #[error("the program did not exit within {} s", .0.as_secs())]
     TimedOut(Duration),
-    #[error("its output is larger than {limit} bytes")]
+    #[error("the output of the program is larger than {limit} bytes")]
     TooLarge { limit: usize },
-    #[error("its output is not text")]
+    #[error("the output of the program is not UTF-8")]
     NotText,
-    #[error("it gave nothing")]
+    #[error("the program printed nothing")]
     Empty,
 }
 
-/// Runs the program and takes what it writes, without the line's end. It, and all that it started,
-/// is gone when this returns or is dropped.
+/// Runs the program and returns its output without the final line break. When this returns or is
+/// dropped, the program and its child processes have been ended.
 pub(crate) async fn ask(
     spawner: Arc<dyn Spawner>,
     program: Program,
 ) -> Result<Secret, SecretError> {
-    // A question of the program would get no answer.
+    // The standard input is empty, so a program that prompts reads end of file.
     ask_with(spawner, program, String::new(), SECRET).await
 }
 
-/// The same for a program that is told something on its standard input.
+/// The same, with text for the standard input of the program.
 pub(crate) async fn ask_with(
     spawner: Arc<dyn Spawner>,
     program: Program,
     input: String,
     limits: ProgramLimits,
 ) -> Result<Secret, SecretError> {
-    // Standard error is read so that the program does not block on it, and goes nowhere.
+    // Standard error is read and discarded, so that the program does not block on it.
     ask_hearing(spawner, program, input, limits, drain).await
 }
 
@@ -73,25 +73,25 @@ pub(crate) async fn ask_hearing<F: Future<Output = ()>>(
 ) -> Result<Secret, SecretError> {
     let started = spawner.start(&program).await.map_err(SecretError::Start)?;
     let mut process = started.process;
-    let told = async {
+    let writing = async {
         let mut stdin = started.stdin;
-        // A program that does not want to know may have closed it.
+        // A program that reads no input may have closed it.
         let _unread = stdin.write_all(input.as_bytes()).await;
     };
     let ended = async {
         let status = process.exited().await;
-        // A helper that stays behind would hold the pipe open.
+        // A child process left behind would keep the pipe open.
         process.kill();
         process.gone().await;
         status
     };
     let output = read_bounded(started.stdout, limits.output);
-    let conversation = async { tokio::join!(output, errors(started.stderr), told, ended) };
+    let conversation = async { tokio::join!(output, errors(started.stderr), writing, ended) };
     let (output, (), (), status) = tokio::time::timeout(limits.patience, conversation)
         .await
         .map_err(|_| SecretError::TimedOut(limits.patience))?;
     let output = output.map_err(SecretError::Read)?;
-    // First, because a program whose output is no longer read fails for that reason alone.
+    // Checked before the exit status: a program fails if its output is no longer read.
     if output.len() > limits.output {
         return Err(SecretError::TooLarge { limit: limits.output });
     }
@@ -107,7 +107,7 @@ pub(crate) async fn ask_hearing<F: Future<Output = ()>>(
     Ok(Secret::new(text))
 }
 
-/// At most one byte more than is allowed; the rest stays unread, and its writer is ended.
+/// Reads at most one byte more than the limit; the rest stays unread, and the program is ended.
 async fn read_bounded(source: impl AsyncRead + Unpin, limit: usize) -> io::Result<Vec<u8>> {
     let mut output = Vec::new();
     source.take(limit as u64 + 1).read_to_end(&mut output).await?;

@@ -1,4 +1,4 @@
-//! Servers that listen on a Unix socket: one message a line, as on stdio.
+//! Servers that listen on a Unix socket, with one message per line, as on stdio.
 
 use std::io;
 use std::path::PathBuf;
@@ -12,7 +12,7 @@ use crate::env::Environment;
 use crate::trust::Seal;
 use crate::upstream::DialError;
 
-/// A socket as the configuration writes it: expanded only when it is dialled.
+/// A socket as written in the configuration; variables are expanded at dial time.
 #[derive(PartialEq)]
 pub(crate) struct SocketRecipe {
     pub(crate) path: Template,

@@ -1,5 +1,5 @@
-//! Starts programs: argv only, a cleared environment, their own process group, and where it can be
-//! had a reaper that ends them should this process be killed.
+//! Starts programs: without a shell, with a cleared environment, and in their own process group. If
+//! possible, a reaper ends them if this process is killed.
 
 #[cfg(target_os = "linux")]
 mod kept;
@@ -16,7 +16,7 @@ use rustix::process::{Pid, Signal};
 pub use switchboard_reaper::Confinement;
 use tokio::io::{AsyncRead, AsyncWrite};
 
-/// What to run. There is no shell anywhere between this and the kernel.
+/// What to run. No shell is involved.
 #[derive(Clone)]
 pub struct Program {
     /// The program, looked up in `PATH` if it has no slash.
@@ -27,7 +27,7 @@ pub struct Program {
     pub env: BTreeMap<String, String>,
     /// Its working directory.
     pub cwd: PathBuf,
-    /// Whether it is confined, where the system can do that.
+    /// Whether it is confined, if the system supports that.
     pub confinement: Confinement,
 }
 
@@ -50,24 +50,24 @@ pub struct Started {
     pub process: Box<dyn Process>,
 }
 
-/// What a [`Process`] or a [`Spawner`] will have done or found out.
+/// The future result of a method of [`Process`], [`Spawner`] or another object-safe trait.
 pub type Promise<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
-/// Control over a running program. Dropping it ends the program and whatever of the things that it
-/// started is still in reach: its group, or with a reaper all of them.
+/// Control over a running program. Dropping it ends the program and its reachable child processes:
+/// its process group, or with a reaper all of them.
 pub trait Process: Send {
-    /// Waits for the end of the program. Can be dropped and asked again.
+    /// Waits for the program to exit. The future may be dropped and called again.
     fn exited(&mut self) -> Promise<'_, io::Result<ExitStatus>>;
-    /// Asks the program and everything in its group to end.
+    /// Sends SIGTERM to the program and its process group.
     fn terminate(&self);
-    /// Ends the program and everything in reach that it started.
+    /// Kills the program and all its reachable child processes.
     fn kill(&self);
-    /// Leaves the end of the program, whose input has ended, to another process; `false` if there
-    /// is none that would end it.
+    /// Leaves the program, whose input is closed, to another process that ends it; `false` if there
+    /// is none.
     fn finish(&self) -> bool {
         false
     }
-    /// Waits until those that were killed are gone.
+    /// Waits until the killed processes have exited.
     fn gone(&mut self) -> Promise<'_, ()> {
         Box::pin(async {})
     }
@@ -75,17 +75,17 @@ pub trait Process: Send {
 
 /// The way to start programs.
 pub trait Spawner: Send + Sync {
-    /// Starts a program. If the future is dropped, there is no program.
+    /// Starts a program. If the future is dropped, the program does not run.
     fn start<'a>(&'a self, program: &'a Program) -> Promise<'a, io::Result<Started>>;
-    /// Waits for the end of what it runs besides programs. Nothing is started afterwards.
+    /// Waits for the helper processes of the spawner to exit. Nothing can be started afterwards.
     fn close(&self) -> Promise<'_, ()> {
         Box::pin(async {})
     }
 }
 
-/// The best way that this program has: a reaper, if `main` began with
-/// [`run_if_asked`](crate::reaper::run_if_asked), else process groups. What it writes down about
-/// running programs lies in `records`; those that a killed gateway left are ended now.
+/// The best available spawner: a reaper, if `main` began with
+/// [`run_if_asked`](crate::reaper::run_if_asked), otherwise process groups. Records of running
+/// programs are stored in `records`; programs that a killed gateway left behind are ended now.
 pub(crate) fn at_hand(records: &Path) -> Arc<dyn Spawner> {
     #[cfg(target_os = "linux")]
     if switchboard_reaper::is_at_hand() {
@@ -93,7 +93,7 @@ pub(crate) fn at_hand(records: &Path) -> Arc<dyn Spawner> {
             switchboard_reaper::records::sweep(records);
             return Arc::new(kept::Reaper::new(records.to_owned()));
         }
-        tracing::warn!("no /proc here: servers can outlive a gateway that is killed");
+        tracing::warn!("/proc is unavailable: servers can outlive a gateway that is killed");
     }
     let _nothing_is_written = records;
     Arc::new(ProcessGroups)
@@ -134,9 +134,9 @@ fn start_group(program: &Program) -> io::Result<Started> {
     })
 }
 
-/// A child that leads its process group.
+/// A child process that leads its process group.
 struct Group {
-    /// The group's id is the leader's; it stays valid while a process is in the group.
+    /// The process group's id is the leader's pid; it stays valid while a process is in the group.
     leader: Option<Pid>,
     child: tokio::process::Child,
 }
@@ -144,7 +144,7 @@ struct Group {
 impl Group {
     fn signal(&self, signal: Signal) {
         if let Some(leader) = self.leader {
-            let _nobody_left = rustix::process::kill_process_group(leader, signal);
+            let _no_process_left = rustix::process::kill_process_group(leader, signal);
         }
     }
 }
@@ -165,7 +165,7 @@ impl Process for Group {
 
 impl Drop for Group {
     fn drop(&mut self) {
-        // Helpers that the server left behind are in its group.
+        // Ends child processes that the server left in its group.
         self.signal(Signal::KILL);
     }
 }

@@ -1,4 +1,4 @@
-//! Hosts that start us without the environment variables that servers need.
+//! Hosts that start Switchboard without the environment variables that servers need.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -13,7 +13,7 @@ use crate::load::Loaded;
 use crate::paths::{self, Paths};
 use crate::sources;
 
-/// Looks into every file in which we are installed.
+/// Examines every file in which Switchboard is installed.
 pub(super) fn examine(
     environment: &Environment,
     locations: &Paths,
@@ -54,7 +54,7 @@ fn needed(variables: Vec<String>) -> Vec<String> {
     variables.into_iter().filter(|name| !ALWAYS_PASSED_ON.contains(&name.as_str())).collect()
 }
 
-/// The user's files of a host, and those that another environment led to.
+/// The user's files of a host, and recorded files of installations in another environment.
 fn files(environment: &Environment, locations: &Paths, target: Target) -> BTreeSet<PathBuf> {
     let Some(host) = target.host() else { return BTreeSet::new() };
     let users = sources::of_host(locations, &environment.cwd, host).into_iter();

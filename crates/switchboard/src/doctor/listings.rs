@@ -1,5 +1,5 @@
-//! What the lists of servers show as far as they are known: prefixes and names of other servers,
-//! hidden text, and rules that cover nothing.
+//! Findings in the cached listings: names and prefixes of other servers, hidden text, and rules
+//! that match nothing.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -20,16 +20,17 @@ use crate::env::Environment;
 use crate::load::Loaded;
 use crate::paths::Paths;
 
-/// As many tools of one server with a foreign prefix are named.
+/// The maximum number of tools of one server that are reported for a foreign prefix.
 const NAMED: usize = 3;
 
-/// Rules of each list that are looked at.
+/// The maximum number of rules of each list that are examined.
 const MOST_RULES: usize = 100;
 
-/// As much of a tool's name as is shown.
+/// The maximum length of a tool name in a finding.
 const NAME: usize = 100;
 
-/// What was listed last of the configured servers; reads files, connects nothing.
+/// The catalog of the configured servers, with their cached listings. Reads files; connects
+/// nothing.
 pub fn known_catalog(environment: &Environment, locations: &Paths, loaded: &Loaded) -> Catalog {
     let config = &loaded.config;
     let mut shelves = BTreeMap::new();
@@ -84,7 +85,7 @@ pub(super) fn examine(
     findings
 }
 
-/// Servers without a prefix whose tools have the same names.
+/// Servers without a prefix that have tools of the same name.
 fn shared_names(catalog: &Catalog) -> Vec<Finding> {
     let bare = catalog.shelves().filter(|(_, shelf)| shelf.prefix == ToolPrefix::None);
     let mut owners: BTreeMap<&str, &ServerName> = BTreeMap::new();
@@ -105,7 +106,7 @@ fn shared_names(catalog: &Catalog) -> Vec<Finding> {
     shared.into_iter().map(finding).collect()
 }
 
-/// Rules that cover nothing, once it is known what there is.
+/// Rules that match nothing; empty unless all servers are listed.
 fn unmatched_rules(catalog: &Catalog, settings: &Settings) -> Vec<Finding> {
     if !catalog.is_complete() {
         return Vec::new();
@@ -122,7 +123,7 @@ fn unmatched_rules(catalog: &Catalog, settings: &Settings) -> Vec<Finding> {
     rules.collect()
 }
 
-/// Where a server hid something.
+/// The places in a server's listing with hidden text.
 fn hidden_in<'a>(
     catalog: &'a Catalog,
     server: &'a ServerName,

@@ -1,4 +1,4 @@
-//! Why a configuration file stays as it is.
+//! Why a configuration file was not changed.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -20,9 +20,9 @@ pub enum EditError {
         #[source]
         cause: io::Error,
     },
-    #[error("`{}` is not text, so it stays as it is", path.display())]
+    #[error("`{}` was not changed, because it is not UTF-8", path.display())]
     NotText { path: PathBuf },
-    #[error("cannot change `{}`, which stays as it is", path.display())]
+    #[error("cannot change `{}`", path.display())]
     Refused {
         path: PathBuf,
         #[source]
@@ -34,32 +34,32 @@ pub enum EditError {
         #[source]
         cause: edit::EditError,
     },
-    #[error("the definition of `{server}` cannot be used")]
+    #[error("the definition of `{server}` is invalid")]
     BadDefinition {
         server: ServerName,
         #[source]
         cause: DiagnosticKind,
     },
-    #[error("`{}` has a server named `{server}` already", path.display())]
+    #[error("`{}` already has a server named `{server}`", path.display())]
     Exists { server: ServerName, path: PathBuf },
-    #[error("`{key}` is no key of the {of}")]
+    #[error("`{key}` is not a key of the {of}")]
     UnknownKey { key: String, of: &'static str, suggestions: Vec<String> },
-    #[error("`{key}` cannot have this value, so `{}` stays as it is", path.display())]
+    #[error("invalid value for `{key}`, so `{}` was not changed", path.display())]
     BadValue {
         key: String,
         path: PathBuf,
         #[source]
         cause: Box<DiagnosticKind>,
     },
-    #[error("`{pattern}` is no pattern over names of tools")]
+    #[error("`{pattern}` is not a valid pattern for tool names")]
     BadPattern { pattern: String },
     #[error(transparent)]
     RefusedEntry(Box<RefusedEntry>),
     #[error("no server is named `{name}`")]
     Unknown { name: String, suggestions: Vec<String> },
-    #[error("`{server}` stands in `{}`, which belongs to another program", path.display())]
+    #[error("`{server}` is defined in `{}`, which belongs to another program", path.display())]
     Elsewhere { server: ServerName, path: PathBuf },
-    #[error("`{}` is a link that leads out of the project", path.display())]
+    #[error("`{}` is a symbolic link that leads out of the project", path.display())]
     LeadsOut { path: PathBuf },
     #[error(transparent)]
     Load(#[from] LoadError),
@@ -67,11 +67,11 @@ pub enum EditError {
     Trust(#[from] TrustError),
 }
 
-/// Why the edits of a file cannot be worked out.
+/// Why an edit is refused, without the path of the file.
 pub(super) enum EditRefusal {
     Text(edit::EditError),
     Exists(ServerName),
-    /// The file would not be read any more.
+    /// The value would make the file invalid.
     Value {
         key: String,
         problem: Box<DiagnosticKind>,

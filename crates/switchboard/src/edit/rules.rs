@@ -1,4 +1,4 @@
-//! The lists of patterns that decide about calls, in the user's file.
+//! The `allow` and `deny` lists in the user's file.
 
 use serde_json::Value;
 use switchboard_core::config::edit::{self, Change, Edit};
@@ -6,7 +6,7 @@ use switchboard_core::pattern::is_glob;
 
 use super::{EditError, Edited, Editor, Scope, with};
 
-/// The lists of patterns that decide about calls without asking the user.
+/// A list of patterns that decides about calls without asking the user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rules {
     /// The tools that the pattern matches need no approval.
@@ -26,7 +26,7 @@ impl Rules {
 }
 
 impl Editor<'_> {
-    /// The patterns of a list, as the user's file has them.
+    /// The patterns of a list in the user's file.
     pub fn rules(&self, rules: Rules) -> Result<Vec<String>, EditError> {
         let path = self.file(Scope::User);
         let text = self.text(&path)?;
@@ -36,7 +36,7 @@ impl Editor<'_> {
         Ok(patterns.filter_map(Value::as_str).map(str::to_owned).collect())
     }
 
-    /// Puts a pattern into a list.
+    /// Adds a pattern to a list.
     pub fn add_rule(&self, rules: Rules, pattern: &str) -> Result<Edited, EditError> {
         if !is_glob(pattern) {
             return Err(EditError::BadPattern { pattern: pattern.to_owned() });
@@ -44,7 +44,7 @@ impl Editor<'_> {
         self.change_rules(rules, Change::AddItem(pattern.into()))
     }
 
-    /// Takes a pattern out of a list.
+    /// Removes a pattern from a list.
     pub fn remove_rule(&self, rules: Rules, pattern: &str) -> Result<Edited, EditError> {
         self.change_rules(rules, Change::RemoveItem(pattern.into()))
     }

@@ -1,4 +1,4 @@
-//! The JSON Schema beside the user's file, by which editors complete and check its keys.
+//! The JSON Schema beside the user's file, for completion and checks in editors.
 
 use std::path::Path;
 use std::{fs, io};
@@ -14,7 +14,7 @@ const NAME: &str = "mcp.schema.json";
 const KEY: &str = "$schema";
 const REFERENCE: &str = "./mcp.schema.json";
 
-/// The text that a new file starts with.
+/// The initial text of a new file.
 pub(super) fn start() -> String {
     let reference = Edit::new([KEY], Change::Set(REFERENCE.into()));
     edit::apply("", &[reference]).unwrap_or_default()
@@ -30,13 +30,13 @@ pub(super) fn keep(file: &Path, text: &str, locks: &Path) {
     if is(&path, &schema) || is_of_another_program(&path) {
         return;
     }
-    // Editors alone use it, and the change of the file itself is made.
+    // The change of the configuration itself is written, and only editors use the schema.
     if let Err(error) = write(&path, &schema, locks) {
         tracing::warn!(file = NAME, %error, "cannot write the schema of the configuration");
     }
 }
 
-/// Removes the schema with the file, unless it was changed.
+/// Removes the schema together with the configuration file, unless it was edited.
 pub(super) fn remove(file: &Path) {
     let path = file.with_file_name(NAME);
     if is(&path, &text_of_schema()) {

@@ -14,8 +14,8 @@ use super::error::EditRefusal;
 use super::{EditError, Edited, Editor, NextText, Scope, find, standing, unknown};
 
 impl Editor<'_> {
-    /// Sets a key; `None` removes it. A key with a dot is one within an object: `env.LOG_LEVEL`. A
-    /// value that the file would be refused for is not written.
+    /// Sets a key; `None` removes it. A dot descends into an object: `env.LOG_LEVEL`. A value that
+    /// would make the file invalid is not written.
     pub fn set(
         &self,
         server: Option<&ServerName>,
@@ -34,7 +34,7 @@ impl Editor<'_> {
         }
         let path = self.file(Scope::User);
         if let Some(server) = server
-            && self.said(&path, server)?.is_none()
+            && self.content_of(&path, server)?.is_none()
         {
             let loaded = self.load()?;
             return Err(match standing(&loaded, server) {
@@ -74,7 +74,7 @@ fn changed(
     }
 }
 
-/// What is wrong with the file, wherever it stands.
+/// The errors in the file, without their positions.
 fn problems(text: &str) -> Vec<DiagnosticKind> {
     let source = ConfigSource { path: "".into(), tier: Tier::User };
     let found = parse(text, &source).diagnostics.into_iter().filter(Diagnostic::is_error);

@@ -1,4 +1,4 @@
-//! What all configuration files together say of one server.
+//! The state of one server across all configuration files.
 
 use switchboard_core::catalog::resolve::nearest;
 use switchboard_core::config::layers::{Tier, Trust};
@@ -7,10 +7,10 @@ use switchboard_core::name::ServerName;
 use super::error::EditError;
 use crate::load::Loaded;
 
-/// What all files together say of a server.
+/// The state of a server across all files.
 pub(super) struct Standing {
     pub(super) tier: Tier,
-    /// The file that says where it is, or else the last one that names it.
+    /// The file with its endpoint, or else the last one that names it.
     pub(super) file: String,
     pub(super) is_disabled: bool,
 }
@@ -19,7 +19,7 @@ pub(super) fn standing(loaded: &Loaded, server: &ServerName) -> Option<Standing>
     let config = &loaded.config;
     let pending = config.pending.iter().find(|pending| pending.name == server.as_str());
     let (definition, tier) = match (config.servers.get(server.as_str()), pending) {
-        // Until it is trusted, a project's entry changes nothing of the user's.
+        // A pending project entry does not affect the user's server.
         (Some(found), _) => match found.trust {
             Trust::UserFile => (&found.definition, Tier::User),
             Trust::Approved(_) => (&found.definition, Tier::Project),

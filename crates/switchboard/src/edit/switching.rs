@@ -1,4 +1,4 @@
-//! The flag that turns a server on or off, and what it takes to be without it again.
+//! The `disabled` flag of a server: setting and removing it.
 
 use serde_json::Value;
 use switchboard_core::config::edit::{Change, Edit};
@@ -7,10 +7,10 @@ use switchboard_core::name::ServerName;
 use super::error::EditRefusal;
 use super::{NextText, find, schema_file, with};
 
-/// What a file says of a server.
+/// The content of a server's entry in one file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum EntryContent {
-    /// Only that it is on or off, wherever it may come from.
+    /// Only `disabled` or `enabled`; another file may define the server.
     Flag,
     More,
 }
@@ -21,21 +21,21 @@ impl EntryContent {
     }
 }
 
-/// Whether an entry only turns a server on or off.
+/// Whether an entry has only `disabled` or `enabled`.
 pub(crate) fn is_flag(entry: &Value) -> bool {
     let is_flag = |key: &String| matches!(key.as_str(), "disabled" | "enabled");
     entry.as_object().is_some_and(|entry| !entry.is_empty() && entry.keys().all(is_flag))
 }
 
-/// Whom a file would be made for, if it were not there.
+/// The program that would create a file that does not exist.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum MadeFor {
     Us,
-    /// It was named on the command line, so another program or the user made it.
+    /// The file was named on the command line, so another program or the user creates it.
     Others,
 }
 
-/// The text with a flag for a server.
+/// The text with a `disabled` flag for a server.
 pub(super) fn flagged(
     text: &str,
     server: &ServerName,
@@ -46,7 +46,7 @@ pub(super) fn flagged(
     with(text, &[Edit::new([key, server.as_str(), "disabled"], flag)])
 }
 
-/// Takes away what turns a server off, and the entry with it if that was all that it said.
+/// Removes the fields that disable a server, and the entry if it has no other.
 pub(super) fn switched_on(
     text: &str,
     server: &ServerName,
@@ -65,12 +65,12 @@ pub(super) fn switched_on(
         let remove = |field| Edit::new([key, server.as_str(), field], Change::Remove);
         return with(text, &flags.map(|field| remove(field.as_str())).collect::<Vec<_>>());
     }
-    unsaid(text, server, file)
+    without_flag(text, server, file)
 }
 
-/// Takes away an entry that is only a flag, and whatever was made to say it: what holds the entries,
+/// Removes an entry that is only a flag, and what was created to hold it: the object of servers, or
 /// the file.
-pub(super) fn unsaid(
+pub(super) fn without_flag(
     text: &str,
     server: &ServerName,
     file: MadeFor,

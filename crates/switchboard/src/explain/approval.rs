@@ -1,4 +1,4 @@
-//! Calls and connections that rules, pins or the user do not allow.
+//! Calls and connections that a rule, a pin or the user does not allow.
 
 use std::sync::Arc;
 
@@ -31,7 +31,7 @@ pub(crate) fn denied(target: &Resolved) -> Failure {
         .hint(Hint::Allow(approval::pattern_of(target)))
 }
 
-/// A tool under its own name that was shown as read-only and is not any more.
+/// A direct tool that was listed as read-only and no longer is.
 pub fn no_longer_read_only(mut failure: Failure) -> Failure {
     if let Subject::Tool { shown, server } = &failure.subject {
         failure.hints = vec![Hint::ListTools(server.clone())];
@@ -41,7 +41,7 @@ pub fn no_longer_read_only(mut failure: Failure) -> Failure {
     failure
 }
 
-/// A request that changes something, from a caller that only reads.
+/// A request that changes something, to a tool that accepts only read-only requests.
 pub(crate) fn reads_only() -> Failure {
     of_request(Code::NotReadOnly, Cause::ReadsOnly).hint(Hint::UseWriteTool(None))
 }
@@ -86,7 +86,7 @@ pub(crate) fn refused(refusal: &RefusedCall) -> Failure {
     }
 }
 
-/// A name that a `deny` rule covers; `target` is the tool that has it, or one that is similar.
+/// A name that a `deny` rule matches; `target` is the tool of that name, or a similar one.
 pub(crate) fn denied_name(name: String, pattern: String, target: &Resolved) -> Failure {
     let cause = Cause::DeniedByRule { tool: name, pattern: pattern.clone() };
     of_tool(Code::ApprovalDenied, target, cause).hint(Hint::LiftDenial(pattern))

@@ -1,4 +1,4 @@
-//! Why there is no token for a server, or no sign-in to it, and what helps.
+//! Failures of sign-ins and tokens, with hints.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use crate::auth::net::NetError;
 use crate::auth::register::RegisterError;
 use crate::auth::requests::TokenError;
 
-/// Says which server it was; the cause says the rest.
+/// Names the server; the source has the reason.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot sign in to the server `{server}`")]
 struct SigningIn {
@@ -23,11 +23,11 @@ struct SigningIn {
 
 #[derive(Debug, thiserror::Error)]
 #[error(
-    "the server `{0}` has no sign-in: it is no server at a URL, or its entry says what it is shown"
+    "the server `{0}` has no sign-in: it has no URL, or its entry configures other credentials"
 )]
 struct NoSignIn(ServerName);
 
-/// A sign-in that did not come about.
+/// A sign-in that failed.
 pub(crate) fn auth(error: AuthError, server: &ServerName) -> Failure {
     let (code, hints) = classify(&error, server);
     with_hints(of_server(code, server, SigningIn { server: server.clone(), error }), hints)
@@ -37,7 +37,7 @@ pub(crate) fn no_sign_in(server: &ServerName) -> Failure {
     of_server(Code::BadRequest, server, NoSignIn(server.clone()))
 }
 
-/// The code of a sign-in error, and what helps.
+/// The code of a sign-in error, and the hints.
 pub(super) fn classify(error: &AuthError, server: &ServerName) -> (Code, Vec<Hint>) {
     let correct = |name: &str| vec![Hint::Correct(format!("oauth.{name}"))];
     let retry = |wait: &Option<Duration>| wait.map(Hint::RetryAfter).into_iter().collect();

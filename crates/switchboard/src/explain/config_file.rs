@@ -1,4 +1,4 @@
-//! Configuration files of ours or of a host that cannot be changed.
+//! Configuration files of Switchboard or of a host that cannot be changed.
 
 use std::path::Path;
 
@@ -65,7 +65,7 @@ pub fn edit(error: EditError) -> Failure {
     }
 }
 
-/// A host whose file was not changed, or not changed back.
+/// An installation or uninstallation that failed.
 pub fn install(error: InstallError) -> Failure {
     match error {
         InstallError::Edit(error) => edit(error),

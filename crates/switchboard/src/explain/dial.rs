@@ -1,4 +1,4 @@
-//! Why a server cannot be used: what connecting it came to, and what helps.
+//! Failures of connecting to a server, with hints.
 
 use std::time::Duration;
 
@@ -15,8 +15,8 @@ use super::{auth, of_server, vault_hint, with_hints};
 use crate::dial::secret::SecretError;
 use crate::upstream::{DialError, LeaseError};
 
-/// When to ask again for a server that is being installed.
-const LATER: Duration = Duration::from_secs(15);
+/// When to retry while a server is being installed.
+const INSTALL_RETRY: Duration = Duration::from_secs(15);
 
 pub(crate) fn lease(error: LeaseError, server: &ServerName) -> Failure {
     let (code, mut hints) = match &error {
@@ -36,7 +36,7 @@ pub(crate) fn lease(error: LeaseError, server: &ServerName) -> Failure {
                 }
             }
         }
-        LeaseError::Installing { .. } => (Code::Starting, vec![Hint::RetryAfter(LATER)]),
+        LeaseError::Installing { .. } => (Code::Starting, vec![Hint::RetryAfter(INSTALL_RETRY)]),
         LeaseError::Disconnected | LeaseError::Replaced => {
             (Code::Disconnected, vec![Hint::Connect(server.clone())])
         }
@@ -46,14 +46,14 @@ pub(crate) fn lease(error: LeaseError, server: &ServerName) -> Failure {
     with_hints(of_server(code, server, Connecting { server: server.clone(), error }), hints)
 }
 
-/// A server that is left alone for a while, because it failed.
+/// A server that recently failed and is not retried yet.
 pub(crate) fn failed_before(server: &ServerName, failure: &KnownFailure, now: u64) -> Failure {
     let ago = failure.ago(now).unwrap_or_default();
     let cause = FailedBefore { server: server.clone(), ago, reason: failure.reason.clone() };
     of_server(Code::ConnectFailed, server, cause).hint(Hint::Connect(server.clone()))
 }
 
-/// A server that a command does not wait for any longer.
+/// A server that is not ready within the wait of a command.
 pub(crate) fn still_starting(server: &ServerName, waited: Duration) -> Failure {
     let cause = StillStarting { server: server.clone(), waited };
     of_server(Code::Starting, server, cause).hint(Hint::Connect(server.clone()))
@@ -74,7 +74,7 @@ struct StillStarting {
     waited: Duration,
 }
 
-/// A connection that was asked for by id and did not come about.
+/// An ad hoc connection that failed.
 pub(crate) fn connect(error: LeaseError, server: &ServerName) -> ConnectError {
     let lacks_a_way = match &error {
         LeaseError::Dial(cause) => match &**cause {
@@ -92,7 +92,7 @@ pub(crate) fn connect(error: LeaseError, server: &ServerName) -> ConnectError {
     if lacks_a_way { ConnectError::NoTransport(failure) } else { ConnectError::Failed(failure) }
 }
 
-/// Says which server it was; the cause says the rest.
+/// Names the server; the source has the reason.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot use the server `{server}`")]
 struct Connecting {
@@ -101,7 +101,7 @@ struct Connecting {
     error: LeaseError,
 }
 
-/// The code of a failed dial, and what helps.
+/// The code of a failed dial, and the hints.
 fn dial(error: &DialError, server: &ServerName) -> (Code, Vec<Hint>) {
     let correct = |field: &str| vec![Hint::Correct(field.to_owned())];
     let (code, mut hints) = match error {
@@ -156,10 +156,10 @@ fn dial(error: &DialError, server: &ServerName) -> (Code, Vec<Hint>) {
     (code, hints)
 }
 
-/// The code of an HTTP error, and what helps.
+/// The code of an HTTP error, and the hints.
 pub(super) fn http(error: &HttpError, server: &ServerName) -> (Code, Vec<Hint>) {
     match error {
-        // Without a sign-in, the server refused a credential of the entry.
+        // Without a cause, the server refused a credential of the entry.
         HttpError::SignIn { cause: None, .. } => {
             (Code::SignInRequired, vec![Hint::GiveToken(server.clone())])
         }
@@ -184,7 +184,7 @@ pub(super) fn http(error: &HttpError, server: &ServerName) -> (Code, Vec<Hint>) 
     }
 }
 
-/// What helps against an error of a signer, and its code if the signer is an account.
+/// The hints for an error of a signer, and its code if the signer is an account.
 fn signer(cause: &SignError, server: &ServerName) -> (Option<Code>, Vec<Hint>) {
     match (**cause).downcast_ref() {
         Some(error) => {

@@ -1,4 +1,4 @@
-//! Gathers what a gateway is made of, and starts it.
+//! Collects the parts of a gateway, and starts it.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicU64;
@@ -31,7 +31,7 @@ use crate::notices::Notices;
 use crate::paths::Paths;
 use crate::upstream::Surroundings;
 
-/// Gathers what a gateway is made of. [`Gateway`] has an example with configuration files.
+/// Collects the parts of a gateway. [`Gateway`] has an example with configuration files.
 ///
 /// ```
 /// use std::time::Duration;
@@ -75,87 +75,88 @@ impl GatewayBuilder {
         GatewayBuilder { blueprint, names: Arc::new(SystemNames), config: Config::default() }
     }
 
-    /// The servers and settings of a configuration.
+    /// Sets the servers and settings of a configuration.
     #[must_use]
     pub fn config(mut self, config: Config) -> GatewayBuilder {
         self.config = config;
         self
     }
 
-    /// A server inside this process. If the configuration has one of this name, only its transport
-    /// is replaced: time-outs, filters and the like hold as configured.
+    /// Adds a server inside this process. If the configuration has one of this name, only its
+    /// transport is replaced; its timeouts, filters and other settings apply.
     #[must_use]
     pub fn server(mut self, name: &str, server: impl InProcess) -> GatewayBuilder {
         self.blueprint.in_process.insert(name.to_owned(), Arc::new(server));
         self
     }
 
-    /// The built-in server to try things with.
+    /// Adds the built-in demo server.
     #[must_use]
     pub fn demo(self) -> GatewayBuilder {
         self.server("demo", Demo)
     }
 
-    /// The built-in server, as long as nothing else is configured.
+    /// Adds the built-in demo server, unless a server is configured.
     #[must_use]
     pub fn demo_if_empty(mut self) -> GatewayBuilder {
         self.blueprint.when_empty = WhenEmpty::Demo;
         self
     }
 
-    /// How programs are started, instead of with a reaper or in process groups.
+    /// Sets how programs are started, in place of a reaper or process groups.
     #[must_use]
     pub fn spawner(mut self, spawner: impl Spawner + 'static) -> GatewayBuilder {
         self.blueprint.spawner = Arc::new(spawner);
         self
     }
 
-    /// How the names of hosts are looked up, instead of by the system.
+    /// Sets how hostnames are resolved, in place of the system's resolver.
     #[must_use]
     pub fn names(mut self, names: impl Names + 'static) -> GatewayBuilder {
         self.names = Arc::new(names);
         self
     }
 
-    /// Every server starts when it is first used, whatever its lifecycle says, for a face that
-    /// answers one question and ends.
+    /// Starts every server when it is first used, whatever its lifecycle, for a face that handles
+    /// one request and exits.
     #[must_use]
     pub fn on_demand(mut self) -> GatewayBuilder {
         self.blueprint.starts = Starts::OnDemand;
         self
     }
 
-    /// The client capabilities that servers are offered: those of all sessions, so that what is
-    /// listed can be called. Without this, all that there are.
+    /// Sets the client capabilities that servers are offered. All sessions must support them, so
+    /// that listed tools can be called. The default is all capabilities.
     #[must_use]
     pub fn capabilities(mut self, capabilities: CapabilitySet) -> GatewayBuilder {
         self.blueprint.offered = OfferedCapabilities::known(capabilities);
         self
     }
 
-    /// The same with those of the first client, which [`Gateway::declare`] tells. No server starts
-    /// before.
+    /// Offers servers the capabilities of the first client; see [`Gateway::declare`]. No server
+    /// starts before.
     #[must_use]
     pub fn capabilities_of_first_client(mut self) -> GatewayBuilder {
         self.blueprint.offered = OfferedCapabilities::of_first_client();
         self
     }
 
-    /// What hosts are shown, whatever the settings say.
+    /// Sets the toolset for hosts, in place of the configured one.
     #[must_use]
     pub fn toolset(mut self, toolset: Toolset) -> GatewayBuilder {
         self.blueprint.toolset = Some(toolset);
         self
     }
 
-    /// How long every start and every request may take, whatever the configuration says.
+    /// Sets the timeout of every start and every request, in place of the configured ones.
     #[must_use]
     pub fn timeout(mut self, timeout: Duration) -> GatewayBuilder {
         self.blueprint.timeout = Some(timeout);
         self
     }
 
-    /// Starts the gateway, and with it the servers whose lifecycle asks for that. Needs a tokio runtime.
+    /// Starts the gateway, and the servers whose lifecycle requires it. Must be called in a tokio
+    /// runtime.
     pub fn build(self) -> Gateway {
         let clients = Clients::new(self.blueprint.environment.clone(), self.names);
         let tasks = TaskTracker::new();

@@ -7,7 +7,7 @@ use tokio::sync::watch;
 
 use super::{Gateway, Roster};
 
-/// What a status is made of, each with a sign of its own.
+/// The sources of the status, each with its own channel.
 pub struct Changes {
     catalog: watch::Receiver<Arc<Catalog>>,
     roster: watch::Receiver<Arc<Roster>>,
@@ -15,7 +15,7 @@ pub struct Changes {
 }
 
 impl Gateway {
-    /// Changes from now on.
+    /// A feed of all changes from now on.
     pub fn changes(&self) -> Changes {
         Changes {
             catalog: self.watch(),
@@ -26,8 +26,8 @@ impl Gateway {
 }
 
 impl Changes {
-    /// Completes when something changed since the last time, however often; `false` once nothing
-    /// can change any more.
+    /// Completes after one or more changes since the last call; `false` once no more changes can
+    /// follow.
     pub async fn next(&mut self) -> bool {
         tokio::select! {
             changed = self.catalog.changed() => changed.is_ok(),

@@ -1,5 +1,5 @@
-//! Gateways for clients with other capabilities: each has connections and listings of its own, so
-//! that a client is listed what it can call, whatever other clients the process has.
+//! Gateways for clients with other capabilities. Each has its own connections and listings, so that
+//! a client sees exactly the tools that it can call.
 
 use std::sync::Arc;
 
@@ -16,10 +16,10 @@ use crate::mutex::lock;
 use crate::notices::Notices;
 use crate::upstream::Surroundings;
 
-/// Sets of capabilities that are told apart in one process. Further clients share the first gateway.
+/// The maximum number of capability sets in one process. Further clients share the first gateway.
 const MOST: usize = 8;
 
-/// The other gateways of a process, and what they are made of.
+/// The other gateways of a process, and the current configuration for new ones.
 #[derive(Default)]
 pub(super) struct Family {
     siblings: Vec<(CapabilitySet, Gateway)>,
@@ -28,19 +28,19 @@ pub(super) struct Family {
 }
 
 impl Gateway {
-    /// Takes the capabilities of a client as those that servers are offered, if no client came
-    /// before. See [`super::GatewayBuilder::capabilities_of_first_client`].
+    /// Offers servers the capabilities of this client, if it is the first one. See
+    /// [`super::GatewayBuilder::capabilities_of_first_client`].
     pub fn declare(&self, abilities: &Abilities) {
         self.shared.blueprint.offered.declare(CapabilitySet::of(abilities));
     }
 
-    /// Completes when it is known which capabilities servers are offered.
+    /// Completes when the capabilities that servers are offered are known.
     pub async fn declared(&self) {
         self.shared.blueprint.offered.wait().await;
     }
 
-    /// The gateway for a client with these capabilities: this one, or one with the same
-    /// configuration whose servers are offered exactly them.
+    /// The gateway for a client with these capabilities: this one, or a sibling with the same
+    /// configuration that offers servers exactly these.
     #[must_use]
     pub fn for_client(&self, abilities: &Abilities) -> Gateway {
         let set = CapabilitySet::of(abilities);
@@ -77,7 +77,7 @@ impl Gateway {
         sibling
     }
 
-    /// Tells the siblings of another configuration, and keeps it for later ones.
+    /// Applies a configuration to the siblings, and stores it for later ones.
     pub(super) fn apply_to_family(&self, config: &Config, notices: &FileNotices) {
         let mut family = lock(&self.shared.family);
         family.config = Arc::new(config.clone());

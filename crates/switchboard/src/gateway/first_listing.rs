@@ -1,4 +1,4 @@
-//! Connects servers without a call: those without a listing, those with an old one, or all for a
+//! Connects servers without a call: unlisted servers, servers with an old listing, or all for a
 //! check.
 
 use std::time::Duration;
@@ -18,22 +18,23 @@ use crate::directory;
 use crate::explain;
 use crate::mutex::lock;
 
-/// How long a command waits for servers that were never listed.
-const BRIEFLY: Duration = Duration::from_secs(3);
+/// How long a command waits for unlisted servers.
+const COMMAND_WAIT: Duration = Duration::from_secs(3);
 
 /// The outcome for one server.
 #[derive(Debug)]
 pub struct CheckedServer {
     /// The server that was connected.
     pub server: ServerName,
-    /// How long it took.
+    /// How long connecting took.
     pub took: Duration,
-    /// How many tools it has.
+    /// The number of its tools.
     pub outcome: Result<usize, Failure>,
 }
 
 impl Gateway {
-    /// Connects every server that is enabled, trusted and need not be named first, side by side.
+    /// Connects all enabled and trusted servers concurrently, except those that are used only by
+    /// name.
     pub async fn check(&self, mut report: impl FnMut(&CheckedServer)) -> Vec<CheckedServer> {
         let catalog = self.catalog();
         let active = catalog.shelves().filter(|(_, shelf)| shelf.is_active());
@@ -49,8 +50,8 @@ impl Gateway {
         checked
     }
 
-    /// Connects every usable server that was never listed, side by side, and lists it. `report`
-    /// hears each server that is done, and how many are left.
+    /// Connects all usable, unlisted servers concurrently, and lists them. `report` receives each
+    /// finished server and the number of those left.
     pub async fn list_missing(&self, mut report: impl FnMut(&ServerName, Option<&Failure>, usize)) {
         let unlisted = self.usable_unasked(self.catalog().not_listed_yet());
         let mut listings = self.connect_each(unlisted);
@@ -61,9 +62,9 @@ impl Gateway {
         }
     }
 
-    /// The same for a command, which waits three seconds at most: servers that are not done by then
-    /// are reported as starting. Those that failed within the last two minutes are reported as
-    /// failed, without a new try.
+    /// The same for a command, which waits for three seconds at most. Unfinished servers are
+    /// reported as starting. Servers that failed within the last two minutes are reported as
+    /// failed, without a retry.
     pub async fn list_missing_briefly(
         &self,
         mut report: impl FnMut(&ServerName, Option<&Failure>, usize),
@@ -81,7 +82,7 @@ impl Gateway {
             }
         }
         let mut listings = self.connect_each(waiting.iter().cloned());
-        let until = Instant::now() + BRIEFLY;
+        let until = Instant::now() + COMMAND_WAIT;
         while let Ok(Some(done)) = timeout_at(until, listings.join_next()).await {
             if let Ok(CheckedServer { server, outcome, .. }) = done {
                 waiting.retain(|other| *other != server);
@@ -89,13 +90,13 @@ impl Gateway {
             }
         }
         for server in waiting {
-            let failure = explain::still_starting(&server, BRIEFLY);
+            let failure = explain::still_starting(&server, COMMAND_WAIT);
             self.remember_unready(&server);
             report(&server, Some(&failure), 0);
         }
     }
 
-    /// So that the next commands do not wait for it.
+    /// Records that the server was not ready, so that the next commands do not wait for it.
     fn remember_unready(&self, server: &ServerName) {
         let roster = self.roster();
         let Some(member) = roster.members.get(&shared_key(server)) else { return };
@@ -103,18 +104,18 @@ impl Gateway {
             Some(Underway { stage: ConnectStage::Installing, .. }) => "being installed",
             Some(Underway { stage: ConnectStage::Starting, .. }) | None => "starting",
         };
-        let reason = format!("it was still {doing} after {}", duration(BRIEFLY));
+        let reason = format!("it was still {doing} after {}", duration(COMMAND_WAIT));
         self.shared.surroundings.directory.remember(server, &member.recipe.plan, &reason);
     }
 
-    /// Does the same beside everything else, unless the settings forbid it, then refreshes listings
-    /// that are stale and old.
+    /// Does the same in the background, unless the settings forbid it. Then refreshes stale
+    /// listings.
     pub fn list_missing_in_background(&self) {
         if self.roster().settings.first_listing {
             *lock(&self.shared.first_listing) = Some(Instant::now());
             let gateway = self.clone();
             self.shared.surroundings.tasks.spawn(async move {
-                // What is cached depends on what the client can do. It may never say that.
+                // The cache depends on the client's capabilities, which a client may never declare.
                 let closing = &gateway.shared.surroundings.closing;
                 if closing.run_until_cancelled(gateway.declared()).await.is_none() {
                     return;
@@ -126,7 +127,7 @@ impl Gateway {
         }
     }
 
-    /// Those of `servers` that may be connected though the user did not name them.
+    /// The servers that may be connected without being named by the user.
     pub(super) fn usable_unasked(
         &self,
         servers: Vec<ServerName>,
@@ -135,8 +136,7 @@ impl Gateway {
         servers.into_iter().filter(move |server| !by_name(server))
     }
 
-    /// How it goes with the servers that a list of servers turns on; those that may not be used
-    /// come with the reason.
+    /// Connects the servers that a list of servers enabled; returns the outcome of each.
     pub async fn turned_on(&self) -> Vec<(ServerName, Result<(), Failure>)> {
         let roster = self.roster();
         let on = roster.facts.iter().filter(|(_, facts)| facts.first_use == FirstUse::Start);
@@ -161,7 +161,7 @@ impl Gateway {
         servers.map(connect).collect()
     }
 
-    /// When the first listing of this server was begun in the background.
+    /// When the background listing of this server began.
     pub(crate) fn first_listing_began(&self, server: &ServerName) -> Option<Instant> {
         let began = *lock(&self.shared.first_listing);
         began.filter(|_| self.facts(server).first_use != FirstUse::ByName)

@@ -1,4 +1,4 @@
-//! The files of the configuration, while the gateway runs.
+//! Follows the configuration files while the gateway runs.
 
 use std::sync::Arc;
 
@@ -12,9 +12,9 @@ use crate::last_good::LastGood;
 use crate::load::LoadOptions;
 
 impl Gateway {
-    /// Follows the files of a configuration from now on: what changes in them, and in what the user
-    /// approved, is applied as by [`Gateway::apply`]. A file that does not read keeps its last good
-    /// version.
+    /// Follows the files of a configuration and the approvals from now on; changes are applied as
+    /// by [`Gateway::apply`]. For a file that cannot be parsed, its last good version stays in
+    /// effect.
     pub fn follow(&self, options: LoadOptions, last_good: LastGood) {
         let gateway = WeakGateway { shared: Arc::downgrade(&self.shared) };
         let (ask, asked) = mpsc::channel(1);
@@ -23,12 +23,12 @@ impl Gateway {
         self.run_beside(follow::follow(gateway, options, last_good, asked));
     }
 
-    /// Which files are followed.
+    /// The files that are followed.
     pub(crate) fn followed(&self) -> Option<&LoadOptions> {
         self.shared.follower.get().map(|follower| &follower.options)
     }
 
-    /// Has the files read now, whatever they look like.
+    /// Reloads the files now, whether or not they seem changed.
     pub(crate) async fn reload(&self) -> Result<ReadAgain, Failure> {
         let follower = self.shared.follower.get().ok_or_else(explain::nothing_to_reload)?;
         let (reply, read) = oneshot::channel();

@@ -1,5 +1,5 @@
-//! Servers that a session connected ad hoc: guests of the gateway, which stand in no configuration,
-//! leave nothing on disk and go with their session.
+//! Servers that a session connected ad hoc. They are in no configuration, store nothing on disk and
+//! end with their session.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -18,7 +18,7 @@ use crate::directory::Directory;
 use crate::mutex::lock;
 use crate::upstream::{Listener, Recipe, SessionId, Surroundings, Upstream};
 
-/// A guest stays connected until it is sent away; after a crash the next call connects it.
+/// A guest stays connected until it is dismissed. After a crash, the next call reconnects it.
 const POLICY: Policy = Policy { lifecycle: Lifecycle::Lazy, idle: None };
 
 /// The guests of all sessions.
@@ -27,14 +27,14 @@ pub(super) type AllGuests = HashMap<SessionId, Guests>;
 /// The guests of one session.
 #[derive(Clone)]
 pub(super) struct Guests {
-    /// No other session sees what they list.
+    /// The listings of the guests, which no other session sees.
     directory: Directory,
     by_name: BTreeMap<ServerName, Guest>,
-    /// Held for a moment at a time, never across an await.
+    /// Locked briefly, never across an await.
     view: Arc<Mutex<Option<View>>>,
 }
 
-/// A server that one session may use.
+/// An ad hoc server of one session.
 #[derive(Clone)]
 pub(crate) struct Guest {
     pub(crate) upstream: Upstream,
@@ -44,16 +44,16 @@ pub(crate) struct Guest {
     recipe: Arc<Recipe>,
 }
 
-/// What a session with guests sees, and of what it was made.
+/// The merged catalog of a session with guests, and the two catalogs that it was built from.
 struct View {
     configured: Arc<Catalog>,
     guests: Arc<Catalog>,
     all: Arc<Catalog>,
 }
 
-/// A guest that has been admitted. Unless it may stay, dropping this dismisses it.
+/// An admitted guest. Dropping this dismisses the guest, unless [`Admission::stays`] was called.
 pub(crate) struct Admission {
-    /// `None` once the guest stays.
+    /// `None` once the guest may stay.
     gateway: Option<Gateway>,
     session: SessionId,
     id: ServerName,
@@ -61,7 +61,7 @@ pub(crate) struct Admission {
 }
 
 impl Gateway {
-    /// Whether a session may have one more guest, of this name.
+    /// Whether a session may add one more guest with this name.
     pub(crate) fn has_room(&self, id: &ServerName, session: SessionId) -> Result<(), ConnectError> {
         match self.roster().guests.get(&session) {
             Some(guests) => guests.has_room(id),
@@ -69,7 +69,7 @@ impl Gateway {
         }
     }
 
-    /// Lets a server in for one session, without connecting it.
+    /// Adds a guest to one session, without connecting it.
     pub(crate) fn admit(
         &self,
         wanted: &ConnectionRequest,
@@ -96,7 +96,7 @@ impl Gateway {
         let recipe = Arc::new(recipe);
         let rules = match unread_rules {
             Some(place) => Rules::unread(place),
-            // What is allowed by name is allowed for the server that has it in a file.
+            // `allow` rules refer to configured servers, not to a guest that uses the same name.
             None => {
                 let settings = Settings { allow: Vec::new(), ..settings.clone() };
                 Rules::new(&wanted.definition, &settings)
@@ -115,7 +115,7 @@ impl Gateway {
         Ok(upstream)
     }
 
-    /// The server that a session connected under this name.
+    /// The guest of a session with this name.
     pub(crate) fn guest(&self, id: &ServerName, session: SessionId) -> Option<Guest> {
         self.shared.roster.borrow().guests.get(&session)?.by_name.get(id).cloned()
     }
@@ -125,7 +125,7 @@ impl Gateway {
         Some(Arc::clone(&roster.guests.get(&session)?.by_name.get(id)?.rules))
     }
 
-    /// Sends a guest away; calls in flight are finished.
+    /// Removes a guest; its calls in flight are completed.
     pub(crate) fn dismiss(&self, id: &ServerName, session: SessionId) {
         if self.guest(id, session).is_none() {
             return;
@@ -140,7 +140,7 @@ impl Gateway {
         });
     }
 
-    /// What one session may use: the configured servers, and its guests.
+    /// The catalog of one session: the configured servers and its guests.
     pub(crate) fn catalog_of(&self, session: SessionId) -> Arc<Catalog> {
         let guests = self.shared.roster.borrow().guests.get(&session).cloned();
         match guests {
@@ -169,7 +169,7 @@ impl Guests {
         Ok(())
     }
 
-    /// Lets their directory know who is there.
+    /// Publishes the current guests in their directory.
     fn announce(&self) {
         let guests = self.by_name.iter();
         let shelves = guests.clone().map(|(id, guest)| (id.clone(), guest.shelf.clone()));

@@ -1,4 +1,4 @@
-//! The servers of one configuration, and which of them stay when the configuration changes.
+//! The servers of one configuration. Decides which of them stay when the configuration changes.
 
 use std::sync::Arc;
 
@@ -32,7 +32,7 @@ pub(super) struct Roster {
 
 pub(super) type Members = HashMap<UpstreamKey, Member>;
 
-/// Places in configuration files that the user should look at.
+/// Places in configuration files that the user has to correct.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct FileNotices {
     /// Files that cannot be parsed; their last good version stays in effect.
@@ -41,7 +41,7 @@ pub(crate) struct FileNotices {
     pub(crate) mistakes: Vec<String>,
 }
 
-/// A server that may be used. Another recipe or policy needs another actor.
+/// A server that may be used. A change of its recipe or policy requires a new actor.
 #[derive(Clone)]
 pub(super) struct Member {
     pub(super) upstream: Upstream,
@@ -71,9 +71,9 @@ impl Roster {
         })
     }
 
-    /// Keeps the members whose recipe and policy are the same. `start` makes the others; it gets
-    /// the upstream of the same name that it replaces. Also returns the upstreams without a place in
-    /// the new configuration.
+    /// Keeps the members whose recipe and policy are unchanged. `start` creates the others; it gets
+    /// the upstream of the same name that it replaces. Also returns the upstreams that the new
+    /// configuration no longer contains.
     pub(super) fn renew(
         before: &Members,
         recipes: Vec<(ServerName, Recipe, Policy)>,

@@ -1,4 +1,4 @@
-//! Opens sessions, lists their connections, and closes what a session leaves behind.
+//! Opens sessions, lists their connections, and cleans up after them.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -17,7 +17,7 @@ use crate::upstream::{CallerId, Lease, Listener, Partition, SessionId, Upstream,
 const COMMON_RESULTS: Duration = Duration::from_secs(60 * 60);
 
 impl Gateway {
-    /// Opens a session. `host` answers where the user has to be asked.
+    /// Opens a session. `host` receives the requests to the user.
     pub fn session(&self, host: impl Host + 'static) -> Session {
         self.open_session(host, Connections::Shared, Lifetime::Session)
     }
@@ -27,13 +27,13 @@ impl Gateway {
         self.open_session(host, Connections::Own, Lifetime::Session)
     }
 
-    /// Opens a session for a face that prints results: they are passed on whole, and not stored.
+    /// Opens a session for a face that prints results: they are returned uncut and are not stored.
     pub fn printing_session(&self, host: impl Host + 'static) -> Session {
         self.open_session(host, Connections::Shared, Lifetime::Unstored)
     }
 
-    /// Opens a session for all stateless clients together. Any of them can read a stored result
-    /// whose id it has, for an hour.
+    /// Opens the session that all stateless clients share. Each of them can read a stored result by
+    /// its id, for an hour.
     pub fn common_session(&self, host: impl Host + 'static) -> Session {
         self.open_session(host, Connections::Shared, Lifetime::Limited(COMMON_RESULTS))
     }

@@ -1,6 +1,6 @@
 //! Finds the upstream that a session uses for a server, and starts upstreams.
 //!
-//! `find_upstream` only reads. `open_upstream` starts what is missing.
+//! `find_upstream` only reads. `open_upstream` starts a missing upstream.
 
 use std::sync::Arc;
 
@@ -19,8 +19,8 @@ use crate::upstream::{
 };
 
 impl Gateway {
-    /// The upstream that the session uses for the server now; `None` if it would need one of its
-    /// own that is not started yet, or if the server may not be used.
+    /// The upstream that the session currently uses for the server. `None` if the session needs its
+    /// own, which has not been started, or if the server may not be used.
     pub(crate) fn find_upstream(
         &self,
         server: &ServerName,
@@ -77,7 +77,7 @@ impl Gateway {
         self.shared.roster.send_modify(|roster| {
             let Some(shared) = roster.members.get(&shared_key(server)).cloned() else { return };
             if self.shared.surroundings.directory.asks_client(server) {
-                // The shared connection is not needed any more: it gave the listing.
+                // The shared connection has supplied the listing and is no longer needed.
                 shared.upstream.close_if_idle();
             }
             let members = &mut Arc::make_mut(roster).members;
@@ -123,7 +123,7 @@ impl Gateway {
         Member { upstream, recipe, policy }
     }
 
-    /// What an upstream needs to live. It dials only after `predecessor` has ended.
+    /// The shared services for an upstream. It dials only after `predecessor` has ended.
     pub(super) fn surroundings(
         &self,
         predecessor: Option<CancellationToken>,

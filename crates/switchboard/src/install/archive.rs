@@ -1,5 +1,5 @@
-//! Everything that is written down about installations: a record for each file of a host, and a
-//! ledger for each file of the user's that servers were copied into.
+//! The stored data of all installations: a record for each file of a host, and a ledger for each
+//! file of the user that servers were copied into.
 
 use std::collections::HashSet;
 use std::fs;
@@ -17,14 +17,14 @@ use super::text;
 use crate::paths::{self, Paths, Unread};
 use crate::shared_file::{self, SharedFile, UpdateError};
 
-/// No machine has more installations; a directory with more entries is not ours.
+/// The maximum number of files to read; no machine has more installations.
 const MOST_FILES: usize = 1_000;
 
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Archive {
     records: Vec<InstallRecord>,
     ledgers: Vec<Ledger>,
-    /// Records of earlier versions, one for each host; they are among `records` in today's form.
+    /// Record files of earlier versions, one per host; `records` has them in the current format.
     older: Vec<PathBuf>,
 }
 
@@ -48,7 +48,7 @@ impl Archive {
         Ok(archive)
     }
 
-    /// The installation in one of these files.
+    /// The record of the installation in one of these files.
     pub(super) fn record(&self, target: Target, files: &[PathBuf]) -> Option<&InstallRecord> {
         files.iter().find_map(|file| {
             let file = identity(file);
@@ -57,7 +57,7 @@ impl Archive {
         })
     }
 
-    /// Whether a host has an installation in another file.
+    /// Whether the host has an installation in another file.
     pub(super) fn has_another(&self, record: Option<&InstallRecord>, target: Target) -> bool {
         self.records.iter().any(|other| other.target == target && Some(other) != record)
     }
@@ -73,7 +73,7 @@ impl Archive {
         self.ledgers.iter().find(|ledger| identity(&ledger.path) == file)
     }
 
-    /// The servers that all installations but one need in a file of the user's.
+    /// The servers in a file of the user that installations other than `but` need.
     pub(super) fn held(&self, file: &Path, but: Option<&InstallRecord>) -> HashSet<&str> {
         let file = identity(file);
         let others = self.records.iter().filter(|record| Some(*record) != but);
@@ -82,7 +82,7 @@ impl Archive {
         others.flat_map(|record| &record.moved).map(String::as_str).collect()
     }
 
-    /// Writes what earlier versions wrote down in today's form.
+    /// Rewrites records of earlier versions in the current format.
     pub(super) fn renew(&self, locations: &Paths) -> Result<(), InstallError> {
         if self.older.is_empty() {
             return Ok(());
@@ -103,7 +103,7 @@ impl Archive {
             let path = locations.installed_earlier(target);
             let Some(older) = read_file::<OlderRecord>(&path)? else { continue };
             self.older.push(path);
-            // What was written since replaces it.
+            // A newer record takes precedence.
             if self.record(target, std::slice::from_ref(&older.host.path)).is_none() {
                 all.push((target, older));
             }
@@ -129,7 +129,7 @@ impl Archive {
 
 const LEDGER: &str = "copies-";
 
-/// What earlier versions wrote.
+/// A record of an earlier version.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct OlderRecord {
@@ -145,8 +145,8 @@ impl OlderRecord {
     }
 }
 
-/// The ledger of a file that several hosts' servers were copied into, one host after the other: each
-/// record has the file as the one before left it.
+/// The ledger of a file into which the servers of several hosts were copied, one host after the
+/// other: each record's backup is the file as the previous one left it.
 fn older_ledger(file: &Path, mut records: Vec<&OlderRecord>) -> Result<Ledger, InstallError> {
     let now = text(file)?;
     let mut base = now.clone();
@@ -180,7 +180,7 @@ pub(super) fn ledger_file(directory: &Path, ledger: &Ledger) -> PathBuf {
     directory.join(format!("{LEDGER}{}.json", short(&ledger.path)))
 }
 
-/// One file has one name, however it is reached.
+/// The file at the end of all links, so that each file has one identity.
 fn identity(path: &Path) -> PathBuf {
     shared_file::end_of_links(path).unwrap_or_else(|_| path.to_path_buf())
 }

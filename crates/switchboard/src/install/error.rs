@@ -1,11 +1,11 @@
-//! Why nothing was installed, or not all of it taken back.
+//! Why an installation or uninstallation failed.
 
 use std::io;
 use std::path::PathBuf;
 
 use crate::edit::error::EditError;
 
-/// Why nothing was installed or removed.
+/// Why an installation or uninstallation failed.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the message of each variant documents it")]
 pub enum InstallError {
@@ -13,21 +13,21 @@ pub enum InstallError {
     Edit(#[from] EditError),
     #[error("`{}` has another server named `switchboard`", path.display())]
     NameTaken { path: PathBuf },
-    #[error("`{}` was changed meanwhile and stays as it is", path.display())]
+    #[error("`{}` has changed in the meantime, so it was not written", path.display())]
     Changed { path: PathBuf },
-    #[error("`{}` is a link, and where it leads is not ours", path.display())]
+    #[error("`{}` is a symbolic link to a directory outside Switchboard's control", path.display())]
     Linked { path: PathBuf },
-    #[error("the path of this program cannot be written into a file")]
+    #[error("the path of this program is unknown or not UTF-8")]
     NoProgram,
-    #[error("this program is called `{}`, which a host's file cannot name", program.display())]
+    #[error("this program is named `{}`; a host's file can only start it under the name `switchboard`", program.display())]
     Renamed { program: PathBuf },
-    #[error("cannot use the record of what was installed in `{}`", path.display())]
+    #[error("cannot read or write the installation record `{}`", path.display())]
     Record {
         path: PathBuf,
         #[source]
         cause: io::Error,
     },
-    /// What it says would be written into files, so it must be the user's own.
-    #[error("the record in `{}` is not ours: it does not read, or others can write it", path.display())]
+    /// The record's content would be written into files, so only the user may be able to write it.
+    #[error("the installation record `{}` is malformed, or other users can write it", path.display())]
     Foreign { path: PathBuf },
 }

@@ -1,4 +1,4 @@
-//! The copies of hosts' servers in one file of the user's: which ones, and the file without them.
+//! The copies of hosts' servers in one file of the user, and the file without them.
 //!
 //! Several installations may need a copy, so the copies belong to the file, not to an installation.
 
@@ -19,19 +19,18 @@ use crate::edit::switching::is_flag;
 #[serde(deny_unknown_fields)]
 pub(super) struct Ledger {
     pub(super) path: PathBuf,
-    /// The file without any copy; `None` if there is none then.
+    /// The file without any copy; `None` if it did not exist.
     base: Option<String>,
-    /// Its directory was made for it.
+    /// Whether an installation created its directory.
     pub(super) made_directory: bool,
-    /// Hashes of the file before and after we last wrote it. Any other content is an
-    /// edit by hand.
+    /// Hashes of the file before and after the last write. Any other content is an edit by hand.
     known: Vec<Option<String>>,
     layout: Layout,
     /// In the order in which they were added.
     pub(super) copies: Vec<Copy>,
 }
 
-/// A server of a host as it was written.
+/// The entry of a host's server as it was copied.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Copy {
@@ -39,46 +38,46 @@ pub(super) struct Copy {
     pub(super) entry: Map<String, Value>,
 }
 
-/// How the copies stand in the file.
+/// How the copies are arranged in the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 enum Layout {
-    /// Added to `base` one after the other: the text follows from both.
+    /// Appended to `base` in order, so the text follows from both.
     Appended,
-    /// The file was edited by hand between two of our writes.
+    /// The file was edited by hand between two writes.
     Mixed,
 }
 
-/// What becomes of a host's servers.
+/// The outcome for a host's servers.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Moving {
     pub(super) moved: Vec<String>,
     pub(super) stay: Vec<Staying>,
-    /// The copies that the file shall have.
+    /// The copies that the file has afterwards.
     pub(super) copies: Vec<Copy>,
 }
 
 impl Ledger {
-    /// Of a file that has no copies.
+    /// The ledger of a file without copies.
     pub(super) fn new(path: &Path, now: Option<String>) -> Ledger {
         let made_directory = !path.parent().is_some_and(Path::is_dir);
         let known = vec![now.as_deref().map(hash)];
         Ledger { made_directory, known, ..Ledger::of(path, now, Vec::new()) }
     }
 
-    /// Of a file that may have been edited since.
+    /// The ledger of a file that may have been edited since.
     pub(super) fn of(path: &Path, base: Option<String>, copies: Vec<Copy>) -> Ledger {
         let (path, layout) = (path.to_path_buf(), Layout::Appended);
         Ledger { path, base, made_directory: false, known: Vec::new(), layout, copies }
     }
 
-    /// The same for a file that was not edited since.
+    /// The same for a file with this known content.
     pub(super) fn unchanged_since(mut self, now: Option<&str>) -> Ledger {
         self.known.push(now.map(hash));
         self
     }
 
-    /// Takes over edits by hand: a copy that differs from what we wrote belongs to the user.
+    /// Adopts edits by hand: a copy that differs from the written one belongs to the user.
     pub(super) fn follow(mut self, now: Option<&str>) -> Result<Ledger, EditError> {
         if self.known.contains(&now.map(hash)) || now == self.base.as_deref() {
             return Ok(self);
@@ -102,8 +101,8 @@ impl Ledger {
         Ok(self)
     }
 
-    /// Which of a host's servers can be copied. `before` are those that the same installation moved
-    /// earlier, `held` those that other installations need.
+    /// Which of a host's servers can be copied. `before` are the servers that the same installation
+    /// moved earlier; `held` are those that other installations need.
     pub(super) fn plan(
         &self,
         others: Vec<HostServer>,
@@ -118,7 +117,7 @@ impl Ledger {
                 continue;
             };
             match entry_of(base, &name)?.1 {
-                // It stays as it was switched here.
+                // The user's `disabled` flag for this server is kept.
                 Some(Value::Object(flags)) if is_flag(&Value::Object(flags.clone())) => {
                     entry.extend(flags);
                 }
@@ -152,7 +151,7 @@ impl Ledger {
         Ok(moving)
     }
 
-    /// The file with these copies, and what is to be remembered of it.
+    /// The file with these copies, and its new ledger.
     pub(super) fn write(
         &self,
         now: Option<&str>,
@@ -178,7 +177,7 @@ impl Ledger {
         Ok((text, Ledger { copies, known, layout, ..self.clone() }))
     }
 
-    /// What takes copies out of a text again. A flag may have stood there.
+    /// Edits that remove copies from a text. A `disabled` flag that a copy replaced is restored.
     fn removals<'c>(
         &self,
         text: &str,

@@ -1,5 +1,5 @@
-//! Everything in the engine that exists for Pi alone: our package in a directory of ours, the settings
-//! of Pi that lead to it, and findings about both.
+//! The engine's code for Pi: Switchboard's package in its own directory, Pi's settings that refer
+//! to it, and findings about both.
 
 pub(crate) mod findings;
 
@@ -16,7 +16,7 @@ use super::record::{FileBackup, InstallRecord};
 use super::{FileChange, InstallPlan, Installer, Owner, changed, files_before, refused, text};
 use crate::paths::{self, Paths};
 
-/// The file beside the package that says which program it starts.
+/// The file of the package that names the program to start.
 pub(crate) const BINARY: &str = "binary.json";
 
 /// Pi's settings of this user.
@@ -24,17 +24,17 @@ pub(crate) fn settings(locations: &Paths) -> PathBuf {
     locations.others.pi.join("settings.json")
 }
 
-/// The files in which an installation may be: the settings, or the servers of earlier versions.
+/// The files that an installation may be in: the settings, or `mcp.json` in earlier versions.
 pub(super) fn files(locations: &Paths) -> Vec<PathBuf> {
     vec![settings(locations), locations.others.pi.join("mcp.json")]
 }
 
-/// Whether it was our entry among Pi's servers that was installed, as earlier versions did.
+/// Whether the installation is an entry among Pi's servers, as in earlier versions.
 pub(super) fn is_of_servers(record: &InstallRecord) -> bool {
     record.host.path.ends_with("mcp.json")
 }
 
-/// What lies where the path of a package leads, which begins at the settings.
+/// What is at the path of a package, relative to Pi's directory.
 pub(crate) fn look(locations: &Paths, source: &str) -> LocalPackage {
     let source = source.trim();
     let source = source.strip_prefix("file://").unwrap_or(source);
@@ -51,7 +51,7 @@ pub(crate) fn look(locations: &Paths, source: &str) -> LocalPackage {
     if name == Some(PACKAGE) { LocalPackage::Ours } else { LocalPackage::Other }
 }
 
-/// Does `work` with what Pi's settings are read with.
+/// Runs `work` with the context for parsing Pi's settings.
 pub(crate) fn with<T>(locations: &Paths, work: impl FnOnce(Surroundings<'_>) -> T) -> T {
     let directory = locations.pi_package();
     let look = |source: &str| look(locations, source);
@@ -59,7 +59,7 @@ pub(crate) fn with<T>(locations: &Paths, work: impl FnOnce(Surroundings<'_>) -> 
 }
 
 impl Installer<'_> {
-    /// The package first, then the settings that lead to it.
+    /// Writes the package first, then the settings that refer to it.
     pub(super) fn install_in_pi(&self, archive: Archive) -> Result<InstallPlan, InstallError> {
         let path = settings(self.locations);
         let now = text(&path)?;
@@ -74,8 +74,8 @@ impl Installer<'_> {
             Some(old) if is_of_servers(&old) => (files_before(&archive, &old)?, Some(old), None),
             old => ((Vec::new(), None), None, old),
         };
-        // What an earlier time did is taken back first, so that one undo leads to the beginning;
-        // but nothing is moved about in settings that need no change.
+        // The earlier installation is undone first, so that one uninstallation restores the
+        // original file. Settings that need no change are not rewritten.
         if now.as_ref() != Some(&put.text) {
             let before = match record.filter(|old| old.host.path == path) {
                 None => now.clone(),
@@ -118,7 +118,7 @@ impl Installer<'_> {
             .ours;
         let directory = self.locations.pi_package();
         let mut files = vec![FileChange::new(path, Owner::Host(Target::Pi), now, after)];
-        // Another directory of Pi may lead there, too.
+        // The settings of another Pi directory may refer to the package, too.
         let is_used = archive.has_another(record.as_ref(), Target::Pi);
         if !is_used && !left.iter().any(|source| Path::new(source) == directory) {
             files.extend(leftovers(&directory, &[]));
@@ -128,10 +128,10 @@ impl Installer<'_> {
         Ok(InstallPlan { files: changed(files), leaves_ours, forget: record, ..plan })
     }
 
-    /// The files of the package as they shall be; others that lie there go.
+    /// The files of the package; other files in its directory are removed.
     fn package(&self) -> Result<Vec<FileChange>, InstallError> {
         let program = self.environment.program.as_deref().ok_or(InstallError::NoProgram)?;
-        // A link outlives the version that it leads to.
+        // A link on `PATH` stays valid when its target is updated.
         let program = self.on_path(program).unwrap_or_else(|| program.to_path_buf());
         let program = program.to_str().ok_or(InstallError::NoProgram)?;
         let binary = format!("{}\n", json!({ "path": program }));
@@ -152,8 +152,8 @@ impl Installer<'_> {
     }
 }
 
-/// The removal of every file of the package but those of these names. Links and files that are no
-/// text are not ours.
+/// Removes the files of the package, except those with these names. Links and files that are not
+/// UTF-8 are not part of the package.
 fn leftovers(directory: &Path, names: &[&str]) -> Vec<FileChange> {
     let entries = fs::read_dir(directory).into_iter().flatten().flatten();
     let entries = entries.filter(|_| !directory.is_symlink());

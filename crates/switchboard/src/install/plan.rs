@@ -1,4 +1,4 @@
-//! What an installation would change: shown before it is written.
+//! The plan of an installation, shown before it is written.
 
 use std::path::PathBuf;
 
@@ -9,37 +9,38 @@ use super::ledger::Ledger;
 use super::record::InstallRecord;
 use crate::edit::Edited;
 
-/// What happens to the servers that a host has.
+/// Whether the servers of a host are moved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Servers {
     /// They stay in the host.
     Stay,
-    /// They are copied into our file and switched off in the host.
+    /// They are copied into Switchboard's file and disabled in the host.
     Move,
 }
 
-/// What would be written. Nothing is until [`Installer::carry_out`].
+/// The planned changes. [`Installer::carry_out`] writes them.
 #[derive(Clone, Debug)]
 pub struct InstallPlan {
     /// The files that change, in the order in which they are written.
     pub files: Vec<FileChange>,
-    /// The servers that are switched off in the host, or on again.
+    /// The servers that are disabled in the host, or enabled again.
     pub moved: Vec<String>,
-    /// The servers that stay in the host although all were to be moved.
+    /// The servers that stay in the host although all were requested to be moved.
     pub stay: Vec<Staying>,
-    /// The packages that go because ours is after the same commands.
+    /// The packages that are removed because they define the same commands.
     pub displaced: Vec<String>,
-    /// What is written besides the command, and why.
+    /// Additions besides the command, with their reasons.
     pub added: Vec<Added>,
-    /// Whether the host still has an entry of ours afterwards: one that it had before we came.
+    /// Whether the host still has an entry for Switchboard afterwards, which it had before the
+    /// installation.
     pub leaves_ours: bool,
-    /// What was written down when it was planned.
+    /// The stored records at the time of planning.
     pub(super) archive: Archive,
-    /// What shall be written down.
+    /// The record to store.
     pub(super) record: Option<InstallRecord>,
-    /// What shall be written down no more.
+    /// The record to remove.
     pub(super) forget: Option<InstallRecord>,
-    /// The copies in the user's file, if that has or had any.
+    /// The ledger of the user's file, if that has or had copies.
     pub(super) ledger: Option<Ledger>,
 }
 
@@ -59,18 +60,18 @@ impl InstallPlan {
         }
     }
 
-    /// Whether everything is so already.
+    /// Whether there is nothing to change.
     pub fn is_nothing(&self) -> bool {
         self.files.is_empty()
     }
 }
 
-/// A file before and after; `None` means that there is none.
+/// A file before and after; `None` means that it does not exist.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileChange {
     /// The file.
     pub path: PathBuf,
-    /// Whose file it is.
+    /// The owner of the file.
     pub owner: Owner,
     /// Its content before; `None` if it does not exist.
     pub before: Option<String>,
@@ -78,16 +79,16 @@ pub struct FileChange {
     pub after: Option<String>,
 }
 
-/// Whose file it is.
+/// The owner of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Owner {
-    /// The host, with its servers.
+    /// The host; the file holds its servers.
     Host(Target),
-    /// The host's, with its settings.
+    /// The host; the file holds its settings.
     Settings(Target),
-    /// The user, with the servers of Switchboard.
+    /// The user; the file holds the servers of Switchboard.
     User,
-    /// It is one of the package that Pi loads.
+    /// The package that Pi loads.
     Package,
 }
 
@@ -113,14 +114,14 @@ impl FileChange {
 pub struct Staying {
     /// Its name.
     pub name: String,
-    /// Why it is not taken over.
+    /// Why it was not moved.
     pub reason: Reason,
 }
 
-/// Why an entry is not taken over.
+/// Why a server is not moved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reason {
-    /// Our own file has another server of that name.
+    /// The user's file has a different server of that name.
     Conflict,
     /// Only the host can start it.
     OnlyInHost,

@@ -1,4 +1,4 @@
-//! What is needed to take one installation back: the host's files as they were, and what was moved.
+//! The record of one installation, with backups of the host's files and the moved servers.
 
 use std::path::{Path, PathBuf};
 
@@ -12,7 +12,7 @@ use super::error::InstallError;
 use super::refused;
 use crate::secret::hex;
 
-/// One installation: our entry in one file of a host.
+/// One installation: Switchboard's entry in one file of a host.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct InstallRecord {
@@ -22,20 +22,20 @@ pub(super) struct InstallRecord {
     /// The host's settings, if something was added to them.
     #[serde(default)]
     pub(super) settings: Option<FileBackup>,
-    /// The file of ours that servers were moved to; `None` if none was moved.
+    /// The file of the user that servers were moved to; `None` if none was moved.
     pub(super) user: Option<PathBuf>,
-    /// The servers that were switched off in the host.
+    /// The servers that were disabled in the host.
     pub(super) moved: Vec<String>,
 }
 
-/// A file before it was changed.
+/// The content of a file before it was changed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct FileBackup {
     pub(super) path: PathBuf,
-    /// `None` if there was none.
+    /// `None` if the file did not exist.
     pub(super) before: Option<String>,
-    /// The hash of what we wrote.
+    /// The hash of the written content.
     pub(super) after: Option<String>,
 }
 
@@ -44,17 +44,18 @@ impl FileBackup {
         FileBackup { path: path.to_path_buf(), before, after: after.map(hash) }
     }
 
-    /// After the file was changed again by us.
+    /// The backup after another change by Switchboard.
     pub(super) fn then(&self, now: Option<&str>, after: &str) -> FileBackup {
         match self.untouched(now) {
             Some(_) => FileBackup { after: Some(hash(after)), ..self.clone() },
-            // What others changed would be lost with what we wrote.
+            // The file holds edits by others. With a new hash, undoing would restore the old content
+            // and lose them.
             None => self.clone(),
         }
     }
 
-    /// The file without what we did to it: its old content, or if others changed it since, what
-    /// `without` makes of its text now and of the old one.
+    /// The file without the installation: its old content, or if others changed it since, the
+    /// result of `without` for the current and the old text.
     pub(super) fn undone(
         &self,
         now: Option<String>,
@@ -68,7 +69,7 @@ impl FileBackup {
         without.map(Some).map_err(|cause| refused(&self.path, cause))
     }
 
-    /// A host's settings without what we added.
+    /// A host's settings without the additions.
     pub(super) fn settings_before(
         &self,
         target: Target,
@@ -77,7 +78,7 @@ impl FileBackup {
         self.undone(now, |now, before| install::revoke(target, now, before))
     }
 
-    /// The old content, if only we changed the file.
+    /// The old content, if only Switchboard changed the file.
     fn untouched(&self, now: Option<&str>) -> Option<Option<String>> {
         let ours = now.map(hash) == self.after || now == self.before.as_deref();
         ours.then(|| self.before.clone())
@@ -85,12 +86,12 @@ impl FileBackup {
 }
 
 impl InstallRecord {
-    /// Of one file, with no server moved.
+    /// The record of one file, without moved servers.
     pub(super) fn of_host(target: Target, host: FileBackup) -> InstallRecord {
         InstallRecord { target, host, settings: None, user: None, moved: Vec::new() }
     }
 
-    /// The host's file without what we did to it.
+    /// The host's file without the installation.
     pub(super) fn host_before(&self, now: Option<String>) -> Result<Option<String>, InstallError> {
         self.host.undone(now, |now, before| {
             let text = install::undo(self.target, now, before)?;
@@ -98,7 +99,7 @@ impl InstallRecord {
         })
     }
 
-    /// Pi's settings without what we did to them.
+    /// Pi's settings without the installation.
     pub(super) fn settings_before(
         &self,
         now: Option<String>,

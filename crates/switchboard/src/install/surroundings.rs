@@ -1,5 +1,5 @@
-//! What an installation finds on this machine: files, our own program, the host's version, and the
-//! environment variables that servers need.
+//! The environment of an installation: the files of hosts, the path of Switchboard, the host's
+//! version, and the variables that servers need.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -30,8 +30,8 @@ impl Installer<'_> {
         Ok(path)
     }
 
-    /// The user's file of a host: the first one that is there, of those that differ by platform or
-    /// have two names.
+    /// The user's file of a host. If the host has several possible paths, the first that exists,
+    /// else the platform's default.
     pub(super) fn file_of(&self, target: Target) -> PathBuf {
         let mut files = self.files_of(target);
         let choice = match target {
@@ -45,7 +45,7 @@ impl Installer<'_> {
         files.swap_remove(found.or(choice).unwrap_or(0))
     }
 
-    /// The files of a host in which an installation may be.
+    /// The files of a host that an installation may be in.
     pub(super) fn files_of(&self, target: Target) -> Vec<PathBuf> {
         let Some(host) = target.host() else { return pi::files(self.locations) };
         let files = sources::of_host(self.locations, &self.options.project, host);
@@ -53,40 +53,41 @@ impl Installer<'_> {
         files.map(|file| file.path).collect()
     }
 
-    /// What a host runs: our name if that leads here, else our path.
+    /// The command for a host: `switchboard` if `PATH` finds this program by that name, otherwise
+    /// its path.
     pub fn command(&self) -> Result<String, InstallError> {
         let program = self.environment.program.as_deref().ok_or(InstallError::NoProgram)?;
         if self.on_path(program).is_some() {
             return Ok(NAME.to_owned());
         }
-        // Under another name we would not know ourselves again, and start ourselves.
+        // Switchboard recognizes its own entry by this name. Without it, it would start itself.
         if program.file_stem().is_none_or(|name| name != NAME) {
             return Err(InstallError::Renamed { program: program.to_path_buf() });
         }
         program.to_str().map(str::to_owned).ok_or(InstallError::NoProgram)
     }
 
-    /// Where our name leads to this program, if it does.
+    /// The path at which `PATH` finds this program by its usual name.
     pub(super) fn on_path(&self, program: &Path) -> Option<PathBuf> {
         let real = |path: &Path| path.canonicalize().ok();
         self.find(NAME).filter(|found| real(found) == real(program))
     }
 
-    /// The first file of this name on the absolute folders of `PATH`.
+    /// The first file of this name in the absolute directories of `PATH`.
     fn find(&self, name: &str) -> Option<PathBuf> {
         let path = self.environment.variable("PATH").unwrap_or_default();
         let folders = path.split(':').filter(|folder| Path::new(folder).is_absolute());
         folders.map(|folder| Path::new(folder).join(name)).find(|path| path.is_file())
     }
 
-    /// The file of a host that has its settings, if we write into that.
+    /// The settings file of a host, if an installation changes it.
     pub(super) fn settings_of(&self, target: Target) -> Option<PathBuf> {
         let claude = || self.locations.others.claude.join("settings.json");
         target.has_settings().then(claude)
     }
 
-    /// The variables that a host has to hand on: those that the user's servers name, with what is
-    /// copied now, and those that lead us to our own files.
+    /// The variables that a host has to pass on: those that the servers of the user and the new
+    /// copies name, and those that locate Switchboard's own files.
     pub(super) fn variables(
         &self,
         target: Target,
@@ -105,8 +106,8 @@ impl Installer<'_> {
         Ok(names.into_iter().filter(|name| !ALWAYS_PASSED_ON.contains(&name.as_str())).collect())
     }
 
-    /// The host's version, where that decides what its file may hold. Nothing is run: the path of an
-    /// installed program, or the package around it, says it.
+    /// The host's version, if the format of its file depends on it. Read from the path of the
+    /// installed program or its package, without running it.
     pub(super) fn version_of(&self, target: Target) -> Option<[u32; 2]> {
         let program = match target {
             Target::Host(Host::Codex) => "codex",
@@ -130,10 +131,10 @@ impl Installer<'_> {
     }
 }
 
-/// How far above a program its package begins.
+/// How many directories above a program its package may begin.
 const DEEPEST_PACKAGE: usize = 5;
 
-/// The first two numbers of a version of three.
+/// Major and minor of a version with three numbers.
 fn version(text: &str) -> Option<[u32; 2]> {
     let release = text.split(['-', '+']).next()?;
     let numbers: Vec<u32> = release.split('.').map(str::parse).collect::<Result<_, _>>().ok()?;
@@ -143,7 +144,7 @@ fn version(text: &str) -> Option<[u32; 2]> {
     }
 }
 
-/// The variables that the user's servers name, and those of ours that are set.
+/// The variables that the user's servers name, and Switchboard's own variables that are set.
 pub(crate) fn needed(config: &Config, environment: &Environment) -> BTreeSet<String> {
     let users = config.servers.values().filter(|server| server.trust == Trust::UserFile);
     let named = users.flat_map(|server| reach(&server.definition).variables);

@@ -1,4 +1,4 @@
-//! Where other programs keep the files that we read.
+//! The locations of other programs' files that Switchboard reads.
 
 use std::path::PathBuf;
 
@@ -8,13 +8,13 @@ use crate::env::Environment;
 #[derive(Clone, Debug)]
 pub struct Others {
     pub(crate) home: PathBuf,
-    /// `~/.config`, unless it was moved.
+    /// `~/.config`, unless `XDG_CONFIG_HOME` moves it.
     pub(crate) config: PathBuf,
-    /// Where Windows keeps it instead.
+    /// The directory that Windows uses instead.
     pub(crate) app_data: Option<PathBuf>,
     pub(crate) pi: PathBuf,
     pub(crate) claude: PathBuf,
-    /// The file that Claude Code keeps its state in.
+    /// The state file of Claude Code.
     pub(crate) claude_state: PathBuf,
     pub(crate) codex: PathBuf,
     /// The directory with `.gemini` in it.
@@ -22,7 +22,7 @@ pub struct Others {
     pub(crate) opencode: PathBuf,
     pub(crate) copilot: PathBuf,
     pub(crate) qwen: PathBuf,
-    /// The file of Cline that has its servers.
+    /// Cline's file with its servers.
     pub(crate) cline_servers: PathBuf,
     pub(crate) vibe: PathBuf,
 }
@@ -60,7 +60,7 @@ impl Others {
         }
     }
 
-    /// Where a desktop program keeps a file on Linux, macOS and Windows.
+    /// The paths of a desktop program's file on Linux, macOS and Windows.
     pub(crate) fn desktop(&self, file: &str) -> Vec<PathBuf> {
         let mac = self.home.join("Library/Application Support");
         let folders = [Some(&self.config), Some(&mac), self.app_data.as_ref()];

@@ -1,4 +1,5 @@
-//! A directory as one line of an approval: every file below it, or the reason why it is not covered.
+//! A directory as one line of an approval: a hash of all files in it, or the reason why it is not
+//! covered.
 
 use std::collections::HashSet;
 use std::fs::{self, Metadata};
@@ -11,21 +12,22 @@ use sha2::{Digest, Sha256};
 use super::place::{self, Project};
 use super::scripts::{Budget, Coverage, Scripts, identity};
 
-/// A directory with more than this is not covered; its listing counts.
+/// Above these limits, a directory is hashed by its listing instead of its content.
 const MOST_FILES: usize = 2_000;
 const MOST_BYTES: u64 = 64 * 1024 * 1024;
 const DEEPEST: usize = 16;
 
-/// The walk ends here, so that a project cannot keep us busy.
+/// The walk stops at this many entries, which bounds the work that a project can cause.
 const LONGEST_LISTING: usize = 20_000;
 
-/// Directories that package managers fill. Too large to read; the names in them count.
+/// Directories of package managers. They are too large to read, so only the names directly in them
+/// are hashed.
 const INSTALLED: [&str; 3] = ["node_modules", ".venv", "venv"];
 
-/// What lies below a directory.
+/// The files and directories below a directory.
 #[derive(Debug)]
 pub(super) struct Survey {
-    /// Paths without links, in order.
+    /// By path, in a stable order; links within the project are resolved.
     entries: Vec<(PathBuf, SurveyEntry)>,
     size: Size,
 }
@@ -40,15 +42,15 @@ enum Size {
 enum SurveyEntry {
     File(Metadata),
     Directory,
-    /// Leads to a place that is not read.
+    /// A link whose target is not read.
     Link(PathBuf),
-    /// Leads to a file.
+    /// A link to a file: its text, its target and the target's metadata.
     FileLink(PathBuf, PathBuf, Metadata),
-    /// Cannot be run.
+    /// A socket, which cannot be executed.
     Socket,
-    /// A pipe or a device: gives other content each time.
+    /// A pipe or a device, whose content can differ with each read.
     Stream,
-    /// Not walked through.
+    /// A directory that the walk skips.
     LeftOut,
     Unreadable,
 }
@@ -84,7 +86,7 @@ struct Walk<'w> {
 }
 
 impl Walk<'_> {
-    /// Whether everything below was seen.
+    /// Adds all entries below; returns whether the walk was complete.
     fn visit(&mut self, directory: &Path, depth: usize) -> bool {
         if !self.visited.insert(directory.to_owned()) {
             return true;
@@ -143,7 +145,7 @@ impl Walk<'_> {
             return true;
         }
         if place::ROOT_MARKS.contains(&name) {
-            // Every commit changes what is in it.
+            // Each commit changes its content.
             self.entries.push((path, SurveyEntry::LeftOut));
             return true;
         }
@@ -170,7 +172,7 @@ impl Walk<'_> {
         if !data.is_dir() {
             return true;
         }
-        // In a directory around this one something changes all the time.
+        // A directory around this one is skipped: some file in it changes all the time.
         let is_around =
             self.directory.starts_with(&target) || self.project.place.starts_with(&target);
         if is_around || !target.starts_with(&self.project.root) {
@@ -187,8 +189,8 @@ impl Walk<'_> {
 }
 
 impl Scripts {
-    /// Adds the line for a directory and what counts for it: all content, or where there is too much
-    /// of it the names, sizes and times.
+    /// Adds the line and hash of a directory: of all content, or above the limits of names, sizes
+    /// and times.
     pub(super) fn cover_directory(
         &self,
         directory: &Path,
@@ -236,7 +238,7 @@ impl Scripts {
         }
     }
 
-    /// Changes with every byte that could run.
+    /// A hash of all content that could run.
     fn content(&self, entry: &SurveyEntry, path: &Path, budget: &Budget) -> [u8; 32] {
         let (kind, text, file): (&str, Option<&PathBuf>, Option<(&Path, &Metadata)>) = match entry {
             SurveyEntry::File(data) => ("file", None, Some((path, data))),
@@ -262,12 +264,12 @@ impl Scripts {
     }
 }
 
-/// What the question says of a pipe or a device in the place of a file.
+/// The line in the approval prompt for a pipe or a device in place of a file.
 pub(super) fn unusable(path: &Path) -> String {
     format!("{path:?}, which is no regular file: the server does not start")
 }
 
-/// For what can never match an approval.
+/// A random hash, which never matches an approval.
 pub(super) fn never_the_same() -> [u8; 32] {
     std::array::from_fn(|_| fastrand::u8(..))
 }
@@ -276,7 +278,7 @@ pub(super) fn is_socket(data: &Metadata) -> bool {
     data.file_type().is_socket()
 }
 
-/// Names, sizes and times.
+/// A hash of names, sizes and times.
 fn listed(entry: &SurveyEntry) -> [u8; 32] {
     let bytes = match entry {
         SurveyEntry::File(data) => identity(data).to_vec(),

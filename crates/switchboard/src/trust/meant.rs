@@ -1,5 +1,5 @@
-//! Which files an interpreter takes for a word that names none: `./server` for `server.js`, a
-//! directory for what it starts with, a module for its file.
+//! The files that an interpreter may load for a name: `server.js` for `./server`, the entry file of
+//! a directory, the file of a module.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -7,13 +7,13 @@ use std::path::{Path, PathBuf};
 use super::place;
 use crate::paths;
 
-/// What interpreters add to a name.
+/// The extensions that interpreters append to a name.
 const ENDINGS: [&str; 16] = [
     "js", "mjs", "cjs", "ts", "mts", "cts", "jsx", "tsx", "json", "node", "py", "rb", "lua",
     "groovy", "class", "hs",
 ];
 
-/// What a directory starts with.
+/// The entry files of a directory.
 const STARTS: [&str; 14] = [
     "index.js",
     "index.mjs",
@@ -26,16 +26,16 @@ const STARTS: [&str; 14] = [
     "init.lua",
     "__main__.py",
     "package.json",
-    // What installers build a package of: `uvx --from . name`, `pipx run .`.
+    // Installers build packages from these: `uvx --from . name`, `pipx run .`.
     "pyproject.toml",
     "setup.py",
     "setup.cfg",
 ];
 
-/// A manifest larger than this is looked at no further.
+/// A larger manifest is not read.
 const LARGEST_MANIFEST: u64 = 1024 * 1024;
 
-/// The file itself, or those that may be meant by its name.
+/// The file itself, or the files that an interpreter may load for its name.
 pub(super) fn by_path(path: PathBuf) -> Vec<PathBuf> {
     if path.is_file() {
         return vec![path];
@@ -54,17 +54,17 @@ pub(super) fn by_path(path: PathBuf) -> Vec<PathBuf> {
     meant
 }
 
-/// Where the module lies that a word may name.
+/// The location of the module that a word may name.
 pub(super) struct Module {
     pub(super) files: Vec<PathBuf>,
-    /// Its path without an ending, and those of the packages around it.
+    /// The paths of the module and of its parent packages, without extensions.
     pub(super) stems: Vec<PathBuf>,
     /// The outermost package.
     pub(super) package: PathBuf,
 }
 
-/// `package.module` or `-mpackage` for Python, `Package::Module` for Perl, `package.Class` for Java,
-/// `package.module` for Lua.
+/// Module names: `package.module` or `-mpackage` for Python, `Package::Module` for Perl,
+/// `package.Class` for Java, `package.module` for Lua.
 pub(super) fn by_module(word: &str, cwd: &Path) -> Option<Module> {
     let name = word.strip_prefix("-m").or_else(|| word.strip_prefix("-M")).unwrap_or(word);
     let name = name.replace("::", ".");
@@ -73,7 +73,8 @@ pub(super) fn by_module(word: &str, cwd: &Path) -> Option<Module> {
         return None;
     }
     let module = cwd.join(name.replace('.', "/"));
-    // Python runs the packages around a module first, and a module in the place of such a package.
+    // Python first runs the parent packages of a module, each of which may also be a plain module
+    // file.
     let depth = name.matches('.').count();
     let stems: Vec<PathBuf> = module.ancestors().take(depth + 1).map(Path::to_owned).collect();
     let mut files = vec![module.with_extension("py"), module.join("__main__.py")];
@@ -87,7 +88,7 @@ pub(super) fn by_module(word: &str, cwd: &Path) -> Option<Module> {
     Some(Module { files, stems, package })
 }
 
-/// What marks the environment that a Python belongs to.
+/// The file that marks a Python virtual environment.
 pub(super) const VIRTUAL_ENVIRONMENT: &str = "pyvenv.cfg";
 
 pub(super) fn by_virtual_environment(program: &Path) -> Option<PathBuf> {
@@ -103,7 +104,7 @@ pub(super) fn by_package(word: &str, cwd: &Path) -> Vec<PathBuf> {
         return Vec::new();
     }
     if word.contains("..") {
-        // `package/../../x.js` leads out of the package and is resolved as text.
+        // Node resolves `package/../../x.js`, which leads out of the package, as text.
         by_path(place::resolved_as_text(&installed.join(word)))
     } else if installed.join(first).is_dir() {
         by_path(installed.join(word))
@@ -112,7 +113,7 @@ pub(super) fn by_package(word: &str, cwd: &Path) -> Vec<PathBuf> {
     }
 }
 
-/// Where launchers find programs of a project before they install any.
+/// The paths at which launchers look for a program of the project before they install it.
 pub(super) fn by_launcher(word: &str, cwd: &Path) -> Vec<PathBuf> {
     // `npx @scope/name` starts `name`.
     let scoped = word.strip_prefix('@').and_then(|rest| rest.split_once('/'));
@@ -126,13 +127,13 @@ pub(super) fn by_launcher(word: &str, cwd: &Path) -> Vec<PathBuf> {
         .collect()
 }
 
-/// What a package starts with.
+/// The entry file that a manifest names.
 fn main_of(manifest: &Path) -> Option<String> {
     read_manifest(manifest)?.get("main")?.as_str().map(str::to_owned)
 }
 
-/// The names under which a package finds its own files: `node -r name`, `node --import '#name'`,
-/// `npx name`.
+/// The names under which a package refers to its own files: `node -r name`, `node --import
+/// '#name'`, `npx name`.
 pub(super) struct OwnNames(Option<serde_json::Value>);
 
 impl OwnNames {

@@ -1,26 +1,26 @@
-//! Which places belong to a project, to the system, or to neither.
+//! Decides whether a path belongs to the project, to the system, or to neither.
 
 use std::path::{Component, Path, PathBuf};
 
 use crate::env::Environment;
 
-/// Where programs of the system lie, which change with its updates.
+/// Directories of system programs, which updates change.
 const SYSTEM: [&str; 13] = [
     "/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/etc", "/opt", "/nix", "/proc", "/sys",
     "/System", "/Library",
 ];
 
-/// What a repository has at its root.
+/// Directories and files at the root of a repository.
 pub(super) const ROOT_MARKS: [&str; 5] = [".git", ".hg", ".jj", ".svn", "_darcs"];
 
-/// The repository around a directory, or else the directory itself. One that has the user's home in
-/// it keeps their settings, and is no project.
+/// The repository around a directory, or the directory itself. A repository that contains the
+/// user's home holds dotfiles and is no project.
 pub(super) fn project_root(directory: &Path, home: Option<&Path>) -> PathBuf {
     let home = home.and_then(|home| home.canonicalize().ok());
     let is_home = |place: &&Path| home.as_ref().is_none_or(|home| !home.starts_with(place));
     let places = || directory.ancestors().take_while(is_home);
     let marked = |place: &&Path| ROOT_MARKS.iter().any(|mark| place.join(mark).exists());
-    // A submodule has a file in the place of the directory: the repository around it counts.
+    // A submodule has a `.git` file, so the repository around it takes precedence.
     let whole = |place: &&Path| ROOT_MARKS.iter().any(|mark| place.join(mark).is_dir());
     let found = places().find(whole).or_else(|| places().find(marked));
     found.unwrap_or(directory).to_owned()
@@ -30,8 +30,8 @@ pub(super) fn is_of_system(path: &Path) -> bool {
     path == Path::new("/") || SYSTEM.iter().any(|place| path.starts_with(place))
 }
 
-/// Whether a path was written relative to the server's working directory. It then counts wherever it
-/// leads, because the project decides where that is.
+/// Whether a path was written relative to the server's working directory. A relative path counts
+/// wherever it leads, because the project controls the directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Written {
     Relative,
@@ -52,7 +52,7 @@ pub(super) struct NamedDirectory {
 }
 
 impl NamedDirectory {
-    /// What a word names from here.
+    /// The path of a word, relative to this directory.
     pub(super) fn join(&self, word: &str) -> NamedDirectory {
         let written = match Written::of(word) {
             Written::Absolute => Written::Absolute,
@@ -61,8 +61,8 @@ impl NamedDirectory {
         NamedDirectory { directory: self.directory.join(word), written }
     }
 
-    /// What a word names from here to the kernel, and to programs such as Node that resolve `..` and
-    /// slashes at the end as text: `missing/../x.js` and `x.js/` are files to them.
+    /// The paths of a word as the kernel resolves it, and as programs such as Node do, which
+    /// resolve `..` and trailing slashes as text: `missing/../x.js` and `x.js/` are files to them.
     pub(super) fn readings(&self, word: &str) -> Vec<NamedDirectory> {
         let place = self.join(word);
         let is_plain = {
@@ -78,7 +78,7 @@ impl NamedDirectory {
     }
 }
 
-/// The path without `.`, `..` and slashes at the end, whatever is there.
+/// The path without `.`, `..` and trailing slashes, resolved without looking at the file system.
 pub(super) fn resolved_as_text(path: &Path) -> PathBuf {
     let mut resolved = PathBuf::new();
     for part in path.components() {
@@ -93,34 +93,34 @@ pub(super) fn resolved_as_text(path: &Path) -> PathBuf {
     resolved
 }
 
-/// Where a project lies.
+/// The location of a project.
 #[derive(Clone, Debug)]
 pub(super) struct Project {
-    /// The directory of the definition, without links.
+    /// The directory of the definition, with links resolved.
     pub(super) place: PathBuf,
     /// The repository around it.
     pub(super) root: PathBuf,
 }
 
-/// How a directory belongs to a project.
+/// The relation of a directory to a project.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Belongs {
-    /// The directory of the definition or one around it, where something changes all the time.
+    /// The directory of the definition, or one around it. Its content changes all the time.
     Own(PathBuf),
-    /// Another one that the project decides about.
+    /// Another directory that the project controls.
     Part(PathBuf),
     Elsewhere,
 }
 
 impl Project {
-    /// `None` if there is no such directory.
+    /// `None` if the directory does not exist.
     pub(super) fn around(environment: &Environment) -> Option<Project> {
         let place = environment.cwd.canonicalize().ok()?;
         let root = project_root(&place, environment.variable("HOME").map(Path::new));
         Some(Project { place, root })
     }
 
-    /// Whether a path leads into the project as text, even if nothing is there.
+    /// Whether the path is below the project's root; it need not exist.
     pub(super) fn contains(&self, path: &Path) -> bool {
         path.starts_with(&self.root)
     }

@@ -1,5 +1,5 @@
-//! Approvals while the gateway runs: the user approves pending definitions that were shown, and
-//! nothing else.
+//! Approvals while the gateway runs: the user can approve only pending definitions that the review
+//! has shown.
 
 use std::collections::HashSet;
 use std::sync::{Mutex, PoisonError};
@@ -18,7 +18,7 @@ use crate::load::{self, Loaded};
 /// A review of pending definitions by the user.
 pub struct DefinitionReview {
     gateway: Gateway,
-    /// By name and hash. Held for a moment at a time, never across an await.
+    /// Name and hash of the shown definitions. Locked briefly, never across an await.
     shown: Mutex<HashSet<(String, String)>>,
 }
 
@@ -27,7 +27,7 @@ pub struct DefinitionReview {
 pub struct PendingApproval {
     /// The name of the server.
     pub server: String,
-    /// Of exactly what is shown.
+    /// The hash of the shown definition.
     pub hash: TrustHash,
     /// The definition as it is now.
     pub definition: PendingDefinition,
@@ -35,25 +35,25 @@ pub struct PendingApproval {
 
 #[derive(Debug, thiserror::Error)]
 enum ApprovalRefusal {
-    #[error("`{server}` does not wait for approval in this project")]
+    #[error("`{server}` is not pending in this project")]
     NotPending { server: String },
     #[error("this definition of `{server}` was not shown before")]
     NotShown { server: String },
-    #[error("`{server}` has changed since it was shown, so it was not approved")]
+    #[error("not approved: `{server}` has changed since it was shown")]
     Changed { server: String },
-    #[error("the approvals cannot be changed")]
+    #[error("cannot change the approvals")]
     Store(#[source] TrustError),
 }
 
 impl Gateway {
-    /// A review, in which the user can approve the definitions that it shows from now on.
+    /// A review. The user can approve each definition that it shows.
     pub fn reader(&self) -> DefinitionReview {
         DefinitionReview { gateway: self.clone(), shown: Mutex::default() }
     }
 }
 
 impl DefinitionReview {
-    /// What waits, as its files are now. It counts as shown.
+    /// The pending definitions in the current files; marks them as shown.
     pub async fn pending(&self) -> Result<Vec<PendingApproval>, Failure> {
         let (loaded, environment) = (self.load().await?, self.gateway.environment());
         let waiting = loaded.config.pending.iter().map(|pending| PendingApproval {
@@ -67,8 +67,8 @@ impl DefinitionReview {
         Ok(waiting)
     }
 
-    /// Approves what was shown under this name and hash, if it is still what the files say. It can
-    /// be used at once.
+    /// Approves a shown definition by name and hash, if the files still contain it. The server is
+    /// usable when this returns.
     pub async fn approve(&self, server: &str, hash: &str) -> Result<(), Failure> {
         let name = || clean_line(server, 100).into_owned();
         let loaded = self.load().await?;
@@ -96,7 +96,7 @@ impl DefinitionReview {
         let writing = move || store.approve(&hash, &server, &project);
         let written = tokio::task::spawn_blocking(writing).await.map_err(|_| going())?;
         written.map_err(|error| ApprovalRefusal::Store(error).with(Code::Storage))?;
-        // Otherwise only a later look at the files would notice it.
+        // Reloads at once, instead of at the next check of the files.
         self.gateway.reload().await.map(drop)
     }
 

@@ -1,5 +1,5 @@
-//! Which files and directories a command line may run, wherever its words lead. Generous on purpose:
-//! a word that names no file costs a look, a script that is not found could be swapped.
+//! Finds the files and directories that a command line may run. The search is generous on purpose:
+//! a word that names no file only costs a lookup, but a missed script could be replaced.
 
 use std::collections::{HashMap, HashSet};
 use std::ffi::OsString;
@@ -14,42 +14,42 @@ use super::spelling::{self, parts_of};
 use crate::dial::lookup;
 use crate::paths;
 
-/// More words than this are not followed.
+/// Further words of a command line are not looked up.
 pub(super) const MOST_WORDS: usize = 512;
 
-/// Directories besides the working one in which words are looked up.
+/// The maximum number of other directories that relative words are resolved in.
 const MOST_BASES: usize = 12;
 
-/// Scripts name interpreters, and files of arguments more arguments; this deep.
+/// The maximum depth: scripts name interpreters, and argument files name further arguments.
 pub(super) const DEEPEST: usize = 8;
 
-/// So often a word is looked for in a directory, so that a project cannot keep us busy.
+/// The maximum number of lookups, which bounds the work that a project can cause.
 const MOST_LOOKS: usize = 8_192;
 
-/// So many options are tried, each with all that may stand behind its letters.
+/// The maximum number of options that are tried, each at every position of its letters.
 const MOST_OPTIONS: usize = 256;
 
-/// So many directories are listed for patterns.
+/// The maximum number of directory listings for patterns.
 const MOST_LISTINGS: usize = 1_024;
 
-/// So much of the first line of a script the kernel reads, without `#!`.
+/// The length of a shebang line that the kernel reads, without `#!`.
 const KERNEL_LINE: usize = 253;
 
-/// So much of a script or of a file of arguments is looked at.
+/// The maximum size that is read of a script or argument file.
 const HEAD: u64 = 64 * 1024;
 
-/// What is started, and from where.
+/// The command line of a program, and where it starts.
 pub(super) struct CommandLine<'a> {
     pub(super) words: Vec<String>,
     pub(super) cwd: &'a Path,
-    /// Where programs are looked for; `None` if only a start would tell.
+    /// The `PATH` for programs; `None` if it is known only at the start.
     pub(super) path: Option<&'a str>,
-    /// Runners look for their files up to here.
+    /// The directory up to which runners look for their files.
     pub(super) root: &'a Path,
     pub(super) code: Code,
 }
 
-/// Whether words may be code, whose patterns a shell replaces.
+/// Whether words may contain shell code, in which patterns are expanded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Code {
     Inline,
@@ -66,23 +66,23 @@ pub(super) struct Candidate {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum FoundBy {
-    /// A word is its path.
+    /// A word is the path of the file.
     Path,
-    /// It may be meant by a word: a module, a manifest, the start of a directory.
+    /// An interpreter may load it for a word: a module, a manifest, the entry file of a directory.
     Guess,
-    /// It lies on `PATH`.
+    /// Found on `PATH`.
     Search,
-    /// A runner takes its commands from it.
+    /// A runner reads commands from it.
     Runner,
 }
 
-/// What a command line leads to.
+/// The paths that a command line reaches.
 #[derive(Debug, Default)]
 pub(super) struct ReachedPaths {
-    /// Every candidate, whether it exists or not, inside or outside of a project.
+    /// All candidates, existing or not, inside or outside the project.
     pub(super) files: Vec<Candidate>,
     pub(super) directories: Vec<NamedDirectory>,
-    /// What was not followed, for the user to know.
+    /// Descriptions of what was not followed, for the user.
     pub(super) not_followed: Vec<String>,
 }
 
@@ -98,7 +98,7 @@ pub(super) fn candidates(line: &CommandLine<'_>) -> ReachedPaths {
         argument_words: argument_words(&line.words),
         line,
     };
-    // `PERL5OPT="-Ilib -MFoo"` and `env -S "make -Csub"` hold options of their own.
+    // `PERL5OPT="-Ilib -MFoo"` and `env -S "make -Csub"` contain further options.
     let inner: Vec<String> =
         line.words.iter().flat_map(|word| spelling::inner_words(word)).collect();
     let options: Vec<String> = inner.iter().chain(&line.words).cloned().collect();
@@ -106,16 +106,16 @@ pub(super) fn candidates(line: &CommandLine<'_>) -> ReachedPaths {
     let words = line.words.iter().chain(&inner).chain(&below);
     let mut words = parts_of(words.map(String::as_str));
     search.add_bases(&words);
-    // Those behind letters may be directories that others are found in.
+    // Two rounds: a path after option letters may be a directory in which others are found.
     for _ in 0..2 {
         let behind = search.behind_letters(&options);
-        // Before the others, so that they are not cut off.
+        // Placed first, so that truncation does not drop them.
         words.retain(|word| !behind.contains(word));
         words.splice(0..0, behind);
         search.add_bases(&words);
     }
     if words.len() > MOST_WORDS {
-        search.not_followed(format!("what is named behind the first {MOST_WORDS} words"));
+        search.not_followed(format!("files named after the first {MOST_WORDS} words"));
         words.truncate(MOST_WORDS);
     }
     search.follow(&words, 0);
@@ -123,12 +123,13 @@ pub(super) fn candidates(line: &CommandLine<'_>) -> ReachedPaths {
         line.words.iter().for_each(|word| search.match_patterns(word));
     }
     if line.words.iter().any(|word| word.contains("data:") && word.contains(',')) {
-        search.not_followed("what its `data:` URL loads".to_owned());
+        search.not_followed("files that its `data:` URL loads".to_owned());
     }
     search.found
 }
 
-/// Words that may name files of arguments: those with `@`, or all for programs that read such files.
+/// Words that may name argument files: those with `@`, or all words for programs that read such
+/// files.
 fn argument_words(words: &[String]) -> Vec<String> {
     let reads_files = words.iter().any(|word| {
         let name = Path::new(word).file_name().and_then(|name| name.to_str());
@@ -138,18 +139,19 @@ fn argument_words(words: &[String]) -> Vec<String> {
 }
 
 struct Search<'l> {
-    /// By their text: `x.js` and `x.js/` are equal as paths.
+    /// Keyed by text, because `x.js` and `x.js/` are equal as paths.
     seen: HashSet<OsString>,
-    /// The names in a directory.
+    /// The names in each listed directory.
     listings: HashMap<PathBuf, Vec<String>>,
-    /// By manifest.
+    /// The names that each manifest defines.
     own_names: HashMap<PathBuf, OwnNames>,
     found: ReachedPaths,
     looks: usize,
     options: usize,
-    /// `env -C sub`, `cd sub && …`, `uv --directory sub`: any word may be where others count from.
+    /// Any word may be a base directory for others: `env -C sub`, `cd sub && …`, `uv --directory
+    /// sub`.
     bases: Vec<NamedDirectory>,
-    /// Words with `@`, which may name files of arguments.
+    /// Words that may name argument files.
     argument_words: Vec<String>,
     line: &'l CommandLine<'l>,
 }
@@ -166,7 +168,7 @@ impl Search<'_> {
         for word in words.iter().filter(|word| word.starts_with('-')) {
             self.options += 1;
             if self.options > MOST_OPTIONS {
-                self.not_followed(format!("what options name behind the first {MOST_OPTIONS}"));
+                self.not_followed(format!("files named in options after the first {MOST_OPTIONS}"));
                 break;
             }
             let parts = spelling::behind_letters(word, &self.bases);
@@ -175,7 +177,7 @@ impl Search<'_> {
         behind
     }
 
-    /// Also directories within directories, as in `env -C a env -C b`.
+    /// Also adds directories relative to others, as in `env -C a env -C b`.
     fn add_bases(&mut self, words: &[String]) {
         for word in words {
             for base in self.bases.clone() {
@@ -195,7 +197,7 @@ impl Search<'_> {
         for word in words {
             self.looks += self.bases.len();
             if self.looks > MOST_LOOKS {
-                self.not_followed("what further words and files of arguments name".to_owned());
+                self.not_followed("files named in further words and argument files".to_owned());
                 return;
             }
             for base in self.bases.clone() {
@@ -210,20 +212,20 @@ impl Search<'_> {
             }
         }
         if more.len() > MOST_WORDS {
-            self.not_followed(format!("what files of arguments name behind {MOST_WORDS} words"));
+            self.not_followed(format!("files named in argument files after {MOST_WORDS} words"));
             more.truncate(MOST_WORDS);
         }
         if more.is_empty() {
             return;
         }
         if depth == DEEPEST {
-            self.not_followed(format!("what is named more than {DEEPEST} files deep"));
+            self.not_followed(format!("files named more than {DEEPEST} files deep"));
             return;
         }
         self.follow(&more, depth + 1);
     }
 
-    /// The words that the files under this name go on with.
+    /// Adds the files that a word may name; returns the words that these files lead to.
     fn look_up(&mut self, word: &str, base: &NamedDirectory) -> Vec<String> {
         let mut more = Vec::new();
         for NamedDirectory { directory: path, written } in base.readings(word) {
@@ -283,7 +285,7 @@ impl Search<'_> {
         files
     }
 
-    /// The manifest of a package that has files of its own under this name.
+    /// The package manifest, if it maps this name to files of the package.
     fn by_name(&mut self, word: &str, place: &Path) -> Option<PathBuf> {
         let manifest = place.join("package.json");
         let names =
@@ -295,7 +297,7 @@ impl Search<'_> {
         self.listings.entry(directory.to_owned()).or_insert_with(|| names_in(directory))
     }
 
-    /// A directory and those around it that belong to the project.
+    /// A directory and its parents within the project.
     fn upwards(&self, base: &Path) -> Vec<PathBuf> {
         let Ok(base) = base.canonicalize() else { return vec![base.to_owned()] };
         let above = base.ancestors().skip(1).take_while(|place| place.starts_with(self.line.root));
@@ -303,7 +305,7 @@ impl Search<'_> {
         std::iter::once(base).chain(above).collect()
     }
 
-    /// What Python prefers to the source of a module: extension modules and compiled code.
+    /// Extension modules and compiled code, which Python prefers to the source of a module.
     fn beside(&mut self, stem: &Path) -> Vec<PathBuf> {
         const ENDINGS: [&str; 4] = [".so", ".pyc", ".pyd", ".dylib"];
         let (Some(directory), Some(name)) = (stem.parent(), stem.file_name()) else {
@@ -320,7 +322,7 @@ impl Search<'_> {
         files
     }
 
-    /// The files that a shell puts in the place of a pattern.
+    /// Adds the files that a shell would expand a pattern to.
     fn match_patterns(&mut self, code: &str) {
         let mut patterns = spelling::patterns_in(code);
         let within = spelling::unquoted(code);
@@ -334,7 +336,7 @@ impl Search<'_> {
                     self.not_followed(format!("some of the files that {pattern:?} matches"));
                 }
                 for path in paths {
-                    // `*` alone is every directory of a project.
+                    // `*` alone matches every directory of a project.
                     if path.is_dir() && pattern.trim_start_matches("./") != "*" {
                         self.add_directory(path, written);
                     } else {
@@ -352,16 +354,16 @@ impl Search<'_> {
         }
     }
 
-    /// Adds a candidate; the words that its first line, or a file of arguments, goes on with.
+    /// Adds a candidate; returns the words of its shebang line or argument file.
     fn add(&mut self, file: PathBuf, by: FoundBy, written: Written) -> Vec<String> {
         if !self.seen.insert(file.clone().into_os_string()) {
             return Vec::new();
         }
-        // A program on `PATH` is none.
+        // A program found on `PATH` is no argument file.
         let is_arguments = by != FoundBy::Search && self.is_arguments(&file);
         let text = further_text(&file, is_arguments);
         if let Some(FurtherText { is_whole: false, .. }) = text {
-            self.not_followed(format!("what the first line of {file:?} names"));
+            self.not_followed(format!("files named in the first line of {file:?}"));
         }
         self.found.files.push(Candidate { file, by, written });
         let Some(FurtherText { text, by_kernel, .. }) = text else { return Vec::new() };
@@ -375,7 +377,7 @@ impl Search<'_> {
         parts_of(words.iter().chain(&behind).map(String::as_str))
     }
 
-    /// Whether a word names it as `@file`.
+    /// Whether a word refers to the file as `@file`.
     fn is_arguments(&self, file: &Path) -> bool {
         let Some(name) = file.file_name().and_then(|name| name.to_str()) else { return false };
         self.argument_words.iter().any(|word| word.contains(name))
@@ -390,13 +392,13 @@ fn names_in(directory: &Path) -> Vec<String> {
     names
 }
 
-/// `#!/usr/bin/env -S tool --flag`, or all that a file of arguments holds.
+/// The text of a shebang line, such as `#!/usr/bin/env -S tool --flag`, or of an argument file.
 struct FurtherText {
     text: String,
-    /// The interpreter and its argument as the kernel reads them, which knows no other blanks than
-    /// spaces and tabs, and one argument.
+    /// The interpreter and its argument as the kernel parses them: separated by spaces and tabs,
+    /// with at most one argument.
     by_kernel: Vec<String>,
-    /// Whether every byte is in the text.
+    /// Whether the text contains every byte unchanged.
     is_whole: bool,
 }
 
@@ -411,15 +413,15 @@ fn further_text(file: &Path, is_arguments: bool) -> Option<FurtherText> {
     let line = head.strip_prefix(b"#!")?.split(|byte| *byte == b'\n').next()?;
     let text = String::from_utf8_lossy(line).into_owned();
     let mut by_kernel = words_of_kernel(line);
-    // The rest of a longer line is not read.
+    // The kernel truncates a longer line.
     by_kernel.extend(line.get(..KERNEL_LINE).into_iter().flat_map(words_of_kernel));
     Some(FurtherText { text, by_kernel, is_whole: std::str::from_utf8(line).is_ok() })
 }
 
-/// What the kernel runs for the first line of a script, without `#!`.
+/// The words that the kernel runs for a shebang line, without `#!`.
 fn words_of_kernel(line: &[u8]) -> Vec<String> {
     let blank = |byte: &u8| matches!(byte, b' ' | b'\t');
-    // What it copies ends with the first zero.
+    // The kernel stops at the first NUL byte.
     let line = line.split(|byte| *byte == 0).next().unwrap_or_default();
     let start = line.iter().position(|byte| !blank(byte)).unwrap_or(line.len());
     let line = line.get(start..).unwrap_or_default();

@@ -1,8 +1,8 @@
-//! Which files of the working directory programs take their commands or settings from.
+//! The files of the working directory from which programs read commands or settings.
 
 use std::path::Path;
 
-/// Programs, and the names of files. `*` stands for any text in a name.
+/// Programs, and the names of their files. `*` matches any text in a name.
 const RUNNERS: &[(&str, &str)] = &[
     // JavaScript.
     ("npm pnpm yarn yarnpkg bun", "package.json"),
@@ -189,7 +189,7 @@ const RUNNERS: &[(&str, &str)] = &[
     ("hg", ".hg/hgrc"),
 ];
 
-/// The names of the files that a program reads by itself, from its working directory.
+/// The names of the files that a program reads from its working directory.
 pub(super) fn files_of(program: &str) -> Vec<&'static str> {
     let name = Path::new(program).file_stem().and_then(|name| name.to_str()).unwrap_or_default();
     let reads = RUNNERS.iter().filter(|(programs, _)| programs.split(' ').any(|one| one == name));

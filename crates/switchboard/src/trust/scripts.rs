@@ -1,5 +1,5 @@
-//! Which files an approval covers, and what is in them: one answer for the question to the user and
-//! for the hash, so that nothing is called covered that is not.
+//! The files that an approval covers, and their hashes. The approval prompt and the hash use the
+//! same list, so that the prompt never claims more than the hash covers.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -22,50 +22,50 @@ use super::variables::{self, Unread};
 use crate::env::Environment;
 use crate::paths;
 
-/// Beyond this total, files of a definition are compared by size and times instead of content, so
-/// that a project cannot keep us busy.
+/// Above this total, files of a definition are compared by size and times instead of content, which
+/// bounds the work that a project can cause.
 const LARGEST_SCRIPTS: u64 = 32 * 1024 * 1024;
 
 /// Beyond this total, further definitions of a project cannot be approved.
 const LARGEST_LOAD: u64 = 512 * 1024 * 1024;
 
-/// The same for the files that directories have.
+/// The same for the number of files in directories.
 const LONGEST_LOAD: usize = 200_000;
 
-/// The same for a file outside of the project: interpreters are large.
+/// The size limit of a file outside the project, such as an interpreter.
 const LARGEST_OUTSIDE: u64 = 4 * 1024 * 1024;
 
-/// So many directories of a definition are covered.
+/// The maximum number of directories of a definition that are covered.
 const MOST_DIRECTORIES: usize = 64;
 
-/// What an approval of a definition covers.
+/// The files and directories that an approval of a definition covers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Coverage {
-    /// By where they really lie. A path that ends in `/` stands for all files below a directory.
+    /// Canonical paths and hashes. A path that ends in `/` stands for all files below a directory.
     pub(crate) files: Vec<FileHash>,
-    /// What cannot be followed, for the user to know.
+    /// Descriptions of what is not covered, for the user.
     pub(crate) not_covered: Vec<String>,
-    /// What makes the server pending when it changes, although it is not covered to the byte.
+    /// Hashes that an approval is also bound to, but that do not cover all content.
     counted: Vec<FileHash>,
 }
 
-/// What the definition would run. No variable but `PATH` is read for it.
+/// The coverage of one definition. `PATH` is the only variable that it reads.
 pub(crate) fn coverage(entry: &ServerEntry, environment: &Environment) -> Coverage {
     Scripts::default().coverage(entry, environment)
 }
 
-/// The scripts of many definitions: the content of each file is read once. What counts by its content
-/// depends on one definition alone, so that each look at it comes to the same.
+/// Computes the coverage of many definitions, and reads each file once. The limit on content
+/// applies to each definition alone, so that its hash does not depend on the others.
 pub(crate) struct Scripts {
-    /// What all definitions together may have read.
+    /// The remaining bytes that all definitions together may read.
     left: Cell<u64>,
-    /// How many files their directories may have.
+    /// The remaining number of files in their directories.
     unlisted: Cell<usize>,
     read: RefCell<HashMap<PathBuf, [u8; 32]>>,
     surveys: RefCell<HashMap<PathBuf, Rc<Survey>>>,
 }
 
-/// What one definition may still have read.
+/// The remaining bytes that one definition may read.
 pub(super) struct Budget(Cell<u64>);
 
 impl Default for Scripts {
@@ -143,7 +143,7 @@ impl Scripts {
             match self.look_at(candidate, project, budget) {
                 LookedAt::Covered(hash) => {
                     if candidate.by == FoundBy::Runner {
-                        coverage.leave_out(format!("what {:?} starts", hash.0));
+                        coverage.leave_out(format!("programs that {:?} starts", hash.0));
                     }
                     if let Some(place) = hash.0.strip_suffix(meant::VIRTUAL_ENVIRONMENT) {
                         coverage.leave_out(format!("files in {place:?}"));
@@ -174,11 +174,11 @@ impl Scripts {
                 Belongs::Elsewhere => {}
             }
         }
-        // Each once, and none within another.
+        // Removes duplicates and directories within others.
         parts.sort();
         parts.dedup_by(|below, above| below.starts_with(above));
         if parts.len() > MOST_DIRECTORIES {
-            coverage.leave_out(format!("directories behind the first {MOST_DIRECTORIES}"));
+            coverage.leave_out(format!("directories after the first {MOST_DIRECTORIES}"));
             parts.truncate(MOST_DIRECTORIES);
         }
         for directory in parts {
@@ -186,7 +186,8 @@ impl Scripts {
         }
     }
 
-    /// What a candidate is, if the project decides that, or anything but the system does.
+    /// The hash of a candidate, if the project controls the file, or the definition names a script
+    /// outside the system's directories.
     fn look_at(&self, candidate: &Candidate, project: &Project, budget: &Budget) -> LookedAt {
         let Candidate { file, by, written } = candidate;
         let known = || {
@@ -202,7 +203,7 @@ impl Scripts {
             || *by == FoundBy::Path && is_script(&path, &data)
             || project.owns(&path, *written)
         {
-            // A link of the project's that leads out of it, or a path that the definition names.
+            // A link of the project that leads out of it, or a path in the definition.
             LARGEST_OUTSIDE
         } else {
             return LookedAt::Nothing;
@@ -238,7 +239,7 @@ impl Scripts {
         digest
     }
 
-    /// What lies below a directory; `None` if all definitions together have too much.
+    /// The survey of a directory; `None` if the limit of all definitions is reached.
     pub(super) fn survey(&self, directory: &Path, project: &Project) -> Option<Rc<Survey>> {
         if let Some(known) = self.surveys.borrow().get(directory) {
             return Some(Rc::clone(known));
@@ -253,14 +254,14 @@ impl Scripts {
     }
 }
 
-/// The default for programs in a project, because no list of what they load is complete; also for
-/// directories in which too much changes to count.
+/// Stated for programs that run in a project, because no list of the files that they load is
+/// complete. Also stated for directories that change too often to hash.
 pub(super) const OTHER_FILES: &str =
     "other files of the project that its programs load by themselves";
 
 enum LookedAt {
     Covered(FileHash),
-    /// A pipe or a device.
+    /// A pipe or a device, which has no stable content.
     Stream(PathBuf),
     Nothing,
 }
@@ -280,18 +281,18 @@ impl Coverage {
         }
     }
 
-    /// Once, and behind all that is more precise.
+    /// States this once, after all more precise descriptions.
     fn leave_out_other_files(&mut self) {
         self.not_covered.retain(|what| what != OTHER_FILES);
         self.leave_out(OTHER_FILES.to_owned());
     }
 
-    /// All that an approval is bound to.
+    /// All hashes that an approval is bound to.
     pub(crate) fn hashes(&self) -> Vec<FileHash> {
         self.files.iter().chain(&self.counted).cloned().collect()
     }
 
-    /// Whether a change of this file or directory would be noticed.
+    /// Whether a change of this file or directory changes the hash.
     pub(super) fn notices(&self, path: &Path) -> bool {
         let mut known = self.files.iter().chain(&self.counted);
         known.any(|(name, _)| {
@@ -306,7 +307,7 @@ fn add_once(hashes: &mut Vec<FileHash>, hash: FileHash) {
     }
 }
 
-/// Changes whenever the file does, but says nothing about its content.
+/// A hash that changes whenever the file is written, computed without reading it.
 pub(super) fn identity(data: &Metadata) -> [u8; 32] {
     let mut hash = Sha256::new();
     let times = [data.mtime(), data.mtime_nsec(), data.ctime(), data.ctime_nsec()];
@@ -315,7 +316,7 @@ pub(super) fn identity(data: &Metadata) -> [u8; 32] {
     hash.finalize().into()
 }
 
-/// Whether it is run rather than read, and is not the system's own.
+/// Whether the file is executable or a script, and not in a system directory.
 fn is_script(path: &Path, data: &Metadata) -> bool {
     const ENDINGS: [&str; 14] = [
         "js", "mjs", "cjs", "ts", "mts", "cts", "py", "rb", "pl", "php", "sh", "bash", "lua", "jar",

@@ -1,4 +1,4 @@
-//! Whether what is about to start is what the user approved.
+//! Checks, before a start, that the program is what the user approved.
 
 use std::fmt;
 use std::path::Path;
@@ -14,41 +14,40 @@ use super::{TrustStore, variables};
 use crate::dial::spawn::Program;
 use crate::env::Environment;
 
-/// The approval that a project's server runs under, checked again before each start.
+/// The approval of a project's server, checked again before each start.
 #[derive(Clone)]
 pub(crate) struct Seal {
     pub(crate) server: String,
     pub(crate) definition: ServerEntry,
-    /// Its working directory is the project.
+    /// The environment; its working directory is the project.
     pub(crate) environment: Environment,
     pub(crate) hash: TrustHash,
     pub(crate) store: TrustStore,
 }
 
-/// Why an approval does not cover what would run.
+/// Why the approval does not cover what would run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum BrokenSeal {
     #[error("a file of the project that the server runs has changed since it was approved")]
     Changed,
-    #[error("the approval was taken back")]
+    #[error("the approval was revoked")]
     Revoked,
     #[error(
-        "a variable or a command leads to a file of the project, which no approval covers; \
+        "a variable or a command refers to a file of the project that no approval covers; \
          write its path with `${{workspaceFolder}}`"
     )]
     HiddenScript,
 }
 
 impl Seal {
-    /// Whether `program`, and the command lines that were or will be asked for its values, are what
-    /// the user approved.
+    /// Checks that `program`, and the commands for its secrets, are what the user approved.
     pub(crate) fn check(&self, program: &Program, asked: &[Vec<String>]) -> Result<(), BrokenSeal> {
         let coverage = coverage(&self.definition, &self.environment);
         let name = self.environment.cwd.to_string_lossy();
         if trust_hash(&self.server, &self.definition, &name, &coverage.hashes()) != self.hash {
             return Err(BrokenSeal::Changed);
         }
-        // Nothing is approved while the approvals cannot be parsed.
+        // While the approvals cannot be parsed, nothing counts as approved.
         if !self.store.approvals().is_ok_and(|approvals| approvals.cover(&self.hash)) {
             return Err(BrokenSeal::Revoked);
         }
@@ -61,7 +60,8 @@ impl Seal {
         Ok(())
     }
 
-    /// Whether something of the project would run that only its values, filled in, lead to.
+    /// Whether something of the project would run that the coverage cannot see because a variable
+    /// or command names it.
     fn is_hidden(
         &self,
         program: &Program,
@@ -75,7 +75,8 @@ impl Seal {
             let path = candidate.file.canonicalize();
             path.is_ok_and(|path| path.is_file() && !is_noticed(&path))
         });
-        // A plain value such as `test` is no directory, even if the project has one of that name.
+        // A plain value such as `test` is no path, even if the project has a directory of that
+        // name.
         let is_path = |name: &str, value: &str| variables::is_searched(name) || value.contains('/');
         let places = self.reached(program, asked, &project.root, is_path).directories;
         let hidden_directory = places.iter().any(|place| match project.belongs(place) {
@@ -92,13 +93,13 @@ impl Seal {
         hidden_file || hidden_directory || hidden_search
     }
 
-    /// The variables that the definition sets, filled in.
+    /// The variables that the definition sets, expanded.
     fn given<'p>(&'p self, program: &'p Program) -> impl Iterator<Item = (&'p str, &'p str)> {
         let names = self.definition.env.iter().flat_map(TemplateMap::names);
         names.filter_map(|name| program.env.get(name).map(|value| (name, value.as_str())))
     }
 
-    /// Every place that what is about to run may take a file from, with all values filled in.
+    /// All paths that the program may load a file from, with all variables expanded.
     fn reached(
         &self,
         program: &Program,
@@ -129,7 +130,7 @@ impl Seal {
 }
 
 impl PartialEq for Seal {
-    /// The hash is of all the rest.
+    /// The hash covers all other fields.
     fn eq(&self, other: &Seal) -> bool {
         self.hash == other.hash
     }

@@ -1,4 +1,5 @@
-//! The paths that a word may spell: quoted, escaped, percent-encoded, behind an option, as a pattern.
+//! Extracts the paths that a word may contain: quoted, escaped, percent-encoded, after an option,
+//! or as a pattern.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,16 +10,16 @@ use switchboard_core::config::words;
 
 use super::place::{NamedDirectory, ROOT_MARKS};
 
-/// Options longer than this have no path behind their letters.
+/// In longer options, no path is looked for after the letters.
 const LONGEST_OPTION: usize = 256;
 
-/// Directories of a container that lie in one another.
+/// The maximum depth at which a container's mount point is looked for in a path.
 const DEEPEST_MOUNT: usize = 8;
 
-/// So many files may match the patterns of a word.
+/// The maximum number of files that match one pattern.
 const MOST_MATCHES: usize = 256;
 
-/// The words, what they hold, and what they are once unquoted and decoded, each once.
+/// The words, the paths in them, and their unquoted and decoded forms, without duplicates.
 pub(super) fn parts_of<'w>(words: impl Iterator<Item = &'w str>) -> Vec<String> {
     let words: Vec<&str> = words.collect();
     let mut parts = paths_in(words.iter().copied());
@@ -26,7 +27,7 @@ pub(super) fn parts_of<'w>(words: impl Iterator<Item = &'w str>) -> Vec<String> 
     let grouped = words.iter().copied().chain(parts.iter().chain(&more).map(String::as_str));
     let modules: Vec<String> = grouped.flat_map(behind_m).map(str::to_owned).collect();
     more.extend(modules);
-    // A `data:` URL may have a `file:` URL within, encoded twice.
+    // Two rounds: a `data:` URL may contain a `file:` URL that is encoded twice.
     for _ in 0..2 {
         let decoded: Vec<String> =
             parts.iter().chain(&more).filter_map(|part| decoded(part)).collect();
@@ -53,7 +54,7 @@ fn behind_m(word: &str) -> impl Iterator<Item = &str> {
     marks.filter_map(move |(at, _)| letters.get(at + 1..)).filter(|name| !name.is_empty())
 }
 
-/// The file of a module's URL, as in `./x.mjs?version`, or of a flake, as in `./sub#server`.
+/// The path of a module URL, as in `./x.mjs?version`, or of a flake, as in `./sub#server`.
 fn before_query(part: &str) -> Option<String> {
     let (file, _) = part.split_once(['?', '#'])?;
     (!file.is_empty()).then(|| file.to_owned())
@@ -64,7 +65,7 @@ pub(super) fn unquoted(word: &str) -> Vec<String> {
     if !word.contains(['\\', '\'', '"']) {
         return Vec::new();
     }
-    // `env -S` has this for a blank.
+    // `env -S` treats `\_` as a space.
     let word = word.replace("\\_", " ");
     words::split(&word).unwrap_or_else(|_| {
         let bare = word.replace(['\\', '\'', '"'], "");
@@ -72,17 +73,17 @@ pub(super) fn unquoted(word: &str) -> Vec<String> {
     })
 }
 
-/// The words within a word, as a shell, `env` or Node take it apart.
+/// The words within a word, as a shell, `env` or Node would split it.
 pub(super) fn inner_words(word: &str) -> Vec<String> {
     let mut words = Vec::new();
     if word.contains(char::is_whitespace) {
         words.extend(word.split_whitespace().map(str::to_owned));
         words.extend(unquoted(word));
-        // Node drops each backslash within quotes.
+        // Node removes each backslash within quotes.
         let bare = word.replace(['\\', '\'', '"'], "");
         words.extend(bare.split_whitespace().map(str::to_owned));
     }
-    // `env PERL5OPT=-Ilib`.
+    // The value in `env PERL5OPT=-Ilib`.
     let value = |word: &str| {
         let value = word.split_once('=')?.1.trim_start_matches(['\'', '"']);
         value.starts_with('-').then(|| value.to_owned())
@@ -93,7 +94,7 @@ pub(super) fn inner_words(word: &str) -> Vec<String> {
     words
 }
 
-/// Where the files of a container lie outside of it: with `-v .:/w`, `/w/x.js` is `./x.js`.
+/// The local paths of files in a container: with `-v .:/w`, `/w/x.js` is `./x.js`.
 pub(super) fn below_mounts(words: &[String]) -> Vec<String> {
     let ends = |rest: &str| rest.is_empty() || rest.starts_with(['/', ':', ',', '"', '\'']);
     let is_mounted = |place: &str| {
@@ -111,7 +112,7 @@ pub(super) fn below_mounts(words: &[String]) -> Vec<String> {
     words.iter().filter(|word| word.starts_with('/')).flat_map(within).collect()
 }
 
-/// The path of a `file:` URL, or of a word with percent signs.
+/// The path of a `file:` URL, or of a percent-encoded word.
 fn decoded(part: &str) -> Option<String> {
     let path = part.strip_prefix("file:").unwrap_or(part);
     let path = match path.strip_prefix("//") {
@@ -122,7 +123,8 @@ fn decoded(part: &str) -> Option<String> {
     (text != part).then(|| text.into_owned())
 }
 
-/// What is there under the name of an option, as after `--`, or behind its letters, as in `-sCdir`.
+/// Existing paths in an option: the word itself, as after `--`, or what follows its letters, as in
+/// `-sCdir`.
 pub(super) fn behind_letters<'w>(word: &'w str, bases: &[NamedDirectory]) -> Vec<&'w str> {
     if !word.starts_with('-') || word.len() > LONGEST_OPTION {
         return Vec::new();
@@ -145,7 +147,7 @@ pub(super) fn behind_letters<'w>(word: &'w str, bases: &[NamedDirectory]) -> Vec
     suffixes.filter(exists).collect()
 }
 
-/// The pieces of code that a shell would replace by the names of files.
+/// The parts of code that a shell would expand to file names.
 pub(super) fn patterns_in(code: &str) -> Vec<String> {
     let ends = |c: char| c.is_whitespace() || "'\"`;|&()<>=".contains(c);
     let pieces = code.split(ends).filter(|piece| piece.contains(['*', '?', '[', '{', '~', '$']));
@@ -154,7 +156,7 @@ pub(super) fn patterns_in(code: &str) -> Vec<String> {
     patterns
 }
 
-/// A generous one: everything but plain characters is `*`.
+/// A pattern that matches at least as much: all special syntax becomes `*`.
 fn pattern(piece: &str) -> String {
     let here = piece.replace("${PWD}", ".").replace("$PWD", ".").replace("~+", ".");
     let mut out = String::new();
@@ -178,7 +180,8 @@ fn pattern(piece: &str) -> String {
     out
 }
 
-/// What matches a pattern, and whether that is all. No more than `listings` directories are read.
+/// The paths that match a pattern, and whether the list is complete. At most `listings` directories
+/// are read.
 pub(super) fn matches(base: &Path, pattern: &str, listings: &mut usize) -> (Vec<PathBuf>, bool) {
     let mut found =
         vec![if pattern.starts_with('/') { PathBuf::from("/") } else { base.to_owned() }];

@@ -1,4 +1,4 @@
-//! What the values of a definition come to without reading a variable, and which of them programs
+//! The values of a definition without environment variables, and the variables in which programs
 //! search for code.
 
 use std::fs;
@@ -14,8 +14,9 @@ use super::place::{Belongs, NamedDirectory, Project, Written};
 use super::scripts::{Coverage, OTHER_FILES};
 use crate::env::Environment;
 
-/// Variables with directories that programs load code or settings from. Here a new file in the
-/// project's own directory counts, too; any other value counts by the directory that it names.
+/// Variables with directories that programs load code or settings from. If one names the project's
+/// own directory, new file names in it change the hash. Other variables count by the directory that
+/// they name.
 const SEARCHED: [&str; 24] = [
     "PATH",
     "PYTHONPATH",
@@ -47,7 +48,7 @@ pub(super) fn is_searched(name: &str) -> bool {
     SEARCHED.contains(&name)
 }
 
-/// What cannot be expanded, for the user to know.
+/// Collects descriptions of values that cannot be expanded, for the user.
 pub(super) struct Unread<'c>(pub(super) &'c mut Vec<String>);
 
 impl Unread<'_> {
@@ -59,7 +60,7 @@ impl Unread<'_> {
     }
 }
 
-/// Where the server would run, which relative names are relative to.
+/// The working directory of the server, which relative paths are based on.
 pub(super) fn working_directory(
     entry: &ServerEntry,
     project: &Path,
@@ -76,8 +77,8 @@ pub(super) fn working_directory(
     }
 }
 
-/// Whether programs would run where the project decides about files: in it, in a directory around it,
-/// or at a relative path.
+/// Whether programs would run in a directory that the project controls: in the project, in a
+/// directory around it, or at a relative path.
 pub(super) fn runs_in_project(
     entry: &ServerEntry,
     cwd: &Path,
@@ -90,7 +91,8 @@ pub(super) fn runs_in_project(
     project.root.starts_with(&cwd) || project.owns(&cwd, written)
 }
 
-/// The words of a definition, or the parts of those that have an unread variable.
+/// The expanded words of a definition. If a word has an unread variable, the paths in it that can
+/// be expanded.
 pub(super) fn expanded_words(
     entry: &ServerEntry,
     expanded: &dyn Fn(&str) -> Option<String>,
@@ -112,7 +114,7 @@ pub(super) fn expanded_words(
     words
 }
 
-/// Names the values that a shell would expand once more, as it does with `BASH_ENV`, `ENV` and
+/// Reports the values that a shell would expand again, as it does with `BASH_ENV`, `ENV` and
 /// `PROMPT_COMMAND`.
 pub(super) fn name_shell_values(
     entry: &ServerEntry,
@@ -132,7 +134,7 @@ pub(super) fn name_shell_values(
     }
 }
 
-/// The same for arguments that are not known to be code.
+/// The same for arguments that may or may not be shell code.
 pub(super) fn name_shell_args(
     entry: &ServerEntry,
     environment: &Environment,
@@ -147,7 +149,7 @@ pub(super) fn name_shell_args(
     }
 }
 
-/// What a variable holds is checked before a start.
+/// Variables count as empty here; their values are checked before a start.
 fn with_empty_variables(environment: &Environment) -> Surroundings<'_> {
     Surroundings { variable: &|_| Some(String::new()), ..environment.places() }
 }
@@ -159,7 +161,7 @@ fn is_expanded_by_shells(text: &str) -> bool {
     text.contains(['$', '`']) || has_pattern || pieces.any(|piece| piece.starts_with('~'))
 }
 
-/// The `PATH` that the server itself is looked for on; `None` if only a start would tell.
+/// The `PATH` on which the server is looked up; `None` if it is known only at the start.
 pub(super) fn own_path(entry: &ServerEntry, environment: &Environment) -> Option<String> {
     let ours = environment.variable("PATH").unwrap_or_default();
     let Some(path) = entry.env.as_ref().and_then(|env| env.get("PATH")) else {
@@ -173,7 +175,7 @@ pub(super) fn own_path(entry: &ServerEntry, environment: &Environment) -> Option
     }
 }
 
-/// The directories that programs search for code, as far as they can be told.
+/// The directories in which programs search for code, as far as they are known.
 pub(super) fn searched(
     entry: &ServerEntry,
     expanded: &dyn Fn(&str) -> Option<String>,
@@ -194,12 +196,12 @@ pub(super) fn searched(
     values.flat_map(|value| in_list(&value, cwd)).collect()
 }
 
-/// An empty part of a list is the working directory.
+/// The directories of one element of a path list; an empty element is the working directory.
 pub(super) fn in_list(value: &str, cwd: &Path) -> Vec<NamedDirectory> {
     NamedDirectory { directory: cwd.to_owned(), written: Written::Relative }.readings(value)
 }
 
-/// The names directly in the project's own directory, where code is searched there.
+/// Hashes the names in the project's own directory, if programs search for code there.
 pub(super) fn count_own(searched: &[NamedDirectory], project: &Project, coverage: &mut Coverage) {
     for place in searched {
         let Belongs::Own(directory) = project.belongs(place) else { continue };
@@ -212,7 +214,7 @@ pub(super) fn count_own(searched: &[NamedDirectory], project: &Project, coverage
             hash.update([0]);
         }
         coverage.leave_out(OTHER_FILES.to_owned());
-        // Without a slash: what lies below does not count.
+        // No trailing slash, because files below the directory are not covered.
         coverage.count((directory.to_string_lossy().into_owned(), hash.finalize().into()));
     }
 }

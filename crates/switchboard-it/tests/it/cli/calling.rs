@@ -77,7 +77,7 @@ async fn invalid_call_arguments_show_the_right_syntax() {
     --- stderr
     error: the file for `body` cannot be used (the text `@x` is `body=@@x`)
       caused by: cannot read `/dev/zero`
-      caused by: it is no regular file
+      caused by: not a regular file
     ");
 }
 

@@ -112,7 +112,7 @@ async fn pins_of_a_never_listed_server_cannot_be_accepted() {
     exit 2
     --- stdout
     --- stderr
-    error: the tools of `all` were never listed, so there is nothing to accept
+    error: nothing to accept: the tools of `all` were never listed
 
     hint: connect it with `switchboard connect all`
     ");

@@ -187,7 +187,7 @@ async fn install_does_not_write_through_a_link() {
     std::os::unix::fs::symlink(&elsewhere, &package).unwrap();
     let ran = machine.run("install pi --yes").await;
     assert_ne!(ran.code, Some(0));
-    assert!(ran.stderr.contains("is a link"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("is a symbolic link"), "{}", ran.stderr);
     assert_eq!(fs::read_dir(&elsewhere).unwrap().count(), 0);
     assert_eq!(machine.read(SETTINGS), "{}");
 }

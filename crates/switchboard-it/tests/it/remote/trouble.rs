@@ -47,10 +47,10 @@ async fn connection_failure_explains_what_the_url_returned() {
         seen.push(filtered(&text));
     }
     insta::assert_snapshot!(seen.join("\n\n"), @r#"
-    sign_in_required: cannot use the server `far`: cannot connect: the server answered with HTTP status 401: sign-in required: there was no sign-in to it yet
+    sign_in_required: cannot use the server `far`: cannot connect: the server answered with HTTP status 401: sign-in required: not signed in yet
     Begin a sign-in: mcp({ action: "auth-start", server: "far" }), or ask the user to run: switchboard auth far
 
-    sign_in_required: cannot use the server `far`: cannot connect: the server answered with HTTP status 403: sign-in required: there was no sign-in to it yet
+    sign_in_required: cannot use the server `far`: cannot connect: the server answered with HTTP status 403: sign-in required: not signed in yet
     Begin a sign-in: mcp({ action: "auth-start", server: "far" }), or ask the user to run: switchboard auth far
 
     connect_failed: cannot use the server `far`: cannot connect: the address does not speak MCP: it answered with a web page titled "Welcome"

@@ -96,13 +96,13 @@ async fn failing_authorization_server_costs_no_token() {
         .collect();
     assert_eq!(in_use, not_yet);
     insta::assert_snapshot!(in_use.join("\n"), @"
-    connect_failed: the headers of the request could not be made: the token cannot be renewed just now: the authority is in trouble (HTTP status 500)
-    connect_failed: the headers of the request could not be made: the token cannot be renewed just now: the authority is in trouble (HTTP status 503)
-    connect_failed: the headers of the request could not be made: the token cannot be renewed just now: the authority is in trouble (HTTP status 429)
+    connect_failed: the headers of the request could not be made: cannot refresh the token at the moment: the authorization server failed (HTTP status 500)
+    connect_failed: the headers of the request could not be made: cannot refresh the token at the moment: the authorization server failed (HTTP status 503)
+    connect_failed: the headers of the request could not be made: cannot refresh the token at the moment: the authorization server failed (HTTP status 429)
     Try again in 7s
-    connect_failed: the headers of the request could not be made: the token cannot be renewed just now: the authority's answer makes no sense (HTTP status 200)
-    connect_failed: the headers of the request could not be made: the token cannot be renewed just now: the authority cannot be asked: the answer is larger than 64 KiB
-    connect_failed: the headers of the request could not be made: the token cannot be renewed just now: the authority's answer makes no sense (HTTP status 302)
+    connect_failed: the headers of the request could not be made: cannot refresh the token at the moment: the authorization server's response is invalid (HTTP status 200)
+    connect_failed: the headers of the request could not be made: cannot refresh the token at the moment: the request to the authorization server failed: the answer is larger than 64 KiB
+    connect_failed: the headers of the request could not be made: cannot refresh the token at the moment: the authorization server's response is invalid (HTTP status 302)
     ");
 }
 
@@ -178,7 +178,7 @@ async fn rejected_refresh_token_requires_sign_in() {
             assert_eq!(failure.code, Code::SignInRequired, "{server:?}: {failure}");
             seen.push(told(&failure, &authority));
         }
-        assert!(seen[0].contains("the sign-in has ended"), "{server:?}: {seen:?}");
+        assert!(seen[0].contains("the sign-in is no longer valid"), "{server:?}: {seen:?}");
         // The rejected refresh token is sent only once.
         assert_eq!(authority.ledger().now().refusals, 1, "{server:?}: {seen:?}");
         let status = world.ask("{}").await;
@@ -303,7 +303,7 @@ async fn step_up_sign_in_requests_all_scopes() {
     let failure = echo(&world, "lost").await.unwrap_err();
     assert_eq!(failure.code, Code::SignInRequired, "{failure}");
     insta::assert_snapshot!(told(&failure, &authority), @r#"
-    sign_in_required: the server answered with HTTP status 403: sign-in required: it wants to be allowed more: `read write`
+    sign_in_required: the server answered with HTTP status 403: sign-in required: the server requires more scopes: `read write`
     Begin a sign-in: mcp({ action: "auth-start", server: "far" }), or ask the user to run: switchboard auth far
     "#);
     // Another process than the one that got the 403 signs in.
@@ -328,7 +328,7 @@ async fn endless_scope_challenge_stops_after_two_sign_ins() {
     let failure = echo(&world, "lost").await.unwrap_err();
     assert_eq!(failure.code, Code::ServerError, "{failure}");
     insta::assert_snapshot!(told(&failure, &authority), @"
-    server_error: the server answered with HTTP status 403: it does not allow this: it wants to be allowed more, also after 2 sign-ins for that
+    server_error: the server answered with HTTP status 403: it does not allow this: the server still requires more scopes after 2 sign-ins for them
     Ask the user to correct `oauth.scope`
     ");
     assert_eq!(authority.ledger().now().sign_ins, 3);

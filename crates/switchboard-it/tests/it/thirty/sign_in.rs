@@ -85,7 +85,7 @@ async fn b17_sign_in_discovers_registers_and_refreshes() {
         r#"
         >>> { "tool": "tracker_echo", "args": { "text": "hi" } }
         [error]
-        sign_in_required: cannot use the server `tracker`: cannot connect: the server answered with HTTP status 401: sign-in required: there was no sign-in to it yet
+        sign_in_required: cannot use the server `tracker`: cannot connect: the server answered with HTTP status 401: sign-in required: not signed in yet
         Begin a sign-in: mcp({ action: "auth-start", server: "tracker" }), or ask the user to run: switchboard auth tracker
 
         >>> {}

@@ -1,5 +1,5 @@
-//! What an account holds in memory: the grant in use, the last challenge and failure of its server,
-//! and the sign-in that waits.
+//! The state of an account in memory: the grant in use, the last challenge and failure of its
+//! server, and the sign-in in progress.
 
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, MutexGuard, PoisonError};
@@ -16,49 +16,50 @@ use crate::auth::sign_in::Beside;
 use crate::auth::vault::IndexVersion;
 use crate::secret::Secret;
 
-/// A token that is still good is not refreshed again for as long after a failure.
-const BREATHER: Duration = Duration::from_secs(10);
+/// After a failed refresh, a token that is still valid is not refreshed for this long.
+const REFRESH_PAUSE: Duration = Duration::from_secs(10);
 
 /// Sign-ins for more scopes within this time count as in a row.
-const IN_A_ROW: Duration = Duration::from_secs(10 * 60);
+const STEP_UP_WINDOW: Duration = Duration::from_secs(10 * 60);
 
-/// Locked for a moment at a time, never across an await.
+/// Locked briefly, never across an await.
 #[derive(Default)]
 pub(super) struct AccountState {
     pub(super) held: Option<Arc<HeldGrant>>,
-    /// The token in the vault, where what is held came after it and could not be written down.
+    /// The outdated token in the vault, if a newer grant is in use that could not be stored.
     pub(super) outdated: Option<Secret>,
     /// The last challenge of the server.
     challenge: Challenge,
-    /// The last renewal failed, and when.
+    /// The error and the time of the last failed refresh.
     pub(super) failure: Option<(Arc<TokenError>, Instant)>,
-    /// How often in a row a sign-in was begun because the server wanted more, and when last.
+    /// How many sign-ins in a row began because the server required more scopes, and the time of
+    /// the last.
     steps: Option<(u32, Instant)>,
-    /// The sign-in that waits for its answer.
+    /// The background sign-in that waits for its response.
     pending: Option<Beside>,
-    /// The index of the vault when it was looked at last.
+    /// The version of the vault's index that was read last.
     pub(super) index: Option<IndexVersion>,
 }
 
 /// A grant in use.
 pub(in crate::auth) struct HeldGrant {
     pub(in crate::auth) grant: Grant,
-    /// How old its tokens were when they were taken up; unknown if the clock was set meanwhile.
+    /// The age of the tokens when they were loaded; unknown if the clock was set back.
     age: Option<Duration>,
     since: Instant,
     source: TokenSource,
-    /// Of the sign-in that it comes from: the same for renewed tokens.
+    /// The identity of the sign-in; a refresh keeps it.
     pub(super) identity: Option<String>,
-    /// Whether it is in the vault, where a sign-out removes it.
+    /// Whether it is in the vault, so that its removal there means a sign-out.
     pub(super) kept: AtomicBool,
 }
 
-/// Where the tokens in use come from.
+/// The origin of the tokens in use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum TokenSource {
-    /// The authorization server gave them to this process.
+    /// The authorization server issued them to this process.
     Authority,
-    /// They were kept, and may have ended since.
+    /// They were loaded from the vault, and may be outdated.
     Vault,
 }
 
@@ -81,7 +82,8 @@ impl Account {
         self.held()?.identity.clone()
     }
 
-    /// Whether this process was granted this token: if it is refused, another one will be, too.
+    /// Whether this process received this token from the authorization server: if the server
+    /// refuses it, another one would not help.
     pub(in crate::auth) fn is_given(&self, token: &Secret) -> bool {
         self.holding(token).is_some_and(|held| held.source == TokenSource::Authority)
     }
@@ -103,14 +105,14 @@ impl Account {
         self.state().challenge = challenge;
     }
 
-    /// A sign-in begins because the server wanted more.
+    /// Counts a sign-in that begins because the server required more scopes.
     pub(in crate::auth) fn steps_up(&self) {
         let times = self.steps() + 1;
         self.state().steps = Some((times, Instant::now()));
     }
 
     pub(super) fn steps(&self) -> u32 {
-        let steps = self.state().steps.filter(|(_, last)| last.elapsed() < IN_A_ROW);
+        let steps = self.state().steps.filter(|(_, last)| last.elapsed() < STEP_UP_WINDOW);
         steps.map_or(0, |(times, _)| times)
     }
 
@@ -119,7 +121,7 @@ impl Account {
         (state.held, state.outdated, state.failure, state.steps) = (None, None, None, None);
     }
 
-    /// Sets the sign-in that a pasted code belongs to.
+    /// Sets the sign-in that a pasted response belongs to.
     pub(in crate::auth) fn awaits(&self, beside: Option<Beside>) {
         self.state().pending = beside;
     }
@@ -136,7 +138,7 @@ impl Account {
     }
 
     pub(super) fn is_resting(&self) -> bool {
-        self.state().failure.as_ref().is_some_and(|(_, at)| at.elapsed() < BREATHER)
+        self.state().failure.as_ref().is_some_and(|(_, at)| at.elapsed() < REFRESH_PAUSE)
     }
 
     pub(super) fn state(&self) -> MutexGuard<'_, AccountState> {

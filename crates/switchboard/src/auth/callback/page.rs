@@ -1,4 +1,5 @@
-//! What a browser is shown when it comes back: constant text, and headers that keep it to itself.
+//! The pages for the browser at the redirect URI: constant text, with headers that keep the URL
+//! private.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -13,19 +14,19 @@ use sha2::{Digest, Sha256};
 
 pub(super) type Content = Full<Bytes>;
 
-/// What a request is answered with. Nothing of the request is in it.
+/// The page for a request. It contains nothing of the request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum CallbackPage {
-    /// The answer that was waited for.
+    /// The expected response.
     Received,
-    /// An answer that ends the sign-in without a code.
+    /// A response that ends the sign-in without a code.
     Refused,
-    /// An answer to something else; the sign-in goes on.
+    /// An unrelated response; the sign-in continues.
     Stray,
-    /// Nothing is at this path; browsers ask for an icon.
+    /// No page has this path; browsers request an icon, for example.
     Missing,
     OnlyGet,
-    /// The request came under another hostname.
+    /// The `Host` header names another host.
     Misled,
 }
 
@@ -51,19 +52,19 @@ impl CallbackPage {
             CallbackPage::Received => (
                 StatusCode::OK,
                 "You can close this window",
-                "Switchboard has the answer that it waited for, and goes on where you started.",
+                "Switchboard has received the response. Continue where you started the sign-in.",
             ),
             CallbackPage::Refused => (
                 StatusCode::BAD_REQUEST,
                 "Not signed in",
-                "The answer was no, or cannot be trusted; Switchboard says more where you \
+                "The sign-in was refused, or its response is invalid. See the error where you \
                  started. You can close this window.",
             ),
             CallbackPage::Stray => (
                 StatusCode::BAD_REQUEST,
-                "Not the answer that is waited for",
+                "Not the expected response",
                 "This page belongs to another sign-in, or to an older one. \
-                 Switchboard still waits for the one that you began last.",
+                 Switchboard still waits for the one that you started last.",
             ),
             CallbackPage::Missing => (StatusCode::NOT_FOUND, NOTHING, ""),
             CallbackPage::OnlyGet => (StatusCode::METHOD_NOT_ALLOWED, NOTHING, ""),
@@ -79,7 +80,7 @@ impl CallbackPage {
     }
 }
 
-const NOTHING: &str = "Nothing is here";
+const NOTHING: &str = "Page not found";
 
 const STYLE: &str = "
 :root { color-scheme: light dark; }
@@ -90,12 +91,12 @@ h1 { font-size: 1.5rem; line-height: 1.2; margin: 0 0 .5rem; }
 p { margin: 0; opacity: .8; }
 ";
 
-/// This style and nothing else: no script, no request, no frame.
+/// Allows this style and nothing else: no script, no request, no frame.
 fn policy() -> HeaderValue {
     let style = STANDARD.encode(Sha256::digest(STYLE));
     let policy = format!(
         "default-src 'none'; style-src 'sha256-{style}'; base-uri 'none'; form-action 'none'; \
          frame-ancestors 'none'"
     );
-    HeaderValue::try_from(policy).expect("base64 may stand in a header")
+    HeaderValue::try_from(policy).expect("base64 is valid in a header")
 }

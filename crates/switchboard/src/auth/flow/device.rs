@@ -1,4 +1,4 @@
-//! A sign-in at another device, with a short code (RFC 8628).
+//! A sign-in on another device, with a short code (RFC 8628).
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::auth::requests::{self, Device};
 use crate::auth::vault::IndexEntry;
 use crate::paths::Lock;
 
-/// A sign-in at another device.
+/// A sign-in on another device.
 pub(in crate::auth) struct DeviceFlow {
     account: Arc<Account>,
     found: ProtectedResource,
@@ -46,7 +46,7 @@ impl DeviceFlow {
         Ok(DeviceFlow { account, found, client, scopes, device, link, code, _alone: alone })
     }
 
-    /// Waits until the user has signed in there; the tokens are kept.
+    /// Waits until the user has signed in on the other device, and stores the tokens.
     pub(in crate::auth) async fn finished(self) -> Result<(Grant, IndexEntry), AuthError> {
         let asked = (self.found.resource.as_str(), self.scopes.as_slice());
         let (net, token) = (self.account.net().await?, &self.found.authority.token);

@@ -1,4 +1,4 @@
-//! Grants without the user: those of a client by itself, and those of an older installation.
+//! Grants without the user: client credentials, and the takeover from an older installation.
 
 use std::time::{Duration, SystemTime};
 
@@ -15,7 +15,7 @@ use crate::auth::register;
 use crate::auth::requests;
 use crate::auth::takeover::OlderGrant;
 
-/// Tokens for the client itself, which has a secret of its own.
+/// Tokens for the client itself, with its client secret.
 pub(in crate::auth) async fn by_credentials(account: &Account) -> Result<Grant, AuthError> {
     let net = account.net().await?;
     if let Some(held) = account.held() {
@@ -35,8 +35,8 @@ async fn again(net: &Net, held: &Grant) -> Result<Grant, AuthError> {
     Ok(Grant { tokens: tokens.map_err(AuthError::NotGiven)?, ..held.clone() })
 }
 
-/// What an older installation was granted, with what it did not write down: where the authority
-/// takes requests. It has to be the authorization server that granted it.
+/// A grant from the tokens of an older installation. Discovery supplies the endpoints, which were
+/// not stored; it has to find the authorization server that issued the tokens.
 pub(in crate::auth) async fn of_older(
     account: &Account,
     left: OlderGrant,
@@ -64,8 +64,8 @@ pub(in crate::auth) async fn of_older(
     Ok(grant(account, found, client, tokens))
 }
 
-/// What is left until a time in seconds since 1970. A time before 1970 has passed, and one that no
-/// clock can show counts as passed.
+/// The time left until a time in seconds since 1970. A time before 1970 or beyond the clock's range
+/// counts as past.
 fn until(seconds: f64, now: SystemTime) -> Duration {
     let since_1970 = Duration::try_from_secs_f64(seconds.trunc()).unwrap_or_default();
     let at = SystemTime::UNIX_EPOCH.checked_add(since_1970);

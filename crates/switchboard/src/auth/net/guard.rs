@@ -1,4 +1,4 @@
-//! Looks names up for a sign-in: a name that stands for an address out of reach is no name.
+//! Resolves hostnames for a sign-in, and refuses those that resolve to an address out of reach.
 
 use std::error::Error;
 use std::net::SocketAddr;
@@ -10,17 +10,18 @@ use switchboard_core::sign_in::address::Reach;
 use crate::dial::http::Clients;
 use crate::dial::names::{Names, look_up};
 
-/// What is connected to is what was checked: a name is looked up once for a connection, here.
+/// Resolves a hostname once for each connection and checks the addresses, so that the checked
+/// address is the one that is connected to.
 #[derive(Clone)]
 pub(super) struct Guard {
     names: Arc<dyn Names>,
     pub(super) reach: Reach,
-    /// The user's environment has them, so their own names are not checked.
+    /// The proxies of the user's environment, whose hostnames are not checked.
     proxies: Arc<[String]>,
 }
 
 #[derive(Debug, thiserror::Error)]
-#[error("`{host}` leads to an address out of reach")]
+#[error("`{host}` resolves to an address out of reach")]
 pub(super) struct OutOfReach {
     pub(super) host: String,
 }
@@ -31,8 +32,8 @@ impl Guard {
         Guard { names, reach, proxies: proxies.into() }
     }
 
-    /// Whether requests may go to a host by itself, which is seen here for proxies alone: every other
-    /// host is checked when it is looked up.
+    /// Whether requests may go to a host directly. Only a proxy's own hostname is checked here; all
+    /// others are checked when they are resolved.
     pub(super) async fn admits(&self, host: &str) -> bool {
         !self.is_proxy(host) || self.look_up(host).await.is_ok()
     }
@@ -41,7 +42,7 @@ impl Guard {
         self.proxies.iter().any(|proxy| proxy == host)
     }
 
-    /// One address that is out of reach spoils the name.
+    /// One address that is out of reach is enough to refuse the hostname.
     async fn look_up(&self, host: &str) -> Result<Vec<SocketAddr>, Box<dyn Error + Send + Sync>> {
         let addresses = look_up(&*self.names, host).await?;
         match addresses.iter().all(|address| self.reach.admits(host, address.ip())) {

@@ -1,5 +1,5 @@
-//! Tests of the requests of a sign-in, with stubs on loopback; `internal` has those with addresses of
-//! others.
+//! Tests of the requests of a sign-in, with stubs on loopback; `internal` has those with foreign
+//! addresses.
 
 mod internal;
 #[path = "../../../../switchboard-it/src/network.rs"]
@@ -68,7 +68,7 @@ fn testdata(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../switchboard-it/testdata/tls").join(name)
 }
 
-/// The error with all its causes, as a user would read it.
+/// The error with all its causes, as the user sees it.
 fn told(error: &NetError) -> String {
     let mut text = error.to_string();
     let mut next = error.source();
@@ -279,7 +279,7 @@ async fn unreachable_error_does_not_quote_the_request() {
     assert!(matches!(cut, NetError::Unreachable { .. }), "{cut}");
     assert!(!told(&cut).contains("canary") && !format!("{cut:?}").contains("canary"), "{cut:?}");
     let unreachable = net.get(&url("http://127.0.0.1:1/?code=canary")).await.unwrap_err();
-    assert_eq!(told(&unreachable), "no answer from `http://127.0.0.1:1`: nothing listens there");
+    assert_eq!(told(&unreachable), "no response from `http://127.0.0.1:1`: nothing listens there");
     let answer = NetResponse {
         status: 200,
         json: true,

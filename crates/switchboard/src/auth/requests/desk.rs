@@ -1,4 +1,4 @@
-//! One endpoint of an authorization server: requests to it, and what its answers mean.
+//! One endpoint of an authorization server: sends its requests and classifies its responses.
 
 use std::fmt::Display;
 use std::pin::Pin;
@@ -19,12 +19,12 @@ use super::{SHOWN, TokenAnswer, TokenError};
 use crate::auth::grant::Tokens;
 use crate::auth::net::{Net, NetError};
 
-/// One endpoint, and what was seen of its answer that the library does not keep.
+/// One endpoint, and the parts of its last response that the library drops.
 pub(super) struct Desk<'a> {
     net: &'a Net,
     url: &'a Url,
     seen: Mutex<Seen>,
-    /// The secrets of the last request, which the answer may repeat.
+    /// The secrets of the last request, which the response may repeat.
     sent: Mutex<Sent>,
 }
 
@@ -56,7 +56,7 @@ impl<'a> Desk<'a> {
         let seen = Seen { status: answer.status, retry_after: answer.retry_after };
         *self.seen.lock().unwrap_or_else(PoisonError::into_inner) = seen;
         let mut response = HttpResponse::new(answer.body);
-        // Any success is one: the library knows 200 alone.
+        // The library accepts status 200 only, so any other success is mapped to it.
         if !(200..300).contains(&answer.status) {
             *response.status_mut() = StatusCode::BAD_REQUEST;
         }
@@ -67,16 +67,16 @@ impl<'a> Desk<'a> {
         *self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Words of the authorization server: one harmless line, without secrets of the request.
+    /// Text of the authorization server as one clean line, without the secrets of the request.
     fn quoted(&self, text: &str) -> String {
-        // Cleaned first, so that a hidden character inside of a secret does not keep it, and cut
-        // last, so that no part of one is left.
+        // Cleaned first, so that a hidden character inside a secret does not prevent its removal.
+        // Cut last, so that no part of a secret remains.
         let line = clean_line(text, usize::MAX);
         let sent = self.sent.lock().unwrap_or_else(PoisonError::into_inner);
         clean_line(&sent.removed_from(&line), SHOWN).into_owned()
     }
 
-    /// The tokens that an endpoint gave for these scopes.
+    /// The tokens that an endpoint issued for these scopes.
     pub(super) fn tokens(
         &self,
         answer: Result<TokenAnswer, RequestTokenError<NetError, BasicErrorResponse>>,
@@ -85,7 +85,7 @@ impl<'a> Desk<'a> {
         self.checked(answer.map_err(|error| self.classify(error))?, asked)
     }
 
-    /// The tokens of a success.
+    /// The tokens of a successful response.
     pub(super) fn checked(
         &self,
         answer: TokenAnswer,
@@ -113,7 +113,7 @@ impl<'a> Desk<'a> {
         }
     }
 
-    /// The same where no kind of refusal stands out.
+    /// Classifies errors of other requests, without special cases for OAuth error codes.
     pub(super) fn other<K: ErrorResponseType + Display + 'static>(
         &self,
         error: RequestTokenError<NetError, StandardErrorResponse<K>>,
@@ -131,7 +131,8 @@ impl<'a> Desk<'a> {
         }
     }
 
-    /// Whatever it says with such a status, it does not mean us.
+    /// Whether the status reports a temporary failure of the server, whatever the body says about
+    /// the request.
     fn is_trouble(&self) -> bool {
         matches!(self.seen().status, 408 | 425 | 429 | 500..)
     }

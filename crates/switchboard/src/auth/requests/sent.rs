@@ -1,5 +1,4 @@
-//! The secrets of one request, so that an answer of the authorization server that repeats one can be
-//! quoted without it.
+//! The secrets of one request: they are removed from a response that is quoted in a message.
 
 use std::borrow::Cow;
 
@@ -12,13 +11,13 @@ use url::form_urlencoded;
 
 use crate::secret::Secret;
 
-/// In place of a secret.
+/// Replaces a secret.
 const REMOVED: &str = "[removed]";
 
-/// Below that many characters, a text is no secret, and words of a message would be removed.
+/// A shorter text is no secret; removing it would damage the words of a message.
 const SHORTEST: usize = 6;
 
-/// Parameters of requests of OAuth that are secrets.
+/// OAuth request parameters that are secrets.
 const SECRET_PARAMETERS: [&str; 9] = [
     "assertion",
     "client_assertion",
@@ -34,12 +33,12 @@ const SECRET_PARAMETERS: [&str; 9] = [
 /// All but the unreserved characters of RFC 3986.
 const RESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
-/// The secrets of a request, in every spelling in which an answer may repeat them.
+/// The secrets of a request, in every encoding in which a response may repeat them.
 #[derive(Debug, Default)]
 pub(super) struct Sent(Vec<Secret>);
 
 impl Sent {
-    /// Reads them from the request itself, so that no kind of request can be forgotten.
+    /// Collects the secrets from the request itself, so that no type of request can be missed.
     pub(super) fn of(headers: &HeaderMap, body: &[u8]) -> Sent {
         let mut spellings = Vec::new();
         for (name, value) in form_urlencoded::parse(body) {
@@ -53,7 +52,7 @@ impl Sent {
             let decoded = STANDARD.decode(credentials).ok();
             let decoded = decoded.and_then(|bytes| String::from_utf8(bytes).ok());
             if let Some((_, secret)) = decoded.as_deref().and_then(|pair| pair.split_once(':')) {
-                // The client id and the secret are form-encoded before they are put together.
+                // The client id and the secret are form-encoded before they are joined.
                 let plain = secret.replace('+', " ");
                 let plain = percent_decode_str(&plain).decode_utf8_lossy();
                 spellings.push(secret.to_owned());
@@ -61,7 +60,7 @@ impl Sent {
             }
         }
         spellings.retain(|spelling| spelling.chars().count() >= SHORTEST);
-        // A secret can be part of a longer one, the rest of which would be left.
+        // One secret can be part of another, so the longer one is removed first.
         spellings.sort_by_key(|spelling| std::cmp::Reverse(spelling.len()));
         spellings.dedup();
         Sent(spellings.into_iter().map(Secret::new).collect())
@@ -87,7 +86,7 @@ fn add_spellings(secret: &str, spellings: &mut Vec<String>) {
     spellings.push(secret.to_owned());
 }
 
-/// `%2f` for `%2F`: both are valid.
+/// Lower-cases percent escapes, such as `%2f` for `%2F`: both are valid.
 fn lower_escapes(encoded: &str) -> String {
     let mut parts = encoded.split('%');
     let mut out = parts.next().unwrap_or_default().to_owned();

@@ -1,4 +1,4 @@
-//! Tests of requests to an authorization server that repeats all of each in its refusal.
+//! Tests of requests to an authorization server that repeats each request in its refusal.
 
 use std::net::Ipv4Addr;
 use std::sync::Arc;

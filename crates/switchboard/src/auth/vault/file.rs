@@ -1,4 +1,4 @@
-//! Secrets in files: private, whole or refused, and encrypted where the user gave a key.
+//! Secrets in files: private, checked for integrity, and encrypted if the user set a key.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -35,7 +35,7 @@ enum KeyGiven {
     Yes(Zeroizing<[u8; 32]>),
 }
 
-/// How a secret stands in its file.
+/// How a secret is stored in its file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum SecretForm {
     Plain,
@@ -64,7 +64,7 @@ impl Files {
         self.directory.join(format!("{account}.token"))
     }
 
-    /// A key that the user gave is used.
+    /// A key that the user set is used.
     pub(super) fn usual_form(&self) -> SecretForm {
         match self.key {
             KeyGiven::No => SecretForm::Plain,
@@ -84,7 +84,7 @@ impl Files {
                 let nonce = XNonce::try_from(nonce).map_err(|_| damaged())?;
                 let payload = Payload { msg: sealed, aad: account.as_bytes() };
                 let opened = self.cipher()?.decrypt(&nonce, payload);
-                // The file is whole, so that it is the key.
+                // The checksum of the file is correct, so the key must be wrong.
                 Zeroizing::new(opened.map_err(|_| VaultError::OtherKey { path: path.clone() })?)
             }
         };
@@ -104,7 +104,7 @@ impl Files {
             SecretForm::Encrypted => Zeroizing::new(self.encrypted(account, secret)?),
         };
         let file = Zeroizing::new(SEAL.close(&[account, form.word()], &body));
-        // The user may need the old content.
+        // A damaged file is kept under another name: the user may need its content.
         if read(&path)?.is_some_and(|present| open(&present, account).is_none()) {
             let aside = path.with_extension("damaged");
             fs::rename(&path, aside).map_err(|cause| VaultError::io(&path, cause))?;
@@ -121,11 +121,11 @@ impl Files {
 
     fn encrypted(&self, account: &str, secret: &Secret) -> Result<Vec<u8>, VaultError> {
         let mut body = vec![0; NONCE];
-        getrandom::fill(&mut body).expect("the operating system gives random bytes");
-        let nonce = XNonce::try_from(&body[..]).expect("that many bytes were just made");
+        getrandom::fill(&mut body).expect("the operating system provides random bytes");
+        let nonce = XNonce::try_from(&body[..]).expect("the buffer has the length of a nonce");
         let payload = Payload { msg: secret.expose().as_bytes(), aad: account.as_bytes() };
         let sealed = self.cipher()?.encrypt(&nonce, payload);
-        body.extend(sealed.expect("a token is shorter than what can be encrypted"));
+        body.extend(sealed.expect("a token is shorter than the limit of the cipher"));
         Ok(body)
     }
 
@@ -138,7 +138,7 @@ impl Files {
     }
 }
 
-/// Base64 that stands for 32 bytes in the one way in which it can.
+/// Decodes 32 bytes of base64; accepts the canonical encoding only.
 fn key(text: &str) -> Option<Zeroizing<[u8; 32]>> {
     let bytes = Zeroizing::new(STANDARD.decode(text).ok()?);
     let key: &[u8; 32] = bytes.as_slice().try_into().ok()?;

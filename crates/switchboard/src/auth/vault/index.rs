@@ -1,43 +1,43 @@
-//! The index of the vault: what is kept for which server, and where; read before any secret is.
+//! The index of the vault: which secrets exist for which server, and where. It is read before any
+//! secret.
 
 use serde::{Deserialize, Serialize};
 
-/// The server that a secret is for, and which account there.
+/// The server and account that a secret belongs to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Holder {
-    /// The address as it is configured, with its variables filled in.
+    /// The configured URL, with its variables expanded.
     pub(crate) address: String,
     /// The `account` of the entry.
     pub(crate) account: Option<String>,
 }
 
-/// A line of the index: what is kept, for which address, under which id and where. Nothing in it
-/// is secret.
+/// One entry of the index: the type, URL, id and place of a secret. Nothing in it is secret.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub(crate) struct IndexEntry {
-    /// The address as it is configured, with its variables filled in.
+    /// The configured URL, with its variables expanded.
     pub(crate) server: String,
-    /// The `account` of the entry; lines of older versions have none.
+    /// The `account` of the entry; index entries of older versions have none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) account_name: Option<String>,
     pub(crate) kind: TokenKind,
-    /// In hexadecimal; a part of a file's name.
+    /// In hexadecimal; part of a file name.
     pub(crate) account: String,
-    /// Random, and another one after each sign-in: cached lists are kept under it. A renewed token
-    /// leaves it as it is.
+    /// A random id, new for each sign-in, under which cached listings are stored. A refresh keeps
+    /// it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     identity: Option<String>,
     pub(crate) place: SecretPlace,
-    /// Scopes that the server asked for since it was signed in to.
+    /// Scopes that the server required since the sign-in.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) wanted: Vec<String>,
 }
 
-/// How a token came to us.
+/// How a token was obtained.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum TokenKind {
-    /// The authorization server granted it; it is kept with our client registration.
+    /// A sign-in: the authorization server issued it. It is stored with the client registration.
     #[serde(rename = "grant")]
     SignIn,
     /// The user gave it.
@@ -45,7 +45,7 @@ pub enum TokenKind {
     Given,
 }
 
-/// Where a secret is.
+/// Where a secret is stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum SecretPlace {
@@ -54,7 +54,7 @@ pub(crate) enum SecretPlace {
     EncryptedFile,
 }
 
-/// A secret that no line of the index leads to any more.
+/// A secret that no entry of the index refers to any more.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Orphan {
     pub(super) account: String,
@@ -70,7 +70,7 @@ struct Content {
     entries: Vec<IndexEntry>,
 }
 
-/// The lines of a file; `None` if it is not an index of ours, or not whole.
+/// The entries of an index file; `None` if it is malformed.
 pub(super) fn parse(file: &[u8]) -> Option<Vec<IndexEntry>> {
     let content: Content = serde_json::from_slice(file).ok()?;
     let sound = content.version == VERSION
@@ -85,14 +85,14 @@ pub(super) fn print(entries: Vec<IndexEntry>) -> Vec<u8> {
     file
 }
 
-/// Whether a text may name a file.
+/// Whether a text is valid as a file name of the vault.
 pub(super) fn is_account(text: &str) -> bool {
     let hexadecimal = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
     (16..=128).contains(&text.len()) && text.bytes().all(hexadecimal)
 }
 
 impl IndexEntry {
-    /// A line, under an identity.
+    /// A new entry with this identity.
     pub(super) fn new(
         holder: &Holder,
         kind: TokenKind,
@@ -110,7 +110,7 @@ impl IndexEntry {
         }
     }
 
-    /// Lines of older versions have none of their own.
+    /// The identity; entries of older versions use their account.
     pub(crate) fn identity(&self) -> String {
         self.identity.as_ref().unwrap_or(&self.account).clone()
     }
@@ -128,12 +128,12 @@ impl IndexEntry {
     }
 }
 
-/// Puts a line in, for the one of the same holder and kind. What a server asked for meanwhile stays
-/// with its account.
+/// Inserts an entry in place of the one with the same holder and type. The scopes that the server
+/// required are kept only if the account is the same.
 pub(super) fn put(entries: &mut Vec<IndexEntry>, mut new: IndexEntry) -> Vec<Orphan> {
     let mut orphans = Vec::new();
     let holder = new.holder();
-    // One account has one secret, whichever lines lead to it.
+    // All entries of one account share its secret.
     for entry in entries.iter_mut().filter(|entry| entry.account == new.account) {
         if entry.is_of(&holder, new.kind) {
             new.wanted = std::mem::take(&mut entry.wanted);
@@ -151,7 +151,7 @@ pub(super) fn put(entries: &mut Vec<IndexEntry>, mut new: IndexEntry) -> Vec<Orp
     orphans
 }
 
-/// Takes a line out.
+/// Removes an entry.
 pub(super) fn take(
     entries: &mut Vec<IndexEntry>,
     holder: &Holder,
@@ -166,7 +166,7 @@ pub(super) fn take(
     orphan.map(|taken| Orphan { account: taken.account, place: taken.place }).into_iter()
 }
 
-/// The line of a server, if it has one.
+/// The entry of a holder and type, if there is one.
 pub(super) fn find<'a>(
     entries: &'a mut [IndexEntry],
     holder: &Holder,

@@ -1,4 +1,4 @@
-//! The keyring of the system: used on a thread of its own, and for a bounded time.
+//! The keyring of the system, accessed on a separate thread and with a timeout.
 
 #[cfg(target_os = "macos")]
 mod keychain;
@@ -21,32 +21,32 @@ use secret_service::SecretService as Backend;
 use crate::env::Environment;
 use crate::secret::Secret;
 
-/// What our secrets are filed under.
+/// The service name of Switchboard's secrets.
 const SERVICE: &str = "switchboard";
 
-/// A keyring that is locked may wait for a user who is not there.
+/// The timeout: a locked keyring may wait for a prompt that no user sees.
 const PATIENCE: Duration = Duration::from_secs(3);
 
-/// Nothing is connected and nothing runs before it is used.
+/// Connects and starts nothing until it is first used.
 pub(super) struct Keyring {
-    /// `None` where this machine cannot have one.
+    /// `None` if this machine has no keyring.
     backend: Option<Arc<Backend>>,
-    /// It did not answer once; it is not waited for again.
+    /// An earlier operation timed out, so later ones fail at once.
     silent: AtomicBool,
 }
 
-/// Says nothing that came from the keyring.
+/// Contains no text of the keyring.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum KeyringError {
     #[error("there is no keyring")]
     Absent,
-    #[error("the keyring did not answer within {} s", PATIENCE.as_secs())]
+    #[error("the keyring did not respond within {} s", PATIENCE.as_secs())]
     TimedOut,
     #[error("the keyring is locked")]
     Locked,
-    #[error("the keyring did not do it")]
+    #[error("the keyring operation failed")]
     Refused,
-    #[error("the keyring cannot be asked")]
+    #[error("cannot start a thread for the keyring")]
     Thread(#[source] io::Error),
 }
 
@@ -66,13 +66,14 @@ impl Keyring {
         self.ask(move |backend| backend.write(&account, &secret)).await
     }
 
-    /// Not having it is as good.
+    /// Removes a secret; a missing one is not an error.
     pub(super) async fn remove(&self, account: &str) -> Result<(), KeyringError> {
         let account = account.to_owned();
         self.ask(move |backend| backend.remove(&account)).await
     }
 
-    /// A thread that hangs is left behind, and does not delay the end of the process.
+    /// Runs one operation. A thread that hangs is abandoned, and does not delay the end of the
+    /// process.
     async fn ask<T: Send + 'static>(
         &self,
         question: impl FnOnce(&Backend) -> Result<T, KeyringError> + Send + 'static,
@@ -84,7 +85,7 @@ impl Keyring {
         let backend = Arc::clone(backend);
         let (answer, answered) = oneshot::channel();
         let asking = move || {
-            let _nobody_waits = answer.send(question(&backend));
+            let _receiver_gone = answer.send(question(&backend));
         };
         thread::Builder::new()
             .name("keyring".to_owned())

@@ -1,5 +1,5 @@
-//! Where the secrets of sign-ins are kept: in the keyring of the system or in a file each, with an
-//! index that says which there are.
+//! The secrets of sign-ins and tokens, stored in the system's keyring or in one file each, with an
+//! index.
 
 mod file;
 mod index;
@@ -26,10 +26,10 @@ use crate::paths::{self, Lock, Paths};
 use crate::secret::{Secret, hex};
 use crate::shared_file::SharedFile;
 
-/// A file that is not read or written by then is on a disk that hangs, or another process does.
+/// The timeout of a file operation: beyond it, the disk or another process hangs.
 const DISK: Duration = Duration::from_secs(10);
 
-/// How often it is tried whether a lock is free.
+/// The interval between attempts to take a lock.
 const TRY_AGAIN: Duration = Duration::from_millis(20);
 
 /// The secrets of this user; cheap to clone.
@@ -45,14 +45,14 @@ struct SecretStores {
     keyring: Keyring,
 }
 
-/// The same secrets, kept in the same way.
+/// Equal vaults hold the same secrets and store new ones in the same place.
 impl PartialEq for Vault {
     fn eq(&self, other: &Vault) -> bool {
         Arc::ptr_eq(&self.shared, &other.shared) && self.store == other.store
     }
 }
 
-/// Why a secret cannot be read or kept. What is there stays as it is.
+/// Why a secret cannot be read or stored. An error leaves the stored data unchanged.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum VaultError {
     #[error("cannot use `{}`", path.display())]
@@ -61,19 +61,19 @@ pub(crate) enum VaultError {
         #[source]
         cause: io::Error,
     },
-    #[error("`{}` is a link, or others can read it", path.display())]
+    #[error("`{}` is a symbolic link, or other users can access it", path.display())]
     Exposed { path: PathBuf },
     #[error("`{}` is damaged", path.display())]
     Damaged { path: PathBuf },
-    #[error("`{}` did not get done within {} s", path.display(), DISK.as_secs())]
+    #[error("`{}` could not be read or written within {} s", path.display(), DISK.as_secs())]
     Slow { path: PathBuf },
-    #[error("other processes did not let go of `{}` within {} s", path.display(), patience.as_secs())]
+    #[error("other processes did not release `{}` within {} s", path.display(), patience.as_secs())]
     Held { path: PathBuf, patience: Duration },
-    #[error("encrypted files need `{KEY_VARIABLE}`, which is not set")]
+    #[error("encrypted files require `{KEY_VARIABLE}`, which is not set")]
     NoKey,
     #[error("`{KEY_VARIABLE}` is not the base64 of 32 bytes")]
     UnusableKey,
-    #[error("`{}` was encrypted with another key than `{KEY_VARIABLE}`", path.display())]
+    #[error("`{}` was encrypted with a key other than `{KEY_VARIABLE}`", path.display())]
     OtherKey { path: PathBuf },
     #[error("cannot use the keyring")]
     Keyring(#[from] KeyringError),
@@ -96,12 +96,12 @@ impl Vault {
         Vault { shared: Arc::new(shared), store }
     }
 
-    /// The same vault, for new secrets that are to be kept there.
+    /// The same vault, with another place for new secrets.
     pub(crate) fn storing(&self, store: CredentialStore) -> Vault {
         Vault { shared: Arc::clone(&self.shared), store }
     }
 
-    /// What is kept for a server; reads the index alone, never the keyring.
+    /// The index entry for a holder; never accesses the keyring.
     pub(crate) async fn find(
         &self,
         holder: &Holder,
@@ -111,7 +111,7 @@ impl Vault {
         Ok(index::find(&mut entries, holder, kind).cloned())
     }
 
-    /// Everything that is kept, without the secrets.
+    /// All entries, without the secrets.
     pub(crate) async fn all(&self) -> Result<Vec<IndexEntry>, VaultError> {
         self.on_disk(|shared| lines(&shared.directory)).await
     }
@@ -126,8 +126,8 @@ impl Vault {
         }
     }
 
-    /// Keeps the secret under `account`, and the line of the index; its place says where. What the
-    /// same holder had of this kind is replaced, and the old secret removed.
+    /// Stores the secret under `account`, and adds an index entry with its place. An earlier secret
+    /// of the same holder and type is replaced and removed.
     pub(crate) async fn keep(
         &self,
         holder: &Holder,
@@ -147,16 +147,17 @@ impl Vault {
             })
             .await?;
         for orphan in orphans {
-            // What counts is kept; nothing leads to the old one any more.
+            // The new secret is stored, and the index no longer refers to the old one, so a failure
+            // here is only logged.
             if let Err(error) = self.remove_secret(&orphan).await {
-                warn!(%error, place = ?orphan.place, "a secret that is no longer used stays");
+                warn!(%error, place = ?orphan.place, "cannot remove a secret that is no longer used");
             }
         }
         Ok(entry)
     }
 
-    /// Remembers which scopes a server asked for since it was signed in to, until the next time it
-    /// is said. Nothing is remembered of a server that was not.
+    /// Records the scopes that a server required since its sign-in, in place of those recorded
+    /// before. Has no effect without a sign-in.
     pub(crate) async fn want(
         &self,
         holder: &Holder,
@@ -173,7 +174,7 @@ impl Vault {
 
     pub(crate) async fn forget(&self, entry: &IndexEntry) -> Result<(), VaultError> {
         let mut entries = self.all().await?;
-        // The secret first: an index line without a secret does no harm.
+        // The secret is removed first: an index entry without a secret does no harm.
         let (holder, kind) = (entry.holder(), entry.kind);
         for orphan in index::take(&mut entries, &holder, kind) {
             self.remove_secret(&orphan).await?;
@@ -181,10 +182,10 @@ impl Vault {
         self.change_index(move |entries| drop(index::take(entries, &holder, kind))).await
     }
 
-    /// Waits for the right to change what is kept under `account`, which ends with the lock. May be
-    /// dropped at any time.
+    /// Locks the secret of `account` against changes by other processes until the lock is dropped.
+    /// The future may be dropped at any time.
     pub(crate) async fn lock(&self, account: &str, patience: Duration) -> Result<Lock, VaultError> {
-        // Not the one beside the file: that is taken for each write.
+        // A lock of its own: the one beside the file is taken for each write.
         let path = self.shared.directory.join(format!("{account}.turn"));
         let waiting = async {
             loop {
@@ -204,13 +205,13 @@ impl Vault {
         waited.unwrap_or(Err(VaultError::Held { path, patience }))
     }
 
-    /// Where a file of this account would be, for messages.
+    /// The path of the file for this account, for messages.
     pub(crate) fn path_of(&self, account: &str) -> PathBuf {
         self.shared.files.path_of(account)
     }
 
-    /// Puts the secret where the user wants it. Only where that is left to us does a keyring that
-    /// cannot be used make it a file.
+    /// Stores the secret in the configured place. Only `auto` falls back to a file if the keyring
+    /// fails.
     async fn store_secret(&self, account: &str, secret: Secret) -> Result<SecretPlace, VaultError> {
         let keyring = &self.shared.keyring;
         let form = match self.store {
@@ -243,7 +244,7 @@ impl Vault {
         }
     }
 
-    /// Changes the lines of the index. One that does not read stays as it is.
+    /// Changes the entries of the index. A malformed index is left unchanged.
     async fn change_index<T: Send + 'static>(
         &self,
         mut change: impl FnMut(&mut Vec<IndexEntry>) -> T + Send + 'static,
@@ -269,7 +270,7 @@ impl Vault {
         .await
     }
 
-    /// Files are read and written beside the runtime.
+    /// Runs a file operation outside the runtime's threads, with a timeout.
     async fn on_disk<T: Send + 'static>(
         &self,
         work: impl FnOnce(&SecretStores) -> Result<T, VaultError> + Send + 'static,
@@ -287,7 +288,7 @@ fn index_in(directory: &Path) -> PathBuf {
     directory.join("index.json")
 }
 
-/// The lines of the index in a directory.
+/// The entries of the index in a directory.
 fn lines(directory: &Path) -> Result<Vec<IndexEntry>, VaultError> {
     let path = index_in(directory);
     match file::read(&path)? {
@@ -296,12 +297,12 @@ fn lines(directory: &Path) -> Result<Vec<IndexEntry>, VaultError> {
     }
 }
 
-/// The identity of what is kept in a directory; none where the index is malformed.
+/// The identity of a holder's secret; `None` if the index is malformed.
 pub(crate) fn identity(directory: &Path, holder: &Holder, kind: TokenKind) -> Option<String> {
     known_identity(directory, holder, kind).ok().flatten()
 }
 
-/// The identity of what is kept, where the index can be read.
+/// The identity of a holder's secret, or why the index cannot be read.
 pub(crate) fn known_identity(
     directory: &Path,
     holder: &Holder,
@@ -311,14 +312,14 @@ pub(crate) fn known_identity(
     Ok(index::find(&mut lines, holder, kind).map(|entry| entry.identity()))
 }
 
-/// Which version of the index there is: a changed index is another file.
+/// The version of the index file: each change replaces the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct IndexVersion {
     inode: u64,
     modified: (i64, i64),
 }
 
-/// The version of the index in a directory; none where there is none.
+/// The version of the index in a directory; `None` without an index.
 pub(crate) fn index_version(directory: &Path) -> Option<IndexVersion> {
     let found = std::fs::metadata(index_in(directory)).ok()?;
     let modified = (found.mtime(), found.mtime_nsec());

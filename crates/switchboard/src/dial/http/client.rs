@@ -1,4 +1,5 @@
-//! The HTTP clients of a gateway: connections that are kept, TLS, proxies. Built when first needed.
+//! The HTTP clients of a gateway: connection pools, TLS and proxies. Each is built when it is first
+//! needed.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -24,30 +25,29 @@ use crate::upstream::DialError;
 
 const CONNECT: Duration = Duration::from_secs(10);
 
-/// Servers and what stands before them close idle connections after a minute or so.
+/// Shorter than the idle timeout of most servers and proxies, which is about a minute.
 const KEPT_IDLE: Duration = Duration::from_secs(50);
 
-/// A connection that is dead, because the network changed or the machine slept, is noticed in
-/// about this time.
+/// The time in which a dead connection is detected, after a network change or a suspend.
 const DEAD: Duration = Duration::from_secs(10);
 
-/// One client for each way to trust, shared by all servers.
+/// One client for each set of trusted certificates, shared by all servers.
 pub(crate) struct Clients {
     environment: Environment,
     names: Arc<dyn Names>,
-    /// Without encryption, so the roots of the system need not be read.
+    /// Without TLS, so that the system's root certificates need not be loaded.
     plain: OnceCell<Client>,
     secure: OnceCell<Client>,
     secure_http1: OnceCell<Client>,
-    /// By origin: as many as the configuration has.
+    /// By origin; bounded by the origins in the configuration.
     quiet: Mutex<HashMap<String, Quiet>>,
 }
 
-/// What a client offers to speak over a secure connection.
+/// The HTTP versions that a client offers by ALPN.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Versions {
     Newest,
-    /// For a connection that is to become something else.
+    /// For a connection that is upgraded to another protocol.
     Http1,
 }
 
@@ -67,7 +67,7 @@ impl Clients {
         &self.names
     }
 
-    /// The hosts of the proxies that requests may go through.
+    /// The hostnames of the configured proxies.
     pub(crate) fn proxy_hosts(&self) -> Vec<String> {
         let host = |proxy: &str| {
             let bare = || Url::parse(&format!("http://{proxy}"));
@@ -77,7 +77,7 @@ impl Clients {
         proxies(&self.environment).into_iter().flatten().filter_map(host).collect()
     }
 
-    /// Until when the origin wants nothing, for all servers that are there.
+    /// The pause that the origin requested (`Retry-After`), shared by all servers at the origin.
     pub(crate) fn quiet_of(&self, url: &Url) -> Quiet {
         let mut quiet = self.quiet.lock().unwrap_or_else(PoisonError::into_inner);
         quiet.entry(url.origin().ascii_serialization()).or_default().clone()
@@ -99,7 +99,7 @@ impl Clients {
         client.get_or_try_init(|| self.build(versions, roots_of_the_system)).await.cloned()
     }
 
-    /// A client that trusts the certificates of a file and no others.
+    /// A client that trusts only the certificates of a file.
     pub(super) async fn client_trusting(
         &self,
         path: PathBuf,
@@ -108,8 +108,8 @@ impl Clients {
         self.build(versions, move || roots_of_a_file(&path)).await
     }
 
-    /// A client of its own, for requests whose names only `names` looks up. It trusts a file, if there
-    /// is one, instead of the system.
+    /// A separate client that resolves hostnames with `names`. It trusts the certificates of the
+    /// file, if there is one, instead of the system's.
     pub(crate) async fn client_looking_up(
         &self,
         names: impl Resolve + 'static,
@@ -117,8 +117,8 @@ impl Clients {
     ) -> Result<Client, DialError> {
         let tls = move || match ca_file {
             Some(path) => roots_of_a_file(&path),
-            // A server on this machine needs none: where the system has no roots, no other server
-            // is trusted.
+            // Without system certificates, no TLS server is trusted. A server on this machine over
+            // plain HTTP still works.
             None => roots_of_the_system().or_else(|_| trusting(Vec::new())),
         };
         self.build_with(Arc::new(names), Versions::Newest, tls).await
@@ -139,7 +139,7 @@ impl Clients {
         tls: impl FnOnce() -> Result<ClientConfig, DialError> + Send + 'static,
     ) -> Result<Client, DialError> {
         let builder = proxied(base(), &self.environment).dns_resolver(names);
-        // Reads files.
+        // Reads certificate files, so it blocks.
         let building = tokio::task::spawn_blocking(move || {
             let mut tls = tls()?;
             let offered: &[&[u8]] = match versions {
@@ -157,7 +157,7 @@ impl Clients {
 fn base() -> ClientBuilder {
     Client::builder()
         .user_agent(concat!("switchboard/", env!("CARGO_PKG_VERSION")))
-        // Where a server sends us is judged by the transport.
+        // The transport decides about redirects.
         .redirect(Policy::none())
         .referer(false)
         .connect_timeout(CONNECT)
@@ -171,7 +171,7 @@ fn base() -> ClientBuilder {
         .http2_keep_alive_timeout(DEAD)
 }
 
-/// The usual variables, as they are in our environment. What is on this machine needs no proxy.
+/// Proxies from the usual environment variables. Loopback addresses are exempt.
 fn proxied(builder: ClientBuilder, environment: &Environment) -> ClientBuilder {
     let exempt = either(environment, ["NO_PROXY", "no_proxy"]).unwrap_or_default();
     let exempt = NoProxy::from_string(&format!("localhost,127.0.0.0/8,::1,{exempt}"));
@@ -180,7 +180,7 @@ fn proxied(builder: ClientBuilder, environment: &Environment) -> ClientBuilder {
     proxies.fold(builder.no_proxy(), |builder, proxy| builder.proxy(proxy.no_proxy(exempt.clone())))
 }
 
-/// The proxies for what is not encrypted and for what is.
+/// The proxies for `http` and `https` URLs.
 fn proxies(environment: &Environment) -> [Option<&str>; 2] {
     let all = either(environment, ["ALL_PROXY", "all_proxy"]);
     let names = [["HTTP_PROXY", "http_proxy"], ["HTTPS_PROXY", "https_proxy"]];
@@ -220,7 +220,7 @@ fn tls() -> Result<rustls::ConfigBuilder<ClientConfig, rustls::WantsVerifier>, D
     builder.with_safe_default_protocol_versions().map_err(DialError::Tls)
 }
 
-/// Names for a client of HTTP.
+/// The DNS resolver of an HTTP client.
 struct Lookup(Arc<dyn Names>);
 
 impl Resolve for Lookup {

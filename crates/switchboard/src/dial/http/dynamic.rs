@@ -1,5 +1,5 @@
-//! Headers whose values come from a program or the vault: requested when a server is connected, and
-//! again when they have become old.
+//! Headers whose values come from a program or the vault. They are requested at connect time, and
+//! again after their lifetime.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -21,46 +21,46 @@ use crate::secret::Secret;
 use crate::trust::Seal;
 use crate::upstream::{DialError, secret_program};
 
-/// How long a value counts as new, in milliseconds.
+/// The variable that sets how long a value is reused, in milliseconds.
 const TTL_VARIABLE: &str = "SWITCHBOARD_TOKEN_COMMAND_TTL_MS";
 const TTL: Duration = Duration::from_secs(5 * 60);
 
-/// Whom a value is asked of.
+/// The source of a value.
 pub(super) enum HeaderSource {
-    /// A program, whose first word as it is written is for messages.
+    /// A program. `helper` is its name as written in the configuration, for messages.
     Command { words: Vec<String>, helper: String },
-    /// The token that the user gave.
+    /// The token that the user stored.
     Vault { vault: Vault, holder: Holder },
 }
 
-/// A header whose value is asked for.
+/// A header whose value is requested at run time.
 pub(super) struct DynamicHeader {
-    /// As the user knows it, for messages.
+    /// The name of the setting or header, for messages.
     pub(super) name: String,
     pub(super) header: String,
     pub(super) form: HeaderForm,
     pub(super) source: HeaderSource,
 }
 
-/// What asking takes.
+/// What requesting a value requires.
 #[derive(Clone)]
 pub(super) struct Asking {
     pub(super) spawner: Arc<dyn Spawner>,
     pub(super) environment: Environment,
-    /// The approval that a project's server is asked for under.
+    /// The approval of a project's server, checked before each request of a value.
     pub(super) seal: Option<Seal>,
 }
 
-/// A header with its value, and the identity of a token from the vault.
+/// A header with its value, and the identity if it is a token from the vault.
 type Resolved = (HeaderName, HeaderValue, Option<String>);
 
-/// The headers of a connection. An old value is good enough while a new one is asked for, and if
-/// there is none.
+/// The dynamic headers of a connection. An old value is used while a new one is requested, and if
+/// that fails.
 pub(super) struct DynamicHeaders {
     values: Vec<Remembered>,
     asking: Asking,
     ttl: Duration,
-    /// A program gave another value than before: the lists may be those of another credential.
+    /// Set if a program gave another value than before: the listings may depend on the credential.
     changed: AtomicBool,
 }
 
@@ -71,18 +71,18 @@ struct Remembered {
 }
 
 struct Memory {
-    /// `None` once its user took it back.
+    /// `None` after the user removed the token.
     value: Option<HeaderValue>,
-    /// Of a token from the vault.
+    /// The identity of a token from the vault.
     identity: Option<String>,
-    /// `None` if it was refused.
+    /// The time of the last request; `None` after the server refused the value.
     since: Option<Instant>,
-    /// A request asks for it already.
+    /// Set while a task requests a new value.
     renewing: bool,
 }
 
 impl DynamicHeaders {
-    /// Asks for all values, side by side.
+    /// Requests all values concurrently.
     pub(super) async fn new(
         asked: Vec<DynamicHeader>,
         asking: Asking,
@@ -101,22 +101,22 @@ impl DynamicHeaders {
         Ok(DynamicHeaders { values: values.collect(), asking, ttl, changed })
     }
 
-    /// The identity of the token from the vault that requests are made with.
+    /// The identity of the vault token in use.
     pub(super) fn identity(&self) -> Option<String> {
         self.values.iter().find_map(|value| value.memory().identity.clone())
     }
 
-    /// Asks again for values that have become old.
+    /// Requests new values in place of old ones.
     pub(super) async fn follow(&self) {
         let _headers = self.headers().await;
     }
 
-    /// Whether a program gave another value since this was asked last.
+    /// Whether a program gave another value since the last call; resets the mark.
     pub(super) fn take_change(&self) -> bool {
         self.changed.swap(false, Ordering::Relaxed)
     }
 
-    /// Takes back that the change was taken care of.
+    /// Sets the mark again, after the change could not be handled.
     pub(super) fn keep_change(&self) {
         self.changed.store(true, Ordering::Relaxed);
     }
@@ -126,7 +126,7 @@ impl DynamicHeaders {
         for value in &self.values {
             let before = value.memory().value.clone();
             let Some(current) = value.current(&self.asking, self.ttl).await else { continue };
-            // A token of the vault has an identity, which says more than its value.
+            // A vault token is compared by its identity, so only programs are compared by value.
             if before.is_some_and(|before| before != current) && value.asked.command().is_some() {
                 self.keep_change();
             }
@@ -141,7 +141,7 @@ impl Signer for DynamicHeaders {
         Box::pin(async move { Ok(self.headers().await) })
     }
 
-    /// What was refused is asked for anew, once.
+    /// Requests refused values again, once.
     fn refused<'a>(&'a self, refused: Refused<'a>) -> Judging<'a> {
         let again = refused.status == 401 && refused.repeats == 0;
         if again {
@@ -162,7 +162,7 @@ impl Remembered {
             }
             memory.renewing = true;
         }
-        // Also if this request is given up.
+        // Resets the flag even if the future is dropped.
         let _no_longer = Renewing(self);
         let answer = self.asked.ask_again(asking).await;
         let mut memory = self.memory();
@@ -170,7 +170,7 @@ impl Remembered {
             Ok((_, value, identity)) => (memory.value, memory.identity) = (Some(value), identity),
             Err(DialError::NoToken) => memory.value = None,
             Err(error) => {
-                tracing::warn!(name = self.asked.name, %error, "an old value is used");
+                tracing::warn!(name = self.asked.name, %error, "cannot request a new header value; using the old one");
             }
         }
         memory.since = Some(Instant::now());
@@ -192,7 +192,7 @@ impl Drop for Renewing<'_> {
 }
 
 impl DynamicHeader {
-    /// The words of the command that is run for it.
+    /// The command that prints the value.
     pub(super) fn command(&self) -> Option<Vec<String>> {
         match &self.source {
             HeaderSource::Command { words, .. } => Some(words.clone()),
@@ -208,14 +208,15 @@ impl DynamicHeader {
         Ok((header, value, identity))
     }
 
-    /// Much may have changed since the connection was made.
+    /// Requests the value again. The definition may have changed since the dial, so the approval is
+    /// checked again.
     async fn ask_again(&self, asking: &Asking) -> Result<Resolved, DialError> {
         let commands = self.command().into_iter().collect();
         sealed(asking.seal.as_ref(), &asking.environment, commands).await?;
         self.ask(asking).await
     }
 
-    /// The secret, and the identity of one from the vault.
+    /// The secret, and its identity if it comes from the vault.
     async fn secret(&self, asking: &Asking) -> Result<(Secret, Option<String>), DialError> {
         match &self.source {
             HeaderSource::Command { words, helper } => {

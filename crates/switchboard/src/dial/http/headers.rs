@@ -1,4 +1,4 @@
-//! The headers that a server's entry asks for: those that are known, and those to ask for.
+//! The headers of a server's entry: those with a fixed value, and those with a dynamic one.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -12,8 +12,8 @@ use super::dynamic::{DynamicHeader, HeaderSource};
 use crate::auth::vault::Holder;
 use crate::upstream::DialError;
 
-/// Headers that say how a message is carried, which is not for a configuration to say.
-const OURS: [&str; 8] = [
+/// Headers of the HTTP connection, which a configuration must not set.
+const CONNECTION_HEADERS: [&str; 8] = [
     "connection",
     "content-length",
     "host",
@@ -24,16 +24,16 @@ const OURS: [&str; 8] = [
     "upgrade",
 ];
 
-/// What becomes a header, with every variable filled in.
+/// A header to be set, with all variables expanded.
 struct Value {
-    /// As the user knows it, for messages.
+    /// The name of the setting or header, for messages.
     name: String,
     header: String,
     form: HeaderForm,
     origin: ValueOrigin,
 }
 
-/// Where a value comes from.
+/// The origin of a value.
 enum ValueOrigin {
     Text(String),
     Dynamic(HeaderSource),
@@ -56,11 +56,11 @@ impl ValueOrigin {
     }
 }
 
-/// How the value goes into its header.
+/// How the value is formatted in its header.
 pub(super) enum HeaderForm {
     Plain,
     Bearer,
-    /// With this user name.
+    /// With this username.
     Basic(String),
 }
 
@@ -76,7 +76,7 @@ impl HeaderForm {
     }
 }
 
-/// The headers that are known, and those to ask for. A later one of the entry takes precedence.
+/// The fixed and the dynamic headers. A later setting of the entry takes precedence.
 pub(super) fn of(
     recipe: &RemoteRecipe,
     address: &str,
@@ -120,7 +120,7 @@ fn values(
         Some(Auth::ApiKey { header, key }) => {
             values.push(Value::plain("auth.key", header, credential(key, with)?));
         }
-        // The headers are all there is.
+        // These use the configured headers only.
         Some(Auth::Custom | Auth::Off | Auth::OAuth) => {}
         Some(Auth::Bearer) | None => values.extend(bearer(recipe, address, with)?),
     }
@@ -133,12 +133,12 @@ impl Value {
     }
 }
 
-/// A header as it can be sent, if it can be. Its value is marked as sensitive.
+/// A valid header, with its value marked as sensitive; `None` if it is invalid or reserved.
 pub(super) fn header(name: &str, value: &str) -> Option<(HeaderName, HeaderValue)> {
     let name = HeaderName::from_bytes(name.as_bytes()).ok()?;
     let mut value = HeaderValue::from_bytes(value.as_bytes()).ok()?;
     value.set_sensitive(true);
-    (!OURS.contains(&name.as_str())).then_some((name, value))
+    (!CONNECTION_HEADERS.contains(&name.as_str())).then_some((name, value))
 }
 
 fn authorization(name: &str, form: HeaderForm, origin: ValueOrigin) -> Value {

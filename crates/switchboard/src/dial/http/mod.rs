@@ -1,5 +1,4 @@
-//! Servers at a URL: where they are, and what is said to them with every request or when they are
-//! connected.
+//! Servers at a URL: the endpoint, and the headers and credentials of each request.
 
 mod client;
 mod dynamic;
@@ -30,7 +29,7 @@ use crate::upstream::DialError;
 use dynamic::{Asking, DynamicHeaders};
 use sign::Signers;
 
-/// A server at a URL as the configuration writes it: expanded only when it is dialled.
+/// A server at a URL as written in the configuration; variables are expanded at dial time.
 #[derive(PartialEq)]
 pub(crate) struct RemoteRecipe {
     pub(crate) server: ServerName,
@@ -41,27 +40,27 @@ pub(crate) struct RemoteRecipe {
     pub(crate) bearer_token: Option<Template>,
     pub(crate) bearer_token_env: Option<String>,
     pub(crate) bearer_token_store: bool,
-    /// Which account at the URL, where there are several.
+    /// The account at the URL, if there are several.
     pub(crate) account: Option<String>,
-    /// `None` if there is no sign-in to it.
+    /// `None` if the entry excludes a sign-in.
     pub(crate) oauth: Option<OAuthOptions>,
-    /// Where tokens are kept.
+    /// The vault with the tokens.
     pub(crate) vault: Vault,
     pub(crate) headers_command: Option<RequestHeadersCommand>,
     pub(crate) ca_file: Option<Template>,
     pub(crate) environment: Environment,
-    /// The approval that a project's server is dialled under.
+    /// The approval of a project's server, checked at dial time.
     pub(crate) seal: Option<Seal>,
 }
 
-/// What is spoken at a URL.
+/// The protocol at a URL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Speaks {
     Http(HttpMode),
     WebSocket,
 }
 
-/// What requests to a server are made with.
+/// The client, headers and signer for the requests to a server.
 struct Means {
     client: Client,
     headers: HeaderMap,
@@ -69,7 +68,7 @@ struct Means {
     signed_in: SignedIn,
 }
 
-/// As whom the requests of a connection are made, where a secret of the vault says it.
+/// The credentials of a connection's requests, if they come from the vault or a program.
 #[derive(Clone, Default)]
 pub(crate) struct SignedIn {
     account: Option<Arc<Account>>,
@@ -77,33 +76,34 @@ pub(crate) struct SignedIn {
 }
 
 impl SignedIn {
-    /// Whether there is a secret that can become another one.
+    /// Whether the credentials can change during the connection.
     pub(crate) fn can_change(&self) -> bool {
         self.account.is_some() || self.asked.is_some()
     }
 
-    /// Follows what other processes did with the account, and asks again for values that are old.
+    /// Follows changes by other processes to the account, and requests new values in place of old
+    /// ones.
     pub(crate) async fn follow(&self) {
         if let Some(account) = &self.account {
-            // What is wrong with it, the next request says.
-            let _told_later = account.follow().await;
+            // An error will also fail the next request, which reports it.
+            let _reported_by_next_request = account.follow().await;
         }
         if let Some(asked) = &self.asked {
             asked.follow().await;
         }
     }
 
-    /// Whether a program gave another credential since this was asked last.
+    /// Whether a program gave another credential since the last call; resets the mark.
     pub(crate) fn take_change(&self) -> bool {
         self.asked.as_ref().is_some_and(|asked| asked.take_change())
     }
 
-    /// For a change whose lists could not be had.
+    /// Sets the mark again, after the listings could not be read.
     pub(crate) fn keep_change(&self) {
         self.asked.iter().for_each(|asked| asked.keep_change());
     }
 
-    /// The identity of the secret in use. It may change while the connection is up.
+    /// The identity of the secret in use. It may change during the connection.
     pub(crate) fn identity(&self) -> Option<String> {
         let of_account = self.account.as_ref().and_then(|account| account.identity());
         of_account.or_else(|| self.asked.as_ref()?.identity())
@@ -148,14 +148,13 @@ impl RemoteRecipe {
         Ok((websocket::Endpoint { url, client, headers, signer }, signed_in))
     }
 
-    /// The URL of the entry with every variable filled in: what tokens are bound to.
+    /// The URL of the entry with all variables expanded, to which tokens are bound.
     fn address(&self) -> Result<String, DialError> {
         let address = self.environment.expanding(|with| expand::expand_url(&self.url, with))?;
         Ok(tokens::one_spelling(address))
     }
 
-    /// The address that requests go to. What is said first to a server over WebSocket is
-    /// HTTP, too.
+    /// The URL that requests go to. A WebSocket handshake is an HTTP request, too.
     fn url(&self) -> Result<Url, DialError> {
         let mut url =
             Url::parse(&self.address()?).ok().filter(Url::has_host).ok_or(DialError::BadUrl)?;
@@ -168,8 +167,8 @@ impl RemoteRecipe {
         Ok(url)
     }
 
-    /// Asks for every secret. Nothing runs, and nothing is sent, unless the definition is still what
-    /// was approved.
+    /// Requests all secrets. If the definition has changed since the approval, no program runs and
+    /// nothing is sent.
     async fn means(
         &self,
         url: &Url,
@@ -207,7 +206,7 @@ impl RemoteRecipe {
         Ok(Means { client, headers, signer: Signers::of(signers), signed_in })
     }
 
-    /// The account that requests are made under, if the entry leaves room for one.
+    /// The account for the requests, unless the entry excludes a sign-in.
     async fn account(
         &self,
         url: &Url,
@@ -218,7 +217,7 @@ impl RemoteRecipe {
         Ok(terms.map(|terms| accounts.of(terms, &self.vault)))
     }
 
-    /// The sign-in to this server, if there can be one.
+    /// The sign-in to this server, unless the entry excludes it.
     pub(crate) async fn sign_in(
         &self,
         spawner: &Arc<dyn Spawner>,
@@ -234,12 +233,12 @@ impl RemoteRecipe {
         Ok(Some(self.environment.cwd.join(path)))
     }
 
-    /// Whether a message has headers of its own there.
+    /// Whether each message is an HTTP request with its own headers.
     pub(crate) fn has_headers(&self) -> bool {
         matches!(self.speaks, Speaks::Http(_))
     }
 
-    /// Whether nothing but the older event stream is spoken there.
+    /// Whether only the HTTP+SSE transport is configured.
     pub(crate) fn is_event_stream(&self) -> bool {
         matches!(self.speaks, Speaks::Http(HttpMode::Sse))
     }

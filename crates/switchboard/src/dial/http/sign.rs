@@ -1,4 +1,5 @@
-//! What makes the headers of each request: a program (`requestHeadersCommand`), or several in turn.
+//! Signers that produce headers for each request: a program (`requestHeadersCommand`), or several
+//! signers in turn.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -21,7 +22,7 @@ use crate::upstream::{DialError, secret_program};
 
 const LARGEST_OUTPUT: usize = 64 * 1024;
 
-/// Several signers of one request: where two make the same header, the later one wins.
+/// Several signers of one request. If two set the same header, the later one takes precedence.
 pub(super) struct Signers(Vec<Arc<dyn Signer>>);
 
 impl Signers {
@@ -59,17 +60,18 @@ impl Signer for Signers {
     }
 }
 
-/// Runs the program for each request: what is asked stands on its input, headers on its output.
+/// Runs the program for each request, with the request as JSON on its input and the headers on its
+/// output.
 pub(super) struct HeadersCommand {
     program: Program,
     timeout: Duration,
     spawner: Arc<dyn Spawner>,
 }
 
-/// Says how it went, never what came out.
+/// Contains no output of the program.
 #[derive(Debug, thiserror::Error)]
 enum SignError {
-    #[error("the `requestHeadersCommand` did not do its work")]
+    #[error("the `requestHeadersCommand` failed")]
     Command(#[source] SecretError),
     #[error("the `requestHeadersCommand` did not write a JSON object of headers")]
     Output,
@@ -125,7 +127,7 @@ fn fill(
     for (name, value) in command.env.iter() {
         match expand::expand_value(value, with)? {
             Expanded::Text(text) => drop(program.env.insert(name.to_owned(), text)),
-            // It can run what it likes by itself.
+            // The program can fetch secrets by itself.
             Expanded::Command(_) => return Err(DialError::Header { name: name.to_owned() }),
         }
     }

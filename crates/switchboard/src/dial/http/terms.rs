@@ -1,4 +1,4 @@
-//! Whether a server's entry leaves room for a sign-in, and on which terms.
+//! Whether a server's entry permits a sign-in, and the terms of it.
 
 use std::sync::Arc;
 
@@ -15,8 +15,8 @@ use crate::secret::Secret;
 use crate::upstream::{DialError, secret_program};
 
 impl RemoteRecipe {
-    /// The terms of a sign-in to this server; `None` if its entry says how else it is known to the
-    /// server, or that it is not.
+    /// The terms of a sign-in to this server; `None` if its entry configures other credentials or
+    /// none.
     pub(super) async fn terms(
         &self,
         url: &Url,
@@ -52,13 +52,13 @@ impl RemoteRecipe {
     }
 }
 
-/// A project does not choose the authorization server: with the page of one and the token endpoint
-/// of another, it would get the codes of the first.
+/// A project must not choose the authorization server: by combining one server's page with
+/// another's token endpoint, it would receive the codes of the first.
 fn of_project(options: Options) -> Options {
     Options { metadata_url: None, issuer_unchecked: false, ..options }
 }
 
-/// The options with every variable filled in, and the secret, which a command may give.
+/// The options and the client secret with all variables expanded; a command may supply the secret.
 fn fill(
     options: &OAuthOptions,
     with: &Surroundings<'_>,

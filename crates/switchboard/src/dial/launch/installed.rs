@@ -1,4 +1,4 @@
-//! From the place where a launcher installed a package to the program in it.
+//! Finds the program in the directory where a launcher installed a package.
 
 use std::fs;
 use std::io::Read;
@@ -12,11 +12,12 @@ use crate::dial::lookup;
 use crate::dial::spawn::Program;
 use crate::paths;
 
-/// As much of a file as tells what runs it.
+/// The bytes of a file that are read to find its interpreter.
 const HEAD: u64 = 256;
 
-/// The program that the launcher would run for `plain`, if `root` has it. Programs beside it are
-/// found first, as the launcher would have it; other programs are looked for from `place`.
+/// The program that the launcher would run for `plain`, if `root` contains it. As with the
+/// launcher, programs of the package come first in the `PATH`; relative paths are resolved from
+/// `place`.
 pub(super) fn program(
     launch: &Launch,
     root: &Path,
@@ -38,7 +39,8 @@ pub(super) fn program(
                     let node = lookup::find("node", path, place)?;
                     (vec![script], sway_of(&node))
                 }
-                // Bun, for one, loads what a `bunfig.toml` names.
+                // Other interpreters may read settings of the working directory, such as Bun's
+                // `bunfig.toml`.
                 Script::Run { script, by: _ } => (vec![script], Swayed::ByItsDirectory),
                 Script::Program(program) => (vec![program], Swayed::ByNothing),
             };
@@ -48,7 +50,7 @@ pub(super) fn program(
             let folder = root.join("bin");
             let name = launch.bin.as_ref().unwrap_or(&launch.package.name);
             let program = Some(folder.join(name)).filter(|program| lookup::is_program(program))?;
-            // Its first line names the Python of its own environment.
+            // The script's first line names the Python of the virtual environment.
             (folder, vec![program], Swayed::ByNothing)
         }
     };
@@ -67,7 +69,7 @@ pub(super) fn program(
 
 enum Script {
     OfNode(PathBuf),
-    /// By what its first line names.
+    /// Run by the interpreter that its first line names.
     Run {
         script: PathBuf,
         by: String,
@@ -79,7 +81,7 @@ fn script(launch: &Launch, package: &Path) -> Option<Script> {
     let manifest = paths::read(&package.join("package.json")).ok()??;
     let named = script_of(launch, std::str::from_utf8(&manifest).ok()?)?;
     let script = package.join(named).canonicalize().ok()?;
-    // A manifest does not lead out of its package.
+    // A path in the manifest must not lead out of the package.
     let inside = script.starts_with(package.canonicalize().ok()?);
     if !inside || !fs::metadata(&script).ok()?.is_file() {
         return None;
@@ -96,8 +98,7 @@ fn script(launch: &Launch, package: &Path) -> Option<Script> {
     })
 }
 
-/// A version manager puts a program of its own in the place of `node`, which looks for the version
-/// in the directory that it is started in.
+/// A version manager replaces `node` by a shim, which chooses the version by the working directory.
 fn sway_of(node: &Path) -> Swayed {
     let is_shim_folder = |folder: &Path| folder.file_name().is_some_and(|name| name == "shims");
     let real = node.canonicalize().unwrap_or_default();
@@ -109,7 +110,7 @@ fn sway_of(node: &Path) -> Swayed {
     }
 }
 
-/// The `node` beside the launcher if that is given by its path, else the one on the path.
+/// The `node` beside a launcher with a path, otherwise the one in the `PATH`.
 fn node(launcher: &str, path: &str, place: &Path) -> Option<PathBuf> {
     let beside = launcher.contains('/').then(|| place.join(launcher).with_file_name("node"));
     beside.filter(|node| lookup::is_program(node)).or_else(|| lookup::find("node", path, place))

@@ -1,4 +1,4 @@
-//! Where launchers said that packages lie, kept for a day.
+//! The locations of packages that launchers reported, valid for a day.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -16,13 +16,13 @@ use crate::shared_file::{SharedFile, UpdateError};
 
 const DAY: u64 = 24 * 60 * 60;
 
-/// A package that was not looked up for this long is forgotten.
-const FORGOTTEN: u64 = 30 * DAY;
+/// The location of a package that was not looked up for this long is removed.
+const REMOVED_AFTER: u64 = 30 * DAY;
 
-/// Variables that tell a launcher what to install, and where.
-const TELLING: [&str; 6] = ["npm_config_", "uv_", "bun_", "pnpm_", "xdg_", "home"];
+/// Prefixes of variables that affect what a launcher installs, and where.
+const LAUNCHER_VARIABLES: [&str; 6] = ["npm_config_", "uv_", "bun_", "pnpm_", "xdg_", "home"];
 
-/// What is known of one package.
+/// The stored location of one package.
 pub(super) struct Known {
     file: PathBuf,
     key: String,
@@ -31,7 +31,7 @@ pub(super) struct Known {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Age {
     Fresh,
-    /// What is meant may have changed since.
+    /// The version that the launcher would install may have changed.
     Stale,
 }
 
@@ -48,7 +48,7 @@ struct PackagePlace {
 }
 
 impl Known {
-    /// Of the package that `program` launches in `place`.
+    /// The entry for the package that `program` launches in `place`.
     pub(super) fn of(home: &Path, launch: &Launch, program: &Program, place: &Path) -> Known {
         let mut digest = Sha256::new();
         let mut add = |text: &str| {
@@ -60,7 +60,7 @@ impl Known {
         add(&place.to_string_lossy());
         for (name, value) in &program.env {
             let lower = name.to_ascii_lowercase();
-            if TELLING.iter().any(|telling| lower.starts_with(telling)) {
+            if LAUNCHER_VARIABLES.iter().any(|prefix| lower.starts_with(prefix)) {
                 add(&lower);
                 add(value);
             }
@@ -70,10 +70,10 @@ impl Known {
     }
 
     pub(super) fn recall(&self) -> Option<(PathBuf, Age)> {
-        // It decides what is run, so it has to be ours alone.
+        // The file decides what runs, so other users must not be able to write it.
         let bytes = paths::read_private(&self.file).ok()??;
         let place = read(&bytes).packages.remove(&self.key)?;
-        // One from the future was written by another clock.
+        // A time in the future comes from a changed clock.
         let age = match now().checked_sub(place.at) {
             Some(0..DAY) => Age::Fresh,
             Some(_) | None => Age::Stale,
@@ -85,14 +85,14 @@ impl Known {
         SharedFile::ours(self.file.clone()).update(|before| {
             let mut file = before.map(read).unwrap_or_default();
             let at = now();
-            file.packages.retain(|_, place| at.saturating_sub(place.at) < FORGOTTEN);
+            file.packages.retain(|_, place| at.saturating_sub(place.at) < REMOVED_AFTER);
             file.packages.insert(self.key.clone(), PackagePlace { root: root.to_owned(), at });
             Ok(serde_json::to_vec(&file).ok())
         })
     }
 }
 
-/// A file that does not read says nothing.
+/// A malformed file counts as empty.
 fn read(bytes: &[u8]) -> File {
     serde_json::from_slice(bytes).unwrap_or_default()
 }

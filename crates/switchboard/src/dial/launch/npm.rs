@@ -1,4 +1,4 @@
-//! Where npm keeps what `npx` installs.
+//! The location of the packages that `npx` installs.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use switchboard_core::launcher::package::Package;
 
 use crate::paths;
 
-/// The folder for a package, by the settings that a program with this environment would read.
+/// The directory of a package, from the settings that npm reads in this environment.
 pub(super) fn root_of(package: &Package, env: &BTreeMap<String, String>) -> Option<PathBuf> {
     let home = env.get("HOME").map(Path::new)?;
     let cache = match setting("npm_config_cache", env) {
@@ -17,7 +17,7 @@ pub(super) fn root_of(package: &Package, env: &BTreeMap<String, String>) -> Opti
             let config = config.unwrap_or_else(|| home.join(".npmrc"));
             let text = paths::read(&config).ok().flatten().unwrap_or_default();
             match cache_in(&String::from_utf8_lossy(&text)) {
-                // Only npm knows what it stands for.
+                // Only npm can expand the variable.
                 Some(cache) if cache.contains('$') => return None,
                 Some(cache) => home.join(cache.strip_prefix("~/").unwrap_or(&cache)),
                 None => home.join(".npm"),
@@ -27,13 +27,13 @@ pub(super) fn root_of(package: &Package, env: &BTreeMap<String, String>) -> Opti
     Some(cache.join("_npx").join(package.npx_folder()))
 }
 
-/// npm takes its variables in any letter case.
+/// npm ignores the case of its variables.
 fn setting<'a>(name: &str, env: &'a BTreeMap<String, String>) -> Option<&'a str> {
     let found = env.iter().find(|(key, value)| key.eq_ignore_ascii_case(name) && !value.is_empty());
     found.map(|(_, value)| value.as_str())
 }
 
-/// What an `.npmrc` says of the cache.
+/// The `cache` setting of an `.npmrc`.
 fn cache_in(text: &str) -> Option<String> {
     let mut assigned = text.lines().filter_map(|line| line.split_once('='));
     let (_, value) = assigned.rfind(|(key, _)| key.trim() == "cache")?;

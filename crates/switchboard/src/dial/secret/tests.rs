@@ -115,19 +115,19 @@ async fn secret_is_the_program_output_unless_invalid() {
     let writes = |text: &str, code| Act::Writes(text.as_bytes().to_vec(), code);
     check(writes("s3cret\n", 0), Ok("s3cret")).await;
     check(writes(" two\nlines \r\n\n", 0), Ok(" two\nlines ")).await;
-    check(writes("topsecret", 3), Err("it failed (exit code 3)")).await;
-    check(writes("\n", 0), Err("it gave nothing")).await;
-    check(Act::Writes(vec![0xff], 0), Err("its output is not text")).await;
+    check(writes("topsecret", 3), Err("the program failed (exit code 3)")).await;
+    check(writes("\n", 0), Err("the program printed nothing")).await;
+    check(Act::Writes(vec![0xff], 0), Err("the output of the program is not UTF-8")).await;
     let limit = vec![b'x'; SECRET.output];
     check(Act::Writes(limit.clone(), 0), Ok(str::from_utf8(&limit).unwrap())).await;
-    let over = "its output is larger than 1048576 bytes";
+    let over = "the output of the program is larger than 1048576 bytes";
     check(Act::Writes(vec![b'x'; SECRET.output + 1], 0), Err(over)).await;
-    check(Act::NotThere, Err("it cannot be started")).await;
+    check(Act::NotThere, Err("the program cannot be started")).await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn hanging_secret_program_is_killed_after_ten_seconds() {
     let began = tokio::time::Instant::now();
-    check(Act::Hangs, Err("it was not done within 10 s")).await;
+    check(Act::Hangs, Err("the program did not exit within 10 s")).await;
     assert_eq!(began.elapsed(), Duration::from_secs(10));
 }

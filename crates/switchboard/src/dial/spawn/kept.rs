@@ -1,4 +1,4 @@
-//! Programs behind a reaper: it is started with the first of them, and each has a keeper of its own.
+//! Programs behind a reaper. The first program starts the reaper; each program has its own keeper.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -20,26 +20,26 @@ use tokio::task::JoinHandle;
 
 use super::{Process, Program, Promise, Spawner, Started};
 
-/// A reaper that takes longer to start a program hangs.
+/// The timeout for starting a program through the reaper.
 const START: Duration = Duration::from_secs(20);
 
-/// A keeper that takes longer to kill its server is killed or stopped.
+/// The timeout for a keeper to kill its server, after which the keeper counts as killed or stopped.
 const KILL: Duration = Duration::from_millis(500);
 
-/// How long the reaper may take to end when it has nothing left to do.
+/// The timeout for the reaper to exit when it has nothing left to do.
 const CLOSE: Duration = Duration::from_secs(2);
 
 /// The reaper ends when all clones of its socket are closed.
 type Lifeline = Arc<Socket>;
 
 pub(super) struct Reaper {
-    /// Where keepers write down what they run.
+    /// The directory for the records of running programs.
     records: PathBuf,
     /// `None` before the first program. Never held across an await.
     lifeline: Mutex<Option<Lifeline>>,
-    /// Set once a program was left to its keeper.
+    /// Set after a program was left to its keeper.
     left: Arc<AtomicBool>,
-    /// Looks for what is left of earlier gateways, beside the first start.
+    /// The task that searches for programs of earlier gateways, started with the reaper.
     searching: Mutex<Option<JoinHandle<()>>>,
 }
 
@@ -53,13 +53,13 @@ impl Reaper {
         }
     }
 
-    /// Has the reaper start a keeper at the far end of `keepers_end`.
-    fn hire(&self, keepers_end: &Socket) -> io::Result<Lifeline> {
+    /// Makes the reaper start a keeper at the other end of `keepers_end`.
+    fn request_keeper(&self, keepers_end: &Socket) -> io::Result<Lifeline> {
         let mut lifeline = self.lifeline.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = &*lifeline {
             match handover::send(&**known, 0, &[keepers_end.as_fd()]) {
                 Ok(()) => return Ok(Arc::clone(known)),
-                // It was killed, and its keepers end with it.
+                // The reaper was killed, and its keepers end with it.
                 Err(error) if is_gone(&error) => {}
                 Err(error) => return Err(error),
             }
@@ -89,11 +89,11 @@ impl Reaper {
         ];
         let (ours, theirs) = Socket::pair()?;
         ours.set_nonblocking(true)?;
-        let reaper = self.hire(&theirs)?;
+        let reaper = self.request_keeper(&theirs)?;
         drop(theirs);
         let mut keeper = Keeper {
             socket: UnixStream::from_std(ours)?,
-            heard: [0; Report::LENGTH],
+            buffer: [0; Report::LENGTH],
             filled: 0,
             server: None,
             records: self.records.clone(),
@@ -137,7 +137,7 @@ fn start_reaper() -> io::Result<Socket> {
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .spawn()?;
-    // The runtime buries it if it ends before us.
+    // The runtime reaps the child if it exits before this process.
     drop(child);
     Ok(ours)
 }
@@ -152,7 +152,8 @@ impl Spawner for Reaper {
         Box::pin(async move {
             let starting = async {
                 match self.start_kept(program).await {
-                    // Reaper or keeper was killed before the program ran: once more with others.
+                    // The reaper or keeper was killed before the program ran: retry once with new
+                    // ones.
                     Err(error) if is_gone(&error) => self.start_kept(program).await,
                     outcome => outcome,
                 }
@@ -176,25 +177,25 @@ impl Spawner for Reaper {
                 socket.read(&mut [0]).await
             };
             if self.left.load(Ordering::Relaxed) {
-                // It ends after its keepers.
+                // The reaper exits after its keepers.
                 return;
             }
-            // It ends by itself, whether we see it or not.
+            // The reaper also exits if this wait times out.
             let _ended = tokio::time::timeout(CLOSE, ended).await;
         })
     }
 }
 
-/// The process that looks after one program, as its gateway sees it.
+/// The gateway's side of a keeper process.
 struct Keeper {
-    /// When this is dropped, the program is asked to end, and killed a moment later: a launcher that
-    /// is interrupted has locks to give back.
+    /// Dropping the socket makes the keeper terminate the program, and kill it a moment later: an
+    /// interrupted launcher needs time to release its locks.
     socket: UnixStream,
-    /// A report, as far as it was read.
-    heard: [u8; Report::LENGTH],
+    /// The bytes of the next report that were read so far.
+    buffer: [u8; Report::LENGTH],
     filled: usize,
     server: Option<Identity>,
-    /// Where the keeper wrote down what it runs.
+    /// The directory for the keeper's records.
     records: PathBuf,
     ended: Option<ExitStatus>,
     gone: bool,
@@ -203,7 +204,7 @@ struct Keeper {
 }
 
 impl Keeper {
-    /// Says what to start, and waits until it is.
+    /// Sends the start request, and waits until the program has started.
     async fn ask(&mut self, request: StartRequest, streams: [OwnedFd; 3]) -> io::Result<()> {
         let request = request.encode();
         let descriptors = streams.each_ref().map(AsFd::as_fd);
@@ -220,35 +221,35 @@ impl Keeper {
         }
     }
 
-    /// The next report. What was read of it stays if this is dropped.
+    /// The next report. Partly read bytes are kept if the future is dropped.
     async fn report(&mut self) -> io::Result<Report> {
         while self.filled < Report::LENGTH {
-            match self.socket.read(&mut self.heard[self.filled..]).await? {
+            match self.socket.read(&mut self.buffer[self.filled..]).await? {
                 0 => return Err(io::ErrorKind::UnexpectedEof.into()),
                 count => self.filled += count,
             }
         }
         self.filled = 0;
-        Report::decode(self.heard).ok_or_else(|| io::ErrorKind::InvalidData.into())
+        Report::decode(self.buffer).ok_or_else(|| io::ErrorKind::InvalidData.into())
     }
 
-    /// Takes reports until the program has ended.
+    /// Reads reports until the program has exited.
     async fn end(&mut self) -> io::Result<ExitStatus> {
         loop {
             if let Some(status) = self.ended {
                 return Ok(status);
             }
             match self.report().await {
-                Ok(report) => self.note(report),
+                Ok(report) => self.record(report),
                 Err(error) => {
-                    self.bereave().await;
+                    self.end_orphans().await;
                     return Err(error);
                 }
             }
         }
     }
 
-    fn note(&mut self, report: Report) {
+    fn record(&mut self, report: Report) {
         match report {
             Report::Ended(status) => self.ended = Some(ExitStatus::from_raw(status)),
             Report::Gone => self.gone = true,
@@ -256,9 +257,9 @@ impl Keeper {
         }
     }
 
-    /// The keeper was killed. The reaper ends what it left; should it be gone too, we do: the server
-    /// and what hangs together with it, and by the record what does not.
-    async fn bereave(&mut self) {
+    /// Cleans up after a killed keeper. The reaper ends its programs; if the reaper is gone too,
+    /// this ends the server's process tree, and by the records the processes outside it.
+    async fn end_orphans(&mut self) {
         self.gone = true;
         if let Some(server) = self.server.take() {
             let records = self.records.clone();
@@ -271,7 +272,7 @@ impl Keeper {
     }
 
     fn order(&self, order: Order) {
-        // A keeper that does not listen is gone, and so is its program.
+        // If the keeper does not receive this, it has exited, and so has its program.
         let _gone = self.socket.try_write(&order.encode());
     }
 }
@@ -299,9 +300,9 @@ impl Process for Keeper {
         Box::pin(async {
             while !self.gone {
                 match tokio::time::timeout(KILL, self.report()).await {
-                    Ok(Ok(report)) => self.note(report),
-                    // A server that is not confined may stop its keeper again and again.
-                    Ok(Err(_)) | Err(_) => self.bereave().await,
+                    Ok(Ok(report)) => self.record(report),
+                    // A server that is not confined can stop its keeper with signals.
+                    Ok(Err(_)) | Err(_) => self.end_orphans().await,
                 }
             }
         })

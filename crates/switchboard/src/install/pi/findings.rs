@@ -1,4 +1,5 @@
-//! What Pi has for us: its files, our package in its settings, and tokens of an older program.
+//! Findings about Pi: its files that are read, Switchboard's package in its settings, and older
+//! tokens.
 
 use std::path::Path;
 
@@ -19,7 +20,7 @@ use crate::load::Loaded;
 use crate::paths::{self, Paths};
 use crate::sources;
 
-/// Nothing, where there is no Pi.
+/// The findings; none without Pi.
 pub(crate) fn examine(with: &Surroundings<'_>, locations: &Paths, loaded: &Loaded) -> Vec<Finding> {
     if !locations.others.pi.is_dir() {
         return Vec::new();
@@ -33,7 +34,7 @@ pub(crate) fn examine(with: &Surroundings<'_>, locations: &Paths, loaded: &Loade
     general.chain(tokens).collect()
 }
 
-/// The files of Pi that are read.
+/// Findings about the files of Pi that are read.
 fn files(with: &Surroundings<'_>, locations: &Paths, loaded: &Loaded) -> Vec<PiFault> {
     let project = Path::new(with.project.unwrap_or_default());
     let folders = [locations.others.pi.clone(), project.join(".pi")];
@@ -51,7 +52,7 @@ fn files(with: &Surroundings<'_>, locations: &Paths, loaded: &Loaded) -> Vec<PiF
         });
         let (servers, narrow) = (file.servers.len(), narrow.count());
         faults.push(PiFault::FileRead { path: path.clone(), servers, imports: file.imports });
-        // A project may not ask for more.
+        // A project may not request more environment variables.
         if narrow > 0 && candidate.tier == Tier::User {
             faults.push(PiFault::NarrowEnvironment { path, servers: narrow });
         }
@@ -59,7 +60,7 @@ fn files(with: &Surroundings<'_>, locations: &Paths, loaded: &Loaded) -> Vec<PiF
     faults
 }
 
-/// How our package stands in Pi's settings.
+/// Findings about Switchboard's package in Pi's settings.
 fn package(locations: &Paths) -> Vec<PiFault> {
     let file = pi::settings(locations);
     let path = file.display().to_string();
@@ -91,7 +92,8 @@ fn package(locations: &Paths) -> Vec<PiFault> {
     faults
 }
 
-/// What our package was told to start, if that is no program. Untold, it looks around.
+/// The configured program of the package, if it is not executable. Without a configured program,
+/// the package searches for one.
 fn missing_program(binary: &Path) -> Option<PiFault> {
     let bytes = paths::read(binary).ok()??;
     let written: Value = serde_json::from_slice(&bytes).ok()?;
@@ -99,7 +101,7 @@ fn missing_program(binary: &Path) -> Option<PiFault> {
     (!lookup::is_program(Path::new(&program))).then_some(PiFault::NoProgram { program })
 }
 
-/// Whether a sign-in would begin with what an older program was granted.
+/// Whether a sign-in would take over the tokens of an older program.
 fn has_older_tokens(
     name: &str,
     server: &Server,

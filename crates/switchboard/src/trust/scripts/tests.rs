@@ -1,4 +1,4 @@
-//! Which files an approval covers, and how often they are read.
+//! The files that an approval covers, and how often they are read.
 
 use serde_json::{Value, json};
 use switchboard_core::config::layers::Tier;

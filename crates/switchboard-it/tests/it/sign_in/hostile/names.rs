@@ -74,10 +74,10 @@ fn hostname_is_resolved_and_checked_for_each_request() {
             let victim = Victim::of(&setup, Book::new()).await;
             // The host at the first address closes the connection.
             let first = victim.refusal(victim.sign_in(SignInMethod::Page).await);
-            assert!(first.contains("no answer from `https://rebinding.example`"), "{first}");
+            assert!(first.contains("no response from `https://rebinding.example`"), "{first}");
             assert_eq!(canaries.seen(), [IpAddr::from([9, 9, 9, 9])]);
             let second = victim.refusal(victim.sign_in(SignInMethod::Page).await);
-            assert!(second.ends_with("leads to an internal or reserved address"), "{second}");
+            assert!(second.ends_with("resolves to an internal or reserved address"), "{second}");
             assert_eq!(canaries.seen(), Vec::<IpAddr>::new());
         });
     });

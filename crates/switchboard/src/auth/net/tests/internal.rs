@@ -1,4 +1,4 @@
-//! No request reaches an internal address, in a network where a request to any of them would be seen.
+//! No request reaches an internal address; canary listeners would record it.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,5 @@
-//! The Secret Service of free desktops, over D-Bus: connected for one question and no longer.
+//! The Secret Service (freedesktop.org) over D-Bus: each operation opens and closes its own
+//! connection.
 
 use std::collections::HashMap;
 
@@ -13,7 +14,7 @@ use crate::secret::Secret;
 
 const BUS_NAME: &str = "org.freedesktop.secrets";
 const ROOT: &str = "/org/freedesktop/secrets";
-/// Stands for nothing where a path is asked for.
+/// The object path that stands for "none".
 const NOTHING: &str = "/";
 
 const OF_SERVICE: &str = "org.freedesktop.Secret.Service";
@@ -21,13 +22,13 @@ const OF_COLLECTION: &str = "org.freedesktop.Secret.Collection";
 const OF_ITEM: &str = "org.freedesktop.Secret.Item";
 const IS_LOCKED: &str = "org.freedesktop.Secret.Error.IsLocked";
 
-/// A bus on which one may be.
+/// The address of a session bus that may offer the Secret Service.
 pub(super) struct SecretService {
     address: String,
 }
 
 impl SecretService {
-    /// Only a socket of this machine is a bus of this session.
+    /// Only a Unix socket of this machine is a session bus.
     pub(super) fn at_hand(environment: &Environment) -> Option<SecretService> {
         let address = match environment.variable("DBUS_SESSION_BUS_ADDRESS") {
             Some(addresses) => {
@@ -35,7 +36,8 @@ impl SecretService {
             }
             None => {
                 let runtime = environment.variable("XDG_RUNTIME_DIR")?;
-                // What else could be in a path means something else in an address.
+                // Other characters have to be escaped in a D-Bus address, so such a path is not
+                // used.
                 let plain = |c: char| c.is_ascii_alphanumeric() || "-_/.\\*".contains(c);
                 let usual = runtime.starts_with('/') && runtime.chars().all(plain);
                 usual.then(|| format!("unix:path={runtime}/bus"))?
@@ -50,7 +52,7 @@ impl SecretService {
             let session = bus.session().await?;
             let reply = bus.call(&item, OF_ITEM, "GetSecret", &session).await?;
             let body = reply.body();
-            // A structure is written as its fields are.
+            // A D-Bus structure has the same encoding as the sequence of its fields.
             let (_session, _parameters, value, _type): (OwnedObjectPath, Vec<u8>, Vec<u8>, String) =
                 body.deserialize_ignore_signature().map_err(|_| KeyringError::Refused)?;
             let text = String::from_utf8(value).map_err(|_| KeyringError::Refused)?;
@@ -99,7 +101,7 @@ impl SecretService {
         let runtime = runtime.map_err(KeyringError::Thread)?;
         let answer = runtime.block_on(async {
             let connecting = Builder::address(self.address.as_str()).build();
-            // A socket on which no bus answers is none.
+            // Without a bus behind the socket, there is no keyring.
             let connection = connecting.await.map_err(|_| KeyringError::Absent)?;
             work(&Bus { connection }).await
         });
@@ -134,7 +136,8 @@ impl Bus {
         self.call(&root, OF_SERVICE, method, body).await
     }
 
-    /// Secrets cross the bus in the clear: a process that can listen there can read them, too.
+    /// Opens an unencrypted session: a process that can monitor the bus could also read the secrets
+    /// directly.
     async fn session(&self) -> Result<OwnedObjectPath, KeyringError> {
         let opened = self.service("OpenSession", &("plain", Variant::from(""))).await?;
         let (_nothing, session): (OwnedVariant, OwnedObjectPath) =
@@ -158,12 +161,12 @@ fn attributes(account: &str) -> HashMap<&str, &str> {
     HashMap::from([("service", SERVICE), ("account", account)])
 }
 
-/// A prompt stands for a person who has to say yes first.
+/// A returned prompt means that the user has to unlock the keyring first.
 fn unprompted(prompt: &OwnedObjectPath) -> Result<(), KeyringError> {
     if prompt.as_str() == NOTHING { Ok(()) } else { Err(KeyringError::Locked) }
 }
 
-fn broken(_not_what_was_agreed: zbus::Error) -> KeyringError {
+fn broken(_error: zbus::Error) -> KeyringError {
     KeyringError::Refused
 }
 

@@ -68,5 +68,5 @@ fn non_utf8_shebang_is_named_as_not_covered() {
     let environment = Environment::made_of([("PATH", "/bin:/usr/bin")], root);
     let coverage = coverage(&entry(&json!({ "command": "./script" })), &environment);
     let said = coverage.not_covered;
-    assert!(said.iter().any(|what| what.contains("what the first line of")), "{said:?}");
+    assert!(said.iter().any(|what| what.contains("in the first line of")), "{said:?}");
 }

@@ -1,4 +1,4 @@
-//! Files that programs find by a module, package, class or default name.
+//! Files that programs load by a module, package, class or default name.
 
 use super::*;
 

@@ -50,7 +50,7 @@ const MEMBERS: &[&str] = &[
     "pkg/.venv/pyvenv.cfg",
 ];
 
-/// Files of arguments, each of which names the next one.
+/// Argument files, each of which names the next one.
 const ARGUMENTS: &[(&str, &str)] = &[
     ("a0", "@a1"),
     ("a1", "@a2"),
@@ -157,7 +157,7 @@ fn class() -> Vec<(Value, &'static str)> {
     ]
 }
 
-/// The same for words that refer to a file without its path.
+/// The same for words that name a file without its path.
 fn indirect() -> Vec<(Value, &'static str)> {
     let set = |name: &str, value: &str| json!({ "command": "true", "env": { name: value } });
     vec![
@@ -431,7 +431,7 @@ fn uncoverable_inputs_are_named() {
     assert_eq!(named(moved), "files in \"${TOOLS}\", whose variables are not read");
     let words: Vec<String> = (0..600).map(|n| format!("w{n}")).collect();
     let many = json!({ "command": "python", "args": words });
-    assert_eq!(named(many), "what is named behind the first 512 words");
+    assert_eq!(named(many), "files named after the first 512 words");
 }
 
 #[test]
