@@ -1,4 +1,4 @@
-//! Foreign errors become ours here, and nowhere else.
+//! Converts errors of other crates into those of the engine. No other module does.
 
 use std::fmt;
 use std::io;
@@ -22,10 +22,10 @@ use crate::dial::names::NoSuchHost;
 use crate::dial::secret::SecretError;
 use crate::trust::BrokenSeal;
 
-/// As much of a program's name as a message has.
+/// Longest program name in a message, in characters.
 const HELPER: usize = 100;
 
-/// Why no connection came about.
+/// Why a dial failed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum DialError {
     #[error("the program `{command}` was not found")]
@@ -55,12 +55,13 @@ pub(crate) enum DialError {
         #[source]
         cause: SecretError,
         stderr: Vec<String>,
-        /// Variables about the network that we have and it was not given.
+        /// Environment variables about the network that are set here but were withheld from the
+        /// program.
         withheld: Vec<&'static str>,
     },
     #[error(transparent)]
     Trust(#[from] BrokenSeal),
-    /// A task of ours ended early.
+    /// The task that checks the entry panicked or was aborted.
     #[error("the server's entry could not be checked")]
     Unchecked,
     #[error("the `url` of the server's entry is not valid")]
@@ -129,7 +130,7 @@ impl DialError {
         }
     }
 
-    /// Whether the user has to look at the server's definition again.
+    /// Whether the user has to review the server's definition again.
     pub(crate) fn needs_trust(&self) -> bool {
         matches!(self, DialError::Trust(_))
     }
@@ -193,7 +194,7 @@ pub(crate) enum Unreachable {
 }
 
 impl Unreachable {
-    /// Looks for the cause that says most: below it, foreign errors repeat each other.
+    /// Finds the most specific cause: below it, the errors of libraries repeat each other.
     pub(crate) fn of(error: &reqwest::Error) -> Unreachable {
         let mut next: Option<&(dyn std::error::Error + 'static)> = Some(error);
         let mut last = String::new();
@@ -211,7 +212,7 @@ impl Unreachable {
                 Some(_) | None => {}
             }
             last = error.to_string();
-            // `source` does not show what such an error was made of.
+            // `io::Error::source` skips the error that it wraps.
             next = match io.and_then(io::Error::get_ref) {
                 Some(inner) => Some(inner),
                 None => error.source(),
@@ -221,7 +222,7 @@ impl Unreachable {
     }
 }
 
-/// Why a caller got no lease.
+/// Why a caller did not get a lease.
 #[derive(Clone, Debug, thiserror::Error)]
 pub(crate) enum LeaseError {
     #[error("cannot connect")]
@@ -240,12 +241,12 @@ pub(crate) enum LeaseError {
         #[source]
         cause: Option<Arc<DialError>>,
     },
-    /// It goes on without a caller.
+    /// The installation continues without a caller.
     #[error("the server is being installed, for {} so far", seconds(*.since))]
     Installing { since: Duration },
     #[error("the server was disconnected meanwhile")]
     Disconnected,
-    /// The configuration has another definition of the server now, or none.
+    /// The configuration now has another definition of the server, or none.
     #[error("the server's definition changed meanwhile")]
     Replaced,
     #[error("the gateway is shutting down")]
@@ -299,25 +300,25 @@ pub(crate) enum CallError {
     TooLarge { limit: usize },
     #[error("the server went away before it answered ({exit})")]
     Lost { exit: ExitReason, stderr: Vec<String> },
-    /// It has another definition of the tool than the one that the headers were made by, and did
-    /// nothing.
+    /// The server has a newer definition of the tool than the one that determined the headers, and
+    /// did not run the tool.
     #[error("the server answered with an error")]
     Outdated(#[source] RpcError),
     #[error("the server did not finish the call")]
     Unfinished(#[from] DialogueError),
-    /// Nothing reached the server, so another try is safe.
+    /// The request did not reach the server, so a retry is safe.
     #[error("the connection was closed before the request was sent")]
     NotSent,
-    /// Given up to be made on a connection of its own, which does no harm.
+    /// Cancelled to be resent on a connection of its own; only read-only calls are.
     #[error("it could not be told for which client the server asked something")]
     Parted,
-    /// The server answered, and did not do it.
+    /// The server responded with an HTTP error.
     #[error(transparent)]
     Http(HttpError),
 }
 
 impl CallError {
-    /// `ended` is what is known of the connection's end.
+    /// `ended` returns how the connection ended.
     pub(super) fn of(
         error: RequestError,
         ended: impl FnOnce() -> (ExitReason, Vec<String>),
@@ -345,15 +346,15 @@ impl CallError {
 pub(crate) enum ExitReason {
     Code(i32),
     Signal(i32),
-    /// Its streams closed, but the program was still there.
+    /// The program closed its output without exiting.
     StreamClosed,
-    /// We closed the connection ourselves.
+    /// The gateway closed the connection.
     Stopped,
-    /// A server at a URL no longer knows our session.
+    /// The HTTP server no longer knows the session.
     Forgotten,
-    /// A server at a URL cannot be reached any more.
+    /// The HTTP server is no longer reachable.
     Unreachable,
-    /// The response of a server at a URL ended in the middle.
+    /// The HTTP response ended before it was complete.
     Broken,
 }
 

@@ -17,16 +17,16 @@ use super::audience::{Audience, Meant, Recipient, Unanswered};
 use crate::host::{ServerQuestion, Topic};
 use crate::notices::{Notices, Reach};
 
-/// Questions of one server that may wait for an answer at the same time.
+/// Server-to-client requests of one server that may be pending at the same time.
 const QUESTIONS: usize = 16;
 
-/// A question that is larger is refused.
+/// Largest parameters of a server-to-client request, in bytes.
 pub(super) const LARGEST_QUESTION: usize = 1024 * 1024;
 
-/// How long the user may take to answer; the calls that wait for it wait as long.
+/// How long the user may take to answer; the timeouts of the waiting calls are extended by as much.
 pub(super) const USER_ANSWER_TIMEOUT: Duration = Duration::from_secs(10 * 60);
 
-/// News that the actor acts upon.
+/// Messages of the server that concern the actor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum News {
     /// A list of the server changed.
@@ -38,19 +38,19 @@ pub(super) enum News {
 /// Handles the messages of one connection.
 pub(super) struct Incoming {
     pub(super) server: ServerName,
-    /// Set once it is known.
+    /// Set by the handshake.
     pub(super) era: Arc<OnceLock<Era>>,
     pub(super) news: mpsc::Sender<News>,
     pub(super) notices: Notices,
     pub(super) audience: Arc<Audience>,
     pub(super) askable: Vec<Topic>,
-    /// Questions that wait for their answer; they end with the connection.
+    /// Tasks of the pending server-to-client requests; they end with the connection.
     pub(super) questions: JoinSet<()>,
 }
 
 impl Handler for Incoming {
     fn request(&mut self, method: String, params: Option<Raw>, responder: Responder) {
-        // At once, without a task: a server that floods us only loses its answers.
+        // Answered without a task: a server that floods the gateway only loses its responses.
         if method == "ping" {
             return responder.try_result("{}");
         }
@@ -67,7 +67,7 @@ impl Handler for Incoming {
             let error = RpcError::new(INVALID_PARAMS, "the question is too large");
             return responder.try_error(&error);
         }
-        // One that waits in the queue is enough.
+        // The queue already holds one if this fails.
         let _told_already = self.news.try_send(News::AsksClient);
         while self.questions.try_join_next().is_some() {}
         if self.questions.len() >= QUESTIONS {
@@ -102,7 +102,7 @@ impl Handler for Incoming {
             "notifications/message"
             | "notifications/resources/updated"
             | "notifications/elicitation/complete" => {}
-            // For handlers alone.
+            // Only handlers in the library receive these.
             "notifications/cancelled" | "notifications/progress" => {
                 return self.notice(&notification);
             }
@@ -124,7 +124,7 @@ impl Incoming {
         self.era.get() == Some(&Era::Modern)
     }
 
-    /// Passes a notification on to those who registered for it.
+    /// Passes a notification to the handlers registered for it.
     fn notice(&self, notification: &Notification) {
         let Some(kind) = notice::NotificationKind::of_method(&notification.method) else { return };
         if self.notices.has_no_handlers() {
@@ -140,8 +140,8 @@ impl Incoming {
     }
 }
 
-/// A notification on a subscription belongs to the request that began it. Its tag concerns no other
-/// client.
+/// Assigns a notification on a subscription to the request that opened it, and removes the tag,
+/// which only that client can interpret.
 fn untagged(mut notification: Notification) -> Notification {
     let tagged = |params: &&Raw| params.as_str().contains(meta::SUBSCRIPTION_ID);
     let Some(params) = notification.params.as_ref().filter(tagged) else { return notification };
@@ -159,7 +159,7 @@ fn untagged(mut notification: Notification) -> Notification {
     notification
 }
 
-/// A question on its way to an answer.
+/// A server-to-client request without a response so far.
 struct PendingQuestion {
     server: ServerName,
     topic: Topic,
@@ -169,7 +169,8 @@ struct PendingQuestion {
 }
 
 impl PendingQuestion {
-    /// Asks the session's host. Calls that wait for the server meanwhile do not time out.
+    /// Passes the request to the session's host. The calls that it belongs to do not time out
+    /// meanwhile.
     async fn answer(self, meant: Meant, audience: Arc<Audience>) {
         let PendingQuestion { server, topic, params, responder, _unanswered } = self;
         let recipient = match meant {
@@ -198,8 +199,8 @@ impl PendingQuestion {
     }
 }
 
-/// Servers return this text to their caller. It holds for the next call: by then the server is known
-/// to send requests to its client.
+/// Servers return this text to their caller. Its promise holds for the next call: by then the
+/// gateway knows that the server sends requests to its client.
 fn undecided(audience: &Audience) -> RpcError {
     if audience.owner().is_some() {
         let message = "it cannot be told which request this is about: one that was given up may \

@@ -23,19 +23,19 @@ use super::incoming::{LARGEST_QUESTION, USER_ANSWER_TIMEOUT};
 use super::lease::{Caller, Lease, named};
 use crate::host::{ServerQuestion, Topic};
 
-/// How often a server may ask before it answers.
+/// The most rounds of input requests within one call.
 const ROUNDS: usize = 8;
 
-/// How much it may ask at once.
+/// The most input requests in one response.
 const QUESTIONS: usize = 16;
 
-/// What it gives us to hold meanwhile is no larger than this.
+/// Largest `requestState`, in bytes.
 const LARGEST_STATE: usize = 64 * 1024;
 
-/// As much of a word of the server as a message has.
+/// Longest text of the server in an error message, in characters.
 const SHOWN: usize = 64;
 
-/// Why a server that asked something before it answers got no further.
+/// Why a call with input requests failed.
 #[derive(Clone, Debug, thiserror::Error)]
 pub(crate) enum DialogueError {
     #[error("its answer is of the type `{0}`, which is not known here")]
@@ -84,7 +84,7 @@ impl Lease {
         }
     }
 
-    /// The parameters that go into headers, where there are headers.
+    /// The arguments that are also sent as HTTP headers.
     fn labels(&self, approved: &Approved) -> Vec<(String, String)> {
         let entry = &approved.target().entry;
         let has_headers = self.open().recipe.transport.has_headers();
@@ -92,12 +92,12 @@ impl Lease {
             return Vec::new();
         }
         let mirrored = schema::mirrored(&entry.input_value(), approved.args().values());
-        // A tool that is wrong about it was not listed.
+        // A tool with an invalid header mapping is not listed.
         mirrored.unwrap_or_default()
     }
 
-    /// Asks until the server has all that it needs. Each request is another one to it, and none is
-    /// ever sent twice.
+    /// Sends the call, and again with the answers, until the server returns a result. Each round is
+    /// a new request; none is sent twice.
     async fn converse(
         &self,
         peer: &Peer,
@@ -144,7 +144,8 @@ impl Lease {
         }
     }
 
-    /// The `_meta` of a request: the client of the session, as far as servers may know.
+    /// The `_meta` of a request: the client's information, with the capabilities that the settings
+    /// permit.
     pub(super) fn meta(&self, caller: &Caller, token: Option<u64>) -> Args {
         let open = self.open();
         let mut members = caller.meta.as_deref().cloned().unwrap_or_default();
@@ -166,7 +167,7 @@ impl Lease {
         members
     }
 
-    /// The answers of the client. All questions are checked before the first is asked.
+    /// The client's answers. All input requests are checked before the first one is sent.
     async fn answers(&self, wanted: &Wanted, caller: &Caller) -> Result<Args, DialogueError> {
         let host = &caller.listener.host;
         let mut questions = Vec::new();
@@ -180,7 +181,7 @@ impl Lease {
             }
             questions.push((key, topic, question.params.as_ref()));
         }
-        // At the same time: some clients can be asked only once for all.
+        // Concurrently: some clients accept all requests only together.
         let asking = questions.into_iter().map(|(key, topic, params)| async move {
             let server = &self.open().server;
             let ability = topic.ability();
@@ -204,7 +205,7 @@ impl Lease {
     }
 }
 
-/// These members are for one hop: each hop sets its own.
+/// Removes the members of `_meta` that each hop sets for itself.
 pub(super) fn forget_reserved(members: &mut Args) {
     for reserved in
         [meta::PROTOCOL_VERSION, meta::CLIENT_CAPABILITIES, meta::CLIENT_INFO, meta::LOG_LEVEL]
@@ -221,7 +222,7 @@ fn own_info() -> Exact {
 #[derive(Debug)]
 struct Wanted {
     questions: BTreeMap<String, InputRequest>,
-    /// Comes back to the server as it is.
+    /// Returned to the server unchanged.
     state: Option<Exact>,
 }
 
@@ -232,7 +233,7 @@ struct InputRequest {
 }
 
 impl Wanted {
-    /// `None` for an answer that is one.
+    /// Parses the input requests of a response; `None` if it is the final result.
     fn of(answer: &Raw) -> Result<Option<Wanted>, DialogueError> {
         #[derive(Deserialize)]
         #[serde(rename_all = "camelCase")]
@@ -280,7 +281,7 @@ impl Wanted {
     }
 }
 
-/// When a subscription that its server ended is asked for again.
+/// Decides when to renew a subscription that the server ended.
 #[derive(Debug, Default)]
 pub(crate) struct Renewal {
     short: u32,
@@ -289,10 +290,10 @@ pub(crate) struct Renewal {
 impl Renewal {
     const SHORTEST: Duration = Duration::from_secs(1);
     const LASTING: Duration = Duration::from_secs(30);
-    /// So many that ended early in a row are enough.
+    /// Gives up after this many short subscriptions in a row.
     const SHORT: u32 = 5;
 
-    /// `None` if there is no use in asking again.
+    /// The pause before the next subscription; `None` to give up.
     pub(crate) fn after(&mut self, lasted: Duration) -> Option<Duration> {
         if lasted >= Self::LASTING {
             self.short = 0;

@@ -17,7 +17,8 @@ use crate::upstream::{DialError, ExitReason, lifecycle_log};
 
 impl Actor {
     pub(super) fn finished(&mut self, done: Result<Done, JoinError>) {
-        // A task that was aborted, or panicked: its connection ends with it and is reported then.
+        // The task was aborted or panicked. Its connection ends with it, which is reported
+        // separately.
         let Ok(done) = done else { return };
         let jitter = fastrand::f64();
         match done {
@@ -86,7 +87,7 @@ impl Actor {
                         }
                         return;
                     }
-                    // It ended before the first call.
+                    // The connection ended before the first call.
                     Some(exited) => exited,
                 }
             }
@@ -110,7 +111,8 @@ impl Actor {
         }
     }
 
-    /// A connection whose stream has ended is lost, also while its program is still being cleaned up.
+    /// Treats a connection whose stream has ended as lost, even while its program is still being
+    /// cleaned up.
     pub(super) fn notice_the_end(&mut self) {
         let open = self.open().filter(|_| self.machine.phase() == Phase::Up);
         if let Some(closed) = open.filter(|open| open.connection.peer.is_closed()) {
@@ -153,9 +155,9 @@ impl Actor {
         }
     }
 
-    /// Publishes the first listing of a connection. A connection with other capabilities than the
-    /// gateway offers may be listed other tools: its listing is published only if none is known or
-    /// an explicit connect asked for it.
+    /// Publishes the first listing of a connection. The listing may depend on the client
+    /// capabilities. A connection that offers other capabilities than the gateway is therefore
+    /// published only if no listing is known or an explicit connect requested it.
     fn publish_first(&mut self, listing: RawListing) {
         let wanted = std::mem::take(&mut self.wanted);
         let known = self.surroundings.directory.has_listed(&self.server);
