@@ -30,6 +30,9 @@
 //! program, even if it is killed.
 //!
 //! Modules in reading order: [`gateway`], [`session`], then `call` (the pipeline) and `modes`;
+//! `blueprint` and `follow` (convert the configuration, and apply its changes); below them
+//! `upstream` (one actor for each server), `directory` (all listings) and `dial` (opening
+//! connections).
 
 #![warn(missing_docs)]
 

@@ -33,7 +33,7 @@ const QUOTA_OF_ALL: u64 = 1024 * 1024 * 1024;
 /// The maximum number of binary parts of one result that are stored.
 const MOST_BLOBS: usize = 100;
 
-/// The result store of one session. Its files go when it does.
+/// The result store of one session. Its files are removed when it is dropped.
 #[derive(Debug)]
 pub(crate) struct Results {
     directory: PathBuf,
@@ -53,7 +53,7 @@ pub(crate) enum Lifetime {
     Session,
     /// For a time, by all clients that have its id: they are not told apart.
     Limited(Duration),
-    /// Not at all: results are passed on whole, and nothing is stored.
+    /// Not at all: results are passed on in full, and nothing is stored.
     Unstored,
 }
 

@@ -1,8 +1,7 @@
-//! Filters over results, in the language of jq.
+//! jq filters over results.
 //!
-//! A filter is a program: one that never ends, or fills the memory, is a line long, and the
-//! interpreter counts no steps. So each runs in a process of its own (`child`), which is this
-//! program once more.
+//! A filter of one line can run forever or exhaust memory, and the interpreter has no step limit.
+//! So each filter runs in a process of its own (`child`), which executes this program again.
 
 mod child;
 mod language;
@@ -24,27 +23,27 @@ use tokio::sync::Semaphore;
 use child::FilterExit;
 pub(crate) use child::run_if_asked;
 
-/// Bytes of a filter.
+/// Longest filter, in bytes.
 const LONGEST: usize = 8 << 10;
 
-/// What a filter may compute.
+/// Limit of processor time.
 const PROCESSOR: Duration = Duration::from_secs(2);
 
-/// What it may take by the clock.
+/// Limit of wall-clock time.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Bytes that it may hold, the result included.
+/// Limit of memory in bytes, including the result.
 const MEMORY: u64 = 256 << 20;
 
-/// Bytes that it may give.
+/// Limit of output in bytes.
 const OUTPUT: usize = 16 << 20;
 
-/// As many filters run at the same time; the others wait for their turn.
+/// The most filters that run at the same time; others wait.
 const AT_ONCE: usize = 4;
 
 static TURNS: Semaphore = Semaphore::const_new(AT_ONCE);
 
-/// Why a filter gives nothing.
+/// Why a filter failed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum SelectError {
     #[error("`select` is longer than {} KiB", LONGEST >> 10)]
@@ -74,24 +73,24 @@ pub(crate) enum SelectError {
     Process(#[source] io::Error),
 }
 
-/// A text that is known to be a filter.
+/// A filter that has been parsed successfully.
 #[derive(Debug)]
 pub(crate) struct JqFilter(Box<str>);
 
 impl JqFilter {
-    /// Reads a filter without running it.
+    /// Parses a filter without running it.
     pub(crate) async fn read(text: String) -> Result<JqFilter, SelectError> {
         run(&text, None).await?;
         Ok(JqFilter(text.into()))
     }
 
-    /// What it gives for `json`: a line for each output, strings as they are.
+    /// Applies the filter to `json`. Each output is a line; strings are not quoted.
     pub(crate) async fn run(&self, json: &str) -> Result<String, SelectError> {
         run(&self.0, Some(json)).await
     }
 }
 
-/// Reads a filter, and runs it if there is something to work on.
+/// Parses a filter, and applies it to `json` if there is any.
 pub(crate) async fn run(filter: &str, json: Option<&str>) -> Result<String, SelectError> {
     if filter.len() > LONGEST {
         return Err(SelectError::TooLong);
@@ -116,7 +115,7 @@ pub(crate) async fn run(filter: &str, json: Option<&str>) -> Result<String, Sele
     }
 }
 
-/// Memory that is refused and a stack that is full both end a process at once.
+/// Maps the exit status. Exhausted memory and stack overflow both kill the process by a signal.
 fn filter_exit(status: ExitStatus) -> Result<FilterExit, SelectError> {
     match (status.code(), status.signal()) {
         (Some(code), _) => FilterExit::of(code).ok_or(SelectError::Broken),
@@ -125,15 +124,16 @@ fn filter_exit(status: ExitStatus) -> Result<FilterExit, SelectError> {
     }
 }
 
-/// Starts the process, tells it what to do and takes what it says. If this is dropped, it is gone.
+/// Starts the process, sends the request and reads the output. Dropping the future kills the
+/// process.
 async fn converse(request: &[u8]) -> io::Result<(ExitStatus, Vec<u8>)> {
     let (ours, theirs) = Socket::pair()?;
     ours.set_nonblocking(true)?;
-    // Closing it is the order to end, so it stays open to the last.
+    // Closing the socket ends the process, so it stays open until the process has exited.
     let mut lifeline = UnixStream::from_std(ours)?;
     let mut process = start(theirs)?;
     let told = async {
-        // One that has ended already says why by its status.
+        // If the process has already ended, its exit status gives the reason.
         let _unread = lifeline.write_all(request).await;
     };
     let mut output = Vec::new();

@@ -90,7 +90,7 @@ impl Results {
             kept.owner = Some(lock.ok_or(io::ErrorKind::WouldBlock)?);
         }
         let parent = self.directory.parent().unwrap_or(&self.directory);
-        // Many files are saved at once, and each look is one at all of them.
+        // Measuring reads the metadata of all files, and many files are saved at once.
         let measured = kept.measured.filter(|(at, _)| at.elapsed() < MEASURED_FOR);
         let (at, all) =
             measured.unwrap_or_else(|| (Instant::now(), leftovers::size_of_all(parent)));
