@@ -161,7 +161,11 @@ pub fn parse(frame: &Bytes) -> Result<Message, Malformed> {
     let frame = ByteString::try_from(frame.clone()).map_err(|_| Malformed::Json)?;
     let frame = &frame;
     let envelope: Envelope<'_> = serde_json::from_str(frame).map_err(|error| {
-        if error.is_data() { Malformed::Envelope { id: id_of_malformed_request(frame) } } else { Malformed::Json }
+        if error.is_data() {
+            Malformed::Envelope { id: id_of_malformed_request(frame) }
+        } else {
+            Malformed::Json
+        }
     })?;
     if envelope.jsonrpc.is_none_or(|version| version.0 != "2.0") {
         let asked = envelope.method.and(envelope.id);

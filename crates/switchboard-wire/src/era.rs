@@ -203,10 +203,10 @@ impl ServerHello {
 /// Why the result of the handshake is unusable.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum HelloError {
-    #[error("the server's greeting is not one that MCP knows")]
+    #[error("the server's handshake result is malformed")]
     Malformed,
     /// The newest revision of the server, which supports none of ours.
-    #[error("the server speaks protocol revision `{0}`, which is not known here")]
+    #[error("the server speaks protocol revision `{0}`, which is unsupported")]
     Revision(String),
 }
 

@@ -93,7 +93,7 @@ async fn answer(method: &str, params: &Value, peer: &Peer) -> Result<Value, RpcE
             Ok(json!({ "messages": [message] }))
         }
         "resources/read" | "prompts/get" => {
-            Err(RpcError::new(INVALID_PARAMS, "there is no such thing"))
+            Err(RpcError::new(INVALID_PARAMS, "there is no such resource or prompt"))
         }
         _ => Err(RpcError::new(METHOD_NOT_FOUND, "the demo server does not know this method")),
     }

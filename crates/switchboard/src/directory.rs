@@ -126,7 +126,7 @@ impl Directory {
         let listing = Arc::new(Listing::build(server.clone(), &raw, &plan.policy));
         if !listing.shadowed.is_empty() {
             let count = listing.shadowed.len();
-            tracing::warn!(%server, count, "left out tools or prompts with hidden names");
+            tracing::warn!(%server, count, "omitted tools or prompts with shadowed names");
         }
         let mut is_first = false;
         self.change(server, |shelf| {
@@ -173,7 +173,7 @@ impl Directory {
                     .update(|present| Ok::<_, Infallible>(change(present, stamp)))
             });
             if let Err(UpdateError::Io(error)) = written {
-                tracing::debug!(%error, "cannot keep the listing");
+                tracing::debug!(%error, "cannot store the listing");
             }
         });
     }
@@ -200,7 +200,7 @@ impl Directory {
         let Some(file) = plan.file.clone() else { return };
         self.shared.writers.spawn_blocking(move || {
             if let Err(error) = file.remember(&failure) {
-                tracing::debug!(%error, "cannot remember the failure");
+                tracing::debug!(%error, "cannot store the failure");
             }
         });
     }
@@ -266,7 +266,7 @@ impl Directory {
     fn establish(&self, server: &ServerName, pins: &PinFile, raw: &RawListing) {
         match pins.establish(raw) {
             Ok(baseline) => self.compare(server, baseline),
-            Err(error) => tracing::warn!(%server, %error, "cannot keep what the tools are"),
+            Err(error) => tracing::warn!(%server, %error, "cannot store the pins"),
         }
     }
 
@@ -354,7 +354,7 @@ impl Directory {
         if let Some(file) = any_file(&plans)
             && let Err(error) = listing_file::sweep(file.directory())
         {
-            tracing::debug!(%error, "cannot tidy the cache");
+            tracing::debug!(%error, "cannot clean up the cache");
         }
     }
 }

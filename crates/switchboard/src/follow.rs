@@ -103,7 +103,7 @@ pub(crate) async fn follow(
         let shortages = paths::shortages();
         let loaded = load(&gateway, &options, last_good.clone()).await;
         if paths::shortages() != shortages {
-            const SHORTAGE: &str = "no file can be opened now, the last configuration holds";
+            const SHORTAGE: &str = "cannot open any file, the last configuration stays in effect";
             tracing::warn!("{SHORTAGE}");
             if let Some(asked) = asked {
                 let read = ReadAgain { files: Vec::new(), mistakes: vec![SHORTAGE.to_owned()] };
@@ -133,7 +133,7 @@ pub(crate) async fn follow(
                 tracing::info!("configuration applied");
             }
             Some(Err(LoadError::Missing { path })) => {
-                tracing::warn!(path = %path.display(), "file is gone, its last good version holds");
+                tracing::warn!(path = %path.display(), "file is missing, its last good version stays in effect");
                 gateway.keep(vec![path.display().to_string()]);
                 seen = Some(now);
             }

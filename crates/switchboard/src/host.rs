@@ -19,10 +19,10 @@ pub type HostFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CannotAsk {
     /// The session has no user, or the host cannot ask.
-    #[error("no user can be asked")]
+    #[error("the user cannot be asked")]
     NoUser,
     /// The host asked, but the user did not answer.
-    #[error("no answer came")]
+    #[error("the user did not answer")]
     Unanswered,
 }
 

@@ -223,7 +223,8 @@ impl Session {
         Ok(Raw::from_json(Value::Object(said).to_string()))
     }
 
-    /// Sends a lookup and returns the server's result unchanged, except for pins and depth.
+    /// Sends a lookup. Removes hidden characters from the result, limits its nesting, and applies
+    /// the pins to tools and prompts.
     pub async fn look_up(
         &self,
         server: &ServerName,
@@ -385,12 +386,13 @@ impl Session {
     }
 }
 
-/// Limits the nesting depth of a result.
+/// A handshake result or list for the client: without hidden characters, and with limited nesting.
 fn plain(answer: Raw) -> Raw {
     edited(answer, nesting::plain_result)
 }
 
-/// Limits the nesting depth of a result, and marks hidden text in it.
+/// The result of a call for the client: unchanged except for parts that nest too deep, with the
+/// number of its hidden characters in `_meta`.
 fn marked(answer: Raw) -> Raw {
     edited(answer, nesting::result)
 }

@@ -216,7 +216,7 @@ impl Results {
             Ok(_) => Some(id),
             Err(error) => {
                 if !std::mem::replace(&mut lock(&self.kept).told, true) {
-                    tracing::warn!(%error, "cannot keep large results");
+                    tracing::warn!(%error, "cannot store large results");
                 }
                 None
             }

@@ -54,22 +54,22 @@ pub(crate) enum SelectError {
     Failed { why: String },
     #[error("the result is not JSON, so `select` cannot be used on it")]
     NotJson,
-    #[error("`select` gave more than {} MiB", OUTPUT >> 20)]
+    #[error("the output of `select` exceeds {} MiB", OUTPUT >> 20)]
     TooLarge,
     #[error(
-        "`select` was not done after {} s of computing, or {} s in all",
+        "`select` exceeded {} s of processor time, or {} s in total",
         PROCESSOR.as_secs(), PATIENCE.as_secs()
     )]
     TooSlow,
     #[error("too many other filters run; try again")]
     Busy,
-    #[error("`select` went too deep, or needs more than {} MiB", MEMORY >> 20)]
+    #[error("`select` recursed too deeply, or needs more than {} MiB", MEMORY >> 20)]
     TooHungry,
     #[error("filters cannot run here: `main` does not begin with `reaper::run_if_asked`")]
     NotAtHand,
-    #[error("`select` broke off")]
+    #[error("`select` was aborted")]
     Broken,
-    #[error("the process of `select` cannot be used")]
+    #[error("cannot run the process of `select`")]
     Process(#[source] io::Error),
 }
 

@@ -202,7 +202,7 @@ impl Session {
         upstream.lease().await.map_err(|error| explain::lease(error, server))
     }
 
-    /// Lists the server again if its headers command returned another credential. It may be a new
+    /// Lists the server again if a program returned another credential for it. That may be a new
     /// token of the same user, so the connection stays.
     async fn listed_as_signed_in(
         &self,

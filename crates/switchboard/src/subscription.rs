@@ -91,7 +91,7 @@ impl Wish {
                             tokio::time::sleep(pause).await;
                             ExitReason::StreamClosed
                         }
-                        None => return self.give_up("the server ends them again and again"),
+                        None => return self.give_up("the server ended it repeatedly"),
                     },
                 },
             };
@@ -109,7 +109,7 @@ impl Wish {
     /// Notifies the client that no more updates follow.
     fn give_up(&self, why: &str) {
         let uri = clean_line(&self.uri, SHOWN_URI);
-        let data = format!("changes of `{uri}` are not told any more: {why}");
+        let data = format!("the subscription to `{uri}` ended: {why}");
         let message = log_message("warning", "switchboard", &data);
         self.caller.listener.host.tell(&self.server, &message);
     }

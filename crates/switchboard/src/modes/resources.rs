@@ -147,7 +147,7 @@ pub(crate) async fn prompt(
     let target = target(&catalog, server, &Reference::Prompt(&prompt.name))?;
     let checked = Checked { target, args };
     let (target, raw) = call::run(session, &catalog, checked, caller).await?;
-    // Prompts are not data: their text goes to the model without escaping of nested JSON.
+    // A prompt goes to a model as instructions, not as data, so hidden characters are removed.
     let raw = Raw::from_json(plain(raw.as_str()).into_owned());
     let output = *call::finish(session, target, raw, None, caller).await;
     let output = Output { origin: OutputOrigin::Prompt, name: name.to_owned(), ..output };

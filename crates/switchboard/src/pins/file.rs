@@ -50,7 +50,7 @@ struct Stamp {
 pub(crate) struct DamagedPins;
 
 #[derive(Debug, thiserror::Error)]
-#[error("cannot keep what was accepted in `{}`", path.display())]
+#[error("cannot write the pin file `{}`", path.display())]
 pub(crate) struct PinError {
     path: PathBuf,
     #[source]

@@ -138,7 +138,7 @@ fn compile(code: &str) -> Result<jaq_core::Filter<FilterData>, Trouble> {
     let modules = Loader::new(defs)
         .load(&arena, File { code, path: () })
         .map_err(|errors| invalid(errors.first().map(|(_, error)| not_parsed(code, error))))?;
-    load::import(&modules, |_| Err("there is nothing to import".to_owned()))
+    load::import(&modules, |_| Err("modules cannot be imported".to_owned()))
         .map_err(|errors| invalid(errors.first().map(|(_, error)| not_parsed(code, error))))?;
     Compiler::default().with_funs(functions()).compile(modules).map_err(|errors| {
         let first = errors.first().and_then(|(_, errors)| errors.first());
@@ -152,7 +152,7 @@ fn functions() -> impl Iterator<Item = Fun<FilterData>> {
 }
 
 fn invalid(said: Option<String>) -> Trouble {
-    Trouble::Invalid(said.unwrap_or_else(|| "it cannot be read".to_owned()))
+    Trouble::Invalid(said.unwrap_or_else(|| "it cannot be parsed".to_owned()))
 }
 
 fn not_parsed(code: &str, error: &load::Error<&str>) -> String {

@@ -38,9 +38,9 @@ pub(crate) enum DialError {
     },
     #[error("the working directory `{}` does not exist", path.display())]
     WorkingDirectory { path: PathBuf },
-    #[error("a value of the server's entry cannot be filled in")]
+    #[error("cannot expand a value of the server's entry")]
     Expand(#[from] ExpandError),
-    #[error("the program `{}` gave no value for `{name}`", clean_line(helper, HELPER))]
+    #[error("the program `{}` returned no value for `{name}`", clean_line(helper, HELPER))]
     Secret {
         name: String,
         /// The first word of the command; the others may be secret.
@@ -48,7 +48,7 @@ pub(crate) enum DialError {
         #[source]
         cause: SecretError,
     },
-    #[error("`{command}` did not install the server, after {}", seconds(*.took))]
+    #[error("`{command}` failed to install the server after {}", seconds(*.took))]
     Install {
         command: String,
         took: Duration,
@@ -72,9 +72,9 @@ pub(crate) enum DialError {
     Incorrect { name: &'static str },
     #[error("the stored sign-in cannot be used")]
     Account(#[source] AuthError),
-    #[error("no token is kept for its address, and its entry says `bearerTokenStore`")]
+    #[error("no token is stored for its URL, but its entry sets `bearerTokenStore`")]
     NoToken,
-    #[error("its token cannot be read")]
+    #[error("cannot read its stored token")]
     Vault(#[source] VaultError),
     #[error("the certificates in `{}` cannot be used", path.display())]
     CaFile {
@@ -88,9 +88,9 @@ pub(crate) enum DialError {
         #[source]
         cause: io::Error,
     },
-    #[error("secure connections cannot be made here")]
+    #[error("cannot initialise TLS")]
     Tls(#[source] rustls::Error),
-    #[error("no requests can be made here")]
+    #[error("cannot create the HTTP client")]
     Client(#[source] reqwest::Error),
     #[error("no connection to `{origin}`")]
     Unreachable {
@@ -110,15 +110,15 @@ pub(crate) enum DialError {
         #[source]
         cause: RpcError,
     },
-    #[error("the server does not speak MCP as we know it")]
+    #[error("the MCP handshake failed")]
     Handshake(#[source] HandshakeError),
-    #[error("the server's list of {what} does not end")]
+    #[error("the server's list of {what} is endless")]
     EndlessList { what: &'static str },
     #[error("the server's list of {what} is malformed")]
     MalformedList { what: &'static str },
     #[error("the connection was lost ({exit})")]
     Lost { exit: ExitReason, stderr: Vec<String> },
-    #[error("the server no longer answers")]
+    #[error("the server no longer responds to pings")]
     Unresponsive,
 }
 
@@ -181,13 +181,13 @@ impl From<HttpError> for DialError {
 /// What is in the way of a connection.
 #[derive(Debug, PartialEq, thiserror::Error)]
 pub(crate) enum Unreachable {
-    #[error("nothing listens there")]
+    #[error("connection refused")]
     Refused,
-    #[error("the name `{host}` is not known")]
+    #[error("cannot resolve the hostname `{host}`")]
     NoSuchHost { host: String },
-    #[error("the server cannot be trusted: {0}")]
+    #[error("the TLS connection failed: {0}")]
     Tls(rustls::Error),
-    #[error("there was no answer in time")]
+    #[error("the connection timed out")]
     TimedOut,
     #[error("{0}")]
     Other(String),
@@ -227,14 +227,14 @@ impl Unreachable {
 pub(crate) enum LeaseError {
     #[error("cannot connect")]
     Dial(#[source] Arc<DialError>),
-    #[error("the last try failed {} ago, the next one is in {}", seconds(*.since), seconds(*.retry_in))]
+    #[error("the last attempt failed {} ago, the next one is in {}", seconds(*.since), seconds(*.retry_in))]
     Backoff {
         since: Duration,
         retry_in: Duration,
         #[source]
         cause: Option<Arc<DialError>>,
     },
-    #[error("the server went down {crashes} times in three minutes, the next try is in {}", seconds(*.retry_in))]
+    #[error("the server went down {crashes} times in three minutes, the next attempt is in {}", seconds(*.retry_in))]
     CrashLoop {
         crashes: usize,
         retry_in: Duration,
@@ -298,7 +298,7 @@ pub(crate) enum CallError {
     TimedOut(Duration),
     #[error("the answer is larger than the limit of {limit} bytes")]
     TooLarge { limit: usize },
-    #[error("the server went away before it answered ({exit})")]
+    #[error("the server ended before it answered ({exit})")]
     Lost { exit: ExitReason, stderr: Vec<String> },
     /// The server has a newer definition of the tool than the one that determined the headers, and
     /// did not run the tool.
@@ -310,7 +310,7 @@ pub(crate) enum CallError {
     #[error("the connection was closed before the request was sent")]
     NotSent,
     /// Cancelled to be resent on a connection of its own; only read-only calls are.
-    #[error("it could not be told for which client the server asked something")]
+    #[error("the server sent a request that could belong to several clients")]
     Parted,
     /// The server responded with an HTTP error.
     #[error(transparent)]
@@ -386,8 +386,8 @@ impl fmt::Display for ExitReason {
             ExitReason::Signal(signal) => write!(f, "signal {signal}"),
             ExitReason::StreamClosed => f.write_str("it closed its output"),
             ExitReason::Stopped => f.write_str("it was stopped"),
-            ExitReason::Forgotten => f.write_str("it forgot the session"),
-            ExitReason::Unreachable => f.write_str("it cannot be reached any more"),
+            ExitReason::Forgotten => f.write_str("it no longer knows the session"),
+            ExitReason::Unreachable => f.write_str("it is no longer reachable"),
             ExitReason::Broken => f.write_str("the connection broke"),
         }
     }

@@ -57,21 +57,21 @@ impl Handler for Incoming {
         // A stateless server returns its requests inside responses.
         let known = Topic::of_method(&method).filter(|_| !self.is_stateless());
         let Some(topic) = known else {
-            let error = RpcError::new(METHOD_NOT_FOUND, "this client does not offer that");
+            let error = RpcError::new(METHOD_NOT_FOUND, "this client does not support this method");
             return responder.try_error(&error);
         };
         if !self.askable.contains(&topic) {
             return responder.try_error(&topic.refused());
         }
         if params.as_ref().is_some_and(|params| params.as_str().len() > LARGEST_QUESTION) {
-            let error = RpcError::new(INVALID_PARAMS, "the question is too large");
+            let error = RpcError::new(INVALID_PARAMS, "the request is too large");
             return responder.try_error(&error);
         }
         // The queue already holds one if this fails.
         let _told_already = self.news.try_send(News::AsksClient);
         while self.questions.try_join_next().is_some() {}
         if self.questions.len() >= QUESTIONS {
-            let error = RpcError::new(INTERNAL_ERROR, "too many questions at once");
+            let error = RpcError::new(INTERNAL_ERROR, "too many requests at once");
             return responder.try_error(&error);
         }
         let meant = self.audience.meant(responder.exchange());
@@ -115,7 +115,7 @@ impl Handler for Incoming {
     }
 
     fn malformed(&mut self, error: &Malformed, _: &Peer) {
-        tracing::debug!(%error, "skipped a line");
+        tracing::debug!(%error, "ignored a malformed line");
     }
 }
 
@@ -203,12 +203,12 @@ impl PendingQuestion {
 /// gateway knows that the server sends requests to its client.
 fn undecided(audience: &Audience) -> RpcError {
     if audience.owner().is_some() {
-        let message = "it cannot be told which request this is about: one that was given up may \
-                       still be running; the same call can be made again in a minute";
+        let message = "this request cannot be assigned to a call, because an abandoned call may still \
+                       be running; repeat the call in a minute";
         return RpcError::new(INTERNAL_ERROR, message);
     }
-    let message = "several clients share this connection and it cannot be told which one is meant; \
-                   from now on each has its own, so the same call can be made again";
+    let message = "several clients share this connection, so this request cannot be assigned to one; \
+                   from now on each has its own connection, so repeat the call";
     RpcError::new(INTERNAL_ERROR, message)
 }
 

@@ -250,7 +250,7 @@ impl Lease {
             connection.peer.request_with(ticket, modern::LISTEN, params, patience).await
         });
         let not_told = || {
-            let message = "the server does not tell of changes of this resource";
+            let message = "the server does not accept subscriptions to this resource";
             CallError::Refused(RpcError::new(INVALID_PARAMS, message))
         };
         let timeout = self.open.recipe.request_timeout;

@@ -121,7 +121,7 @@ fn can_be_called(tool: &RawValue) -> bool {
     let definition = serde_json::from_str::<ToolSchema>(tool.get());
     let checked = definition.map(|tool| schema::mirrored(&tool.input_schema, &Map::new()));
     if let Ok(Err(error)) = &checked {
-        tracing::warn!(%error, "left out a tool");
+        tracing::warn!(%error, "omitted a tool with invalid headers");
     }
     matches!(checked, Ok(Ok(_)))
 }
@@ -138,7 +138,7 @@ async fn walk(
     for _ in 0..query.max_pages {
         let page = ask(query, method, cursor.as_deref()).await?;
         let Some(left) = room.checked_sub(page.as_str().len()) else {
-            tracing::warn!(what, limit = query.max_bytes, "left out the rest of the lists");
+            tracing::warn!(what, limit = query.max_bytes, "omitted the rest of the lists");
             *room = 0;
             return Ok(list);
         };

@@ -275,7 +275,7 @@ async fn hear_of_changes(peer: Peer, params: String, news: mpsc::Sender<News>) {
             Ok(_) | Err(RequestError::Http(_) | RequestError::AnswerTooLarge { .. }) => {}
             Err(RequestError::TimedOut(_) | RequestError::Closed | RequestError::NotSent) => return,
             Err(RequestError::Refused(error)) => {
-                tracing::debug!(%error, "the server does not tell of changes");
+                tracing::debug!(%error, "the server refused the subscription to list changes");
                 return;
             }
         }

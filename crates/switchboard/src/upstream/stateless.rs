@@ -38,25 +38,25 @@ const SHOWN: usize = 64;
 /// Why a call with input requests failed.
 #[derive(Clone, Debug, thiserror::Error)]
 pub(crate) enum DialogueError {
-    #[error("its answer is of the type `{0}`, which is not known here")]
+    #[error("its result has the type `{0}`, which is unsupported")]
     ResultType(String),
-    #[error("its answer is malformed")]
+    #[error("its result is malformed")]
     Malformed,
-    #[error("it asked {ROUNDS} times and wants to ask again")]
+    #[error("it requested input more than {ROUNDS} times")]
     Rounds,
-    #[error("it asks more than {QUESTIONS} things at once")]
+    #[error("it sends more than {QUESTIONS} input requests at once")]
     Questions,
-    #[error("it asks something that is larger than {LARGEST_QUESTION} bytes")]
+    #[error("it sends an input request larger than {LARGEST_QUESTION} bytes")]
     QuestionTooLarge,
-    #[error("what we should hold for it is larger than {LARGEST_STATE} bytes")]
+    #[error("its `requestState` is larger than {LARGEST_STATE} bytes")]
     StateTooLarge,
-    #[error("it asks for `{0}`, which no client offers")]
+    #[error("it requests `{0}`, which no client offers")]
     Method(String),
-    #[error("it asks for {0}, which this client does not offer")]
+    #[error("it requests {0}, which this client does not offer")]
     NotOffered(&'static str),
-    #[error("it asked for {ability}, and the client answered with an error: {said}")]
+    #[error("it requested {ability}, and the client answered with an error: {said}")]
     Refused { ability: &'static str, said: String },
-    #[error("it asked for {0}, and there was no answer in time")]
+    #[error("it requested {0}, and the client did not answer in time")]
     Unanswered(&'static str),
 }
 
@@ -331,13 +331,10 @@ mod tests {
     #[test]
     fn result_type_distinguishes_answer_and_input_request() {
         check("{}", "an answer");
-        check(r#"{"resultType":"complete","inputRequests":7}"#, "its answer is malformed");
+        check(r#"{"resultType":"complete","inputRequests":7}"#, "its result is malformed");
         check(r#"{"resultType":"complete","content":[]}"#, "an answer");
-        check(
-            r#"{"resultType":"task"}"#,
-            "its answer is of the type `task`, which is not known here",
-        );
-        check(r#"{"resultType":3}"#, "its answer is malformed");
+        check(r#"{"resultType":"task"}"#, "its result has the type `task`, which is unsupported");
+        check(r#"{"resultType":3}"#, "its result is malformed");
         check(r#"{"resultType":"input_required"}"#, " ");
         check(
             r#"{"resultType":"input_required","inputRequests":{"b":{"method":"roots/list"},"a":{"method":"x","params":{}}},"requestState":"s"}"#,
@@ -345,7 +342,7 @@ mod tests {
         );
         check(
             r#"{"resultType":"input_required","inputRequests":{"a":7}}"#,
-            "its answer is malformed",
+            "its result is malformed",
         );
     }
 
@@ -358,12 +355,12 @@ mod tests {
         };
         let many: Vec<String> =
             (0..=QUESTIONS).map(|n| format!(r#""{n}":{{"method":"roots/list"}}"#)).collect();
-        check(&asking(&many.join(","), ""), "it asks more than 16 things at once");
+        check(&asking(&many.join(","), ""), "it sends more than 16 input requests at once");
         let large = format!(r#""a":{{"method":"{}"}}"#, "x".repeat(LARGEST_QUESTION));
-        check(&asking(&large, ""), "it asks something that is larger than 1048576 bytes");
+        check(&asking(&large, ""), "it sends an input request larger than 1048576 bytes");
         check(
             &asking("", &"x".repeat(LARGEST_STATE)),
-            "what we should hold for it is larger than 65536 bytes",
+            "its `requestState` is larger than 65536 bytes",
         );
     }
 
