@@ -17,7 +17,7 @@ use crate::mark::Mark;
 use crate::message::{Order, Report, StartRequest, error_number, read_request};
 use crate::processes::{Identity, kill_below};
 use crate::records::ServerRecord;
-use crate::watch::{Children, Looks, Watch, bury};
+use crate::watch::{Children, Looks, Watch, reap_children};
 
 /// How long a server may take to exit after SIGTERM, when the gateway or the reaper is gone.
 const GRACE: Duration = Duration::from_millis(400);
@@ -113,7 +113,7 @@ enum KeeperStage {
     /// The gateway shuts down; the server may exit by itself until then.
     Finishing(Instant),
     /// The server got SIGTERM, because the gateway or the reaper is gone, and may exit until then.
-    Asked(Instant),
+    Terminating(Instant),
     /// All processes are killed, repeatedly until none is left.
     Ending(Looks),
 }
@@ -123,7 +123,7 @@ impl Keeper {
         loop {
             let until = match &mut self.stage {
                 KeeperStage::Serving => None,
-                KeeperStage::Finishing(until) | KeeperStage::Asked(until) => Some(*until),
+                KeeperStage::Finishing(until) | KeeperStage::Terminating(until) => Some(*until),
                 KeeperStage::Ending(looks) => Some(looks.next()),
             };
             let (lifeline, reaper) = (self.lifeline.as_ref(), self.reaper.as_ref());
@@ -131,20 +131,20 @@ impl Keeper {
             if woken.alone {
                 // Without the reaper, no process would end the server if this keeper were killed.
                 self.reaper = None;
-                self.ask_to_end();
+                self.begin_termination();
             }
             if woken.called {
                 self.listen();
             }
-            let left = self.bury();
+            let left = self.reap_children();
             if let KeeperStage::Finishing(until) = self.stage
                 && (!self.running || until <= Instant::now())
             {
-                self.ask_to_end();
+                self.begin_termination();
             }
             self.stage = match self.stage {
                 // Descendants get no further time once the server itself has ended.
-                KeeperStage::Asked(until) if !self.running || until <= Instant::now() => {
+                KeeperStage::Terminating(until) if !self.running || until <= Instant::now() => {
                     KeeperStage::Ending(Looks::begin())
                 }
                 stage => stage,
@@ -170,7 +170,7 @@ impl Keeper {
         if count == 0 {
             self.lifeline = None;
             if let KeeperStage::Serving = self.stage {
-                self.ask_to_end();
+                self.begin_termination();
             }
         }
         for order in orders.iter().take(count).filter_map(|byte| Order::decode(*byte)) {
@@ -186,16 +186,16 @@ impl Keeper {
         }
     }
 
-    fn ask_to_end(&mut self) {
+    fn begin_termination(&mut self) {
         if let KeeperStage::Serving | KeeperStage::Finishing(_) = self.stage {
             self.terminate();
-            self.stage = KeeperStage::Asked(Instant::now() + GRACE);
+            self.stage = KeeperStage::Terminating(Instant::now() + GRACE);
         }
     }
 
-    fn bury(&mut self) -> Children {
+    fn reap_children(&mut self) -> Children {
         let mut ended = None;
-        let left = bury(|pid, status| {
+        let left = reap_children(|pid, status| {
             if pid == self.server {
                 ended = Some(status.as_raw());
             }

@@ -89,14 +89,14 @@ pub fn run_if_asked() {
     {
         let mut words = std::env::args_os();
         let name = words.next().unwrap_or_default();
-        let asked: Option<(fn(_) -> _, _)> = match (name.to_str(), words.len()) {
+        let requested_role: Option<(fn(_) -> _, _)> = match (name.to_str(), words.len()) {
             (Some(REAPER), 0) => Some((reaper::run, REAPER_SHOWN)),
             // The argument is the process id of the reaper.
             (Some(KEEPER), 1) => Some((keeper::run, c"switchbd-keeper")),
             (_, _) => None,
         };
         // A program that was started under this name by others has no lifeline, and runs as usual.
-        if let Some((role, shown)) = asked.filter(|_| handover::has_lifeline()) {
+        if let Some((role, shown)) = requested_role.filter(|_| handover::has_lifeline()) {
             // The name in `ps` and `top`, limited to 15 bytes; the default would be `exe`.
             let _shown_as_it_is = rustix::thread::set_name(shown);
             leave(handover::take_lifeline().and_then(role));

@@ -12,7 +12,7 @@ use rustix::process::Pid;
 
 use crate::message::{Report, error_number};
 use crate::processes::kill_below;
-use crate::watch::{Children, Looks, Watch, bury};
+use crate::watch::{Children, Looks, Watch, reap_children};
 use crate::{KEEPER, PROGRAM, handover, helper_environment};
 
 /// How long keepers may take to end their servers once the gateway is gone.
@@ -45,7 +45,7 @@ impl Reaper {
             let look = self.strays.as_mut().map(Looks::next);
             let until = look.into_iter().chain(self.end).min();
             let woken = self.watch.wait(self.lifeline.as_ref(), None, until)?;
-            let left = self.bury();
+            let left = self.reap_children();
             if woken.called {
                 self.listen();
             }
@@ -62,8 +62,8 @@ impl Reaper {
         }
     }
 
-    fn bury(&mut self) -> Children {
-        bury(|pid, status| {
+    fn reap_children(&mut self) -> Children {
+        reap_children(|pid, status| {
             if self.keepers.remove(&pid) && status.exit_status() != Some(0) {
                 // Its descendants became children of the reaper before its end was reported.
                 self.strays = Some(Looks::begin());

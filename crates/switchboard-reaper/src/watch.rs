@@ -85,7 +85,7 @@ pub(crate) enum Children {
 }
 
 /// Reaps all children that have ended.
-pub(crate) fn bury(mut each: impl FnMut(Pid, WaitStatus)) -> Children {
+pub(crate) fn reap_children(mut each: impl FnMut(Pid, WaitStatus)) -> Children {
     loop {
         match rustix::process::wait(WaitOptions::NOHANG) {
             Ok(Some((pid, status))) => each(pid, status),

@@ -30,7 +30,7 @@ use crate::peer::{Handler, Inlet, Peer, PeerLimits, detached};
 const MCP: &str = "mcp";
 
 /// How long closing a connection may take.
-const GOODBYE: Duration = Duration::from_secs(1);
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The URL of a server, and the headers of the upgrade request.
 pub struct Endpoint {
@@ -172,7 +172,7 @@ impl Closing {
     pub async fn finish(self) {
         let Closing { inlet, mut sink } = self;
         inlet.close();
-        let _best_effort = tokio::time::timeout(GOODBYE, sink.close()).await;
+        let _best_effort = tokio::time::timeout(CLOSE_TIMEOUT, sink.close()).await;
     }
 }
 

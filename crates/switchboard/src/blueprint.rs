@@ -41,7 +41,7 @@ use crate::pins::PinFile;
 use crate::upstream::{Recipe, Transport};
 
 /// Longest description of a server, in characters; the search indexes it with every tool.
-const ABOUT: usize = 500;
+const LONGEST_DESCRIPTION: usize = 500;
 
 /// How long a call waits for an installation: hosts time out on longer calls without progress.
 const INSTALL_PATIENCE: Duration = Duration::from_secs(25);
@@ -376,7 +376,7 @@ fn about(definition: &ServerEntry) -> Option<String> {
         (Some(one), None) | (None, Some(one)) => one.clone(),
         (None, None) => return None,
     };
-    Some(about.chars().take(ABOUT).collect())
+    Some(about.chars().take(LONGEST_DESCRIPTION).collect())
 }
 
 pub(crate) fn listing_policy(definition: &ServerEntry, settings: &Settings) -> ListingPolicy {

@@ -28,7 +28,7 @@ use crate::upstream::lease::Caller;
 const RETRY_INTERVAL: Duration = Duration::from_millis(250);
 
 /// The address shown for an in-process server.
-const WITHIN: &str = "built-in";
+const BUILT_IN: &str = "built-in";
 
 /// What happens to open connections when the configuration is reloaded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -156,7 +156,7 @@ impl Session {
             return guest.address;
         }
         let transport = self.gateway.facts(id).transport;
-        transport.map_or_else(|| WITHIN.to_owned(), |transport| transport.shown())
+        transport.map_or_else(|| BUILT_IN.to_owned(), |transport| transport.shown())
     }
 
     /// Closes a connection. Removes the server if it is a guest.

@@ -102,8 +102,8 @@ impl Directory {
     /// The current snapshot. The first call reads the cache, which is small.
     pub(crate) fn catalog(&self) -> Arc<Catalog> {
         self.load_if_possible();
-        self.hear_of_accepted_tools();
-        self.hear_of_sign_ins();
+        self.reload_changed_pins();
+        self.drop_outdated_listings();
         Arc::clone(&self.shared.catalog.borrow())
     }
 
@@ -272,7 +272,7 @@ impl Directory {
 
     /// Reloads the pins of servers with changed definitions: the user may have accepted the change
     /// in another process. Reads no file if no definition has changed.
-    fn hear_of_accepted_tools(&self) {
+    fn reload_changed_pins(&self) {
         let catalog = Arc::clone(&self.shared.catalog.borrow());
         for server in catalog.drifting() {
             if let Some(file) = self.pin_file(server)
@@ -285,7 +285,7 @@ impl Directory {
 
     /// Drops the listings of sign-ins that ended: the user may have signed out, or in to another
     /// account, in another process. If nothing changed, this costs one file status.
-    fn hear_of_sign_ins(&self) {
+    fn drop_outdated_listings(&self) {
         let plans = Arc::clone(&self.shared.plans.borrow());
         let files = plans.iter().filter_map(|(server, plan)| Some((server, plan.file.as_ref()?)));
         let files: Vec<_> = files.filter(|(_, file)| file.sign_ins().is_some()).collect();

@@ -22,10 +22,10 @@ use crate::paths;
 const PERIOD: Duration = Duration::from_secs(1);
 
 /// A changed file is read once it has been unchanged for this long.
-const REST: Duration = Duration::from_millis(250);
+const UNCHANGED_FOR: Duration = Duration::from_millis(250);
 
 /// A file that keeps changing is read after this many waits.
-const WAITS: usize = 8;
+const MOST_WAITS: usize = 8;
 
 /// The most mistakes that the status lists.
 const SHOWN_MISTAKES: usize = 5;
@@ -98,7 +98,7 @@ pub(crate) async fn follow(
             // A request to reload is sent after the file was written.
             Some(_) => now,
             None if seen.as_ref() == Some(&now) => continue,
-            None => at_rest(&gateway, &files, now).await,
+            None => until_unchanged(&gateway, &files, now).await,
         };
         let shortages = paths::shortages();
         let loaded = load(&gateway, &options, last_good.clone()).await;
@@ -164,10 +164,10 @@ fn place(mistake: &Diagnostic) -> String {
 }
 
 /// Polls until the files have not changed for a while.
-async fn at_rest(gateway: &Gateway, files: &[PathBuf], first: Look) -> Look {
+async fn until_unchanged(gateway: &Gateway, files: &[PathBuf], first: Look) -> Look {
     let mut now = first;
-    for _ in 0..WAITS {
-        tokio::time::sleep(REST).await;
+    for _ in 0..MOST_WAITS {
+        tokio::time::sleep(UNCHANGED_FOR).await;
         let later = look(gateway, files).await;
         if later == now {
             break;

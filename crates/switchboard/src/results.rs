@@ -51,7 +51,7 @@ pub(crate) struct Results {
 pub(crate) enum Lifetime {
     /// As long as its session lives.
     Session,
-    /// For a time, by all clients that have its id: they are not told apart.
+    /// For a time, by all clients that have its id: they are not failure_logged apart.
     Limited(Duration),
     /// Not at all: results are passed on in full, and nothing is stored.
     Unstored,
@@ -215,7 +215,7 @@ impl Results {
         match stored.await {
             Ok(_) => Some(id),
             Err(error) => {
-                if !std::mem::replace(&mut lock(&self.kept).told, true) {
+                if !std::mem::replace(&mut lock(&self.kept).failure_logged, true) {
                     tracing::warn!(%error, "cannot store large results");
                 }
                 None

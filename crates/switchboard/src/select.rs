@@ -105,11 +105,11 @@ pub(crate) async fn run(filter: &str, json: Option<&str>) -> Result<String, Sele
         .await
         .map_err(|_| SelectError::TooSlow)?
         .map_err(SelectError::Process)?;
-    let said = || String::from_utf8_lossy(&output).into_owned();
+    let output_text = || String::from_utf8_lossy(&output).into_owned();
     match filter_exit(status)? {
-        FilterExit::Done => Ok(said()),
-        FilterExit::Invalid => Err(SelectError::Invalid { why: said() }),
-        FilterExit::Failed => Err(SelectError::Failed { why: said() }),
+        FilterExit::Done => Ok(output_text()),
+        FilterExit::Invalid => Err(SelectError::Invalid { why: output_text() }),
+        FilterExit::Failed => Err(SelectError::Failed { why: output_text() }),
         FilterExit::TooLarge => Err(SelectError::TooLarge),
         FilterExit::Broken => Err(SelectError::Broken),
     }
@@ -132,19 +132,19 @@ async fn converse(request: &[u8]) -> io::Result<(ExitStatus, Vec<u8>)> {
     // Closing the socket ends the process, so it stays open until the process has exited.
     let mut lifeline = UnixStream::from_std(ours)?;
     let mut process = start(theirs)?;
-    let told = async {
+    let sending = async {
         // If the process has already ended, its exit status gives the reason.
         let _unread = lifeline.write_all(request).await;
     };
     let mut output = Vec::new();
-    let heard = async {
+    let reading = async {
         match &mut process.stdout {
             Some(stdout) => stdout.take(OUTPUT as u64).read_to_end(&mut output).await,
             None => Err(io::ErrorKind::BrokenPipe.into()),
         }
     };
-    let ((), heard) = tokio::join!(told, heard);
-    heard?;
+    let ((), reading) = tokio::join!(sending, reading);
+    reading?;
     Ok((process.wait().await?, output))
 }
 

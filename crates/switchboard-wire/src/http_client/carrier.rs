@@ -18,11 +18,11 @@ use crate::outbox::{Outlet, Parcel};
 use crate::peer::{Handler, Inlet, PeerLimits, RequestError};
 
 /// Timeout of a message that needs no response.
-const TOLD: Duration = Duration::from_secs(30);
+const NOTIFY_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The most responses in flight to the server, each on its own connection. Further responses are
 /// dropped if the server sends requests faster than it accepts responses.
-const MOST_ANSWERS: usize = 64;
+const MOST_RESPONSES: usize = 64;
 
 /// Transfers the messages of an HTTP connection.
 #[derive(Debug)]
@@ -115,14 +115,14 @@ struct Flight {
 enum CancelledBy {
     Notification,
     /// By closing the response, without a notification.
-    HangingUp,
+    ClosedResponse,
 }
 
 /// A message that has been handled.
 enum Done {
-    Told,
-    Answered,
-    Asked { id: u64, answers: Option<Answers> },
+    Notified,
+    Responded,
+    Requested { id: u64, answers: Option<Answers> },
 }
 
 impl Traffic {
@@ -138,7 +138,7 @@ impl Traffic {
         while answers_come && !self.exchanges.is_empty() {
             tokio::select! {
                 parcel = self.outlet.next() => match parcel {
-                    Some(parcel) => self.turn_away(&parcel.frame),
+                    Some(parcel) => self.refuse_unsent(&parcel.frame),
                     None => break,
                 },
                 Some(done) = self.exchanges.join_next() => self.settle(done.ok()),
@@ -161,13 +161,13 @@ impl Traffic {
             {
                 let stateless = stateless::headers(&method, params.as_ref(), labels.as_deref());
                 let cancelled_by = match stateless {
-                    Some(_) => CancelledBy::HangingUp,
+                    Some(_) => CancelledBy::ClosedResponse,
                     None => CancelledBy::Notification,
                 };
                 let request = OutgoingRequest { id, method, frame, stateless };
                 let task = self.exchanges.spawn(async move {
                     let answers = link.exchange(request).await;
-                    Done::Asked { id, answers }
+                    Done::Requested { id, answers }
                 });
                 self.in_flight.insert(id, Flight { task, cancelled_by });
             }
@@ -176,16 +176,16 @@ impl Traffic {
             }
             Ok(Message::Notification { method, params }) => {
                 if method == "notifications/cancelled"
-                    && self.give_up(params.as_ref()) == CancelledBy::HangingUp
+                    && self.give_up(params.as_ref()) == CancelledBy::ClosedResponse
                 {
                     return;
                 }
-                self.tell(frame, Done::Told);
+                self.tell(frame, Done::Notified);
             }
-            Ok(Message::Answer { .. }) if self.answering >= MOST_ANSWERS => {}
+            Ok(Message::Answer { .. }) if self.answering >= MOST_RESPONSES => {}
             Ok(Message::Answer { .. }) => {
                 self.answering += 1;
-                self.tell(frame, Done::Answered);
+                self.tell(frame, Done::Responded);
             }
             // A `Peer` does not send these.
             Ok(Message::Request { .. }) | Err(_) => {}
@@ -196,7 +196,7 @@ impl Traffic {
         let link = Arc::clone(&self.link);
         self.exchanges.spawn(async move {
             // No caller waits for the outcome.
-            let _taken = tokio::time::timeout(TOLD, link.tell(&frame)).await;
+            let _taken = tokio::time::timeout(NOTIFY_TIMEOUT, link.tell(&frame)).await;
             done
         });
     }
@@ -216,12 +216,12 @@ impl Traffic {
                 cancelled_by
             }
             // Without a session, a completed request needs no notification.
-            None if self.link.ready.get().is_none() => CancelledBy::HangingUp,
+            None if self.link.ready.get().is_none() => CancelledBy::ClosedResponse,
             None => CancelledBy::Notification,
         }
     }
 
-    fn turn_away(&mut self, frame: &Bytes) {
+    fn refuse_unsent(&mut self, frame: &Bytes) {
         match envelope::parse(frame) {
             Ok(Message::Request { id: Id::Number(id), .. }) if let Some(id) = id.as_u64() => {
                 self.link.inlet.fail(id, RequestError::NotSent);
@@ -235,15 +235,15 @@ impl Traffic {
 
     fn settle(&mut self, done: Option<Done>) {
         match done {
-            Some(Done::Asked { id, answers }) => {
+            Some(Done::Requested { id, answers }) => {
                 self.in_flight.remove(&id);
                 if let Some(answers) = answers {
                     let link = Arc::clone(&self.link);
                     self.beside.spawn(async move { answers.read(&link).await });
                 }
             }
-            Some(Done::Answered) => self.answering = self.answering.saturating_sub(1),
-            Some(Done::Told) | None => {}
+            Some(Done::Responded) => self.answering = self.answering.saturating_sub(1),
+            Some(Done::Notified) | None => {}
         }
     }
 }

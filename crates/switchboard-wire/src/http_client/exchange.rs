@@ -22,13 +22,13 @@ use crate::peer::{Exchange, RequestError};
 use crate::sse::Event;
 
 /// Longest `Retry-After` that a request waits for.
-const LONGEST_REST: Duration = Duration::from_secs(10);
+const LONGEST_RETRY_AFTER: Duration = Duration::from_secs(10);
 
 /// How often a request is postponed before it fails.
-const RESTS: usize = 3;
+const MOST_POSTPONEMENTS: usize = 3;
 
 /// How long to retry while the server refuses connections, as during a restart.
-const RESTART: Duration = Duration::from_secs(3);
+const RESTART_TIMEOUT: Duration = Duration::from_secs(3);
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 const LONGEST_PAUSE: Duration = Duration::from_millis(500);
 
@@ -91,7 +91,7 @@ impl Link {
 
     /// Sends the first request, whose failures are reported as they are.
     async fn initialize(&self, id: u64, frame: &Bytes) -> Result<Option<Answers>, RequestError> {
-        self.rest(Some(id)).await?;
+        self.wait_while_busy(Some(id)).await?;
         if self.speaks() == Speaks::Legacy {
             return legacy::open(self, frame).await.map(Some);
         }
@@ -137,7 +137,7 @@ impl Link {
         let response = match self.met.get() {
             Some(()) => self.post(&ask, Some(id)).await?,
             None => {
-                self.rest(Some(id)).await?;
+                self.wait_while_busy(Some(id)).await?;
                 let response = self.send(&ask).await?;
                 if !response.status().is_success() {
                     return Err(self.refusal(response).await);
@@ -154,18 +154,18 @@ impl Link {
     async fn post(&self, ask: &Ask<'_>, id: Option<u64>) -> Result<Response, RequestError> {
         let quiet = &self.endpoint.quiet;
         quiet.sending();
-        let mut rests = 0;
+        let mut postponements = 0;
         loop {
-            self.rest(id).await?;
+            self.wait_while_busy(id).await?;
             let response = self.reach(ask).await?;
             if response.status().is_success() {
                 return Ok(response);
             }
             match self.refusal(response).await {
                 RequestError::Http(HttpError::Busy { retry_after: Some(_), .. })
-                    if rests < RESTS && quiet.may_send_again() =>
+                    if postponements < MOST_POSTPONEMENTS && quiet.may_send_again() =>
                 {
-                    rests += 1;
+                    postponements += 1;
                 }
                 error => return Err(error),
             }
@@ -173,11 +173,11 @@ impl Link {
     }
 
     /// Waits while the server refuses requests, unless that takes too long.
-    async fn rest(&self, id: Option<u64>) -> Result<(), RequestError> {
+    async fn wait_while_busy(&self, id: Option<u64>) -> Result<(), RequestError> {
         let Some(Busy { status, until }) = self.endpoint.quiet.now() else { return Ok(()) };
         let wait = until.saturating_duration_since(Instant::now());
         let deadline = id.and_then(|id| self.inlet.deadline_of(id));
-        if wait > LONGEST_REST || deadline.is_some_and(|deadline| until > deadline) {
+        if wait > LONGEST_RETRY_AFTER || deadline.is_some_and(|deadline| until > deadline) {
             return Err(HttpError::Busy { status, retry_after: Some(wait) }.into());
         }
         tokio::time::sleep_until(until).await;
@@ -186,7 +186,7 @@ impl Link {
 
     /// Sends a message to a server that has responded before and may be restarting.
     async fn reach(&self, ask: &Ask<'_>) -> Result<Response, RequestError> {
-        let give_up = Instant::now() + RESTART;
+        let give_up = Instant::now() + RESTART_TIMEOUT;
         let mut pause = FIRST_PAUSE;
         loop {
             match self.send(ask).await {

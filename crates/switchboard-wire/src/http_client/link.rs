@@ -27,7 +27,7 @@ const TURNS: usize = 64;
 const REDIRECTS: usize = 3;
 
 /// How long the DELETE of a session may take.
-const GOODBYE: Duration = Duration::from_secs(1);
+const DELETE_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The connection to one HTTP server.
 pub(super) struct Link {
@@ -247,7 +247,7 @@ impl Link {
     pub(super) async fn say_goodbye(&self) {
         if self.speaks() == Speaks::Streamable && self.has_session() {
             let ask = Ask { method: Method::DELETE, ..Ask::get(None) };
-            let _best_effort = tokio::time::timeout(GOODBYE, self.send(&ask)).await;
+            let _best_effort = tokio::time::timeout(DELETE_TIMEOUT, self.send(&ask)).await;
         }
     }
 

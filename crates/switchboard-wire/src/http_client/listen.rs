@@ -14,7 +14,7 @@ use crate::peer::RequestError;
 use crate::sse::Parser;
 
 /// The most resumptions in a row without an event.
-const FRUITLESS: u32 = 5;
+const MOST_FRUITLESS: u32 = 5;
 
 /// A stream that lasted this long counts as successful even without events.
 const LASTING: Duration = Duration::from_secs(30);
@@ -37,7 +37,7 @@ impl Resuming {
 
     /// The pause before the next attempt; `None` to give up.
     fn pause(&mut self, asked: Option<Duration>) -> Option<Duration> {
-        if self.fruitless == FRUITLESS {
+        if self.fruitless == MOST_FRUITLESS {
             return None;
         }
         let pause = asked.unwrap_or(PAUSE).clamp(SHORTEST_PAUSE, LONGEST_PAUSE);
@@ -50,10 +50,10 @@ impl Resuming {
 impl Link {
     /// Completes the handshake: admits further requests, and listens for messages of the server.
     pub(super) async fn begin(&self, initialized: Bytes) {
-        let told = self.tell(&initialized).await;
+        let notified = self.tell(&initialized).await;
         // A failure here is reported by the next request.
         let _first_time = self.ready.set(());
-        if told.is_ok() && self.speaks() == Speaks::Streamable {
+        if notified.is_ok() && self.speaks() == Speaks::Streamable {
             self.listen().await;
         }
     }

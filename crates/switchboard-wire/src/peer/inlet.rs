@@ -85,19 +85,19 @@ impl Inlet {
             let limit = self.peer.shared.max_frame_bytes;
             let malformed = envelope::Malformed::TooLong { id: id.map(Id::number), limit };
             handler.malformed(&malformed, &self.peer);
-            Overlong::Dealt
+            Overlong::Assigned
         } else if let Some(id) = id {
             self.fail(id, self.too_large());
-            Overlong::Dealt
+            Overlong::Assigned
         } else {
-            Overlong::Whose
+            Overlong::Unassigned
         }
     }
 
     /// Handles the end of an over-long line. A response without a known id may belong to any
     /// request, so all requests in flight fail.
     pub(super) fn drained(&self, overlong: Overlong, tail: &[u8]) {
-        if overlong == Overlong::Whose {
+        if overlong == Overlong::Unassigned {
             match envelope::id_in_tail(tail) {
                 Some(id) => self.fail(id, self.too_large()),
                 None => self.too_large_for_all(),
@@ -208,7 +208,7 @@ pub(super) async fn watch_deadlines(peer: &Peer) {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Overlong {
     /// Assigned: its request has failed, or it was itself a request.
-    Dealt,
+    Assigned,
     /// A response whose id may be at the end of the line.
-    Whose,
+    Unassigned,
 }

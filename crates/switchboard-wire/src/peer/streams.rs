@@ -23,7 +23,7 @@ where
 {
     let (peer, outlet, inlet) = detached(limits);
     let frames = FrameReader::new(source, limits.max_frame_bytes);
-    let reader = StreamReader { frames, inlet, overlong: Overlong::Dealt };
+    let reader = StreamReader { frames, inlet, overlong: Overlong::Assigned };
     (peer, reader, StreamWriter { outlet, sink, deadline: limits.write_deadline })
 }
 

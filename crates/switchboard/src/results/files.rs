@@ -24,7 +24,7 @@ pub(super) struct StoredFiles {
     pub(super) files: VecDeque<Stored>,
     pub(super) bytes: usize,
     /// A failure to store a result was logged.
-    pub(super) told: bool,
+    pub(super) failure_logged: bool,
     /// The number of files that are being written.
     pub(super) writers: usize,
     /// The size of all sessions' results, with what was saved since, and when it was measured.

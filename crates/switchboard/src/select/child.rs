@@ -87,25 +87,25 @@ fn run() -> io::Result<FilterExit> {
     confine()?;
     let (filter, json) = read(&mut lifeline)?;
     lifeline.set_read_timeout(Some(PATIENCE))?;
-    thread::Builder::new().spawn(move || leave_with(lifeline))?;
+    thread::Builder::new().spawn(move || exit_with(lifeline))?;
     let working = thread::Builder::new().stack_size(STACK).spawn(move || match json {
         Some(json) => language::run(&filter, &json, OUTPUT),
         None => language::check(&filter).map(|()| Vec::new()),
     })?;
-    let (exit, said) = match working.join() {
+    let (exit, answer) = match working.join() {
         Ok(Ok(given)) => (FilterExit::Done, given),
         Ok(Err(Trouble::Invalid(why))) => (FilterExit::Invalid, why.into_bytes()),
         Ok(Err(Trouble::Failed(why))) => (FilterExit::Failed, why.into_bytes()),
         Ok(Err(Trouble::TooLarge)) => (FilterExit::TooLarge, Vec::new()),
         Err(_panicked) => (FilterExit::Broken, Vec::new()),
     };
-    output.write_all(&said)?;
+    output.write_all(&answer)?;
     Ok(exit)
 }
 
 /// Exits when the gateway closes the socket or the wall-clock limit is over.
 #[expect(clippy::exit, reason = "no caller waits for the filter any more")]
-fn leave_with(mut lifeline: UnixStream) {
+fn exit_with(mut lifeline: UnixStream) {
     let _closed_or_too_late = lifeline.read(&mut [0]);
     std::process::exit(FilterExit::Broken as i32);
 }

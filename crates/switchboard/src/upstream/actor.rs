@@ -78,7 +78,7 @@ pub(super) struct Actor {
     waiting: HashMap<Waiter, LeaseReply>,
     relisting: Relisting,
     /// Whether an explicit connect requested the next listing, which is then published in any case.
-    wanted: bool,
+    listing_requested: bool,
     refreshes: Refreshes,
     next_waiter: Waiter,
     last_failure: Option<LastFailure>,
@@ -109,7 +109,7 @@ impl Actor {
             dialler: Dialler::new(stage, tell),
             waiting: HashMap::new(),
             relisting: Relisting::default(),
-            wanted: false,
+            listing_requested: false,
             refreshes: Refreshes::default(),
             next_waiter: 0,
             last_failure: None,
@@ -131,13 +131,13 @@ impl Actor {
             let wake_at = self.machine.wake_at().map(|at| self.began + at);
             tokio::select! {
                 command = inbox.recv(), if listening => match command {
-                    Some(command) => self.obey(command),
+                    Some(command) => self.handle_command(command),
                     // The handles of a retired server are dropped before its last calls end.
                     None if retired.is_cancelled() => listening = false,
                     None => self.feed(Input::Shutdown),
                 },
                 Some(done) = self.work.join_next() => self.finished(done),
-                Some(news) = self.news.recv() => self.heard(news),
+                Some(news) = self.news.recv() => self.handle_news(news),
                 () = retired.cancelled(), if active => self.retire(),
                 () = closing.cancelled(), if !active => self.feed(Input::Shutdown),
                 () = sleep_until(wake_at), if active => self.wake(),
@@ -193,7 +193,7 @@ impl Actor {
         self.open.borrow().clone()
     }
 
-    fn obey(&mut self, command: Command) {
+    fn handle_command(&mut self, command: Command) {
         match command {
             Command::Acquire { urgency, reply } => self.acquire(urgency, reply),
             Command::Refresh { reply } => match (self.open(), self.machine.phase()) {
@@ -205,7 +205,7 @@ impl Actor {
                 }
                 // A new connection is listed anyway.
                 (_, Phase::Down | Phase::Dialling | Phase::Up | Phase::Ended) => {
-                    self.wanted = true;
+                    self.listing_requested = true;
                     self.acquire(Urgency::Explicit, reply);
                 }
             },
@@ -235,14 +235,14 @@ impl Actor {
             let _asker_gone = reply.send(Err(LeaseError::ShuttingDown));
             return;
         }
-        self.notice_the_end();
+        self.detect_lost_connection();
         self.next_waiter += 1;
         let waiter = self.next_waiter;
         self.waiting.insert(waiter, reply);
         self.feed(Input::Acquire { waiter, urgency });
     }
 
-    fn heard(&mut self, news: News) {
+    fn handle_news(&mut self, news: News) {
         match news {
             News::ListChanged if self.machine.phase() == Phase::Dialling => {
                 self.relisting.changed_meanwhile();

@@ -20,7 +20,7 @@ use crate::host::Host;
 use crate::mutex::lock;
 
 /// How long a server-to-client request waits until only one session has calls in flight.
-const UNDECIDED: Duration = Duration::from_millis(500);
+const RECIPIENT_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// How long a server may keep working on an abandoned call.
 const ABANDONED_CALL_LIFETIME: Duration = Duration::from_secs(60);
@@ -224,7 +224,7 @@ impl Audience {
                 }
             }
         };
-        let decided = tokio::time::timeout(UNDECIDED, deciding).await.ok().flatten();
+        let decided = tokio::time::timeout(RECIPIENT_TIMEOUT, deciding).await.ok().flatten();
         // A session that owns its connection cannot move to another one.
         if decided.is_none() && self.owner.is_none() {
             self.parting.cancel();

@@ -34,10 +34,10 @@ const PING_TIMEOUT: Duration = Duration::from_secs(5);
 pub(super) const EXIT_GRACE: Duration = Duration::from_secs(1);
 
 /// How long the gateway waits at shutdown for a program to exit by itself; its keeper waits longer.
-const PARTING: Duration = Duration::from_millis(250);
+const SHUTDOWN_GRACE: Duration = Duration::from_millis(250);
 
 /// How long to read on after a program has exited: its last output may arrive late.
-const LAST_WORDS: Duration = Duration::from_millis(50);
+const LATE_OUTPUT: Duration = Duration::from_millis(50);
 
 type ByteSource = Box<dyn AsyncRead + Send + Unpin>;
 type ByteSink = Box<dyn AsyncWrite + Send + Unpin>;
@@ -354,7 +354,7 @@ impl Program {
     /// Ends the program and everything that it started.
     async fn end(mut self, stopped: bool) -> ExitReason {
         if stopped && self.closing.is_cancelled() {
-            let exited = tokio::time::timeout(PARTING, self.process.exited()).await;
+            let exited = tokio::time::timeout(SHUTDOWN_GRACE, self.process.exited()).await;
             // The gateway does not wait longer: the keeper ends the program.
             if exited.is_err() && self.process.finish() {
                 self.stderr.abort();
@@ -372,7 +372,7 @@ impl Program {
         let _left = tokio::time::timeout(EXIT_GRACE, self.process.gone()).await;
         // A child that left the process group may keep the pipe open indefinitely.
         let drain = self.stderr.abort_handle();
-        let _last_lines = tokio::time::timeout(LAST_WORDS, self.stderr).await;
+        let _last_lines = tokio::time::timeout(LATE_OUTPUT, self.stderr).await;
         drain.abort();
         match (stopped, status) {
             (true, _) => ExitReason::Stopped,
@@ -389,7 +389,7 @@ async fn read_out(halves: &mut JoinSet<Half>, ended: Option<Result<Half, JoinErr
         return;
     }
     let read = async { while let Some(Ok(Half::Writing)) = halves.join_next().await {} };
-    let _all_read = tokio::time::timeout(LAST_WORDS, read).await;
+    let _all_read = tokio::time::timeout(LATE_OUTPUT, read).await;
 }
 
 /// Waits for the program, then terminates it, then kills it.

@@ -76,7 +76,7 @@ impl Handler for Incoming {
         }
         let meant = self.audience.meant(responder.exchange());
         if let Meant::NoSession = meant {
-            return responder.try_error(&undecided(&self.audience));
+            return responder.try_error(&ambiguous_recipient(&self.audience));
         }
         let question = PendingQuestion {
             server: self.server.clone(),
@@ -179,7 +179,7 @@ impl PendingQuestion {
             Meant::NoSession => None,
         };
         let Some(Recipient { listener, requests }) = recipient else {
-            return responder.error(&undecided(&audience)).await;
+            return responder.error(&ambiguous_recipient(&audience)).await;
         };
         if listener.host.abilities().of(topic).is_none() {
             return responder.error(&topic.refused()).await;
@@ -201,7 +201,7 @@ impl PendingQuestion {
 
 /// Servers return this text to their caller. Its promise holds for the next call: by then the
 /// gateway knows that the server sends requests to its client.
-fn undecided(audience: &Audience) -> RpcError {
+fn ambiguous_recipient(audience: &Audience) -> RpcError {
     if audience.owner().is_some() {
         let message = "this request cannot be assigned to a call, because an abandoned call may still \
                        be running; repeat the call in a minute";

@@ -249,19 +249,19 @@ impl Lease {
             let params = params.to_string();
             connection.peer.request_with(ticket, modern::LISTEN, params, patience).await
         });
-        let not_told = || {
+        let refused = || {
             let message = "the server does not accept subscriptions to this resource";
             CallError::Refused(RpcError::new(INVALID_PARAMS, message))
         };
         let timeout = self.open.recipe.request_timeout;
         tokio::select! {
             biased;
-            Some(told) = acknowledged.recv() => match tells_of_resources(&told) {
+            Some(told) = acknowledged.recv() => match accepts_resources(&told) {
                 true => Ok(Listening { ended }),
-                false => Err(not_told()),
+                false => Err(refused()),
             },
             ended = &mut ended => Err(match ended {
-                Ok(_) => not_told(),
+                Ok(_) => refused(),
                 Err(error) => self.classify(error).await,
             }),
             () = tokio::time::sleep(timeout) => Err(CallError::TimedOut(timeout)),
@@ -369,7 +369,7 @@ impl Listening {
     }
 }
 
-fn tells_of_resources(acknowledgement: &Raw) -> bool {
+fn accepts_resources(acknowledgement: &Raw) -> bool {
     #[derive(Deserialize)]
     struct Acknowledged {
         notifications: Accepted,

@@ -150,14 +150,14 @@ impl Upstream {
         let (publish, status) =
             watch::channel(Status { state: UpstreamState::Down, last_failure: None });
         let (opened, open) = watch::channel(None);
-        let (tell_stage, stage) = watch::channel(DialStage::Starting);
+        let (stage_sender, stage) = watch::channel(DialStage::Starting);
         let install_patience = recipe.install_patience;
         let tasks = surroundings.tasks.clone();
         let (retired, ended) = (CancellationToken::new(), CancellationToken::new());
         let actor = actor::Actor::new(
             (server, recipe, policy),
             surroundings,
-            (publish, opened, tell_stage),
+            (publish, opened, stage_sender),
         );
         let (retire, end) = (retired.clone(), ended.clone().drop_guard());
         tasks.spawn(async move {
@@ -190,7 +190,7 @@ impl Upstream {
         if let Some(lease) = self.lease_if_up() {
             return Ok(lease);
         }
-        Box::pin(self.soon(self.lease_in_time())).await
+        Box::pin(self.unless_installing(self.lease_in_time())).await
     }
 
     /// Like [`Upstream::lease`], but waits for the end of any installation.
@@ -201,12 +201,12 @@ impl Upstream {
     /// Lists the server again and leases its connection. Connects if necessary, regardless of
     /// back-off.
     pub(crate) async fn refresh(&self) -> Result<Lease, LeaseError> {
-        self.soon(self.acquire(|reply| Command::Refresh { reply })).await
+        self.unless_installing(self.acquire(|reply| Command::Refresh { reply })).await
     }
 
     /// Stops waiting once an installation takes longer than `install_patience`; the installation
     /// continues.
-    async fn soon(
+    async fn unless_installing(
         &self,
         acquired: impl Future<Output = Result<Lease, LeaseError>>,
     ) -> Result<Lease, LeaseError> {

@@ -27,13 +27,13 @@ use crate::dial::http::SignedIn;
 use crate::log_level::LogLevels;
 
 /// How long pending server-to-client requests may delay the first call.
-const FIRST_ANSWERS: Duration = Duration::from_millis(500);
+const FIRST_REQUESTS_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// How long a server gets to process the responses.
 const SETTLING: Duration = Duration::from_millis(50);
 
 /// How long to wait for the response to `logging/setLevel` before the server is used anyway.
-const LEVEL_SET: Duration = Duration::from_secs(1);
+const LOG_LEVEL_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The outcome of a dial.
 pub(super) struct Dialled {
@@ -145,8 +145,8 @@ impl Opening {
         };
         connection.opened_as = listing.identity.as_deref().map(Arc::from);
         if !connection.hello.is_modern() {
-            self.tell_level(&connection.hello, &context.surroundings.log_levels).await;
-            self.hear_out().await;
+            self.set_log_level(&connection.hello, &context.surroundings.log_levels).await;
+            self.answer_first_requests().await;
         }
         if self.peer.is_closed() {
             // The connection is unusable; waits for the exit reason, which the waiting callers
@@ -207,16 +207,16 @@ impl Opening {
             let wanted: BTreeMap<&str, bool> =
                 lists.into_iter().filter(|(_, sent)| *sent).collect();
             let params = json!({ "notifications": wanted, "_meta": meta }).to_string();
-            let hearing = hear_of_changes(self.peer.clone(), params, context.news.clone());
-            context.surroundings.tasks.spawn(hearing);
+            let listening = listen_for_changes(self.peer.clone(), params, context.news.clone());
+            context.surroundings.tasks.spawn(listening);
         }
     }
 
     /// Sets the log level that its sessions requested before it was connected.
-    async fn tell_level(&self, hello: &ServerHello, log_levels: &LogLevels) {
+    async fn set_log_level(&self, hello: &ServerHello, log_levels: &LogLevels) {
         let owner = self.audience.owner().map(|owner| owner.session);
         if let Some(level) = log_levels.of(owner).filter(|_| hello.capabilities.logging) {
-            let patience = Patience { timeout: Some(LEVEL_SET), progress: None };
+            let patience = Patience { timeout: Some(LOG_LEVEL_TIMEOUT), progress: None };
             let asked = self.peer.request("logging/setLevel", level.params().to_string(), patience);
             let _its_own_affair = asked.await;
         }
@@ -224,8 +224,8 @@ impl Opening {
 
     /// Waits for the responses to the server-to-client requests of the start. Some servers request
     /// roots as soon as they are connected and deny access until they have them.
-    async fn hear_out(&self) {
-        let hear_out = async {
+    async fn answer_first_requests(&self) {
+        let answer_first_requests = async {
             if self.audience.answered().await.ever > 0 {
                 // Such a server checks each directory first, and does not report when it is done.
                 // The response to the ping at least shows that it has read the roots.
@@ -233,7 +233,8 @@ impl Opening {
                 tokio::time::sleep(SETTLING).await;
             }
         };
-        let _as_far_as_it_went = tokio::time::timeout(FIRST_ANSWERS, hear_out).await;
+        let _as_far_as_it_went =
+            tokio::time::timeout(FIRST_REQUESTS_TIMEOUT, answer_first_requests).await;
     }
 
     async fn with_last_words(&self, error: DialError) -> DialError {
@@ -267,7 +268,7 @@ pub(super) fn list_query<'a>(connection: &'a Connection, recipe: &Recipe) -> Lis
 }
 
 /// Listens for list changes until the connection ends. After a gap, all lists are requested again.
-async fn hear_of_changes(peer: Peer, params: String, news: mpsc::Sender<News>) {
+async fn listen_for_changes(peer: Peer, params: String, news: mpsc::Sender<News>) {
     let mut renewal = Renewal::default();
     loop {
         let began = Instant::now();

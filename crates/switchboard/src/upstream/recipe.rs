@@ -132,11 +132,11 @@ impl ProgramRecipe {
         spawner: &Arc<dyn Spawner>,
         stage: &watch::Sender<DialStage>,
     ) -> Result<Ready, DialError> {
-        let (program, asked) = self.program(spawner).await?;
+        let (program, secret_commands) = self.program(spawner).await?;
         let ready = self.launching.resolve(spawner, stage, program.clone()).await?;
         // Checked again: a secret may change which file runs, and files may have changed while the
         // secrets were read.
-        self.check_seal(&program, &asked).await?;
+        self.check_seal(&program, &secret_commands).await?;
         Ok(ready)
     }
 
@@ -147,26 +147,26 @@ impl ProgramRecipe {
         spawner: &Arc<dyn Spawner>,
     ) -> Result<(Program, Vec<Vec<String>>), DialError> {
         let (mut program, commands) = self.environment.expanding(|with| self.fill(with))?;
-        let asked: Vec<Vec<String>> =
+        let secret_commands: Vec<Vec<String>> =
             commands.iter().map(|command| command.words.clone()).collect();
-        self.check_seal(&program, &asked).await?;
+        self.check_seal(&program, &secret_commands).await?;
         if !program.cwd.is_dir() {
             return Err(DialError::WorkingDirectory { path: program.cwd });
         }
-        let mut asking = JoinSet::new();
+        let mut reading = JoinSet::new();
         for SecretCommand { name, helper, words } in commands {
-            let asked = secret_program(&self.environment, words, &program.cwd);
-            let secret = secret::ask(Arc::clone(spawner), asked);
-            asking.spawn(async move { (name, helper, secret.await) });
+            let secret_source = secret_program(&self.environment, words, &program.cwd);
+            let secret = secret::ask(Arc::clone(spawner), secret_source);
+            reading.spawn(async move { (name, helper, secret.await) });
         }
-        while let Some(answered) = asking.join_next().await {
+        while let Some(answered) = reading.join_next().await {
             let (name, helper, secret) = answered.map_err(|_| DialError::Unchecked)?;
             match secret {
                 Ok(secret) => program.env.insert(name, secret.reveal()),
                 Err(cause) => return Err(DialError::Secret { name, helper, cause }),
             };
         }
-        Ok((program, asked))
+        Ok((program, secret_commands))
     }
 
     /// The program without its secrets.
@@ -174,10 +174,14 @@ impl ProgramRecipe {
         Some(self.environment.expanding(|with| self.fill(with)).ok()?.0)
     }
 
-    async fn check_seal(&self, program: &Program, asked: &[Vec<String>]) -> Result<(), DialError> {
+    async fn check_seal(
+        &self,
+        program: &Program,
+        secret_commands: &[Vec<String>],
+    ) -> Result<(), DialError> {
         let Some(seal) = self.seal.clone() else { return Ok(()) };
-        let (program, asked) = (program.clone(), asked.to_vec());
-        let checking = tokio::task::spawn_blocking(move || seal.check(&program, &asked));
+        let (program, secret_commands) = (program.clone(), secret_commands.to_vec());
+        let checking = tokio::task::spawn_blocking(move || seal.check(&program, &secret_commands));
         Ok(checking.await.map_err(|_| DialError::Unchecked)??)
     }
 

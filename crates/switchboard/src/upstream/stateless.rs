@@ -107,13 +107,13 @@ impl Lease {
     ) -> Result<Raw, CallError> {
         for round in 0..=ROUNDS {
             let answer = self.ask_stateless(peer, method, &params, caller).await?;
-            let Some(wanted) = Wanted::of(&answer)? else { return Ok(answer) };
+            let Some(required) = InputRequired::of(&answer)? else { return Ok(answer) };
             if round == ROUNDS {
                 break;
             }
-            params.insert("inputResponses", self.answers(&wanted, caller).await?);
+            params.insert("inputResponses", self.answers(&required, caller).await?);
             drop(params.take("requestState"));
-            if let Some(state) = wanted.state {
+            if let Some(state) = required.state {
                 params.insert("requestState", state);
             }
         }
@@ -168,10 +168,14 @@ impl Lease {
     }
 
     /// The client's answers. All input requests are checked before the first one is sent.
-    async fn answers(&self, wanted: &Wanted, caller: &Caller) -> Result<Args, DialogueError> {
+    async fn answers(
+        &self,
+        required: &InputRequired,
+        caller: &Caller,
+    ) -> Result<Args, DialogueError> {
         let host = &caller.listener.host;
         let mut questions = Vec::new();
-        for (key, question) in &wanted.questions {
+        for (key, question) in &required.questions {
             let topic = Topic::of_method(&question.method).ok_or_else(|| {
                 DialogueError::Method(clean_line(&question.method, SHOWN).into_owned())
             })?;
@@ -220,7 +224,7 @@ fn own_info() -> Exact {
 
 /// The input that a server requires before it answers.
 #[derive(Debug)]
-struct Wanted {
+struct InputRequired {
     questions: BTreeMap<String, InputRequest>,
     /// Returned to the server unchanged.
     state: Option<Exact>,
@@ -232,9 +236,9 @@ struct InputRequest {
     params: Option<Raw>,
 }
 
-impl Wanted {
+impl InputRequired {
     /// Parses the input requests of a response; `None` if it is the final result.
-    fn of(answer: &Raw) -> Result<Option<Wanted>, DialogueError> {
+    fn of(answer: &Raw) -> Result<Option<InputRequired>, DialogueError> {
         #[derive(Deserialize)]
         #[serde(rename_all = "camelCase")]
         struct StatelessResult<'a> {
@@ -277,7 +281,7 @@ impl Wanted {
             questions.insert(key, InputRequest { method: request.method, params });
         }
         let state = answer.request_state.map(|state| Exact::parse(state.get())).transpose();
-        Ok(Some(Wanted { questions, state: state.map_err(|_| DialogueError::Malformed)? }))
+        Ok(Some(InputRequired { questions, state: state.map_err(|_| DialogueError::Malformed)? }))
     }
 }
 
@@ -312,10 +316,10 @@ mod tests {
     use super::*;
 
     fn check(answer: &str, expected: &str) {
-        let wanted = Wanted::of(&Raw::from_json(answer.to_owned()));
-        let shown = match wanted {
+        let required = InputRequired::of(&Raw::from_json(answer.to_owned()));
+        let shown = match required {
             Ok(None) => "an answer".to_owned(),
-            Ok(Some(Wanted { questions, state })) => {
+            Ok(Some(InputRequired { questions, state })) => {
                 let asked: Vec<String> = questions
                     .iter()
                     .map(|(key, asked)| format!("{key} {}", asked.method))

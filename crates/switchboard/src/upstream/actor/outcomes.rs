@@ -55,7 +55,7 @@ impl Actor {
         }
         // Requests that the server sent while it was listed are handled before the first call.
         while let Ok(news) = self.news.try_recv() {
-            self.heard(news);
+            self.handle_news(news);
         }
         let error = match outcome {
             Ok((connection, mut listing)) => {
@@ -113,7 +113,7 @@ impl Actor {
 
     /// Treats a connection whose stream has ended as lost, even while its program is still being
     /// cleaned up.
-    pub(super) fn notice_the_end(&mut self) {
+    pub(super) fn detect_lost_connection(&mut self) {
         let open = self.open().filter(|_| self.machine.phase() == Phase::Up);
         if let Some(closed) = open.filter(|open| open.connection.peer.is_closed()) {
             let known = closed.connection.end.known().map(|(exit, _)| exit);
@@ -159,7 +159,7 @@ impl Actor {
     /// capabilities. A connection that offers other capabilities than the gateway is therefore
     /// published only if no listing is known or an explicit connect requested it.
     fn publish_first(&mut self, listing: RawListing) {
-        let wanted = std::mem::take(&mut self.wanted);
+        let wanted = std::mem::take(&mut self.listing_requested);
         let known = self.surroundings.directory.has_listed(&self.server);
         if self.surroundings.offer_the_usual() || !known || wanted {
             self.publish(listing);
