@@ -60,7 +60,7 @@ pub(crate) fn restrict() -> io::Result<()> {
     let length = u16::try_from(filter.len()).map_err(|_| io::ErrorKind::InvalidInput)?;
     let program = sock_fprog { len: length, filter: filter.as_mut_ptr() };
     let no_flags: c_ulong = 0;
-    // SAFETY: `program` and the steps that it points to live until the call is over.
+    // SAFETY: `program` and the instructions that it points to live until the call returns.
     let outcome = unsafe {
         let mode = c_ulong::from(libc::SECCOMP_SET_MODE_FILTER);
         libc::syscall(libc::SYS_seccomp, mode, no_flags, std::ptr::from_ref(&program))

@@ -92,7 +92,7 @@ pub(crate) fn read_request(source: impl Read, length: u64) -> io::Result<StartRe
 pub enum Order {
     /// Sends SIGTERM to the server's process group.
     Terminate,
-    /// Ends the server and everything below it.
+    /// Kills the server and all its descendants.
     Kill,
     /// The gateway shuts down: gives the server time to exit by itself, then ends it.
     Finish,

@@ -15,7 +15,7 @@ use crate::{PROGRAM, REAPER_SHOWN};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Identity {
     pub pid: i32,
-    /// In ticks since the machine started.
+    /// Start time in clock ticks since boot.
     pub start: u64,
 }
 
@@ -40,7 +40,7 @@ impl Identity {
     }
 }
 
-/// One line of the table of processes.
+/// One process in `/proc`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct ProcessRow {
     identity: Identity,

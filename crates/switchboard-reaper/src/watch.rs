@@ -77,7 +77,7 @@ impl Watch {
     }
 }
 
-/// Whether there are children.
+/// Whether there are children left.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Children {
     Left,

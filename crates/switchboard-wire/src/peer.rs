@@ -65,7 +65,7 @@ pub trait Handler: Send {
     }
 }
 
-/// Completes when the next message may be read.
+/// A future that completes when the next message may be read.
 pub type Pause = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 #[derive(Debug)]
@@ -131,7 +131,8 @@ struct PeerState {
     outbox: mpsc::Sender<Outgoing>,
     backlog: Arc<Backlog>,
     next_id: AtomicU64,
-    /// `None` once the connection has closed; later requests fail at once.
+    /// The requests in flight; `None` once the connection has closed, so that later requests fail
+    /// at once.
     pending: Mutex<Option<HashMap<u64, Waiter>>>,
     flow: watch::Sender<Flow>,
     dropped: AtomicU64,

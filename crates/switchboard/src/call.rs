@@ -1,4 +1,4 @@
-//! THE PIPELINE: a tool call, top to bottom.
+//! THE PIPELINE of a tool call, in order of execution.
 //!
 //! Rare steps are boxed: the future of a call is allocated for every call and must stay small
 //! (`call_future_stays_below_two_kilobytes`).
@@ -53,7 +53,7 @@ pub(crate) async fn call(
 /// A resolved tool, and the catalog snapshot that contains it.
 pub struct FoundTool {
     catalog: Arc<Catalog>,
-    /// The tool.
+    /// The resolved tool.
     pub target: Resolved,
 }
 

@@ -21,7 +21,7 @@ const SAMPLING_CONTEXT: u8 = 1 << 3;
 const FORMS: u8 = 1 << 4;
 const URLS: u8 = 1 << 5;
 
-/// One more than the largest code.
+/// Number of sets: one more than the largest code.
 const EVERY: u8 = 1 << 6;
 
 impl CapabilitySet {

@@ -33,7 +33,7 @@ pub enum LogLevel {
 }
 
 impl LogLevel {
-    /// As MCP spells it.
+    /// The name of the level in MCP.
     pub fn as_str(self) -> &'static str {
         match self {
             LogLevel::Debug => "debug",
@@ -47,7 +47,7 @@ impl LogLevel {
         }
     }
 
-    /// The parameters of a request that sets it.
+    /// The parameters of `logging/setLevel`.
     pub(crate) fn params(self) -> Args {
         Args::of("level", Value::from(self.as_str()))
     }

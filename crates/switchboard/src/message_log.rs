@@ -30,7 +30,7 @@ pub const DEBUGGED: &str = "switchboard::debugged";
 pub enum LogLimit {
     /// Only the messages of servers with `debug: true`.
     Debugged,
-    /// Requests with their times.
+    /// Each request with its duration.
     Requests,
     /// All messages.
     Messages,

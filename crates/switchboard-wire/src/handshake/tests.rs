@@ -140,7 +140,7 @@ async fn era_is_detected_from_the_first_answer() {
     check("is newer", probe, &[(d, &[Answers(newer)])], 0, (unknown, d)).await;
 }
 
-/// PROTOCOL.md 2.5: a late response to one first request was taken for that of the other.
+/// A late response to one first request was once taken for the response to the other.
 #[tokio::test(start_paused = true)]
 async fn late_answers_do_not_confuse_era_detection() {
     let (d, i, done) = ("server/discover", "initialize", "notifications/initialized");

@@ -67,7 +67,7 @@ struct OriginLoad {
     resends: u32,
 }
 
-/// In fifths of a message.
+/// The cost of a resend and the largest budget, in fifths of a message.
 const RESEND: u32 = 5;
 const MOST_RESENDS: u32 = 10 * RESEND;
 
@@ -367,7 +367,7 @@ fn is_redirect(status: StatusCode, method: &Method) -> bool {
     }
 }
 
-/// Whether the address refuses connections.
+/// Whether the cause is a refused connection.
 pub(super) fn is_refused(error: &reqwest::Error) -> bool {
     let mut next: Option<&(dyn std::error::Error + 'static)> = Some(error);
     while let Some(error) = next {

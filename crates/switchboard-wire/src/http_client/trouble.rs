@@ -21,7 +21,7 @@ const SHOWN: usize = 200;
 /// Why an HTTP request returned no MCP message.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum HttpError {
-    /// Nothing was sent.
+    /// The connection failed, so nothing was sent.
     #[error("no connection to `{origin}`")]
     Connect {
         origin: String,

@@ -46,12 +46,12 @@ impl Inlet {
         }
     }
 
-    /// Fails the request with this id, if it still waits.
+    /// Fails the request with this id, if it is in flight.
     pub fn fail(&self, id: u64, error: RequestError) {
         self.peer.settle(id, Err(error));
     }
 
-    /// Whether the request with this id still waits for its answer.
+    /// Whether the request with this id is in flight.
     pub fn awaits(&self, id: u64) -> bool {
         self.peer.pending(|pending| pending.contains_key(&id)) == Some(true)
     }
@@ -185,7 +185,7 @@ fn progress_token(params: &Raw) -> Option<u64> {
     Some(params.parse::<Progress>().ok()?.token)
 }
 
-/// The request whose subscription is acknowledged.
+/// The id of the request that an acknowledgement belongs to.
 fn subscription_id(params: &Raw) -> Option<u64> {
     #[derive(serde::Deserialize)]
     struct Acknowledged {

@@ -1,4 +1,4 @@
-//! Requests to the other side, from the reserved id to the result: deadlines, progress, cancellation.
+//! Outgoing requests: ids, deadlines, progress and cancellation.
 
 use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
@@ -144,7 +144,7 @@ impl Peer {
         self.pending(|pending| pending.remove(&id)).flatten()
     }
 
-    /// Runs `work` on the waiting requests; `None` after the connection has closed.
+    /// Runs `work` on the requests in flight; `None` after the connection has closed.
     pub(super) fn pending<T>(
         &self,
         work: impl FnOnce(&mut HashMap<u64, Waiter>) -> T,
@@ -220,7 +220,7 @@ impl Drop for InFlight<'_> {
     }
 }
 
-/// While it lives, the deadlines of its requests are extended.
+/// Keeps the deadlines of its requests extended until it is dropped.
 #[derive(Debug)]
 pub struct Hold {
     peer: Peer,

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use super::{Exchange, ParcelKind, Peer};
 use crate::envelope::{self, Id, RpcError};
 
-/// The right, and the duty, to answer one request.
+/// Answers one request; must be used exactly once.
 #[derive(Debug)]
 pub struct Responder {
     pub(super) id: Id,
@@ -16,9 +16,9 @@ pub struct Responder {
     pub(super) claim: Option<Arc<dyn Claim>>,
 }
 
-/// Decides which of several parties answers a request: the first that takes it.
+/// Ensures that only one of several parties answers a request: the first that takes the claim.
 pub trait Claim: fmt::Debug + Send + Sync {
-    /// `true` once.
+    /// Returns `true` to the first caller only.
     fn take(&self) -> bool;
 }
 

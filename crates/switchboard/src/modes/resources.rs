@@ -1,4 +1,4 @@
-//! The modes about resources and prompts.
+//! The modes for resources and prompts.
 
 use std::sync::Arc;
 
@@ -108,7 +108,7 @@ pub(crate) fn refuse_denied(
     call::refuse_denied(session, target(&session.catalog(), server, of)?, &session.caller())
 }
 
-/// The resource or the prompt that a server has under this name.
+/// The resource or prompt of a server with this name.
 pub(crate) fn target(
     catalog: &Catalog,
     server: &ServerName,

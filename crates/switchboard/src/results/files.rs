@@ -118,7 +118,7 @@ impl Results {
         }
     }
 
-    /// Removes results whose time is over.
+    /// Removes expired results.
     pub(super) fn forget_old(&self) {
         let Lifetime::Limited(time) = self.lifetime else { return };
         let mut kept = lock(&self.kept);

@@ -193,7 +193,7 @@ fn message(error: &impl fmt::Display) -> String {
     text.joined()
 }
 
-/// The beginning and the end of a text that is written piece by piece.
+/// Keeps the beginning and the end of a text that is written in pieces.
 #[derive(Default)]
 struct Ends {
     head: String,

@@ -30,8 +30,8 @@ use super::relisting::{Relisting, sleep_until};
 use super::status::{self, LastFailure, Status};
 use super::{Command, DialError, DialStage, ExitReason, LeaseError, Surroundings};
 
-/// Capacity of the news queue. A full queue drops news: one queued item of a kind stands for all of
-/// its kind.
+/// Capacity of the news queue. A full queue drops news; usually an item of the same kind is already
+/// queued.
 const WAITING_NEWS: usize = 8;
 
 /// The outcome of a task of the actor.

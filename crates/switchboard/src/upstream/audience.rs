@@ -61,7 +61,7 @@ impl std::fmt::Debug for Listener {
 
 #[derive(Debug, Default)]
 pub(super) struct Audience {
-    /// The session that has this connection to itself.
+    /// The session that owns this connection; `None` if it is shared.
     owner: Option<Listener>,
     /// Permit for a call of a stateless client, on a connection that does not name the call of a
     /// message. Only one call without a pending server-to-client request holds it, so that the next
@@ -232,7 +232,7 @@ impl Audience {
         decided
     }
 
-    /// Completes when sessions should use connections of their own.
+    /// Completes when each session must use a connection of its own.
     pub(super) async fn parted(&self) {
         self.parting.cancelled().await;
     }
@@ -389,7 +389,8 @@ mod tests {
             let other = voice(2);
             let mut waits = pin!(own.turn(&other));
             assert!(futures_util::poll!(waits.as_mut()).is_pending());
-            // Once the first gets a request, the second can go, and further requests are its own.
+            // Once the first call has a pending request, the second may start, and later requests
+            // belong to it.
             own.asked(&[1]);
             let turn = waits.await;
             let second = own.join(2, voice(2), turn);

@@ -140,7 +140,7 @@ impl DialError {
         matches!(self, DialError::Http(HttpError::SignIn { .. }) | DialError::NoToken)
     }
 
-    /// Whether there is no transport at all: no program, no address.
+    /// Whether the transport itself is unusable, such as a missing program or an invalid URL.
     pub(crate) fn lacks_a_way(&self) -> bool {
         matches!(
             self,
@@ -178,7 +178,7 @@ impl From<HttpError> for DialError {
     }
 }
 
-/// What is in the way of a connection.
+/// Why a connection to an origin failed.
 #[derive(Debug, PartialEq, thiserror::Error)]
 pub(crate) enum Unreachable {
     #[error("connection refused")]

@@ -1,4 +1,4 @@
-//! One live connection: opened, run to its end, and cleaned up.
+//! Opens a connection, runs it to its end, and cleans it up.
 
 use std::process::ExitStatus;
 use std::sync::Arc;
@@ -42,7 +42,7 @@ const LATE_OUTPUT: Duration = Duration::from_millis(50);
 type ByteSource = Box<dyn AsyncRead + Send + Unpin>;
 type ByteSink = Box<dyn AsyncWrite + Send + Unpin>;
 
-/// A connection that is up.
+/// An open connection.
 #[derive(Clone, Debug)]
 pub(super) struct Connection {
     pub(super) peer: Peer,
@@ -76,7 +76,7 @@ impl Connection {
                 self.peer.request(modern::DISCOVER, params, patience).await
             }
         };
-        // An error is an answer, too.
+        // An error response also shows that the server is alive.
         matches!(answer, Ok(_) | Err(RequestError::Refused(_)))
     }
 

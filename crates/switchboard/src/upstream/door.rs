@@ -12,7 +12,7 @@ use switchboard_core::lifecycle::Usage;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-/// Set in the count while no caller may enter.
+/// The bit of the count that is set while no caller may enter.
 const SHUT: usize = 1 << (usize::BITS - 1);
 
 #[derive(Debug)]

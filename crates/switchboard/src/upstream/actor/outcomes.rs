@@ -1,4 +1,4 @@
-//! What the actor does when one of its tasks ends: a dial, a connection, a ping or a listing.
+//! Handles the outcomes of the actor's tasks: dials, connections, pings and listings.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -60,7 +60,8 @@ impl Actor {
         let error = match outcome {
             Ok((connection, mut listing)) => {
                 if self.surroundings.era_of_owner().is_some() {
-                    // The session chose the era of this connection; others may use another one.
+                    // The owning session prescribed the era of this connection, so the era of other
+                    // connections stays as it is.
                     listing.era = self.surroundings.directory.era(&self.server);
                 }
                 let took = self.statuses.borrow().connecting_for();
