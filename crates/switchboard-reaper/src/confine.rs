@@ -1,4 +1,4 @@
-//! Confines a server, so that it can neither signal nor trace the processes that end it.
+//! Confines a server with Landlock, so that it can neither signal nor trace its keeper and reaper.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
@@ -16,8 +16,8 @@ use landlock::{
 use crate::limits;
 use crate::message::StartRequest;
 
-/// Programs that start setuid programs in the ordinary course of their work, by the name of the file
-/// that runs: every program of a snap, for one, is a link to `snap`.
+/// Programs that normally start setuid programs, by the file name after following links: every
+/// program of a snap is a link to `snap`.
 const NEED_SETUID: [&str; 12] = [
     "apptainer",
     "bwrap",
@@ -33,10 +33,10 @@ const NEED_SETUID: [&str; 12] = [
     "toolbox",
 ];
 
-/// A first line is no longer.
+/// Longest first line of a script, in bytes.
 const LONGEST_SHEBANG: u64 = 256;
 
-/// Has the program of `request` confine itself between fork and exec.
+/// Makes the new process confine itself between fork and exec.
 #[expect(unsafe_code, reason = "only the new process can confine itself, before it is the server")]
 pub(crate) fn confine(command: &mut Command, request: &StartRequest) {
     let Some(ruleset) = signal_scope() else { return };
@@ -50,7 +50,7 @@ pub(crate) fn confine(command: &mut Command, request: &StartRequest) {
     }
 }
 
-/// `None` where the kernel cannot do it.
+/// The Landlock ruleset; `None` if the kernel does not support it.
 pub(crate) fn signal_scope() -> Option<RulesetCreated> {
     let ruleset = Ruleset::default().set_compatibility(CompatLevel::HardRequirement);
     ruleset.scope(Scope::Signal).ok()?.create().ok()
@@ -62,9 +62,9 @@ enum Setuid {
     Dispensable,
 }
 
-/// Without `CAP_SYS_ADMIN` the kernel asks for `no_new_privs`, and with that no setuid program works
-/// any more. A kernel that refuses, for at most 16 rulesets lie over each other, starts the server
-/// all the same: keeper and reaper still end it.
+/// Confines this process. Without `CAP_SYS_ADMIN` the kernel requires `no_new_privs`, which
+/// disables setuid programs. The kernel may refuse, because at most 16 rulesets can be stacked; the
+/// server then starts unconfined, and keeper and reaper still end it.
 fn restrict(ruleset: &RulesetCreated, setuid: Setuid) {
     let privileged = ruleset.try_clone().is_ok_and(|ruleset| {
         let ruleset = ruleset.no_new_privs(false);
@@ -73,12 +73,12 @@ fn restrict(ruleset: &RulesetCreated, setuid: Setuid) {
     if let (false, Setuid::Dispensable) = (privileged, setuid) {
         let _refused = ruleset.try_clone().map(RulesetCreated::restrict_self);
     }
-    // Refused where the kernel refused the above, for the same reason.
+    // The kernel refuses this under the same conditions.
     let _refused = limits::restrict();
 }
 
-/// Whether the program, or the interpreter of its first line, is known to start setuid programs, or
-/// is one.
+/// Whether the program, or the interpreter in its first line, is a setuid program or is known to
+/// start some.
 fn needs_setuid(request: &StartRequest) -> bool {
     let Some(program) = find(&request.command, request) else { return false };
     is_or_starts_setuid(&program)
@@ -94,7 +94,7 @@ fn is_or_starts_setuid(program: &Path) -> bool {
     known || found.is_ok_and(|found| found.permissions().mode() & SETUID_OR_SETGID != 0)
 }
 
-/// The file that a name stands for, as `exec` finds it, with all links followed.
+/// The file that `exec` would run for a name, with all links followed.
 fn find(name: &OsStr, request: &StartRequest) -> Option<PathBuf> {
     let canonical = |path: PathBuf| request.cwd.join(path).canonicalize().ok();
     if name.as_bytes().contains(&b'/') {
@@ -104,9 +104,9 @@ fn find(name: &OsStr, request: &StartRequest) -> Option<PathBuf> {
     std::env::split_paths(&path?.1).find_map(|folder| canonical(folder.join(name)))
 }
 
-/// What a script's first line names; behind `env`, the program that it looks for.
+/// The interpreter in a script's first line; with `env`, the program that `env` runs.
 fn interpreter(program: &Path) -> Option<OsString> {
-    // Opening a pipe would wait for its writer.
+    // Only regular files: opening a named pipe would block until it has a writer.
     if !fs::metadata(program).ok()?.is_file() {
         return None;
     }

@@ -1,4 +1,4 @@
-//! Descriptors on their way between processes, and the ones that a new process must not keep.
+//! Passes file descriptors between processes, and closes inherited ones.
 
 use std::fs::{self, File};
 use std::io::{self, IoSlice, IoSliceMut};
@@ -12,12 +12,12 @@ use rustix::net::{
     SendAncillaryMessage, SendFlags,
 };
 
-/// As many as ever travel together: the standard streams of a server.
+/// The most descriptors in one message: the standard streams of a server.
 const MOST: usize = 3;
 
 const SPACE: usize = rustix::cmsg_space!(ScmRights(MOST));
 
-/// Sends a number with descriptors beside it, whole or not at all.
+/// Sends a number together with descriptors, in one message.
 pub fn send(socket: impl AsFd, number: u64, descriptors: &[BorrowedFd<'_>]) -> io::Result<()> {
     let mut space = [MaybeUninit::uninit(); SPACE];
     let mut control = SendAncillaryBuffer::new(&mut space);
@@ -30,7 +30,7 @@ pub fn send(socket: impl AsFd, number: u64, descriptors: &[BorrowedFd<'_>]) -> i
     if sent == bytes.len() { Ok(()) } else { Err(io::ErrorKind::WriteZero.into()) }
 }
 
-/// Waits for what [`send`] sent; `None` at the end.
+/// Receives a message of [`send`]; `None` at the end of the stream.
 pub(crate) fn receive(socket: &UnixStream) -> io::Result<Option<(u64, Vec<OwnedFd>)>> {
     let mut space = [MaybeUninit::uninit(); SPACE];
     let mut control = RecvAncillaryBuffer::new(&mut space);
@@ -55,13 +55,13 @@ pub(crate) fn receive(socket: &UnixStream) -> io::Result<Option<(u64, Vec<OwnedF
     }
 }
 
-/// Whether the standard input of this process is a socket, as that of one of ours is.
+/// Whether standard input is a socket, as in a reaper or keeper.
 pub(crate) fn has_lifeline() -> bool {
     rustix::net::sockopt::socket_type(io::stdin()).is_ok()
 }
 
-/// The socket that this process was given as its standard input. Everything else that it was given
-/// is closed: a process that waits for the end of a pipe must not wait for us.
+/// Takes the socket from standard input. Closes all other inherited descriptors: a process that
+/// waits for the end of a pipe must not wait for this one.
 pub(crate) fn take_lifeline() -> io::Result<UnixStream> {
     close_inherited();
     let lifeline = io::stdin().as_fd().try_clone_to_owned()?;
@@ -73,8 +73,8 @@ pub(crate) fn take_lifeline() -> io::Result<UnixStream> {
 /// From `asm-generic/fcntl.h`; the `libc` crate does not define it.
 const F_SETSIG: libc::c_int = 10;
 
-/// Has the kernel send SIGCONT to this process whenever the socket becomes readable or closes, so
-/// that a process which was stopped still obeys an order, or the end of the gateway.
+/// Makes the kernel send SIGCONT to this process whenever the socket becomes readable or closes, so
+/// that even a stopped process handles orders and the end of the gateway.
 #[expect(unsafe_code, reason = "rustix has neither F_SETOWN nor F_SETSIG")]
 fn continue_on_input(socket: &OwnedFd) -> io::Result<()> {
     let set = |command, argument: libc::c_int| {
@@ -89,8 +89,8 @@ fn continue_on_input(socket: &OwnedFd) -> io::Result<()> {
     set(libc::F_SETFL, libc::O_ASYNC)
 }
 
-/// Closes whatever this process was given besides its standard streams. It must have opened nothing
-/// itself yet.
+/// Closes all inherited descriptors except the standard streams. Must run before the process opens
+/// any itself.
 #[expect(unsafe_code, reason = "descriptors without an owner here cannot be closed otherwise")]
 pub fn close_inherited() {
     let open = Path::new("/proc/self/fd");

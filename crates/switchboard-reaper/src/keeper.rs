@@ -1,4 +1,4 @@
-//! One server and everything below it: started, watched, and ended to the last process.
+//! The keeper: starts one server, watches it, and ends it with all its descendants.
 
 use std::collections::HashSet;
 use std::io::{self, Read, Write};
@@ -17,20 +17,20 @@ use crate::mark::Mark;
 use crate::message::{Order, Report, StartRequest, error_number, read_request};
 use crate::processes::{Identity, kill_below};
 use crate::records::ServerRecord;
-use crate::watch::{Children, Looks, Watch, bury};
+use crate::watch::{Children, Looks, Watch, reap_children};
 
-/// What a server may use to end in order when there is no gateway or no reaper any more.
+/// How long a server may take to exit after SIGTERM, when the gateway or the reaper is gone.
 const GRACE: Duration = Duration::from_millis(400);
 
-/// What a server may use to end by itself, for its input has ended, when the gateway leaves. With
-/// [`GRACE`] it is less than the reaper waits for its keepers.
+/// How long a server may take to exit by itself after its input ended, when the gateway shuts down.
+/// Together with [`GRACE`] it is shorter than the reaper's wait for its keepers.
 const FINISH: Duration = Duration::from_secs(2);
 
-/// Looks after the server that the gateway asks for, until nothing of it is left.
+/// Starts the server that the gateway requests, and runs until all of its processes have ended.
 pub(crate) fn run(lifeline: UnixStream) -> io::Result<()> {
     let watch = Watch::begin()?;
     let reaper = watch_reaper()?;
-    // A gateway that is gone already wants nothing.
+    // The gateway is already gone.
     let Some((length, streams)) = handover::receive(&lifeline)? else { return Ok(()) };
     let request = read_request(&lifeline, length)?;
     Mark::of(&request.records).set();
@@ -41,7 +41,7 @@ pub(crate) fn run(lifeline: UnixStream) -> io::Result<()> {
     };
     let pid = server.as_raw_nonzero().get();
     let identity = Identity::of(pid).unwrap_or(Identity { pid, start: 0 });
-    // The gateway may have ended, which the lifeline says as well.
+    // If the gateway has ended, the lifeline reports that later.
     let _nobody = tell(&lifeline, Report::Started(identity));
     let keeper = Keeper {
         watch,
@@ -82,12 +82,13 @@ fn tell(mut lifeline: &UnixStream, report: Report) -> io::Result<()> {
     lifeline.write_all(&report.encode())
 }
 
-/// Readable when the reaper, which says who it is, has ended.
+/// A descriptor that becomes readable when the reaper has ended. The reaper passes its process id
+/// as an argument.
 fn watch_reaper() -> io::Result<OwnedFd> {
     let named = std::env::args().nth(1).and_then(|pid| Pid::from_raw(pid.parse().ok()?));
     let reaper = named.ok_or(io::ErrorKind::InvalidInput)?;
     let watched = rustix::process::pidfd_open(reaper, PidfdFlags::empty())?;
-    // Otherwise it has ended already, and another process may have its number.
+    // Otherwise the reaper has already ended, and its process id may have been reused.
     if rustix::process::getppid() == Some(reaper) {
         Ok(watched)
     } else {
@@ -102,18 +103,18 @@ struct Keeper {
     /// `None` once the gateway is gone.
     lifeline: Option<UnixStream>,
     server: Pid,
-    /// Whether the server is not buried yet, so that its number is still its own.
+    /// Whether the server has not been waited for, so that its process id cannot have been reused.
     running: bool,
     stage: KeeperStage,
 }
 
 enum KeeperStage {
     Serving,
-    /// The gateway leaves; the server may end by itself until then.
+    /// The gateway shuts down; the server may exit by itself until then.
     Finishing(Instant),
-    /// The gateway or the reaper is gone; the server was asked to end and may take until then.
-    Asked(Instant),
-    /// Everything is killed until nothing is left.
+    /// The server got SIGTERM, because the gateway or the reaper is gone, and may exit until then.
+    Terminating(Instant),
+    /// All processes are killed, repeatedly until none is left.
     Ending(Looks),
 }
 
@@ -122,28 +123,28 @@ impl Keeper {
         loop {
             let until = match &mut self.stage {
                 KeeperStage::Serving => None,
-                KeeperStage::Finishing(until) | KeeperStage::Asked(until) => Some(*until),
+                KeeperStage::Finishing(until) | KeeperStage::Terminating(until) => Some(*until),
                 KeeperStage::Ending(looks) => Some(looks.next()),
             };
             let (lifeline, reaper) = (self.lifeline.as_ref(), self.reaper.as_ref());
             let woken = self.watch.wait(lifeline, reaper, until)?;
             if woken.alone {
-                // No reaper would end the server after us.
+                // Without the reaper, no process would end the server if this keeper were killed.
                 self.reaper = None;
-                self.ask_to_end();
+                self.begin_termination();
             }
             if woken.called {
                 self.listen();
             }
-            let left = self.bury();
+            let left = self.reap_children();
             if let KeeperStage::Finishing(until) = self.stage
                 && (!self.running || until <= Instant::now())
             {
-                self.ask_to_end();
+                self.begin_termination();
             }
             self.stage = match self.stage {
-                // Its own helpers get no time: the process that managed them has ended.
-                KeeperStage::Asked(until) if !self.running || until <= Instant::now() => {
+                // Descendants get no further time once the server itself has ended.
+                KeeperStage::Terminating(until) if !self.running || until <= Instant::now() => {
                     KeeperStage::Ending(Looks::begin())
                 }
                 stage => stage,
@@ -169,7 +170,7 @@ impl Keeper {
         if count == 0 {
             self.lifeline = None;
             if let KeeperStage::Serving = self.stage {
-                self.ask_to_end();
+                self.begin_termination();
             }
         }
         for order in orders.iter().take(count).filter_map(|byte| Order::decode(*byte)) {
@@ -185,16 +186,16 @@ impl Keeper {
         }
     }
 
-    fn ask_to_end(&mut self) {
+    fn begin_termination(&mut self) {
         if let KeeperStage::Serving | KeeperStage::Finishing(_) = self.stage {
             self.terminate();
-            self.stage = KeeperStage::Asked(Instant::now() + GRACE);
+            self.stage = KeeperStage::Terminating(Instant::now() + GRACE);
         }
     }
 
-    fn bury(&mut self) -> Children {
+    fn reap_children(&mut self) -> Children {
         let mut ended = None;
-        let left = bury(|pid, status| {
+        let left = reap_children(|pid, status| {
             if pid == self.server {
                 ended = Some(status.as_raw());
             }
@@ -214,7 +215,7 @@ impl Keeper {
 
     fn tell(&self, report: Report) {
         if let Some(lifeline) = &self.lifeline {
-            // A gateway that is gone is noticed where its orders are read.
+            // The loss of the gateway is detected where its orders are read.
             let _nobody = tell(lifeline, report);
         }
     }

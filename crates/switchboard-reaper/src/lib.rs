@@ -1,30 +1,31 @@
-//! Starts the programs of Switchboard and sees to it that none outlives it.
+//! Starts the programs of Switchboard and ensures that none outlives it.
 //!
-//! Between the gateway and each server stand two processes of the same binary:
+//! Two processes of the same binary run between the gateway and each server:
 //!
 //! ```text
 //! gateway ── reaper ── keeper ── server ── whatever it starts
 //! ```
 //!
-//! A **keeper** starts one server, and everything below that server falls to it when its parent
-//! dies, for the kernel takes it for their init (`PR_SET_CHILD_SUBREAPER`). It knows to the last
-//! process what belongs to the server without having to recognise any. Its lifeline is a socket
-//! whose other end only the gateway holds: when that closes, however that came about, the keeper
-//! ends the server and what is below it, then itself.
+//! A **keeper** starts one server. It is a subreaper (`PR_SET_CHILD_SUBREAPER`): descendants of the
+//! server whose parent dies become its children. So it knows every process of the server without
+//! having to recognise any. Its lifeline is a socket whose other end only the gateway holds. When
+//! the socket closes, for whatever reason, the keeper ends the server and its descendants, then
+//! itself.
 //!
-//! The **reaper** starts the keepers and is in turn their init: what a killed keeper leaves falls
-//! to it and is killed. If the reaper is killed, no process would do that any more, so every keeper ends
-//! its server and itself, and the gateway starts both anew when they are needed.
+//! The **reaper** starts the keepers and is a subreaper too: it adopts and kills the processes that
+//! a killed keeper leaves. If the reaper itself is killed, every keeper ends its server and itself,
+//! because no process would replace the keeper's protection. The gateway starts both again when
+//! they are needed.
 //!
-//! The server's pipes are made by the gateway and handed over, so no byte of a message passes
-//! through here. Nothing here has threads, a runtime, or more to do than wait.
+//! The gateway creates the server's pipes and passes them on, so messages bypass these processes.
+//! They have no threads and no runtime; they only wait.
 //!
-//! What survives only when the gateway, the reaper and a keeper are killed in the same moment is
-//! found by the next start, by the mark that every process below a keeper has; [`records`] say
-//! whether there is something to look for.
+//! Processes survive only if the gateway, the reaper and a keeper are killed at the same moment.
+//! The next start finds them by the mark that every descendant of a keeper has; [`records`] show
+//! whether a search is necessary.
 //!
-//! A server runs as the same user and could stop both. Where the kernel supports it, the server is
-//! confined and cannot signal them ([`Confinement`]). Elsewhere the kernel continues a stopped
+//! A server runs as the same user and could stop both. If the kernel supports it, the server is
+//! confined and cannot signal them ([`Confinement`]). Otherwise the kernel continues a stopped
 //! process when the gateway sends an order or ends.
 
 #[cfg(target_os = "linux")]
@@ -50,53 +51,53 @@ mod watch;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Whether a server can signal and trace processes that are not its own.
+/// Whether a server may signal and trace processes other than its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Confinement {
-    /// It cannot, where the kernel has Landlock's signal scope (Linux 6.12).
+    /// It may not, if the kernel has Landlock's signal scope (Linux 6.12).
     ///
-    /// A PID namespace would do the same on older kernels, but breaks more: a server in one cannot
-    /// list the processes of its user, takes the lock file of a running browser for stale, and,
-    /// because root has no number in an unprivileged user namespace, cannot use `ssh`.
+    /// A PID namespace would do the same on older kernels, but breaks more. A server in one cannot
+    /// list the processes of its user and considers the lock file of a running browser stale. It
+    /// cannot use `ssh`, because root has no number in an unprivileged user namespace.
     #[default]
     WherePossible,
-    /// It can. For servers that need `sudo`, or that debug or end other processes.
+    /// It may. For servers that need `sudo`, or that debug or end other processes.
     Off,
 }
 
-/// The running program itself, even if its file was replaced meanwhile.
+/// The running program, even if its file has been replaced.
 pub const PROGRAM: &str = "/proc/self/exe";
 
-/// What the program is called, as `argv[0]`, when it is to be the reaper.
+/// The `argv[0]` of the reaper.
 pub const REAPER: &str = "switchboard-reaper";
 
-/// What the program is called when it is to be a keeper.
+/// The `argv[0]` of a keeper.
 #[cfg(target_os = "linux")]
 const KEEPER: &str = "switchboard-keeper";
 
-/// What `ps` and `top` show of a reaper, in the 15 bytes that there are.
+/// The reaper's process name in `ps` and `top`, limited to 15 bytes.
 #[cfg(target_os = "linux")]
 const REAPER_SHOWN: &std::ffi::CStr = c"switchbd-reaper";
 
 static AT_HAND: AtomicBool = AtomicBool::new(false);
 
-/// The first thing that `main` does in a program with a gateway: if it was started to look after
-/// servers, it does that and never returns. Otherwise it returns at once, and this program's
-/// gateways have a reaper from now on, where the system can have one.
+/// Must be the first call in `main` of a program with a gateway. If the process was started as
+/// reaper or keeper, runs that role and never returns. Otherwise returns at once, and the gateways
+/// of this program use a reaper, if the system supports it.
 pub fn run_if_asked() {
     #[cfg(target_os = "linux")]
     {
         let mut words = std::env::args_os();
         let name = words.next().unwrap_or_default();
-        let asked: Option<(fn(_) -> _, _)> = match (name.to_str(), words.len()) {
+        let requested_role: Option<(fn(_) -> _, _)> = match (name.to_str(), words.len()) {
             (Some(REAPER), 0) => Some((reaper::run, REAPER_SHOWN)),
-            // The other word says who the reaper is.
+            // The argument is the process id of the reaper.
             (Some(KEEPER), 1) => Some((keeper::run, c"switchbd-keeper")),
             (_, _) => None,
         };
-        // A program that another one started under this name has no lifeline, and runs as usual.
-        if let Some((role, shown)) = asked.filter(|_| handover::has_lifeline()) {
-            // What `ps` and `top` show, in the 15 bytes that there are; otherwise it is `exe`.
+        // A program that was started under this name by others has no lifeline, and runs as usual.
+        if let Some((role, shown)) = requested_role.filter(|_| handover::has_lifeline()) {
+            // The name in `ps` and `top`, limited to 15 bytes; the default would be `exe`.
             let _shown_as_it_is = rustix::thread::set_name(shown);
             leave(handover::take_lifeline().and_then(role));
         }
@@ -104,8 +105,8 @@ pub fn run_if_asked() {
     }
 }
 
-/// The whole environment of reapers and keepers: a server may be able to read it in `/proc`, so it
-/// has no more than says whose they are.
+/// The only environment variable of reapers and keepers. A server may read their environment in
+/// `/proc`, so it contains nothing but `HOME`, which identifies the user.
 #[expect(clippy::disallowed_methods, reason = "it is passed on as it is, and decides nothing here")]
 pub fn helper_environment() -> Option<(&'static str, std::ffi::OsString)> {
     let mut all = std::env::vars_os();

@@ -1,17 +1,18 @@
-//! Keeps a confined server from changing the limits and the scheduling of other processes, and its
-//! own mark.
+//! A seccomp filter that keeps a confined server from changing its own mark, and the limits and the
+//! scheduling of other processes.
 //!
-//! `prlimit` on a process of the same user is no signal, but does as much harm: without descriptors
-//! a keeper finds no process to end, and without processor time any process is killed. A keeper with
-//! the lowest priority on a busy processor ends nothing either. Landlock does not cover these. The filter is written by hand because the crates for it know one architecture at a
-//! time and set `no_new_privs`, which would take `sudo` from servers of root.
+//! `prlimit` on a process of the same user is as harmful as a signal: a keeper without descriptors
+//! cannot find processes to end, and a process without processor time is killed. A keeper with the
+//! lowest priority on a busy processor ends nothing in time. Landlock does not cover these. The
+//! filter is written by hand because the available crates support one architecture at a time and
+//! set `no_new_privs`, which would disable `sudo` for servers of root.
 
 use std::io;
 
 use libc::{BPF_ABS, BPF_ALU, BPF_AND, BPF_JEQ, BPF_JMP, BPF_K, BPF_LD, BPF_RET, BPF_W};
 use libc::{c_ulong, sock_filter, sock_fprog};
 
-/// An architecture that programs of this machine can be of, with the numbers of system calls.
+/// An architecture whose programs this machine can run, with the numbers of system calls.
 struct Abi {
     /// `AUDIT_ARCH_*` of the kernel.
     architecture: u32,
@@ -20,7 +21,7 @@ struct Abi {
     /// `sched_setparam`, `sched_setscheduler`, `sched_setaffinity`, `sched_setattr` and
     /// `migrate_pages`: the first argument is the process.
     scheduling: [u32; 5],
-    /// The first argument says what kind of number the second one is.
+    /// The first argument is the type of the second one: a process, a group or a user.
     setpriority: u32,
     ioprio_set: u32,
 }
@@ -66,10 +67,10 @@ const ABIS: &[Abi] = &[
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 const ABIS: &[Abi] = &[];
 
-/// Calls of the x32 variant have this bit in their number.
+/// System calls of the x32 ABI have this bit in their number.
 const X32: u32 = 0x4000_0000;
 
-/// Where the kernel puts what a filter looks at: `struct seccomp_data`.
+/// Offsets in `struct seccomp_data`, the input of a filter.
 const NUMBER: u32 = 0;
 const ARCHITECTURE: u32 = 4;
 const ARGUMENTS: u32 = 16;
@@ -83,7 +84,7 @@ const fn high(argument: u32) -> u32 {
     low(argument) + 4
 }
 
-/// Installs the filter in this process, for good; its descendants inherit it. The kernel asks for
+/// Installs the filter in this process irrevocably; its descendants inherit it. The kernel requires
 /// `no_new_privs` or `CAP_SYS_ADMIN`.
 #[expect(unsafe_code, reason = "the system call takes a pointer to the filter")]
 pub(crate) fn restrict() -> io::Result<()> {
@@ -94,7 +95,7 @@ pub(crate) fn restrict() -> io::Result<()> {
     let length = u16::try_from(filter.len()).map_err(|_| io::ErrorKind::InvalidInput)?;
     let program = sock_fprog { len: length, filter: filter.as_mut_ptr() };
     let no_flags: c_ulong = 0;
-    // SAFETY: `program` and the steps that it points to live until the call is over.
+    // SAFETY: `program` and the instructions that it points to live until the call returns.
     let outcome = unsafe {
         let mode = c_ulong::from(libc::SECCOMP_SET_MODE_FILTER);
         libc::syscall(libc::SYS_seccomp, mode, no_flags, std::ptr::from_ref(&program))
@@ -102,7 +103,7 @@ pub(crate) fn restrict() -> io::Result<()> {
     if outcome == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// One block for each architecture; calls of any other are allowed.
+/// One block for each architecture; system calls of other architectures are allowed.
 fn filter() -> Vec<sock_filter> {
     let mut filter = Vec::new();
     for abi in ABIS {
@@ -124,8 +125,8 @@ const PRIO_PROCESS: u32 = 0;
 const IOPRIO_PROCESS: u32 = 1;
 
 /// Refuses `setrlimit` of the mark, `prlimit(pid, resource, new, old)` that sets the mark or
-/// anything of another process, and the scheduling of other processes. The numbers of a jump count
-/// the steps that are left out.
+/// any limit of another process, and the scheduling of other processes. The operands of a jump are
+/// numbers of skipped instructions.
 fn block(abi: &Abi) -> Vec<sock_filter> {
     let mut block = vec![load(NUMBER), step(BPF_ALU | BPF_AND | BPF_K, !X32, 0, 0)];
     for number in abi.scheduling {
@@ -163,12 +164,13 @@ fn limits(abi: &Abi) -> [sock_filter; 16] {
         refuse,
         allow,
         jump_if(abi.prlimit, 0, 9),
-        // Without a new limit it only reads.
+        // Without a new limit, `prlimit` only reads.
         load(low(2)),
         jump_if(0, 0, 2),
         load(high(2)),
         jump_if(0, 5, 0),
-        // Of this very process: its own number would do as well, but a filter does not know it.
+        // A process id of 0 is the calling process. Its own id would be as good, but a filter
+        // cannot know it.
         load(low(0)),
         jump_if(0, 0, 2),
         load(low(1)),

@@ -1,9 +1,9 @@
-//! The mark by which every process of a server is found, wherever it went.
+//! The mark that identifies every process of a server.
 //!
-//! It is the limit of a resource that nothing uses, the processor time of real-time tasks, set to a
-//! number of many years that nothing else sets. All descendants inherit it, whatever else they leave
-//! behind: parent, group, session, environment or working directory. None can raise it, a confined
-//! one cannot change it, and everyone can read it in `/proc`.
+//! It is a limit that is practically unused, the processor time of real-time tasks
+//! (`RLIMIT_RTTIME`), set to a recognisable value of many years. All descendants inherit it, even
+//! if they change their parent, group, session, environment or working directory. They cannot raise
+//! it, and confined ones cannot change it. Every process can read it in `/proc`.
 
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
@@ -11,26 +11,26 @@ use std::path::Path;
 
 use rustix::process::{Resource, Rlimit};
 
-/// Below infinity, which is what a process has that is not marked.
+/// The upper bound of marks; unmarked processes have no limit at all.
 const UNLIMITED: u64 = 1 << 62;
 
-/// In microseconds, 35 years: no program is ever stopped by its mark.
+/// 35 years in microseconds: the mark never stops a program.
 const LOWEST: u64 = 1 << 50;
 
-/// The lowest bits of every mark: no limit of another origin has them.
+/// The lowest bits of every mark, which limits of other origin do not have.
 const SIGN: u64 = 0x5_b0a2;
 const SIGN_BITS: u32 = 20;
 
-/// The bits above tell the servers of one home from those of another.
+/// The bits above identify the home directory of the servers.
 const HOME_BITS: u32 = 24;
 const ALL_BITS: u64 = (1 << (SIGN_BITS + HOME_BITS)) - 1;
 
-/// What the processes of all servers of one home have.
+/// The mark of all server processes of one home directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Mark(u64);
 
 impl Mark {
-    /// Of the home in which records lie here.
+    /// The mark for the home directory with these records.
     pub(crate) fn of(records: &Path) -> Mark {
         // FNV-1a.
         let mix = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3);
@@ -39,11 +39,12 @@ impl Mark {
         Mark(home << SIGN_BITS | SIGN)
     }
 
-    /// Marks this process and all that it starts from now on, unless the limit is in use.
+    /// Marks this process and its future descendants, unless the limit is in use.
     pub(crate) fn set(self) {
         let limit = rustix::process::getrlimit(Resource::Rttime);
         let highest = limit.maximum.unwrap_or(UNLIMITED).min(UNLIMITED);
-        // A gateway below a server of another gateway has a mark already, and can only lower it.
+        // A gateway that runs below a server of another gateway already has a mark and can only
+        // lower it.
         let lowest = highest / 2;
         if lowest >= LOWEST {
             let mark = lowest & !ALL_BITS | self.0;

@@ -1,4 +1,4 @@
-//! What gateway and keeper say to each other: one request, orders, and reports.
+//! Messages between gateway and keeper: one start request, orders, and reports.
 
 use std::ffi::{OsStr, OsString};
 use std::io::{self, Read};
@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use crate::Confinement;
 use crate::processes::Identity;
 
-/// What to start. Its standard streams travel beside it.
+/// The program to start. Its standard streams are sent with the message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StartRequest {
     pub command: OsString,
@@ -16,7 +16,7 @@ pub struct StartRequest {
     /// The whole environment of the program.
     pub env: Vec<(OsString, OsString)>,
     pub cwd: PathBuf,
-    /// Where it is written down that the program runs.
+    /// The directory of the records of running servers.
     pub records: PathBuf,
     pub confinement: Confinement,
 }
@@ -42,7 +42,7 @@ impl StartRequest {
         bytes
     }
 
-    /// `None` if the bytes are no request.
+    /// `None` if the bytes are not a valid request.
     pub fn decode(mut bytes: &[u8]) -> Option<StartRequest> {
         let variables = number(&mut bytes)?;
         let (confinement, rest) = bytes.split_first()?;
@@ -87,14 +87,14 @@ pub(crate) fn read_request(source: impl Read, length: u64) -> io::Result<StartRe
     StartRequest::decode(&bytes).ok_or_else(|| io::ErrorKind::InvalidData.into())
 }
 
-/// What the gateway wants of a keeper whose server runs.
+/// Orders of the gateway to the keeper of a running server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Order {
-    /// Asks the server's process group to end.
+    /// Sends SIGTERM to the server's process group.
     Terminate,
-    /// Ends the server and everything below it.
+    /// Kills the server and all its descendants.
     Kill,
-    /// The gateway leaves: gives the server time to end by itself, then ends it.
+    /// The gateway shuts down: gives the server time to exit by itself, then ends it.
     Finish,
 }
 
@@ -114,15 +114,15 @@ impl Order {
     }
 }
 
-/// What a keeper tells the gateway.
+/// Reports of a keeper to the gateway.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Report {
     Started(Identity),
-    /// The error of the system.
+    /// The error number of the system.
     NotStarted(i32),
     /// The server itself has ended, with this wait status.
     Ended(i32),
-    /// Nothing of the server is left. The last report.
+    /// All processes of the server have ended. This is the last report.
     Gone,
 }
 
@@ -142,7 +142,7 @@ impl Report {
         bytes
     }
 
-    /// `None` if the bytes are no report.
+    /// `None` if the bytes are not a valid report.
     pub fn decode(bytes: [u8; Report::LENGTH]) -> Option<Report> {
         let (kind, rest) = bytes.split_first()?;
         let (number, start) = rest.split_first_chunk()?;
@@ -158,8 +158,8 @@ impl Report {
     }
 }
 
-/// The error that a report carries. An error that is not the system's is about what was asked for,
-/// such as a zero byte in an argument.
+/// The error number for a report. An error without one is about the request, such as a zero byte in
+/// an argument.
 pub(crate) fn error_number(error: &io::Error) -> i32 {
     error.raw_os_error().unwrap_or(rustix::io::Errno::INVAL.raw_os_error())
 }

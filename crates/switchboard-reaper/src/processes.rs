@@ -1,4 +1,4 @@
-//! What `/proc` says about processes, and how to end a tree of them from outside.
+//! Reads processes from `/proc`, and ends process trees.
 
 use std::collections::{HashMap, HashSet};
 use std::fs;
@@ -11,16 +11,16 @@ use rustix::process::{Pid, PidfdFlags, Signal};
 use crate::mark::Mark;
 use crate::{PROGRAM, REAPER_SHOWN};
 
-/// A process, told apart from any other that ever has its number.
+/// Identifies a process, even if its process id is reused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Identity {
     pub pid: i32,
-    /// In ticks since the machine started.
+    /// Start time in clock ticks since boot.
     pub start: u64,
 }
 
 impl Identity {
-    /// The process that has this number now.
+    /// The process that has this id now.
     pub fn of(pid: i32) -> Option<Identity> {
         ProcessRow::read(pid).map(|row| row.identity)
     }
@@ -29,10 +29,10 @@ impl Identity {
         ProcessRow::read(self.pid).is_some_and(|row| row.identity == self && !row.is_over)
     }
 
-    /// Signals this very process, or none.
+    /// Signals this process, never another one with the same id.
     fn signal(self, signal: Signal) {
         let Some(pid) = Pid::from_raw(self.pid) else { return };
-        // From here on the number means one process, whatever becomes of it.
+        // The descriptor refers to one process, even if its id is reused.
         let Ok(process) = rustix::process::pidfd_open(pid, PidfdFlags::empty()) else { return };
         if Identity::of(self.pid) == Some(self) {
             let _already_gone = rustix::process::pidfd_send_signal(process, signal);
@@ -40,14 +40,14 @@ impl Identity {
     }
 }
 
-/// One line of the table of processes.
+/// One process in `/proc`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct ProcessRow {
     identity: Identity,
     parent: i32,
     group: i32,
     session: i32,
-    /// It waits for its parent only, or not even for that.
+    /// Whether it has ended: a zombie, or dead.
     is_over: bool,
 }
 
@@ -56,7 +56,7 @@ impl ProcessRow {
         ProcessRow::parse(pid, &fs::read(format!("/proc/{pid}/stat")).ok()?)
     }
 
-    /// The name of the program, in parentheses, can hold anything.
+    /// The program's name, in parentheses, can contain any bytes.
     fn parse(pid: i32, stat: &[u8]) -> Option<ProcessRow> {
         let name_end = stat.iter().rposition(|byte| *byte == b')')?;
         let rest = str::from_utf8(stat.get(name_end + 1..)?).ok()?;
@@ -67,7 +67,7 @@ impl ProcessRow {
             parent: number(1)?,
             group: number(2)?,
             session: number(3)?,
-            // The first thread may have ended before the others, which run on.
+            // The first thread may have ended while others still run.
             is_over: matches!(fields.first(), Some(&("Z" | "X"))) && number(17)? <= 1,
         })
     }
@@ -79,12 +79,12 @@ fn table() -> impl Iterator<Item = ProcessRow> {
     pids.filter_map(ProcessRow::read)
 }
 
-/// Kills everything below `parent` but for its children in `spared` and what is below those. A process
-/// that loses its parent by this becomes our child, so once is not always enough. Says whether there
-/// was any.
+/// Kills all descendants of `parent`, except its children in `spared` and their descendants.
+/// Processes that lose their parent become children of this process, so one round may not be
+/// enough. Returns whether there were any.
 ///
-/// The furthest descendants come first: should we be killed meanwhile, those who are left still
-/// hang together.
+/// Kills the deepest descendants first: if this process is killed meanwhile, the remaining ones
+/// still form a tree.
 pub(crate) fn kill_below(parent: Pid, spared: &HashSet<Pid>) -> bool {
     let rows: Vec<ProcessRow> = table().collect();
     let below = below(&rows, parent.as_raw_nonzero().get(), spared);
@@ -92,7 +92,7 @@ pub(crate) fn kill_below(parent: Pid, spared: &HashSet<Pid>) -> bool {
     !below.is_empty()
 }
 
-/// Children before grandchildren, and the elder ones of each before the younger.
+/// All descendants by generation, each generation by age.
 fn below(rows: &[ProcessRow], parent: i32, spared: &HashSet<Pid>) -> Vec<Identity> {
     let is_spared = |pid| Pid::from_raw(pid).is_some_and(|pid| spared.contains(&pid));
     let mut found: Vec<Identity> = Vec::new();
@@ -104,7 +104,7 @@ fn below(rows: &[ProcessRow], parent: i32, spared: &HashSet<Pid>) -> Vec<Identit
             .map(|row| row.identity)
             .collect();
         generation.sort_unstable_by_key(|process| (process.start, process.pid));
-        // A table that was read while it changed could lead in a circle.
+        // A table that changed while it was read could contain a cycle.
         generation.retain(|process| !found.contains(process));
         parents = generation.iter().map(|process| process.pid).collect();
         found.extend(generation);
@@ -112,16 +112,16 @@ fn below(rows: &[ProcessRow], parent: i32, spared: &HashSet<Pid>) -> Vec<Identit
     found
 }
 
-/// Ends a process that is not our child, with its group, its session and all that is below
-/// these.
+/// Ends a process that is not a child of this one, with its group, its session and all their
+/// descendants.
 pub fn end_tree(root: Identity) {
     end(|rows| tree(rows, root));
 }
 
 /// Ends the orphaned processes of servers.
 ///
-/// What a process is and whose it is, is seen in `/proc` alone. No file says it: a server could write
-/// one, and have any process of its user ended.
+/// Decides by `/proc` alone. A file could be written by a server, which could then have any process
+/// of its user ended.
 pub(crate) fn end_orphans(mark: Mark) {
     let is_reaper = |pid: i32| {
         let name = fs::read(format!("/proc/{pid}/comm"));
@@ -130,8 +130,8 @@ pub(crate) fn end_orphans(mark: Mark) {
     end(|rows| orphans(rows, |pid| mark.is_on(pid), is_reaper));
 }
 
-/// The marked processes whose nearest ancestor without a mark is no reaper. All that a server starts
-/// is marked, so it cannot put a reaper of its own in between.
+/// The marked processes whose nearest unmarked ancestor is not a reaper. A server cannot insert a
+/// reaper of its own, because all its descendants are marked.
 fn orphans(
     rows: &[ProcessRow],
     is_marked: impl Fn(i32) -> bool,
@@ -144,7 +144,7 @@ fn orphans(
         marked.map(|row| (row.identity.pid, row.identity)).collect();
     let is_orphan = |process: &&Identity| {
         let mut ancestor = process.pid;
-        // A table that was read while it changed could lead in a circle.
+        // A table that changed while it was read could contain a cycle.
         for _ in 0..rows.len() {
             let Some(parent) = parents.get(&ancestor) else { break };
             ancestor = *parent;
@@ -157,8 +157,8 @@ fn orphans(
     marked.values().filter(is_orphan).copied().collect()
 }
 
-/// Stops all that are found, so that none starts another one unseen, until no more are found; then
-/// kills them all. This very process is spared, should it be among them.
+/// Stops the processes found, so that they cannot start others, until no more are found. Then kills
+/// them all, except this process.
 fn end(find: impl Fn(&[ProcessRow]) -> Vec<Identity>) {
     let own = own_pid();
     let mut held: Vec<Identity> = Vec::new();
@@ -172,11 +172,11 @@ fn end(find: impl Fn(&[ProcessRow]) -> Vec<Identity>) {
         fresh.iter().for_each(|process| process.signal(Signal::STOP));
         held.extend(fresh);
     }
-    // The root, by which the others are found, comes last.
+    // The root comes last, because the others are found through it.
     held.iter().rev().for_each(|process| process.signal(Signal::KILL));
 }
 
-/// The root, if it still runs, and all that belongs to it.
+/// The root, if it still runs, with its group, its session and all their descendants.
 fn tree(rows: &[ProcessRow], root: Identity) -> Vec<Identity> {
     if !rows.iter().any(|row| row.identity == root && !row.is_over) {
         return Vec::new();
@@ -193,24 +193,24 @@ fn tree(rows: &[ProcessRow], root: Identity) -> Vec<Identity> {
     members
 }
 
-/// The number of this process.
+/// The id of this process.
 pub(crate) fn own_pid() -> i32 {
     rustix::process::getpid().as_raw_nonzero().get()
 }
 
-/// Whether processes can be told apart, and this program be started again: a container, or a
-/// sandbox, may have no `/proc`.
+/// Whether `/proc` is available, which identifies processes and restarts this program. Some
+/// containers and sandboxes have none.
 pub fn can_be_seen() -> bool {
     Path::new(PROGRAM).is_symlink() && Identity::of(own_pid()).is_some()
 }
 
-/// Within which the number of a process means that process: containers have one each. A kernel that
-/// knows no such thing has one.
+/// The PID namespace of this process, in which process ids are unique; 0 if the kernel has no
+/// namespaces.
 pub(crate) fn namespace() -> u64 {
     fs::metadata("/proc/self/ns/pid").map_or(0, |found| found.ino())
 }
 
-/// What tells one run of the machine from the next.
+/// The kernel's id of the current boot.
 pub(crate) fn boot_id() -> io::Result<String> {
     Ok(fs::read_to_string("/proc/sys/kernel/random/boot_id")?.trim().to_owned())
 }

@@ -1,4 +1,4 @@
-//! The parent of all keepers: starts them, and ends what a killed one leaves.
+//! The reaper: starts all keepers, and ends the processes that a killed keeper leaves.
 
 use std::collections::HashSet;
 use std::io::{self, Write};
@@ -12,15 +12,16 @@ use rustix::process::Pid;
 
 use crate::message::{Report, error_number};
 use crate::processes::kill_below;
-use crate::watch::{Children, Looks, Watch, bury};
+use crate::watch::{Children, Looks, Watch, reap_children};
 use crate::{KEEPER, PROGRAM, handover, helper_environment};
 
-/// What keepers may use for their servers' end when there is no gateway any more.
+/// How long keepers may take to end their servers once the gateway is gone.
 const GRACE: Duration = Duration::from_secs(3);
 
-/// Starts keepers for as long as there is a gateway, and ends after the last of them.
+/// Starts keepers while the gateway runs, and exits after the last keeper.
 pub(crate) fn run(lifeline: UnixStream) -> io::Result<()> {
-    // No terminal, so that nothing that is typed on one reaches us or a server.
+    // Detaches from the terminal, so that keys such as Ctrl-C reach neither the reaper nor a
+    // server.
     let _leads_already = rustix::process::setsid();
     let watch = Watch::begin()?;
     Reaper { watch, lifeline: Some(lifeline), keepers: HashSet::new(), strays: None, end: None }
@@ -32,9 +33,9 @@ struct Reaper {
     /// `None` once the gateway is gone.
     lifeline: Option<UnixStream>,
     keepers: HashSet<Pid>,
-    /// Set while there may be children that are no keepers.
+    /// Set while there may be children other than keepers.
     strays: Option<Looks>,
-    /// When keepers that are still there are ended.
+    /// When remaining keepers are killed.
     end: Option<Instant>,
 }
 
@@ -44,7 +45,7 @@ impl Reaper {
             let look = self.strays.as_mut().map(Looks::next);
             let until = look.into_iter().chain(self.end).min();
             let woken = self.watch.wait(self.lifeline.as_ref(), None, until)?;
-            let left = self.bury();
+            let left = self.reap_children();
             if woken.called {
                 self.listen();
             }
@@ -52,7 +53,7 @@ impl Reaper {
                 return Ok(());
             }
             if self.end.is_some_and(|end| end <= Instant::now()) {
-                // Those that hang are strays themselves from now on.
+                // Keepers that hang are killed like strays.
                 self.keepers.clear();
                 self.strays.get_or_insert_with(Looks::begin);
                 self.end = None;
@@ -61,10 +62,10 @@ impl Reaper {
         }
     }
 
-    fn bury(&mut self) -> Children {
-        bury(|pid, status| {
+    fn reap_children(&mut self) -> Children {
+        reap_children(|pid, status| {
             if self.keepers.remove(&pid) && status.exit_status() != Some(0) {
-                // What was below it fell to us before we heard of its end.
+                // Its descendants became children of the reaper before its end was reported.
                 self.strays = Some(Looks::begin());
             }
         })
@@ -104,13 +105,13 @@ impl Reaper {
             }
             Err(error) => {
                 let report = Report::NotStarted(error_number(&error));
-                // A gateway that is gone needs no answer.
+                // Fails if the gateway is gone, which needs no answer.
                 let _nobody = UnixStream::from(lifeline).write_all(&report.encode());
             }
         }
     }
 
-    /// Kills the children that are no keepers, and all that is below them.
+    /// Kills the children other than keepers, with their descendants.
     fn kill_strays(&mut self) {
         if self.strays.is_some() && !kill_below(rustix::process::getpid(), &self.keepers) {
             self.strays = None;

@@ -1,4 +1,4 @@
-//! A file for each server that runs: one that stays tells the next start to look for orphans.
+//! A file for each running server. A leftover file makes the next start search for orphans.
 
 use std::fs::{self, DirBuilder, File, Metadata, OpenOptions};
 use std::io::{self, Read, Write};
@@ -10,23 +10,23 @@ use rustix::fs::OFlags;
 use crate::mark::Mark;
 use crate::processes::{Identity, boot_id, end_orphans, namespace, own_pid};
 
-/// More than any record has.
+/// Upper bound of a record's size.
 const LONGEST: u64 = 1024;
 
-/// A server that is started or runs; the file is gone when this is dropped.
+/// The record of a starting or running server; dropping it removes the file.
 pub(crate) struct ServerRecord {
     path: PathBuf,
 }
 
 impl ServerRecord {
-    /// Written before the server starts, so that no moment is without a record. Without a disk
-    /// nothing is written, and servers run all the same.
+    /// Written before the server starts, so that no server runs without a record. If the disk
+    /// cannot be written, servers run without one.
     pub(crate) fn begin(folder: &Path) -> Option<ServerRecord> {
         let keeper = Identity::of(own_pid())?;
         let (boot, space) = (boot_id().ok()?, namespace());
         let path = folder.join(file_name(space, keeper));
         let mut file = create(folder, &path).ok()?;
-        // Gone again if it cannot be written whole.
+        // Created first, so that the file is removed if the write fails.
         let record = ServerRecord { path };
         file.write_all(format!("{boot}\n").as_bytes()).ok()?;
         Some(record)
@@ -44,7 +44,7 @@ fn create(folder: &Path, path: &Path) -> io::Result<File> {
     OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)
 }
 
-/// The container in which the numbers of processes count, and who looks after the server.
+/// The PID namespace, and the identity of the keeper.
 fn file_name(space: u64, keeper: Identity) -> String {
     format!("{space}-{}-{}", keeper.pid, keeper.start)
 }
@@ -61,10 +61,11 @@ fn identity<'a>(words: &mut impl Iterator<Item = &'a str>) -> Option<Identity> {
     Some(Identity { pid, start: words.next()?.parse().ok()? })
 }
 
-/// Ends what is left of servers, if a record says that there may be something. Costs one look at a
-/// folder if there is none.
+/// Ends orphaned server processes, if a leftover record indicates some. Without one, this only
+/// reads the directory.
 ///
-/// A user who can write there could make every command search, so the folder must be ours alone.
+/// Other users who could write there could make every command search, so the directory must be
+/// writable by its owner only.
 pub fn sweep(folder: &Path) {
     if !fs::symlink_metadata(folder).is_ok_and(|found| found.is_dir() && is_ours_alone(&found)) {
         return;
@@ -80,8 +81,8 @@ pub fn sweep(folder: &Path) {
     }
 }
 
-/// Ends what is left of servers of this home, whatever records say: a server could have removed
-/// its own.
+/// Ends orphaned server processes of this home directory, regardless of records: a server could
+/// have removed its own.
 pub fn search(folder: &Path) {
     end_orphans(Mark::of(folder));
 }
@@ -90,7 +91,8 @@ fn is_ours_alone(found: &Metadata) -> bool {
     found.uid() == rustix::process::geteuid().as_raw() && found.mode() & 0o022 == 0
 }
 
-/// What a record says, if it is one of ours. Whatever else stands there is not waited for.
+/// The content of a record; `None` if the file is not a regular file of this user. Opened without
+/// blocking, in case it is a named pipe.
 fn read(path: &Path) -> Option<String> {
     let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
     let flags = i32::try_from(flags.bits()).ok()?;
@@ -104,24 +106,25 @@ fn read(path: &Path) -> Option<String> {
     Some(text)
 }
 
-/// A run of the machine.
+/// Whether a record is from this boot.
 #[derive(Debug, PartialEq, Eq)]
 enum Run {
     This,
     Earlier,
 }
 
-/// In which run of the machine a keeper left this record; `None` while it may still run.
+/// The boot in which a keeper left this record; `None` if the keeper may still run.
 fn left_by(path: &Path) -> Option<Run> {
     let (space, keeper) = read_name(path)?;
     let text = read(path)?;
-    // Without a whole line the keeper was killed before it started anything, or is about to write.
+    // Without a complete line, the keeper was killed before it started a server, or has not written
+    // yet.
     let written = text.split_once('\n').map(|(boot, _)| boot);
     if written.is_some_and(|boot| boot_id().is_ok_and(|now| now != boot)) {
         return Some(Run::Earlier);
     }
-    // The numbers of another container mean other processes here, and whether those that are meant
-    // still run cannot be seen from here.
+    // Process ids of another PID namespace have no meaning here, so whether that keeper still runs
+    // is unknown.
     (space == namespace() && !keeper.is_running()).then_some(Run::This)
 }
 

@@ -1,5 +1,4 @@
-//! How a process that looks after others waits: for its lifeline and for its children, and deaf to
-//! requests to end itself.
+//! Waits for the lifeline and for children, and ignores requests to terminate.
 
 use std::io::{self, Read};
 use std::os::fd::{AsFd, OwnedFd};
@@ -13,10 +12,10 @@ use rustix::io::Errno;
 use rustix::process::{Pid, WaitOptions, WaitStatus};
 use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGTERM};
 
-/// The next look at processes that were killed, if none of them is heard of before.
+/// The pause before killed processes are checked again.
 const FIRST_LOOK: Duration = Duration::from_millis(10);
 
-/// Not even root's processes, which cannot be killed, are looked at more seldom.
+/// The longest pause, which also applies to root's processes that cannot be killed.
 const LAST_LOOK: Duration = Duration::from_secs(1);
 
 pub(crate) struct Watch {
@@ -24,31 +23,32 @@ pub(crate) struct Watch {
     children: UnixStream,
 }
 
-/// What there is to do, besides a look at the children.
+/// Why a wait ended, apart from children.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Woken {
-    /// The lifeline has something to say.
+    /// The lifeline is readable or closed.
     pub(crate) called: bool,
-    /// The process that is watched besides has ended.
+    /// The watched parent has ended.
     pub(crate) alone: bool,
 }
 
 impl Watch {
-    /// Becomes the one to whom the descendants fall whose parents die.
+    /// Becomes a subreaper: adopts descendants whose parent dies.
     pub(crate) fn begin() -> io::Result<Watch> {
         rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
         let (children, waker) = UnixStream::pair()?;
         children.set_nonblocking(true)?;
         signal_hook::low_level::pipe::register(SIGCHLD, waker)?;
-        // Caught and without effect. Ignored signals would be ignored in the programs that we start, too.
+        // Caught without effect. Ignored signals would also be ignored by the programs started
+        // here.
         for signal in [SIGTERM, SIGINT, SIGHUP] {
             signal_hook::flag::register(signal, Arc::new(AtomicBool::new(false)))?;
         }
         Ok(Watch { children })
     }
 
-    /// Waits for the lifeline and for the end of `parent`, as far as they are still there, for a
-    /// child, or until `until`.
+    /// Waits for the lifeline, the end of `parent`, the end of a child, or until `until`. `None` is
+    /// not waited for.
     pub(crate) fn wait(
         &mut self,
         lifeline: Option<&UnixStream>,
@@ -56,10 +56,10 @@ impl Watch {
         until: Option<Instant>,
     ) -> io::Result<Woken> {
         let left = until.map(|until| until.saturating_duration_since(Instant::now()));
-        // Rounded up, so that the time is over when it is said to be.
+        // Rounded up, so that the deadline has passed when the wait ends.
         let left = left.and_then(|left| Timespec::try_from(left + Duration::from_millis(1)).ok());
         let watched = |fd| PollFd::from_borrowed_fd(fd, PollFlags::IN);
-        // In place of a missing lifeline or parent, the children are watched once more.
+        // A missing lifeline or parent is replaced by a second entry for the children.
         let children = self.children.as_fd();
         let mut all = [
             watched(children),
@@ -77,15 +77,15 @@ impl Watch {
     }
 }
 
-/// Whether there are children.
+/// Whether there are children left.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Children {
     Left,
     None,
 }
 
-/// Waits for every child that has ended.
-pub(crate) fn bury(mut each: impl FnMut(Pid, WaitStatus)) -> Children {
+/// Reaps all children that have ended.
+pub(crate) fn reap_children(mut each: impl FnMut(Pid, WaitStatus)) -> Children {
     loop {
         match rustix::process::wait(WaitOptions::NOHANG) {
             Ok(Some((pid, status))) => each(pid, status),
@@ -96,7 +96,7 @@ pub(crate) fn bury(mut each: impl FnMut(Pid, WaitStatus)) -> Children {
     }
 }
 
-/// When killed processes are looked at again.
+/// The growing pauses between checks of killed processes.
 pub(crate) struct Looks {
     pause: Duration,
 }

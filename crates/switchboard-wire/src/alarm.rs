@@ -1,8 +1,8 @@
 //! One timer for all deadlines of a connection.
 //!
-//! A timer per request wakes the runtime's driver each time it is set, which costs more than all
-//! the rest of a small call. This one stands at the earliest deadline it knows of; requests whose
-//! deadline is later leave it alone, and it is looked at again when it rings.
+//! Setting a timer for each request would wake the runtime's driver, which costs more than the rest
+//! of a small call. This timer is set to the earliest known deadline. Requests with a later
+//! deadline do not change it; when it fires, the next deadline is determined.
 
 use std::convert::Infallible;
 use std::sync::{Mutex, PoisonError};
@@ -12,13 +12,13 @@ use tokio::time::Instant;
 
 #[derive(Debug, Default)]
 pub(crate) struct Alarm {
-    /// When it rings; `None` while there is no deadline.
+    /// When the timer fires; `None` while there is no deadline.
     rings_at: Mutex<Option<Instant>>,
     earlier: Notify,
 }
 
 impl Alarm {
-    /// Makes sure that it rings no later than `at`.
+    /// Ensures that the timer fires no later than `at`.
     pub(crate) fn set(&self, at: Instant) {
         let mut rings_at = self.rings_at();
         if rings_at.is_none_or(|present| at < present) {
@@ -27,7 +27,7 @@ impl Alarm {
         }
     }
 
-    /// Rings for ever: `ring` gets the time and says when to ring next.
+    /// Runs the timer forever: `ring` receives the current time and returns the next deadline.
     pub(crate) async fn watch(&self, ring: impl Fn(Instant) -> Option<Instant>) -> Infallible {
         loop {
             let at = *self.rings_at();
@@ -37,7 +37,8 @@ impl Alarm {
             };
             tokio::select! {
                 () = tokio::time::sleep_until(at) => {
-                    // A deadline that is set while it rings counts: the lock is taken again below.
+                    // Cleared before `ring`, so that a deadline that is set meanwhile is kept:
+                    // `set` takes the lock again.
                     *self.rings_at() = None;
                     if let Some(next) = ring(Instant::now()) {
                         self.set(next);

@@ -1,4 +1,4 @@
-//! The JSON-RPC envelope: parsed once, strictly, with payloads left as the bytes that they are.
+//! The JSON-RPC envelope: parsed once and strictly; payloads stay unparsed bytes.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -13,10 +13,10 @@ pub const INVALID_REQUEST: i64 = -32600;
 pub const METHOD_NOT_FOUND: i64 = -32601;
 pub const INVALID_PARAMS: i64 = -32602;
 pub const INTERNAL_ERROR: i64 = -32603;
-/// The user has to visit the pages in `data.elicitations` first (revision 2025-11-25).
+/// The user must first visit the URLs in `data.elicitations` (revision 2025-11-25).
 pub const URL_ELICITATION_REQUIRED: i64 = -32042;
 
-/// JSON text that came off the wire and goes on as it is: valid UTF-8, one JSON value.
+/// JSON text from the wire that is forwarded unchanged: valid UTF-8, one JSON value.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Raw(ByteString);
 
@@ -25,7 +25,7 @@ impl Raw {
         Raw(frame.slice_ref(value.get()))
     }
 
-    /// Takes over JSON text that the caller wrote itself.
+    /// Wraps JSON text that the caller wrote.
     pub fn from_json(json: String) -> Raw {
         Raw(ByteString::from(json))
     }
@@ -34,12 +34,12 @@ impl Raw {
         &self.0
     }
 
-    /// The text alone: the frame that it came in can go.
+    /// Copies the text, so that its frame can be freed.
     pub fn into_string(self) -> String {
         self.0.to_string()
     }
 
-    /// Reads the value into a type that may borrow from it.
+    /// Deserialises the value into a type that may borrow from it.
     pub fn parse<'a, T: Deserialize<'a>>(&'a self) -> Result<T, serde_json::Error> {
         serde_json::from_str(self.as_str())
     }
@@ -55,9 +55,9 @@ impl fmt::Debug for Raw {
 /// A request id with its JSON type: `1` and `"1"` are different ids.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Id {
-    /// A whole number.
+    /// An integer.
     Number(serde_json::Number),
-    /// A number of any other spelling or size, which comes back as it was written.
+    /// Any other number, which is returned as it was written.
     Odd(Box<str>),
     Text(String),
 }
@@ -67,14 +67,14 @@ impl Id {
         Id::Number(value.into())
     }
 
-    /// The id that this JSON value is; `None` where that is neither a number nor a string.
+    /// Parses a JSON value as an id; `None` if it is neither a number nor a string.
     pub fn read(json: &RawValue) -> Option<Id> {
         let json = json.get();
         match json.as_bytes().first()? {
             b'"' => serde_json::from_str(json).ok().map(Id::Text),
             b'-' | b'0'..=b'9' => Some(match (json.parse::<u64>(), json.parse::<i64>()) {
                 (Ok(number), _) => Id::number(number),
-                // `-0` is no other number than `0`, but another spelling.
+                // `-0` equals `0`, but must be returned as `-0`.
                 (_, Ok(number)) if number != 0 => Id::Number(number.into()),
                 (_, _) => Id::Odd(json.into()),
             }),
@@ -91,7 +91,7 @@ impl Id {
     }
 }
 
-/// An error object as the other side sent it, or as we send it.
+/// A JSON-RPC error object.
 #[derive(Clone, Debug, thiserror::Error)]
 #[error("error {code}: {message}")]
 pub struct RpcError {
@@ -106,7 +106,7 @@ impl RpcError {
     }
 }
 
-/// What one frame says.
+/// The content of one frame.
 #[derive(Debug)]
 pub enum Message {
     Request { id: Id, method: String, params: Option<Raw> },
@@ -114,7 +114,7 @@ pub enum Message {
     Answer { id: Id, outcome: Result<Raw, RpcError> },
 }
 
-/// A frame that is no message; a request of that kind deserves an error answer.
+/// A frame that is not a valid message. A malformed request gets an error response.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Malformed {
     #[error("not valid JSON")]
@@ -123,11 +123,12 @@ pub enum Malformed {
     Batch,
     #[error("the message is larger than {limit} bytes")]
     TooLong { id: Option<Id>, limit: usize },
-    /// One that says neither what came out nor what went wrong, or both.
+    /// A response with neither `result` nor `error`, or with both.
     #[error("not a JSON-RPC 2.0 message")]
     Answer { id: Id },
     #[error("not a JSON-RPC 2.0 message")]
-    /// The id is that of a request; one of an answer is ours, and must not come back as theirs.
+    /// `id` is set only for a request. The id of a response is one of ours and must not be
+    /// returned.
     Envelope { id: Option<Id> },
 }
 
@@ -142,7 +143,7 @@ impl Malformed {
         }
     }
 
-    /// The request that an error answer is for, if it is known.
+    /// The id of the malformed request, if it is known.
     pub fn id(&self) -> Option<&Id> {
         match self {
             Malformed::TooLong { id, .. } | Malformed::Envelope { id } => id.as_ref(),
@@ -151,16 +152,20 @@ impl Malformed {
     }
 }
 
-/// Reads one frame.
+/// Parses one frame.
 pub fn parse(frame: &Bytes) -> Result<Message, Malformed> {
     if frame.trim_ascii_start().first() == Some(&b'[') {
         return Err(Malformed::Batch);
     }
-    // Checked once for the whole frame, so that no part of it has to be checked again.
+    // UTF-8 is validated once for the whole frame, so that no part needs validation again.
     let frame = ByteString::try_from(frame.clone()).map_err(|_| Malformed::Json)?;
     let frame = &frame;
     let envelope: Envelope<'_> = serde_json::from_str(frame).map_err(|error| {
-        if error.is_data() { Malformed::Envelope { id: asked_in(frame) } } else { Malformed::Json }
+        if error.is_data() {
+            Malformed::Envelope { id: id_of_malformed_request(frame) }
+        } else {
+            Malformed::Json
+        }
     })?;
     if envelope.jsonrpc.is_none_or(|version| version.0 != "2.0") {
         let asked = envelope.method.and(envelope.id);
@@ -185,30 +190,30 @@ pub fn parse(frame: &Bytes) -> Result<Message, Malformed> {
             Ok(Message::Answer { id, outcome: Err(read_error(frame, error)) })
         }
         (None, Some(id), _, _) => Err(Malformed::Answer { id }),
-        // What asks and answers at once could be taken for either.
+        // A message that is both a request and a response is ambiguous.
         (_, _, _, _) => Err(Malformed::Envelope { id: None }),
     }
 }
 
-/// The id of a request whose envelope is wrong in another way, such as with two methods.
-fn asked_in(frame: &str) -> Option<Id> {
-    let mut asks = false;
+/// The id of a request whose envelope is otherwise malformed, such as with two methods.
+fn id_of_malformed_request(frame: &str) -> Option<Id> {
+    let mut has_method = false;
     let mut ids: Vec<&RawValue> = Vec::new();
     for (name, value) in serde_json::from_str::<ObjectFields<'_>>(frame).ok()?.0 {
         match &*name.0 {
             "id" => ids.push(value),
-            "method" => asks = true,
+            "method" => has_method = true,
             "result" | "error" => return None,
             _ => {}
         }
     }
     match ids[..] {
-        [id] if asks => Id::read(id),
+        [id] if has_method => Id::read(id),
         _ => None,
     }
 }
 
-/// The fields of an object, whatever stands there.
+/// All fields of an object, including unknown and repeated ones.
 struct ObjectFields<'a>(Vec<(Text<'a>, &'a RawValue)>);
 
 impl<'de: 'a, 'a> Deserialize<'de> for ObjectFields<'a> {
@@ -236,7 +241,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for ObjectFields<'a> {
     }
 }
 
-/// The fields of the envelope; serde refuses a field that stands there twice.
+/// The fields of the envelope; serde refuses duplicate fields.
 #[derive(serde::Deserialize)]
 struct Envelope<'a> {
     #[serde(borrow, default, deserialize_with = "present")]
@@ -260,12 +265,13 @@ fn present<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
     T::deserialize(source).map(Some)
 }
 
-/// A string that is borrowed unless it holds an escape; a bare `Cow` would copy every one.
+/// A string that is borrowed unless it contains an escape; serde would always copy into a bare
+/// `Cow`.
 #[derive(serde::Deserialize)]
 #[serde(transparent)]
 struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
 
-/// An error object is kept as far as it makes sense: a peer that fails badly has failed all the same.
+/// Parses an error object as far as possible: a malformed one still means failure.
 fn read_error(frame: &ByteString, raw: &RawValue) -> RpcError {
     #[derive(serde::Deserialize)]
     struct ErrorObject<'a> {
@@ -290,8 +296,7 @@ fn read_error(frame: &ByteString, raw: &RawValue) -> RpcError {
     }
 }
 
-/// The same message on one line, whatever is passed on of it. A line break between JSON values is as
-/// good as a blank, and within them there is none.
+/// Replaces line breaks by blanks. In valid JSON they occur only between values.
 pub(crate) fn on_one_line(message: &Bytes) -> Bytes {
     let message = message.slice_ref(message.trim_ascii());
     if memchr::memchr2(b'\n', b'\r', &message).is_none() {
@@ -301,21 +306,21 @@ pub(crate) fn on_one_line(message: &Bytes) -> Bytes {
     message.iter().map(blank).collect()
 }
 
-/// Whether an over-long line asks or tells something, rather than answering.
+/// Whether an over-long line is a request or notification, not a response.
 pub(crate) fn asks_in_head(head: &[u8]) -> bool {
     let text = String::from_utf8_lossy(head);
     let before_result = text.split("\"result\"").next().unwrap_or_default();
     before_result.contains("\"method\"")
 }
 
-/// The id of an over-long answer, if it stands before the result.
+/// The id of an over-long response, if it precedes the result.
 pub(crate) fn id_in_head(head: &[u8]) -> Option<u64> {
     let text = String::from_utf8_lossy(head);
     let (before, after) = text.split_once("\"id\"")?;
     if before.contains("\"result\"") { None } else { number_after_colon(after) }
 }
 
-/// The id of an over-long answer, if it stands after the result.
+/// The id of an over-long response, if it follows the result.
 pub(crate) fn id_in_tail(tail: &[u8]) -> Option<u64> {
     let text = String::from_utf8_lossy(tail);
     let (_, after) = text.rsplit_once("\"id\"")?;
@@ -353,7 +358,8 @@ fn write_call(out: &mut Vec<u8>, method: &str, params: &str) {
     out.extend_from_slice(b"}\n");
 }
 
-/// An answer whose result `write` puts straight into the frame: a large result is copied once.
+/// A response whose result `write` appends directly to the frame, so that a large result is copied
+/// only once.
 pub(crate) fn result_frame(id: &Id, write: impl FnOnce(&mut String)) -> Bytes {
     let mut out = String::with_capacity(512);
     out.push_str("{\"jsonrpc\":\"2.0\",\"id\":");
@@ -364,7 +370,7 @@ pub(crate) fn result_frame(id: &Id, write: impl FnOnce(&mut String)) -> Bytes {
     Bytes::from(out)
 }
 
-/// An answer that says what went wrong, with a newline.
+/// An error response, with a newline.
 pub fn error_frame(id: Option<&Id>, error: &RpcError) -> Bytes {
     let mut out = String::with_capacity(128);
     out.push_str("{\"jsonrpc\":\"2.0\",\"id\":");

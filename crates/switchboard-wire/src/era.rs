@@ -1,4 +1,4 @@
-//! Which revision of the protocol a connection speaks, and the server's side of the handshake.
+//! Protocol revisions, and a server's response to the handshake.
 
 use std::fmt;
 
@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 use crate::envelope::{Raw, text_json};
 use crate::modern;
 
-/// The revisions that open with `initialize`, oldest first.
+/// The session-based revisions, oldest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Revision {
     V2024_11_05,
@@ -39,7 +39,7 @@ impl Revision {
         Revision::ALL.into_iter().find(|revision| revision.as_str() == text)
     }
 
-    /// What a server answers to a client that asked for `requested`.
+    /// The revision that a server offers a client that requests `requested`.
     pub fn negotiate(requested: &str) -> Revision {
         Revision::parse(requested).unwrap_or(Revision::NEWEST)
     }
@@ -51,7 +51,7 @@ impl fmt::Display for Revision {
     }
 }
 
-/// How the two sides talk.
+/// The protocol revision of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Era {
     /// `initialize`, then a session that lasts as long as the connection.
@@ -61,7 +61,7 @@ pub enum Era {
     Modern,
 }
 
-/// What a server said of itself.
+/// The result of the handshake: what the server declares about itself.
 #[derive(Clone, Debug)]
 pub struct ServerHello {
     pub era: Era,
@@ -69,13 +69,13 @@ pub struct ServerHello {
     pub server_name: String,
     pub server_version: String,
     pub instructions: Option<String>,
-    /// Its `capabilities`, as it wrote them.
+    /// Its `capabilities`, unchanged.
     pub raw_capabilities: Raw,
-    /// Its `serverInfo`, as it wrote it.
+    /// Its `serverInfo`, unchanged.
     pub raw_info: Raw,
 }
 
-/// What a server offers; only this is asked for.
+/// The capabilities of a server; nothing else is requested.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ServerCapabilities {
     pub tools: bool,
@@ -83,7 +83,7 @@ pub struct ServerCapabilities {
     pub prompts: bool,
     pub completions: bool,
     pub logging: bool,
-    /// The lists whose changes it tells of.
+    /// The lists whose changes it reports.
     pub changes: Changes,
 }
 
@@ -95,7 +95,7 @@ pub struct Changes {
 }
 
 impl ServerHello {
-    /// Reads the answer to `initialize`.
+    /// Parses the result of `initialize`.
     pub(crate) fn of_initialize(answer: &Raw) -> Result<ServerHello, HelloError> {
         #[derive(serde::Deserialize)]
         #[serde(rename_all = "camelCase")]
@@ -116,7 +116,7 @@ impl ServerHello {
         ServerHello::new(era, answer.capabilities, answer.server_info, answer.instructions)
     }
 
-    /// Reads the answer to `server/discover`.
+    /// Parses the result of `server/discover`.
     pub(crate) fn of_discover(answer: &Raw) -> Result<ServerHello, HelloError> {
         #[derive(serde::Deserialize)]
         #[serde(rename_all = "camelCase")]
@@ -171,7 +171,7 @@ impl ServerHello {
         })
     }
 
-    /// The same as an answer to `initialize`, at the newest revision that has one.
+    /// Converts it into a result of `initialize`, with the revision of the connection.
     pub fn to_initialize_result(&self) -> Raw {
         let revision = self.revision();
         let (capabilities, info) = (self.raw_capabilities.as_str(), self.raw_info.as_str());
@@ -186,7 +186,7 @@ impl ServerHello {
         Raw::from_json(json)
     }
 
-    /// The revision that is spoken.
+    /// The revision of the connection.
     pub fn revision(&self) -> &'static str {
         match self.era {
             Era::Legacy(revision) => revision.as_str(),
@@ -194,19 +194,19 @@ impl ServerHello {
         }
     }
 
-    /// Whether there is no session: every request says who asks.
+    /// Whether the connection uses the stateless revision.
     pub fn is_modern(&self) -> bool {
         self.era == Era::Modern
     }
 }
 
-/// Why the answer to the handshake is of no use.
+/// Why the result of the handshake is unusable.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum HelloError {
-    #[error("the server's greeting is not one that MCP knows")]
+    #[error("the server's handshake result is malformed")]
     Malformed,
-    /// The newest revision of the server, if it has none of ours.
-    #[error("the server speaks protocol revision `{0}`, which is not known here")]
+    /// The newest revision of the server, which supports none of ours.
+    #[error("the server speaks protocol revision `{0}`, which is unsupported")]
     Revision(String),
 }
 

@@ -1,4 +1,4 @@
-//! Reads newline-delimited frames; a line over the limit is drained without being held.
+//! Reads newline-delimited frames; a line over the limit is discarded without being buffered.
 
 use std::io;
 use std::time::Duration;
@@ -6,34 +6,34 @@ use std::time::Duration;
 use bytes::{Buf, Bytes, BytesMut};
 use tokio::io::{AsyncRead, AsyncReadExt};
 
-/// The largest frame that is held in memory, unless a setting says otherwise.
+/// The default limit of a frame in memory.
 pub const DEFAULT_MAX_FRAME_BYTES: usize = 16 * 1024 * 1024;
 
-/// How much of an over-long line is kept at each end, to tell whose answer it was.
+/// Bytes kept at each end of an over-long line, to find the id of the response.
 const KEPT_OF_OVERLONG: usize = 4 * 1024;
 
 /// How long an over-long line may stall before the stream counts as broken.
 const OVERLONG_STALL: Duration = Duration::from_secs(1);
 
-/// A line that goes on for so long past the limit is not going to end.
+/// A line that exceeds the limit by this much is considered endless.
 const HOPELESS: u64 = 256 * 1024 * 1024;
 
 const READ_CHUNK: usize = 16 * 1024;
 
-/// Up to here copying a line is cheaper than a new buffer.
+/// Up to this length, copying a line is cheaper than a new buffer.
 const COPIED_LINE: usize = 4 * 1024;
 
-/// A buffer that grew beyond this for one large frame is given back afterwards.
+/// A larger buffer is freed after the frame that needed it.
 const KEPT_CAPACITY: usize = 256 * 1024;
 
-/// One thing that was read.
+/// The outcome of one read.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Frame {
-    /// A whole line without its end, never blank.
+    /// A complete line without its line ending, never blank.
     Line(Bytes),
-    /// A line passed the limit: its beginning. The rest is drained by the next read.
+    /// The beginning of a line that exceeds the limit. The next read discards the rest.
     TooLong { head: Bytes },
-    /// The end of the line that was `TooLong`.
+    /// The end of a line that was `TooLong`.
     Drained { tail: Bytes, length: u64 },
 }
 
@@ -42,7 +42,7 @@ pub enum Frame {
 pub struct FrameReader<R> {
     source: R,
     buffer: BytesMut,
-    /// Bytes of `buffer` that are known to hold no newline.
+    /// Length of the part of `buffer` that is known to contain no newline.
     scanned: usize,
     limit: usize,
     draining: Option<Drain>,
@@ -61,8 +61,8 @@ impl<R: AsyncRead + Unpin> FrameReader<R> {
 
     /// The next frame, or `None` at the end of the stream. Cancel-safe.
     ///
-    /// A last line without a newline is a frame too: a peer that closes its end right after an
-    /// answer has still answered.
+    /// A last line without a newline is a frame too: a peer may close the stream right after a
+    /// response.
     pub async fn next(&mut self) -> io::Result<Option<Frame>> {
         loop {
             if self.draining.is_some() {
@@ -90,8 +90,8 @@ impl<R: AsyncRead + Unpin> FrameReader<R> {
         }
     }
 
-    /// The first `length` bytes. A small line is copied, so that the buffer can be used again; a
-    /// large one takes the buffer with it.
+    /// Takes the first `length` bytes. A short line is copied, so that the buffer can be reused; a
+    /// long one keeps the buffer.
     fn take_line(&mut self, length: usize) -> Bytes {
         self.scanned = 0;
         if length > COPIED_LINE {
@@ -110,18 +110,18 @@ impl<R: AsyncRead + Unpin> FrameReader<R> {
         self.source.read_buf(&mut self.buffer).await
     }
 
-    /// Keeps the beginning; `drain` takes what is buffered and what follows.
+    /// Keeps the beginning; `drain` discards the buffer and what follows.
     fn start_draining(&mut self) -> Frame {
         let kept = &self.buffer[..self.buffer.len().min(KEPT_OF_OVERLONG)];
-        // Where the limit is small, the next line may stand there, too.
+        // With a small limit, the buffer may already contain the next line.
         let kept = &kept[..memchr::memchr(b'\n', kept).unwrap_or(kept.len())];
         self.scanned = 0;
         self.draining = Some(Drain { tail: BytesMut::new(), length: 0 });
         Frame::TooLong { head: Bytes::copy_from_slice(kept) }
     }
 
-    /// Reads on to the newline; `None` when the stream ends first, an error when there is no hope
-    /// for one.
+    /// Discards up to the newline. `None` if the stream ends first, an error if the line stalls or
+    /// is endless.
     async fn drain(&mut self) -> io::Result<Option<Frame>> {
         loop {
             let end = memchr::memchr(b'\n', &self.buffer);
@@ -135,7 +135,7 @@ impl<R: AsyncRead + Unpin> FrameReader<R> {
                 return Err(io::ErrorKind::InvalidData.into());
             }
             if self.buffer.is_empty() {
-                // Gives back the memory that the beginning of the line took.
+                // Frees the memory of the beginning of the line.
                 self.buffer = BytesMut::new();
             }
             if end.is_some()
@@ -166,7 +166,8 @@ impl Drain {
     }
 }
 
-/// The line without its end, a leading byte order mark and surrounding blanks; `None` if nothing is left.
+/// The line without its line ending, leading byte order mark and surrounding blanks; `None` if it
+/// is empty.
 fn trimmed(line: Bytes) -> Option<Bytes> {
     let without_mark = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&line);
     let text = without_mark.trim_ascii();

@@ -1,8 +1,8 @@
-//! The handshake of a client: which era a server is of, and its capabilities and instructions.
+//! The client's handshake: determines the era, capabilities and instructions of a server.
 //!
-//! A server of either era answers the other's opening with some error, or not at all, or by
-//! leaving; and one that starts slowly answers nothing for a while. So every answer is taken for
-//! what it answers, however late it comes, and nothing but an answer tells of an era.
+//! A server may respond to the first request of the other era with an error, not at all, or by
+//! exiting. A server that starts slowly responds late. So each response is assigned to its own
+//! request, however late it arrives, and only a response determines the era.
 
 use std::pin::pin;
 use std::time::Duration;
@@ -16,10 +16,10 @@ use crate::http_client::HttpError;
 use crate::modern::{self, meta};
 use crate::peer::{Patience, Peer, RequestError};
 
-/// How long only one of the two openings is on its way.
+/// How long a probe waits for `server/discover` before it also sends `initialize`.
 const PROBE: Duration = Duration::from_secs(5);
 
-/// What we say of ourselves.
+/// What the client declares about itself.
 #[derive(Clone, Copy, Debug)]
 pub struct ClientHello<'a> {
     pub name: &'a str,
@@ -29,7 +29,7 @@ pub struct ClientHello<'a> {
 }
 
 impl ClientHello<'_> {
-    /// The `_meta` of a request of the stateless era.
+    /// The `_meta` of a request of the stateless revision.
     pub fn meta(&self) -> String {
         let (capabilities, info) = (self.capabilities(), self.info());
         serde_json::json!({
@@ -49,14 +49,14 @@ impl ClientHello<'_> {
     }
 }
 
-/// What is known of a server before it is spoken to.
+/// Which handshake to try first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Greeting {
-    /// Nothing: both openings are tried.
+    /// The era is unknown: tries `server/discover`, then also `initialize`.
     Probe,
-    /// It was of the stateless era.
+    /// The server was stateless: tries `server/discover`.
     Discover,
-    /// It wanted an `initialize`, or cannot bear anything else.
+    /// The server was session-based, or exits at any other request: tries `initialize`.
     Initialize,
 }
 
@@ -71,7 +71,7 @@ pub enum HandshakeError {
 }
 
 impl HandshakeError {
-    /// How to begin on a new connection to a server that did not bear this one.
+    /// The greeting to try on a new connection, if this error may depend on the greeting.
     pub fn another_greeting(&self, tried: Greeting) -> Option<Greeting> {
         match self {
             HandshakeError::Discover(RequestError::Closed | RequestError::NotSent)
@@ -109,7 +109,7 @@ pub async fn greet(
             Err(HandshakeError::Initialize(RequestError::Refused(refusal)))
                 if refusal.code != modern::UNSUPPORTED_VERSION =>
             {
-                // It may have become another one since.
+                // The server may have been updated since.
                 match discover(peer, hello, until).await {
                     Ok(Discovered::Modern(server)) => Ok(*server),
                     Ok(Discovered::Legacy) | Err(_) => {
@@ -122,7 +122,7 @@ pub async fn greet(
     }
 }
 
-/// Asks what the server is; where there is no answer for `patience`, it is initialised as well.
+/// Sends `server/discover`, and also `initialize` if there is no response within `patience`.
 async fn probe(
     peer: &Peer,
     hello: ClientHello<'_>,
@@ -139,7 +139,7 @@ async fn probe(
     }
     let mut initializing = pin!(initialize(peer, hello, until));
     tokio::select! {
-        // Who takes it is in that mode now, whatever else it can do.
+        // A server that accepts `initialize` is in a session, even if it supports both eras.
         initialized = &mut initializing => {
             let error = match initialized {
                 Ok(server) => return Ok(server),
@@ -165,10 +165,10 @@ async fn probe(
     }
 }
 
-/// What an answer to `server/discover` tells.
+/// The era that a response to `server/discover` shows.
 enum Discovered {
     Modern(Box<ServerHello>),
-    /// It does not know the method, or speaks older revisions only.
+    /// The server does not know the method, or supports only session-based revisions.
     Legacy,
 }
 
@@ -183,7 +183,7 @@ async fn discover(
         && refusal.code == modern::UNSUPPORTED_VERSION
         && supported(refusal).iter().any(|version| version == modern::REVISION)
     {
-        // It says that it does speak what it was asked in: once more.
+        // The server lists the requested revision as supported: retries once.
         asked = ask(peer, modern::DISCOVER, &params, until).await;
     }
     match asked {
@@ -199,7 +199,7 @@ async fn discover(
             _ => Ok(Discovered::Legacy),
         },
         Err(RequestError::Http(error)) => match error {
-            // Whatever is there has no such method.
+            // The server does not support the method.
             HttpError::Status { .. }
             | HttpError::NotMcp { .. }
             | HttpError::OtherAnswer
@@ -218,7 +218,7 @@ async fn discover(
     }
 }
 
-/// It told which revisions it speaks.
+/// Classifies a server that listed its supported revisions.
 fn of_other_revision(refusal: &RpcError) -> Result<Discovered, HandshakeError> {
     let supported = supported(refusal);
     if supported.iter().any(|version| Revision::parse(version).is_some()) {
@@ -239,7 +239,7 @@ fn supported(refusal: &RpcError) -> Vec<String> {
     data.map(|data| data.supported).unwrap_or_default()
 }
 
-/// At the newest revision that has an `initialize`.
+/// Requests the newest session-based revision.
 async fn initialize(
     peer: &Peer,
     hello: ClientHello<'_>,

@@ -1,18 +1,18 @@
-//! MCP on bytes: what stands on the wire, and nothing about what to do with it.
+//! MCP on bytes: parsing, framing and transports, without decisions about messages.
 //!
-//! A gateway relays, so a frame is parsed once, payloads stay the bytes that they were ([`Raw`]),
-//! and whatever this crate does not know survives. Modules in reading order:
+//! A gateway relays messages, so a frame is parsed once, payloads stay unchanged bytes ([`Raw`]),
+//! and unknown members are kept. Modules in reading order:
 //!
 //! - [`frame`]: newline-delimited frames, bounded;
 //! - [`envelope`]: the JSON-RPC envelope, ids with their type, raw payloads;
 //! - [`peer`]: requests, answers, notifications, cancellation and progress over one connection;
-//! - [`era`]: which revision of the protocol is spoken, and what a server says of itself;
-//! - [`handshake`]: how a client finds that out;
+//! - [`era`]: protocol revisions, and the result of a handshake;
+//! - [`handshake`]: the handshake of a client;
 //! - [`modern`]: names and codes of the stateless revision;
 //! - [`stdio`]: the pipes of this process without blocking threads;
 //! - [`pipe`]: a pair of connected in-process ends;
 //! - [`sse`]: event streams, bounded;
-//! - [`http_client`]: servers at a URL;
+//! - [`http_client`]: servers over HTTP;
 //! - [`websocket`]: servers over WebSocket.
 
 mod alarm;

@@ -1,20 +1,21 @@
-//! Names and codes of the stateless revision, which both sides of the gateway use.
+//! Names and error codes of the stateless revision, for both sides of the gateway.
 
-/// The revision in which every request says who asks and what that one can do.
+/// The stateless revision, in which every request carries the client's information and
+/// capabilities.
 pub const REVISION: &str = "2026-07-28";
 
-/// The method that tells what a server is; it takes the place of `initialize`.
+/// The method that returns a server's capabilities; it replaces `initialize`.
 pub const DISCOVER: &str = "server/discover";
-/// The request that stays open for as long as its sender wants to hear of changes.
+/// The request that stays open while its sender subscribes to changes.
 pub const LISTEN: &str = "subscriptions/listen";
-/// The first thing that is said on a subscription.
+/// The first notification on a subscription.
 pub const ACKNOWLEDGED: &str = "notifications/subscriptions/acknowledged";
 
-/// A header says other than the message that it stands above.
+/// A header contradicts the message.
 pub const HEADER_MISMATCH: i64 = -32020;
-/// The client did not declare what the request needs.
+/// The client did not declare a capability that the request needs.
 pub const MISSING_CAPABILITY: i64 = -32021;
-/// The request is of a revision that the server does not speak, or not on this connection.
+/// The server does not support the revision of the request, or not on this connection.
 pub const UNSUPPORTED_VERSION: i64 = -32022;
 
 /// The reserved members of `_meta`.

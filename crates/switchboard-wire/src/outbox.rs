@@ -1,4 +1,4 @@
-//! The way out of a connection: a bounded queue and the task that writes it, many frames at a time.
+//! The outgoing side of a connection: a bounded queue, and the task that writes it in batches.
 
 use std::future::poll_fn;
 use std::io;
@@ -15,17 +15,17 @@ use tokio::sync::{Notify, mpsc};
 
 use crate::peer::Exchange;
 
-/// Frames that may wait for a slow reader before senders wait too.
+/// Capacity of the queue in frames; senders wait while it is full.
 const QUEUE: usize = 256;
 
-/// Frames that go out in one write when many wait.
+/// The most frames in one write.
 const BATCH: usize = 64;
 
-/// Small frames are joined up to this size; a larger one is written by itself, without a copy.
+/// Frames up to this size are joined into one write; a larger one is written separately, without a
+/// copy.
 const JOINED_BYTES: usize = 64 * 1024;
 
-/// The bytes of a connection that were said and are not written yet, whether they wait in the queue
-/// or for a place in it.
+/// The unwritten bytes of a connection, in the queue or waiting for a place in it.
 #[derive(Debug, Default)]
 pub(crate) struct Backlog {
     bytes: AtomicUsize,
@@ -37,13 +37,13 @@ impl Backlog {
         self.bytes.load(Ordering::Relaxed)
     }
 
-    /// Waits until something was written.
+    /// Waits until some bytes are written.
     pub(crate) fn less(&self) -> Notified<'_> {
         self.less.notified()
     }
 }
 
-/// A part of the backlog, for as long as it lives.
+/// Counts one frame in the backlog until it is dropped.
 #[derive(Debug)]
 pub(crate) struct Weight {
     backlog: Arc<Backlog>,
@@ -64,54 +64,54 @@ impl Drop for Weight {
     }
 }
 
-/// One message on its way out.
+/// One outgoing message.
 #[derive(Debug)]
 pub struct Parcel {
     /// One JSON-RPC message and a newline.
     pub frame: Bytes,
     pub exchange: Option<Exchange>,
     pub kind: ParcelKind,
-    /// For proxies that do not read the message.
+    /// Additional HTTP headers, for proxies that do not parse the message.
     pub labels: Option<Labels>,
     pub(crate) weight: Weight,
 }
 
 impl Parcel {
-    /// One that belongs to no connection.
+    /// A parcel outside any connection, for tests of transports.
     pub fn loose(frame: Bytes, exchange: Option<Exchange>, kind: ParcelKind) -> Parcel {
         let weight = Weight::of(&frame, &Arc::default());
         Parcel { frame, exchange, kind, labels: None, weight }
     }
 }
 
-/// Names and values, each as a header has it before its value is encoded. A thin pointer: every
-/// message has a place for it.
+/// Names and values of headers, before the values are encoded. A thin pointer, because every
+/// message has one.
 pub type Labels = Arc<Vec<(String, String)>>;
 
-/// What a message is to its exchange.
+/// The role of a message in its exchange.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ParcelKind {
-    /// Asks or tells something on the way.
+    /// A request or notification.
     Message,
-    /// Answers the request that opened the exchange: nothing follows.
+    /// The response to the request that opened the exchange; it is the last message.
     Answer,
 }
 
 #[derive(Debug)]
 pub(crate) enum Outgoing {
     Frame(Parcel),
-    /// No frame follows: what waits is written, then the writer ends.
+    /// No frame follows: the writer writes the queue and ends.
     End,
 }
 
-/// The way out of a connection that another transport carries.
+/// The outgoing messages of a connection, for a transport to carry.
 #[derive(Debug)]
 pub struct Outlet {
     queue: mpsc::Receiver<Outgoing>,
 }
 
 impl Outlet {
-    /// What goes out next; `None` when nothing follows.
+    /// The next message; `None` at the end.
     pub async fn next(&mut self) -> Option<Parcel> {
         match self.queue.recv().await {
             Some(Outgoing::Frame(parcel)) => Some(parcel),
@@ -128,7 +128,7 @@ pub(crate) fn queue() -> (mpsc::Sender<Outgoing>, Outlet) {
     (sender, Outlet { queue })
 }
 
-/// Writes frames until the queue ends; a write that takes longer than `deadline` is a failure.
+/// Writes frames until the queue ends. A write that takes longer than `deadline` fails.
 pub(crate) async fn write_all(
     Outlet { mut queue }: Outlet,
     mut sink: impl AsyncWrite + Unpin,
@@ -171,7 +171,7 @@ async fn within(
     write: impl Future<Output = io::Result<()>>,
 ) -> io::Result<()> {
     let mut write = pin!(write);
-    // Nearly every write is taken at once: no clock is read for it.
+    // Nearly every write completes at once, without reading the clock.
     if let Poll::Ready(written) = poll_fn(|cx| Poll::Ready(write.as_mut().poll(cx))).await {
         return written;
     }

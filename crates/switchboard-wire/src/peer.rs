@@ -1,9 +1,9 @@
-//! One connection to another MCP program: requests to it, their answers, and its requests to us.
+//! One connection to another MCP program: requests in both directions and their responses.
 //!
-//! [`open`] gives a [`Peer`] (a cheap handle that many tasks share), the [`StreamReader`] and the
-//! [`StreamWriter`]; the owner runs both and so decides what the end of either means. [`detached`] is for
-//! transports that are not two byte streams: they carry what the [`Outlet`] gives and hand the
-//! [`Inlet`] what comes in.
+//! [`open`] returns a [`Peer`] (a cheap handle that many tasks share), the [`StreamReader`] and the
+//! [`StreamWriter`]. The owner runs both and decides what the end of either means. [`detached`] is
+//! for transports other than two byte streams: they send the messages of the [`Outlet`] and pass
+//! incoming ones to the [`Inlet`].
 
 mod inlet;
 mod observer;
@@ -34,14 +34,14 @@ use crate::http_client::HttpError;
 use crate::outbox::{self, Backlog, Outgoing, Weight};
 pub use crate::outbox::{Labels, Outlet, Parcel, ParcelKind};
 
-/// Above this many unwritten bytes, notifications that may be lost are dropped.
+/// Above this many unwritten bytes, droppable notifications are dropped.
 const MOST_UNREAD: usize = 1024 * 1024;
 
-/// What a connection may use.
+/// Limits of a connection.
 #[derive(Clone, Copy, Debug)]
 pub struct PeerLimits {
     pub max_frame_bytes: usize,
-    /// A write that takes longer means that the other side stopped reading.
+    /// A write that takes longer fails: the other side has stopped reading.
     pub write_deadline: Option<Duration>,
 }
 
@@ -56,16 +56,16 @@ impl Default for PeerLimits {
 pub trait Handler: Send {
     fn request(&mut self, method: String, params: Option<Raw>, responder: Responder);
     fn notification(&mut self, notification: Notification);
-    /// A line that is no message; `error` is what a server would answer.
+    /// A line that is not a message; `error` is the error response of a server.
     fn malformed(&mut self, error: &envelope::Malformed, peer: &Peer);
-    /// What to wait for before the next message is read: `None`, unless the other side sends more
-    /// requests than it reads answers.
+    /// A wait before the next message is read, if the other side sends requests faster than it
+    /// reads responses.
     fn pause(&self) -> Option<Pause> {
         None
     }
 }
 
-/// Completes when the next message may be read.
+/// A future that completes when the next message may be read.
 pub type Pause = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 #[derive(Debug)]
@@ -75,8 +75,8 @@ pub struct Notification {
     pub exchange: Option<Exchange>,
 }
 
-/// The HTTP POST whose response stream carries a message; other transports have none. A client uses
-/// the id of its own request as the number, a server any number.
+/// The HTTP POST whose response stream carries a message; other transports have none. The number is
+/// the client's request id; a server uses any number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Exchange(pub u64);
 
@@ -91,14 +91,14 @@ pub enum RequestError {
     AnswerTooLarge { limit: usize },
     #[error("the connection closed before the answer arrived")]
     Closed,
-    /// Nothing of the request was written, so it can be sent again safely.
+    /// No byte of the request was written, so it can be sent again safely.
     #[error("the connection was closed already")]
     NotSent,
     #[error(transparent)]
     Http(#[from] HttpError),
 }
 
-/// Opens a connection whose frames another transport carries.
+/// Opens a connection whose messages another transport carries.
 pub fn detached(limits: PeerLimits) -> (Peer, Outlet, Inlet) {
     let (sender, outlet) = outbox::queue();
     let shared = Arc::new(PeerState {
@@ -131,7 +131,8 @@ struct PeerState {
     outbox: mpsc::Sender<Outgoing>,
     backlog: Arc<Backlog>,
     next_id: AtomicU64,
-    /// `None` once the connection has closed; later requests fail at once.
+    /// The requests in flight; `None` once the connection has closed, so that later requests fail
+    /// at once.
     pending: Mutex<Option<HashMap<u64, Waiter>>>,
     flow: watch::Sender<Flow>,
     dropped: AtomicU64,
@@ -143,13 +144,13 @@ struct PeerState {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Flow {
     Open,
-    /// The rest of an over-long line is being discarded; answers behind it have to wait.
+    /// The rest of an over-long line is being discarded; new requests wait.
     Draining,
     Closed,
 }
 
 impl Peer {
-    /// Tells `observer` of every message from now on; the first observer stays.
+    /// Reports all further messages to `observer`. A second observer is ignored.
     pub fn observe(&self, observer: Arc<dyn Observer>) {
         let _first_stays = self.shared.observer.set(observer);
     }
@@ -178,14 +179,14 @@ impl Peer {
         Peer { labels: Some(labels), ..self.clone() }
     }
 
-    /// Answers a malformed line with an error, under its id if it has one.
+    /// Sends an error response to a malformed line, with its id if it has one.
     pub async fn refuse(&self, malformed: &envelope::Malformed) {
         let error = RpcError::new(malformed.code(), malformed.to_string());
         self.fail(malformed.id(), &error).await;
     }
 
-    /// Answers the request with this id with an error. Its [`Responder`] must not answer as well: a
-    /// [`Claim`] sees to that.
+    /// Sends an error response to the request with this id. Its [`Responder`] must not respond as
+    /// well, which a [`Claim`] ensures.
     pub async fn fail(&self, id: Option<&Id>, error: &RpcError) {
         let frame = envelope::error_frame(id, error);
         let _asker_gone = self.send(frame, ParcelKind::Answer).await;
@@ -207,7 +208,7 @@ impl Peer {
         *self.shared.flow.borrow() == Flow::Closed
     }
 
-    /// How many answers and lines had no request to go to.
+    /// The number of responses and lines that matched no request.
     pub fn dropped(&self) -> u64 {
         self.shared.dropped.load(Ordering::Relaxed)
     }
@@ -216,7 +217,7 @@ impl Peer {
         self.shared.outbox.send(self.parcel(frame, kind)).await.map_err(|_| RequestError::NotSent)
     }
 
-    /// Whether a request to the other side waits for its answer.
+    /// Whether a request to the other side is in flight.
     pub fn is_asked(&self) -> bool {
         self.pending(|pending| !pending.is_empty()) == Some(true)
     }
@@ -226,7 +227,7 @@ impl Peer {
         self.shared.backlog.bytes()
     }
 
-    /// Waits until `enough` accepts the backlog. It is called after each write.
+    /// Waits until `enough` accepts the backlog; calls it after each write.
     pub async fn written(&self, mut enough: impl FnMut(usize) -> bool) {
         loop {
             let less = self.shared.backlog.less();

@@ -2,10 +2,10 @@
 
 use tokio::io::{DuplexStream, ReadHalf, WriteHalf};
 
-/// Bytes that wait in each direction; a frame larger than this just takes more turns.
+/// Buffer size in each direction; a larger frame is transferred in several steps.
 const BUFFER: usize = 64 * 1024;
 
-/// One end: what it reads from and what it writes to.
+/// One end of the pipe.
 #[derive(Debug)]
 pub struct End {
     pub reader: ReadHalf<DuplexStream>,

@@ -1,38 +1,39 @@
-//! Event streams: bytes in any pieces become events; one over the limit is drained without being held.
+//! Parses server-sent events from chunks of any size; an event over the limit is discarded without
+//! being buffered.
 
 use std::time::Duration;
 
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 
-/// How much is kept of an event that is too long, to tell what it was.
+/// Bytes kept of an over-long event, to identify it.
 const KEPT_OF_OVERLONG: usize = 4 * 1024;
 
-/// Names and ids of events are short; whatever is longer is of no use to us.
+/// Longest name or id of an event; longer ones are ignored.
 const LONGEST_NAME: usize = 1024;
 
-/// One thing that a stream said.
+/// One event of a stream.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Event {
-    /// `name` is empty where the stream gives none.
+    /// `name` is empty if the event has none.
     Whole { name: String, data: Bytes },
-    /// Its data passed the limit: the beginning of it.
+    /// The data exceeds the limit; this is its beginning.
     TooLong { head: Bytes },
 }
 
-/// Reads one stream, from its first byte.
+/// Parses one stream from its first byte.
 #[derive(Debug)]
 pub struct Parser {
     limit: usize,
-    /// What has come of the present line.
+    /// The received part of the current line.
     line: BytesMut,
-    /// What becomes of the rest of the present line.
+    /// Whether the rest of the current line is kept.
     rest: Rest,
     first_line: bool,
-    /// A line ended with a carriage return: a line feed that follows belongs to it.
+    /// The last line ended with a carriage return; a line feed that follows belongs to it.
     after_return: bool,
     name: String,
     data: EventData,
-    /// The last one that was read; it counts from the end of its event.
+    /// The id in the current event; becomes `last_event_id` at the end of the event.
     id: String,
     last_event_id: String,
     retry: Option<Duration>,
@@ -44,7 +45,7 @@ enum Rest {
     Skipped,
 }
 
-/// The data of the event that is being read.
+/// The data of the current event.
 #[derive(Debug)]
 enum EventData {
     None,
@@ -70,13 +71,13 @@ impl Parser {
         }
     }
 
-    /// For the stream that goes on where this one ended.
+    /// The parser for a stream that resumes this one.
     pub fn again(self) -> Parser {
         let (id, last_event_id) = (self.last_event_id.clone(), self.last_event_id);
         Parser { id, last_event_id, retry: self.retry, ..Parser::new(self.limit) }
     }
 
-    /// The next event that `chunk` completes; `None` when the chunk is used up.
+    /// The next event that `chunk` completes; `None` when the chunk is consumed.
     pub fn next(&mut self, chunk: &mut Bytes) -> Option<Event> {
         while let Some(first) = chunk.first() {
             if std::mem::take(&mut self.after_return) && *first == b'\n' {
@@ -98,12 +99,12 @@ impl Parser {
         None
     }
 
-    /// Where to go on after the stream ended, if it said so.
+    /// The id of the last event, for resuming the stream, if it has one.
     pub fn last_event_id(&self) -> Option<&str> {
         Some(self.last_event_id.as_str()).filter(|id| !id.is_empty())
     }
 
-    /// How long to wait before going on, if the stream said so.
+    /// The stream's reconnection time, if it set one.
     pub fn retry(&self) -> Option<Duration> {
         self.retry
     }
@@ -113,21 +114,22 @@ impl Parser {
             return;
         }
         self.line.put_slice(part);
-        // The name of the field is no data; what is a little too long is found at its end.
+        // The field name does not count as data, so the tolerance is generous. A slight excess is
+        // detected at the end of the line.
         if self.held() + self.line.len() > self.limit + KEPT_OF_OVERLONG {
             if is_data(&self.line) {
                 let line = self.line.split().freeze();
                 self.give_up(value_of(&line));
             }
-            // Gives back the memory, too.
+            // Also frees the memory.
             self.line = BytesMut::new();
             self.rest = Rest::Skipped;
         }
     }
 
-    /// Takes the end of a line; `part` is what came of it since the last chunk.
+    /// Completes a line; `part` is its part in the current chunk.
     fn end_line(&mut self, part: Bytes) -> Option<Event> {
-        // A line that came in one piece is not copied.
+        // A line within one chunk is not copied.
         let mut line = if self.line.is_empty() && self.rest == Rest::Kept {
             part
         } else {
@@ -155,7 +157,7 @@ impl Parser {
             b"data" => self.take_data(value),
             b"event" => self.name = text(&value).unwrap_or_default(),
             b"id" if value.contains(&0) => {}
-            // One that is too long to be kept must not leave an older one standing.
+            // An over-long id must clear the previous one.
             b"id" => self.id = text(&value).unwrap_or_default(),
             b"retry" => {
                 let digits = value.iter().all(u8::is_ascii_digit);
@@ -179,7 +181,7 @@ impl Parser {
         };
     }
 
-    /// Keeps only the beginning of the event, which goes on with `value`.
+    /// Marks the event as too long and keeps only its beginning; `value` is the next data.
     fn give_up(&mut self, value: &[u8]) {
         let beginning = match &self.data {
             EventData::None => value,
@@ -199,7 +201,7 @@ impl Parser {
         }
     }
 
-    /// An empty line ends an event. One without data only says where to go on.
+    /// Ends an event at an empty line. An event without data only sets the last event id.
     fn dispatch(&mut self) -> Option<Event> {
         self.last_event_id.clone_from(&self.id);
         let name = std::mem::take(&mut self.name);
@@ -216,7 +218,7 @@ fn is_data(line: &[u8]) -> bool {
     line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line).starts_with(b"data:")
 }
 
-/// What stands behind the colon, without the blank that may follow it.
+/// The value after the colon, without one leading blank.
 fn value_of(line: &[u8]) -> &[u8] {
     let colon = memchr::memchr(b':', line).unwrap_or(line.len());
     let value = line.get(colon + 1..).unwrap_or_default();

@@ -1,8 +1,8 @@
-//! The standard streams of this process, polled where they can be.
+//! The standard streams of this process, polled where possible.
 //!
-//! A host starts us with pipes or sockets; polling those directly costs a third of the CPU that a
-//! blocking reader thread does. A terminal or a file cannot be polled (and must not be switched
-//! to non-blocking, because the shell shares it), so there a thread reads.
+//! Hosts use pipes or sockets, and polling them directly takes a third of the CPU time of a
+//! blocking reader thread. A terminal or a file cannot be polled, and must not become non-blocking
+//! because the shell shares it, so a thread reads it.
 
 use std::os::fd::BorrowedFd;
 use std::os::unix::net::UnixStream as StdUnixStream;
@@ -24,7 +24,7 @@ pub fn input() -> Input {
 /// Standard output.
 pub fn output() -> Output {
     let stdout = rustix::stdio::stdout();
-    // Standard error would become non-blocking too, and lose lines, if both are one pipe.
+    // If both are the same pipe, standard error would also become non-blocking and lose lines.
     if same_file(stdout, rustix::stdio::stderr()) {
         return Box::new(tokio::io::stdout());
     }
@@ -53,7 +53,7 @@ fn polled_output(stream: BorrowedFd<'_>) -> Option<Output> {
     }
 }
 
-/// Some hosts hand us one end of a socket pair instead of a pipe.
+/// Some hosts use a socket pair instead of a pipe.
 fn socket(stream: BorrowedFd<'_>) -> Option<UnixStream> {
     let socket = StdUnixStream::from(stream.try_clone_to_owned().ok()?);
     socket.set_nonblocking(true).ok()?;

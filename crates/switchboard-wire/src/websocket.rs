@@ -1,6 +1,7 @@
-//! Servers over WebSocket: one connection that HTTP agrees on, and a text frame for each message.
+//! Servers over WebSocket: an HTTP upgrade, then a text frame for each message.
 //!
-//! [`connect`] gives a [`Peer`] and the [`Carrier`] that the owner runs, once the server has agreed.
+//! [`connect`] returns a [`Peer`] and the [`Carrier`] that the owner runs, once the server has
+//! accepted the upgrade.
 
 use std::fmt;
 use std::sync::Arc;
@@ -25,31 +26,31 @@ use crate::http_client::{Ended, HttpError, Signer, refusal, send_signed};
 use crate::outbox::{Outlet, Parcel};
 use crate::peer::{Handler, Inlet, Peer, PeerLimits, detached};
 
-/// What is spoken over the connection.
+/// The WebSocket subprotocol.
 const MCP: &str = "mcp";
 
-/// How long the end of a connection may take.
-const GOODBYE: Duration = Duration::from_secs(1);
+/// How long closing a connection may take.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Where a server is, and what is said to it when it is connected.
+/// The URL of a server, and the headers of the upgrade request.
 pub struct Endpoint {
-    /// With a scheme of HTTP, which is what is spoken until the server agrees.
+    /// Has an HTTP scheme, because the upgrade is an HTTP request.
     pub url: Url,
-    /// Speaks HTTP/1.1, and follows no redirects.
+    /// Must use HTTP/1.1 and follow no redirects.
     pub client: Client,
     pub headers: HeaderMap,
-    /// Headers that are made for this connection; they win over all others.
+    /// Creates headers for this connection, which take precedence over all others.
     pub signer: Option<Arc<dyn Signer>>,
 }
 
 impl fmt::Debug for Endpoint {
-    /// An address and headers can hold secrets.
+    /// URL and headers may contain secrets.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Endpoint").finish_non_exhaustive()
     }
 }
 
-/// Connects to a server; nothing of MCP is said yet.
+/// Connects to a server; sends no MCP message yet.
 pub async fn connect(endpoint: Endpoint, limits: PeerLimits) -> Result<(Peer, Carrier), HttpError> {
     let socket = upgrade(endpoint).await?;
     let config = WebSocketConfig::default()
@@ -78,13 +79,13 @@ async fn upgrade(endpoint: Endpoint) -> Result<Upgraded, HttpError> {
     }
     agreed(&response, &key)?;
     response.upgrade().await.map_err(|cause| {
-        // An address can hold secrets.
+        // The URL may contain secrets.
         HttpError::Broken { cause: Some(Arc::new(cause.without_url())) }
     })
 }
 
-/// Whether the server has understood what we asked for (RFC 6455, 4.1). One that names no protocol
-/// leaves it at ours.
+/// Checks the server's response to the upgrade (RFC 6455, 4.1). A server that names no subprotocol
+/// accepts ours.
 fn agreed(response: &Response, key: &str) -> Result<(), HttpError> {
     let header = |name| response.headers().get(name).and_then(|value| value.to_str().ok());
     if header(SEC_WEBSOCKET_ACCEPT) != Some(&derive_accept_key(key.as_bytes())) {
@@ -98,7 +99,7 @@ fn agreed(response: &Response, key: &str) -> Result<(), HttpError> {
 
 type Socket = WebSocketStream<Upgraded>;
 
-/// The moving part of a connection over WebSocket.
+/// Transfers the messages of a connection over WebSocket.
 #[derive(Debug)]
 pub struct Carrier {
     socket: Socket,
@@ -107,15 +108,15 @@ pub struct Carrier {
     inlet: Inlet,
 }
 
-/// A connection that carries nothing any more.
+/// A connection that is being closed.
 pub struct Closing {
     inlet: Inlet,
     sink: SplitSink<Socket, Message>,
 }
 
 impl Carrier {
-    /// Carries until the connection is over or `stop` completes. Requests that still wait then fail in
-    /// [`Closing::finish`].
+    /// Transfers messages until the connection ends or `stop` completes. Requests in flight then
+    /// fail in [`Closing::finish`].
     pub async fn run(
         self,
         mut handler: impl Handler,
@@ -129,14 +130,14 @@ impl Carrier {
                     Some(Ok(Message::Text(text))) => {
                         inlet.take(&on_one_line(&text.into()), None, &mut handler);
                     }
-                    // Answered by the library.
+                    // The library responds to pings.
                     Some(Ok(Message::Ping(_) | Message::Pong(_))) => {}
                     Some(Err(Error::Capacity(_))) => {
-                        // What follows cannot be told from what is left of this one.
+                        // The stream cannot be resynchronised after an over-long message.
                         inlet.too_large_for_all();
                         return Ended::StreamClosed;
                     }
-                    // MCP is text.
+                    // MCP uses text frames only.
                     Some(Ok(Message::Binary(_) | Message::Close(_) | Message::Frame(_)))
                     | Some(Err(_))
                     | None => return Ended::StreamClosed,
@@ -167,15 +168,15 @@ impl Carrier {
 }
 
 impl Closing {
-    /// Fails the requests that wait, and closes the connection.
+    /// Fails the requests in flight, and closes the connection.
     pub async fn finish(self) {
         let Closing { inlet, mut sink } = self;
         inlet.close();
-        let _best_effort = tokio::time::timeout(GOODBYE, sink.close()).await;
+        let _best_effort = tokio::time::timeout(CLOSE_TIMEOUT, sink.close()).await;
     }
 }
 
-/// The message without the end of its line.
+/// The message without its line ending.
 fn text_of(Parcel { frame, .. }: &Parcel) -> Message {
     let message = frame.strip_suffix(b"\n").map_or(frame.clone(), |text| frame.slice_ref(text));
     Message::Text(Utf8Bytes::try_from(message).expect("a frame of ours is JSON"))

@@ -1,4 +1,4 @@
-//! Work that takes a while, beside the runtime.
+//! Runs blocking work on a thread outside the async runtime.
 
 pub(crate) async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
     match tokio::task::spawn_blocking(work).await {

@@ -1,4 +1,4 @@
-//! From a configuration to what a gateway runs: recipes, policies, shelves and facts.
+//! Converts a configuration into the recipes, policies, shelves and facts of a gateway.
 
 mod transport;
 
@@ -40,16 +40,16 @@ use crate::paths::Paths;
 use crate::pins::PinFile;
 use crate::upstream::{Recipe, Transport};
 
-/// The most characters that a server's entry says about it: every tool is found by them.
-const ABOUT: usize = 500;
+/// Longest description of a server, in characters; the search indexes it with every tool.
+const LONGEST_DESCRIPTION: usize = 500;
 
-/// As long as hosts wait for a call without a word.
+/// How long a call waits for an installation: hosts time out on longer calls without progress.
 const INSTALL_PATIENCE: Duration = Duration::from_secs(25);
 
-/// Which tools are shown beside `mcp`, whatever the files say.
+/// Chooses the direct tools; takes precedence over the configuration files.
 const DIRECT_TOOLS_VARIABLE: &str = "MCP_DIRECT_TOOLS";
 
-/// What stays the same when the configuration changes.
+/// The parts of a gateway that stay the same when the configuration changes.
 #[derive(Clone)]
 pub(crate) struct Blueprint {
     pub(crate) environment: Environment,
@@ -59,11 +59,11 @@ pub(crate) struct Blueprint {
     pub(crate) spawner: Arc<dyn Spawner>,
     pub(crate) starts: Starts,
     pub(crate) when_empty: WhenEmpty,
-    /// Beats the settings.
+    /// Takes precedence over the settings.
     pub(crate) toolset: Option<Toolset>,
-    /// What connections that no session has to itself offer servers.
+    /// The client capabilities that shared connections offer servers.
     pub(crate) offered: OfferedCapabilities,
-    /// Beats the settings and what servers' entries say, for starts and for requests.
+    /// Start and request timeout; takes precedence over the settings and the servers' entries.
     pub(crate) timeout: Option<Duration>,
 }
 
@@ -74,14 +74,14 @@ pub(crate) enum Starts {
     OnDemand,
 }
 
-/// What is offered while nothing is configured.
+/// The servers offered while none is configured.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum WhenEmpty {
     Nothing,
     Demo,
 }
 
-/// What a configuration comes to, before anything starts.
+/// The result of converting a configuration; nothing is started yet.
 pub(crate) struct Parts {
     pub(crate) shelves: BTreeMap<ServerName, Shelf>,
     /// Names of entries that cannot be used.
@@ -92,31 +92,31 @@ pub(crate) struct Parts {
     pub(crate) limits: TextLimits,
 }
 
-/// What the configuration says about a server, as far as answers need it.
+/// The configured facts about a server that replies use.
 #[derive(Clone)]
 pub(crate) struct Facts {
     pub(crate) lifecycle: Lifecycle,
     pub(crate) standing: Standing,
     pub(crate) trust: TrustLevel,
     pub(crate) description: Option<String>,
-    /// Whether a project has an entry of the same name, whose fields lie over this one once it is
-    /// trusted.
+    /// Whether a pending project entry has the same name; once trusted, its fields override those
+    /// of this one.
     pub(crate) overridden: bool,
     pub(crate) rules: Arc<Rules>,
     pub(crate) first_use: FirstUse,
-    /// `None` for a server inside this process.
+    /// `None` for an in-process server.
     pub(crate) transport: Option<Configured>,
-    /// The account that its tokens are kept for.
+    /// The account that its tokens belong to.
     pub(crate) account: Option<String>,
 }
 
-/// What may connect a server that was not used yet.
+/// Which events may connect a server for the first time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FirstUse {
     Anything,
-    /// A list of servers has it, not enabled: only its name connects it.
+    /// Disabled in a list of servers (`enabled: false`): connects only when named.
     ByName,
-    /// A list of servers turns it on.
+    /// Enabled in a list of servers (`enabled: true`): connects at the start.
     Start,
 }
 
@@ -141,7 +141,7 @@ impl Blueprint {
         }
         for pending in &config.pending {
             let Ok(name) = ServerName::new(&pending.name) else { continue };
-            // Until it is trusted, a user's own server of the same name stands unchanged.
+            // Until the entry is trusted, the user's server of the same name stays unchanged.
             if let Some(facts) = parts.facts.get_mut(&name) {
                 facts.overridden = true;
                 continue;
@@ -172,9 +172,9 @@ impl Blueprint {
             let unread = Arc::new(Rules::unread(place));
             parts.facts.values_mut().for_each(|facts| facts.rules = Arc::clone(&unread));
         }
-        // A file that does not read is no reason to show something else instead.
+        // A configuration file with errors must not bring up the demo server.
         let broken = config.diagnostics.iter().any(Diagnostic::is_error);
-        // Where servers come by being connected, having none is nothing to be filled.
+        // In the granular toolset the client connects servers itself, so an empty list is normal.
         let fillable = !broken && parts.settings.toolset != Toolset::Granular;
         if self.when_empty == WhenEmpty::Demo && parts.shelves.is_empty() && fillable {
             let name = ServerName::new("demo").expect("a plain word is a name");
@@ -183,8 +183,8 @@ impl Blueprint {
         parts
     }
 
-    /// Where each step has a tool of its own, those that change something ask, unless the user's
-    /// files say what asks.
+    /// The settings of this gateway. The granular toolset requires approval for writes, unless a
+    /// file sets `approve`.
     fn settings(&self, config: &Config) -> Settings {
         let mut settings = config.settings.clone();
         settings.toolset = self.toolset.unwrap_or(settings.toolset);
@@ -248,15 +248,15 @@ impl Blueprint {
         parts.recipes.push((name, recipe, policy));
     }
 
-    /// What a server that a session connects ad hoc comes to: one of the user's, for which no file
-    /// is written.
+    /// The shelf and recipe of a server that a session connects ad hoc. It counts as a user's
+    /// server; no file is written for it.
     pub(crate) fn of_guest(
         &self,
         wanted: &ConnectionRequest,
         settings: &Settings,
     ) -> (Shelf, Recipe) {
         let definition = ServerEntry {
-            // Where packages lie is kept on disk.
+            // The launcher resolver would store package paths on disk.
             resolve_launcher: Some(false),
             ..wanted.definition.clone()
         };
@@ -264,10 +264,10 @@ impl Blueprint {
             Server { definition, transport: wanted.transport.clone(), trust: Trust::UserFile };
         let transport = self.transport(&wanted.id, &server, settings);
         let recipe = self.recipe(&server.definition, settings, transport, (None, None, None));
-        // It is waited for, so that it is there or not.
+        // The session waits for the end of an installation.
         let recipe = Recipe { install_patience: None, ..recipe };
         let shelf = shelf(&server.definition, settings, Standing::Active);
-        // A model chose its name.
+        // The model chose the name, so it has the lower tier.
         (shelf.of_tier(NameTier::Project), recipe)
     }
 
@@ -288,7 +288,7 @@ impl Blueprint {
             start_timeout: self.timeout.unwrap_or_else(|| start_timeout(definition, settings)),
             install_patience: match self.starts {
                 Starts::AsConfigured => Some(INSTALL_PATIENCE),
-                // The gateway ends with its one request.
+                // The gateway serves a single request and then ends.
                 Starts::OnDemand => None,
             },
             request_timeout: self
@@ -314,7 +314,7 @@ fn start_timeout(definition: &ServerEntry, settings: &Settings) -> Duration {
     definition.start_timeout.unwrap_or(settings.start_timeout)
 }
 
-/// What is off is off, whatever else holds for it.
+/// `Disabled` takes precedence over any other standing.
 fn standing(definition: &ServerEntry, otherwise: Standing) -> Standing {
     if definition.is_disabled() { Standing::Disabled } else { otherwise }
 }
@@ -369,18 +369,18 @@ pub(crate) fn tier_of(trust: &Trust) -> NameTier {
     }
 }
 
-/// What the configuration says about a server, in a few words.
+/// The configured title and description of a server, shortened.
 fn about(definition: &ServerEntry) -> Option<String> {
     let about = match (&definition.name, &definition.description) {
         (Some(name), Some(description)) => format!("{name}: {description}"),
         (Some(one), None) | (None, Some(one)) => one.clone(),
         (None, None) => return None,
     };
-    Some(about.chars().take(ABOUT).collect())
+    Some(about.chars().take(LONGEST_DESCRIPTION).collect())
 }
 
 pub(crate) fn listing_policy(definition: &ServerEntry, settings: &Settings) -> ListingPolicy {
-    // Its tools are found by what the configuration says about their server, too.
+    // The search also finds tools by the description of their server.
     let mut keywords = definition.search_keywords.clone().unwrap_or_default();
     keywords.extend(about(definition).map(|about| ("*".to_owned(), vec![about])));
     ListingPolicy {
@@ -396,7 +396,7 @@ pub(crate) fn listing_policy(definition: &ServerEntry, settings: &Settings) -> L
     }
 }
 
-/// What a server may ask of its clients.
+/// The server-to-client requests that a server may send.
 pub(crate) fn askable(definition: &ServerEntry, settings: &Settings) -> Vec<Topic> {
     let allowed = |topic: &Topic| match topic {
         Topic::Roots => definition.roots != Some(false),
@@ -406,7 +406,7 @@ pub(crate) fn askable(definition: &ServerEntry, settings: &Settings) -> Vec<Topi
     Topic::ALL.into_iter().filter(allowed).collect()
 }
 
-/// Only a lazy server idles out by default; an eager one if its own entry says so.
+/// By default only a lazy server has an idle timeout; others if their own entry sets one.
 fn policy_of(definition: &ServerEntry, settings: &Settings) -> Policy {
     let lifecycle = definition.lifecycle.unwrap_or_default();
     let general = match lifecycle {

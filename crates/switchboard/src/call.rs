@@ -1,7 +1,7 @@
-//! THE PIPELINE: a tool call, top to bottom.
+//! THE PIPELINE of a tool call, in order of execution.
 //!
-//! Steps that few calls take are boxed: a call's future is allocated for every call, and stays
-//! small that way (`call_future_stays_below_two_kilobytes`).
+//! Rare steps are boxed: the future of a call is allocated for every call and must stay small
+//! (`call_future_stays_below_two_kilobytes`).
 
 use std::sync::Arc;
 
@@ -27,8 +27,8 @@ use crate::session::Session;
 use crate::upstream::lease::Caller;
 use crate::upstream::{CallError, Lease};
 
-/// A call is made once more where that is safe, and again if it was not even sent then: a server at
-/// a URL that broke off may not know the session any more.
+/// A call is retried once where that is safe, and again if the retry was not sent: after a broken
+/// HTTP connection the server may no longer know the session.
 const REPETITIONS: usize = 2;
 
 /// Runs one tool call for `session`. Read this function first.
@@ -50,10 +50,10 @@ pub(crate) async fn call(
     Ok(Reply::Output(finish(session, target, raw, filter, caller).await))
 }
 
-/// A tool that a name was resolved to, and the snapshot that has it.
+/// A resolved tool, and the catalog snapshot that contains it.
 pub struct FoundTool {
     catalog: Arc<Catalog>,
-    /// The tool.
+    /// The resolved tool.
     pub target: Resolved,
 }
 
@@ -67,7 +67,7 @@ pub(crate) async fn find(
     Ok(FoundTool { catalog, target })
 }
 
-/// The same as [`call`], for a tool that was resolved before.
+/// Like [`call`], for a tool that is already resolved.
 pub(crate) async fn call_found(
     session: &Session,
     FoundTool { catalog, target }: FoundTool,
@@ -81,7 +81,7 @@ pub(crate) async fn call_found(
     Ok(Reply::Output(finish(session, target, raw, filter, caller).await))
 }
 
-/// The call with arguments that fit.
+/// Checks the arguments against the tool's schema.
 fn check(target: Resolved, mut call: CallRequest) -> Result<Checked, Failure> {
     if call.reading == Reading::Beside {
         let schema = target.entry.input_value();
@@ -93,20 +93,20 @@ fn check(target: Resolved, mut call: CallRequest) -> Result<Checked, Failure> {
     target.check(call.args).map_err(explain::arguments)
 }
 
-/// What stands under `arguments`, which is what the protocol calls `args`, unless the tool has a
-/// parameter of that name.
+/// The value of `arguments`, the protocol's name for `args`, unless the tool declares a parameter
+/// of that name.
 fn inner_arguments(schema: &Value, args: &mut Args) -> Option<Exact> {
     let is_alone = args.values().len() == 1 && args.values().contains_key("arguments");
     let is_slip = is_alone && schema::undeclared(schema, args.values()).is_some();
     if is_slip { args.take("arguments") } else { None }
 }
 
-/// Whether a call may be made on another definition of the tool than the one it was checked with.
+/// Whether a call may continue if the tool's definition changed after the check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum DefinitionChange {
-    /// After another check.
+    /// After a check against the new definition.
     Allowed,
-    /// It is why the tool is called at all.
+    /// Not for a guessed tool: the guess was based on the old definition.
     Refused,
 }
 
@@ -136,8 +136,8 @@ async fn call_nearest_match(
     }
 }
 
-/// The checked call of a tool that was not named exactly, if the tool is read-only. `written` is the
-/// name or search that was given.
+/// Checks a call of a tool that was not named exactly; fails unless the tool is read-only.
+/// `written` is the name or search text that was given.
 pub(crate) fn check_read_only(
     session: &Session,
     written: &str,
@@ -155,13 +155,13 @@ pub(crate) fn check_read_only(
     let denied = session.catalog().denied_by(&target.shown).map(str::to_owned);
     let shown = target.shown.to_string();
     match (target.check_unnamed(args, access), denied) {
-        // It is not offered either.
+        // A denied tool is not suggested either.
         (Err(_), Some(pattern)) => Err(NotCalled::Denied { written: shown, pattern }),
         (checked, _) => checked,
     }
 }
 
-/// Makes such a call, and says in any case which tool it was.
+/// Calls a guessed tool. Both the output and a failure name the tool.
 pub(crate) async fn guess(
     session: &Session,
     catalog: &Arc<Catalog>,
@@ -182,7 +182,7 @@ pub(crate) async fn guess(
     Ok(Reply::Output(output))
 }
 
-/// From a server's answer to one of the size that a model sees.
+/// Converts a server's result into an output of bounded size.
 pub(crate) fn finish(
     session: &Session,
     target: Resolved,
@@ -234,14 +234,14 @@ pub(crate) fn finish(
     }
 }
 
-/// A filter that does not read is refused before anything is called.
+/// Parses the filter. Runs before the call, so that an invalid filter prevents it.
 async fn filter(text: Option<String>) -> Result<Option<JqFilter>, Failure> {
     let Some(text) = text else { return Ok(None) };
     JqFilter::read(text).await.map(Some).map_err(explain::select)
 }
 
-/// From a checked call to the server's answer, word for word. Tools, resources and prompts all
-/// pass here: a lease takes nothing but an [`Approved`].
+/// Runs a checked call and returns the server's result unchanged. Tools, resources and prompts all
+/// pass through here, because a lease takes only an [`Approved`].
 pub(crate) fn run(
     session: &Session,
     catalog: &Arc<Catalog>,
@@ -284,7 +284,7 @@ async fn run_on(
     }
 }
 
-/// One try. Handlers receive its progress.
+/// One attempt of a call. Handlers receive its progress.
 async fn call_with_progress(
     session: &Session,
     lease: &Lease,
@@ -300,8 +300,8 @@ async fn call_with_progress(
     Box::pin(notices.with_steps(server, caller.clone(), call)).await
 }
 
-/// Whether a call that failed can be made again without anything being done twice: nothing reached
-/// the server, or whatever did changes nothing.
+/// Whether a failed call can be retried without a repeated effect: it did not reach the server, or
+/// the tool is read-only.
 fn may_be_repeated(error: &CallError, entry: &Entry) -> bool {
     match error {
         CallError::NotSent | CallError::Parted | CallError::Outdated(_) => true,
@@ -314,7 +314,7 @@ fn may_be_repeated(error: &CallError, entry: &Entry) -> bool {
     }
 }
 
-/// The tool that is meant. A server that was never listed is connected, and asked once more.
+/// Resolves the name of a tool. Connects a server that was never listed, then resolves again.
 pub(crate) async fn resolve(
     session: &Session,
     catalog: Arc<Catalog>,
@@ -334,7 +334,7 @@ pub(crate) async fn resolve(
     }
 }
 
-/// The proof that the call may be made; asks the user where a rule says so.
+/// Approves the call or refuses it. Asks the user if a rule requires that.
 pub(crate) async fn approve(
     session: &Session,
     checked: Checked,
@@ -349,7 +349,7 @@ pub(crate) async fn approve(
     }
 }
 
-/// Refuses a subscription or a completion of what may not be called. The user is not asked.
+/// Refuses a subscription to or completion of a denied target. Does not ask the user.
 pub(crate) fn refuse_denied(
     session: &Session,
     target: Resolved,
@@ -373,8 +373,8 @@ async fn ask(session: &Session, question: Question, caller: &Caller) -> Result<A
     question.settle(answer, &mut session.grants()).map_err(|target| explain::denied(&target))
 }
 
-/// What was approved is what runs: if connecting brought another definition of the tool, the call
-/// is checked and decided once more on the new one.
+/// Ensures that the approved definition is the one that runs: if connecting changed the tool's
+/// definition, the call is checked and approved again.
 async fn confirm(
     session: &Session,
     before: &Arc<Catalog>,
@@ -388,7 +388,7 @@ async fn confirm(
     }
     let old = approved.target();
     if old.entry.kind != EntryKind::Tool {
-        // An address or a prompt's name has no definition that could change.
+        // Resources and prompts have no definition that could change.
         return Ok(approved);
     }
     let current = now.all_tools_of(&old.server).find(|item| item.entry.name == old.entry.name);

@@ -1,5 +1,5 @@
-//! The client capabilities that servers are offered. A server may list other tools to a client with
-//! other capabilities, so connections and listings belong to one set of them.
+//! The client capabilities that servers are offered. A server may list different tools to clients
+//! with different capabilities, so each connection and listing belongs to one set.
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use tokio::sync::watch;
 
 use crate::host::{Abilities, Topic};
 
-/// Client capabilities as far as a server can tell two clients apart by them.
+/// The client capabilities that can affect a server's listing, as a bit set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct CapabilitySet(u8);
 
@@ -21,17 +21,17 @@ const SAMPLING_CONTEXT: u8 = 1 << 3;
 const FORMS: u8 = 1 << 4;
 const URLS: u8 = 1 << 5;
 
-/// One more than the largest code.
+/// Number of sets: one more than the largest code.
 const EVERY: u8 = 1 << 6;
 
 impl CapabilitySet {
-    /// What a client without any capability offers.
+    /// No capabilities.
     pub const NONE: CapabilitySet = CapabilitySet(0);
 
-    /// What is offered where it is not known which client will use the connection.
+    /// The capabilities offered while the client is unknown.
     pub const USUAL: CapabilitySet = CapabilitySet(ROOTS | SAMPLING | FORMS | URLS);
 
-    /// What a person at a terminal can answer.
+    /// The capabilities of the command line at a terminal.
     pub const TERMINAL: CapabilitySet = CapabilitySet(SAMPLING | FORMS | URLS);
 
     /// The capabilities that a client declared.
@@ -45,14 +45,14 @@ impl CapabilitySet {
         }
         if let Some(modes) = abilities.elicitation.as_ref().map(members) {
             let urls = modes.contains_key("url");
-            // Older clients name no mode, and mean forms.
+            // Older clients declare no mode and support forms.
             set |= if modes.contains_key("form") || !urls { FORMS } else { 0 };
             set |= if urls { URLS } else { 0 };
         }
         CapabilitySet(set)
     }
 
-    /// As `initialize` declares them.
+    /// The capabilities in the form of `initialize`.
     pub fn abilities(self) -> Abilities {
         let object = |members: &[(u8, &str)]| {
             let members = members.iter().filter(|(bit, _)| self.0 & bit != 0);
@@ -68,7 +68,7 @@ impl CapabilitySet {
         }
     }
 
-    /// What is left where servers may ask about `topics` only.
+    /// The subset for servers that may send only requests about `topics`.
     #[must_use]
     pub(crate) fn only(self, topics: &[Topic]) -> CapabilitySet {
         let bits = |topic: &Topic| match topic {
@@ -79,18 +79,18 @@ impl CapabilitySet {
         CapabilitySet(self.0 & topics.iter().map(bits).fold(0, |all, bits| all | bits))
     }
 
-    /// For the names of files, and for what they hold.
+    /// Identifies the set in file names and in files.
     pub(crate) fn code(self) -> u8 {
         self.0
     }
 
-    /// Each set that there can be.
+    /// All possible sets.
     pub(crate) fn every() -> impl Iterator<Item = CapabilitySet> {
         (0..EVERY).map(CapabilitySet)
     }
 }
 
-/// As a line of a report says it.
+/// The names of the capabilities, for reports.
 impl fmt::Display for CapabilitySet {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let names = [
@@ -107,22 +107,22 @@ impl fmt::Display for CapabilitySet {
     }
 }
 
-/// What one server is offered.
+/// The capabilities that one server is offered.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Offer {
     /// The capabilities of the clients that use this gateway.
     pub(crate) offered: OfferedCapabilities,
-    /// What the configuration lets this server ask for.
+    /// The server-to-client requests that the configuration permits.
     pub(crate) askable: Vec<Topic>,
 }
 
 impl Offer {
-    /// `None` as long as no client has declared anything.
+    /// `None` until the first client has declared its capabilities.
     pub(crate) fn set(&self) -> Option<CapabilitySet> {
         Some(self.offered.get()?.only(&self.askable))
     }
 
-    /// The set by which files are told apart.
+    /// The set that selects the files of listings and pins.
     pub(crate) fn set_or_usual(&self) -> CapabilitySet {
         self.set().unwrap_or_else(|| CapabilitySet::USUAL.only(&self.askable))
     }
@@ -148,7 +148,7 @@ impl OfferedCapabilities {
         *self.set.borrow()
     }
 
-    /// Takes the capabilities of a client, unless others are known already.
+    /// Sets the capabilities, unless they are known already.
     pub(crate) fn declare(&self, set: CapabilitySet) {
         self.set.send_if_modified(|known| known.is_none() && known.replace(set).is_none());
     }
@@ -157,12 +157,12 @@ impl OfferedCapabilities {
     pub(crate) async fn wait(&self) -> CapabilitySet {
         let mut changes = self.set.subscribe();
         let known = changes.wait_for(Option::is_some).await;
-        // The sender is a field of this, so that it lives as long as this wait.
+        // Does not fail: the sender is a field of `self`.
         known.ok().and_then(|set| *set).unwrap_or(CapabilitySet::USUAL)
     }
 }
 
-/// One gateway has one such cell; two plans that read the same one do the same.
+/// Compares identity: each gateway has one such cell, which all its plans share.
 impl PartialEq for OfferedCapabilities {
     fn eq(&self, other: &OfferedCapabilities) -> bool {
         Arc::ptr_eq(&self.set, &other.set)

@@ -1,5 +1,5 @@
-//! Connections by id, for faces with a tool for each step: making, listing and closing them, and
-//! reading the configuration again.
+//! Connections by id, for the granular toolset: opens, lists and closes them, and reloads the
+//! configuration.
 
 use std::time::Duration;
 
@@ -24,13 +24,13 @@ use crate::session::Session;
 use crate::upstream::Upstream;
 use crate::upstream::lease::Caller;
 
-/// The pause between two tries of an address that refuses connections.
+/// The pause before an address that refused the connection is tried again.
 const RETRY_INTERVAL: Duration = Duration::from_millis(250);
 
-/// Where a server is that has no address.
-const WITHIN: &str = "built-in";
+/// The address shown for an in-process server.
+const BUILT_IN: &str = "built-in";
 
-/// What becomes of the connections that there are when the configuration is read again.
+/// What happens to open connections when the configuration is reloaded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Existing {
     /// They stay open.
@@ -39,8 +39,8 @@ pub enum Existing {
     Close,
 }
 
-/// Connects a guest. A client that sets a time may have started the server just now, so an address
-/// that refuses connections is tried until that time is up.
+/// Connects an ad hoc server. A client that sets a timeout may have just started the server, so an
+/// address that refuses connections is retried until the timeout.
 async fn reach(upstream: &Upstream, wanted: &ConnectionRequest) -> Result<(), ConnectError> {
     let begun = Instant::now();
     loop {
@@ -61,8 +61,8 @@ async fn reach(upstream: &Upstream, wanted: &ConnectionRequest) -> Result<(), Co
 }
 
 impl Session {
-    /// Connects a server. One that is configured in the same way is simply connected; any other is
-    /// a guest of this session, and the user is asked.
+    /// Connects a server. A server configured with the same endpoint is connected as configured;
+    /// any other becomes a guest of this session, which needs the user's approval.
     pub async fn connect_to(
         &self,
         wanted: &ConnectionRequest,
@@ -72,7 +72,7 @@ impl Session {
             self.connect_configured(wanted).await?;
         } else {
             self.gateway.has_room(&wanted.id, self.id())?;
-            // Another spelling of a configured name would be taken for that server.
+            // A similar spelling of a configured name could be mistaken for that server.
             if let Some(taken) = self.gateway.catalog().similar_server(&wanted.id) {
                 return Err(ConnectError::Exists(taken));
             }
@@ -103,7 +103,7 @@ impl Session {
         lease.map(drop).map_err(|error| explain::connect(error, &server))
     }
 
-    /// The user's word for a server that stands in no configuration.
+    /// The user's approval of a server that is not configured.
     async fn consent_to(&self, wanted: &ConnectionRequest, caller: &Caller) -> Result<(), Failure> {
         match self.gateway.settings().ad_hoc_connections {
             AdHocConnections::Allow => return Ok(()),
@@ -117,12 +117,12 @@ impl Session {
         }
     }
 
-    /// The server that an id means, if it may be used.
+    /// Resolves an id to a server that may be used.
     pub fn connection(&self, id: &str) -> Result<ServerName, Failure> {
         self.catalog().active_server(id).map_err(explain::resolve)
     }
 
-    /// Every server that may be used, whether it is connected or not.
+    /// All servers that may be used, connected or not.
     pub fn connections(&self) -> Vec<ConnectionLine> {
         let catalog = self.catalog();
         let usable = catalog.shelves().filter(|(_, shelf)| shelf.is_active());
@@ -156,10 +156,10 @@ impl Session {
             return guest.address;
         }
         let transport = self.gateway.facts(id).transport;
-        transport.map_or_else(|| WITHIN.to_owned(), |transport| transport.shown())
+        transport.map_or_else(|| BUILT_IN.to_owned(), |transport| transport.shown())
     }
 
-    /// Closes a connection; a guest is gone with it.
+    /// Closes a connection. Removes the server if it is a guest.
     pub async fn close(&self, id: &str) -> Result<Closed, Failure> {
         let id = self.connection(id)?;
         let closed = Closed { address: self.address_of(&id), id };
@@ -168,8 +168,8 @@ impl Session {
         Ok(closed)
     }
 
-    /// The tools of one server, which is connected if it was never listed, or of all that are
-    /// connected.
+    /// The tools of one server, which is connected if it was never listed; without an id, of all
+    /// connected servers.
     pub async fn tools_from(&self, id: Option<&str>) -> Result<Vec<ToolsFrom>, Failure> {
         let Some(id) = id else {
             let catalog = self.catalog();
@@ -191,7 +191,7 @@ impl Session {
         Ok(ResourcesFrom { id, resources })
     }
 
-    /// Reads the configuration files again, and connects what they turn on.
+    /// Reloads the configuration files, and connects the servers that they enable.
     pub async fn reload(&self, existing: Existing) -> Result<Reloaded, Failure> {
         let closed = match existing {
             Existing::Stay => None,
@@ -212,7 +212,7 @@ impl Session {
         Ok(reloaded)
     }
 
-    /// Closes all connections that are up or on their way; how many there were.
+    /// Closes all connections that are open or connecting, and returns their number.
     async fn close_all(&self) -> usize {
         let mut closed = 0;
         for line in self.connections() {
@@ -226,7 +226,8 @@ impl Session {
         closed
     }
 
-    /// Connects a server whatever failed before, lists it afresh, and says how many tools it has.
+    /// Connects a server regardless of back-off, lists it again, and returns the number of its
+    /// tools.
     pub async fn reconnect(&self, server: &str, existing: Existing) -> Result<usize, Failure> {
         let server = self.connection(server)?;
         if existing == Existing::Close {
@@ -236,7 +237,7 @@ impl Session {
         Ok(self.catalog().tools_of(&server).count())
     }
 
-    /// The same for all servers but those that are connected by name only, side by side.
+    /// Reconnects all servers concurrently, except those that connect only when named.
     pub async fn reconnect_all(
         &self,
         existing: Existing,
@@ -251,19 +252,19 @@ impl Session {
         join_all(connecting).await
     }
 
-    /// Listens for notifications of servers from now on, until the session ends.
+    /// Registers a handler for notifications of servers, until the session ends.
     pub fn register_handler(&self, filter: NoticeFilter) -> Result<HandlerId, Failure> {
         let notices = self.gateway.notices();
         notices.register(&self.gateway, self.listener(), filter).ok_or_else(explain::many_handlers)
     }
 
-    /// What the handlers heard since this was asked the last time, as one line.
+    /// The notifications that handlers received since the last call, as one line.
     pub fn take_notices(&self) -> Option<String> {
         self.gateway.notices().take_line(self.id())
     }
 }
 
-/// What the server itself calls tools.
+/// The server's own tools, without those made from resources.
 fn tools_of<'c>(catalog: &'c Catalog, id: &ServerName) -> impl Iterator<Item = &'c Resolved> {
     catalog.tools_of(id).filter(|item| item.entry.kind == EntryKind::Tool)
 }

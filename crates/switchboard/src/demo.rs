@@ -1,4 +1,4 @@
-//! The built-in server: something to search, describe and call before anything is configured.
+//! The built-in demo server, for searching, describing and calling before any server is configured.
 
 use std::pin::Pin;
 use std::time::Duration;
@@ -93,7 +93,7 @@ async fn answer(method: &str, params: &Value, peer: &Peer) -> Result<Value, RpcE
             Ok(json!({ "messages": [message] }))
         }
         "resources/read" | "prompts/get" => {
-            Err(RpcError::new(INVALID_PARAMS, "there is no such thing"))
+            Err(RpcError::new(INVALID_PARAMS, "there is no such resource or prompt"))
         }
         _ => Err(RpcError::new(METHOD_NOT_FOUND, "the demo server does not know this method")),
     }
@@ -199,7 +199,7 @@ async fn call(params: &Value, peer: &Peer) -> Result<Value, RpcError> {
     Ok(json!({ "content": [{ "type": "text", "text": said }] }))
 }
 
-/// Whole numbers stay whole.
+/// Adds integers without conversion to floating point, where possible.
 fn sum(a: &Value, b: &Value) -> String {
     if let (Some(a), Some(b)) = (a.as_i64(), b.as_i64())
         && let Some(sum) = a.checked_add(b)

@@ -32,36 +32,36 @@ pub(crate) struct Directory {
 struct DirectoryState {
     catalog: watch::Sender<Arc<Catalog>>,
     plans: watch::Sender<Arc<Plans>>,
-    /// Set once the cache has been read: the first search, list or call does it.
+    /// Set once the cache has been read, which the first search, list or call does.
     loaded: OnceLock<()>,
-    /// Held for a moment, never across an await.
+    /// Locked briefly, never across an await.
     sign_ins: Mutex<SignIns>,
     writers: TaskTracker,
 }
 
-/// As whom servers with a sign-in were listed.
+/// The identities with which servers with a sign-in were listed.
 #[derive(Debug, Default)]
 struct SignIns {
-    /// When it was looked at last.
+    /// The version of the vault's index at the last check.
     seen: Option<Option<IndexVersion>>,
     identities: BTreeMap<ServerName, Option<String>>,
 }
 
 pub(crate) type Plans = BTreeMap<ServerName, Arc<ListingPlan>>;
 
-/// How one server's lists are read and where they are kept.
+/// How one server's lists are filtered, and where they are stored.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct ListingPlan {
     pub(crate) policy: ListingPolicy,
-    /// `None` for a server whose lists are not worth keeping.
+    /// `None` for a server whose lists are not stored.
     pub(crate) file: Option<ListingFile>,
-    /// `None` where nothing is compared with what was accepted.
+    /// `None` if definitions are not compared with pins.
     pub(crate) pins: Option<Arc<PinFile>>,
 }
 
 impl Directory {
-    /// Takes other servers. What was listed by the same plan stays listed; the lists of the others
-    /// come from the cache, if it has any.
+    /// Replaces the servers. Listings with an unchanged plan stay; the others come from the cache,
+    /// if it has them.
     pub(crate) fn replace(
         &self,
         mut shelves: BTreeMap<ServerName, Shelf>,
@@ -99,34 +99,34 @@ impl Directory {
         });
     }
 
-    /// The present snapshot. The first call reads the cache; it is small, and read once.
+    /// The current snapshot. The first call reads the cache, which is small.
     pub(crate) fn catalog(&self) -> Arc<Catalog> {
         self.load_if_possible();
-        self.hear_of_accepted_tools();
-        self.hear_of_sign_ins();
+        self.reload_changed_pins();
+        self.drop_outdated_listings();
         Arc::clone(&self.shared.catalog.borrow())
     }
 
-    /// Tells of every new snapshot.
+    /// Receives every new snapshot.
     pub(crate) fn watch(&self) -> watch::Receiver<Arc<Catalog>> {
         self.shared.catalog.subscribe()
     }
 
-    /// Takes what a server listed just now by `plan`; another plan's lists are news no more. The
-    /// first listing ever is what later ones are compared with.
+    /// Publishes and stores a new listing. Ignores the listing of a plan that is no longer current.
+    /// The first listing of a server becomes its baseline.
     pub(crate) fn publish(&self, server: &ServerName, plan: &ListingPlan, mut raw: RawListing) {
         if !self.is_current(server, plan) {
             return;
         }
         self.shared.loaded.get_or_init(|| self.load());
         if plan.file.as_ref().is_some_and(|file| file.sign_ins().is_some()) {
-            // A sign-in may have come about with this very connection.
+            // The connection may have signed in for the first time.
             lock(&self.shared.sign_ins).identities.insert(server.clone(), raw.identity.clone());
         }
         let listing = Arc::new(Listing::build(server.clone(), &raw, &plan.policy));
         if !listing.shadowed.is_empty() {
             let count = listing.shadowed.len();
-            tracing::warn!(%server, count, "left out tools or prompts with hidden names");
+            tracing::warn!(%server, count, "omitted tools or prompts with shadowed names");
         }
         let mut is_first = false;
         self.change(server, |shelf| {
@@ -151,13 +151,13 @@ impl Directory {
         let identity = raw.identity.clone();
         let locate = move |file: &ListingFile| file.listed_with(identity.as_deref());
         self.keep(plan, locate, move |present, stamp| {
-            // Looked at while the file is ours, so that it is not lost between two writers.
+            // Read while the file is locked, so that concurrent writers do not lose it.
             raw.asks_client = directory.asks_client(&server);
             disk::renewed(present, &raw, stamp)
         });
     }
 
-    /// Writes to the server's file, beside everything else. `change` gets what is there.
+    /// Updates the server's file in the background. `change` receives the present content.
     fn keep(
         &self,
         plan: &ListingPlan,
@@ -173,7 +173,7 @@ impl Directory {
                     .update(|present| Ok::<_, Infallible>(change(present, stamp)))
             });
             if let Err(UpdateError::Io(error)) = written {
-                tracing::debug!(%error, "cannot keep the listing");
+                tracing::debug!(%error, "cannot store the listing");
             }
         });
     }
@@ -182,15 +182,15 @@ impl Directory {
         self.shared.plans.borrow().get(server).is_some_and(|current| **current == *plan)
     }
 
-    /// Remembers why the server failed, for this process and the next. That it is not trusted or
-    /// not signed in to is a status of its own, which does not come from a connection.
+    /// Stores why the server failed, for this process and the next. A missing trust or sign-in has
+    /// a status of its own and is not stored.
     pub(crate) fn failed(&self, server: &ServerName, plan: &ListingPlan, error: &DialError) {
         if !error.needs_trust() && !error.needs_sign_in() {
             self.remember(server, plan, &chain(error));
         }
     }
 
-    /// Remembers why a server is not listed.
+    /// Stores why a server could not be listed.
     pub(crate) fn remember(&self, server: &ServerName, plan: &ListingPlan, reason: &str) {
         if !self.is_current(server, plan) {
             return;
@@ -200,12 +200,12 @@ impl Directory {
         let Some(file) = plan.file.clone() else { return };
         self.shared.writers.spawn_blocking(move || {
             if let Err(error) = file.remember(&failure) {
-                tracing::debug!(%error, "cannot remember the failure");
+                tracing::debug!(%error, "cannot store the failure");
             }
         });
     }
 
-    /// Remembers that the server asks something of its client.
+    /// Stores that the server sends requests to its client.
     pub(crate) fn mark_asking(&self, server: &ServerName, plan: &ListingPlan) {
         if !self.is_current(server, plan) || self.asks_client(server) {
             return;
@@ -218,12 +218,12 @@ impl Directory {
         });
     }
 
-    /// Whether the server is known to ask something of its client.
+    /// Whether the server is known to send requests to its client.
     pub(crate) fn asks_client(&self, server: &ServerName) -> bool {
         self.shared.catalog.borrow().shelf(server).is_some_and(Shelf::asks_client)
     }
 
-    /// What the server was when it was last connected, in this process or before.
+    /// The era of the server at its last connection, in this or an earlier process.
     pub(crate) fn era(&self, server: &ServerName) -> Option<Era> {
         self.load_if_possible();
         self.shared.catalog.borrow().shelf(server)?.era()
@@ -233,7 +233,7 @@ impl Directory {
         self.shared.catalog.borrow().listing(server).is_some()
     }
 
-    /// Compares the tools of a server with this baseline from now on.
+    /// Sets the baseline of a server.
     pub(crate) fn compare(&self, server: &ServerName, baseline: Baseline) {
         self.shared.catalog.send_if_modified(|catalog| {
             let Some(shelf) = catalog.shelf(server) else { return false };
@@ -262,17 +262,17 @@ impl Directory {
         });
     }
 
-    /// Keeps the first record of a server, unless another process was faster.
+    /// Stores the first pins of a server, unless another process already has.
     fn establish(&self, server: &ServerName, pins: &PinFile, raw: &RawListing) {
         match pins.establish(raw) {
             Ok(baseline) => self.compare(server, baseline),
-            Err(error) => tracing::warn!(%server, %error, "cannot keep what the tools are"),
+            Err(error) => tracing::warn!(%server, %error, "cannot store the pins"),
         }
     }
 
-    /// The user may have accepted in another process what counts as changed here. While nothing
-    /// does, this looks at no file.
-    fn hear_of_accepted_tools(&self) {
+    /// Reloads the pins of servers with changed definitions: the user may have accepted the change
+    /// in another process. Reads no file if no definition has changed.
+    fn reload_changed_pins(&self) {
         let catalog = Arc::clone(&self.shared.catalog.borrow());
         for server in catalog.drifting() {
             if let Some(file) = self.pin_file(server)
@@ -283,9 +283,9 @@ impl Directory {
         }
     }
 
-    /// The user may have signed out, or in as another one, in another process: the lists of the old
-    /// sign-in are not shown any longer. Costs a look at a file's date while nothing changed.
-    fn hear_of_sign_ins(&self) {
+    /// Drops the listings of sign-ins that ended: the user may have signed out, or in to another
+    /// account, in another process. If nothing changed, this costs one file status.
+    fn drop_outdated_listings(&self) {
         let plans = Arc::clone(&self.shared.plans.borrow());
         let files = plans.iter().filter_map(|(server, plan)| Some((server, plan.file.as_ref()?)));
         let files: Vec<_> = files.filter(|(_, file)| file.sign_ins().is_some()).collect();
@@ -316,13 +316,13 @@ impl Directory {
         }
     }
 
-    /// Waits until everything that was published lies on disk.
+    /// Waits until all published listings are on disk.
     pub(crate) async fn flush(&self) {
         self.shared.writers.close();
         self.shared.writers.wait().await;
     }
 
-    /// Reads the cache once, as soon as it is known for which client capabilities.
+    /// Reads the cache once, as soon as the client capabilities are known.
     fn load_if_possible(&self) {
         let offered =
             || any_file(&self.shared.plans.borrow()).is_none_or(|file| file.offered().is_some());
@@ -334,7 +334,7 @@ impl Directory {
     fn load(&self) {
         let now = now();
         self.sweep();
-        // In one step, so that servers which are replaced meanwhile do not come back.
+        // In one step, so that servers removed meanwhile do not reappear.
         self.shared.catalog.send_modify(|catalog| {
             let plans = Arc::clone(&self.shared.plans.borrow());
             let shelves = catalog.shelves().map(|(name, shelf)| (name.clone(), shelf.clone()));
@@ -348,28 +348,28 @@ impl Directory {
         });
     }
 
-    /// Removes what is of no use in the cache any more.
+    /// Removes unused files from the cache.
     fn sweep(&self) {
         let plans = Arc::clone(&self.shared.plans.borrow());
         if let Some(file) = any_file(&plans)
             && let Err(error) = listing_file::sweep(file.directory())
         {
-            tracing::debug!(%error, "cannot tidy the cache");
+            tracing::debug!(%error, "cannot clean up the cache");
         }
     }
 }
 
-/// What there is in the cache now.
+/// The current content of the cache.
 fn index(plans: &Plans) -> CacheIndex {
     any_file(plans).map(ListingFile::index).unwrap_or_default()
 }
 
-/// All files lie in one directory, and depend on the same capabilities.
+/// Any file will do: all are in one directory and depend on the same capabilities.
 fn any_file(plans: &Plans) -> Option<&ListingFile> {
     plans.values().find_map(|plan| plan.file.as_ref())
 }
 
-/// Gives a shelf its baseline, and the listing of the cache if it has none.
+/// Sets the baseline of a shelf, and its listing from the cache if it has none.
 fn fill(server: &ServerName, shelf: &mut Shelf, plans: &Plans, index: &CacheIndex, now: u64) {
     let Some(plan) = plans.get(server) else { return };
     if let Some(pins) = &plan.pins {
@@ -396,7 +396,7 @@ fn fill(server: &ServerName, shelf: &mut Shelf, plans: &Plans, index: &CacheInde
         if raw.asks_client {
             *shelf = shelf.clone().asking();
         }
-        // Listed by a version, or under a setting, that pinned nothing.
+        // The cached listing was made by a version or under a setting without pins.
         if let (Baseline::Open(others), Some(pins)) = (shelf.baseline(), &plan.pins) {
             let mut records = Records::clone(others);
             let own = records.take_first(pins.set().code(), &raw).baseline();
@@ -406,7 +406,7 @@ fn fill(server: &ServerName, shelf: &mut Shelf, plans: &Plans, index: &CacheInde
     }
 }
 
-/// Seconds since the epoch.
+/// Seconds since the Unix epoch.
 pub(crate) fn now() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }

@@ -1,8 +1,8 @@
 //! Follows the configuration files while the gateway runs, and applies what changes.
 //!
-//! The files are looked at once a second, by what the file system says about them. Waiting for
-//! events instead takes a thread, has to follow directories that do not exist yet and links that
-//! are swapped, and hears nothing of files on a network.
+//! The metadata of the files is polled once a second. File system events would need a thread, would
+//! have to follow directories that do not exist yet and replaced symbolic links, and do not work on
+//! network file systems.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -21,32 +21,32 @@ use crate::paths;
 
 const PERIOD: Duration = Duration::from_secs(1);
 
-/// A file that is being written is left alone until it has rested for so long.
-const REST: Duration = Duration::from_millis(250);
+/// A changed file is read once it has been unchanged for this long.
+const UNCHANGED_FOR: Duration = Duration::from_millis(250);
 
-/// One that never rests is read all the same after so many waits.
-const WAITS: usize = 8;
+/// A file that keeps changing is read after this many waits.
+const MOST_WAITS: usize = 8;
 
-/// As many mistakes as the status names.
+/// The most mistakes that the status lists.
 const SHOWN_MISTAKES: usize = 5;
 
-/// What the file system says about each file, if it is there; another value means that it changed.
+/// The metadata of each file, `None` if it is missing; any difference means that the file changed.
 type Look = Vec<Option<[i128; 4]>>;
 
-/// Who follows the files of a gateway, and which.
+/// A handle to the task that follows the files of a gateway.
 pub(crate) struct Follower {
-    /// Asks for them to be read now.
+    /// Requests that the files are read now.
     pub(crate) ask: mpsc::Sender<oneshot::Sender<ReadAgain>>,
     pub(crate) options: LoadOptions,
 }
 
-/// What came of reading the files on request.
+/// The outcome of a requested reload.
 #[derive(Debug)]
 pub(crate) struct ReadAgain {
-    /// Those that count: the project's, or the user's if there are none. Within the project without
-    /// its path.
+    /// The files in effect: the project's, or the user's if there are none. Paths within the
+    /// project are relative.
     pub(crate) files: Vec<String>,
-    /// What is wrong in any file, with the place.
+    /// The mistakes in all files, each with its position.
     pub(crate) mistakes: Vec<String>,
 }
 
@@ -75,8 +75,8 @@ impl ReadAgain {
     }
 }
 
-/// Runs as long as the gateway. The first look always reads the files: they may have changed since the
-/// gateway was made from them.
+/// Runs as long as the gateway. The first round always reads the files: they may have changed since
+/// the gateway was built from them.
 pub(crate) async fn follow(
     gateway: WeakGateway,
     options: LoadOptions,
@@ -85,8 +85,8 @@ pub(crate) async fn follow(
 ) {
     let mut files = last_good.files().to_vec();
     let mut seen = None;
-    // The mistakes at the start of the gateway were reported then.
-    let mut told: Option<Vec<Diagnostic>> = None;
+    // The mistakes found at the start of the gateway are already reported.
+    let mut reported: Option<Vec<Diagnostic>> = None;
     loop {
         let asked = tokio::select! {
             () = tokio::time::sleep(PERIOD) => None,
@@ -95,15 +95,15 @@ pub(crate) async fn follow(
         let Some(gateway) = gateway.upgrade() else { return };
         let now = look(&gateway, &files).await;
         let now = match asked {
-            // A request to reload comes after the writing.
+            // A request to reload is sent after the file was written.
             Some(_) => now,
             None if seen.as_ref() == Some(&now) => continue,
-            None => at_rest(&gateway, &files, now).await,
+            None => until_unchanged(&gateway, &files, now).await,
         };
         let shortages = paths::shortages();
         let loaded = load(&gateway, &options, last_good.clone()).await;
         if paths::shortages() != shortages {
-            const SHORTAGE: &str = "no file can be opened now, the last configuration holds";
+            const SHORTAGE: &str = "cannot open any file, the last configuration stays in effect";
             tracing::warn!("{SHORTAGE}");
             if let Some(asked) = asked {
                 let read = ReadAgain { files: Vec::new(), mistakes: vec![SHORTAGE.to_owned()] };
@@ -115,29 +115,29 @@ pub(crate) async fn follow(
         let read = loaded.as_ref().map(|loaded| ReadAgain::of(loaded, &options));
         match loaded {
             Some(Ok(loaded)) => {
-                // Files that are new on the list have not been looked at.
+                // New files in the list have not been polled yet.
                 seen = (loaded.good.files() == files).then_some(now);
                 files = loaded.good.files().to_vec();
                 for place in &loaded.stale {
                     tracing::warn!(%place, "cannot parse the file, its last good version stays in effect");
                 }
                 let mistakes: Vec<Diagnostic> = loaded.mistakes().cloned().collect();
-                warn_of_new(&mistakes, told.as_deref());
+                warn_of_new(&mistakes, reported.as_deref());
                 let places = mistakes.iter().take(SHOWN_MISTAKES).map(place).collect();
                 let stale = loaded.stale.iter().map(ConfigOrigin::to_string);
                 let notices = FileNotices { stale: stale.collect(), mistakes: places };
                 gateway.apply_with(&loaded.config, notices);
-                told = Some(mistakes);
+                reported = Some(mistakes);
                 gateway.list_missing_in_background();
                 last_good = loaded.good;
                 tracing::info!("configuration applied");
             }
             Some(Err(LoadError::Missing { path })) => {
-                tracing::warn!(path = %path.display(), "file is gone, its last good version holds");
+                tracing::warn!(path = %path.display(), "file is missing, its last good version stays in effect");
                 gateway.keep(vec![path.display().to_string()]);
                 seen = Some(now);
             }
-            // The runtime is going.
+            // The runtime is shutting down.
             None => return,
         }
         if let Some((asked, read)) = asked.zip(read) {
@@ -146,9 +146,9 @@ pub(crate) async fn follow(
     }
 }
 
-fn warn_of_new(mistakes: &[Diagnostic], told: Option<&[Diagnostic]>) {
-    let Some(told) = told else { return };
-    for mistake in mistakes.iter().filter(|mistake| !told.contains(mistake)) {
+fn warn_of_new(mistakes: &[Diagnostic], reported: Option<&[Diagnostic]>) {
+    let Some(reported) = reported else { return };
+    for mistake in mistakes.iter().filter(|mistake| !reported.contains(mistake)) {
         let problem = mistake.kind.to_string();
         tracing::warn!(
             place = place(mistake),
@@ -163,11 +163,11 @@ fn place(mistake: &Diagnostic) -> String {
     format!("{path}:{}:{}", mistake.line, mistake.column)
 }
 
-/// Looks until the files have been the same for a while.
-async fn at_rest(gateway: &Gateway, files: &[PathBuf], first: Look) -> Look {
+/// Polls until the files have not changed for a while.
+async fn until_unchanged(gateway: &Gateway, files: &[PathBuf], first: Look) -> Look {
     let mut now = first;
-    for _ in 0..WAITS {
-        tokio::time::sleep(REST).await;
+    for _ in 0..MOST_WAITS {
+        tokio::time::sleep(UNCHANGED_FOR).await;
         let later = look(gateway, files).await;
         if later == now {
             break;
@@ -190,7 +190,7 @@ async fn load(
     tokio::task::spawn_blocking(reading).await.ok()
 }
 
-/// Also at what the user approved.
+/// Includes the file of trust decisions.
 async fn look(gateway: &Gateway, files: &[PathBuf]) -> Look {
     let mut files = files.to_vec();
     files.push(gateway.blueprint().paths.trust());
@@ -198,7 +198,7 @@ async fn look(gateway: &Gateway, files: &[PathBuf]) -> Look {
     tokio::task::spawn_blocking(looking).await.unwrap_or_default()
 }
 
-/// Links are followed: one that leads elsewhere is another file.
+/// Follows symbolic links: a link with a new target counts as a changed file.
 fn identity(file: &Path) -> Option<[i128; 4]> {
     let data = fs::metadata(file).ok()?;
     let changed = i128::from(data.ctime()) * 1_000_000_000 + i128::from(data.ctime_nsec());

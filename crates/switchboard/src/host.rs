@@ -1,4 +1,4 @@
-//! The user and the model behind a session, as far as the engine and its servers may ask.
+//! The host of a session, which answers approval questions and server-to-client requests.
 
 use std::pin::Pin;
 
@@ -12,21 +12,21 @@ use switchboard_core::name::ServerName;
 use switchboard_wire::envelope::{INVALID_PARAMS, METHOD_NOT_FOUND};
 use switchboard_wire::{Notification, Raw, RpcError};
 
-/// A future that a host's answer comes from.
+/// The future of a host's answer.
 pub type HostFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
-/// Why a host gave no answer.
+/// Why a host returned no answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CannotAsk {
     /// The session has no user, or the host cannot ask.
-    #[error("no user can be asked")]
+    #[error("the user cannot be asked")]
     NoUser,
-    /// The host asked, and no answer came.
-    #[error("no answer came")]
+    /// The host asked, but the user did not answer.
+    #[error("the user did not answer")]
     Unanswered,
 }
 
-/// The user's word about a connection.
+/// The user's decision about a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Consent {
     /// The server may be connected.
@@ -35,7 +35,8 @@ pub enum Consent {
     Refused,
 }
 
-/// Asks the user. A face implements this; without one, everything that asks is refused.
+/// Answers approval questions and server-to-client requests. Faces implement it; the defaults
+/// refuse.
 ///
 /// ```
 /// use switchboard::approval::{ApprovalAnswer, Question};
@@ -70,14 +71,14 @@ pub enum Consent {
 /// # }
 /// ```
 pub trait Host: Send + Sync {
-    /// May this call be made?
+    /// Asks the user to approve a call.
     fn approve<'a>(
         &'a self,
         question: &'a Question,
     ) -> HostFuture<'a, Result<ApprovalAnswer, CannotAsk>>;
 
-    /// May a server be connected that stands in no configuration? The user has to see the whole of
-    /// what would run, or where it leads.
+    /// Asks the user to approve an ad hoc server. The user must see the complete command line or
+    /// the URL.
     fn approve_connection<'a>(
         &'a self,
         _wanted: &'a ConnectionRequest,
@@ -85,39 +86,40 @@ pub trait Host: Send + Sync {
         Box::pin(std::future::ready(Err(CannotAsk::NoUser)))
     }
 
-    /// How it gets results.
+    /// The form in which the host receives results.
     fn result_form(&self) -> ResultForm {
         ResultForm::default()
     }
 
-    /// What a server may ask for here.
+    /// The client capabilities for server-to-client requests.
     fn abilities(&self) -> Abilities {
         Abilities::default()
     }
 
-    /// What a server that this client has to itself is told at the start: all that it may ask for
-    /// on behalf of some request.
+    /// The capabilities declared to a server whose connection this client owns: all that the server
+    /// may request during any call.
     fn declares(&self) -> Abilities {
         self.abilities()
     }
 
-    /// How a server is greeted that this client has to itself and sees as it is; the server's own
-    /// affair where nothing is said.
+    /// The era prescribed for a connection that this client owns in `serve --transparent`; `None`
+    /// lets the server decide.
     fn era(&self) -> Option<Era> {
         None
     }
 
-    /// Answers what a server asks, word for word as MCP has it.
+    /// Answers a server-to-client request with the result that MCP defines.
     fn answer<'a>(&'a self, question: ServerQuestion<'a>) -> HostFuture<'a, Result<Raw, RpcError>> {
         let refused = question.topic.refused();
         Box::pin(std::future::ready(Err(refused)))
     }
 
-    /// Hears what a server tells: log lines, changed resources. Must not wait.
+    /// Receives a notification of a server, such as a log message or a changed resource. Must not
+    /// block.
     fn tell(&self, _server: &ServerName, _notice: &Notification) {}
 }
 
-/// A session without a user: it refuses whatever needs approval.
+/// The host of a session without a user: refuses every call that needs approval.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Headless;
 
@@ -127,24 +129,24 @@ impl Host for Headless {
     }
 }
 
-/// Something that a server asks of the client that called it.
+/// A server-to-client request.
 #[derive(Clone, Debug)]
 pub struct ServerQuestion<'a> {
     /// The server that sends the request.
     pub server: &'a ServerName,
-    /// What it requests.
+    /// The kind of the request.
     pub topic: Topic,
-    /// What the server calls this question, where it asks several of one request.
+    /// The server's key for this request, if one response contains several.
     pub key: Option<&'a str>,
-    /// Its parameters, as the server wrote them.
+    /// Its parameters, unchanged.
     pub params: Option<&'a Raw>,
-    /// The field of a form in which its user would type a secret: they have to know which server
-    /// gets it, or the form is refused.
+    /// The form field that requests a secret. The host must tell the user which server receives it,
+    /// or refuse the form.
     pub asks_for_secret: Option<String>,
 }
 
 impl<'a> ServerQuestion<'a> {
-    /// Refuses a malformed form: it is unknown what it asks for.
+    /// Refuses malformed elicitation parameters, because they cannot be checked for secrets.
     pub(crate) fn new(
         (server, key): (&'a ServerName, Option<&'a str>),
         topic: Topic,
@@ -163,14 +165,14 @@ impl<'a> ServerQuestion<'a> {
     }
 }
 
-/// What servers may ask about.
+/// The kinds of server-to-client requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Topic {
     /// The directories that the client works on.
     Roots,
-    /// Words of the client's model.
+    /// A completion of the client's model.
     Sampling,
-    /// Words of the user.
+    /// Input of the user.
     Elicitation,
 }
 
@@ -208,7 +210,7 @@ impl Topic {
     }
 }
 
-/// The client capabilities that concern servers, each as MCP writes it.
+/// The client capabilities for server-to-client requests, each as JSON.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Abilities {
     /// `roots`.
@@ -220,7 +222,7 @@ pub struct Abilities {
 }
 
 impl Abilities {
-    /// All that can be passed on.
+    /// All capabilities that the gateway can forward.
     pub fn all() -> Abilities {
         let given = |json: &str| Some(Raw::from_json(json.to_owned()));
         Abilities {
@@ -239,7 +241,7 @@ impl Abilities {
         }
     }
 
-    /// What is left of them where only `topics` may be asked about.
+    /// The capabilities for `topics` alone.
     #[must_use]
     pub(crate) fn only(self, topics: &[Topic]) -> Abilities {
         let kept = |topic, ability: Option<Raw>| ability.filter(|_| topics.contains(&topic));
@@ -250,7 +252,7 @@ impl Abilities {
         }
     }
 
-    /// The object that `initialize` carries.
+    /// The `capabilities` object of `initialize`.
     pub(crate) fn to_json(&self) -> String {
         let offered = Topic::ALL.into_iter().filter_map(|topic| Some((topic, self.of(topic)?)));
         let members: Vec<String> = offered

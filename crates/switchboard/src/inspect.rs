@@ -1,5 +1,5 @@
-//! One request to one server and its answer as it came, for people who write servers. What runs
-//! something passes the same gate as every call.
+//! Sends one request to one server and returns its unchanged response, for authors of servers.
+//! Requests that run something pass the gate like every call.
 
 use serde_json::Value;
 use switchboard_core::catalog::Resolved;
@@ -17,7 +17,7 @@ use crate::relay::{Foreign, Lookup, Reference};
 use crate::session::Session;
 use crate::upstream::{CallError, Lease};
 
-/// What a server answered.
+/// The response of a server.
 #[derive(Debug)]
 pub enum Inspected {
     /// A result.
@@ -38,7 +38,7 @@ enum InspectError {
     Unsupported { method: &'static str, key: String },
 }
 
-/// A method that runs something, or may.
+/// A method that needs approval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Gated {
     Tool,
@@ -46,13 +46,13 @@ enum Gated {
     Prompt,
 }
 
-/// What becomes of a method.
+/// How a method is handled.
 #[derive(Debug, PartialEq, Eq)]
 enum InspectRoute {
-    /// The answer is known already.
+    /// Answered from the handshake, without a request.
     Handshake,
     Gated(Gated),
-    /// It is sent as it is.
+    /// Sent without approval.
     Open,
 }
 
@@ -67,7 +67,7 @@ impl Gated {
         }
     }
 
-    /// The parameter that names what is used.
+    /// The parameter that names the tool, resource or prompt.
     fn key(self) -> &'static str {
         match self {
             Gated::Tool | Gated::Prompt => "name",
@@ -77,14 +77,14 @@ impl Gated {
 }
 
 impl Session {
-    /// What the server said of itself at the handshake, as an answer to `initialize`.
+    /// The result of the handshake, as a result of `initialize`.
     pub async fn inspect(&self, server: &str) -> Result<Raw, Failure> {
         let server = self.gateway().usable(server)?;
         Ok(self.lease(&server).await?.hello().to_initialize_result())
     }
 
-    /// Sends one request and gives the answer as it came. Using a tool, a resource or a prompt takes
-    /// the approval that any call takes.
+    /// Sends one request and returns the response unchanged. A tool call, resource read or prompt
+    /// needs the same approval as any call.
     pub async fn inspect_method(
         &self,
         server: &str,
@@ -93,7 +93,7 @@ impl Session {
     ) -> Result<Inspected, Failure> {
         let server = self.gateway().usable(server)?;
         let route = route(method).map_err(unusable)?;
-        // Connected first, so that rules and pins judge what the server lists now.
+        // Connects first, so that rules and pins apply to the current listing.
         let lease = self.lease(&server).await?;
         let answer = match route {
             InspectRoute::Handshake => Ok(lease.hello().to_initialize_result()),
@@ -131,7 +131,7 @@ impl Session {
         }
         let target = self.inspected(server, gated, &named)?;
         let caller = self.caller();
-        // Not checked against the schema: the author of the server wants to see its own error.
+        // Not checked against the schema, so that the author sees the server's own error.
         let checked = Checked { target, args: args.unwrap_or_default() };
         let approved = call::approve(self, checked, &caller).await?;
         Ok(lease.call(&approved, &caller).await)
@@ -154,7 +154,7 @@ impl Session {
     }
 }
 
-/// A spelling that a lenient server could take for a method of MCP would go round the gate.
+/// Refuses misspelt MCP methods: a lenient server could accept one, which would bypass the gate.
 fn route(method: &str) -> Result<InspectRoute, InspectError> {
     if method.starts_with("notifications/") {
         return Err(InspectError::Notification { method: clean_line(method, 100).into_owned() });

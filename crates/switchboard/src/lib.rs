@@ -1,7 +1,7 @@
 //! Every MCP server behind one tool: the engine of Switchboard, as a library.
 //!
-//! A [`Gateway`] knows the servers and starts them when they are used. A [`Session`] is one
-//! conversation with it: it takes a [`Request`](request::Request) and gives a
+//! A [`Gateway`] manages the servers and starts them on first use. A [`Session`] handles the
+//! requests of one client: it takes a [`Request`](request::Request) and returns a
 //! [`Reply`](reply::Reply) or a [`Failure`](failure::Failure).
 //!
 //! ```
@@ -26,13 +26,13 @@
 //! # }
 //! ```
 //!
-//! A program whose `main` begins with [`reaper::run_if_asked`] leaves no server behind, even when
-//! it is killed.
+//! In a program whose `main` begins with [`reaper::run_if_asked`], all servers end with the
+//! program, even if it is killed.
 //!
 //! Modules in reading order: [`gateway`], [`session`], then `call` (the pipeline) and `modes`;
-//! `blueprint` and `follow` (a configuration becomes servers, and stays true);
-//! below them `upstream` (one actor a server), `directory` (what all servers offer) and `dial`
-//! (programs and in-process servers).
+//! `blueprint` and `follow` (convert the configuration, and apply its changes); below them
+//! `upstream` (one actor for each server), `directory` (all listings) and `dial` (opening
+//! connections).
 
 #![warn(missing_docs)]
 

@@ -1,5 +1,5 @@
-//! The cache file of a server's lists: one for each definition and each credential that they were
-//! asked for with. Its name is a keyed digest, so that it tells nothing about either.
+//! The cache file of a server's lists: one for each definition and credential. Its name is a keyed
+//! digest, so that it reveals neither.
 
 use std::collections::HashSet;
 use std::convert::Infallible;
@@ -30,21 +30,21 @@ use crate::env::Environment;
 use crate::paths::{self, Paths};
 use crate::shared_file::{SharedFile, UpdateError};
 
-/// Files that no server wrote for this long are removed.
+/// Files that have not been written for this long are removed.
 const UNUSED: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 
 const KEY_BYTES: usize = 32;
 
-/// The extensions of the files with the lists, and with why the server failed.
+/// File extensions of listings and of known failures.
 const LISTING: &str = "listing";
 const FAILURE: &str = "failure";
 
-/// Where the lists of one server are cached.
+/// Locates the cached lists of one server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ListingFile {
     server: ServerName,
     identity: Identity,
-    /// The secret of the vault that requests are made with.
+    /// The holder and kind of the token that requests to the server use.
     stored: Option<(Holder, TokenKind)>,
     offer: Offer,
     listings: PathBuf,
@@ -52,25 +52,25 @@ pub(crate) struct ListingFile {
     tokens: PathBuf,
 }
 
-/// The file for one credential.
+/// The path and digest of the file for one credential.
 pub(crate) struct Located {
     pub(crate) path: PathBuf,
-    /// What the file must say that it is about.
+    /// The digest that the file must contain.
     pub(crate) digest: String,
 }
 
-/// The cache as it is found, looked at once for all servers: its key, and the names of its files.
+/// The key and file names of the cache, read once for all servers.
 #[derive(Default)]
 pub(crate) struct CacheIndex {
     key: Option<[u8; KEY_BYTES]>,
     names: HashSet<OsString>,
 }
 
-/// What the cache has of a server.
+/// The cached data of a server.
 pub(crate) struct Cached {
     pub(crate) path: PathBuf,
     pub(crate) listing: Result<(RawListing, Refresh), Miss>,
-    /// What the server was, however long ago.
+    /// The last known era of the server, even if the listing is expired.
     pub(crate) era: Option<Era>,
 }
 
@@ -102,43 +102,43 @@ impl ListingFile {
         }
     }
 
-    /// The directory of all such files.
+    /// The directory of all cache files.
     pub(crate) fn directory(&self) -> &Path {
         &self.listings
     }
 
-    /// What there is in the cache now.
+    /// Reads the key and file names of the cache.
     pub(crate) fn index(&self) -> CacheIndex {
         let entries = fs::read_dir(&self.listings).into_iter().flatten().flatten();
         let names = entries.map(|entry| entry.file_name()).collect();
         CacheIndex { key: read_key(&self.key), names }
     }
 
-    /// Which sign-ins there are, where the lists depend on one.
+    /// The version of the vault's index; `None` if the lists do not depend on a sign-in.
     pub(crate) fn sign_ins(&self) -> Option<Option<IndexVersion>> {
         self.stored.as_ref().map(|_| vault::index_version(&self.tokens))
     }
 
-    /// Of the sign-in that is kept now.
+    /// The identity of the stored sign-in.
     pub(crate) fn stored_identity(&self) -> Option<String> {
         let (holder, kind) = self.stored.as_ref()?;
         vault::identity(&self.tokens, holder, *kind)
     }
 
-    /// The file for lists that were asked for with the sign-in of this identity.
+    /// The file for lists that were requested with this identity.
     pub(crate) fn listed_with(&self, identity: Option<&str>) -> io::Result<Located> {
         let set = Some(self.offer.set_or_usual());
         Ok(self.located(&established_key(&self.key)?, identity, set))
     }
 
-    /// The file that [`ListingFile::read`] reads, to be changed.
+    /// The file for the stored sign-in, if the cache has a key.
     pub(crate) fn known(&self) -> io::Result<Located> {
         let key = read_key(&self.key).ok_or(io::ErrorKind::NotFound)?;
         let set = Some(self.offer.set_or_usual());
         Ok(self.located(&key, self.stored_identity().as_deref(), set))
     }
 
-    /// What is known of the credential that is kept now.
+    /// The cached lists and known failure for the stored sign-in.
     pub(crate) fn look(
         &self,
         index: &CacheIndex,
@@ -155,7 +155,7 @@ impl ListingFile {
         (cached, failure)
     }
 
-    /// What was listed to clients with other capabilities.
+    /// The cached listings for clients with other capabilities.
     pub(crate) fn of_other_clients(&self, now: u64) -> Vec<(CapabilitySet, RawListing)> {
         let index = self.index();
         let Some(key) = &index.key else { return Vec::new() };
@@ -172,19 +172,19 @@ impl ListingFile {
         others.filter_map(read).collect()
     }
 
-    /// The same for one server alone.
+    /// The cached lists, with an index read for this server alone.
     pub(crate) fn cached(&self, now: u64) -> Option<Cached> {
         self.look(&self.index(), now).0
     }
 
-    /// What is cached there; `None` if nothing is.
+    /// Reads and checks a cache file; `None` if it does not exist.
     fn read(&self, Located { path, digest }: Located, now: u64) -> Option<Cached> {
         let bytes = match paths::read(&path) {
             Ok(bytes) => bytes?,
             Err(_) => return Some(Cached { path, listing: Err(Miss::Damaged), era: None }),
         };
         let listing = disk::decode(&bytes, &digest, now).and_then(|found| {
-            // Another credential may be behind the same words by now.
+            // The same definition may stand for another credential by now.
             let private = found.0.scope == Some(CacheScope::Private);
             match self.identity.certainty {
                 Certainty::Unknown if private => Err(Miss::OtherCredential),
@@ -198,7 +198,7 @@ impl ListingFile {
         Some(Cached { path, listing, era })
     }
 
-    /// Remembers why the server failed.
+    /// Stores why the server failed.
     pub(crate) fn remember(&self, failure: &KnownFailure) -> io::Result<()> {
         let key = established_key(&self.key)?;
         let identity = self.stored_identity();
@@ -211,7 +211,7 @@ impl ListingFile {
         }
     }
 
-    /// Forgets why the server failed.
+    /// Removes the stored failure.
     pub(crate) fn forget_failure(&self) {
         let Some(key) = read_key(&self.key) else { return };
         let identity = self.stored_identity();
@@ -226,7 +226,7 @@ impl ListingFile {
         self.offer.set()
     }
 
-    /// The file with why the server failed, whatever it was offered.
+    /// The file of the known failure, which does not depend on capabilities.
     fn failure(&self, key: &[u8; KEY_BYTES], identity: Option<&str>) -> Located {
         let Located { path, digest } = self.located(key, identity, None);
         Located { path: path.with_extension(FAILURE), digest }
@@ -263,7 +263,7 @@ fn stored(server: &Server, environment: &Environment) -> Option<(Holder, TokenKi
         }
     };
     let kind = match definition.sign_in() {
-        // A token for the client itself is kept nowhere.
+        // Tokens of the client credentials grant are not stored.
         Some(options) if options.grant_type == GrantType::ClientCredentials => return None,
         Some(_) => TokenKind::SignIn,
         None if definition.bearer_token_store == Some(true) => TokenKind::Given,
@@ -278,7 +278,7 @@ fn read_key(path: &Path) -> Option<[u8; KEY_BYTES]> {
     paths::read_private(path).ok()??.try_into().ok()
 }
 
-/// The key, made if there is none that can be used.
+/// Reads the key, or creates it if it is missing or damaged.
 fn established_key(path: &Path) -> io::Result<[u8; KEY_BYTES]> {
     if let Some(key) = read_key(path) {
         return Ok(key);
@@ -286,7 +286,7 @@ fn established_key(path: &Path) -> io::Result<[u8; KEY_BYTES]> {
     let mut key = [0; KEY_BYTES];
     getrandom::fill(&mut key).map_err(io::Error::other)?;
     let made = SharedFile::guarded(path.to_owned()).update(|present| {
-        // Another process may have been faster.
+        // Another process may have created it first.
         match present.and_then(|present| present.try_into().ok()) {
             Some(theirs) => {
                 key = theirs;
@@ -302,8 +302,8 @@ fn established_key(path: &Path) -> io::Result<[u8; KEY_BYTES]> {
     }
 }
 
-/// Removes what killed writers left, and the files of definitions and credentials that are used no
-/// more.
+/// Removes temporary files of killed writers, and files of definitions and credentials that are no
+/// longer used.
 pub(crate) fn sweep(directory: &Path) -> io::Result<()> {
     SharedFile::sweep_directory(directory)?;
     let Ok(entries) = fs::read_dir(directory) else { return Ok(()) };
@@ -317,7 +317,7 @@ pub(crate) fn sweep(directory: &Path) -> io::Result<()> {
         if age.is_some_and(|age| age > UNUSED) {
             let removed = SharedFile::ours(path.clone()).remove(|_| Ok::<_, Infallible>(()));
             if removed.is_ok() {
-                // It is created again with the file.
+                // The lock file is created again with the cache file.
                 let _gone = fs::remove_file(path.with_extension("lock"));
             }
         }

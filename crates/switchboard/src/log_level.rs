@@ -1,4 +1,4 @@
-//! The log level that each session requested, and so each connection gets.
+//! The log level that each session requested, and the resulting level of each connection.
 
 use std::sync::{Arc, Mutex};
 
@@ -10,7 +10,7 @@ use switchboard_core::exact::Args;
 use crate::mutex::lock;
 use crate::upstream::SessionId;
 
-/// The levels of MCP, the chattiest first.
+/// The log levels of MCP, most verbose first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum LogLevel {
@@ -33,7 +33,7 @@ pub enum LogLevel {
 }
 
 impl LogLevel {
-    /// As MCP spells it.
+    /// The name of the level in MCP.
     pub fn as_str(self) -> &'static str {
         match self {
             LogLevel::Debug => "debug",
@@ -47,16 +47,16 @@ impl LogLevel {
         }
     }
 
-    /// The parameters of a request that sets it.
+    /// The parameters of `logging/setLevel`.
     pub(crate) fn params(self) -> Args {
         Args::of("level", Value::from(self.as_str()))
     }
 }
 
-/// What the sessions of a gateway said; cheap to clone.
+/// The requested levels of all sessions; cheap to clone.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct LogLevels {
-    /// Held for a moment at a time, never across an await.
+    /// Locked briefly, never across an await.
     wanted: Arc<Mutex<HashMap<SessionId, LogLevel>>>,
 }
 
@@ -70,7 +70,7 @@ impl LogLevels {
     }
 
     /// The level for a connection, if a session that uses it set one. A shared connection gets the
-    /// lowest level; each host drops what is below its own.
+    /// most verbose level; each host drops messages below its own.
     pub(crate) fn of(&self, owner: Option<SessionId>) -> Option<LogLevel> {
         let wanted = lock(&self.wanted);
         match owner {

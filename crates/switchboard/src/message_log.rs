@@ -1,5 +1,5 @@
-//! What is logged of the messages of a connection: each request at level debug, and each message,
-//! without secrets, at level trace or for a server with `debug: true`.
+//! Logs the messages of a connection: each request at level debug, and each message, without
+//! secrets, at level trace or for a server with `debug: true`.
 
 use std::borrow::Cow;
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -18,29 +18,29 @@ use tokio::time::Instant;
 use crate::dial::spawn::Program;
 use crate::mutex::lock;
 
-/// The `tracing` target of every message; level trace.
+/// The `tracing` target of all messages, at level trace.
 pub const MESSAGES: &str = "switchboard::messages";
 
-/// The target of the messages of servers with `debug: true`; level trace.
+/// The target of the messages of servers with `debug: true`, at level trace.
 pub const DEBUGGED: &str = "switchboard::debugged";
 
-/// The most that a process logs of its servers' messages.
+/// Which messages of servers a process logs at most.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum LogLimit {
-    /// Those of servers with `debug: true` alone.
+    /// Only the messages of servers with `debug: true`.
     Debugged,
-    /// Requests with their times.
+    /// Each request with its duration.
     Requests,
     /// All messages.
     Messages,
 }
 
-/// A subscriber with a filter for each layer counts as enabled although every layer drops an event,
-/// so that preparing it would cost each call.
+/// With a filter for each layer, `tracing` reports an event as enabled even if every layer drops
+/// it. This limit saves each call the cost of preparing such events.
 static LIMIT: AtomicU8 = AtomicU8::new(LogLimit::Messages as u8);
 
-/// Says what is logged at most; without it, the subscriber decides alone.
+/// Sets the limit; without it, the subscriber alone decides.
 pub fn limit(most: LogLimit) {
     LIMIT.store(most as u8, Ordering::Relaxed);
 }
@@ -49,10 +49,10 @@ fn is_wanted(wanted: LogLimit) -> bool {
     LIMIT.load(Ordering::Relaxed) >= wanted as u8
 }
 
-/// Characters of a method or a tool's name.
+/// Longest name of a method or tool in a log line, in characters.
 const NAME: usize = 100;
 
-/// Which target the messages of a connection are logged under.
+/// The target for the messages of a connection.
 #[derive(Clone, Copy, Debug)]
 enum LogTarget {
     Nothing,
@@ -68,7 +68,8 @@ pub(crate) struct Watcher {
     secrets: Secrets,
 }
 
-/// Held for a moment at a time, never across an await: tokens are renewed while messages are logged.
+/// Locked briefly, never across an await. Shared, because tokens are refreshed while messages are
+/// logged.
 type Secrets = Arc<Mutex<KnownSecrets>>;
 
 fn add_headers(secrets: &Secrets, headers: &HeaderMap) {
@@ -79,7 +80,7 @@ fn add_headers(secrets: &Secrets, headers: &HeaderMap) {
 }
 
 impl Watcher {
-    /// `None` if no subscriber takes what it would log.
+    /// `None` if nothing would be logged.
     pub(crate) fn of(server: &ServerName, debug: bool) -> Option<Arc<Watcher>> {
         let debugged = debug && tracing::enabled!(target: DEBUGGED, tracing::Level::TRACE);
         let shown = if debugged {
@@ -96,7 +97,7 @@ impl Watcher {
         Some(Arc::new(Watcher { server: server.clone(), shown, secrets: Secrets::default() }))
     }
 
-    /// The secrets that a program is started with: what its entry sets counts as one.
+    /// Adds the secrets of a program. Every variable that its entry sets counts as one.
     pub(crate) fn learn_program(&self, program: &Program, set: &TemplateMap) {
         let mut known = lock(&self.secrets);
         let variables = program.env.iter().map(|(name, value)| (name.as_str(), value.as_str()));
@@ -104,7 +105,7 @@ impl Watcher {
         known.add_arguments(&program.args);
     }
 
-    /// The secrets in requests to a server at a URL. Headers count now and after they are renewed.
+    /// Adds the secrets in requests to a remote server, including headers that are refreshed later.
     pub(crate) fn learn_remote(
         &self,
         url: &Url,
@@ -156,7 +157,8 @@ impl Observer for Watcher {
     }
 }
 
-/// The tool or prompt that a request is about. An address may hold a secret, so it is not logged.
+/// The name of the tool or prompt in a request. A resource URI may contain a secret, so it is not
+/// logged.
 fn name_in(method: &str, params: &str) -> Option<String> {
     #[derive(Deserialize)]
     struct NamedParams {
@@ -200,7 +202,7 @@ impl Drop for Timed {
     }
 }
 
-/// Remembers the headers that requests are signed with, so that a trace does not show them.
+/// Records the headers of signed requests as secrets, so that a trace masks them.
 struct Remembering {
     inner: Arc<dyn Signer>,
     secrets: Secrets,

@@ -1,4 +1,4 @@
-//! Every mode of a session but the call: answers from snapshots, and a few that connect.
+//! All modes of a session except calls. Most answer from a snapshot; a few connect.
 
 mod resources;
 mod status;
@@ -32,10 +32,10 @@ use crate::session::Session;
 use crate::upstream::lease::Caller;
 use crate::upstream::{Status, UpstreamState};
 
-/// How long a search waits for the first listing of a server, from its beginning on.
+/// How long a search waits for the first listing of a server, from the start of that listing.
 const FIRST_LISTING: Duration = Duration::from_secs(3);
 
-/// Lists a server's tools; one that was never listed is connected for it.
+/// Lists a server's tools. Connects a server that was never listed.
 pub(crate) async fn list(
     session: &Session,
     server: &str,
@@ -48,7 +48,7 @@ pub(crate) async fn list(
     Ok(Reply::Tools(page_for(caller, &catalog, &server, page)))
 }
 
-/// A page of a server's tools, as the caller reaches them.
+/// A page of a server's tools, with marks on those that a read-only caller cannot call.
 fn page_for(
     caller: &Caller,
     catalog: &Catalog,
@@ -62,7 +62,7 @@ fn page_for(
     page
 }
 
-/// A snapshot that has this server's lists.
+/// A snapshot that contains this server's lists; connects if there is none.
 pub(crate) async fn listed(
     session: &Session,
     catalog: Arc<Catalog>,
@@ -75,7 +75,7 @@ pub(crate) async fn listed(
     Ok(session.catalog())
 }
 
-/// Finds tools; with arguments, calls the one that is clearly meant.
+/// Searches tools. With arguments, calls the best match if it is unambiguous.
 pub(crate) async fn search(
     session: &Session,
     mut request: SearchRequest,
@@ -108,8 +108,8 @@ pub(crate) async fn search(
     }
 }
 
-/// Leaves in `not_listed` the servers that connecting may help: not those that start already, or
-/// failed a moment ago.
+/// Moves servers that are starting or failed recently from `not_listed` to `unavailable`:
+/// connecting does not help there.
 fn sort_out_unlisted(session: &Session, catalog: &Catalog, page: &mut SearchPage) {
     let failure = |server: &ServerName| catalog.shelf(server).and_then(Shelf::failure).cloned();
     page.not_listed.retain(|server| {
@@ -124,8 +124,8 @@ fn sort_out_unlisted(session: &Session, catalog: &Catalog, page: &mut SearchPage
     });
 }
 
-/// Waits for servers whose first listing is under way, none of them for long: a host may search as
-/// soon as it has started us.
+/// Waits briefly for servers whose first listing is under way: a host may search as soon as it has
+/// started the gateway.
 async fn first_listings(session: &Session) {
     let gateway = &session.gateway;
     let mut changes = gateway.changes();
@@ -150,7 +150,7 @@ async fn first_listings(session: &Session) {
     }
 }
 
-/// The call that a search with arguments means.
+/// The call that a search with arguments resolves to.
 fn meant(
     session: &Session,
     catalog: &Catalog,
@@ -200,7 +200,7 @@ pub(crate) fn instructions(session: &Session, server: &str) -> Result<Reply, Fai
     Ok(Reply::Instructions { server, text })
 }
 
-/// Connects, whatever failed before; a server that is connected is listed again.
+/// Connects regardless of back-off; a connected server is listed again.
 pub(crate) async fn connect(
     session: &Session,
     server: &str,
@@ -212,7 +212,7 @@ pub(crate) async fn connect(
     Ok(Reply::Connected(page_for(caller, &session.catalog(), &server, page)))
 }
 
-/// Begins a sign-in, which goes on in the background: a request cannot wait for the user.
+/// Begins a sign-in that continues in the background, because a request cannot wait for the user.
 pub(crate) async fn sign_in(session: &Session, server: &str) -> Result<Reply, Failure> {
     let gateway = session.gateway();
     let server = gateway.usable(server)?;

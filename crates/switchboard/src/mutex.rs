@@ -1,4 +1,4 @@
-//! Locks a mutex, also after a holder panicked: every change under a lock here is complete in itself.
+//! Locks a mutex even after a holder panicked: no critical section here leaves partial changes.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

@@ -1,5 +1,5 @@
-//! Handlers for notifications of servers. The session's host is notified at once, but at most once a
-//! second for the same thing; the model gets them with the next answer.
+//! Handlers for notifications of servers. The session's host is notified at once, but at most once
+//! a second; the model receives them with the next reply.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -18,13 +18,13 @@ use crate::mutex::lock;
 use crate::upstream::lease::Caller;
 use crate::upstream::{Listener, SessionId};
 
-/// Handlers that one session may have.
+/// The most handlers of one session.
 const MOST_HANDLERS: usize = 32;
 
-/// A host hears of the same thing once in this time, however often it happens.
+/// The shortest interval between two notifications of a host; repetitions are merged.
 const QUIET: Duration = Duration::from_secs(1);
 
-/// Steps of a call that may wait before some are skipped.
+/// Capacity of the queue of a call's progress notifications; beyond it some are skipped.
 const WAITING_STEPS: usize = 16;
 
 /// The handlers of all sessions; cheap to clone.
@@ -35,9 +35,9 @@ pub(crate) struct Notices {
 
 #[derive(Debug, Default)]
 struct NoticesState {
-    /// Held for a moment at a time, never across an await.
+    /// Locked briefly, never across an await.
     desks: Mutex<HashMap<SessionId, Desk>>,
-    /// How many sessions have handlers, so that a call costs nothing without them.
+    /// Number of sessions with handlers. At zero, calls skip this module.
     listening: AtomicUsize,
 }
 
@@ -48,14 +48,14 @@ struct Desk {
     for_host: NoticeQueue,
     for_answer: NoticeQueue,
     news: Arc<Notify>,
-    /// Ends with the session.
+    /// The task that notifies the host; ends with the session.
     _teller: AbortOnDropHandle<()>,
 }
 
-/// Whom a notification may reach.
+/// The sessions that a notification may reach.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Reach {
-    /// The session that has the connection to itself.
+    /// The session that owns the connection.
     pub(crate) owner: Option<SessionId>,
     /// The session whose call it belongs to.
     pub(crate) meant: Option<SessionId>,
@@ -71,7 +71,7 @@ impl Reach {
 }
 
 impl Notices {
-    /// The name of the new handler; none if there are too many.
+    /// Registers a handler and returns its id; `None` if there are too many.
     pub(crate) fn register(
         &self,
         gateway: &Gateway,
@@ -108,7 +108,7 @@ impl Notices {
         self.shared.listening.load(Ordering::Relaxed) == 0
     }
 
-    /// Passes on what a server says, to the handlers that it may reach.
+    /// Passes a notification to the handlers that it may reach.
     pub(crate) fn hear(
         &self,
         server: &ServerName,
@@ -123,7 +123,7 @@ impl Notices {
         }
     }
 
-    /// Everything since the last time, as one line.
+    /// The notifications since the last call, as one line.
     pub(crate) fn take_line(&self, session: SessionId) -> Option<String> {
         if self.has_no_handlers() {
             return None;
@@ -131,7 +131,7 @@ impl Notices {
         lock(&self.shared.desks).get_mut(&session)?.for_answer.take_line()
     }
 
-    /// Makes a call for `caller` whose steps are heard here, too.
+    /// Makes a call for `caller`, and also passes its progress notifications to handlers.
     pub(crate) async fn with_steps<T, F: Future<Output = T>>(
         &self,
         server: ServerName,
@@ -141,12 +141,12 @@ impl Notices {
         let session = caller.listener.session;
         let reach = Reach { owner: None, meant: Some(session) };
         let (sender, mut steps) = mpsc::channel(WAITING_STEPS);
-        let asked_for = caller.progress.replace(sender);
+        let requested = caller.progress.replace(sender);
         let pass_on = |step: Raw| {
             self.hear(&server, NotificationKind::Progress, Some(&step), reach);
-            if let Some(asked_for) = &asked_for {
-                // A slow reader misses steps, never the answer.
-                let _lagging = asked_for.try_send(step);
+            if let Some(requested) = &requested {
+                // A slow reader misses progress, never the result.
+                let _lagging = requested.try_send(step);
             }
         };
         let mut call = std::pin::pin!(call(caller));
@@ -186,7 +186,7 @@ impl Desk {
     }
 }
 
-/// Tells the host, then leaves it in peace for a while.
+/// Notifies the host, then pauses.
 async fn tell(notices: Notices, listener: Listener, news: Arc<Notify>) {
     loop {
         news.notified().await;

@@ -1,4 +1,5 @@
-//! What was accepted of servers' tools, prompts and instructions, and the user's word about changes.
+//! Pins of servers' tools, prompts and instructions: reports changes, and accepts them on the
+//! user's request.
 
 mod file;
 
@@ -19,10 +20,10 @@ use crate::gateway::Gateway;
 
 pub(crate) use self::file::{PinError, PinFile};
 
-/// What of a server is not what was accepted, or has hidden text.
+/// A definition that differs from its pin or has hidden text.
 struct PinFinding {
     shown: String,
-    /// The name that the server has for it.
+    /// The server's own name for it.
     name: String,
     pin: Pin,
     hidden: Option<Hidden>,
@@ -30,7 +31,7 @@ struct PinFinding {
 }
 
 impl PinFinding {
-    /// How it differs from what was accepted for the first of the clients that it is listed to.
+    /// How it differs from its pin, for the first set of client capabilities that it is listed to.
     fn drift(&self, own: CapabilitySet, records: &Records) -> Drift {
         let Accepted { sets, definition } = &self.accepted;
         let record = sets.first().and_then(|set| records.of_set(set.code()));
@@ -64,13 +65,13 @@ impl PinFinding {
     }
 }
 
-/// What a server listed to clients of one set of capabilities.
+/// The listing of a server for one set of client capabilities.
 struct View {
     set: CapabilitySet,
     catalog: Arc<Catalog>,
 }
 
-/// All that is known of one server.
+/// The listings and pins of one server.
 struct Survey {
     server: ServerName,
     own: CapabilitySet,
@@ -92,7 +93,7 @@ impl Survey {
         all
     }
 
-    /// The tools of this name, however many definitions of it there are.
+    /// All definitions of the tool with this name.
     fn named(&self, tool: &str) -> Result<Vec<Arc<Entry>>, Failure> {
         let (mut entries, mut failure) = (Vec::new(), None);
         for view in &self.views {
@@ -117,9 +118,9 @@ impl Survey {
 }
 
 impl Gateway {
-    /// What is not what was accepted, or has hidden text: of one server, or of all that have such
-    /// tools, prompts or instructions, whatever the capabilities of the clients that they are listed
-    /// to. Connects nothing.
+    /// Reports definitions that differ from their pin or have hidden text: of one server, or of all
+    /// servers with such definitions. Covers the listings for all client capabilities. Connects no
+    /// server.
     pub async fn pins(&self, server: Option<&str>) -> Result<Vec<ServerPins>, Failure> {
         let catalog = self.catalog();
         let servers: Vec<ServerName> = match server {
@@ -137,8 +138,8 @@ impl Gateway {
         Ok(report)
     }
 
-    /// Accepts what was listed last: the named tools, or everything of the server. Gives back what
-    /// was accepted.
+    /// Pins the latest definitions: of the named tools, or of the whole server. Returns the
+    /// accepted changes.
     pub async fn accept_pins(&self, server: &str, tools: &[String]) -> Result<ServerPins, Failure> {
         let catalog = self.catalog();
         let server = catalog.active_server(server).map_err(explain::resolve)?;
@@ -171,7 +172,7 @@ impl Gateway {
         Ok(accepted)
     }
 
-    /// Looks at the lists of a server for every set of capabilities.
+    /// Reads the listings of a server for all sets of client capabilities.
     async fn survey(&self, catalog: &Arc<Catalog>, server: ServerName) -> Survey {
         let plan = self.directory().plan(&server);
         let pins = plan.as_ref().and_then(|plan| plan.pins.clone());

@@ -1,13 +1,13 @@
-//! The process that outlives a killed gateway by exactly the end of its servers.
+//! The reaper: the process that ends all servers if the gateway is killed.
 //!
-//! A program with a [`Gateway`](crate::Gateway) gets it by beginning its `main` with
-//! [`run_if_asked`]; without that, servers run in plain process groups, which end with the gateway
-//! in every way but its sudden death, and filters over results cannot run at all.
+//! A program with a [`Gateway`](crate::Gateway) enables it by calling [`run_if_asked`] first in
+//! `main`. Without it, servers run in plain process groups: they survive if the gateway is killed,
+//! and filters over results cannot run.
 
 pub use switchboard_reaper::can_confine;
 
-/// The first thing that `main` does in a program with a gateway: if it was started to look after
-/// servers, or to run a filter, it does that and never returns. Otherwise it returns at once.
+/// Must be the first call in `main` of a program with a gateway. If the process was started as
+/// reaper, keeper or filter, runs that role and never returns; otherwise returns at once.
 ///
 /// ```
 /// switchboard::reaper::run_if_asked();

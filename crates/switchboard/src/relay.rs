@@ -1,5 +1,5 @@
-//! One server as it is: methods of MCP passed through word for word, for a face that shows a
-//! single server under its own names. What runs something still passes the pipeline.
+//! Forwards MCP methods to one server unchanged, for `serve --transparent`. Requests that run
+//! something pass the pipeline.
 
 mod rows;
 
@@ -28,7 +28,7 @@ use crate::session::Session;
 use crate::subscription::{Subscription, Wish};
 use crate::upstream::lease::Caller;
 
-/// A method that asks a server for something without running any of it.
+/// A method that needs no approval, because it runs nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lookup {
     /// `tools/list`.
@@ -76,7 +76,7 @@ impl Lookup {
         }
     }
 
-    /// Whether it is sent once, for as long as a session lasts.
+    /// Whether the server must remember its effect for the session.
     fn is_kept(self) -> bool {
         matches!(self, Lookup::LogLevel | Lookup::Unsubscribe)
     }
@@ -87,16 +87,17 @@ impl Lookup {
     }
 }
 
-/// Methods that are no lookups: the session itself opens a conversation and answers a ping, and
-/// what runs something passes the pipeline.
+/// Methods that are not lookups: the session itself answers `initialize` and `ping`, and the others
+/// pass the pipeline.
 const OURS: [&str; 5] = ["initialize", "ping", "tools/call", "resources/read", "prompts/get"];
 
-/// A method that no revision of MCP has, so that only the server knows what it does.
+/// A method of no MCP revision, defined by the server alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Foreign<'m>(&'m str);
 
 impl<'m> Foreign<'m> {
-    /// Not one that a lenient server could take for a method of MCP: that would go round the gate.
+    /// `None` for a spelling variant of an MCP method: a lenient server could accept it, which
+    /// would bypass the gate.
     pub fn method(method: &'m str) -> Option<Foreign<'m>> {
         let lookups = Lookup::ALL.iter().map(|lookup| lookup.method());
         let is_known = |known: &str| method.trim().eq_ignore_ascii_case(known);
@@ -105,7 +106,7 @@ impl<'m> Foreign<'m> {
     }
 }
 
-/// What a completion or a subscription is about, by the name that its server has for it.
+/// The resource or prompt of a completion or subscription, by the server's name for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reference<'a> {
     /// A resource, or a template of resources.
@@ -115,15 +116,15 @@ pub enum Reference<'a> {
 }
 
 impl Session {
-    /// Hears of changes of a resource from now on.
+    /// Subscribes to changes of a resource.
     pub async fn subscribe(&self, uri: &str) -> Result<(), Failure> {
         let (server, own) = self.owner(&Reference::Resource(uri))?;
         let params = Args::of("uri", Value::from(own.as_str()));
         self.subscribe_at(&server, (uri, own), params, self.caller()).await.map(drop)
     }
 
-    /// `uri` is what the client calls the resource, `own` what its server does. Updates are for the
-    /// session, so `caller` is no single request.
+    /// `uri` is the client's URI of the resource, `own` the server's. Updates go to the session, so
+    /// `caller` is not a single request.
     async fn subscribe_at(
         &self,
         server: &ServerName,
@@ -138,7 +139,7 @@ impl Session {
         Ok(answer)
     }
 
-    /// Ends a subscription. One that does not exist is ended already.
+    /// Ends a subscription. Succeeds if there is none.
     pub async fn unsubscribe(&self, uri: &str, caller: &Caller) -> Result<(), Failure> {
         let Some(subscription) = self.take_subscription(uri) else { return Ok(()) };
         let Subscription { server, uri, .. } = subscription;
@@ -162,14 +163,14 @@ impl Session {
         });
     }
 
-    /// Asks the servers for log lines of this level and above: those that are connected now, and
-    /// those that will be.
+    /// Requests log messages of this level and above from all servers, including those that connect
+    /// later.
     pub async fn set_log_level(&self, level: LogLevel, caller: &Caller) {
         let levels = self.gateway().log_levels();
         levels.want(self.id(), level);
         for lease in self.connected() {
-            let heeds = lease.hello().capabilities.logging && !lease.is_stateless();
-            let wanted = levels.of(lease.owner()).filter(|_| heeds);
+            let supports_logging = lease.hello().capabilities.logging && !lease.is_stateless();
+            let wanted = levels.of(lease.owner()).filter(|_| supports_logging);
             if let Some(level) = wanted {
                 let asked = lease.look_up(Lookup::LogLevel.method(), level.params(), caller);
                 let _its_own_affair = asked.await;
@@ -177,8 +178,8 @@ impl Session {
         }
     }
 
-    /// Connects the server and keeps it for as long as the session lives; what it said of itself,
-    /// as an answer to `initialize`.
+    /// Connects the server and holds the connection until the session ends. Returns the result of
+    /// the handshake, as a result of `initialize`.
     pub async fn open(&self, server: &str) -> Result<(ServerName, Raw), Failure> {
         let server = self.gateway().usable(server)?;
         let lease = self.lease(&server).await?;
@@ -188,8 +189,8 @@ impl Session {
         Ok((server, hello))
     }
 
-    /// What a server said of itself, with instructions that are marked or left out if they are not
-    /// what was accepted.
+    /// The result of the handshake. Instructions that differ from their pin are marked, or removed
+    /// with `pins: block`.
     async fn pinned_instructions(&self, server: &ServerName, hello: Raw) -> Result<Raw, Failure> {
         let pins = self.gateway().settings().pins;
         let Ok(mut said) = hello.parse::<Map<String, Value>>() else { return Ok(hello) };
@@ -222,7 +223,8 @@ impl Session {
         Ok(Raw::from_json(Value::Object(said).to_string()))
     }
 
-    /// Asks the server, and gives its answer word for word.
+    /// Sends a lookup. Removes hidden characters from the result, limits its nesting, and applies
+    /// the pins to tools and prompts.
     pub async fn look_up(
         &self,
         server: &ServerName,
@@ -238,7 +240,7 @@ impl Session {
             return self.subscribe_at(server, (&uri, uri.clone()), params, caller).await;
         }
         if lookup.is_kept() && self.lease(server).await?.is_stateless() {
-            // It was taken note of, and each request says it from now on.
+            // Already recorded: each later request to a stateless server carries it.
             return Ok(Raw::from_json("{}".to_owned()));
         }
         let answer = self.pass_on(server, lookup.method(), params, caller).await?;
@@ -254,13 +256,14 @@ impl Session {
         };
         let pins = self.gateway().settings().pins;
         if pins != Pins::Off && list.has_news(&self.catalog(), server, &answer) {
-            // Listed and compared with the pins before a client is shown it.
+            // Refreshes the listing, so that new rows are compared with the pins before the client
+            // sees them.
             self.refreshed(server).await?;
         }
         Ok(plain(list.shown(&self.catalog(), server, pins, answer)))
     }
 
-    /// Refuses a subscription or a completion that belongs to what may not be read.
+    /// Refuses a subscription or completion for a denied resource or prompt.
     async fn refuse_denied(
         &self,
         server: &ServerName,
@@ -282,7 +285,7 @@ impl Session {
             | Lookup::LogLevel
             | Lookup::Unsubscribe => return Ok(()),
         };
-        // Only its lists say what the names belong to.
+        // The listing is needed to resolve the names.
         let _listed = self.lease(server).await?;
         if let Some(uri) = &uri {
             modes::refuse_denied(self, server, &Reference::Resource(uri))?;
@@ -293,7 +296,7 @@ impl Session {
         Ok(())
     }
 
-    /// Asks the server something that only the two sides understand.
+    /// Sends a request of a method that MCP does not define.
     pub async fn ask_foreign(
         &self,
         server: &ServerName,
@@ -316,7 +319,7 @@ impl Session {
         answer.map_err(|error| explain::lookup(error, server))
     }
 
-    /// What has to hold for later connections, too, or not any more.
+    /// Records the log level, or the end of a subscription, for later connections.
     fn take_note(&self, lookup: Lookup, params: &Map<String, Value>) {
         if lookup == Lookup::LogLevel
             && let Some(Ok(level)) = params.get("level").map(LogLevel::deserialize)
@@ -330,7 +333,7 @@ impl Session {
         }
     }
 
-    /// Calls a tool by the name that its server has for it.
+    /// Calls a tool by the server's name for it.
     pub async fn call_by_own_name(
         &self,
         server: &ServerName,
@@ -346,7 +349,7 @@ impl Session {
         Ok(marked(answer))
     }
 
-    /// Reads a resource by its URI at its server.
+    /// Reads a resource by the server's URI for it.
     pub async fn read_by_uri(
         &self,
         server: &ServerName,
@@ -360,7 +363,7 @@ impl Session {
         Ok(marked(answer))
     }
 
-    /// Gets a prompt by the name that its server has for it.
+    /// Gets a prompt by the server's name for it.
     pub async fn prompt_by_own_name(
         &self,
         server: &ServerName,
@@ -375,7 +378,7 @@ impl Session {
         Ok(plain(answer))
     }
 
-    /// Tells the servers that this session has to itself what its client told.
+    /// Forwards a notification of the client to the servers whose connections this session owns.
     pub async fn tell_own_servers(&self, method: &str, params: &str) {
         for lease in self.gateway().own_connections(self.id()) {
             lease.notify(method, params).await;
@@ -383,12 +386,13 @@ impl Session {
     }
 }
 
-/// What a server says about itself and what it offers, as it is passed on.
+/// A handshake result or list for the client: without hidden characters, and with limited nesting.
 fn plain(answer: Raw) -> Raw {
     edited(answer, nesting::plain_result)
 }
 
-/// A result, with a word about hidden text in it, and not too deep.
+/// The result of a call for the client: unchanged except for parts that nest too deep, with the
+/// number of its hidden characters in `_meta`.
 fn marked(answer: Raw) -> Raw {
     edited(answer, nesting::result)
 }

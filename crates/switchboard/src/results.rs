@@ -33,7 +33,7 @@ const QUOTA_OF_ALL: u64 = 1024 * 1024 * 1024;
 /// The maximum number of binary parts of one result that are stored.
 const MOST_BLOBS: usize = 100;
 
-/// The result store of one session. Its files go when it does.
+/// The result store of one session. Its files are removed when it is dropped.
 #[derive(Debug)]
 pub(crate) struct Results {
     directory: PathBuf,
@@ -51,9 +51,9 @@ pub(crate) struct Results {
 pub(crate) enum Lifetime {
     /// As long as its session lives.
     Session,
-    /// For a time, by all clients that have its id: they are not told apart.
+    /// For a time, by all clients that have its id: they are not failure_logged apart.
     Limited(Duration),
-    /// Not at all: results are passed on whole, and nothing is stored.
+    /// Not at all: results are passed on in full, and nothing is stored.
     Unstored,
 }
 
@@ -91,7 +91,7 @@ impl Results {
         self.lifetime == Lifetime::Unstored
     }
 
-    /// Cuts an output to the size that a model may see, and stores the whole under an id.
+    /// Cuts an output to the size limit for the model, and stores the full output under an id.
     pub(crate) async fn guard(
         self: &Arc<Self>,
         mut output: CallOutput<'static>,
@@ -107,7 +107,7 @@ impl Results {
         }
     }
 
-    /// Stores the whole of a cut output, and puts its id into the output.
+    /// Stores the full text of a cut output, and puts its id into the output.
     async fn keep_beside(
         self: &Arc<Self>,
         whole: Arc<Whole>,
@@ -117,8 +117,8 @@ impl Results {
         (capped.with_id(id.as_deref().unwrap_or("not kept")), id)
     }
 
-    /// The same for a text of Switchboard. It is cut only if the host would cut it, and then to the
-    /// size of a page.
+    /// Like [`Results::guard`], for a text of Switchboard. It is cut only if the host would cut it,
+    /// and then to the size of a page.
     pub(crate) async fn guard_text(self: &Arc<Self>, text: String, form: ResultForm) -> String {
         let limits = self.limits.fitted(form.max_bytes);
         if text.len() <= limits.max_bytes.max(form.max_bytes.unwrap_or(usize::MAX)) {
@@ -129,8 +129,8 @@ impl Results {
         whole.shortened(&limits, id.as_deref().unwrap_or("not kept"))
     }
 
-    /// The same for the output of a filter. An error of a tool is shown unfiltered. The whole is
-    /// stored if another filter may follow.
+    /// Like [`Results::guard`], for the output of a filter. An error of a tool is shown unfiltered.
+    /// The full result is stored if another filter may follow.
     pub(crate) async fn select(
         self: &Arc<Self>,
         output: CallOutput<'static>,
@@ -215,8 +215,8 @@ impl Results {
         match stored.await {
             Ok(_) => Some(id),
             Err(error) => {
-                if !std::mem::replace(&mut lock(&self.kept).told, true) {
-                    tracing::warn!(%error, "cannot keep large results");
+                if !std::mem::replace(&mut lock(&self.kept).failure_logged, true) {
+                    tracing::warn!(%error, "cannot store large results");
                 }
                 None
             }
@@ -282,7 +282,7 @@ impl Results {
             let reason = format!("only {MOST_BLOBS} files of one result are kept");
             output.settle(*block, Settled::Omitted(&reason));
         }
-        // One at a time: each is a copy.
+        // One at a time, because decoding copies each part.
         for block in written {
             let spills = output.spills(&form);
             let Some(spill) = spills.iter().find(|spill| spill.block == *block) else { continue };
@@ -299,7 +299,7 @@ impl Results {
     }
 }
 
-/// Whether a filter found nothing that it looked for.
+/// Whether all outputs of a filter are `null`, or there are none.
 fn is_nothing(selected: &str) -> bool {
     selected.lines().all(|line| line == "null")
 }
@@ -313,7 +313,7 @@ fn shape(json: &str) -> String {
     }
 }
 
-/// Unguessable enough for a private directory, short enough to type.
+/// Random enough for a private directory, and short enough to type.
 fn random_id() -> String {
     std::iter::repeat_with(|| fastrand::char('a'..='z')).take(10).collect()
 }

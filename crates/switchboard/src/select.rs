@@ -1,8 +1,7 @@
-//! Filters over results, in the language of jq.
+//! jq filters over results.
 //!
-//! A filter is a program: one that never ends, or fills the memory, is a line long, and the
-//! interpreter counts no steps. So each runs in a process of its own (`child`), which is this
-//! program once more.
+//! A filter of one line can run forever or exhaust memory, and the interpreter has no step limit.
+//! So each filter runs in a process of its own (`child`), which executes this program again.
 
 mod child;
 mod language;
@@ -24,27 +23,27 @@ use tokio::sync::Semaphore;
 use child::FilterExit;
 pub(crate) use child::run_if_asked;
 
-/// Bytes of a filter.
+/// Longest filter, in bytes.
 const LONGEST: usize = 8 << 10;
 
-/// What a filter may compute.
+/// Limit of processor time.
 const PROCESSOR: Duration = Duration::from_secs(2);
 
-/// What it may take by the clock.
+/// Limit of wall-clock time.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Bytes that it may hold, the result included.
+/// Limit of memory in bytes, including the result.
 const MEMORY: u64 = 256 << 20;
 
-/// Bytes that it may give.
+/// Limit of output in bytes.
 const OUTPUT: usize = 16 << 20;
 
-/// As many filters run at the same time; the others wait for their turn.
+/// The most filters that run at the same time; others wait.
 const AT_ONCE: usize = 4;
 
 static TURNS: Semaphore = Semaphore::const_new(AT_ONCE);
 
-/// Why a filter gives nothing.
+/// Why a filter failed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum SelectError {
     #[error("`select` is longer than {} KiB", LONGEST >> 10)]
@@ -55,43 +54,43 @@ pub(crate) enum SelectError {
     Failed { why: String },
     #[error("the result is not JSON, so `select` cannot be used on it")]
     NotJson,
-    #[error("`select` gave more than {} MiB", OUTPUT >> 20)]
+    #[error("the output of `select` exceeds {} MiB", OUTPUT >> 20)]
     TooLarge,
     #[error(
-        "`select` was not done after {} s of computing, or {} s in all",
+        "`select` exceeded {} s of processor time, or {} s in total",
         PROCESSOR.as_secs(), PATIENCE.as_secs()
     )]
     TooSlow,
     #[error("too many other filters run; try again")]
     Busy,
-    #[error("`select` went too deep, or needs more than {} MiB", MEMORY >> 20)]
+    #[error("`select` recursed too deeply, or needs more than {} MiB", MEMORY >> 20)]
     TooHungry,
     #[error("filters cannot run here: `main` does not begin with `reaper::run_if_asked`")]
     NotAtHand,
-    #[error("`select` broke off")]
+    #[error("`select` was aborted")]
     Broken,
-    #[error("the process of `select` cannot be used")]
+    #[error("cannot run the process of `select`")]
     Process(#[source] io::Error),
 }
 
-/// A text that is known to be a filter.
+/// A filter that has been parsed successfully.
 #[derive(Debug)]
 pub(crate) struct JqFilter(Box<str>);
 
 impl JqFilter {
-    /// Reads a filter without running it.
+    /// Parses a filter without running it.
     pub(crate) async fn read(text: String) -> Result<JqFilter, SelectError> {
         run(&text, None).await?;
         Ok(JqFilter(text.into()))
     }
 
-    /// What it gives for `json`: a line for each output, strings as they are.
+    /// Applies the filter to `json`. Each output is a line; strings are not quoted.
     pub(crate) async fn run(&self, json: &str) -> Result<String, SelectError> {
         run(&self.0, Some(json)).await
     }
 }
 
-/// Reads a filter, and runs it if there is something to work on.
+/// Parses a filter, and applies it to `json` if there is any.
 pub(crate) async fn run(filter: &str, json: Option<&str>) -> Result<String, SelectError> {
     if filter.len() > LONGEST {
         return Err(SelectError::TooLong);
@@ -106,17 +105,17 @@ pub(crate) async fn run(filter: &str, json: Option<&str>) -> Result<String, Sele
         .await
         .map_err(|_| SelectError::TooSlow)?
         .map_err(SelectError::Process)?;
-    let said = || String::from_utf8_lossy(&output).into_owned();
+    let output_text = || String::from_utf8_lossy(&output).into_owned();
     match filter_exit(status)? {
-        FilterExit::Done => Ok(said()),
-        FilterExit::Invalid => Err(SelectError::Invalid { why: said() }),
-        FilterExit::Failed => Err(SelectError::Failed { why: said() }),
+        FilterExit::Done => Ok(output_text()),
+        FilterExit::Invalid => Err(SelectError::Invalid { why: output_text() }),
+        FilterExit::Failed => Err(SelectError::Failed { why: output_text() }),
         FilterExit::TooLarge => Err(SelectError::TooLarge),
         FilterExit::Broken => Err(SelectError::Broken),
     }
 }
 
-/// Memory that is refused and a stack that is full both end a process at once.
+/// Maps the exit status. Exhausted memory and stack overflow both kill the process by a signal.
 fn filter_exit(status: ExitStatus) -> Result<FilterExit, SelectError> {
     match (status.code(), status.signal()) {
         (Some(code), _) => FilterExit::of(code).ok_or(SelectError::Broken),
@@ -125,26 +124,27 @@ fn filter_exit(status: ExitStatus) -> Result<FilterExit, SelectError> {
     }
 }
 
-/// Starts the process, tells it what to do and takes what it says. If this is dropped, it is gone.
+/// Starts the process, sends the request and reads the output. Dropping the future kills the
+/// process.
 async fn converse(request: &[u8]) -> io::Result<(ExitStatus, Vec<u8>)> {
     let (ours, theirs) = Socket::pair()?;
     ours.set_nonblocking(true)?;
-    // Closing it is the order to end, so it stays open to the last.
+    // Closing the socket ends the process, so it stays open until the process has exited.
     let mut lifeline = UnixStream::from_std(ours)?;
     let mut process = start(theirs)?;
-    let told = async {
-        // One that has ended already says why by its status.
+    let sending = async {
+        // If the process has already ended, its exit status gives the reason.
         let _unread = lifeline.write_all(request).await;
     };
     let mut output = Vec::new();
-    let heard = async {
+    let reading = async {
         match &mut process.stdout {
             Some(stdout) => stdout.take(OUTPUT as u64).read_to_end(&mut output).await,
             None => Err(io::ErrorKind::BrokenPipe.into()),
         }
     };
-    let ((), heard) = tokio::join!(told, heard);
-    heard?;
+    let ((), reading) = tokio::join!(sending, reading);
+    reading?;
     Ok((process.wait().await?, output))
 }
 

@@ -1,4 +1,4 @@
-//! One conversation: what it asked for, what it was allowed, what it may still read.
+//! A session: its connections, approvals, subscriptions and stored results.
 
 use std::num::NonZeroU32;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -24,7 +24,8 @@ use crate::subscription::Subscription;
 use crate::upstream::lease::Caller;
 use crate::upstream::{CallerId, Lease, LeaseError, Listener, SessionId, Upstream};
 
-/// A conversation with the gateway. Requests run side by side; dropping one cancels it.
+/// A session with the gateway. Requests run concurrently; dropping the future of a request cancels
+/// it.
 ///
 /// ```
 /// use switchboard::request::{Request, SearchRequest};
@@ -50,21 +51,21 @@ pub struct Session {
     pub(crate) gateway: Gateway,
     listener: Listener,
     pub(crate) results: Arc<Results>,
-    /// Like all locks here, held for a moment at a time, never across an await.
+    /// Locked briefly, like all mutexes here, and never across an await.
     grants: Mutex<Grants>,
     connections: Connections,
-    /// How many there have been.
+    /// Number of callers made by [`Session::lone_caller`].
     lone_callers: AtomicU32,
-    /// Connections that stay up for as long as the session lives.
+    /// Connections that are held until the session ends.
     opened: Mutex<Vec<Lease>>,
-    /// By the address of the resource.
+    /// Keyed by the client's URI of the resource.
     subscriptions: Mutex<HashMap<String, Subscription>>,
 }
 
 /// Whether a session shares the servers' connections with others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Connections {
-    /// Except those to servers that ask something of their client.
+    /// Shared, except connections to servers that send requests to their client.
     Shared,
     Own,
 }
@@ -88,18 +89,18 @@ impl Session {
         }
     }
 
-    /// Answers one request.
+    /// Handles one request.
     pub fn handle(&self, request: Request) -> impl Future<Output = Result<Reply, Failure>> + Send {
         self.handle_as(request, self.caller())
     }
 
-    /// Answers one request on behalf of `caller`, who is of this session.
+    /// Handles one request for `caller`, which belongs to this session.
     pub fn handle_as(
         &self,
         request: Request,
         caller: Caller,
     ) -> impl Future<Output = Result<Reply, Failure>> + Send {
-        // Boxed before the future is made, which would hold the request twice otherwise.
+        // Boxed before the future exists, which would otherwise contain the request twice.
         let request = match request {
             Request::Call(request) => Ok(Box::new(request)),
             other => Err(Box::new(other)),
@@ -107,19 +108,19 @@ impl Session {
         async move {
             match request {
                 Ok(request) => call::call(self, request, &caller).await,
-                // A future of its own, so that a call does not pay for its size.
+                // Boxed separately, so that the future of a call stays small.
                 Err(other) => Box::pin(self.answer(*other, &caller)).await,
             }
         }
     }
 
-    /// Resolves the name of a tool. Its schema types the arguments for [`Session::call_found`],
-    /// which resolves nothing again.
+    /// Resolves the name of a tool, for [`Session::call_found`]. The face needs the tool's schema
+    /// to convert arguments.
     pub async fn find_tool(&self, tool: &str, server: Option<&str>) -> Result<FoundTool, Failure> {
         call::find(self, tool, server).await
     }
 
-    /// Calls a tool that was found. `select` is a jq filter for its result.
+    /// Calls a tool that [`Session::find_tool`] returned. `select` is a jq filter for its result.
     pub async fn call_found(
         &self,
         tool: FoundTool,
@@ -130,8 +131,8 @@ impl Session {
         call::call_found(self, tool, args, select, caller).await
     }
 
-    /// A failure for want of a sign-in, with one that was begun, if the settings want that. No
-    /// browser is opened: the host has to ask the user.
+    /// If the failure requires a sign-in and the setting `autoAuth` is on, begins the sign-in and
+    /// puts its link into the failure. Opens no browser: the host asks the user.
     pub async fn offering_sign_in(&self, failure: Failure) -> Failure {
         let server = match &failure.subject {
             Subject::Server(server) | Subject::Tool { server, .. } => server.clone(),
@@ -148,27 +149,28 @@ impl Session {
         }
     }
 
-    /// A text for the model, cut to what the caller's host lets pass. The whole is kept like a
+    /// Cuts a text for the model to the limit of the caller's host. The full text is stored like a
     /// large result.
     pub async fn fitted(&self, text: String, form: ResultForm) -> String {
         self.results.guard_text(text, form).await
     }
 
-    /// The session itself as one who asks.
+    /// The session's client as the caller.
     pub fn caller(&self) -> Caller {
         Caller::of(self.listener.clone())
     }
 
-    /// One request as one who asks: nothing that a server says meanwhile is taken for another's.
+    /// A caller for one stateless request: messages of servers during the request are not
+    /// attributed to other requests.
     pub fn lone_caller(&self) -> Caller {
         let before = self.lone_callers.fetch_add(1, Ordering::Relaxed);
         let number = NonZeroU32::MIN.saturating_add(before);
         Caller::of(Listener { caller_id: CallerId::Request(number), ..self.listener.clone() })
     }
 
-    /// A connection to the server, held while the lease lives. A server whose definition changes
-    /// just now is looked up once more, and so is one that turned out to ask something of its
-    /// client while it was connected.
+    /// Leases a connection to the server. Retries once if the server's definition was just
+    /// replaced. Switches to a connection of this session alone if the server turns out to send
+    /// requests to its client.
     pub(crate) async fn lease(&self, server: &ServerName) -> Result<Lease, Failure> {
         let mut leased = self.open_upstream(server)?.lease().await;
         if let Err(LeaseError::Replaced) = leased {
@@ -185,10 +187,11 @@ impl Session {
         Ok(lease)
     }
 
-    /// The connection, or another one if the user has signed out of or in to the server since: its
-    /// session and its lists are those of the old sign-in.
+    /// Returns the lease, or reconnects if the user has signed in or out since: the connection's
+    /// session and listing belong to the old sign-in.
     async fn as_signed_in(&self, server: &ServerName, lease: Lease) -> Result<Lease, Failure> {
-        // A listing goes as soon as another secret is kept, though the connection has the old one.
+        // The directory drops a listing as soon as the stored secret changes, while the connection
+        // still uses the old one.
         let is_listed = self.gateway.directory().has_listed(server);
         if is_listed && !lease.is_outdated().await {
             return self.listed_as_signed_in(server, lease).await;
@@ -199,8 +202,8 @@ impl Session {
         upstream.lease().await.map_err(|error| explain::lease(error, server))
     }
 
-    /// The connection with lists of the credential that a program gives now. It may be another token
-    /// of the same user, so the connection stays.
+    /// Lists the server again if a program returned another credential for it. That may be a new
+    /// token of the same user, so the connection stays.
     async fn listed_as_signed_in(
         &self,
         server: &ServerName,
@@ -216,13 +219,13 @@ impl Session {
         refreshed
     }
 
-    /// The same, after the server was asked for its lists anew.
+    /// Leases a connection after listing the server again.
     pub(crate) async fn refreshed(&self, server: &ServerName) -> Result<Lease, Failure> {
         let refreshed = self.open_upstream(server)?.refresh().await;
         refreshed.map_err(|error| explain::lease(error, server))
     }
 
-    /// The upstream of the server as this session sees it; starts nothing.
+    /// The upstream that this session uses for the server, if it exists.
     pub(crate) fn find_upstream(&self, server: &ServerName) -> Option<Upstream> {
         self.gateway.find_upstream(server, self.id(), self.connections)
     }
@@ -239,7 +242,7 @@ impl Session {
         }
     }
 
-    /// The servers that connect at the moment.
+    /// The servers that are connecting.
     pub fn connecting(&self) -> Vec<(ServerName, Underway)> {
         let catalog = self.catalog();
         let underway =
@@ -247,7 +250,7 @@ impl Session {
         catalog.shelves().filter_map(|(name, _)| underway(name)).collect()
     }
 
-    /// What this session may use, as far as it is known now.
+    /// The current catalog, including this session's guests.
     pub fn catalog(&self) -> Arc<Catalog> {
         self.gateway.catalog_of(self.id())
     }
@@ -273,13 +276,13 @@ impl Session {
         lock(&self.subscriptions).remove(uri)
     }
 
-    /// A connection that is this session's alone.
+    /// Leases a connection that this session owns.
     pub(crate) async fn own_lease(&self, server: &ServerName) -> Result<Lease, Failure> {
         let upstream = self.gateway.open_own_upstream(server, &self.listener)?;
         upstream.lease().await.map_err(|error| explain::lease(error, server))
     }
 
-    /// The connections that are up and that this session uses or shares.
+    /// The open connections that this session owns or shares.
     pub(crate) fn connected(&self) -> Vec<Lease> {
         self.gateway.connected(self.id())
     }
@@ -315,7 +318,7 @@ impl Session {
         }
     }
 
-    /// The gateway that this conversation runs through.
+    /// The gateway of this session.
     pub fn gateway(&self) -> &Gateway {
         &self.gateway
     }
@@ -326,9 +329,9 @@ impl Session {
 }
 
 impl Drop for Session {
-    /// Connections that were this session's alone end with it.
+    /// Closes the connections that this session owns.
     fn drop(&mut self) {
-        // Before their connections go, so that no subscription requests new ones.
+        // Before the connections close, so that no subscription reconnects.
         lock(&self.subscriptions).clear();
         self.gateway.end_session(self.listener.session);
     }

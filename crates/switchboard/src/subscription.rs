@@ -16,38 +16,38 @@ use crate::upstream::lease::{Caller, Listening};
 use crate::upstream::stateless::Renewal;
 use crate::upstream::{ExitReason, Lease, Upstream};
 
-/// As much of a resource's address as a message has.
+/// Longest URI in a message, in characters.
 const SHOWN_URI: usize = 200;
 
-/// A resource that a session hears of, until this is dropped.
+/// A subscription to a resource; dropping it ends it.
 pub(crate) struct Subscription {
     pub(crate) server: ServerName,
-    /// What the server calls it.
+    /// The server's URI of the resource.
     pub(crate) uri: String,
     _keeping: AbortOnDropHandle<()>,
 }
 
-/// Who wants to hear of what.
+/// A requested subscription.
 pub(crate) struct Wish {
     pub(crate) gateway: Gateway,
     pub(crate) caller: Caller,
     pub(crate) server: ServerName,
     pub(crate) uri: String,
-    /// As the client wrote them.
+    /// The client's parameters, unchanged.
     pub(crate) params: Args,
 }
 
-/// The connection that news come over.
+/// The connection that carries the updates.
 struct SubscribedConnection {
     upstream: Upstream,
     lease: Lease,
-    /// Where the server keeps no session, the request that the news answer.
+    /// The `subscriptions/listen` request, for stateless servers.
     listening: Option<Listening>,
 }
 
 impl Wish {
-    /// Subscribes, over a connection that is the session's alone and stays up meanwhile, so that no
-    /// other session gets the updates.
+    /// Subscribes over a connection that the session owns and holds open, so that no other session
+    /// receives the updates.
     pub(crate) async fn fulfil(self) -> Result<(Raw, Subscription), Failure> {
         let (answer, kept) = self.subscribe().await?;
         let (gateway, server, uri) = (self.gateway.clone(), self.server.clone(), self.uri.clone());
@@ -73,8 +73,8 @@ impl Wish {
         Ok((answer.map_err(failed)?, SubscribedConnection { upstream, lease, listening: None }))
     }
 
-    /// Subscribes again whenever the connection ends by itself, the server ends the subscription, or
-    /// its definition changes.
+    /// Renews the subscription whenever the connection is lost, the server ends the subscription,
+    /// or the server's definition changes.
     async fn keep(self, mut kept: SubscribedConnection) {
         let mut renewal = Renewal::default();
         loop {
@@ -91,7 +91,7 @@ impl Wish {
                             tokio::time::sleep(pause).await;
                             ExitReason::StreamClosed
                         }
-                        None => return self.give_up("the server ends them again and again"),
+                        None => return self.give_up("the server ended it repeatedly"),
                     },
                 },
             };
@@ -106,16 +106,16 @@ impl Wish {
         }
     }
 
-    /// The client thinks that it will hear of changes, so it is told that it will not.
+    /// Notifies the client that no more updates follow.
     fn give_up(&self, why: &str) {
         let uri = clean_line(&self.uri, SHOWN_URI);
-        let data = format!("changes of `{uri}` are not told any more: {why}");
+        let data = format!("the subscription to `{uri}` ended: {why}");
         let message = log_message("warning", "switchboard", &data);
         self.caller.listener.host.tell(&self.server, &message);
     }
 }
 
-/// Completes when the server has ended what it tells; never where it tells anyway.
+/// Completes when the server ends the subscription; never for session-based servers.
 async fn over(listening: Option<Listening>) {
     match listening {
         Some(mut listening) => listening.over().await,

@@ -352,7 +352,7 @@ async fn call_without_a_terminal_is_denied_unless_yes() {
     --- stdout
     --- stderr
     error: `all_delete_everything` needs the user's approval
-      caused by: no user can be asked
+      caused by: the user cannot be asked
 
     hint: approve it on a terminal, or in advance with `--yes`
     hint: allow it for good with `switchboard allow all/delete_everything`
@@ -385,7 +385,7 @@ async fn tool_error_and_server_error_differ_in_exit_code() {
     exit 5
     --- stdout
     --- stderr
-    error: the server went away before it answered (exit code 70)
+    error: the server ended before it answered (exit code 70)
 
     hint: end of its standard error:
       panic: out of ideas

@@ -262,7 +262,7 @@ async fn failed_installation_shows_the_launcher_output() {
     --- stderr
     error: cannot use the server `it`
       caused by: cannot connect
-      caused by: `npx` did not install the server, after [TIME]
+      caused by: `npx` failed to install the server after [TIME]
       caused by: the program failed (exit code 1)
 
     hint: end of its standard error:

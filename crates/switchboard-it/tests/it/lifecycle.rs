@@ -196,7 +196,7 @@ async fn call_during_backoff_reports_failure_age_and_retry_time() {
     pass(Duration::from_millis(100)).await;
     let refused = echo(&world).await.unwrap_err();
     assert_eq!(refused.code, Code::Backoff);
-    assert!(refused.to_string().contains("the last try failed 101 ms ago"), "{refused}");
+    assert!(refused.to_string().contains("the last attempt failed 101 ms ago"), "{refused}");
     let Some(Hint::RetryAfter(wait)) = refused.hints.first() else { panic!("{refused:?}") };
     assert!((7..16).contains(&wait.as_secs()), "{wait:?}");
     assert_eq!(world.fixture("demo").ledger().connections, before, "a refused call does not dial");

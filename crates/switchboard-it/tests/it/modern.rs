@@ -312,7 +312,7 @@ async fn request_of_a_stateless_server_is_refused_without_unsharing() {
         host.will_reply(Topic::Roots, json!({ "roots": [] }));
         let session = world.gateway.session(host.clone());
         let answer = call(&session, "kit_echo", json!({})).await;
-        assert!(answer.contains("this client does not offer that"), "{answer}");
+        assert!(answer.contains("this client does not support this method"), "{answer}");
         assert_eq!(host.asked(), Vec::<String>::new());
     }
     assert_eq!(world.fixture("kit").ledger().connections, 1);

@@ -284,7 +284,7 @@ async fn filter_runs_in_bounded_time_and_memory() {
     assert_eq!(echoed(&mut client, "[1]", ".[0]").await, "1");
     let before = peak_memory(client.pid());
     // Which limit stops some of them depends on the load of the machine.
-    let (slow, hungry, any) = ("`select` was not done after", "`select` went too deep, or", "");
+    let (slow, hungry, any) = ("`select` exceeded", "`select` recursed too deeply, or", "");
     let hostile = [
         ("range(infinite)", any),
         ("[limit(1e9; repeat(1))] | length", any),

@@ -75,8 +75,8 @@ async fn unwritable_directories_cause_one_warning_each() {
     let warnings = use_everything(installed.serve(&[])).await;
     let [approvals, pins, results] = warnings.as_slice() else { panic!("{warnings:#?}") };
     assert!(approvals.contains("cannot use the approvals"), "{approvals}");
-    assert!(pins.contains("cannot keep what the tools are"), "{pins}");
-    assert!(results.contains("cannot keep large results"), "{results}");
+    assert!(pins.contains("cannot store the pins"), "{pins}");
+    assert!(results.contains("cannot store large results"), "{results}");
     for command in [&["status"][..], &["tools"], &["connect", "demo"], &["call", "demo_echo"]] {
         assert_eq!(installed.run(command.iter().copied()).await.code, Some(0), "{command:?}");
     }

@@ -300,7 +300,7 @@ async fn destructive_tool_runs_only_after_explicit_approval() {
     ] {
         let expected = format!(
             "approval_required: `demo_delete_everything` needs the user's approval: \
-             no answer came\nAsk the user; this host cannot ask for you\n\
+             the user did not answer\nAsk the user; this host cannot ask for you\n\
              The user can allow it with this command: {command}"
         );
         assert_eq!(check(able(), unanswered, &expected).await, 1);

@@ -128,7 +128,7 @@ async fn lost_subscription_is_reported_to_its_client() {
         }
         let told = host.until_told().await;
         assert!(told.contains("notifications/message"), "{told}");
-        assert!(told.contains("changes of `file:///readme.md` are not told any more"), "{told}");
+        assert!(told.contains("the subscription to `file:///readme.md` ended"), "{told}");
         assert!(told.contains(why), "{told}");
         assert_eq!(subscriptions(&world.fixture("kit").ledger()), 1);
     }

@@ -83,7 +83,7 @@ fn malformed_request_error_carries_its_id() {
     check(r#"{"jsonrpc":"2.0","method":"a","params":{},"params":{},"id":1}"#, one.clone());
     check(r#"{"jsonrpc":"2.0","id":1,"method":7}"#, one.clone());
     check(r#"{"jsonrpc":2.0,"id":1,"method":"a"}"#, one);
-    // Which one is meant, or whether it is one of ours, is unknown.
+    // The id is ambiguous, or may be the id of one of our own requests.
     check(r#"{"jsonrpc":"2.0","id":1,"id":2,"method":"a"}"#, None);
     check(r#"{"jsonrpc":"2.0","id":1,"result":{},"result":{}}"#, None);
     check(r#"{"jsonrpc":"2.0","id":1,"method":"a","method":"b","error":{}}"#, None);

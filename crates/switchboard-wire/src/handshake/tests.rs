@@ -136,11 +136,11 @@ async fn era_is_detected_from_the_first_answer() {
     let needy: &[(_, &[Does])] = &[(d, &[Answers(needy)])];
     check("wants more", probe, needy, 0, ("`server/discover` failed", d)).await;
     let newer = r#""error":{"code":-32022,"message":"no","data":{"supported":["2031-01-01"]}}"#;
-    let unknown = "the server speaks protocol revision `2031-01-01`, which is not known here";
+    let unknown = "the server speaks protocol revision `2031-01-01`, which is unsupported";
     check("is newer", probe, &[(d, &[Answers(newer)])], 0, (unknown, d)).await;
 }
 
-/// PROTOCOL.md 2.5: a late response to one first request was taken for that of the other.
+/// A late response to one first request was once taken for the response to the other.
 #[tokio::test(start_paused = true)]
 async fn late_answers_do_not_confuse_era_detection() {
     let (d, i, done) = ("server/discover", "initialize", "notifications/initialized");

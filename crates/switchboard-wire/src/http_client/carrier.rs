@@ -1,4 +1,4 @@
-//! Carries what a peer sends to a server at a URL, until either side has enough.
+//! Sends a peer's messages to an HTTP server until either side ends the connection.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -17,14 +17,14 @@ use crate::envelope::{self, Id, Message, Raw};
 use crate::outbox::{Outlet, Parcel};
 use crate::peer::{Handler, Inlet, PeerLimits, RequestError};
 
-/// What needs no answer must be taken by then.
-const TOLD: Duration = Duration::from_secs(30);
+/// Timeout of a message that needs no response.
+const NOTIFY_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Answers of ours that may be on their way at the same time, each with a connection of its own. A
-/// server that asks faster than it takes them loses the others.
-const MOST_ANSWERS: usize = 64;
+/// The most responses in flight to the server, each on its own connection. Further responses are
+/// dropped if the server sends requests faster than it accepts responses.
+const MOST_RESPONSES: usize = 64;
 
-/// The moving part of a connection to a URL.
+/// Transfers the messages of an HTTP connection.
 #[derive(Debug)]
 pub struct Carrier {
     endpoint: Endpoint,
@@ -33,16 +33,16 @@ pub struct Carrier {
     inlet: Inlet,
 }
 
-/// Why a connection is over.
+/// Why a connection ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {
-    /// We have enough.
+    /// The client closed it.
     Stopped,
     /// The server no longer knows the session.
     SessionOver,
-    /// Nothing more can be sent.
+    /// The server cannot be reached.
     Unreachable,
-    /// The stream that brings the answers has ended.
+    /// The stream of responses has ended.
     StreamClosed,
 }
 
@@ -56,8 +56,8 @@ impl Carrier {
         Carrier { endpoint, limits, outlet, inlet }
     }
 
-    /// Carries until the connection is over or `stop` completes. What is in flight then is seen to by
-    /// [`Traffic::finish`].
+    /// Transfers messages until the connection ends or `stop` completes. [`Traffic::finish`] then
+    /// handles the requests in flight.
     pub async fn run(
         self,
         handler: impl Handler + 'static,
@@ -91,43 +91,43 @@ impl Carrier {
     }
 }
 
-/// What is under way over a connection.
+/// The messages in flight of a connection.
 pub struct Traffic {
     link: Arc<Link>,
     outlet: Outlet,
     exchanges: JoinSet<Done>,
-    /// The requests that wait for their answer.
+    /// The requests in flight.
     in_flight: HashMap<u64, Flight>,
-    /// Answers of ours that are on their way.
+    /// Number of responses in flight to the server.
     answering: usize,
-    /// What goes on for as long as the connection does.
+    /// Tasks that run as long as the connection.
     beside: JoinSet<()>,
 }
 
-/// A request that waits for its answer.
+/// A request in flight.
 struct Flight {
     task: AbortHandle,
-    /// How the server learns that the request is cancelled.
+    /// How a cancellation is signalled to the server.
     cancelled_by: CancelledBy,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum CancelledBy {
     Notification,
-    /// The end of its response says all.
-    HangingUp,
+    /// By closing the response, without a notification.
+    ClosedResponse,
 }
 
-/// A message of ours that was seen to.
+/// A message that has been handled.
 enum Done {
-    Told,
-    Answered,
-    Asked { id: u64, answers: Option<Answers> },
+    Notified,
+    Responded,
+    Requested { id: u64, answers: Option<Answers> },
 }
 
 impl Traffic {
-    /// No further request can begin. Requests in flight come to their own end, for as long as
-    /// `patience` lasts; what is still unsent fails. Then the session ends, if there is one.
+    /// Admits no further requests. If the server may still respond, requests in flight may complete
+    /// while `patience` lasts; unsent ones fail. Then ends the session, if there is one.
     pub async fn finish(mut self, ended: Ended, patience: impl Future<Output = ()>) {
         self.link.inlet.shut();
         let mut patience = pin!(patience);
@@ -138,7 +138,7 @@ impl Traffic {
         while answers_come && !self.exchanges.is_empty() {
             tokio::select! {
                 parcel = self.outlet.next() => match parcel {
-                    Some(parcel) => self.turn_away(&parcel.frame),
+                    Some(parcel) => self.refuse_unsent(&parcel.frame),
                     None => break,
                 },
                 Some(done) = self.exchanges.join_next() => self.settle(done.ok()),
@@ -161,13 +161,13 @@ impl Traffic {
             {
                 let stateless = stateless::headers(&method, params.as_ref(), labels.as_deref());
                 let cancelled_by = match stateless {
-                    Some(_) => CancelledBy::HangingUp,
+                    Some(_) => CancelledBy::ClosedResponse,
                     None => CancelledBy::Notification,
                 };
                 let request = OutgoingRequest { id, method, frame, stateless };
                 let task = self.exchanges.spawn(async move {
                     let answers = link.exchange(request).await;
-                    Done::Asked { id, answers }
+                    Done::Requested { id, answers }
                 });
                 self.in_flight.insert(id, Flight { task, cancelled_by });
             }
@@ -176,18 +176,18 @@ impl Traffic {
             }
             Ok(Message::Notification { method, params }) => {
                 if method == "notifications/cancelled"
-                    && self.give_up(params.as_ref()) == CancelledBy::HangingUp
+                    && self.give_up(params.as_ref()) == CancelledBy::ClosedResponse
                 {
                     return;
                 }
-                self.tell(frame, Done::Told);
+                self.tell(frame, Done::Notified);
             }
-            Ok(Message::Answer { .. }) if self.answering >= MOST_ANSWERS => {}
+            Ok(Message::Answer { .. }) if self.answering >= MOST_RESPONSES => {}
             Ok(Message::Answer { .. }) => {
                 self.answering += 1;
-                self.tell(frame, Done::Answered);
+                self.tell(frame, Done::Responded);
             }
-            // A peer of ours sends no such thing.
+            // A `Peer` does not send these.
             Ok(Message::Request { .. }) | Err(_) => {}
         }
     }
@@ -195,13 +195,13 @@ impl Traffic {
     fn tell(&mut self, frame: Bytes, done: Done) {
         let link = Arc::clone(&self.link);
         self.exchanges.spawn(async move {
-            // A message without an answer has no caller to report to.
-            let _taken = tokio::time::timeout(TOLD, link.tell(&frame)).await;
+            // No caller waits for the outcome.
+            let _taken = tokio::time::timeout(NOTIFY_TIMEOUT, link.tell(&frame)).await;
             done
         });
     }
 
-    /// The caller does not wait any more, so the answer is not read.
+    /// Aborts a cancelled request and returns how to signal that to the server.
     fn give_up(&mut self, params: Option<&Raw>) -> CancelledBy {
         #[derive(serde::Deserialize)]
         #[serde(rename_all = "camelCase")]
@@ -215,13 +215,13 @@ impl Traffic {
                 task.abort();
                 cancelled_by
             }
-            // Without a session nothing is left of a request that is over.
-            None if self.link.ready.get().is_none() => CancelledBy::HangingUp,
+            // Without a session, a completed request needs no notification.
+            None if self.link.ready.get().is_none() => CancelledBy::ClosedResponse,
             None => CancelledBy::Notification,
         }
     }
 
-    fn turn_away(&mut self, frame: &Bytes) {
+    fn refuse_unsent(&mut self, frame: &Bytes) {
         match envelope::parse(frame) {
             Ok(Message::Request { id: Id::Number(id), .. }) if let Some(id) = id.as_u64() => {
                 self.link.inlet.fail(id, RequestError::NotSent);
@@ -235,15 +235,15 @@ impl Traffic {
 
     fn settle(&mut self, done: Option<Done>) {
         match done {
-            Some(Done::Asked { id, answers }) => {
+            Some(Done::Requested { id, answers }) => {
                 self.in_flight.remove(&id);
                 if let Some(answers) = answers {
                     let link = Arc::clone(&self.link);
                     self.beside.spawn(async move { answers.read(&link).await });
                 }
             }
-            Some(Done::Answered) => self.answering = self.answering.saturating_sub(1),
-            Some(Done::Told) | None => {}
+            Some(Done::Responded) => self.answering = self.answering.saturating_sub(1),
+            Some(Done::Notified) | None => {}
         }
     }
 }

@@ -1,4 +1,4 @@
-//! One request of ours: its POST, and the answer as a body or as an event stream.
+//! One request: its POST, and the response as a body or as an event stream.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,45 +21,46 @@ use crate::modern::LISTEN;
 use crate::peer::{Exchange, RequestError};
 use crate::sse::Event;
 
-/// A server that wants to be left alone for longer is not waited for.
-const LONGEST_REST: Duration = Duration::from_secs(10);
+/// Longest `Retry-After` that a request waits for.
+const LONGEST_RETRY_AFTER: Duration = Duration::from_secs(10);
 
-/// As often is a request put off before it fails.
-const RESTS: usize = 3;
+/// How often a request is postponed before it fails.
+const MOST_POSTPONEMENTS: usize = 3;
 
-/// A server that restarts is waited for, while nothing has been sent.
-const RESTART: Duration = Duration::from_secs(3);
+/// How long to retry while the server refuses connections, as during a restart.
+const RESTART_TIMEOUT: Duration = Duration::from_secs(3);
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 const LONGEST_PAUSE: Duration = Duration::from_millis(500);
 
-/// A stream has said all: its end is worth a moment, because the connection can be used again.
+/// How long to wait for the end of a stream after its response, so that the connection can be
+/// reused.
 const LINGER: Duration = Duration::from_millis(500);
 
-/// What some servers answer, with status 400, under a session that they do not know.
+/// The error code that some servers return for an unknown session, with status 400.
 const NO_SESSION: i64 = -32000;
 
-/// A request on its way out.
+/// An outgoing request.
 pub(super) struct OutgoingRequest {
     pub(super) id: u64,
     pub(super) method: String,
     pub(super) frame: Bytes,
-    /// The headers of one that belongs to no session.
+    /// The headers of a stateless request.
     pub(super) stateless: Option<HeaderMap>,
 }
 
-/// Which request is being answered.
+/// The kind of request that a response belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ExchangeStage {
-    /// `initialize`, whose answer settles how to go on.
+    /// `initialize`, whose response determines the transport and revision.
     Opening,
     Open,
-    /// One that belongs to no session: its answer comes on its response, or not at all.
+    /// A stateless request, whose result arrives on its own HTTP response or not at all.
     Stateless,
 }
 
 impl Link {
-    /// Sends the request and sees to its answer: it is answered or failed when this returns, unless
-    /// there are answers to be read from a stream.
+    /// Sends the request. When this returns, the request is completed or failed, unless the
+    /// returned stream carries the responses.
     pub(super) async fn exchange(&self, request: OutgoingRequest) -> Option<Answers> {
         let OutgoingRequest { id, method, frame, stateless } = request;
         let asked = match (stateless, method.as_str()) {
@@ -67,7 +68,7 @@ impl Link {
                 self.ask_stateless(id, &frame, &headers).await.map(|()| None)
             }
             (Some(headers), _) => {
-                // Never closed, so there is always a turn.
+                // The semaphore is never closed.
                 let _turn = self.turns.acquire().await;
                 self.ask_stateless(id, &frame, &headers).await.map(|()| None)
             }
@@ -80,17 +81,17 @@ impl Link {
         })
     }
 
-    /// Sends what needs no answer.
+    /// Sends a message that needs no response.
     pub(super) async fn tell(&self, frame: &Bytes) -> Result<(), RequestError> {
         let response = self.post(&Ask::post(frame), None).await?;
-        // Read to its end, so that the connection can be used again.
+        // Read to the end, so that the connection can be reused.
         trouble::beginning(response).await;
         Ok(())
     }
 
-    /// The first request: whatever stands in its way is told as it is.
+    /// Sends the first request, whose failures are reported as they are.
     async fn initialize(&self, id: u64, frame: &Bytes) -> Result<Option<Answers>, RequestError> {
-        self.rest(Some(id)).await?;
+        self.wait_while_busy(Some(id)).await?;
         if self.speaks() == Speaks::Legacy {
             return legacy::open(self, frame).await.map(Some);
         }
@@ -105,18 +106,18 @@ impl Link {
         {
             return Err(error);
         }
-        // What the older transport has to say is of interest only if it is there.
+        // If the older transport fails too, the first error is the relevant one.
         legacy::open(self, frame).await.map(Some).map_err(|_| error)
     }
 
     async fn ask(&self, id: u64, frame: &Bytes) -> Result<(), RequestError> {
         self.ready.wait().await;
-        // Never closed, so there is always a turn.
+        // The semaphore is never closed.
         let _turn = self.turns.acquire().await;
         let response = self.post(&Ask::post(frame), Some(id)).await?;
         match self.speaks() {
             Speaks::Streamable => self.take_response(id, response, ExchangeStage::Open).await,
-            // The answer comes on the stream.
+            // The response arrives on the event stream.
             Speaks::Legacy => {
                 trouble::beginning(response).await;
                 Ok(())
@@ -124,8 +125,8 @@ impl Link {
         }
     }
 
-    /// The first such request finds out whether there is a server: whatever stands in its way is
-    /// told as it is.
+    /// Sends a stateless request. The first one shows whether there is a server, so its failures
+    /// are reported as they are.
     async fn ask_stateless(
         &self,
         id: u64,
@@ -136,7 +137,7 @@ impl Link {
         let response = match self.met.get() {
             Some(()) => self.post(&ask, Some(id)).await?,
             None => {
-                self.rest(Some(id)).await?;
+                self.wait_while_busy(Some(id)).await?;
                 let response = self.send(&ask).await?;
                 if !response.status().is_success() {
                     return Err(self.refusal(response).await);
@@ -149,43 +150,43 @@ impl Link {
         taken
     }
 
-    /// Sends a message; the response is a success.
+    /// Sends a message and returns a successful response.
     async fn post(&self, ask: &Ask<'_>, id: Option<u64>) -> Result<Response, RequestError> {
         let quiet = &self.endpoint.quiet;
         quiet.sending();
-        let mut rests = 0;
+        let mut postponements = 0;
         loop {
-            self.rest(id).await?;
+            self.wait_while_busy(id).await?;
             let response = self.reach(ask).await?;
             if response.status().is_success() {
                 return Ok(response);
             }
             match self.refusal(response).await {
                 RequestError::Http(HttpError::Busy { retry_after: Some(_), .. })
-                    if rests < RESTS && quiet.may_send_again() =>
+                    if postponements < MOST_POSTPONEMENTS && quiet.may_send_again() =>
                 {
-                    rests += 1;
+                    postponements += 1;
                 }
                 error => return Err(error),
             }
         }
     }
 
-    /// Waits while the server wants nothing, unless that takes too long.
-    async fn rest(&self, id: Option<u64>) -> Result<(), RequestError> {
+    /// Waits while the server refuses requests, unless that takes too long.
+    async fn wait_while_busy(&self, id: Option<u64>) -> Result<(), RequestError> {
         let Some(Busy { status, until }) = self.endpoint.quiet.now() else { return Ok(()) };
         let wait = until.saturating_duration_since(Instant::now());
         let deadline = id.and_then(|id| self.inlet.deadline_of(id));
-        if wait > LONGEST_REST || deadline.is_some_and(|deadline| until > deadline) {
+        if wait > LONGEST_RETRY_AFTER || deadline.is_some_and(|deadline| until > deadline) {
             return Err(HttpError::Busy { status, retry_after: Some(wait) }.into());
         }
         tokio::time::sleep_until(until).await;
         Ok(())
     }
 
-    /// Sends a message to a server that has answered before and may be restarting.
+    /// Sends a message to a server that has responded before and may be restarting.
     async fn reach(&self, ask: &Ask<'_>) -> Result<Response, RequestError> {
-        let give_up = Instant::now() + RESTART;
+        let give_up = Instant::now() + RESTART_TIMEOUT;
         let mut pause = FIRST_PAUSE;
         loop {
             match self.send(ask).await {
@@ -197,7 +198,7 @@ impl Link {
                     pause = (pause * 2).min(LONGEST_PAUSE);
                 }
                 Err(HttpError::Connect { .. }) => {
-                    // Another connection tells what is wrong, and when it is tried again.
+                    // The next connection attempt reports the cause and decides about retries.
                     self.end(Ended::Unreachable);
                     return Err(RequestError::NotSent);
                 }
@@ -206,7 +207,7 @@ impl Link {
         }
     }
 
-    /// What a response other than a success means for the message that was sent.
+    /// Converts an unsuccessful response into an error.
     pub(super) async fn refusal(&self, response: Response) -> RequestError {
         let (status, headers) = (response.status(), response.headers().clone());
         if let Some(error) = trouble::by_status(status, &headers) {
@@ -250,7 +251,7 @@ impl Link {
         let headers = response.headers().clone();
         let is_json = content_type(&headers).contains("json");
         if stage == ExchangeStage::Open && response.status() == StatusCode::ACCEPTED {
-            // Odd, but the answer may come on the stream that the server keeps for us.
+            // Unusual, but the response may arrive on the session's event stream.
             return Ok(());
         }
         if !is_json {
@@ -260,7 +261,8 @@ impl Link {
         let body = self.whole(response).await?;
         self.give(&body, id, stage);
         if self.inlet.awaits(id) {
-            // Several messages in one body, which no revision allows, or one that is not the answer.
+            // Several messages in one body, which no revision allows, or a message other than the
+            // response.
             for message in values(&body).iter().skip_while(|only| only.len() == body.len()) {
                 self.take(message, Some(Exchange(id)));
             }
@@ -271,7 +273,7 @@ impl Link {
         }
     }
 
-    /// A body that fits.
+    /// Reads a body up to the size limit.
     async fn whole(&self, mut response: Response) -> Result<Bytes, RequestError> {
         let limit = self.limits.max_frame_bytes;
         let too_large = RequestError::AnswerTooLarge { limit };
@@ -283,7 +285,7 @@ impl Link {
         };
         let first = response.chunk().await.map_err(broken)?.unwrap_or_default();
         let mut next = response.chunk().await.map_err(broken)?;
-        // Most answers come in one piece, and are not copied.
+        // Most bodies arrive in one chunk and are not copied.
         let Some(_) = next else { return Ok(first) };
         let mut body = BytesMut::from(&first[..]);
         while let Some(chunk) = next {
@@ -296,7 +298,7 @@ impl Link {
         Ok(body.freeze())
     }
 
-    /// Reads the stream that brings the answer, and takes it up again where it was cut.
+    /// Reads the event stream that carries the response, and resumes it if it breaks.
     async fn follow(
         &self,
         id: u64,
@@ -324,12 +326,12 @@ impl Link {
         }
     }
 
-    /// Gives the message of an event to whom it concerns.
+    /// Delivers the message of an event.
     pub(super) fn take_event(&self, event: Event, id: Option<u64>, stage: ExchangeStage) {
         match event {
             Event::Whole { name, data } if name.is_empty() || name == "message" => {
                 match (data.trim_ascii().is_empty(), id) {
-                    // It only says where to go on.
+                    // The event only sets the last event id.
                     (true, _) => {}
                     (false, Some(id)) => self.give(&data, id, stage),
                     (false, None) => self.take(&data, None),
@@ -346,7 +348,7 @@ impl Link {
         }
     }
 
-    /// Takes what came on the response to the request `id`.
+    /// Delivers the messages in the HTTP response to request `id`.
     fn give(&self, frame: &Bytes, id: u64, stage: ExchangeStage) {
         for message in messages(frame) {
             if stage == ExchangeStage::Opening {
@@ -357,7 +359,7 @@ impl Link {
     }
 }
 
-/// Revision 2025-03-26 lets servers put several messages into one.
+/// Splits a batch, which revision 2025-03-26 allows.
 fn messages(frame: &Bytes) -> Vec<Bytes> {
     let batch: Option<Vec<&RawValue>> = match frame.trim_ascii_start().first() {
         Some(b'[') => serde_json::from_slice(frame).ok(),
@@ -369,13 +371,13 @@ fn messages(frame: &Bytes) -> Vec<Bytes> {
     }
 }
 
-/// The JSON values that a body holds one after the other.
+/// The consecutive JSON values in a body.
 fn values(body: &Bytes) -> Vec<Bytes> {
     let values = serde_json::Deserializer::from_slice(body).into_iter::<&RawValue>();
     values.map_while(Result::ok).map(|one| body.slice_ref(one.get().as_bytes())).collect()
 }
 
-/// What a body means that came for a request and has no answer to it.
+/// The error for a body that does not contain the response.
 fn not_the_answer(headers: &HeaderMap, body: &Bytes) -> RequestError {
     #[derive(serde::Deserialize)]
     struct Envelope<'a> {
@@ -386,7 +388,7 @@ fn not_the_answer(headers: &HeaderMap, body: &Bytes) -> RequestError {
     }
     match serde_json::from_slice(body) {
         Ok(Envelope { jsonrpc: "2.0", id }) => match rpc_error(body) {
-            // The server could not read the id of the request.
+            // The server could not parse the id of the request.
             Some(error) if id.is_null() => RequestError::Refused(error),
             Some(_) | None => HttpError::OtherAnswer.into(),
         },
@@ -394,7 +396,7 @@ fn not_the_answer(headers: &HeaderMap, body: &Bytes) -> RequestError {
     }
 }
 
-/// The error that a body holds, whatever its id: the server could not always read ours.
+/// The JSON-RPC error in a body, with any id: the server may not have been able to parse ours.
 fn rpc_error(body: &Bytes) -> Option<envelope::RpcError> {
     #[derive(serde::Deserialize)]
     struct ErrorEnvelope<'a> {
@@ -407,7 +409,7 @@ fn rpc_error(body: &Bytes) -> Option<envelope::RpcError> {
     if fields.jsonrpc != "2.0" {
         return None;
     }
-    // As an answer to some request, so that there is one reader of error objects.
+    // Wrapped as a response, so that one parser handles all error objects.
     let answer = format!("{{\"jsonrpc\":\"2.0\",\"id\":0,\"error\":{}}}", fields.error);
     match envelope::parse(&Bytes::from(answer)) {
         Ok(Message::Answer { outcome: Err(error), .. }) => Some(error),

@@ -1,4 +1,5 @@
-//! HTTP+SSE of revision 2024-11-05: one event stream brings everything, and says where to post.
+//! HTTP+SSE of revision 2024-11-05: one event stream carries all responses and names the URL for
+//! posts.
 
 use bytes::Bytes;
 use reqwest::Url;
@@ -12,12 +13,12 @@ use super::trouble::{self, HttpError, ResponseBody};
 use crate::peer::RequestError;
 use crate::sse::Event;
 
-/// The stream of answers.
+/// The event stream of responses.
 pub(super) struct Answers {
     stream: Box<Stream>,
 }
 
-/// Opens the stream, and asks for the first time.
+/// Opens the stream and sends `initialize`.
 pub(super) async fn open(link: &Link, initialize: &Bytes) -> Result<Answers, RequestError> {
     let response = link.send(&Ask::get(None)).await?;
     if !response.status().is_success() {
@@ -44,7 +45,7 @@ pub(super) async fn open(link: &Link, initialize: &Bytes) -> Result<Answers, Req
 }
 
 impl Answers {
-    /// Reads to the end, which is the end of the connection.
+    /// Reads the stream to its end, which ends the connection.
     pub(super) async fn read(mut self, link: &Link) {
         while let Some(event) = self.stream.next().await {
             link.take_event(event, None, ExchangeStage::Open);
@@ -53,7 +54,7 @@ impl Answers {
     }
 }
 
-/// Where to post.
+/// The URL for posts.
 fn endpoint(base: &Url, data: &[u8]) -> Result<Url, HttpError> {
     let written = String::from_utf8_lossy(data);
     let page = || ResponseBody::of(&HeaderMap::new(), data);

@@ -1,4 +1,4 @@
-//! What all requests to one server share: where it is, the session, and how a request is sent.
+//! State that all requests to one server share: the URL, the session, and how a request is sent.
 
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -20,54 +20,54 @@ const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
 pub(super) const REVISION: HeaderName = HeaderName::from_static("mcp-protocol-version");
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 
-/// Requests that wait for their answer at the same time.
+/// The most concurrent requests.
 const TURNS: usize = 64;
 
-/// A server may send us on within its origin, a few times.
+/// The most redirects, all within the origin.
 const REDIRECTS: usize = 3;
 
-/// How long the end of a session may take.
-const GOODBYE: Duration = Duration::from_secs(1);
+/// How long the DELETE of a session may take.
+const DELETE_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// One server at a URL.
+/// The connection to one HTTP server.
 pub(super) struct Link {
     pub(super) endpoint: Endpoint,
     pub(super) limits: PeerLimits,
     pub(super) inlet: Inlet,
-    /// Locked for one message at a time, and never across an await: responses are read by many
-    /// tasks, and what a server asks or tells can stand on any of them.
+    /// Locked for one message at a time, never across an await. A lock, because many tasks read
+    /// responses, and each response may carry requests and notifications of the server.
     handler: Mutex<Box<dyn Handler>>,
     state: Mutex<LinkState>,
-    /// Set when anything but `initialize` may be sent of what belongs to a session.
+    /// Set after the handshake; session-based requests other than `initialize` wait for it.
     pub(super) ready: SetOnce<()>,
-    /// Set when the server has answered something that belongs to none.
+    /// Set when the server has responded to a stateless request.
     pub(super) met: SetOnce<()>,
     pub(super) ended: SetOnce<Ended>,
     pub(super) turns: Semaphore,
 }
 
 struct LinkState {
-    /// Where messages go; within the origin of the endpoint.
+    /// The URL for messages, within the origin of the endpoint.
     url: Url,
     speaks: Speaks,
     session: Option<HeaderValue>,
     revision: Option<HeaderValue>,
 }
 
-/// Until when an origin refuses requests, and how many messages may be sent again afterwards.
+/// The time until which an origin refuses requests, and the budget for resends.
 #[derive(Clone, Debug, Default)]
 pub struct Quiet(Arc<Mutex<OriginLoad>>);
 
-/// The load that an origin accepts.
+/// The state behind [`Quiet`].
 #[derive(Debug)]
 struct OriginLoad {
     busy: Option<Busy>,
-    /// What may be sent again, in fifths of a message: repetitions add at most a fifth to the
-    /// messages for an origin, and ten at first.
+    /// The budget for resends, in fifths of a message: resends add at most a fifth to the messages
+    /// for an origin, plus ten at first.
     resends: u32,
 }
 
-/// In fifths of a message.
+/// The cost of a resend and the largest budget, in fifths of a message.
 const RESEND: u32 = 5;
 const MOST_RESENDS: u32 = 10 * RESEND;
 
@@ -77,7 +77,7 @@ impl Default for OriginLoad {
     }
 }
 
-/// The server refuses requests until a time.
+/// The server refuses requests until this time.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Busy {
     /// The status of the refusal.
@@ -86,7 +86,7 @@ pub(super) struct Busy {
 }
 
 impl Quiet {
-    /// Until when nothing is wanted, if that has not passed.
+    /// The current refusal, if its time has not passed.
     pub(super) fn now(&self) -> Option<Busy> {
         self.load().busy.filter(|busy| busy.until > Instant::now())
     }
@@ -98,13 +98,13 @@ impl Quiet {
         }
     }
 
-    /// One more message is on its way.
+    /// Adds one message to the budget.
     pub(super) fn sending(&self) {
         let resends = &mut self.load().resends;
         *resends = MOST_RESENDS.min(*resends + 1);
     }
 
-    /// Whether a message that was turned away may be sent again.
+    /// Whether the budget allows another resend; takes it from the budget.
     pub(super) fn may_send_again(&self) -> bool {
         let resends = &mut self.load().resends;
         let left = resends.checked_sub(RESEND);
@@ -117,7 +117,7 @@ impl Quiet {
     }
 }
 
-/// The transport that is spoken, as far as it is settled.
+/// The transport in use, as far as it is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Speaks {
     Streamable,
@@ -128,9 +128,9 @@ pub(super) enum Speaks {
 pub(super) struct Ask<'a> {
     pub(super) method: Method,
     pub(super) body: Option<&'a Bytes>,
-    /// The last event that was seen of a stream that is to go on.
+    /// The last event id of a stream to resume.
     pub(super) after: Option<&'a str>,
-    /// What stands above a message without a session, in place of one.
+    /// The headers of a stateless message, which replace those of a session.
     pub(super) stateless: Option<&'a HeaderMap>,
 }
 
@@ -177,7 +177,7 @@ impl Link {
         }
     }
 
-    /// Where messages go, after every redirect so far.
+    /// The URL for messages, after all redirects so far.
     pub(super) fn url(&self) -> Url {
         self.state().url.clone()
     }
@@ -186,7 +186,7 @@ impl Link {
         self.state().speaks
     }
 
-    /// Messages go to `url` from now on, and answers come on the event stream.
+    /// Switches to HTTP+SSE: messages go to `url`, and responses arrive on the event stream.
     pub(super) fn speak_legacy(&self, url: Url) {
         let mut state = self.state();
         (state.url, state.speaks) = (url, Speaks::Legacy);
@@ -196,12 +196,12 @@ impl Link {
         self.state().session.is_some()
     }
 
-    /// Takes the session that the answer to `initialize` opens.
+    /// Stores the session id from the response to `initialize`.
     pub(super) fn open_session(&self, answer: &Response) {
         self.state().session = answer.headers().get(SESSION).cloned();
     }
 
-    /// Takes the revision that the answer to `initialize` settles.
+    /// Stores the revision from the response to `initialize`.
     pub(super) fn settle_revision(&self, answer: &Bytes) {
         #[derive(serde::Deserialize)]
         struct InitializeAnswer<'a> {
@@ -218,18 +218,18 @@ impl Link {
         }
     }
 
-    /// The connection is over; the first reason counts.
+    /// Ends the connection; only the first reason is kept.
     pub(super) fn end(&self, ended: Ended) {
         let _already_over = self.ended.set(ended);
     }
 
-    /// Gives one message to whom it concerns.
+    /// Delivers one message.
     pub(super) fn take(&self, frame: &Bytes, exchange: Option<Exchange>) {
         let mut handler = self.handler.lock().unwrap_or_else(PoisonError::into_inner);
         self.inlet.take(&on_one_line(frame), exchange, &mut **handler);
     }
 
-    /// Sends one request; the headers of its answer are there when this returns.
+    /// Sends one request and returns once the response headers have arrived.
     pub(super) async fn send(&self, ask: &Ask<'_>) -> Result<Response, HttpError> {
         let mut url = self.url();
         for _ in 0..=REDIRECTS {
@@ -243,11 +243,11 @@ impl Link {
         Err(HttpError::Circle)
     }
 
-    /// Ends the session on the other side, if there is one and time for it.
+    /// Ends the session at the server, if there is one and it responds in time.
     pub(super) async fn say_goodbye(&self) {
         if self.speaks() == Speaks::Streamable && self.has_session() {
             let ask = Ask { method: Method::DELETE, ..Ask::get(None) };
-            let _best_effort = tokio::time::timeout(GOODBYE, self.send(&ask)).await;
+            let _best_effort = tokio::time::timeout(DELETE_TIMEOUT, self.send(&ask)).await;
         }
     }
 
@@ -300,8 +300,8 @@ impl Link {
     }
 }
 
-/// Sends a request with the headers that are made for it alone. One that was refused for who sent
-/// it goes out again if it can be signed otherwise: the server did nothing yet.
+/// Sends a request with headers of the signer. After status 401 or 403 the signer may have it
+/// resent with other headers, because the server has not processed it.
 pub(crate) async fn send_signed(
     signer: Option<&dyn Signer>,
     (method, url, body): (&Method, &Url, &[u8]),
@@ -335,7 +335,7 @@ pub(crate) async fn send_signed(
     }
 }
 
-/// Sends a request to `url`; the headers of its answer are there when this returns.
+/// Sends a request to `url` and returns once the response headers have arrived.
 async fn send(request: RequestBuilder, url: &Url) -> Result<Response, HttpError> {
     request.send().await.map_err(|cause| {
         let connecting = cause.is_connect();
@@ -348,7 +348,7 @@ async fn send(request: RequestBuilder, url: &Url) -> Result<Response, HttpError>
     })
 }
 
-/// Refuses another origin than the configured one: requests carry its secrets.
+/// Refuses any origin but the configured one, because requests carry its secrets.
 pub(super) fn same_origin(to: Url, configured: &Url) -> Result<Url, HttpError> {
     match to.origin() == configured.origin() {
         true => Ok(to),
@@ -356,7 +356,7 @@ pub(super) fn same_origin(to: Url, configured: &Url) -> Result<Url, HttpError> {
     }
 }
 
-/// A POST is sent on only by the two statuses that keep it a POST.
+/// A POST follows only the two statuses that preserve the method.
 fn is_redirect(status: StatusCode, method: &Method) -> bool {
     match status {
         StatusCode::TEMPORARY_REDIRECT | StatusCode::PERMANENT_REDIRECT => true,
@@ -367,7 +367,7 @@ fn is_redirect(status: StatusCode, method: &Method) -> bool {
     }
 }
 
-/// Whether the address refuses connections.
+/// Whether the cause is a refused connection.
 pub(super) fn is_refused(error: &reqwest::Error) -> bool {
     let mut next: Option<&(dyn std::error::Error + 'static)> = Some(error);
     while let Some(error) = next {

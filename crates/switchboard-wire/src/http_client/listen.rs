@@ -1,4 +1,4 @@
-//! Streams that were cut are taken up again; one is kept open for what the server tells unasked.
+//! Resumes broken streams, and keeps one open for unsolicited messages of the server.
 
 use std::time::Duration;
 
@@ -13,18 +13,18 @@ use super::trouble::HttpError;
 use crate::peer::RequestError;
 use crate::sse::Parser;
 
-/// A stream that brings nothing is not taken up more often than this.
-const FRUITLESS: u32 = 5;
+/// The most resumptions in a row without an event.
+const MOST_FRUITLESS: u32 = 5;
 
-/// A stream that lasted so long was of use, whatever it brought.
+/// A stream that lasted this long counts as successful even without events.
 const LASTING: Duration = Duration::from_secs(30);
 
-/// How long to wait where the server does not say, and how far its word goes.
+/// The default pause, and the bounds for the server's `retry`.
 const PAUSE: Duration = Duration::from_millis(500);
 const SHORTEST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 
-/// How often a stream was taken up again for nothing.
+/// Counts resumptions without an event.
 #[derive(Debug, Default)]
 pub(super) struct Resuming {
     fruitless: u32,
@@ -35,9 +35,9 @@ impl Resuming {
         self.fruitless = 0;
     }
 
-    /// How long to wait before the next try; `None` if there is none.
+    /// The pause before the next attempt; `None` to give up.
     fn pause(&mut self, asked: Option<Duration>) -> Option<Duration> {
-        if self.fruitless == FRUITLESS {
+        if self.fruitless == MOST_FRUITLESS {
             return None;
         }
         let pause = asked.unwrap_or(PAUSE).clamp(SHORTEST_PAUSE, LONGEST_PAUSE);
@@ -48,17 +48,17 @@ impl Resuming {
 }
 
 impl Link {
-    /// Ends the handshake; from then on anything can be sent, and what the server tells is heard.
+    /// Completes the handshake: admits further requests, and listens for messages of the server.
     pub(super) async fn begin(&self, initialized: Bytes) {
-        let told = self.tell(&initialized).await;
-        // If it was not taken, the next request says so.
+        let notified = self.tell(&initialized).await;
+        // A failure here is reported by the next request.
         let _first_time = self.ready.set(());
-        if told.is_ok() && self.speaks() == Speaks::Streamable {
+        if notified.is_ok() && self.speaks() == Speaks::Streamable {
             self.listen().await;
         }
     }
 
-    /// Takes up the stream of an answer where it was cut, if the server said how.
+    /// Resumes the stream of a response after its last event id, if the server sent one.
     pub(super) async fn resume(
         &self,
         cut: Stream,
@@ -74,7 +74,7 @@ impl Link {
                     return Ok(Stream::go_on(response, parser));
                 }
                 Ok(response) if response.status().is_server_error() => {}
-                // There is nothing to take up.
+                // The server cannot resume the stream.
                 Ok(_) => break,
                 Err(_) => {}
             }
@@ -82,18 +82,18 @@ impl Link {
         Err(HttpError::Broken { cause: None }.into())
     }
 
-    /// Hears what the server tells unasked, as long as it has a stream for that.
+    /// Listens for unsolicited messages, as long as the server offers a stream for them.
     async fn listen(&self) {
         let mut resuming = Resuming::default();
         let mut parser = Parser::new(self.limits.max_frame_bytes);
-        let mut heard_before = false;
+        let mut had_stream = false;
         loop {
             match self.send(&Ask::get(parser.last_event_id())).await {
                 Ok(response) if response.status().is_success() => {
                     if !is_event_stream(&response) {
                         return;
                     }
-                    heard_before = true;
+                    had_stream = true;
                     let opened = Instant::now();
                     let mut stream = Stream::go_on(response, parser);
                     while let Some(event) = stream.next().await {
@@ -106,8 +106,8 @@ impl Link {
                     parser = stream.into_parser().again();
                 }
                 Ok(response) if response.status().is_client_error() => {
-                    // A server without such a stream says so in many ways.
-                    if heard_before && response.status() == reqwest::StatusCode::NOT_FOUND {
+                    // Servers without such a stream respond with various statuses.
+                    if had_stream && response.status() == reqwest::StatusCode::NOT_FOUND {
                         self.end(Ended::SessionOver);
                     }
                     return;

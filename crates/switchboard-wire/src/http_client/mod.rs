@@ -1,9 +1,10 @@
-//! Servers at a URL: each message is a POST, and answers come as its response or on an event stream.
+//! HTTP servers: each message is a POST, and responses arrive in its HTTP response or on an event
+//! stream.
 //!
-//! [`open`] gives a [`Peer`] and the [`Carrier`] that the owner runs. The carrier asks for nothing
-//! but what the peer sends: the answer to `initialize` decides which of the two transports of HTTP
-//! is spoken, and there is no connection besides that only tries. A request that says in itself who
-//! asks belongs to no session: it has headers of its own, and no stream is kept for it.
+//! [`open`] returns a [`Peer`] and the [`Carrier`] that the owner runs. The carrier sends only the
+//! peer's messages: there is no separate probe, and the response to `initialize` decides between
+//! Streamable HTTP and HTTP+SSE. A stateless request belongs to no session: it has headers of its
+//! own, and no stream is kept open for it.
 
 mod carrier;
 mod exchange;
@@ -29,87 +30,88 @@ pub use trouble::{HttpError, ResponseBody, content_type, retry_after};
 
 use crate::peer::{Peer, PeerLimits, detached};
 
-/// Where a server is, and what is said to it with every request.
+/// The URL of a server, and the headers of every request.
 pub struct Endpoint {
     pub url: Url,
     pub mode: HttpTransport,
-    /// Follows no redirects: those are judged here.
+    /// Must follow no redirects, which are checked here.
     pub client: Client,
     pub headers: HeaderMap,
-    /// Headers that differ from request to request; they win over all others.
+    /// Creates headers for each request, which take precedence over all others.
     pub signer: Option<Arc<dyn Signer>>,
-    /// Shared by all who ask the same origin.
+    /// Shared by all connections to the same origin.
     pub quiet: Quiet,
 }
 
 impl fmt::Debug for Endpoint {
-    /// An address and headers can hold secrets.
+    /// URL and headers may contain secrets.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Endpoint").field("mode", &self.mode).finish_non_exhaustive()
     }
 }
 
-/// Which transport is spoken.
+/// The configured transport.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HttpTransport {
-    /// Streamable HTTP, or the older event stream where that is not known.
+    /// Streamable HTTP, or HTTP+SSE if the server does not support it.
     Negotiated,
     Streamable,
     /// HTTP+SSE of revision 2024-11-05.
     Sse,
 }
 
-/// Makes headers for one request.
+/// Creates the headers of each request.
 pub trait Signer: Send + Sync {
     fn sign<'a>(&'a self, method: &'a str, url: &'a Url, body: &'a [u8]) -> Signing<'a>;
 
-    /// The server refused who asks, with 401 or 403, and did nothing. Whether other headers would
-    /// help is for the signer to say.
+    /// The server refused the request with status 401 or 403, without processing it. The signer
+    /// decides whether other headers would help.
     fn refused<'a>(&'a self, _: Refused<'a>) -> Judging<'a> {
         Box::pin(std::future::ready(AuthDecision::Stands))
     }
 }
 
-/// What was kept may be old, what another process got meanwhile, too; what is new is not.
+/// Two, because a stored token may be expired, and so may one that another process stored
+/// meanwhile; a new token is not.
 pub const MOST_REPEATS: u32 = 2;
 
-/// Headers that are being made.
+/// The future headers of a request.
 pub type Signing<'a> = Pin<Box<dyn Future<Output = Result<HeaderMap, SignError>> + Send + 'a>>;
 
-/// A refused request that is being judged.
+/// The future decision about a refused request.
 pub type Judging<'a> = Pin<Box<dyn Future<Output = AuthDecision> + Send + 'a>>;
 
-/// A request that was refused for who sent it.
+/// A request that was refused with status 401 or 403.
 #[derive(Clone, Copy)]
 pub struct Refused<'a> {
     pub status: u16,
-    /// How often it was refused before, and sent again.
+    /// How often it has been resent already.
     pub repeats: u32,
-    /// What was sent.
+    /// The headers of the request.
     pub sent: &'a HeaderMap,
-    /// What came back.
+    /// The headers of the response.
     pub answer: &'a HeaderMap,
 }
 
-/// What becomes of a refused request.
+/// What to do with a refused request.
 #[derive(Clone, Debug)]
 pub enum AuthDecision {
-    /// It is sent again, signed anew.
+    /// Sign it again and resend it.
     Again,
-    /// The answer says all.
+    /// Return the response.
     Stands,
-    /// The user has to sign in.
+    /// The user must sign in.
     SignIn(SignError),
-    /// The server authenticated the request, and refuses it.
+    /// The server authenticated the request, but refuses it.
     Forbidden(SignError),
-    /// It cannot be signed anew just now.
+    /// It cannot be signed again at the moment.
     Unsigned(SignError),
 }
 
-/// Why a request got no headers. Says nothing that could be one.
+/// Why headers could not be created. Contains no header values.
 pub type SignError = Arc<dyn Error + Send + Sync>;
 
-/// Opens a connection to a server at a URL; nothing is sent before the peer sends something.
+/// Opens a connection to an HTTP server; nothing is sent before the peer's first message.
 pub fn open(endpoint: Endpoint, limits: PeerLimits) -> (Peer, Carrier) {
     let (peer, outlet, inlet) = detached(limits);
     (peer, Carrier::new(endpoint, limits, outlet, inlet))

@@ -1,5 +1,5 @@
-//! The headers of a request that belongs to no session: they repeat parts of the message for
-//! proxies that do not read it.
+//! The headers of a stateless request, which repeat parts of the message for proxies that do not
+//! parse it.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -12,10 +12,10 @@ use crate::envelope::Raw;
 const METHOD: HeaderName = HeaderName::from_static("mcp-method");
 const NAME: HeaderName = HeaderName::from_static("mcp-name");
 
-/// A label becomes no other header than one that begins so.
+/// The prefix of all headers that repeat arguments.
 const PREFIX: &str = "mcp-param-";
 
-/// The headers of such a request; `None` for one that belongs to a session.
+/// The headers of a stateless request; `None` for a session-based one.
 pub(super) fn headers(
     method: &str,
     params: Option<&Raw>,
@@ -56,7 +56,8 @@ pub(super) fn headers(
     Some(headers)
 }
 
-/// A value as a header can have it. What would be read differently there is in Base64.
+/// Encodes a value for a header. Values that a header cannot represent exactly are encoded as
+/// base64.
 fn encoded(value: &str) -> HeaderValue {
     let plain = value.bytes().all(|byte| matches!(byte, b' '..=b'~'))
         && value.trim_ascii() == value

@@ -6,7 +6,7 @@ use reqwest::Response;
 use super::trouble::content_type;
 use crate::sse::{Event, Parser};
 
-/// An event stream that is being read.
+/// The event stream in the body of a response.
 pub(super) struct Stream {
     response: Response,
     parser: Parser,
@@ -19,7 +19,7 @@ impl Stream {
         Stream::go_on(response, Parser::new(limit))
     }
 
-    /// A stream that was taken up again.
+    /// A resumed stream.
     pub(super) fn go_on(response: Response, parser: Parser) -> Stream {
         Stream { response, parser, chunk: Bytes::new() }
     }

@@ -1,4 +1,4 @@
-//! Responses that are no MCP message, and failures of HTTP.
+//! HTTP failures, and responses that are not MCP messages.
 
 use std::fmt;
 use std::sync::Arc;
@@ -9,26 +9,26 @@ use reqwest::{Response, StatusCode};
 
 use super::SignError;
 
-/// As much of a page as is looked at to tell what it is.
+/// Bytes of a body that are read to classify it.
 const LOOKED_AT: usize = 16 * 1024;
 
-/// A page that does not come in this time is told by its status alone.
+/// How long to read the body of an error response.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// As much of a page as is shown.
+/// Longest excerpt of a body in a message, in characters.
 const SHOWN: usize = 200;
 
-/// Why HTTP brought no message.
+/// Why an HTTP request returned no MCP message.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum HttpError {
-    /// Nothing was sent.
+    /// The connection failed, so nothing was sent.
     #[error("no connection to `{origin}`")]
     Connect {
         origin: String,
         #[source]
         cause: Arc<reqwest::Error>,
     },
-    /// The request was sent, or part of it.
+    /// The request was sent, at least in part.
     #[error("the connection broke before the answer came")]
     Broken {
         #[source]
@@ -66,7 +66,7 @@ pub enum HttpError {
     Sign(#[source] SignError),
 }
 
-/// What was found in place of a message.
+/// The content of a response that is not an MCP message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ResponseBody {
     Html { title: Option<String> },
@@ -110,14 +110,14 @@ impl ResponseBody {
     }
 }
 
-/// The type of the content in small letters, without its parameters.
+/// The media type in lower case, without parameters.
 pub fn content_type(headers: &HeaderMap) -> String {
     let value = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let (kind, _) = value.split_once(';').unwrap_or((value, ""));
     kind.trim().to_ascii_lowercase()
 }
 
-/// What a status says by itself.
+/// The error that a status implies by itself.
 pub(super) fn by_status(status: StatusCode, headers: &HeaderMap) -> Option<HttpError> {
     let number = status.as_u16();
     match status {
@@ -132,7 +132,7 @@ pub(super) fn by_status(status: StatusCode, headers: &HeaderMap) -> Option<HttpE
     }
 }
 
-/// What a response says that is not what was asked for, where nothing is tried again.
+/// Converts an unexpected response into an error, for requests that are not retried.
 pub(crate) async fn refusal(response: Response) -> HttpError {
     let (status, headers) = (response.status(), response.headers().clone());
     if let Some(error) = by_status(status, &headers) {
@@ -150,7 +150,7 @@ pub(crate) async fn refusal(response: Response) -> HttpError {
     }
 }
 
-/// The beginning of a response that is no answer.
+/// Reads the beginning of a body.
 pub(super) async fn beginning(mut response: Response) -> Vec<u8> {
     let mut body = Vec::new();
     let reading = async {
@@ -166,7 +166,7 @@ pub(super) async fn beginning(mut response: Response) -> Vec<u8> {
     body
 }
 
-/// When the server wants to be asked again: in so many seconds, or at a date.
+/// Parses `Retry-After`: a number of seconds or a date.
 pub fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
     let value = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
     if let Ok(seconds) = value.parse() {
@@ -176,7 +176,8 @@ pub fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
     Some(date.duration_since(now).unwrap_or_default())
 }
 
-/// Statuses that say "not here" to a transport: the older one is worth a try.
+/// Whether the status means that the server does not know the transport, so that the older one is
+/// tried.
 pub(super) fn is_unknown_transport(status: StatusCode) -> bool {
     matches!(
         status,
@@ -196,7 +197,7 @@ fn title(html: &str) -> Option<String> {
     (!title.is_empty()).then_some(title)
 }
 
-/// A few words on one line, without anything that a terminal would act upon.
+/// A short excerpt on one line, without control characters.
 fn excerpt(text: &str) -> String {
     let words = text.split(|c: char| c.is_whitespace() || c.is_control());
     let line = words.filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ");

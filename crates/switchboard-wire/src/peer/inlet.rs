@@ -1,4 +1,4 @@
-//! What comes in over a connection, given to whom it concerns.
+//! Delivers the incoming messages of a connection.
 
 use bytes::Bytes;
 use hashbrown::HashMap;
@@ -9,7 +9,8 @@ use super::{Exchange, Flow, Handler, Notification, Peer, RequestError, Responder
 use crate::envelope::{self, INTERNAL_ERROR, Id, Message, Raw, RpcError};
 use crate::modern;
 
-/// The way into a connection. Dropping it closes the connection, and the requests that wait fail.
+/// The incoming side of a connection. Dropping it closes the connection and fails the requests in
+/// flight.
 #[derive(Debug)]
 pub struct Inlet {
     peer: Peer,
@@ -24,14 +25,14 @@ impl Inlet {
         &self.peer
     }
 
-    /// Takes one message: answers go to their requests, the rest to `handler`.
+    /// Delivers one message: responses to their requests, all others to `handler`.
     pub fn take(&self, frame: &Bytes, exchange: Option<Exchange>, handler: &mut dyn Handler) {
         if let Some(observer) = self.peer.observer() {
             observer.received(frame);
         }
         match envelope::parse(frame) {
             Ok(message) => self.take_message(message, exchange, handler),
-            // Its request need not wait for its timeout.
+            // Fails the request at once instead of at its timeout.
             Err(envelope::Malformed::Answer { id: Id::Number(id) })
                 if let Some(id) = id.as_u64().filter(|id| self.awaits(*id)) =>
             {
@@ -45,38 +46,38 @@ impl Inlet {
         }
     }
 
-    /// Fails the request with this id, if it still waits.
+    /// Fails the request with this id, if it is in flight.
     pub fn fail(&self, id: u64, error: RequestError) {
         self.peer.settle(id, Err(error));
     }
 
-    /// Whether the request with this id still waits for its answer.
+    /// Whether the request with this id is in flight.
     pub fn awaits(&self, id: u64) -> bool {
         self.peer.pending(|pending| pending.contains_key(&id)) == Some(true)
     }
 
-    /// When the request with this id will have waited long enough, as far as is known now.
+    /// The current deadline of the request with this id.
     pub fn deadline_of(&self, id: u64) -> Option<Instant> {
         let waiting = |pending: &mut HashMap<u64, Waiter>| Some(pending.get(&id)?.deadline?.at);
         self.peer.pending(waiting).flatten()
     }
 
-    /// No further request can begin; those that wait go on waiting.
+    /// Refuses new requests; those in flight continue.
     pub fn shut(&self) {
         self.peer.shared.flow.send_replace(Flow::Closed);
     }
 
-    /// The connection is over: the requests that still wait fail.
+    /// Closes the connection and fails the requests in flight.
     pub fn close(&self) {
         self.peer.close();
     }
 
-    /// Runs for as long as the connection does: fails the requests whose time is up.
+    /// Fails requests at their deadline, as long as the connection lives.
     pub async fn watch_deadlines(&self) {
         watch_deadlines(&self.peer).await;
     }
 
-    /// The head of an over-long line; whether it said whom it concerns.
+    /// Handles the head of an over-long line; returns whether the message is already assigned.
     pub(super) fn too_long(&self, head: &[u8], handler: &mut dyn Handler) -> Overlong {
         self.peer.shared.flow.send_replace(Flow::Draining);
         let id = envelope::id_in_head(head);
@@ -84,19 +85,19 @@ impl Inlet {
             let limit = self.peer.shared.max_frame_bytes;
             let malformed = envelope::Malformed::TooLong { id: id.map(Id::number), limit };
             handler.malformed(&malformed, &self.peer);
-            Overlong::Dealt
+            Overlong::Assigned
         } else if let Some(id) = id {
             self.fail(id, self.too_large());
-            Overlong::Dealt
+            Overlong::Assigned
         } else {
-            Overlong::Whose
+            Overlong::Unassigned
         }
     }
 
-    /// The end of an over-long line. An answer without an id may be for any request: all
-    /// that wait fail.
+    /// Handles the end of an over-long line. A response without a known id may belong to any
+    /// request, so all requests in flight fail.
     pub(super) fn drained(&self, overlong: Overlong, tail: &[u8]) {
-        if overlong == Overlong::Whose {
+        if overlong == Overlong::Unassigned {
             match envelope::id_in_tail(tail) {
                 Some(id) => self.fail(id, self.too_large()),
                 None => self.too_large_for_all(),
@@ -105,7 +106,7 @@ impl Inlet {
         self.peer.shared.flow.send_replace(Flow::Open);
     }
 
-    /// An answer over the limit, for an unknown request.
+    /// Fails all requests in flight, after an over-long response with an unknown id.
     pub(crate) fn too_large_for_all(&self) {
         let waiting: Option<Vec<u64>> =
             self.peer.pending(|pending| pending.keys().copied().collect());
@@ -151,7 +152,7 @@ impl Inlet {
         }
     }
 
-    /// Reports progress of the request with this id; `false` if it does not wait any more.
+    /// Reports progress of the request with this id; `false` if it is not in flight.
     fn progress(&self, id: u64, params: &Raw) -> bool {
         let known = self.peer.pending(|pending| {
             let Some(waiter) = pending.get_mut(&id) else { return false };
@@ -159,7 +160,7 @@ impl Inlet {
                 deadline.at = Instant::now() + deadline.timeout;
             }
             if let Some(progress) = &waiter.progress {
-                // A reader of progress that lags behind misses steps, never the answer.
+                // A slow reader misses progress, never the result.
                 let _lagging = progress.try_send(params.clone());
             }
             true
@@ -184,7 +185,7 @@ fn progress_token(params: &Raw) -> Option<u64> {
     Some(params.parse::<Progress>().ok()?.token)
 }
 
-/// The request whose subscription is acknowledged.
+/// The id of the request that an acknowledgement belongs to.
 fn subscription_id(params: &Raw) -> Option<u64> {
     #[derive(serde::Deserialize)]
     struct Acknowledged {
@@ -203,11 +204,11 @@ pub(super) async fn watch_deadlines(peer: &Peer) {
     peer.shared.alarm.watch(|now| peer.expire(now)).await;
 }
 
-/// What is known of the line that is being drained.
+/// Whether the message of a discarded line is already assigned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Overlong {
-    /// Its request has failed, or it was a request.
-    Dealt,
-    /// Its end may say whose answer it is.
-    Whose,
+    /// Assigned: its request has failed, or it was itself a request.
+    Assigned,
+    /// A response whose id may be at the end of the line.
+    Unassigned,
 }

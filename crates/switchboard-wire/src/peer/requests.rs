@@ -1,4 +1,4 @@
-//! Requests to the other side, from the reserved id to the result: deadlines, progress, cancellation.
+//! Outgoing requests: ids, deadlines, progress and cancellation.
 
 use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
@@ -25,12 +25,12 @@ pub(super) struct Deadline {
     pub(super) timeout: Duration,
 }
 
-/// How long to wait for an answer, and where its progress goes.
+/// How long to wait for a response, and the receiver of progress.
 #[derive(Debug, Default)]
 pub struct Patience {
     /// Counted from the last progress notification.
     pub timeout: Option<Duration>,
-    /// Where progress goes; `None` asks for no progress.
+    /// The receiver of progress notifications, if any.
     pub progress: Option<mpsc::Sender<Raw>>,
 }
 
@@ -110,14 +110,15 @@ impl Peer {
             observed.end(&outcome);
         }
         in_flight.done = true;
-        // A request that timed out has no answer yet, so the other side is told to stop.
+        // The other side may still be working on a timed-out request, so it is cancelled there.
         if let Err(RequestError::TimedOut(_)) = outcome {
             self.cancel(id);
         }
         outcome
     }
 
-    /// Waits until an over-long line has been discarded: the answer could be discarded with it.
+    /// Waits until an over-long line has been discarded: a response of unknown id in it fails all
+    /// requests in flight.
     async fn settled_within(&self, timeout: Option<Duration>) -> Result<(), RequestError> {
         match timeout {
             Some(timeout) => tokio::time::timeout(timeout, self.settled())
@@ -143,7 +144,7 @@ impl Peer {
         self.pending(|pending| pending.remove(&id)).flatten()
     }
 
-    /// Runs `work` on the waiting requests; `None` after the connection has closed.
+    /// Runs `work` on the requests in flight; `None` after the connection has closed.
     pub(super) fn pending<T>(
         &self,
         work: impl FnOnce(&mut HashMap<u64, Waiter>) -> T,
@@ -161,7 +162,7 @@ impl Peer {
         }
     }
 
-    /// Tells the other side that the answer is not needed any more.
+    /// Cancels the request on the other side.
     fn cancel(&self, id: u64) {
         let params = format!("{{\"requestId\":{id},\"reason\":\"no longer needed\"}}");
         let frame = envelope::notification_frame("notifications/cancelled", &params);
@@ -182,8 +183,8 @@ impl Peer {
         self.pending(|pending| pending.values().filter_map(|w| Some(w.deadline?.at)).min())?
     }
 
-    /// Puts off the deadlines of these requests by `patience` while the hold lives; afterwards each
-    /// has its whole time again.
+    /// Extends the deadlines of these requests to `patience` from now while the hold lives.
+    /// Afterwards each has its full timeout again.
     pub fn hold(&self, requests: Vec<u64>, patience: Duration) -> Hold {
         self.put_off(&requests, |_| patience);
         Hold { peer: self.clone(), requests }
@@ -219,7 +220,7 @@ impl Drop for InFlight<'_> {
     }
 }
 
-/// While it lives, the deadlines of its requests are extended.
+/// Keeps the deadlines of its requests extended until it is dropped.
 #[derive(Debug)]
 pub struct Hold {
     peer: Peer,

@@ -1,4 +1,4 @@
-//! The answer to one request of the other side.
+//! The response to one request of the other side.
 
 use std::fmt;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use bytes::Bytes;
 use super::{Exchange, ParcelKind, Peer};
 use crate::envelope::{self, Id, RpcError};
 
-/// The right, and the duty, to answer one request.
+/// Answers one request; must be used exactly once.
 #[derive(Debug)]
 pub struct Responder {
     pub(super) id: Id,
@@ -16,9 +16,9 @@ pub struct Responder {
     pub(super) claim: Option<Arc<dyn Claim>>,
 }
 
-/// Decides which of several parties answers a request: the first that takes it.
+/// Ensures that only one of several parties answers a request: the first that takes the claim.
 pub trait Claim: fmt::Debug + Send + Sync {
-    /// `true` once.
+    /// Returns `true` to the first caller only.
     fn take(&self) -> bool;
 }
 
@@ -42,19 +42,19 @@ impl Responder {
         Responder { claim: Some(claim), ..self }
     }
 
-    /// `write` puts the result's JSON into the frame.
+    /// Sends a result; `write` appends its JSON to the frame.
     pub async fn result(self, write: impl FnOnce(&mut String)) {
         let frame = envelope::result_frame(&self.id, write);
         self.send(frame).await;
     }
 
-    /// Answers without waiting; lost when the other side does not read its answers.
+    /// Sends a result without waiting. It is lost if the other side does not read its responses.
     pub fn try_result(self, json: &str) {
         let frame = envelope::result_frame(&self.id, |out| out.push_str(json));
         self.try_send(frame);
     }
 
-    /// Refuses without waiting; lost when the other side does not read its answers.
+    /// Sends an error without waiting. It is lost if the other side does not read its responses.
     pub fn try_error(self, error: &RpcError) {
         let frame = envelope::error_frame(Some(&self.id), error);
         self.try_send(frame);

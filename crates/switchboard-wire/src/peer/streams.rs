@@ -1,4 +1,4 @@
-//! A connection over two byte streams, one frame a line.
+//! A connection over two byte streams, with one frame per line.
 
 use std::io;
 use std::time::Duration;
@@ -23,7 +23,7 @@ where
 {
     let (peer, outlet, inlet) = detached(limits);
     let frames = FrameReader::new(source, limits.max_frame_bytes);
-    let reader = StreamReader { frames, inlet, overlong: Overlong::Dealt };
+    let reader = StreamReader { frames, inlet, overlong: Overlong::Assigned };
     (peer, reader, StreamWriter { outlet, sink, deadline: limits.write_deadline })
 }
 
@@ -38,7 +38,7 @@ pub struct StreamReader<R> {
 impl<R: AsyncRead + Unpin> StreamReader<R> {
     /// Reads until the other side closes or the stream breaks.
     pub async fn run(mut self, handler: &mut dyn Handler) -> io::Result<()> {
-        // A task of its own, because this one would look at the alarm with every frame.
+        // A separate task, because this one would poll the timer with every frame.
         let mut deadlines = JoinSet::new();
         let peer = self.inlet.peer().clone();
         deadlines.spawn(async move { watch_deadlines(&peer).await });
@@ -65,7 +65,7 @@ pub struct StreamWriter<W> {
 }
 
 impl<W: AsyncWrite + Unpin> StreamWriter<W> {
-    /// Writes until [`Peer::finish`], or until the other side no longer takes anything.
+    /// Writes until [`Peer::finish`], or until the other side stops reading.
     pub async fn run(self) -> io::Result<()> {
         outbox::write_all(self.outlet, self.sink, self.deadline).await
     }

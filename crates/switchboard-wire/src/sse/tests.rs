@@ -98,11 +98,11 @@ fn overlong_event_id_clears_the_last_id() {
     check(&format!("id: 1\n\nid: {}\n\n", "x".repeat(LONGEST_NAME + 1)), &[]);
 }
 
-/// The rules of the living standard, line by line over the whole text.
+/// A reference implementation of the HTML standard's rules, over the whole text.
 fn oracle(stream: &str) -> Vec<String> {
     let text = stream.strip_prefix('\u{feff}').unwrap_or(stream);
     let text = text.replace("\r\n", "\n").replace('\r', "\n");
-    // Text after the last line end is no line.
+    // Text after the last line ending is ignored.
     let Some((lines, _)) = text.rsplit_once('\n') else { return Vec::new() };
     let (mut name, mut id, mut from) = (String::new(), String::new(), String::new());
     let (mut data, mut retry, mut seen) = (None::<String>, None::<u64>, Vec::new());

@@ -1,4 +1,4 @@
-//! How a server is reached, from its entry: the program, the URL or the socket, and its seal.
+//! Derives the transport of a server from its entry: program, URL or socket, and its seal.
 
 use switchboard_core::config::layers::{Server, Trust};
 use switchboard_core::config::settings::Settings;
@@ -81,7 +81,7 @@ fn seal(
     }
 }
 
-/// How to start a server that is a program.
+/// The recipe of a stdio server.
 pub(crate) fn program(
     name: &ServerName,
     server: &Server,
@@ -94,8 +94,8 @@ pub(crate) fn program(
         || definition.resolve_launcher == Some(false);
     let launching = Launching {
         resolving: if off { Resolving::Off } else { Resolving::On },
-        // Where an entry names the directory that it runs in, or is the project's own, what lies
-        // there may decide what its launcher starts.
+        // If an entry sets `cwd` or belongs to the project, files in that directory may decide what
+        // its launcher starts.
         ground: match (&server.trust, &definition.cwd) {
             (Trust::UserFile, None) => Ground::Foreign,
             (Trust::UserFile, Some(_)) | (Trust::Approved(_), _) => Ground::Own,

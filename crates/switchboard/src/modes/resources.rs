@@ -1,4 +1,4 @@
-//! The modes about resources and prompts.
+//! The modes for resources and prompts.
 
 use std::sync::Arc;
 
@@ -54,7 +54,7 @@ fn in_scope(catalog: &Catalog, server: Option<&str>) -> Result<Vec<ServerName>, 
     }
 }
 
-/// Reads a resource of the server that lists it, or of the one that is named.
+/// Reads a resource from the named server, or else from the server that lists it.
 pub(crate) async fn read_resource(
     session: &Session,
     uri: &str,
@@ -62,13 +62,13 @@ pub(crate) async fn read_resource(
     caller: &Caller,
 ) -> Result<Reply, Failure> {
     let catalog = session.catalog();
-    // A server may serve more than it lists, so a named one is asked in any case.
+    // A server may serve unlisted resources, so the named one gets the request in any case.
     let within = server.map(|server| catalog.active_server(server)).transpose();
     let within = within.map_err(explain::resolve)?;
     let found = catalog.find_resource(uri, within.as_ref()).map_err(explain::resource)?;
     let (owner, uri) = found.ok_or_else(|| explain::unknown_resource(uri, &catalog))?;
     let (owner, uri) = (&owner, uri.as_str());
-    // Only its lists say which resources the configuration leaves out.
+    // The listing is needed to know which resources the configuration excludes.
     let catalog = listed(session, Arc::clone(&catalog), owner).await?;
     let target = target(&catalog, owner, &Reference::Resource(uri))?;
     let checked = Checked { target, args: Args::default() };
@@ -79,7 +79,7 @@ pub(crate) async fn read_resource(
 }
 
 impl Session {
-    /// The server whose resource, resource template or prompt is meant, and its name there.
+    /// Resolves a reference to the server that owns it, and its name there.
     pub fn owner(&self, of: &Reference<'_>) -> Result<(ServerName, String), Failure> {
         let catalog = self.catalog();
         match of {
@@ -99,7 +99,7 @@ impl Session {
     }
 }
 
-/// Refuses what belongs to a resource or a prompt of a server that may not be read.
+/// Refuses a request about a resource or prompt that is denied.
 pub(crate) fn refuse_denied(
     session: &Session,
     server: &ServerName,
@@ -108,7 +108,7 @@ pub(crate) fn refuse_denied(
     call::refuse_denied(session, target(&session.catalog(), server, of)?, &session.caller())
 }
 
-/// The resource or the prompt that a server has under this name.
+/// The resource or prompt of a server with this name.
 pub(crate) fn target(
     catalog: &Catalog,
     server: &ServerName,
@@ -147,7 +147,7 @@ pub(crate) async fn prompt(
     let target = target(&catalog, server, &Reference::Prompt(&prompt.name))?;
     let checked = Checked { target, args };
     let (target, raw) = call::run(session, &catalog, checked, caller).await?;
-    // A prompt is no data: it goes to a model as it is.
+    // A prompt goes to a model as instructions, not as data, so hidden characters are removed.
     let raw = Raw::from_json(plain(raw.as_str()).into_owned());
     let output = *call::finish(session, target, raw, None, caller).await;
     let output = Output { origin: OutputOrigin::Prompt, name: name.to_owned(), ..output };

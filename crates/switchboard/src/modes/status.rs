@@ -1,4 +1,4 @@
-//! The status of all servers, and what the `instructions` say about them: from snapshots alone.
+//! The status of all servers, and the `instructions` with their digest, from snapshots alone.
 
 use switchboard_core::catalog::known_failure::{FAILURE_IS_NEWS, KnownFailure};
 use switchboard_core::catalog::{Catalog, Listing, Shelf, Standing};
@@ -58,7 +58,7 @@ pub(crate) fn server_line(session: &Session, catalog: &Catalog, name: &ServerNam
     let standing = shelf.map_or(Standing::Active, |shelf| shelf.standing);
     let known = shelf.and_then(Shelf::failure).and_then(past_failure);
     let status = match status_of(standing, upstream.as_ref(), listing.is_some()) {
-        // Another process tried a while ago.
+        // Another process failed to connect recently.
         ServerStatus::Cached | ServerStatus::NotConnected if known.is_some() => {
             ServerStatus::Failed
         }

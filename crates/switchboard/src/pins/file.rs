@@ -1,4 +1,4 @@
-//! The file with what was accepted of one server.
+//! The pin file of one server.
 
 use std::convert::Infallible;
 use std::fs;
@@ -18,17 +18,17 @@ use crate::mutex::lock;
 use crate::paths::{self, Paths};
 use crate::shared_file::{SharedFile, UpdateError};
 
-/// Where one server's accepted definitions are kept.
+/// Reads and writes the pin file of one server.
 #[derive(Debug)]
 pub(crate) struct PinFile {
     path: PathBuf,
     key: String,
     offer: Offer,
-    /// The file that was read last, to notice that another process changed it.
+    /// The version of the file at the last access, to detect changes by other processes.
     seen: Mutex<Option<Stamp>>,
 }
 
-/// The same place is the same file, whatever was read last.
+/// Compares the location of the file, not the version that was read.
 impl PartialEq for PinFile {
     fn eq(&self, other: &PinFile) -> bool {
         self.path == other.path && self.key == other.key && self.offer == other.offer
@@ -37,7 +37,7 @@ impl PartialEq for PinFile {
 
 impl Eq for PinFile {}
 
-/// Tells one version of a file from the next, which is always a new file.
+/// Identifies a version of the file; every write creates a new file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Stamp {
     inode: u64,
@@ -50,7 +50,7 @@ struct Stamp {
 pub(crate) struct DamagedPins;
 
 #[derive(Debug, thiserror::Error)]
-#[error("cannot keep what was accepted in `{}`", path.display())]
+#[error("cannot write the pin file `{}`", path.display())]
 pub(crate) struct PinError {
     path: PathBuf,
     #[source]
@@ -58,7 +58,7 @@ pub(crate) struct PinError {
 }
 
 impl PinFile {
-    /// A project's server has a file of its own in each project; a user's is the same everywhere.
+    /// A project's server has its own file in each project; a user's server has one file.
     pub(crate) fn of(
         name: &ServerName,
         server: &Server,
@@ -78,7 +78,7 @@ impl PinFile {
         &self.path
     }
 
-    /// The records on disk; none if there is no file.
+    /// The records on disk; empty if there is no file.
     pub(crate) fn read(&self) -> Result<Records, DamagedPins> {
         *lock(&self.seen) = self.stamp();
         let bytes = paths::read(&self.path).map_err(|_| DamagedPins)?;
@@ -90,34 +90,34 @@ impl PinFile {
         Records::decode(bytes, &self.key).ok_or(DamagedPins)
     }
 
-    /// What the lists for the clients of this gateway are compared with.
+    /// The baseline for the clients of this gateway.
     pub(crate) fn baseline(&self) -> Baseline {
         let baseline = |records: Records| records.baseline(self.set().code());
         self.read().map_or(Baseline::Damaged, baseline)
     }
 
-    /// The capabilities of the clients of this gateway, as far as this server is offered them.
+    /// The client capabilities that this gateway offers the server.
     pub(crate) fn set(&self) -> CapabilitySet {
         self.offer.set_or_usual()
     }
 
-    /// Whether the file is another one than that which was read or written last.
+    /// Whether another process has changed the file since the last access.
     pub(crate) fn has_changed(&self) -> bool {
         self.stamp() != *lock(&self.seen)
     }
 
-    /// Writes the first record for these clients. Where another process was faster, its baseline
-    /// stands. Gives back the one that stands.
+    /// Writes the first record for these clients, unless another process already has. Returns the
+    /// baseline in effect.
     pub(crate) fn establish(&self, listing: &RawListing) -> Result<Baseline, PinError> {
         let set = self.set().code();
-        let mut stands = Baseline::Damaged;
+        let mut baseline = Baseline::Damaged;
         self.update(|stored| {
             let mut records = stored.ok()?;
             let is_first = records.of_set(set).is_none();
-            stands = records.take_first(set, listing).baseline();
+            baseline = records.take_first(set, listing).baseline();
             is_first.then_some(records)
         })?;
-        Ok(stands)
+        Ok(baseline)
     }
 
     /// Accepts these tools as they are; the others stay as they were. A damaged file begins anew, and
@@ -166,7 +166,7 @@ impl PinFile {
     }
 }
 
-/// What the user accepts, and for which clients.
+/// A definition that the user accepts, and the client capabilities that it is listed to.
 pub(super) struct Accepted {
     pub(super) sets: Vec<CapabilitySet>,
     pub(super) definition: AcceptedDefinition,

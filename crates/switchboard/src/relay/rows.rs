@@ -1,4 +1,4 @@
-//! The rows of a list of one server as a client is shown them: which, and with which mark.
+//! Filters and marks the rows of a server's list before a client receives them.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -27,7 +27,7 @@ pub(super) enum PinnedList {
 }
 
 impl PinnedList {
-    /// Whether a page has tools or prompts that are not what is known of them.
+    /// Whether a page has rows that differ from the known listing.
     pub(super) fn has_news(self, catalog: &Catalog, server: &ServerName, page: &Raw) -> bool {
         match self {
             PinnedList::Tools => has_news(page, "tools", |name, row| {
@@ -40,7 +40,7 @@ impl PinnedList {
         }
     }
 
-    /// The page as a client is shown it.
+    /// The page for the client.
     pub(super) fn shown(
         self,
         catalog: &Catalog,
@@ -66,8 +66,8 @@ fn has_news(page: &Raw, list: &str, is_known: impl Fn(&str, &str) -> bool) -> bo
     rows.iter().any(|row| is_new(&row))
 }
 
-/// A page of tools without those that the configuration, `deny` or `pins` leave out or that would be shown as
-/// others, marked if they changed, and with another schema for those that nest too deep.
+/// A page of tools for the client. Omits tools that the configuration, `deny` or `pins` exclude or
+/// whose names hide characters, marks changed ones, and replaces schemas that nest too deep.
 fn tools(catalog: &Catalog, server: &ServerName, pins: Pins, page: Raw) -> Raw {
     edited(page, "tools", |tool| {
         let NamedRow { name } = serde_json::from_str(tool).ok()?;
@@ -75,7 +75,8 @@ fn tools(catalog: &Catalog, server: &ServerName, pins: Pins, page: Raw) -> Raw {
         if catalog.denied_by(&found.shown).is_some() {
             return None;
         }
-        // What is shown is what is pinned and called, should the server say something else now.
+        // The client must see the pinned definition, which is also the one that is called, even if
+        // the server now sends another one.
         let is_news = pins != Pins::Off && found.entry.definition() != tool;
         let row = match is_news || nesting::is_deep(tool) {
             false => marked(tool),
@@ -85,7 +86,7 @@ fn tools(catalog: &Catalog, server: &ServerName, pins: Pins, page: Raw) -> Raw {
     })
 }
 
-/// The row of something that is not what was accepted: left out, or with a mark in its `_meta`.
+/// Marks a row that differs from its pin in its `_meta`, or omits it with `pins: block`.
 fn pinned(row: Cow<'_, str>, pins: Pins, pin: Pin) -> Option<Cow<'_, str>> {
     match (pins, pin.mark()) {
         (Pins::Off, _) | (_, None) => Some(row),
@@ -97,7 +98,8 @@ fn pinned(row: Cow<'_, str>, pins: Pins, pin: Pin) -> Option<Cow<'_, str>> {
     }
 }
 
-/// A page of prompts without those that would be shown as others or that `pins` leave out.
+/// A page of prompts for the client. Omits prompts that `pins` excludes or whose names hide
+/// characters.
 fn prompts(catalog: &Catalog, server: &ServerName, pins: Pins, page: Raw) -> Raw {
     edited(page, "prompts", |prompt| {
         let Ok(NamedRow { name }) = serde_json::from_str(prompt) else {
@@ -111,19 +113,20 @@ fn prompts(catalog: &Catalog, server: &ServerName, pins: Pins, page: Raw) -> Raw
     })
 }
 
-/// With the number of hidden characters in `_meta`; they are left out later, with those of the page.
+/// Adds the number of hidden characters to `_meta`. The characters themselves are removed later,
+/// with those of the whole page.
 fn marked(row: &str) -> Cow<'_, str> {
     let marked = find_json(row).and_then(|hidden| with_mark(row, hidden.characters));
     marked.map_or(Cow::Borrowed(row), Cow::Owned)
 }
 
-/// A definition of ours with the mark of what the server wrote.
+/// The rewritten definition, with the number of hidden characters in the server's row.
 fn marked_as(definition: String, row: &str) -> String {
     let marked = find_json(row).and_then(|hidden| with_mark(&definition, hidden.characters));
     marked.unwrap_or(definition)
 }
 
-/// The page with the rows that `edit` gives; to the byte as it is if they are the same.
+/// The page with edited rows; byte-identical if `edit` changes none. `None` omits a row.
 fn edited(page: Raw, list: &str, edit: impl Fn(&str) -> Option<Cow<'_, str>>) -> Raw {
     let Ok(members) = page.parse::<BTreeMap<String, &RawValue>>() else { return page };
     let Some(found) = members.get(list).map(|rows| rows.get()) else { return page };

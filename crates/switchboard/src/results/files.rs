@@ -24,7 +24,7 @@ pub(super) struct StoredFiles {
     pub(super) files: VecDeque<Stored>,
     pub(super) bytes: usize,
     /// A failure to store a result was logged.
-    pub(super) told: bool,
+    pub(super) failure_logged: bool,
     /// The number of files that are being written.
     pub(super) writers: usize,
     /// The size of all sessions' results, with what was saved since, and when it was measured.
@@ -90,7 +90,7 @@ impl Results {
             kept.owner = Some(lock.ok_or(io::ErrorKind::WouldBlock)?);
         }
         let parent = self.directory.parent().unwrap_or(&self.directory);
-        // Many files are saved at once, and each look is one at all of them.
+        // Measuring reads the metadata of all files, and many files are saved at once.
         let measured = kept.measured.filter(|(at, _)| at.elapsed() < MEASURED_FOR);
         let (at, all) =
             measured.unwrap_or_else(|| (Instant::now(), leftovers::size_of_all(parent)));
@@ -118,7 +118,7 @@ impl Results {
         }
     }
 
-    /// Removes results whose time is over.
+    /// Removes expired results.
     pub(super) fn forget_old(&self) {
         let Lifetime::Limited(time) = self.lifetime else { return };
         let mut kept = lock(&self.kept);

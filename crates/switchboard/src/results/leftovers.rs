@@ -1,4 +1,4 @@
-//! Results of sessions that were killed, and the size of the results of all sessions.
+//! Removes results of killed sessions, and measures the results of all sessions.
 
 use std::fs::{self, DirEntry};
 use std::path::Path;
@@ -8,13 +8,13 @@ use rustix::process::{Pid, test_kill_process};
 
 use crate::paths::{self, Lock};
 
-/// More directories than this are left for the next time.
+/// The most directories that one sweep examines.
 const MOST: usize = 1_000;
 
-/// A directory is made before its lock is taken.
+/// Younger directories are kept, because a directory is created before it is locked.
 const YOUNG: Duration = Duration::from_secs(60);
 
-/// Removes the directories of sessions that are gone, killed or ended by a crash.
+/// Removes the directories of sessions that were killed or crashed.
 pub(crate) fn sweep(all: &Path) {
     for entry in directories(all) {
         if let Some(_held) = abandoned(&entry) {
@@ -23,7 +23,7 @@ pub(crate) fn sweep(all: &Path) {
     }
 }
 
-/// Bytes of all results that are kept below this directory.
+/// The size in bytes of all results in this directory.
 pub(super) fn size_of_all(all: &Path) -> u64 {
     let files = directories(all).filter_map(|entry| fs::read_dir(entry.path()).ok()).flatten();
     files.filter_map(|file| file.ok()?.metadata().ok()).map(|data| data.len()).sum()
@@ -31,7 +31,7 @@ pub(super) fn size_of_all(all: &Path) -> u64 {
 
 fn directories(all: &Path) -> impl Iterator<Item = DirEntry> {
     let entries = fs::read_dir(all).into_iter().flatten().take(MOST).flatten();
-    // A link leads to what is not ours to remove.
+    // Ignores symbolic links: their targets must not be removed.
     entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()))
 }
 
@@ -43,8 +43,8 @@ fn abandoned(entry: &DirEntry) -> Option<Lock> {
     let is_alive = !matches!(test_kill_process(owner), Err(rustix::io::Errno::SRCH));
     let made = entry.metadata().and_then(|data| data.modified()).ok();
     let is_young = made.is_some_and(|made| made.elapsed().is_ok_and(|age| age < YOUNG));
-    // The number of the owner may be that of another process by now, or of one that is not seen
-    // from here: only the lock tells.
+    // The process id may have been reused, or may belong to another PID namespace. Only the lock
+    // decides.
     if is_alive && is_young {
         return None;
     }

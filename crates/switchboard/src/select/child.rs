@@ -1,5 +1,5 @@
-//! What runs a filter: this program once more, with so little time and memory that whatever the
-//! filter does hurts no other process.
+//! The process that runs a filter: this program, executed again with tight limits on time and
+//! memory.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -13,10 +13,10 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use super::language::{self, Trouble};
 use super::{MEMORY, OUTPUT, PATIENCE, PROCESSOR};
 
-/// What the program is called, as `argv[0]`, when it is to run a filter.
+/// The `argv[0]` that selects this role.
 pub(super) const NAME: &str = "switchboard-select";
 
-/// Of its memory, what the stack may take.
+/// Stack size of the thread that runs the filter.
 const STACK: usize = 64 << 20;
 
 static AT_HAND: AtomicBool = AtomicBool::new(false);
@@ -24,14 +24,14 @@ static AT_HAND: AtomicBool = AtomicBool::new(false);
 /// The exit code of the process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum FilterExit {
-    /// Its output is what the filter gave.
+    /// The output is that of the filter.
     Done = 0,
-    /// Its output says why it is no filter.
+    /// The output is the parse error of the filter.
     Invalid = 10,
-    /// Its output says why it failed on this result.
+    /// The output is the run-time error of the filter.
     Failed = 11,
     TooLarge = 12,
-    /// It could not begin.
+    /// The process could not start its work, or panicked.
     Broken = 13,
 }
 
@@ -42,8 +42,8 @@ impl FilterExit {
     }
 }
 
-/// What the process is told: how long both texts are, then both. Without a text to work on, the
-/// filter is only read.
+/// The request to the process: the lengths of both texts, then the texts. Without `json`, the
+/// process only parses the filter.
 pub(super) fn request(filter: &str, json: Option<&str>) -> Vec<u8> {
     let length = |text: Option<&str>| text.map_or(u64::MAX, |text| text.len() as u64).to_le_bytes();
     let parts: [&[u8]; 4] = [
@@ -60,7 +60,7 @@ pub(super) fn is_at_hand() -> bool {
     AT_HAND.load(Ordering::Relaxed)
 }
 
-/// If this program was started to run a filter, it does that and never returns.
+/// If the process was started to run a filter, runs it and never returns.
 #[expect(clippy::exit, reason = "the rest of the program is not for a filter")]
 pub(crate) fn run_if_asked() {
     let mut words = std::env::args_os();
@@ -73,7 +73,8 @@ pub(crate) fn run_if_asked() {
     AT_HAND.store(true, Ordering::Relaxed);
 }
 
-/// What should be the socket that the gateway gave it. A process that only has the name has none.
+/// Standard input, which is a socket if the gateway started the process. A process that merely has
+/// the name has no socket there.
 fn lifeline() -> io::Result<UnixStream> {
     Ok(UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?))
 }
@@ -86,25 +87,25 @@ fn run() -> io::Result<FilterExit> {
     confine()?;
     let (filter, json) = read(&mut lifeline)?;
     lifeline.set_read_timeout(Some(PATIENCE))?;
-    thread::Builder::new().spawn(move || leave_with(lifeline))?;
+    thread::Builder::new().spawn(move || exit_with(lifeline))?;
     let working = thread::Builder::new().stack_size(STACK).spawn(move || match json {
         Some(json) => language::run(&filter, &json, OUTPUT),
         None => language::check(&filter).map(|()| Vec::new()),
     })?;
-    let (exit, said) = match working.join() {
+    let (exit, answer) = match working.join() {
         Ok(Ok(given)) => (FilterExit::Done, given),
         Ok(Err(Trouble::Invalid(why))) => (FilterExit::Invalid, why.into_bytes()),
         Ok(Err(Trouble::Failed(why))) => (FilterExit::Failed, why.into_bytes()),
         Ok(Err(Trouble::TooLarge)) => (FilterExit::TooLarge, Vec::new()),
         Err(_panicked) => (FilterExit::Broken, Vec::new()),
     };
-    output.write_all(&said)?;
+    output.write_all(&answer)?;
     Ok(exit)
 }
 
-/// Ends the process when its gateway does, or when its time is over.
+/// Exits when the gateway closes the socket or the wall-clock limit is over.
 #[expect(clippy::exit, reason = "no caller waits for the filter any more")]
-fn leave_with(mut lifeline: UnixStream) {
+fn exit_with(mut lifeline: UnixStream) {
     let _closed_or_too_late = lifeline.read(&mut [0]);
     std::process::exit(FilterExit::Broken as i32);
 }
@@ -128,14 +129,15 @@ fn read(source: &mut UnixStream) -> io::Result<(String, Option<String>)> {
     Ok((filter, if json == u64::MAX { None } else { Some(text(json)?) }))
 }
 
-/// Gives up whatever a filter does not need.
+/// Sets the resource limits of the process.
 fn confine() -> io::Result<()> {
     #[cfg(target_os = "linux")]
     let memory = Resource::Data;
     #[cfg(not(target_os = "linux"))]
     let memory = Resource::As;
     let processor = PROCESSOR.as_secs();
-    // One second more, so that the signal is the one that says why.
+    // The hard limit is one second higher, so that SIGXCPU ends the process and identifies the
+    // cause.
     limit(Resource::Cpu, processor, processor + 1)?;
     let bounded = limit(memory, MEMORY, MEMORY);
     if cfg!(target_os = "linux") {
@@ -143,7 +145,7 @@ fn confine() -> io::Result<()> {
     }
     limit(Resource::Core, 0, 0)?;
     limit(Resource::Fsize, 0, 0)?;
-    // Nothing can be opened any more.
+    // No further file can be opened.
     limit(Resource::Nofile, 0, 0)
 }
 

@@ -1,8 +1,9 @@
-//! The language of filters: jq by the `jaq` crates, without anything that reads more than its input.
+//! The filter language: jq, implemented by the `jaq` crates, limited to functions that read only
+//! their input.
 //!
-//! Of what `jaq` offers, a filter gets the functions that are named here and no others. Those that
-//! read the environment, the clock, files or further inputs, that write or that end the process are
-//! not among them, and most are not even built: they belong to features that are off.
+//! A filter gets only the functions of `jaq` that are named here. Functions that read the
+//! environment, the clock, files or further inputs, that write, or that end the process are
+//! excluded. Most of them are not even compiled, because their features are disabled.
 
 use std::fmt::{self, Write as _};
 use std::io;
@@ -19,13 +20,13 @@ use super::natives;
 
 pub(super) type FilterData = JustLut<Val>;
 
-/// Bytes of a message, which may quote the result.
+/// Longest error message in bytes; it may quote the result.
 const MESSAGE: usize = 200;
 
-/// Bytes of a filter that a message quotes.
+/// Longest quotation of a filter in a message, in bytes.
 const QUOTED: usize = 40;
 
-/// Functions of `jaq` that compute and do nothing else.
+/// Pure functions of `jaq`.
 const ALLOWED: &[&str] = &[
     "ascii_downcase",
     "ascii_upcase",
@@ -69,7 +70,7 @@ const ALLOWED: &[&str] = &[
     "utf8bytelength",
 ];
 
-/// Definitions of `jaq` that need functions which are not there.
+/// Definitions of `jaq` that depend on excluded functions.
 const WITHHELD: &[&str] = &[
     "@html",
     "@htmld",
@@ -89,7 +90,7 @@ const WITHHELD: &[&str] = &[
     "todate",
 ];
 
-/// What models and people know from jq, and `jaq` keeps elsewhere.
+/// Definitions that exist in jq, but not in the `jaq` crates used here.
 const OURS: &str = r#"
 def cell: if isstring then . elif . == null then "" elif . < [] then tostring
   else error("a list or an object cannot be a cell of a table") end;
@@ -98,23 +99,23 @@ def @tsv: map(cell | gsub("\\\\"; "\\\\") | gsub("\t"; "\\t") | gsub("\n"; "\\n"
 def @csv: map(if isstring then "\"" + gsub("\""; "\"\"") + "\"" else cell end) | join(",");
 "#;
 
-/// Why a filter gives nothing.
+/// Why a filter failed.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Trouble {
-    /// It is no filter.
+    /// The filter cannot be parsed.
     Invalid(String),
-    /// It does not fit this result.
+    /// The filter failed on this input.
     Failed(String),
     TooLarge,
 }
 
-/// Whether `code` is a filter.
+/// Checks that `code` is a valid filter.
 pub(super) fn check(code: &str) -> Result<(), Trouble> {
     compile(code).map(drop)
 }
 
-/// What the filter gives for each value in `json`: a line for each, strings as they are. No more
-/// than `most` bytes.
+/// Applies the filter to each value in `json`. Each output is a line; strings are not quoted. Fails
+/// above `most` bytes.
 pub(super) fn run(code: &str, json: &str, most: usize) -> Result<Vec<u8>, Trouble> {
     let filter = compile(code)?;
     let mut output = Bounded { bytes: Vec::new(), most };
@@ -137,7 +138,7 @@ fn compile(code: &str) -> Result<jaq_core::Filter<FilterData>, Trouble> {
     let modules = Loader::new(defs)
         .load(&arena, File { code, path: () })
         .map_err(|errors| invalid(errors.first().map(|(_, error)| not_parsed(code, error))))?;
-    load::import(&modules, |_| Err("there is nothing to import".to_owned()))
+    load::import(&modules, |_| Err("modules cannot be imported".to_owned()))
         .map_err(|errors| invalid(errors.first().map(|(_, error)| not_parsed(code, error))))?;
     Compiler::default().with_funs(functions()).compile(modules).map_err(|errors| {
         let first = errors.first().and_then(|(_, errors)| errors.first());
@@ -151,7 +152,7 @@ fn functions() -> impl Iterator<Item = Fun<FilterData>> {
 }
 
 fn invalid(said: Option<String>) -> Trouble {
-    Trouble::Invalid(said.unwrap_or_else(|| "it cannot be read".to_owned()))
+    Trouble::Invalid(said.unwrap_or_else(|| "it cannot be parsed".to_owned()))
 }
 
 fn not_parsed(code: &str, error: &load::Error<&str>) -> String {
@@ -183,16 +184,16 @@ fn undefined(name: &str, kind: &Undefined) -> String {
     }
 }
 
-/// An error as text. It may quote a whole result, and says behind that what was to be done with it:
-/// so the middle is left out.
+/// An error as text. It may quote a whole value before the actual problem, so the middle is
+/// omitted.
 fn message(error: &impl fmt::Display) -> String {
     let mut text = Ends::default();
-    // Nothing of ours fails in it, and what is there is said in any case.
+    // `Ends` never fails, and a partial text is still useful.
     let _ = write!(text, "{error}");
     text.joined()
 }
 
-/// The beginning and the end of a text that is written piece by piece.
+/// Keeps the beginning and the end of a text that is written in pieces.
 #[derive(Default)]
 struct Ends {
     head: String,
@@ -201,7 +202,7 @@ struct Ends {
 }
 
 impl Ends {
-    /// Bytes of the end that are kept.
+    /// Length of the kept end, in bytes.
     const TAIL: usize = MESSAGE / 3;
 
     fn joined(mut self) -> String {
@@ -232,7 +233,7 @@ impl fmt::Write for Ends {
     }
 }
 
-/// Output that stops when it has become too much.
+/// Output that fails above its size limit.
 struct Bounded {
     bytes: Vec<u8>,
     most: usize,

@@ -1,5 +1,5 @@
-//! Functions of filters that `jaq` has only together with the clock and the environment: regular
-//! expressions, base64 and a little arithmetic.
+//! Functions that `jaq` offers only in one feature with clock and environment: regular expressions,
+//! base64 and some arithmetic.
 
 use std::cell::RefCell;
 
@@ -47,7 +47,7 @@ fn float(value: &Val) -> Result<f64, Error> {
     value.as_f64().ok_or_else(|| Error::typ(value.clone(), "number"))
 }
 
-/// Which parts of a text a regular expression gives.
+/// Which parts of a text a search returns.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Show {
     Matches,
@@ -55,7 +55,8 @@ enum Show {
     Both,
 }
 
-/// `SHOW(re; flags)`: a list of matches, each a list of its groups, and of the texts between them.
+/// `SHOW(re; flags)`: a list of the matches, each a list of its groups, or of the texts between
+/// matches, or of both.
 fn search(mut cv: Cv<'_, FilterData>, show: Show) -> ValR {
     let (flags, pattern) = (cv.0.pop_var(), cv.0.pop_var());
     let subject = text(&cv.1)?;
@@ -112,7 +113,7 @@ fn groups(
     captures.iter().zip(pattern.capture_names()).filter_map(group).collect()
 }
 
-/// How many characters lie before a byte, counted on from the last answer.
+/// Converts byte positions to character positions, continuing from the last one.
 struct CharPosition<'t> {
     subject: &'t [u8],
     bytes: usize,
@@ -128,7 +129,7 @@ impl CharPosition<'_> {
     }
 }
 
-/// The expression, which is nearly always the one of the call before.
+/// The compiled expression. Cached, because consecutive calls nearly always use the same one.
 fn compiled(pattern: &str, flags: &str) -> Result<Regex, Error> {
     thread_local! {
         static LAST: RefCell<Option<(String, String, Regex)>> = const { RefCell::new(None) };

@@ -1,7 +1,7 @@
-//! The owner of one upstream: everything that changes about a server changes here.
+//! The task that alone owns and changes the state of one server.
 //!
-//! The loop awaits nothing but its `select!`. Dialling, listing and pinging run as tasks and come
-//! back as inputs; what to do about them is decided by `lifecycle::Machine`.
+//! The loop awaits nothing but its `select!`. Dialling, listing and pinging run as tasks whose
+//! outcomes become inputs; `lifecycle::Machine` decides what follows.
 
 mod outcomes;
 
@@ -30,10 +30,11 @@ use super::relisting::{Relisting, sleep_until};
 use super::status::{self, LastFailure, Status};
 use super::{Command, DialError, DialStage, ExitReason, LeaseError, Surroundings};
 
-/// News that may wait; of more than one kind that waits, each stands for any number.
+/// Capacity of the news queue. A full queue drops news; usually an item of the same kind is already
+/// queued.
 const WAITING_NEWS: usize = 8;
 
-/// What a task of the actor brings back.
+/// The outcome of a task of the actor.
 enum Done {
     Dialled {
         generation: Generation,
@@ -55,11 +56,11 @@ enum Done {
     Drained,
 }
 
-/// Whether the server is still the one that its name means.
+/// Whether the configuration still contains this definition of the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Service {
     Active,
-    /// It ends with the calls that are in flight.
+    /// No new calls; the actor ends once the calls in flight are finished.
     Retired,
 }
 
@@ -71,13 +72,13 @@ pub(super) struct Actor {
     surroundings: Surroundings,
     statuses: watch::Sender<Status>,
     began: Instant,
-    /// The connection that is up; calls find it here and enter by its door.
+    /// The open connection. Calls read it here and enter through its door.
     open: watch::Sender<Option<Arc<Open>>>,
     dialler: Dialler,
     waiting: HashMap<Waiter, LeaseReply>,
     relisting: Relisting,
-    /// An explicit connect asked for the next listing, so it is published in any case.
-    wanted: bool,
+    /// Whether an explicit connect requested the next listing, which is then published in any case.
+    listing_requested: bool,
     refreshes: Refreshes,
     next_waiter: Waiter,
     last_failure: Option<LastFailure>,
@@ -108,7 +109,7 @@ impl Actor {
             dialler: Dialler::new(stage, tell),
             waiting: HashMap::new(),
             relisting: Relisting::default(),
-            wanted: false,
+            listing_requested: false,
             refreshes: Refreshes::default(),
             next_waiter: 0,
             last_failure: None,
@@ -130,13 +131,13 @@ impl Actor {
             let wake_at = self.machine.wake_at().map(|at| self.began + at);
             tokio::select! {
                 command = inbox.recv(), if listening => match command {
-                    Some(command) => self.obey(command),
-                    // The handles of a retired server go before its last calls do.
+                    Some(command) => self.handle_command(command),
+                    // The handles of a retired server are dropped before its last calls end.
                     None if retired.is_cancelled() => listening = false,
                     None => self.feed(Input::Shutdown),
                 },
                 Some(done) = self.work.join_next() => self.finished(done),
-                Some(news) = self.news.recv() => self.heard(news),
+                Some(news) = self.news.recv() => self.handle_news(news),
                 () = retired.cancelled(), if active => self.retire(),
                 () = closing.cancelled(), if !active => self.feed(Input::Shutdown),
                 () = sleep_until(wake_at), if active => self.wake(),
@@ -145,13 +146,14 @@ impl Actor {
                 },
             }
         }
-        // The connection's task closes the server; nothing of it is left when this returns.
+        // The connection's task stops the server. Waiting for it leaves no process behind.
         while let Some(done) = self.work.join_next().await {
             self.finished(done);
         }
     }
 
-    /// Calls in flight are finished; then, or if there is nothing to finish, it is over.
+    /// Admits no further calls, and ends the actor once the calls in flight are finished. Without a
+    /// connection, the actor ends at once.
     fn retire(&mut self) {
         self.service = Service::Retired;
         match self.open().filter(|_| self.machine.phase() == Phase::Up) {
@@ -161,7 +163,7 @@ impl Actor {
                 self.work.spawn(async move {
                     tokio::select! {
                         () = open.door.emptied() => {}
-                        // Something else ends it first.
+                        // The connection is closed for another reason.
                         () = open.connection.stop.cancelled() => {}
                     }
                     Done::Drained
@@ -174,7 +176,8 @@ impl Actor {
         self.surroundings.directory.publish(&self.server, &self.recipe.plan, listing);
     }
 
-    /// No caller can enter while the machine decides whether the server is idle.
+    /// Shuts the door while the machine decides whether the server is idle, so that no caller
+    /// enters meanwhile.
     fn wake(&mut self) {
         let open = self.open();
         let usage = open.as_ref().map(|open| open.door.shut_if_empty()).unwrap_or_default();
@@ -190,7 +193,7 @@ impl Actor {
         self.open.borrow().clone()
     }
 
-    fn obey(&mut self, command: Command) {
+    fn handle_command(&mut self, command: Command) {
         match command {
             Command::Acquire { urgency, reply } => self.acquire(urgency, reply),
             Command::Refresh { reply } => match (self.open(), self.machine.phase()) {
@@ -200,9 +203,9 @@ impl Actor {
                         self.walk();
                     }
                 }
-                // A dial lists anyway.
+                // A new connection is listed anyway.
                 (_, Phase::Down | Phase::Dialling | Phase::Up | Phase::Ended) => {
-                    self.wanted = true;
+                    self.listing_requested = true;
                     self.acquire(Urgency::Explicit, reply);
                 }
             },
@@ -228,18 +231,18 @@ impl Actor {
 
     fn acquire(&mut self, urgency: Urgency, reply: LeaseReply) {
         if self.service == Service::Retired {
-            // Nothing is dialled any more; the successor is where to ask.
+            // A retired server does not connect again; its successor serves new calls.
             let _asker_gone = reply.send(Err(LeaseError::ShuttingDown));
             return;
         }
-        self.notice_the_end();
+        self.detect_lost_connection();
         self.next_waiter += 1;
         let waiter = self.next_waiter;
         self.waiting.insert(waiter, reply);
         self.feed(Input::Acquire { waiter, urgency });
     }
 
-    fn heard(&mut self, news: News) {
+    fn handle_news(&mut self, news: News) {
         match news {
             News::ListChanged if self.machine.phase() == Phase::Dialling => {
                 self.relisting.changed_meanwhile();
@@ -255,7 +258,8 @@ impl Actor {
         }
     }
 
-    /// Whether `generation` is the present one and in `phase`; what belongs to another is late.
+    /// Whether `generation` is the current one and in `phase`. Outcomes of earlier generations are
+    /// late and ignored.
     fn is(&self, phase: Phase, generation: Generation) -> bool {
         self.machine.phase() == phase && self.machine.generation() == generation
     }
@@ -266,7 +270,7 @@ impl Actor {
         self.last_failure = Some(LastFailure { at: Instant::now(), cause: Arc::new(error) });
     }
 
-    /// Lets the machine decide, then does what it says.
+    /// Passes the input to the machine and carries out the effects.
     fn feed(&mut self, input: Input) {
         let now = self.began.elapsed();
         for effect in self.machine.on(now, input) {
@@ -298,7 +302,7 @@ impl Actor {
                 None => LeaseError::Disconnected,
             }),
         };
-        // A caller that went away drops the lease, which ends it.
+        // If the caller is gone, the lease is dropped and thereby released.
         let _caller_gone = reply.send(lease);
     }
 
@@ -325,7 +329,7 @@ impl Actor {
         });
     }
 
-    /// Asks for all lists. The caller has said so to `relisting`.
+    /// Requests all lists. The caller has already marked the walk as running in `relisting`.
     fn walk(&mut self) {
         let Some(open) = self.open() else { return self.relisting.stop() };
         self.refreshes.walk_begins();

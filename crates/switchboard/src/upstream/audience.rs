@@ -1,9 +1,9 @@
-//! Who listens to one connection: those who wait for answers on it, and the session that owns it.
+//! The sessions that use one connection: those with a call in flight, and the session that owns it.
 //!
-//! A request or notification of a server belongs to a call of one session. Over HTTP the message says
-//! to which; over a pipe it is certain only while a single session waits. No session gets the message
-//! of another: a question waits until one session is left, and if that takes too long, the sessions
-//! part.
+//! A request or notification of a server belongs to a call of one session. Over HTTP the message
+//! names the call. Over a pipe the call is certain only while a single session has calls in flight.
+//! No session gets the message of another: a request waits until one session is left. If that takes
+//! too long, each session gets a connection of its own.
 
 use std::num::NonZeroU32;
 use std::pin::pin;
@@ -19,17 +19,17 @@ use tokio_util::sync::CancellationToken;
 use crate::host::Host;
 use crate::mutex::lock;
 
-/// How long a question waits for the calls of all sessions but one to be answered.
-const UNDECIDED: Duration = Duration::from_millis(500);
+/// How long a server-to-client request waits until only one session has calls in flight.
+const RECIPIENT_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// How long a server may still be at a request that was given up.
+/// How long a server may keep working on an abandoned call.
 const ABANDONED_CALL_LIFETIME: Duration = Duration::from_secs(60);
 
-/// One conversation with the gateway.
+/// Identifies one session of the gateway.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct SessionId(pub(crate) u64);
 
-/// A session, and who answers for it.
+/// A session, and the host that answers server-to-client requests for it.
 #[derive(Clone)]
 pub(crate) struct Listener {
     pub(crate) session: SessionId,
@@ -40,9 +40,10 @@ pub(crate) struct Listener {
 /// The caller within a session: a message for one caller never reaches another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CallerId {
-    /// Its one client.
+    /// The only client of the session.
     Client,
-    /// One request of a client that nothing else is known of. Small, because every call has one.
+    /// One request of a stateless client, which nothing else identifies. Small, because every call
+    /// has one.
     Request(NonZeroU32),
 }
 
@@ -60,36 +61,38 @@ impl std::fmt::Debug for Listener {
 
 #[derive(Debug, Default)]
 pub(super) struct Audience {
-    /// The session that has this connection to itself.
+    /// The session that owns this connection; `None` if it is shared.
     owner: Option<Listener>,
-    /// Taken by calls of clients that only hear of their own requests: as long as one is without a
-    /// question, the next one waits, so that a question is that one's.
+    /// Permit for a call of a stateless client, on a connection that does not name the call of a
+    /// message. Only one call without a pending server-to-client request holds it, so that the next
+    /// request belongs to that call.
     turns: Option<Arc<Semaphore>>,
-    /// Held for a moment at a time, never across an await.
+    /// Locked briefly, never across an await.
     waiting: Mutex<WaitingCalls>,
     /// Notified when a call ends.
     left: Notify,
-    /// Cancelled when it could not be told whom a question is for: calls that can be made elsewhere
-    /// leave.
+    /// Cancelled when the recipient of a server-to-client request is ambiguous. Calls that can be
+    /// resent move to a connection of their own.
     parting: CancellationToken,
     questions: watch::Sender<Questions>,
 }
 
-/// Those who wait for an answer.
+/// The calls in flight, and those abandoned.
 #[derive(Debug, Default)]
 struct WaitingCalls {
-    /// By the id of the request.
+    /// Keyed by request id.
     calls: HashMap<u64, WaitingCall>,
-    /// How many went without an answer.
+    /// Number of calls that ended without a response.
     abandoned: u64,
-    /// Those of them that the server may still be at: what it asks may be on their account.
+    /// Abandoned calls that the server may still be working on; they may be the cause of its next
+    /// request.
     abandoned_calls: Vec<AbandonedCall>,
 }
 
 #[derive(Debug)]
 struct WaitingCall {
     listener: Listener,
-    /// Held while it waits for nothing but its answer.
+    /// Held while no server-to-client request of this call is pending.
     turn: Option<OwnedSemaphorePermit>,
 }
 
@@ -99,31 +102,31 @@ struct AbandonedCall {
     since: Instant,
 }
 
-/// How many questions the server has asked.
+/// Counts the server-to-client requests of a connection.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Questions {
     pub(super) ever: usize,
-    /// These wait for their answer.
+    /// Those without a response so far.
     unanswered: usize,
 }
 
-/// Whom a message of the server can be for.
+/// The possible recipients of a server's message.
 #[derive(Debug)]
 pub(super) enum Meant {
     One(Recipient),
-    /// More than one caller waits.
+    /// Several callers have calls in flight.
     Several {
-        /// How many calls had been abandoned when the message came.
+        /// Number of calls abandoned by the time the message arrived.
         abandoned: u64,
     },
     NoSession,
 }
 
-/// Whom a message of the server is for.
+/// The recipient of a server's message.
 #[derive(Debug)]
 pub(super) struct Recipient {
     pub(super) listener: Listener,
-    /// The requests that wait on account of it.
+    /// The requests in flight that the message can belong to.
     pub(super) requests: Vec<u64>,
 }
 
@@ -140,10 +143,11 @@ impl Audience {
         self.turns.is_some() && listener.caller_id != CallerId::Client
     }
 
-    /// The right to make a call, where calls could not be told apart.
+    /// Waits for the permit to make a call, on a connection that does not name the call of a
+    /// message.
     pub(super) async fn turn(&self, listener: &Listener) -> Option<OwnedSemaphorePermit> {
         let turns = self.turns.as_ref().filter(|_| self.takes_turns(listener))?;
-        // Never closed, so there is always a turn.
+        // The semaphore is never closed, so this does not fail.
         Arc::clone(turns).acquire_owned().await.ok()
     }
 
@@ -151,7 +155,7 @@ impl Audience {
         self.owner.as_ref()
     }
 
-    /// Takes part until the seat is dropped.
+    /// Registers a call in flight until the seat is dropped.
     pub(super) fn join(
         &self,
         request: u64,
@@ -162,7 +166,8 @@ impl Audience {
         Seat { audience: self, request, answered: false }
     }
 
-    /// These wait for an answer to a question now, so that others can go on.
+    /// These requests wait for the response to a server-to-client request. They give up their
+    /// permit, so that other calls proceed.
     pub(super) fn asked(&self, requests: &[u64]) {
         let mut waiting = lock(&self.waiting);
         for request in requests {
@@ -170,7 +175,7 @@ impl Audience {
         }
     }
 
-    /// These have their answer, and wait for nothing else again.
+    /// The server-to-client request was answered: these requests take the permit again.
     pub(super) async fn go_on(&self, listener: &Listener, requests: &[u64]) {
         let mut turn = self.turn(listener).await;
         let mut waiting = lock(&self.waiting);
@@ -181,7 +186,7 @@ impl Audience {
         }
     }
 
-    /// Whom a message is for, as far as that can be told now.
+    /// The recipient of a message, by the calls in flight now.
     pub(super) fn meant(&self, exchange: Option<Exchange>) -> Meant {
         let waiting = &*lock(&self.waiting);
         let (listener, requests) = match exchange {
@@ -200,8 +205,9 @@ impl Audience {
         }
     }
 
-    /// Whom a question is for that several could be meant by: the one who is left when the others
-    /// have their answers. If that takes too long, it is for none, and they part.
+    /// The recipient of a request that could belong to several callers: waits until the calls of
+    /// all others are answered. After a timeout there is no recipient, and each session gets its
+    /// own connection.
     pub(super) async fn decided(&self, abandoned: u64) -> Option<Recipient> {
         let deciding = async {
             loop {
@@ -218,15 +224,15 @@ impl Audience {
                 }
             }
         };
-        let decided = tokio::time::timeout(UNDECIDED, deciding).await.ok().flatten();
-        // A session that has the connection to itself has no other.
+        let decided = tokio::time::timeout(RECIPIENT_TIMEOUT, deciding).await.ok().flatten();
+        // A session that owns its connection cannot move to another one.
         if decided.is_none() && self.owner.is_none() {
             self.parting.cancel();
         }
         decided
     }
 
-    /// Completes when sessions should use connections of their own.
+    /// Completes when each session must use a connection of its own.
     pub(super) async fn parted(&self) {
         self.parting.cancelled().await;
     }
@@ -235,7 +241,7 @@ impl Audience {
         self.parting.is_cancelled()
     }
 
-    /// Counts a question until the guard is dropped.
+    /// Counts a server-to-client request as unanswered until the guard is dropped.
     pub(super) fn unanswered(self: &Arc<Audience>) -> Unanswered {
         self.questions.send_modify(|questions| {
             questions.ever += 1;
@@ -244,7 +250,7 @@ impl Audience {
         Unanswered { audience: Arc::clone(self) }
     }
 
-    /// Waits until no question is without an answer.
+    /// Waits until all server-to-client requests are answered.
     pub(super) async fn answered(&self) -> Questions {
         let mut questions = self.questions.subscribe();
         let _sender_lives = questions.wait_for(|questions| questions.unanswered == 0).await;
@@ -252,7 +258,7 @@ impl Audience {
     }
 }
 
-/// Whether a connection tells which request a question belongs to.
+/// Whether a connection names the call that a server-to-client request belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Telling {
     Requests,
@@ -260,10 +266,11 @@ pub(super) enum Telling {
 }
 
 impl WaitingCalls {
-    /// The one caller that a question without an address can be for, and its requests; `None` if
-    /// there are several.
+    /// The only caller that an unaddressed request can belong to, with its calls; `None` if there
+    /// are several.
     fn the_only_one(&self) -> Option<(Option<&Listener>, Vec<u64>)> {
-        // A call that waits for the answer to a question causes no other meanwhile.
+        // A call that waits for the response to a server-to-client request causes no second request
+        // meanwhile.
         let takes_turns = self.calls.values().any(|call| call.turn.is_some());
         let free = self.calls.iter().filter(|(_, call)| !takes_turns || call.turn.is_some());
         let mut free: Vec<(u64, &Listener)> =
@@ -283,7 +290,7 @@ impl WaitingCalls {
     }
 }
 
-/// A place in the audience.
+/// Registers one call in the audience.
 pub(super) struct Seat<'a> {
     audience: &'a Audience,
     request: u64,
@@ -291,7 +298,7 @@ pub(super) struct Seat<'a> {
 }
 
 impl Seat<'_> {
-    /// Leaves as one whose request is over on the other side, too.
+    /// Deregisters a call that the server has finished, so that it does not count as abandoned.
     pub(super) fn answered(mut self) {
         self.answered = true;
     }
@@ -311,7 +318,7 @@ impl Drop for Seat<'_> {
     }
 }
 
-/// A question that waits for its answer.
+/// Counts one unanswered server-to-client request.
 pub(super) struct Unanswered {
     audience: Arc<Audience>,
 }
@@ -382,7 +389,8 @@ mod tests {
             let other = voice(2);
             let mut waits = pin!(own.turn(&other));
             assert!(futures_util::poll!(waits.as_mut()).is_pending());
-            // Once the first gets a request, the second can go, and further requests are its own.
+            // Once the first call has a pending request, the second may start, and later requests
+            // belong to it.
             own.asked(&[1]);
             let turn = waits.await;
             let second = own.join(2, voice(2), turn);

@@ -1,4 +1,4 @@
-//! Foreign errors become ours here, and nowhere else.
+//! Converts errors of other crates into those of the engine. No other module does.
 
 use std::fmt;
 use std::io;
@@ -22,10 +22,10 @@ use crate::dial::names::NoSuchHost;
 use crate::dial::secret::SecretError;
 use crate::trust::BrokenSeal;
 
-/// As much of a program's name as a message has.
+/// Longest program name in a message, in characters.
 const HELPER: usize = 100;
 
-/// Why no connection came about.
+/// Why a dial failed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum DialError {
     #[error("the program `{command}` was not found")]
@@ -38,9 +38,9 @@ pub(crate) enum DialError {
     },
     #[error("the working directory `{}` does not exist", path.display())]
     WorkingDirectory { path: PathBuf },
-    #[error("a value of the server's entry cannot be filled in")]
+    #[error("cannot expand a value of the server's entry")]
     Expand(#[from] ExpandError),
-    #[error("the program `{}` gave no value for `{name}`", clean_line(helper, HELPER))]
+    #[error("the program `{}` returned no value for `{name}`", clean_line(helper, HELPER))]
     Secret {
         name: String,
         /// The first word of the command; the others may be secret.
@@ -48,19 +48,20 @@ pub(crate) enum DialError {
         #[source]
         cause: SecretError,
     },
-    #[error("`{command}` did not install the server, after {}", seconds(*.took))]
+    #[error("`{command}` failed to install the server after {}", seconds(*.took))]
     Install {
         command: String,
         took: Duration,
         #[source]
         cause: SecretError,
         stderr: Vec<String>,
-        /// Variables about the network that we have and it was not given.
+        /// Environment variables about the network that are set here but were withheld from the
+        /// program.
         withheld: Vec<&'static str>,
     },
     #[error(transparent)]
     Trust(#[from] BrokenSeal),
-    /// A task of ours ended early.
+    /// The task that checks the entry panicked or was aborted.
     #[error("the server's entry could not be checked")]
     Unchecked,
     #[error("the `url` of the server's entry is not valid")]
@@ -71,9 +72,9 @@ pub(crate) enum DialError {
     Incorrect { name: &'static str },
     #[error("the stored sign-in cannot be used")]
     Account(#[source] AuthError),
-    #[error("no token is kept for its address, and its entry says `bearerTokenStore`")]
+    #[error("no token is stored for its URL, but its entry sets `bearerTokenStore`")]
     NoToken,
-    #[error("its token cannot be read")]
+    #[error("cannot read its stored token")]
     Vault(#[source] VaultError),
     #[error("the certificates in `{}` cannot be used", path.display())]
     CaFile {
@@ -87,9 +88,9 @@ pub(crate) enum DialError {
         #[source]
         cause: io::Error,
     },
-    #[error("secure connections cannot be made here")]
+    #[error("cannot initialise TLS")]
     Tls(#[source] rustls::Error),
-    #[error("no requests can be made here")]
+    #[error("cannot create the HTTP client")]
     Client(#[source] reqwest::Error),
     #[error("no connection to `{origin}`")]
     Unreachable {
@@ -109,15 +110,15 @@ pub(crate) enum DialError {
         #[source]
         cause: RpcError,
     },
-    #[error("the server does not speak MCP as we know it")]
+    #[error("the MCP handshake failed")]
     Handshake(#[source] HandshakeError),
-    #[error("the server's list of {what} does not end")]
+    #[error("the server's list of {what} is endless")]
     EndlessList { what: &'static str },
     #[error("the server's list of {what} is malformed")]
     MalformedList { what: &'static str },
     #[error("the connection was lost ({exit})")]
     Lost { exit: ExitReason, stderr: Vec<String> },
-    #[error("the server no longer answers")]
+    #[error("the server no longer responds to pings")]
     Unresponsive,
 }
 
@@ -129,7 +130,7 @@ impl DialError {
         }
     }
 
-    /// Whether the user has to look at the server's definition again.
+    /// Whether the user has to review the server's definition again.
     pub(crate) fn needs_trust(&self) -> bool {
         matches!(self, DialError::Trust(_))
     }
@@ -139,7 +140,7 @@ impl DialError {
         matches!(self, DialError::Http(HttpError::SignIn { .. }) | DialError::NoToken)
     }
 
-    /// Whether there is no transport at all: no program, no address.
+    /// Whether the transport itself is unusable, such as a missing program or an invalid URL.
     pub(crate) fn lacks_a_way(&self) -> bool {
         matches!(
             self,
@@ -177,23 +178,23 @@ impl From<HttpError> for DialError {
     }
 }
 
-/// What is in the way of a connection.
+/// Why a connection to an origin failed.
 #[derive(Debug, PartialEq, thiserror::Error)]
 pub(crate) enum Unreachable {
-    #[error("nothing listens there")]
+    #[error("connection refused")]
     Refused,
-    #[error("the name `{host}` is not known")]
+    #[error("cannot resolve the hostname `{host}`")]
     NoSuchHost { host: String },
-    #[error("the server cannot be trusted: {0}")]
+    #[error("the TLS connection failed: {0}")]
     Tls(rustls::Error),
-    #[error("there was no answer in time")]
+    #[error("the connection timed out")]
     TimedOut,
     #[error("{0}")]
     Other(String),
 }
 
 impl Unreachable {
-    /// Looks for the cause that says most: below it, foreign errors repeat each other.
+    /// Finds the most specific cause: below it, the errors of libraries repeat each other.
     pub(crate) fn of(error: &reqwest::Error) -> Unreachable {
         let mut next: Option<&(dyn std::error::Error + 'static)> = Some(error);
         let mut last = String::new();
@@ -211,7 +212,7 @@ impl Unreachable {
                 Some(_) | None => {}
             }
             last = error.to_string();
-            // `source` does not show what such an error was made of.
+            // `io::Error::source` skips the error that it wraps.
             next = match io.and_then(io::Error::get_ref) {
                 Some(inner) => Some(inner),
                 None => error.source(),
@@ -221,31 +222,31 @@ impl Unreachable {
     }
 }
 
-/// Why a caller got no lease.
+/// Why a caller did not get a lease.
 #[derive(Clone, Debug, thiserror::Error)]
 pub(crate) enum LeaseError {
     #[error("cannot connect")]
     Dial(#[source] Arc<DialError>),
-    #[error("the last try failed {} ago, the next one is in {}", seconds(*.since), seconds(*.retry_in))]
+    #[error("the last attempt failed {} ago, the next one is in {}", seconds(*.since), seconds(*.retry_in))]
     Backoff {
         since: Duration,
         retry_in: Duration,
         #[source]
         cause: Option<Arc<DialError>>,
     },
-    #[error("the server went down {crashes} times in three minutes, the next try is in {}", seconds(*.retry_in))]
+    #[error("the server went down {crashes} times in three minutes, the next attempt is in {}", seconds(*.retry_in))]
     CrashLoop {
         crashes: usize,
         retry_in: Duration,
         #[source]
         cause: Option<Arc<DialError>>,
     },
-    /// It goes on without a caller.
+    /// The installation continues without a caller.
     #[error("the server is being installed, for {} so far", seconds(*.since))]
     Installing { since: Duration },
     #[error("the server was disconnected meanwhile")]
     Disconnected,
-    /// The configuration has another definition of the server now, or none.
+    /// The configuration now has another definition of the server, or none.
     #[error("the server's definition changed meanwhile")]
     Replaced,
     #[error("the gateway is shutting down")]
@@ -297,27 +298,27 @@ pub(crate) enum CallError {
     TimedOut(Duration),
     #[error("the answer is larger than the limit of {limit} bytes")]
     TooLarge { limit: usize },
-    #[error("the server went away before it answered ({exit})")]
+    #[error("the server ended before it answered ({exit})")]
     Lost { exit: ExitReason, stderr: Vec<String> },
-    /// It has another definition of the tool than the one that the headers were made by, and did
-    /// nothing.
+    /// The server has a newer definition of the tool than the one that determined the headers, and
+    /// did not run the tool.
     #[error("the server answered with an error")]
     Outdated(#[source] RpcError),
     #[error("the server did not finish the call")]
     Unfinished(#[from] DialogueError),
-    /// Nothing reached the server, so another try is safe.
+    /// The request did not reach the server, so a retry is safe.
     #[error("the connection was closed before the request was sent")]
     NotSent,
-    /// Given up to be made on a connection of its own, which does no harm.
-    #[error("it could not be told for which client the server asked something")]
+    /// Cancelled to be resent on a connection of its own; only read-only calls are.
+    #[error("the server sent a request that could belong to several clients")]
     Parted,
-    /// The server answered, and did not do it.
+    /// The server responded with an HTTP error.
     #[error(transparent)]
     Http(HttpError),
 }
 
 impl CallError {
-    /// `ended` is what is known of the connection's end.
+    /// `ended` returns how the connection ended.
     pub(super) fn of(
         error: RequestError,
         ended: impl FnOnce() -> (ExitReason, Vec<String>),
@@ -345,15 +346,15 @@ impl CallError {
 pub(crate) enum ExitReason {
     Code(i32),
     Signal(i32),
-    /// Its streams closed, but the program was still there.
+    /// The program closed its output without exiting.
     StreamClosed,
-    /// We closed the connection ourselves.
+    /// The gateway closed the connection.
     Stopped,
-    /// A server at a URL no longer knows our session.
+    /// The HTTP server no longer knows the session.
     Forgotten,
-    /// A server at a URL cannot be reached any more.
+    /// The HTTP server is no longer reachable.
     Unreachable,
-    /// The response of a server at a URL ended in the middle.
+    /// The HTTP response ended before it was complete.
     Broken,
 }
 
@@ -385,8 +386,8 @@ impl fmt::Display for ExitReason {
             ExitReason::Signal(signal) => write!(f, "signal {signal}"),
             ExitReason::StreamClosed => f.write_str("it closed its output"),
             ExitReason::Stopped => f.write_str("it was stopped"),
-            ExitReason::Forgotten => f.write_str("it forgot the session"),
-            ExitReason::Unreachable => f.write_str("it cannot be reached any more"),
+            ExitReason::Forgotten => f.write_str("it no longer knows the session"),
+            ExitReason::Unreachable => f.write_str("it is no longer reachable"),
             ExitReason::Broken => f.write_str("the connection broke"),
         }
     }

@@ -1,4 +1,4 @@
-//! One live connection: opened, run to its end, and cleaned up.
+//! Opens a connection, runs it to its end, and cleans it up.
 
 use std::process::ExitStatus;
 use std::sync::Arc;
@@ -25,24 +25,24 @@ use crate::dial::http::{SignedIn, Speaks};
 use crate::dial::spawn::Process;
 use crate::message_log::Watcher;
 
-/// A server that stops reading for this long is taken for dead.
+/// The connection fails if the server does not read for this long.
 const WRITE_DEADLINE: Duration = Duration::from_secs(10);
 
 const PING_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How long a program may outlive its output before it is ended.
+/// How long a program may run after it closed its output, before it is terminated.
 pub(super) const EXIT_GRACE: Duration = Duration::from_secs(1);
 
-/// How long a program may take to end by itself when the gateway closes; its keeper waits longer.
-const PARTING: Duration = Duration::from_millis(250);
+/// How long the gateway waits at shutdown for a program to exit by itself; its keeper waits longer.
+const SHUTDOWN_GRACE: Duration = Duration::from_millis(250);
 
-/// The last lines of a program may arrive after its end.
-const LAST_WORDS: Duration = Duration::from_millis(50);
+/// How long to read on after a program has exited: its last output may arrive late.
+const LATE_OUTPUT: Duration = Duration::from_millis(50);
 
 type ByteSource = Box<dyn AsyncRead + Send + Unpin>;
 type ByteSink = Box<dyn AsyncWrite + Send + Unpin>;
 
-/// A connection that is up.
+/// An open connection.
 #[derive(Clone, Debug)]
 pub(super) struct Connection {
     pub(super) peer: Peer,
@@ -58,7 +58,7 @@ pub(super) struct Connection {
     pub(super) opened_as: Option<Arc<str>>,
 }
 
-/// What is known about a connection's end, as soon as it is known.
+/// How a connection ended, once it has.
 #[derive(Clone, Debug)]
 pub(super) struct End {
     exit: watch::Receiver<Option<ExitReason>>,
@@ -76,11 +76,11 @@ impl Connection {
                 self.peer.request(modern::DISCOVER, params, patience).await
             }
         };
-        // An error is an answer, too.
+        // An error response also shows that the server is alive.
         matches!(answer, Ok(_) | Err(RequestError::Refused(_)))
     }
 
-    /// How it ended and what it said last, if it is of no use any more.
+    /// Exit reason and last lines of standard error, if the connection is no longer usable.
     pub(super) fn exited(&self) -> Option<DialError> {
         let closed = || {
             let closed = self.peer.is_closed();
@@ -92,7 +92,7 @@ impl Connection {
 }
 
 impl End {
-    /// How it ended and what it said last; waits at most `patience` for the news.
+    /// Exit reason and last lines of standard error. Waits at most `patience` for the end.
     pub(super) async fn report(&self, patience: Duration) -> (ExitReason, Vec<String>) {
         let mut exit = self.exit.clone();
         let known = tokio::time::timeout(patience, exit.wait_for(Option::is_some)).await;
@@ -103,7 +103,7 @@ impl End {
         (reason, self.tail.lines())
     }
 
-    /// How it ended and what it said last, if it has ended.
+    /// Exit reason and last lines of standard error, if the connection has ended.
     pub(super) fn known(&self) -> Option<(ExitReason, Vec<String>)> {
         let reason = (*self.exit.borrow())?;
         Some((reason, self.tail.lines()))
@@ -114,7 +114,7 @@ impl End {
     }
 }
 
-/// The moving part of a connection; [`Body::run`] is its whole life.
+/// The part of a connection that transfers messages; [`Body::run`] runs until its end.
 pub(super) struct Body {
     way: LiveTransport,
     incoming: Incoming,
@@ -122,7 +122,7 @@ pub(super) struct Body {
     stop: CancellationToken,
 }
 
-/// What carries the messages.
+/// The open transport of a connection.
 enum LiveTransport {
     Streams(Box<Streams>),
     Http(Box<Carrier>),
@@ -162,12 +162,12 @@ pub(super) struct DialContext {
     pub(super) recipe: Arc<Recipe>,
     pub(super) surroundings: Surroundings,
     pub(super) stage: watch::Sender<DialStage>,
-    /// The server's requests and notifications that the actor handles.
+    /// Sends the actor the server's requests and notifications that concern it.
     pub(super) news: mpsc::Sender<News>,
 }
 
-/// Opens the way: starts the program, or connects the in-process server. A server at a URL is
-/// reached by the first thing that is said to it.
+/// Opens the transport: starts the program, or connects the in-process server or socket. An HTTP
+/// server is first contacted by the handshake.
 pub(super) async fn open(context: &DialContext) -> Result<(Opening, Body), DialError> {
     let DialContext { server, recipe, surroundings, stage, news } = context;
     let Surroundings { spawner, accounts, tasks, closing, owner, notices, .. } = surroundings;
@@ -269,7 +269,8 @@ fn over_streams(
 }
 
 impl Body {
-    /// Runs until either side ends it, then leaves nothing behind.
+    /// Runs until either side closes the connection, then stops the program and all that it
+    /// started.
     pub(super) async fn run(self) -> ExitReason {
         let Body { way, incoming, exit, stop } = self;
         match way {
@@ -298,7 +299,7 @@ impl Streams {
         stop: CancellationToken,
     ) -> ExitReason {
         let Streams { reader, writer, mut far_side } = self;
-        // Tasks of their own, so that a frame wakes one half and nothing else.
+        // Each half has its own task, so that a frame wakes only one of them.
         let mut halves = JoinSet::new();
         halves.spawn(async move {
             let _ended = reader.run(&mut incoming).await;
@@ -324,8 +325,8 @@ impl Streams {
             FarSide::Elsewhere(_) => ExitReason::StreamClosed,
             FarSide::Program(program) => {
                 if stopped {
-                    // The program sees the end of its input. Its output is read until it has
-                    // exited, so that it does not write to a closed pipe.
+                    // Closes the program's standard input. Its output is read until it has exited,
+                    // so that it does not write to a closed pipe.
                     writing.abort();
                 } else {
                     halves.shutdown().await;
@@ -353,7 +354,7 @@ impl Program {
     /// Ends the program and everything that it started.
     async fn end(mut self, stopped: bool) -> ExitReason {
         if stopped && self.closing.is_cancelled() {
-            let exited = tokio::time::timeout(PARTING, self.process.exited()).await;
+            let exited = tokio::time::timeout(SHUTDOWN_GRACE, self.process.exited()).await;
             // The gateway does not wait longer: the keeper ends the program.
             if exited.is_err() && self.process.finish() {
                 self.stderr.abort();
@@ -366,11 +367,12 @@ impl Program {
             None => end_program(&mut *self.process, first_grace).await,
         };
         self.process.kill();
-        // A process that cannot be killed must not block the gateway.
+        // A process that cannot be killed, such as one in uninterruptible sleep, must not block the
+        // gateway.
         let _left = tokio::time::timeout(EXIT_GRACE, self.process.gone()).await;
-        // A helper that left the process group may keep the pipe open for ever.
+        // A child that left the process group may keep the pipe open indefinitely.
         let drain = self.stderr.abort_handle();
-        let _last_lines = tokio::time::timeout(LAST_WORDS, self.stderr).await;
+        let _last_lines = tokio::time::timeout(LATE_OUTPUT, self.stderr).await;
         drain.abort();
         match (stopped, status) {
             (true, _) => ExitReason::Stopped,
@@ -380,16 +382,17 @@ impl Program {
     }
 }
 
-/// Answers that were given before the end still count: reads on, unless the reader is what ended.
+/// Responses sent before the end are still delivered: continues to read, unless the reader itself
+/// has ended.
 async fn read_out(halves: &mut JoinSet<Half>, ended: Option<Result<Half, JoinError>>) {
     if let Some(Ok(Half::Reading)) = ended {
         return;
     }
     let read = async { while let Some(Ok(Half::Writing)) = halves.join_next().await {} };
-    let _all_read = tokio::time::timeout(LAST_WORDS, read).await;
+    let _all_read = tokio::time::timeout(LATE_OUTPUT, read).await;
 }
 
-/// Waits for the program, asks it to end, then ends it.
+/// Waits for the program, then terminates it, then kills it.
 async fn end_program(process: &mut dyn Process, grace: Duration) -> Option<ExitStatus> {
     if let Ok(status) = tokio::time::timeout(grace, process.exited()).await {
         return status.ok();

@@ -1,4 +1,4 @@
-//! Makes the tasks of a dial, and keeps what the next dial of the server needs.
+//! Creates the tasks of a dial, and remembers the greeting for the next dial of the server.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use super::{DialError, DialStage, ExitReason, Surroundings};
 pub(super) struct Dialler {
     /// The progress of the current dial.
     stage: watch::Sender<DialStage>,
-    /// Receives the server's requests and notifications that the actor handles.
+    /// Sends the actor the server's requests and notifications that concern it.
     news: mpsc::Sender<News>,
     /// Cancels the last dial.
     current: Option<CancellationToken>,
@@ -61,7 +61,7 @@ impl Dialler {
         (dial, run_bodies(incoming_bodies))
     }
 
-    /// The server accepted this greeting after it had refused another one.
+    /// Remembers a greeting that the server accepted after it had refused another one.
     pub(super) fn remember(&mut self, accepted: Option<Greeting>) {
         self.accepted = accepted.or(self.accepted);
     }
@@ -78,7 +78,7 @@ impl Dialler {
     }
 }
 
-/// Waits for its turn, then opens and lists a connection.
+/// Waits for the predecessor to end and for a dial permit, then opens and lists a connection.
 async fn dial(
     context: DialContext,
     accepted: Option<Greeting>,
@@ -95,7 +95,8 @@ async fn dial(
     opening::dial(&context, (greeting, &capabilities), bodies).await
 }
 
-/// Runs no body if the dial fails early, and two if the server is started anew with another greeting.
+/// Runs each body that the dial sends: none if the dial fails early, two if the server is restarted
+/// with another greeting.
 async fn run_bodies(mut bodies: mpsc::Receiver<Body>) -> ExitReason {
     let mut reason = ExitReason::Stopped;
     while let Some(body) = bodies.recv().await {

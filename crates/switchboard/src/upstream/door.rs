@@ -1,8 +1,8 @@
-//! The way into a live connection: callers count themselves in and out, without asking the actor.
+//! Counts the callers of a live connection without the actor.
 //!
-//! Most calls find their server connected. Going through the actor's queue for each would cost
-//! more than the rest of a small call, so a connection has a door: a caller inside keeps the server
-//! from being stopped for idleness, and the actor can shut the door only while no caller is inside.
+//! Most calls find their server connected. The actor's queue would cost more than the rest of a
+//! small call, so a connection has a door. While a caller is inside, the server is not stopped for
+//! idleness; the actor shuts the door only while no caller is inside.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -12,30 +12,30 @@ use switchboard_core::lifecycle::Usage;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-/// Set in the count while no caller may enter.
+/// The bit of the count that is set while no caller may enter.
 const SHUT: usize = 1 << (usize::BITS - 1);
 
 #[derive(Debug)]
 pub(super) struct Door {
-    /// How many are inside, and [`SHUT`].
+    /// Number of callers inside, combined with the flag [`SHUT`].
     inside: AtomicUsize,
-    /// One more than the microseconds since `began` when the last one left; 0 if none ever did.
+    /// Microseconds from `began` until the last caller left, plus one; 0 if none has left yet.
     left_at: AtomicU64,
-    /// Whether a caller inside ever got its result.
+    /// Whether a call on this connection has succeeded.
     worked: AtomicBool,
-    /// Told when the last one leaves a door that is shut.
+    /// Notified when the last caller leaves a door that is shut.
     emptied: Notify,
     began: Instant,
 }
 
-/// The right to be inside; dropping it is leaving.
+/// Counts one caller as inside; dropping it lets the caller leave.
 #[derive(Debug)]
 pub(super) struct Pass {
     door: Arc<Door>,
 }
 
 impl Door {
-    /// An open door; times are told as durations since `began`.
+    /// An open door; its times are durations since `began`.
     pub(super) fn new(began: Instant) -> Arc<Door> {
         Arc::new(Door {
             inside: AtomicUsize::new(0),
@@ -46,19 +46,19 @@ impl Door {
         })
     }
 
-    /// Goes in, unless the door is shut.
+    /// Counts a caller in, unless the door is shut.
     pub(super) fn enter(self: &Arc<Door>) -> Option<Pass> {
         let one_more = |inside| (inside & SHUT == 0).then_some(inside + 1);
         self.inside.fetch_update(Ordering::Acquire, Ordering::Relaxed, one_more).ok()?;
         Some(Pass { door: Arc::clone(self) })
     }
 
-    /// Shuts the door for good; those inside are not waited for.
+    /// Shuts the door for good, without waiting for the callers inside.
     pub(super) fn shut(&self) {
         self.inside.fetch_or(SHUT, Ordering::AcqRel);
     }
 
-    /// Waits until those inside a door that was shut for good have left.
+    /// Waits until the last caller has left a door that was shut for good.
     pub(super) async fn emptied(&self) {
         while self.inside.load(Ordering::Acquire) != SHUT {
             self.emptied.notified().await;
@@ -68,7 +68,8 @@ impl Door {
     /// Shuts the door if no caller is inside; returns its usage either way.
     pub(super) fn shut_if_empty(&self) -> Usage {
         let swap = self.inside.compare_exchange(0, SHUT, Ordering::AcqRel, Ordering::Acquire);
-        // The caller that kept it open may have left by now, but then it is still open.
+        // `held` follows from the failed swap: the caller may have left since, but the door is
+        // still open.
         let held = !matches!(swap, Ok(_) | Err(SHUT));
         Usage { held, ..self.usage() }
     }
@@ -88,7 +89,7 @@ impl Door {
 }
 
 impl Pass {
-    /// Notes that the connection was of use.
+    /// Records that a call succeeded.
     pub(super) fn worked(&self) {
         self.door.worked.store(true, Ordering::Release);
     }

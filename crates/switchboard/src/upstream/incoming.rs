@@ -17,16 +17,16 @@ use super::audience::{Audience, Meant, Recipient, Unanswered};
 use crate::host::{ServerQuestion, Topic};
 use crate::notices::{Notices, Reach};
 
-/// Questions of one server that may wait for an answer at the same time.
+/// Server-to-client requests of one server that may be pending at the same time.
 const QUESTIONS: usize = 16;
 
-/// A question that is larger is refused.
+/// Largest parameters of a server-to-client request, in bytes.
 pub(super) const LARGEST_QUESTION: usize = 1024 * 1024;
 
-/// How long the user may take to answer; the calls that wait for it wait as long.
+/// How long the user may take to answer; the timeouts of the waiting calls are extended by as much.
 pub(super) const USER_ANSWER_TIMEOUT: Duration = Duration::from_secs(10 * 60);
 
-/// News that the actor acts upon.
+/// Messages of the server that concern the actor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum News {
     /// A list of the server changed.
@@ -38,45 +38,45 @@ pub(super) enum News {
 /// Handles the messages of one connection.
 pub(super) struct Incoming {
     pub(super) server: ServerName,
-    /// Set once it is known.
+    /// Set by the handshake.
     pub(super) era: Arc<OnceLock<Era>>,
     pub(super) news: mpsc::Sender<News>,
     pub(super) notices: Notices,
     pub(super) audience: Arc<Audience>,
     pub(super) askable: Vec<Topic>,
-    /// Questions that wait for their answer; they end with the connection.
+    /// Tasks of the pending server-to-client requests; they end with the connection.
     pub(super) questions: JoinSet<()>,
 }
 
 impl Handler for Incoming {
     fn request(&mut self, method: String, params: Option<Raw>, responder: Responder) {
-        // At once, without a task: a server that floods us only loses its answers.
+        // Answered without a task: a server that floods the gateway only loses its responses.
         if method == "ping" {
             return responder.try_result("{}");
         }
         // A stateless server returns its requests inside responses.
         let known = Topic::of_method(&method).filter(|_| !self.is_stateless());
         let Some(topic) = known else {
-            let error = RpcError::new(METHOD_NOT_FOUND, "this client does not offer that");
+            let error = RpcError::new(METHOD_NOT_FOUND, "this client does not support this method");
             return responder.try_error(&error);
         };
         if !self.askable.contains(&topic) {
             return responder.try_error(&topic.refused());
         }
         if params.as_ref().is_some_and(|params| params.as_str().len() > LARGEST_QUESTION) {
-            let error = RpcError::new(INVALID_PARAMS, "the question is too large");
+            let error = RpcError::new(INVALID_PARAMS, "the request is too large");
             return responder.try_error(&error);
         }
-        // One that waits in the queue is enough.
+        // The queue already holds one if this fails.
         let _told_already = self.news.try_send(News::AsksClient);
         while self.questions.try_join_next().is_some() {}
         if self.questions.len() >= QUESTIONS {
-            let error = RpcError::new(INTERNAL_ERROR, "too many questions at once");
+            let error = RpcError::new(INTERNAL_ERROR, "too many requests at once");
             return responder.try_error(&error);
         }
         let meant = self.audience.meant(responder.exchange());
         if let Meant::NoSession = meant {
-            return responder.try_error(&undecided(&self.audience));
+            return responder.try_error(&ambiguous_recipient(&self.audience));
         }
         let question = PendingQuestion {
             server: self.server.clone(),
@@ -102,7 +102,7 @@ impl Handler for Incoming {
             "notifications/message"
             | "notifications/resources/updated"
             | "notifications/elicitation/complete" => {}
-            // For handlers alone.
+            // Only handlers in the library receive these.
             "notifications/cancelled" | "notifications/progress" => {
                 return self.notice(&notification);
             }
@@ -115,7 +115,7 @@ impl Handler for Incoming {
     }
 
     fn malformed(&mut self, error: &Malformed, _: &Peer) {
-        tracing::debug!(%error, "skipped a line");
+        tracing::debug!(%error, "ignored a malformed line");
     }
 }
 
@@ -124,7 +124,7 @@ impl Incoming {
         self.era.get() == Some(&Era::Modern)
     }
 
-    /// Passes a notification on to those who registered for it.
+    /// Passes a notification to the handlers registered for it.
     fn notice(&self, notification: &Notification) {
         let Some(kind) = notice::NotificationKind::of_method(&notification.method) else { return };
         if self.notices.has_no_handlers() {
@@ -140,8 +140,8 @@ impl Incoming {
     }
 }
 
-/// A notification on a subscription belongs to the request that began it. Its tag concerns no other
-/// client.
+/// Assigns a notification on a subscription to the request that opened it, and removes the tag,
+/// which only that client can interpret.
 fn untagged(mut notification: Notification) -> Notification {
     let tagged = |params: &&Raw| params.as_str().contains(meta::SUBSCRIPTION_ID);
     let Some(params) = notification.params.as_ref().filter(tagged) else { return notification };
@@ -159,7 +159,7 @@ fn untagged(mut notification: Notification) -> Notification {
     notification
 }
 
-/// A question on its way to an answer.
+/// A server-to-client request without a response so far.
 struct PendingQuestion {
     server: ServerName,
     topic: Topic,
@@ -169,7 +169,8 @@ struct PendingQuestion {
 }
 
 impl PendingQuestion {
-    /// Asks the session's host. Calls that wait for the server meanwhile do not time out.
+    /// Passes the request to the session's host. The calls that it belongs to do not time out
+    /// meanwhile.
     async fn answer(self, meant: Meant, audience: Arc<Audience>) {
         let PendingQuestion { server, topic, params, responder, _unanswered } = self;
         let recipient = match meant {
@@ -178,7 +179,7 @@ impl PendingQuestion {
             Meant::NoSession => None,
         };
         let Some(Recipient { listener, requests }) = recipient else {
-            return responder.error(&undecided(&audience)).await;
+            return responder.error(&ambiguous_recipient(&audience)).await;
         };
         if listener.host.abilities().of(topic).is_none() {
             return responder.error(&topic.refused()).await;
@@ -198,16 +199,16 @@ impl PendingQuestion {
     }
 }
 
-/// Servers return this text to their caller. It holds for the next call: by then the server is known
-/// to send requests to its client.
-fn undecided(audience: &Audience) -> RpcError {
+/// Servers return this text to their caller. Its promise holds for the next call: by then the
+/// gateway knows that the server sends requests to its client.
+fn ambiguous_recipient(audience: &Audience) -> RpcError {
     if audience.owner().is_some() {
-        let message = "it cannot be told which request this is about: one that was given up may \
-                       still be running; the same call can be made again in a minute";
+        let message = "this request cannot be assigned to a call, because an abandoned call may still \
+                       be running; repeat the call in a minute";
         return RpcError::new(INTERNAL_ERROR, message);
     }
-    let message = "several clients share this connection and it cannot be told which one is meant; \
-                   from now on each has its own, so the same call can be made again";
+    let message = "several clients share this connection, so this request cannot be assigned to one; \
+                   from now on each has its own connection, so repeat the call";
     RpcError::new(INTERNAL_ERROR, message)
 }
 

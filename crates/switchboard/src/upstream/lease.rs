@@ -1,4 +1,5 @@
-//! The right to use a connection: while one is held, the server is not stopped for being idle.
+//! The right to use a connection. While a caller holds a lease, the server is not stopped for being
+//! idle.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -28,17 +29,17 @@ use crate::dial::http::SignedIn;
 use crate::host::Host;
 use crate::log_level::LogLevels;
 
-/// The exit code of a server that crashed is worth this much waiting.
+/// How long a failed call waits for the exit status of a crashed server.
 const EXIT_STATUS_WAIT: Duration = Duration::from_millis(150);
 
-/// Whether a request can be given up and made elsewhere.
+/// Whether a request may be cancelled and resent on another connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum OnceMore {
-    Harmless,
+enum Resend {
+    Allowed,
     Never,
 }
 
-/// A connection that can be used.
+/// An open connection and its door.
 #[derive(Debug)]
 pub(super) struct Open {
     pub(super) connection: Connection,
@@ -46,12 +47,12 @@ pub(super) struct Open {
     pub(super) server: ServerName,
     pub(super) recipe: Arc<Recipe>,
     pub(super) log_levels: LogLevels,
-    /// Whether the last request was refused for want of a sign-in.
+    /// Whether the server refused the last request with status 401.
     pub(super) unwelcome: AtomicBool,
 }
 
 impl Open {
-    /// Takes a lease, unless the connection is closed or about to be.
+    /// Takes a lease, unless the connection is closed or its door is shut.
     pub(super) fn lease(self: &Arc<Open>) -> Option<Lease> {
         if self.connection.peer.is_closed() {
             return None;
@@ -61,22 +62,22 @@ impl Open {
     }
 }
 
-/// A held connection.
+/// Holds a connection open; dropping it releases the connection.
 #[derive(Debug)]
 pub(crate) struct Lease {
     open: Arc<Open>,
     pass: Pass,
 }
 
-/// Where the progress of a call is reported, if it is.
+/// Receives the progress notifications of a call, if the caller requested them.
 pub type Progress = Option<mpsc::Sender<Raw>>;
 
-/// On whose behalf something is asked: who answers questions, and who hears of progress.
+/// The caller of a request: answers server-to-client requests and receives progress notifications.
 #[derive(Clone, Debug)]
 pub struct Caller {
     pub(crate) listener: Listener,
     pub(crate) progress: Progress,
-    /// What it says to the server beside the request itself: members of `_meta`.
+    /// Members of `_meta` that are passed to the server.
     pub(crate) meta: Option<Arc<Args>>,
     pub(crate) access: Access,
 }
@@ -86,33 +87,33 @@ impl Caller {
         Caller { listener, progress: None, meta: None, access: Access::Full }
     }
 
-    /// It reaches nothing that does not declare itself read-only.
+    /// Limits the caller to tools with `readOnlyHint`.
     #[must_use]
     pub fn read_only(mut self) -> Caller {
         self.access = Access::ReadOnly;
         self
     }
 
-    /// How its host gets results.
+    /// The form in which its host receives results.
     pub fn result_form(&self) -> ResultForm {
         self.listener.host.result_form()
     }
 
-    /// The server gets these members of `_meta`.
+    /// Passes these members of `_meta` to the server.
     #[must_use]
     pub fn with_meta(mut self, meta: Args) -> Caller {
         self.meta = (!meta.is_empty()).then(|| Arc::new(meta));
         self
     }
 
-    /// Steps go to `progress`, as the server sent them.
+    /// Sends progress notifications to `progress`, unchanged.
     #[must_use]
     pub fn with_progress(mut self, progress: Progress) -> Caller {
         self.progress = progress;
         self
     }
 
-    /// Questions about this request go to `host`, in place of the session's own.
+    /// Sends server-to-client requests of this call to `host` instead of the session's own.
     #[must_use]
     pub fn with_host(mut self, host: Arc<dyn Host>) -> Caller {
         self.listener.host = host;
@@ -121,8 +122,8 @@ impl Caller {
 }
 
 impl Lease {
-    /// Makes an approved call; a resource is read, a prompt is filled in. The answer is the
-    /// server's own, word for word.
+    /// Makes an approved call: calls the tool, reads the resource or gets the prompt. Returns the
+    /// server's result unchanged.
     pub(crate) async fn call(
         &self,
         approved: &Approved,
@@ -135,53 +136,54 @@ impl Lease {
             return Box::pin(self.call_stateless(approved, caller)).await;
         }
         let entry = &approved.target().entry;
-        let once_more = match entry.annotations.is_harmless() {
-            true => OnceMore::Harmless,
-            false => OnceMore::Never,
+        let resend = match entry.annotations.is_harmless() {
+            true => Resend::Allowed,
+            false => Resend::Never,
         };
         match &entry.kind {
             EntryKind::Resource { uri, .. } => {
                 let params = Args::of("uri", Value::from(uri.as_str()));
-                Box::pin(self.ask_with_meta("resources/read", params, caller, once_more)).await
+                Box::pin(self.ask_with_meta("resources/read", params, caller, resend)).await
             }
             EntryKind::Prompt => {
                 let params = named(approved);
-                Box::pin(self.ask_with_meta("prompts/get", params, caller, once_more)).await
+                Box::pin(self.ask_with_meta("prompts/get", params, caller, resend)).await
             }
             EntryKind::Tool => {
                 let params = |token: u64| match &caller.meta {
                     None => call_params(approved, token),
                     Some(meta) => with_meta(named(approved), meta, Some(token)),
                 };
-                self.ask("tools/call", params, caller, once_more).await
+                self.ask("tools/call", params, caller, resend).await
             }
         }
     }
 
-    /// The sign-in of its requests.
+    /// The sign-in that its requests use.
     pub(crate) fn signed_in(&self) -> &SignedIn {
         &self.open.connection.signed_in
     }
 
-    /// Whether the user signed out, or in as another one, since the connection was opened.
+    /// Whether the user signed out, or signed in to another account, since the connection was
+    /// opened.
     pub(crate) async fn is_outdated(&self) -> bool {
         let connection = &self.open.connection;
         connection.signed_in.follow().await;
         connection.signed_in.identity().as_deref() != connection.opened_as.as_deref()
     }
 
-    /// The session that has the connection to itself; none if it is shared.
+    /// The session that owns the connection; `None` if it is shared.
     pub(crate) fn owner(&self) -> Option<SessionId> {
         self.open.connection.audience.owner().map(|owner| owner.session)
     }
 
-    /// Completes when the connection has ended, and says how.
+    /// Completes when the connection has ended, and returns the reason.
     pub(crate) async fn ended(&self) -> ExitReason {
         self.open.connection.peer.closed().await;
         self.open.connection.end.report(EXIT_STATUS_WAIT).await.0
     }
 
-    /// Whether the connection has not ended.
+    /// Whether the connection is still open.
     pub(crate) fn is_up(&self) -> bool {
         !self.peer().is_closed()
     }
@@ -194,24 +196,24 @@ impl Lease {
         &self.open.connection.peer
     }
 
-    /// Whether the server keeps no session: what is said once is forgotten.
+    /// Whether the server uses the stateless revision, so that every request carries all state.
     pub(crate) fn is_stateless(&self) -> bool {
         self.hello().is_modern()
     }
 
-    /// What the server said of itself.
+    /// The result of the handshake.
     pub(crate) fn hello(&self) -> &ServerHello {
         &self.open.connection.hello
     }
 
-    /// Asks for something that needs no approval. The method is the caller's word for it.
+    /// Sends a request that needs no approval. The caller guarantees that for `method`.
     pub(crate) async fn look_up(
         &self,
         method: &str,
         params: Args,
         caller: &Caller,
     ) -> Result<Raw, CallError> {
-        self.ask_with_meta(method, params, caller, OnceMore::Never).await
+        self.ask_with_meta(method, params, caller, Resend::Never).await
     }
 
     async fn ask_with_meta(
@@ -219,7 +221,7 @@ impl Lease {
         method: &str,
         params: Args,
         caller: &Caller,
-        once_more: OnceMore,
+        resend: Resend,
     ) -> Result<Raw, CallError> {
         let wanted = caller.progress.is_some();
         let params = |token: u64| {
@@ -231,10 +233,10 @@ impl Lease {
             }
             with_meta(params, caller.meta.as_deref().unwrap_or(&Args::default()), token)
         };
-        self.ask(method, params, caller, once_more).await
+        self.ask(method, params, caller, resend).await
     }
 
-    /// Hears of changes of a resource until what is returned is dropped.
+    /// Subscribes to changes of a resource until the return value is dropped.
     pub(crate) async fn listen(&self, uri: &str, caller: &Caller) -> Result<Listening, CallError> {
         let (steps, mut acknowledged) = mpsc::channel(1);
         let mut params = Args::of("notifications", json!({ "resourceSubscriptions": [uri] }));
@@ -247,26 +249,26 @@ impl Lease {
             let params = params.to_string();
             connection.peer.request_with(ticket, modern::LISTEN, params, patience).await
         });
-        let not_told = || {
-            let message = "the server does not tell of changes of this resource";
+        let refused = || {
+            let message = "the server does not accept subscriptions to this resource";
             CallError::Refused(RpcError::new(INVALID_PARAMS, message))
         };
         let timeout = self.open.recipe.request_timeout;
         tokio::select! {
             biased;
-            Some(told) = acknowledged.recv() => match tells_of_resources(&told) {
+            Some(told) = acknowledged.recv() => match accepts_resources(&told) {
                 true => Ok(Listening { ended }),
-                false => Err(not_told()),
+                false => Err(refused()),
             },
             ended = &mut ended => Err(match ended {
-                Ok(_) => not_told(),
+                Ok(_) => refused(),
                 Err(error) => self.classify(error).await,
             }),
             () = tokio::time::sleep(timeout) => Err(CallError::TimedOut(timeout)),
         }
     }
 
-    /// Tells the server something in passing, if it keeps what it is told.
+    /// Sends a notification, unless the server is stateless.
     pub(crate) async fn notify(&self, method: &str, params: &str) {
         if self.is_stateless() {
             return;
@@ -279,14 +281,14 @@ impl Lease {
         method: &str,
         params: impl FnOnce(u64) -> String,
         caller: &Caller,
-        once_more: OnceMore,
+        resend: Resend,
     ) -> Result<Raw, CallError> {
         let connection = &self.open.connection;
         let progress = caller.progress.clone();
         let timeout = Some(self.open.recipe.request_timeout);
         let patience = Patience { timeout, progress };
         let turn = match connection.audience.takes_turns(&caller.listener) {
-            // Boxed, for the size of all other calls.
+            // Boxed, to keep the futures of all other calls small.
             true => Box::pin(connection.audience.turn(&caller.listener)).await,
             false => None,
         };
@@ -294,13 +296,14 @@ impl Lease {
         let seat = connection.audience.join(ticket.id(), caller.listener.clone(), turn);
         let params = params(ticket.id());
         let asking = connection.peer.request_with(ticket, method, params, patience);
-        let outcome = match once_more {
-            OnceMore::Never => asking.await,
-            OnceMore::Harmless => {
-                // Boxed, for the size of all other calls.
+        let outcome = match resend {
+            Resend::Never => asking.await,
+            Resend::Allowed => {
+                // Boxed, to keep the futures of all other calls small.
                 let unless_parted = Box::pin(async {
                     tokio::select! {
-                        // First: what a server makes of a declined question is no answer.
+                        // Checked first: a result that follows from a declined server-to-client
+                        // request is not valid.
                         biased;
                         () = connection.audience.parted() => None,
                         outcome = asking => Some(outcome),
@@ -316,7 +319,7 @@ impl Lease {
         }
     }
 
-    /// The request with this seat is over.
+    /// Records the outcome of the request with this seat.
     pub(super) fn settle(
         &self,
         seat: Seat<'_>,
@@ -329,7 +332,7 @@ impl Lease {
         match &outcome {
             Ok(_) => {
                 self.pass.worked();
-                // Read first: all calls share it.
+                // Loaded first, because all calls share the flag and a store is more expensive.
                 if unwelcome.load(Ordering::Relaxed) {
                     unwelcome.store(false, Ordering::Relaxed);
                 }
@@ -351,22 +354,22 @@ impl Lease {
     }
 }
 
-/// A request whose answer is waited for by and by.
+/// A request in flight.
 type Pending = Pin<Box<dyn Future<Output = Result<Raw, RequestError>> + Send>>;
 
-/// A subscription at a server without sessions; dropping it ends it.
+/// A subscription at a stateless server; dropping it ends it.
 pub(crate) struct Listening {
     ended: Pending,
 }
 
 impl Listening {
-    /// Completes when the server, or the connection, has ended it.
+    /// Completes when the server or the connection ends the subscription.
     pub(crate) async fn over(&mut self) {
         let _whatever_it_said = (&mut self.ended).await;
     }
 }
 
-fn tells_of_resources(acknowledgement: &Raw) -> bool {
+fn accepts_resources(acknowledgement: &Raw) -> bool {
     #[derive(Deserialize)]
     struct Acknowledged {
         notifications: Accepted,
@@ -380,7 +383,7 @@ fn tells_of_resources(acknowledgement: &Raw) -> bool {
     accepted.is_ok_and(|accepted| !accepted.notifications.resource_subscriptions.is_empty())
 }
 
-/// Written from the values that were checked and approved, never from what came in.
+/// Serialises the values that were checked and approved, never the text that was received.
 ///
 /// Progress is requested even if it is not reported: it keeps a long call from timing out.
 fn call_params(approved: &Approved, token: u64) -> String {
@@ -393,7 +396,7 @@ fn call_params(approved: &Approved, token: u64) -> String {
     String::from_utf8(out).expect("JSON is written as UTF-8")
 }
 
-/// The same where the client has something to say in `_meta`, and for a prompt.
+/// The same as a value, for calls with `_meta` and for prompts.
 pub(super) fn named(approved: &Approved) -> Args {
     let mut params = Args::of("name", Value::from(approved.target().entry.name.as_str()));
     params.insert("arguments", approved.args().clone());

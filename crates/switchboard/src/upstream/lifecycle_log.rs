@@ -1,4 +1,4 @@
-//! What is logged about the life of a server: at level info, and failures at level warn.
+//! Logs the lifecycle of a server at level info, and its failures at level warn.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use super::DialError;
 use super::recipe::Recipe;
 use crate::explain;
 
-/// Characters of a text that others wrote.
+/// Longest text of a server in a log line, in characters.
 const NAME: usize = 100;
 const LINE: usize = 500;
 

@@ -1,4 +1,4 @@
-//! Asks a server for its lists, page by page, and knows when to stop.
+//! Requests the lists of a server page by page, within limits.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -15,8 +15,8 @@ use switchboard_wire::{Peer, Raw, RequestError};
 use super::DialError;
 use crate::dial::http::SignedIn;
 
-/// Resources, templates and prompts of a server are not kept beyond this number, and tools not beyond
-/// it or `maxTools`.
+/// The most resources, templates or prompts that are kept of one server. Tools have the larger of
+/// this limit and `maxTools`.
 const LEAST_ITEMS: usize = 10_000;
 
 /// A query for all lists of a server, with its bounds.
@@ -24,7 +24,7 @@ const LEAST_ITEMS: usize = 10_000;
 pub(super) struct ListQuery<'a> {
     pub(super) peer: &'a Peer,
     pub(super) hello: &'a ServerHello,
-    /// What every request carries, where there is no session.
+    /// The `_meta` of every request to a stateless server.
     pub(super) meta: Option<&'a RawValue>,
     /// Whether some parameters of calls are also sent as headers.
     pub(super) mirrors_headers: bool,
@@ -32,18 +32,19 @@ pub(super) struct ListQuery<'a> {
     pub(super) timeout: Duration,
     pub(super) max_pages: usize,
     pub(super) max_items: usize,
-    /// Of all pages of all lists together: they are held several times until they are cached.
+    /// Limit for all pages of all lists together, because memory holds several copies until they
+    /// are cached.
     pub(super) max_bytes: usize,
 }
 
-/// Everything that the server advertises, within one deadline for all pages.
+/// Requests all lists that the server declares, within one deadline for all pages.
 pub(super) async fn list_all(query: ListQuery<'_>) -> Result<RawListing, DialError> {
     let after = query.timeout;
     let late = DialError::TimedOut { stage: "tools/list", after, stderr: Vec::new() };
     tokio::time::timeout(after, walk_all(query)).await.unwrap_or(Err(late))
 }
 
-/// Only the tools are vital: a server whose other lists fail is still of use.
+/// Fails only if the tools cannot be listed: a server whose other lists fail is still usable.
 async fn walk_all(query: ListQuery<'_>) -> Result<RawListing, DialError> {
     let hello = query.hello;
     let mut room = query.max_bytes;
@@ -94,7 +95,7 @@ struct RawList {
     scope: Option<CacheScope>,
 }
 
-/// What is private in one list or on one page makes all of it private.
+/// The narrower of two cache scopes: one private list or page makes the whole listing private.
 fn narrower(one: Option<CacheScope>, other: Option<CacheScope>) -> Option<CacheScope> {
     match (one, other) {
         (Some(CacheScope::Private), _) | (_, Some(CacheScope::Private)) => {
@@ -105,21 +106,22 @@ fn narrower(one: Option<CacheScope>, other: Option<CacheScope>) -> Option<CacheS
     }
 }
 
-/// Whether every header that the tool wants can be sent; otherwise nothing of it may be.
+/// Whether all headers that the tool's schema requires can be sent. A tool with an invalid one is
+/// not listed.
 fn can_be_called(tool: &RawValue) -> bool {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
     struct ToolSchema {
         input_schema: serde_json::Value,
     }
-    // Nearly all have none, and are not read for it.
+    // Avoids parsing: nearly all tools have no such header.
     if !tool.get().contains("x-mcp-header") {
         return true;
     }
     let definition = serde_json::from_str::<ToolSchema>(tool.get());
     let checked = definition.map(|tool| schema::mirrored(&tool.input_schema, &Map::new()));
     if let Ok(Err(error)) = &checked {
-        tracing::warn!(%error, "left out a tool");
+        tracing::warn!(%error, "omitted a tool with invalid headers");
     }
     matches!(checked, Ok(Ok(_)))
 }
@@ -136,21 +138,21 @@ async fn walk(
     for _ in 0..query.max_pages {
         let page = ask(query, method, cursor.as_deref()).await?;
         let Some(left) = room.checked_sub(page.as_str().len()) else {
-            tracing::warn!(what, limit = query.max_bytes, "left out the rest of the lists");
+            tracing::warn!(what, limit = query.max_bytes, "omitted the rest of the lists");
             *room = 0;
             return Ok(list);
         };
         *room = left;
         let (page, next) = read_page(&page, what).ok_or(DialError::MalformedList { what })?;
         let free = query.max_items.max(LEAST_ITEMS).saturating_sub(list.items.len());
-        // One more tells that some were left out.
+        // One item above the limit shows later that items were omitted.
         list.items.extend(page.items.into_iter().take(free + 1));
         list.ttl_ms = list.ttl_ms.or(page.ttl_ms);
         list.scope = narrower(list.scope, page.scope);
         match next {
             None => return Ok(list),
             Some(_) if list.items.len() > query.max_items => return Ok(list),
-            // A cursor that comes again leads in a circle.
+            // A repeated cursor would loop forever.
             Some(next) if !cursors.insert(next.clone()) => {
                 return Err(DialError::EndlessList { what });
             }
@@ -187,7 +189,7 @@ async fn ask(
     })
 }
 
-/// Reads one page, and the cursor of the next; `None` if it has no list where one must be.
+/// Parses one page and the cursor of the next; `None` if the list is missing or malformed.
 fn read_page(raw: &Raw, what: &'static str) -> Option<(RawList, Option<String>)> {
     #[derive(Default, Deserialize)]
     #[serde(default, rename_all = "camelCase")]
@@ -207,9 +209,9 @@ fn read_page(raw: &Raw, what: &'static str) -> Option<(RawList, Option<String>)>
         "resourceTemplates" => fields.resource_templates,
         _ => fields.prompts,
     };
-    // What is no time from now on has passed.
+    // An invalid time to live counts as expired.
     let ttl_ms = fields.ttl_ms.map(|ttl| ttl.as_u64().unwrap_or_default());
-    // So is what is not known to be public.
+    // Any scope other than `public` counts as private.
     let scope = fields.cache_scope.map(|scope| match scope.as_str() {
         Some("public") => CacheScope::Public,
         Some(_) | None => CacheScope::Private,

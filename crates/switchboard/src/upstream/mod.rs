@@ -1,4 +1,4 @@
-//! One server behind the gateway: a handle to the actor that owns everything about it.
+//! A handle to one server: the actor behind it owns all state of the server.
 
 mod actor;
 mod audience;
@@ -45,10 +45,10 @@ use crate::directory::Directory;
 use crate::log_level::LogLevels;
 use crate::notices::Notices;
 
-/// Commands that may wait for the actor.
+/// Capacity of the actor's command queue.
 const QUEUE: usize = 64;
 
-/// What an upstream is keyed by: one connection of a server.
+/// Identifies an upstream: the server, and the sessions that share its connection.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct UpstreamKey {
     pub(crate) server: ServerName,
@@ -57,9 +57,10 @@ pub(crate) struct UpstreamKey {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Partition {
-    /// Every session uses it.
+    /// All sessions share it.
     Shared,
-    /// A server that asks something of its client has one for each session.
+    /// Owned by one session: a server that sends requests to its client has one connection for each
+    /// session.
     Session(SessionId),
 }
 
@@ -73,16 +74,16 @@ pub(crate) struct Upstream {
 struct Handle {
     commands: mpsc::Sender<Command>,
     status: watch::Receiver<Status>,
-    /// The connection that is up, if there is one.
+    /// The open connection, if there is one.
     open: watch::Receiver<Option<Arc<Open>>>,
     stage: watch::Receiver<DialStage>,
-    /// How long a caller waits for an installation; for its end, if nothing is said.
+    /// How long a caller waits for an installation; `None` waits for its end.
     install_patience: Option<Duration>,
     retired: CancellationToken,
     ended: CancellationToken,
 }
 
-/// What the actor is asked to do.
+/// Commands to the actor.
 #[derive(Debug)]
 enum Command {
     Acquire {
@@ -100,36 +101,36 @@ enum Command {
     Shutdown,
 }
 
-/// What an upstream needs to live.
+/// The parts of the gateway that an upstream uses.
 #[derive(Clone)]
 pub(crate) struct Surroundings {
     pub(crate) directory: Directory,
-    /// What a connection that no session has to itself offers the server.
+    /// The client capabilities that a shared connection offers the server.
     pub(crate) offered: OfferedCapabilities,
     pub(crate) log_levels: LogLevels,
     pub(crate) notices: Notices,
-    /// Told when the state changed.
+    /// Notified when the state changes.
     pub(crate) pulse: watch::Sender<()>,
     pub(crate) spawner: Arc<dyn Spawner>,
     pub(crate) accounts: Arc<Accounts>,
-    /// Connects at the same time, over all servers.
+    /// Limits concurrent dials over all servers.
     pub(crate) dials: Arc<tokio::sync::Semaphore>,
     pub(crate) tasks: TaskTracker,
-    /// The gateway goes, and with it what is left of retired servers.
+    /// Cancelled when the gateway shuts down, which also closes retired servers.
     pub(crate) closing: CancellationToken,
-    /// The end of the upstream that this one takes the place of; nothing is dialled before it.
+    /// Cancelled when the upstream that this one replaces has ended; no dial begins earlier.
     pub(crate) after: Option<CancellationToken>,
-    /// The session that has the connection to itself.
+    /// The session that owns the connection.
     pub(crate) owner: Option<Listener>,
 }
 
 impl Surroundings {
-    /// The era that the session wants which has the server to itself.
+    /// The era that the owning session prescribes.
     fn era_of_owner(&self) -> Option<Era> {
         self.owner.as_ref().and_then(|owner| owner.host.era())
     }
 
-    /// Whether a connection offers the same capabilities as those that no session has to itself.
+    /// Whether this connection offers the same capabilities as shared ones.
     fn offer_the_usual(&self) -> bool {
         self.owner.as_ref().is_none_or(|owner| {
             self.offered.get() == Some(CapabilitySet::of(&owner.host.declares()))
@@ -149,14 +150,14 @@ impl Upstream {
         let (publish, status) =
             watch::channel(Status { state: UpstreamState::Down, last_failure: None });
         let (opened, open) = watch::channel(None);
-        let (tell_stage, stage) = watch::channel(DialStage::Starting);
+        let (stage_sender, stage) = watch::channel(DialStage::Starting);
         let install_patience = recipe.install_patience;
         let tasks = surroundings.tasks.clone();
         let (retired, ended) = (CancellationToken::new(), CancellationToken::new());
         let actor = actor::Actor::new(
             (server, recipe, policy),
             surroundings,
-            (publish, opened, tell_stage),
+            (publish, opened, stage_sender),
         );
         let (retire, end) = (retired.clone(), ended.clone().drop_guard());
         tasks.spawn(async move {
@@ -167,14 +168,14 @@ impl Upstream {
         Upstream { handle: Arc::new(handle) }
     }
 
-    /// Ends the actor once no call uses its connection any more; no further call gets in. The token
-    /// is cancelled at the end.
+    /// Admits no further calls and ends the actor once the calls in flight are finished. The
+    /// returned token is cancelled at the end of the actor.
     pub(crate) fn retire(&self) -> CancellationToken {
         self.handle.retired.cancel();
         self.handle.ended.clone()
     }
 
-    /// Completes when another definition took the place of this one, or none.
+    /// Completes when the configuration has replaced or removed this definition.
     pub(crate) async fn retiring(&self) {
         self.handle.retired.cancelled().await;
     }
@@ -183,27 +184,29 @@ impl Upstream {
         self.handle.retired.is_cancelled()
     }
 
-    /// A connection, held while the lease lives. Connects if it must, and does not wait for the end
-    /// of a long installation.
+    /// Leases a connection and connects if necessary. Does not wait for the end of a long
+    /// installation.
     pub(crate) async fn lease(&self) -> Result<Lease, LeaseError> {
         if let Some(lease) = self.lease_if_up() {
             return Ok(lease);
         }
-        Box::pin(self.soon(self.lease_in_time())).await
+        Box::pin(self.unless_installing(self.lease_in_time())).await
     }
 
-    /// The same, with a wait for the end of any installation.
+    /// Like [`Upstream::lease`], but waits for the end of any installation.
     pub(crate) async fn lease_in_time(&self) -> Result<Lease, LeaseError> {
         self.acquire(|reply| Command::Acquire { urgency: Urgency::Call, reply }).await
     }
 
-    /// A connection whose lists are fresh, whatever failed before.
+    /// Lists the server again and leases its connection. Connects if necessary, regardless of
+    /// back-off.
     pub(crate) async fn refresh(&self) -> Result<Lease, LeaseError> {
-        self.soon(self.acquire(|reply| Command::Refresh { reply })).await
+        self.unless_installing(self.acquire(|reply| Command::Refresh { reply })).await
     }
 
-    /// Gives up waiting, and nothing else, once an installation takes long.
-    async fn soon(
+    /// Stops waiting once an installation takes longer than `install_patience`; the installation
+    /// continues.
+    async fn unless_installing(
         &self,
         acquired: impl Future<Output = Result<Lease, LeaseError>>,
     ) -> Result<Lease, LeaseError> {
@@ -224,7 +227,7 @@ impl Upstream {
         }
     }
 
-    /// Closes the connection, unless a call uses it just now.
+    /// Closes the connection, unless a call uses it.
     pub(crate) fn close_if_idle(&self) {
         let _busy_with_others = self.handle.commands.try_send(Command::CloseIfIdle);
     }
@@ -234,7 +237,7 @@ impl Upstream {
         let _already_gone = self.handle.commands.send(Command::Shutdown).await;
     }
 
-    /// The connection that is up, if there is one.
+    /// The open connection, if there is one.
     pub(crate) fn lease_if_up(&self) -> Option<Lease> {
         self.handle.open.borrow().as_ref().and_then(Open::lease)
     }
@@ -249,7 +252,7 @@ impl Upstream {
         status
     }
 
-    /// How far a connect has come, if one is under way.
+    /// The progress of the dial under way, if there is one.
     pub(crate) fn underway(&self) -> Option<Underway> {
         let UpstreamState::Connecting { since } = self.handle.status.borrow().state else {
             return None;
@@ -279,13 +282,13 @@ impl Upstream {
     }
 }
 
-/// Waits until one installation has taken that long.
+/// Completes once an installation has taken this long.
 async fn installs_for(patience: Duration, mut stage: watch::Receiver<DialStage>) -> Duration {
     loop {
         let installing =
             stage.wait_for(|stage| *stage != DialStage::Starting).await.map(|stage| *stage);
         let Ok(DialStage::Installing { since }) = installing else {
-            // The actor is gone, and answers so.
+            // The actor is gone. The other branch of the caller's `select!` reports that.
             return std::future::pending().await;
         };
         tokio::time::sleep_until(since + patience).await;
@@ -295,5 +298,6 @@ async fn installs_for(patience: Duration, mut stage: watch::Receiver<DialStage>)
     }
 }
 
-/// How long a closing server has at each step before the next, harder one.
+/// How long a server has to exit before each next step of closing it: end of input, SIGTERM,
+/// SIGKILL.
 pub(crate) const CLOSE_GRACE: Duration = Duration::from_secs(2);

@@ -1,4 +1,5 @@
-//! A new connection: greeted and listed, and started anew if its server ended at the greeting.
+//! Opens a connection: performs the handshake and the first listing. Restarts a server that exits
+//! at the greeting.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
@@ -25,26 +26,26 @@ use super::{CLOSE_GRACE, DialError};
 use crate::dial::http::SignedIn;
 use crate::log_level::LogLevels;
 
-/// How long the answers to what a server asks at its start may hold up the first call.
-const FIRST_ANSWERS: Duration = Duration::from_millis(500);
+/// How long pending server-to-client requests may delay the first call.
+const FIRST_REQUESTS_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// How long a server may take to act on them.
+/// How long a server gets to process the responses.
 const SETTLING: Duration = Duration::from_millis(50);
 
-/// How long a server may take to heed a log level before it is used all the same.
-const LEVEL_SET: Duration = Duration::from_secs(1);
+/// How long to wait for the response to `logging/setLevel` before the server is used anyway.
+const LOG_LEVEL_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The outcome of a dial.
 pub(super) struct Dialled {
     pub(super) outcome: Result<(Connection, RawListing), DialError>,
-    /// The greeting that the server accepted after it had ended at another one.
+    /// The greeting of the last attempt, if the server exited at an earlier one.
     pub(super) taught: Option<Greeting>,
 }
 
-/// How to greet a server that was of this era when it was last met.
+/// The greeting for a server of this last known era.
 pub(super) fn greeting(recipe: &Recipe, era: Option<catalog::Era>) -> Greeting {
     match (&recipe.transport, recipe.era.or(era)) {
-        // There is only one kind of server there.
+        // The HTTP+SSE transport exists only in session-based revisions.
         (Transport::Remote(remote), _) if remote.is_event_stream() => Greeting::Initialize,
         (_, None) => Greeting::Probe,
         (_, Some(catalog::Era::Legacy)) => Greeting::Initialize,
@@ -52,8 +53,8 @@ pub(super) fn greeting(recipe: &Recipe, era: Option<catalog::Era>) -> Greeting {
     }
 }
 
-/// The client capabilities that a server is offered. A program that starts before its client is known
-/// would list for no client, so that is waited for.
+/// The client capabilities that a server is offered. Waits until the client is known: a program
+/// that starts earlier would list its tools for a client without capabilities.
 pub(super) async fn capabilities(context: &DialContext) -> String {
     let abilities = match &context.surroundings.owner {
         Some(owner) => owner.host.declares(),
@@ -62,8 +63,8 @@ pub(super) async fn capabilities(context: &DialContext) -> String {
     abilities.only(&context.recipe.askable).to_json()
 }
 
-/// Connects. A server that ends at the greeting of the other era is started anew with the next
-/// greeting; that is no failure.
+/// Connects. A server that exits at the greeting of the other era is restarted with the next
+/// greeting, which does not count as a failure.
 pub(super) async fn dial(
     context: &DialContext,
     (greeting, capabilities): (Greeting, &str),
@@ -92,7 +93,7 @@ pub(super) async fn dial(
     Dialled { outcome, taught }
 }
 
-/// Why a connection did not come up, and how else the server could be greeted.
+/// Why a connection could not be opened, and the greeting to try next.
 type Incomplete = (DialError, Option<Greeting>);
 
 pub(super) struct Opening {
@@ -100,16 +101,16 @@ pub(super) struct Opening {
     pub(super) audience: Arc<Audience>,
     pub(super) end: End,
     pub(super) stop: CancellationToken,
-    /// Longer where something may have to be installed first.
+    /// Longer if a launcher may have to install the server first.
     pub(super) start_timeout: Duration,
-    /// Set once it is known.
+    /// Set by the handshake.
     pub(super) era: Arc<OnceLock<Era>>,
     pub(super) signed_in: SignedIn,
 }
 
 impl Opening {
-    /// Shakes hands, lists, and says how much is to be logged. Dropping the future ends the
-    /// connection.
+    /// Performs the handshake, lists the server and sets its log level. Dropping the future closes
+    /// the connection.
     async fn complete(
         self,
         context: &DialContext,
@@ -136,7 +137,7 @@ impl Opening {
             Ok(listing) => listing,
             Err(error) => {
                 let error = self.with_last_words(error).await;
-                // It may have been greeted in both ways, and have ended at the second.
+                // A probe sends both greetings, and the server may have exited at the second.
                 let left = greeting == Greeting::Probe && connection.hello.is_modern();
                 let left = left && matches!(error, DialError::Exited { .. });
                 return Err((error, left.then_some(Greeting::Discover)));
@@ -144,11 +145,12 @@ impl Opening {
         };
         connection.opened_as = listing.identity.as_deref().map(Arc::from);
         if !connection.hello.is_modern() {
-            self.tell_level(&connection.hello, &context.surroundings.log_levels).await;
-            self.hear_out().await;
+            self.set_log_level(&connection.hello, &context.surroundings.log_levels).await;
+            self.answer_first_requests().await;
         }
         if self.peer.is_closed() {
-            // It is of no use any more, and the callers that wait learn how it ended.
+            // The connection is unusable; waits for the exit reason, which the waiting callers
+            // receive.
             let _if_known = self.end.report(EXIT_GRACE).await;
         }
         drop(guard.disarm());
@@ -191,8 +193,8 @@ impl Opening {
         Err((error, another))
     }
 
-    /// A server without sessions tells of its lists only those who ask for it. Asked before the
-    /// lists are, so that no change is missed.
+    /// Subscribes to list changes, which a stateless server sends only on request. Sent before the
+    /// first listing, so that no change is missed.
     fn listen(&self, connection: &Connection, context: &DialContext) {
         let Changes { tools, resources, prompts } = connection.hello.capabilities.changes;
         let Some(meta) = connection.meta.clone() else { return };
@@ -205,33 +207,34 @@ impl Opening {
             let wanted: BTreeMap<&str, bool> =
                 lists.into_iter().filter(|(_, sent)| *sent).collect();
             let params = json!({ "notifications": wanted, "_meta": meta }).to_string();
-            let hearing = hear_of_changes(self.peer.clone(), params, context.news.clone());
-            context.surroundings.tasks.spawn(hearing);
+            let listening = listen_for_changes(self.peer.clone(), params, context.news.clone());
+            context.surroundings.tasks.spawn(listening);
         }
     }
 
     /// Sets the log level that its sessions requested before it was connected.
-    async fn tell_level(&self, hello: &ServerHello, log_levels: &LogLevels) {
+    async fn set_log_level(&self, hello: &ServerHello, log_levels: &LogLevels) {
         let owner = self.audience.owner().map(|owner| owner.session);
         if let Some(level) = log_levels.of(owner).filter(|_| hello.capabilities.logging) {
-            let patience = Patience { timeout: Some(LEVEL_SET), progress: None };
+            let patience = Patience { timeout: Some(LOG_LEVEL_TIMEOUT), progress: None };
             let asked = self.peer.request("logging/setLevel", level.params().to_string(), patience);
             let _its_own_affair = asked.await;
         }
     }
 
-    /// Some servers ask for directories as soon as they are connected, and deny access until they
-    /// have them. What was asked by now is answered before the first call.
-    async fn hear_out(&self) {
-        let hear_out = async {
+    /// Waits for the responses to the server-to-client requests of the start. Some servers request
+    /// roots as soon as they are connected and deny access until they have them.
+    async fn answer_first_requests(&self) {
+        let answer_first_requests = async {
             if self.audience.answered().await.ever > 0 {
-                // They look at each directory first, and nothing tells when they have; but they have
-                // read the answer when they have read what comes behind it.
+                // Such a server checks each directory first, and does not report when it is done.
+                // The response to the ping at least shows that it has read the roots.
                 let _pong = self.peer.request("ping", String::new(), Patience::default()).await;
                 tokio::time::sleep(SETTLING).await;
             }
         };
-        let _as_far_as_it_went = tokio::time::timeout(FIRST_ANSWERS, hear_out).await;
+        let _as_far_as_it_went =
+            tokio::time::timeout(FIRST_REQUESTS_TIMEOUT, answer_first_requests).await;
     }
 
     async fn with_last_words(&self, error: DialError) -> DialError {
@@ -264,8 +267,8 @@ pub(super) fn list_query<'a>(connection: &'a Connection, recipe: &Recipe) -> Lis
     }
 }
 
-/// Listens for as long as the connection lives. After a gap, all lists are requested again.
-async fn hear_of_changes(peer: Peer, params: String, news: mpsc::Sender<News>) {
+/// Listens for list changes until the connection ends. After a gap, all lists are requested again.
+async fn listen_for_changes(peer: Peer, params: String, news: mpsc::Sender<News>) {
     let mut renewal = Renewal::default();
     loop {
         let began = Instant::now();
@@ -273,7 +276,7 @@ async fn hear_of_changes(peer: Peer, params: String, news: mpsc::Sender<News>) {
             Ok(_) | Err(RequestError::Http(_) | RequestError::AnswerTooLarge { .. }) => {}
             Err(RequestError::TimedOut(_) | RequestError::Closed | RequestError::NotSent) => return,
             Err(RequestError::Refused(error)) => {
-                tracing::debug!(%error, "the server does not tell of changes");
+                tracing::debug!(%error, "the server refused the subscription to list changes");
                 return;
             }
         }

@@ -1,4 +1,4 @@
-//! How to reach a server again and again: the recipe that a dial follows.
+//! The recipe of a server: everything that a dial uses.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -25,26 +25,26 @@ use crate::env::Environment;
 use crate::host::Topic;
 use crate::trust::Seal;
 
-/// Everything that a dial needs to know about one server. Equal recipes need no other connection.
+/// Everything that a dial needs to know about one server. Equal recipes share a connection.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Recipe {
     pub(crate) transport: Transport,
-    /// The era that is tried first; the one in the listing, if the entry names none.
+    /// The era to try first; `None` uses the era of the stored listing.
     pub(crate) era: Option<Era>,
     pub(crate) start_timeout: Duration,
-    /// How long a caller waits for an installation; for its end, if nothing is said.
+    /// How long a caller waits for an installation; `None` waits for its end.
     pub(crate) install_patience: Option<Duration>,
     pub(crate) request_timeout: Duration,
     pub(crate) max_frame_bytes: usize,
     pub(crate) max_pages: usize,
     pub(crate) max_tools: usize,
-    /// Where its standard error goes; nowhere for one that leaves nothing on disk.
+    /// The log file of its standard error; `None` for ad hoc servers, for which no file is written.
     pub(crate) log: Option<PathBuf>,
-    /// What the settings let servers ask for.
+    /// The server-to-client requests that the configuration permits.
     pub(crate) askable: Vec<Topic>,
-    /// What becomes of its lists.
+    /// How its lists are filtered and stored.
     pub(crate) plan: Arc<ListingPlan>,
-    /// Whether its messages are logged, whatever else is.
+    /// Whether its messages are logged regardless of the log level.
     pub(crate) debug: bool,
 }
 
@@ -56,17 +56,17 @@ pub(crate) enum Transport {
     Socket(Box<SocketRecipe>),
 }
 
-/// A program as the configuration writes it: expanded only when it is started.
+/// A program as configured; variables are expanded when it starts.
 #[derive(PartialEq)]
 pub(crate) struct ProgramRecipe {
     pub(crate) words: CommandWords,
     pub(crate) env: TemplateMap,
     pub(crate) cwd: Option<Template>,
-    /// Whether it gets the whole environment instead of a short list of harmless variables.
+    /// Whether it inherits the whole environment instead of a short list of uncritical variables.
     pub(crate) inherit_env: bool,
     pub(crate) confinement: Confinement,
     pub(crate) environment: Environment,
-    /// The approval that a project's server runs under.
+    /// The user's approval of a project's server.
     pub(crate) seal: Option<Seal>,
     pub(crate) launching: Launching,
 }
@@ -78,12 +78,12 @@ pub(crate) enum CommandWords {
         command: Template,
         args: Vec<Template>,
     },
-    /// A command line, in which nothing is expanded.
+    /// A command line without variable expansion.
     Literal(Vec<String>),
 }
 
 impl Transport {
-    /// Where it leads, as it is configured, without secrets.
+    /// The endpoint as configured, without secrets.
     pub(crate) fn shown(&self) -> String {
         match self {
             Transport::Program(program) => match &program.words {
@@ -106,7 +106,7 @@ impl Transport {
     }
 }
 
-/// Each server inside this process is only equal to itself.
+/// An in-process server equals only itself.
 impl PartialEq for dyn InProcess {
     fn eq(&self, other: &dyn InProcess) -> bool {
         std::ptr::addr_eq(self, other)
@@ -125,62 +125,67 @@ impl fmt::Debug for Transport {
 }
 
 impl ProgramRecipe {
-    /// What to start, without a launcher where that can be. Nothing runs unless what would run is
-    /// still what was approved.
+    /// The program to start, without its launcher where possible. Fails if the program is no longer
+    /// the approved one.
     pub(crate) async fn ready(
         &self,
         spawner: &Arc<dyn Spawner>,
         stage: &watch::Sender<DialStage>,
     ) -> Result<Ready, DialError> {
-        let (program, asked) = self.program(spawner).await?;
+        let (program, secret_commands) = self.program(spawner).await?;
         let ready = self.launching.resolve(spawner, stage, program.clone()).await?;
-        // What was given may lead to another file, and asking took its time.
-        self.check_seal(&program, &asked).await?;
+        // Checked again: a secret may change which file runs, and files may have changed while the
+        // secrets were read.
+        self.check_seal(&program, &secret_commands).await?;
         Ok(ready)
     }
 
-    /// The program with every variable filled in and every secret asked for, and which commands
-    /// were asked.
+    /// The program with all variables expanded and all secrets read, and the commands that returned
+    /// the secrets.
     async fn program(
         &self,
         spawner: &Arc<dyn Spawner>,
     ) -> Result<(Program, Vec<Vec<String>>), DialError> {
         let (mut program, commands) = self.environment.expanding(|with| self.fill(with))?;
-        let asked: Vec<Vec<String>> =
+        let secret_commands: Vec<Vec<String>> =
             commands.iter().map(|command| command.words.clone()).collect();
-        self.check_seal(&program, &asked).await?;
+        self.check_seal(&program, &secret_commands).await?;
         if !program.cwd.is_dir() {
             return Err(DialError::WorkingDirectory { path: program.cwd });
         }
-        let mut asking = JoinSet::new();
+        let mut reading = JoinSet::new();
         for SecretCommand { name, helper, words } in commands {
-            let asked = secret_program(&self.environment, words, &program.cwd);
-            let secret = secret::ask(Arc::clone(spawner), asked);
-            asking.spawn(async move { (name, helper, secret.await) });
+            let secret_source = secret_program(&self.environment, words, &program.cwd);
+            let secret = secret::ask(Arc::clone(spawner), secret_source);
+            reading.spawn(async move { (name, helper, secret.await) });
         }
-        while let Some(answered) = asking.join_next().await {
+        while let Some(answered) = reading.join_next().await {
             let (name, helper, secret) = answered.map_err(|_| DialError::Unchecked)?;
             match secret {
                 Ok(secret) => program.env.insert(name, secret.reveal()),
                 Err(cause) => return Err(DialError::Secret { name, helper, cause }),
             };
         }
-        Ok((program, asked))
+        Ok((program, secret_commands))
     }
 
-    /// The program as far as it is known without asking for secrets.
+    /// The program without its secrets.
     pub(crate) fn draft(&self) -> Option<Program> {
         Some(self.environment.expanding(|with| self.fill(with)).ok()?.0)
     }
 
-    async fn check_seal(&self, program: &Program, asked: &[Vec<String>]) -> Result<(), DialError> {
+    async fn check_seal(
+        &self,
+        program: &Program,
+        secret_commands: &[Vec<String>],
+    ) -> Result<(), DialError> {
         let Some(seal) = self.seal.clone() else { return Ok(()) };
-        let (program, asked) = (program.clone(), asked.to_vec());
-        let checking = tokio::task::spawn_blocking(move || seal.check(&program, &asked));
+        let (program, secret_commands) = (program.clone(), secret_commands.to_vec());
+        let checking = tokio::task::spawn_blocking(move || seal.check(&program, &secret_commands));
         Ok(checking.await.map_err(|_| DialError::Unchecked)??)
     }
 
-    /// The program, and the commands whose output is still to be asked for.
+    /// The program, and the commands that return its secrets.
     fn fill(&self, with: &Surroundings<'_>) -> Result<(Program, Vec<SecretCommand>), DialError> {
         let mut env: BTreeMap<String, String> = if self.inherit_env {
             owned(self.environment.all())
@@ -198,7 +203,8 @@ impl ProgramRecipe {
             }
         }
         if self.seal.is_some() {
-            // Compiled code beside a module counts as changed; the first start must not write it.
+            // Compiled code beside a module would change the approved directory, so Python must not
+            // write any.
             env.entry("PYTHONDONTWRITEBYTECODE".to_owned()).or_insert_with(|| "1".to_owned());
         }
         let cwd = match &self.cwd {
@@ -217,8 +223,8 @@ impl ProgramRecipe {
     }
 }
 
-/// A program that gives a secret sees no more of the environment than a server. It is not confined:
-/// a password manager may be setuid or setgid.
+/// A program that prints a secret gets the same environment variables as a server. It is not
+/// confined: a password manager may be setuid or setgid.
 pub(crate) fn secret_program(environment: &Environment, words: Vec<String>, cwd: &Path) -> Program {
     let (command, args) = split(words);
     Program {
@@ -230,11 +236,11 @@ pub(crate) fn secret_program(environment: &Environment, words: Vec<String>, cwd:
     }
 }
 
-/// A command that gives the value of a variable.
+/// A command that prints the value of an environment variable.
 struct SecretCommand {
-    /// The variable.
+    /// The name of the environment variable.
     name: String,
-    /// The program as it is written, for messages.
+    /// The program as configured, for messages.
     helper: String,
     words: Vec<String>,
 }

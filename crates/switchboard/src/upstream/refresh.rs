@@ -1,17 +1,18 @@
-//! Callers of an explicit refresh, who get their lease once the server was listed after their request.
+//! Callers of an explicit refresh, which get their lease after a listing that began after their
+//! request.
 
 use tokio::sync::oneshot;
 
 use super::{Lease, LeaseError};
 
-/// Where a caller waits for its lease.
+/// Sends a waiting caller its lease.
 pub(super) type LeaseReply = oneshot::Sender<Result<Lease, LeaseError>>;
 
 /// The callers that wait for a listing that began after their request.
 #[derive(Default)]
 pub(super) struct Refreshes {
     waiting: Vec<LeaseReply>,
-    /// The first of `waiting`, which the current walk serves; the others came later.
+    /// The current walk serves this many callers at the front of `waiting`; the others came later.
     served_by_walk: usize,
 }
 

@@ -1,15 +1,16 @@
-//! When the lists of a server are asked for again: one walk at a time, and with growing pauses while
-//! the server goes on saying that they changed.
+//! Decides when the lists of a server are requested again: one walk at a time, with growing pauses
+//! while the server keeps reporting changes.
 
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// The pause before a second walk, which doubles from walk to walk.
+/// The pause before the second walk; it doubles with each further walk.
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
-/// After this long without a change, or twice the pause, the next change is news.
+/// After this long without a walk, or twice the pause if that is longer, a change starts a walk at
+/// once.
 const QUIET: Duration = Duration::from_secs(1);
 
 /// The walks over the lists of one connection.
@@ -28,12 +29,12 @@ enum WalkState {
     Running,
     /// The lists changed again since the walk began.
     Outdated,
-    /// The next walk begins then.
+    /// The next walk begins at this time.
     Waiting(Instant),
 }
 
 impl Relisting {
-    /// The server says that its lists changed; whether a walk is to begin at once.
+    /// The server reports that its lists changed. Returns whether a walk must begin at once.
     pub(super) fn changed(&mut self, now: Instant) -> bool {
         match self.state {
             WalkState::Idle => self.schedule(now),
@@ -45,19 +46,20 @@ impl Relisting {
         }
     }
 
-    /// The same while the lists are read for the first time.
+    /// The server reports a change during the first listing.
     pub(super) fn changed_meanwhile(&mut self) {
         self.state = WalkState::Outdated;
     }
 
-    /// The first lists were read; whether they are to be read again.
+    /// The first listing ended. Returns whether a walk must begin because the lists changed
+    /// meanwhile.
     pub(super) fn catch_up(&mut self) -> bool {
         let outdated = self.state == WalkState::Outdated;
         self.state = if outdated { WalkState::Running } else { WalkState::Idle };
         outdated
     }
 
-    /// An explicit refresh: true if a walk is to begin, false if one is under way.
+    /// Begins a walk. Returns false if one is already under way.
     pub(super) fn begin(&mut self) -> bool {
         match self.state {
             WalkState::Running | WalkState::Outdated => false,
@@ -68,7 +70,7 @@ impl Relisting {
         }
     }
 
-    /// A walk ended; the next one may follow after a pause.
+    /// Records the end of a walk; the next one may follow after a pause.
     pub(super) fn ended(&mut self, now: Instant) {
         let outdated = self.state == WalkState::Outdated;
         self.state = WalkState::Idle;
@@ -86,7 +88,7 @@ impl Relisting {
         }
     }
 
-    /// Nothing is asked for any more.
+    /// Cancels any scheduled walk.
     pub(super) fn stop(&mut self) {
         self.state = WalkState::Idle;
     }
@@ -104,7 +106,7 @@ impl Relisting {
     }
 }
 
-/// Never completes without a time.
+/// Sleeps until `at`; never completes if it is `None`.
 pub(super) async fn sleep_until(at: Option<Instant>) {
     match at {
         Some(at) => tokio::time::sleep_until(at).await,

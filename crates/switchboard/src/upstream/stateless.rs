@@ -23,40 +23,40 @@ use super::incoming::{LARGEST_QUESTION, USER_ANSWER_TIMEOUT};
 use super::lease::{Caller, Lease, named};
 use crate::host::{ServerQuestion, Topic};
 
-/// How often a server may ask before it answers.
+/// The most rounds of input requests within one call.
 const ROUNDS: usize = 8;
 
-/// How much it may ask at once.
+/// The most input requests in one response.
 const QUESTIONS: usize = 16;
 
-/// What it gives us to hold meanwhile is no larger than this.
+/// Largest `requestState`, in bytes.
 const LARGEST_STATE: usize = 64 * 1024;
 
-/// As much of a word of the server as a message has.
+/// Longest text of the server in an error message, in characters.
 const SHOWN: usize = 64;
 
-/// Why a server that asked something before it answers got no further.
+/// Why a call with input requests failed.
 #[derive(Clone, Debug, thiserror::Error)]
 pub(crate) enum DialogueError {
-    #[error("its answer is of the type `{0}`, which is not known here")]
+    #[error("its result has the type `{0}`, which is unsupported")]
     ResultType(String),
-    #[error("its answer is malformed")]
+    #[error("its result is malformed")]
     Malformed,
-    #[error("it asked {ROUNDS} times and wants to ask again")]
+    #[error("it requested input more than {ROUNDS} times")]
     Rounds,
-    #[error("it asks more than {QUESTIONS} things at once")]
+    #[error("it sends more than {QUESTIONS} input requests at once")]
     Questions,
-    #[error("it asks something that is larger than {LARGEST_QUESTION} bytes")]
+    #[error("it sends an input request larger than {LARGEST_QUESTION} bytes")]
     QuestionTooLarge,
-    #[error("what we should hold for it is larger than {LARGEST_STATE} bytes")]
+    #[error("its `requestState` is larger than {LARGEST_STATE} bytes")]
     StateTooLarge,
-    #[error("it asks for `{0}`, which no client offers")]
+    #[error("it requests `{0}`, which no client offers")]
     Method(String),
-    #[error("it asks for {0}, which this client does not offer")]
+    #[error("it requests {0}, which this client does not offer")]
     NotOffered(&'static str),
-    #[error("it asked for {ability}, and the client answered with an error: {said}")]
+    #[error("it requested {ability}, and the client answered with an error: {said}")]
     Refused { ability: &'static str, said: String },
-    #[error("it asked for {0}, and there was no answer in time")]
+    #[error("it requested {0}, and the client did not answer in time")]
     Unanswered(&'static str),
 }
 
@@ -84,7 +84,7 @@ impl Lease {
         }
     }
 
-    /// The parameters that go into headers, where there are headers.
+    /// The arguments that are also sent as HTTP headers.
     fn labels(&self, approved: &Approved) -> Vec<(String, String)> {
         let entry = &approved.target().entry;
         let has_headers = self.open().recipe.transport.has_headers();
@@ -92,12 +92,12 @@ impl Lease {
             return Vec::new();
         }
         let mirrored = schema::mirrored(&entry.input_value(), approved.args().values());
-        // A tool that is wrong about it was not listed.
+        // A tool with an invalid header mapping is not listed.
         mirrored.unwrap_or_default()
     }
 
-    /// Asks until the server has all that it needs. Each request is another one to it, and none is
-    /// ever sent twice.
+    /// Sends the call, and again with the answers, until the server returns a result. Each round is
+    /// a new request; none is sent twice.
     async fn converse(
         &self,
         peer: &Peer,
@@ -107,13 +107,13 @@ impl Lease {
     ) -> Result<Raw, CallError> {
         for round in 0..=ROUNDS {
             let answer = self.ask_stateless(peer, method, &params, caller).await?;
-            let Some(wanted) = Wanted::of(&answer)? else { return Ok(answer) };
+            let Some(required) = InputRequired::of(&answer)? else { return Ok(answer) };
             if round == ROUNDS {
                 break;
             }
-            params.insert("inputResponses", self.answers(&wanted, caller).await?);
+            params.insert("inputResponses", self.answers(&required, caller).await?);
             drop(params.take("requestState"));
-            if let Some(state) = wanted.state {
+            if let Some(state) = required.state {
                 params.insert("requestState", state);
             }
         }
@@ -144,7 +144,8 @@ impl Lease {
         }
     }
 
-    /// The `_meta` of a request: the client of the session, as far as servers may know.
+    /// The `_meta` of a request: the client's information, with the capabilities that the settings
+    /// permit.
     pub(super) fn meta(&self, caller: &Caller, token: Option<u64>) -> Args {
         let open = self.open();
         let mut members = caller.meta.as_deref().cloned().unwrap_or_default();
@@ -166,11 +167,15 @@ impl Lease {
         members
     }
 
-    /// The answers of the client. All questions are checked before the first is asked.
-    async fn answers(&self, wanted: &Wanted, caller: &Caller) -> Result<Args, DialogueError> {
+    /// The client's answers. All input requests are checked before the first one is sent.
+    async fn answers(
+        &self,
+        required: &InputRequired,
+        caller: &Caller,
+    ) -> Result<Args, DialogueError> {
         let host = &caller.listener.host;
         let mut questions = Vec::new();
-        for (key, question) in &wanted.questions {
+        for (key, question) in &required.questions {
             let topic = Topic::of_method(&question.method).ok_or_else(|| {
                 DialogueError::Method(clean_line(&question.method, SHOWN).into_owned())
             })?;
@@ -180,7 +185,7 @@ impl Lease {
             }
             questions.push((key, topic, question.params.as_ref()));
         }
-        // At the same time: some clients can be asked only once for all.
+        // Concurrently: some clients accept all requests only together.
         let asking = questions.into_iter().map(|(key, topic, params)| async move {
             let server = &self.open().server;
             let ability = topic.ability();
@@ -204,7 +209,7 @@ impl Lease {
     }
 }
 
-/// These members are for one hop: each hop sets its own.
+/// Removes the members of `_meta` that each hop sets for itself.
 pub(super) fn forget_reserved(members: &mut Args) {
     for reserved in
         [meta::PROTOCOL_VERSION, meta::CLIENT_CAPABILITIES, meta::CLIENT_INFO, meta::LOG_LEVEL]
@@ -219,9 +224,9 @@ fn own_info() -> Exact {
 
 /// The input that a server requires before it answers.
 #[derive(Debug)]
-struct Wanted {
+struct InputRequired {
     questions: BTreeMap<String, InputRequest>,
-    /// Comes back to the server as it is.
+    /// Returned to the server unchanged.
     state: Option<Exact>,
 }
 
@@ -231,9 +236,9 @@ struct InputRequest {
     params: Option<Raw>,
 }
 
-impl Wanted {
-    /// `None` for an answer that is one.
-    fn of(answer: &Raw) -> Result<Option<Wanted>, DialogueError> {
+impl InputRequired {
+    /// Parses the input requests of a response; `None` if it is the final result.
+    fn of(answer: &Raw) -> Result<Option<InputRequired>, DialogueError> {
         #[derive(Deserialize)]
         #[serde(rename_all = "camelCase")]
         struct StatelessResult<'a> {
@@ -276,11 +281,11 @@ impl Wanted {
             questions.insert(key, InputRequest { method: request.method, params });
         }
         let state = answer.request_state.map(|state| Exact::parse(state.get())).transpose();
-        Ok(Some(Wanted { questions, state: state.map_err(|_| DialogueError::Malformed)? }))
+        Ok(Some(InputRequired { questions, state: state.map_err(|_| DialogueError::Malformed)? }))
     }
 }
 
-/// When a subscription that its server ended is asked for again.
+/// Decides when to renew a subscription that the server ended.
 #[derive(Debug, Default)]
 pub(crate) struct Renewal {
     short: u32,
@@ -289,10 +294,10 @@ pub(crate) struct Renewal {
 impl Renewal {
     const SHORTEST: Duration = Duration::from_secs(1);
     const LASTING: Duration = Duration::from_secs(30);
-    /// So many that ended early in a row are enough.
+    /// Gives up after this many short subscriptions in a row.
     const SHORT: u32 = 5;
 
-    /// `None` if there is no use in asking again.
+    /// The pause before the next subscription; `None` to give up.
     pub(crate) fn after(&mut self, lasted: Duration) -> Option<Duration> {
         if lasted >= Self::LASTING {
             self.short = 0;
@@ -311,10 +316,10 @@ mod tests {
     use super::*;
 
     fn check(answer: &str, expected: &str) {
-        let wanted = Wanted::of(&Raw::from_json(answer.to_owned()));
-        let shown = match wanted {
+        let required = InputRequired::of(&Raw::from_json(answer.to_owned()));
+        let shown = match required {
             Ok(None) => "an answer".to_owned(),
-            Ok(Some(Wanted { questions, state })) => {
+            Ok(Some(InputRequired { questions, state })) => {
                 let asked: Vec<String> = questions
                     .iter()
                     .map(|(key, asked)| format!("{key} {}", asked.method))
@@ -330,13 +335,10 @@ mod tests {
     #[test]
     fn result_type_distinguishes_answer_and_input_request() {
         check("{}", "an answer");
-        check(r#"{"resultType":"complete","inputRequests":7}"#, "its answer is malformed");
+        check(r#"{"resultType":"complete","inputRequests":7}"#, "its result is malformed");
         check(r#"{"resultType":"complete","content":[]}"#, "an answer");
-        check(
-            r#"{"resultType":"task"}"#,
-            "its answer is of the type `task`, which is not known here",
-        );
-        check(r#"{"resultType":3}"#, "its answer is malformed");
+        check(r#"{"resultType":"task"}"#, "its result has the type `task`, which is unsupported");
+        check(r#"{"resultType":3}"#, "its result is malformed");
         check(r#"{"resultType":"input_required"}"#, " ");
         check(
             r#"{"resultType":"input_required","inputRequests":{"b":{"method":"roots/list"},"a":{"method":"x","params":{}}},"requestState":"s"}"#,
@@ -344,7 +346,7 @@ mod tests {
         );
         check(
             r#"{"resultType":"input_required","inputRequests":{"a":7}}"#,
-            "its answer is malformed",
+            "its result is malformed",
         );
     }
 
@@ -357,12 +359,12 @@ mod tests {
         };
         let many: Vec<String> =
             (0..=QUESTIONS).map(|n| format!(r#""{n}":{{"method":"roots/list"}}"#)).collect();
-        check(&asking(&many.join(","), ""), "it asks more than 16 things at once");
+        check(&asking(&many.join(","), ""), "it sends more than 16 input requests at once");
         let large = format!(r#""a":{{"method":"{}"}}"#, "x".repeat(LARGEST_QUESTION));
-        check(&asking(&large, ""), "it asks something that is larger than 1048576 bytes");
+        check(&asking(&large, ""), "it sends an input request larger than 1048576 bytes");
         check(
             &asking("", &"x".repeat(LARGEST_STATE)),
-            "what we should hold for it is larger than 65536 bytes",
+            "its `requestState` is larger than 65536 bytes",
         );
     }
 

@@ -9,7 +9,7 @@ use tokio::time::Instant;
 
 use super::DialError;
 
-/// How far a dial has come.
+/// The progress of a dial.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum DialStage {
     Starting,
@@ -27,7 +27,7 @@ pub(crate) struct Status {
 }
 
 impl Status {
-    /// How long the connect that is under way has taken.
+    /// How long the current dial has taken so far.
     pub(super) fn connecting_for(&self) -> Option<Duration> {
         match self.state {
             UpstreamState::Connecting { since } => Some(since.elapsed()),
@@ -43,7 +43,7 @@ pub(crate) enum UpstreamState {
         since: Instant,
     },
     Connected,
-    /// Connected, and every request is refused until the user has signed in.
+    /// Connected, but the server refuses all requests until the user signs in.
     AuthRequired,
 }
 
@@ -53,7 +53,7 @@ pub(crate) struct LastFailure {
     pub(crate) cause: Arc<DialError>,
 }
 
-/// Sends the status that follows from the phase; whether it changed.
+/// Publishes the status that follows from the phase. Returns whether it changed.
 pub(super) fn update(
     statuses: &watch::Sender<Status>,
     phase: Phase,

@@ -1,5 +1,5 @@
-//! Drains a server's standard error: the last lines for messages, everything into a log if there is
-//! one.
+//! Reads a server's standard error: keeps the last lines for error messages and appends everything
+//! to the log file, if there is one.
 
 use std::collections::VecDeque;
 use std::path::PathBuf;

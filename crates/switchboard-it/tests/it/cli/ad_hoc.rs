@@ -129,7 +129,7 @@ async fn user_rules_apply_to_ad_hoc_servers() {
     --- stdout
     --- stderr
     error: `delete_everything` needs the user's approval
-      caused by: no user can be asked
+      caused by: the user cannot be asked
 
     hint: approve it on a terminal, or in advance with `--yes`
     "#);
@@ -175,7 +175,7 @@ async fn ad_hoc_mistakes_get_a_pointed_error() {
     error: cannot use the server `ad-hoc`
       caused by: cannot connect
       caused by: no connection to `http://127.0.0.1:1`
-      caused by: nothing listens there
+      caused by: connection refused
     "#);
     insta::assert_snapshot!(told("tools demo --url http://127.0.0.1:1/mcp").await, @r#"
     exit 2

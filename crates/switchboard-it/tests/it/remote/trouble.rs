@@ -111,8 +111,8 @@ async fn unreachable_url_failure_explains_the_reason() {
         seen.push(format!("{}: {text}", failure.code));
     }
     insta::assert_snapshot!(seen.join("\n"), @r#"
-    connect_failed: cannot use the server `far`: cannot connect: no connection to `[ORIGIN]`: nothing listens there
-    connect_failed: cannot use the server `far`: cannot connect: no connection to `http://no..host`: the name `no..host` is not known
+    connect_failed: cannot use the server `far`: cannot connect: no connection to `[ORIGIN]`: connection refused
+    connect_failed: cannot use the server `far`: cannot connect: no connection to `http://no..host`: cannot resolve the hostname `no..host`
     config: cannot use the server `far`: cannot connect: the `url` of the server's entry is not valid
     "#);
 }

@@ -100,7 +100,7 @@ async fn b09_errors_are_flagged_with_expected_parameters() {
 
         >>> { "tool": "demo_crash" }
         [error]
-        outcome_unknown: the server went away before it answered (it closed its output)
+        outcome_unknown: the server ended before it answered (it closed its output)
         It may have taken effect: check before you call it again
         "#,
     )

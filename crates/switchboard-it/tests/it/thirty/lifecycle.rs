@@ -121,7 +121,7 @@ async fn b14_backoff_delays_calls_but_not_explicit_connect() {
 
         >>> { "tool": "demo_echo" }
         [error]
-        backoff: cannot use the server `demo`: the last try failed [TIME] ago, the next one is in [TIME]: the server ended while it was starting (it closed its output)
+        backoff: cannot use the server `demo`: the last attempt failed [TIME] ago, the next one is in [TIME]: the server ended while it was starting (it closed its output)
         Try again in [TIME]
         Try again: mcp({ connect: "demo" })
 

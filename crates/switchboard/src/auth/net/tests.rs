@@ -279,7 +279,7 @@ async fn unreachable_error_does_not_quote_the_request() {
     assert!(matches!(cut, NetError::Unreachable { .. }), "{cut}");
     assert!(!told(&cut).contains("canary") && !format!("{cut:?}").contains("canary"), "{cut:?}");
     let unreachable = net.get(&url("http://127.0.0.1:1/?code=canary")).await.unwrap_err();
-    assert_eq!(told(&unreachable), "no response from `http://127.0.0.1:1`: nothing listens there");
+    assert_eq!(told(&unreachable), "no response from `http://127.0.0.1:1`: connection refused");
     let answer = NetResponse {
         status: 200,
         json: true,

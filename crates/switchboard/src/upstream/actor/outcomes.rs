@@ -1,4 +1,4 @@
-//! What the actor does when one of its tasks ends: a dial, a connection, a ping or a listing.
+//! Handles the outcomes of the actor's tasks: dials, connections, pings and listings.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -17,7 +17,8 @@ use crate::upstream::{DialError, ExitReason, lifecycle_log};
 
 impl Actor {
     pub(super) fn finished(&mut self, done: Result<Done, JoinError>) {
-        // A task that was aborted, or panicked: its connection ends with it and is reported then.
+        // The task was aborted or panicked. Its connection ends with it, which is reported
+        // separately.
         let Ok(done) = done else { return };
         let jitter = fastrand::f64();
         match done {
@@ -54,12 +55,13 @@ impl Actor {
         }
         // Requests that the server sent while it was listed are handled before the first call.
         while let Ok(news) = self.news.try_recv() {
-            self.heard(news);
+            self.handle_news(news);
         }
         let error = match outcome {
             Ok((connection, mut listing)) => {
                 if self.surroundings.era_of_owner().is_some() {
-                    // The session chose the era of this connection; others may use another one.
+                    // The owning session prescribed the era of this connection, so the era of other
+                    // connections stays as it is.
                     listing.era = self.surroundings.directory.era(&self.server);
                 }
                 let took = self.statuses.borrow().connecting_for();
@@ -86,7 +88,7 @@ impl Actor {
                         }
                         return;
                     }
-                    // It ended before the first call.
+                    // The connection ended before the first call.
                     Some(exited) => exited,
                 }
             }
@@ -110,8 +112,9 @@ impl Actor {
         }
     }
 
-    /// A connection whose stream has ended is lost, also while its program is still being cleaned up.
-    pub(super) fn notice_the_end(&mut self) {
+    /// Treats a connection whose stream has ended as lost, even while its program is still being
+    /// cleaned up.
+    pub(super) fn detect_lost_connection(&mut self) {
         let open = self.open().filter(|_| self.machine.phase() == Phase::Up);
         if let Some(closed) = open.filter(|open| open.connection.peer.is_closed()) {
             let known = closed.connection.end.known().map(|(exit, _)| exit);
@@ -153,11 +156,11 @@ impl Actor {
         }
     }
 
-    /// Publishes the first listing of a connection. A connection with other capabilities than the
-    /// gateway offers may be listed other tools: its listing is published only if none is known or
-    /// an explicit connect asked for it.
+    /// Publishes the first listing of a connection. The listing may depend on the client
+    /// capabilities. A connection that offers other capabilities than the gateway is therefore
+    /// published only if no listing is known or an explicit connect requested it.
     fn publish_first(&mut self, listing: RawListing) {
-        let wanted = std::mem::take(&mut self.wanted);
+        let wanted = std::mem::take(&mut self.listing_requested);
         let known = self.surroundings.directory.has_listed(&self.server);
         if self.surroundings.offer_the_usual() || !known || wanted {
             self.publish(listing);
