@@ -70,7 +70,7 @@ async fn concurrent_sessions_each_get_their_own_roots() {
 async fn ambiguous_write_call_reports_retry_and_then_succeeds() {
     let world = world(ASKING);
     let (one, two) = (session(&world.gateway, "one"), session(&world.gateway, "two"));
-    for expected in [["made again"; 2], ["file:///one", "file:///two"]] {
+    for expected in [["repeat the call"; 2], ["file:///one", "file:///two"]] {
         let answers = tokio::join!(ask(&one, "kit_change"), ask(&two, "kit_change"));
         for (answer, expected) in [answers.0, answers.1].iter().zip(expected) {
             assert!(answer.contains(expected), "{answer}");
