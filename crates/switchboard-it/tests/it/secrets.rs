@@ -55,8 +55,11 @@ async fn secrets_come_from_variables_files_and_commands() {
 #[tokio::test]
 async fn failing_secret_command_is_reported_without_its_arguments() {
     for (command, parts) in [
-        ("!sh -c 'echo topsecret >&2; exit 7'", ["program `sh` gave", "exit code 7"]),
-        ("!./no\\u001b[2Jwhere topsecret", [r"program `./nowhere` gave", "cannot be started"]),
+        ("!sh -c 'echo topsecret >&2; exit 7'", ["program `sh` returned no value", "exit code 7"]),
+        (
+            "!./no\\u001b[2Jwhere topsecret",
+            [r"program `./nowhere` returned no value", "cannot be started"],
+        ),
         ("!${NO_SUCH:-./topsecret} x", ["program `${NO_SUCH:-.", "cannot be started"]),
     ] {
         let installed = with_fields(&format!(r#""env": {{ "TOKEN": "{command}" }}"#));

@@ -72,7 +72,7 @@ async fn shown_definition_can_be_approved_and_used_at_once() {
 
     // A second approval finds nothing pending.
     let again = trust(&mut client, "local", &local["hash"]).await;
-    assert!(again.starts_with("-32602 `local` does not wait for approval"), "{again}");
+    assert!(again.starts_with("-32602 `local` is not pending"), "{again}");
 }
 
 #[tokio::test]
@@ -103,12 +103,15 @@ async fn unshown_definitions_cannot_be_approved_in_pi() {
     // The hash of one server is not that of another.
     assert_eq!(trust(&mut client, "one", &shown[1]["hash"]).await, not_shown);
     let unknown = trust(&mut client, "three\u{1b}[2J", &shown[0]["hash"]).await;
-    assert!(unknown.starts_with("-32602 `three` does not wait for approval"), "{unknown}");
+    assert!(unknown.starts_with("-32602 `three` is not pending"), "{unknown}");
 
     // The definition changed since it was shown.
     two("second");
     let changed = trust(&mut client, "one", &shown[0]["hash"]).await;
-    assert!(changed.starts_with("-32602 `one` has changed since it was shown"), "{changed}");
+    assert!(
+        changed.starts_with("-32602 not approved: `one` has changed since it was shown"),
+        "{changed}"
+    );
     for params in [json!({}), json!({ "server": "one" }), json!({ "server": "one", "hash": 7 })] {
         let answer = client.ask("switchboard/trust", params).await;
         assert_eq!(answer["error"]["code"], -32602, "{answer}");

@@ -72,7 +72,7 @@ async fn ssh_user_pastes_the_callback_address() {
     let mut command = user.command("auth tracker");
     let mut shown = Watched::start(command.env("DISPLAY", ":0").env("SSH_CONNECTION", "a b c d"));
     let screen = shown.until(WAITING).await;
-    assert!(screen.contains("The browser was not opened: this is a session over SSH"), "{screen}");
+    assert!(screen.contains("The browser was not opened: this is an SSH session"), "{screen}");
     let back = redirect_of(&address(&screen)).await.unwrap();
     assert!(!shown.modes().local_modes.contains(LocalModes::ECHO));
     shown.types("what is this\n");
