@@ -11,8 +11,8 @@ use crate::style::Palette;
 
 const MESSAGE: usize = 2_000;
 
-/// Characters of the last line that a failed server wrote.
-const LAST_LINE: usize = 200;
+/// Characters of a line that a failed server wrote.
+const STDERR_LINE: usize = 200;
 
 /// Why a command ended early.
 #[derive(Debug)]
@@ -63,16 +63,16 @@ pub(crate) fn hint(hint: &Hint, palette: Palette) -> String {
     format!("{} {}", palette.heading("hint:"), wording(hint, palette))
 }
 
-/// One line about a failed server in a list: what failed, its last line on standard error, and the
-/// command that retries.
+/// One line about a failed server in a list: what failed, the line of its standard error that says
+/// most, and the command that retries.
 pub(crate) fn line(failure: &Failure, palette: Palette) -> String {
     let mut line = clean_line(&failure.to_string(), MESSAGE).into_owned();
-    let last = failure.hints.iter().find_map(|hint| match hint {
-        Hint::Stderr(lines) => lines.iter().rev().find(|line| is_useful(line)),
+    let reason = failure.hints.iter().find_map(|hint| match hint {
+        Hint::Stderr(lines) => telling(lines),
         _ => None,
     });
-    if let Some(last) = last {
-        line.push_str(&format!(": {}", clean_line(last.trim(), LAST_LINE)));
+    if let Some(reason) = reason {
+        line.push_str(&format!(": {}", clean_line(reason.trim(), STDERR_LINE)));
     }
     let better = failure.hints.iter().find(|hint| matches!(hint, Hint::SignIn(_) | Hint::Trust(_)));
     let next = match (better, &failure.subject) {
@@ -85,9 +85,12 @@ pub(crate) fn line(failure: &Failure, palette: Palette) -> String {
     format!("{line}; {next}")
 }
 
-/// Whether a line of a server's log is useful: npm's last line is the path of its own log.
-fn is_useful(line: &str) -> bool {
-    !line.trim().is_empty() && !line.contains("A complete log of this run")
+/// The line of a server's log that says why it failed: usually the last. npm names its error first,
+/// after the code, and ends with general advice.
+fn telling(lines: &[String]) -> Option<&String> {
+    let mut lines = lines.iter().filter(|line| !line.trim().is_empty());
+    let npm = lines.clone().skip_while(|line| !line.starts_with("npm error code")).nth(1);
+    npm.filter(|line| line.starts_with("npm error")).or_else(|| lines.next_back())
 }
 
 /// A hint with the commands of this program.

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use switchboard_core::catalog::disk::{self, Stamp};
-use switchboard_core::catalog::known_failure::KnownFailure;
+use switchboard_core::catalog::known_failure::{FailureKind, KnownFailure};
 use switchboard_core::catalog::pin::{Baseline, Records};
 use switchboard_core::catalog::{Catalog, Era, Listing, ListingPolicy, RawListing, Shelf};
 use switchboard_core::name::{NameTier, ServerName};
@@ -186,16 +186,22 @@ impl Directory {
     /// a status of its own and is not stored.
     pub(crate) fn failed(&self, server: &ServerName, plan: &ListingPlan, error: &DialError) {
         if !error.needs_trust() && !error.needs_sign_in() {
-            self.remember(server, plan, &chain(error));
+            self.remember(server, plan, FailureKind::Failed, &chain(error));
         }
     }
 
     /// Stores why a server could not be listed.
-    pub(crate) fn remember(&self, server: &ServerName, plan: &ListingPlan, reason: &str) {
+    pub(crate) fn remember(
+        &self,
+        server: &ServerName,
+        plan: &ListingPlan,
+        kind: FailureKind,
+        reason: &str,
+    ) {
         if !self.is_current(server, plan) {
             return;
         }
-        let failure = KnownFailure::new(now(), reason);
+        let failure = KnownFailure::new(now(), kind, reason);
         self.change(server, |shelf| shelf.with_failure(failure.clone()));
         let Some(file) = plan.file.clone() else { return };
         self.shared.writers.spawn_blocking(move || {

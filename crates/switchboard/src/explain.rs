@@ -42,7 +42,7 @@ pub(crate) use approval::{
 pub(crate) use auth::{auth, no_sign_in};
 pub use config_file::{edit, install, refused_entry};
 use dial::http;
-pub(crate) use dial::{connect, failed_before, lease, still_starting};
+pub(crate) use dial::{connect, failed_before, lease, not_ready};
 pub(crate) use lookup::{prompt, resource, unknown_prompt, unknown_resource, unknown_tool};
 
 /// An error and its causes as one clause.

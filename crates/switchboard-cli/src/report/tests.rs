@@ -271,3 +271,26 @@ fn hostile_error_text_cannot_move_the_cursor() {
     let failure = Failure::new(Code::ServerError, Subject::Request, Hostile);
     assert_eq!(text(&failure, Palette::Plain), "error: gone\\rfine error: fake\n");
 }
+
+#[test]
+fn line_about_a_failed_server_quotes_its_telling_line() {
+    let check = |stderr: &[&str], expected: &str| {
+        let lines = stderr.iter().map(|line| (*line).to_owned()).collect();
+        let cause = Attempt { code: Code::ConnectFailed, cause: Cause };
+        let failure = Failure::new(Code::ConnectFailed, Subject::Server(name("files")), cause);
+        let line = line(&failure.hint(Hint::Stderr(lines)), Palette::Plain);
+        let about = "what was attempted (connect_failed): what stood in the way";
+        let next = "connect it with `switchboard connect files`";
+        assert_eq!(line, format!("{about}{expected}; {next}"));
+    };
+    check(&[], "");
+    check(&["starting", "no such module", " "], ": no such module");
+    let npm = [
+        "npm error code E404",
+        "npm error 404 Not Found - GET https://registry.example/x",
+        "npm error 404 Note that you can use a tarball.",
+        "npm notice New major version of npm available!",
+        "npm error A complete log of this run can be found in: /home/log",
+    ];
+    check(&npm, ": npm error 404 Not Found - GET https://registry.example/x");
+}

@@ -1,10 +1,11 @@
-//! The remembered failure of a server: its reason and time, and when the server is retried.
+//! Why a server could not be listed recently: the reason and the time, and when it is retried.
 
 use std::time::Duration;
 
 use super::sealed::Seal;
+use crate::spelled::spelled_enum;
 
-const SEAL: Seal = Seal { magic: "switchboard-failure", version: 1 };
+const SEAL: Seal = Seal { magic: "switchboard-failure", version: 2 };
 
 /// A failure is shown for this long; afterwards the status is `not-connected` again.
 pub const FAILURE_IS_NEWS: Duration = Duration::from_secs(10 * 60);
@@ -15,17 +16,26 @@ pub const RETRY_PAUSE: Duration = Duration::from_secs(2 * 60);
 /// The most characters of a reason.
 const LONGEST_REASON: usize = 1_000;
 
-/// A failure of another process, or of this one.
+spelled_enum! {
+    pub enum FailureKind {
+        Failed = "failed",
+        /// A command stopped waiting while the server was being installed or starting.
+        NotReady = "not-ready",
+    }
+}
+
+/// A failed or unfinished attempt to connect, of this process or another.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KnownFailure {
     /// The time of the failure, in seconds since the epoch.
     pub at: u64,
+    pub kind: FailureKind,
     pub reason: Box<str>,
 }
 
 impl KnownFailure {
-    pub fn new(at: u64, reason: &str) -> KnownFailure {
-        KnownFailure { at, reason: reason.chars().take(LONGEST_REASON).collect() }
+    pub fn new(at: u64, kind: FailureKind, reason: &str) -> KnownFailure {
+        KnownFailure { at, kind, reason: reason.chars().take(LONGEST_REASON).collect() }
     }
 
     /// How long ago it was; `None` if it is no longer shown, or if the clock was set back.
@@ -41,14 +51,15 @@ impl KnownFailure {
 
     /// The bytes of the file for this definition.
     pub fn encode(&self, definition: &str) -> Vec<u8> {
-        SEAL.close(&[definition, &self.at.to_string()], self.reason.as_bytes())
+        SEAL.close(&[definition, &self.at.to_string(), self.kind.as_str()], self.reason.as_bytes())
     }
 
     /// The failure in an undamaged file of this definition.
     pub fn decode(file: &[u8], definition: &str) -> Option<KnownFailure> {
-        let ([owner, at], reason) = SEAL.open(file)?;
+        let ([owner, at, kind], reason) = SEAL.open(file)?;
         let reason = std::str::from_utf8(reason).ok()?;
-        (owner == definition).then_some(KnownFailure::new(at.parse().ok()?, reason))
+        let kind = *FailureKind::ALL.iter().find(|known| known.as_str() == kind)?;
+        (owner == definition).then_some(KnownFailure::new(at.parse().ok()?, kind, reason))
     }
 }
 
@@ -58,7 +69,7 @@ mod tests {
 
     #[test]
     fn failure_is_remembered_ten_minutes_and_retried_after_two() {
-        let failure = KnownFailure::new(1_000, "no such program");
+        let failure = KnownFailure::new(1_000, FailureKind::Failed, "no such program");
         let seconds = Duration::from_secs;
         let check = |now, ago, retry_in| {
             assert_eq!((failure.ago(now), failure.retry_in(now)), (ago, retry_in), "{now}");
@@ -73,7 +84,7 @@ mod tests {
 
     #[test]
     fn damaged_or_foreign_failure_file_is_ignored() {
-        let failure = KnownFailure::new(1_000, "exit code 1: Größe");
+        let failure = KnownFailure::new(1_000, FailureKind::NotReady, "exit code 1: Größe");
         let file = failure.encode("abc");
         assert_eq!(KnownFailure::decode(&file, "abc"), Some(failure));
         assert_eq!(KnownFailure::decode(&file, "abd"), None);
@@ -84,6 +95,9 @@ mod tests {
 
     #[test]
     fn stored_failure_reason_is_bounded() {
-        assert_eq!(KnownFailure::new(0, &"é".repeat(5_000)).reason.chars().count(), 1_000);
+        assert_eq!(
+            KnownFailure::new(0, FailureKind::Failed, &"é".repeat(5_000)).reason.chars().count(),
+            1_000
+        );
     }
 }

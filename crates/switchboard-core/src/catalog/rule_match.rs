@@ -45,8 +45,15 @@ impl Catalog {
         if targets.iter().any(covers) {
             return None;
         }
-        let nearest = self.nearest_pattern(pattern, &targets);
-        Some(Unmatched { nearest, not_listed: self.not_listed_yet() })
+        let not_listed = self.not_listed_yet();
+        let names = |server: &ServerName| {
+            let of = pattern.split_once('/').map(|(of, _)| fold(of));
+            of == Some(fold(server.as_str()))
+        };
+        // The tools of that server are unknown, so the pattern may well be right.
+        let is_unknown = not_listed.iter().any(names);
+        let nearest = if is_unknown { None } else { self.nearest_pattern(pattern, &targets) };
+        Some(Unmatched { nearest, not_listed })
     }
 
     /// The pattern of `deny`, if all known tools that this pattern of `allow` matches are denied.
@@ -193,6 +200,7 @@ mod tests {
             check(list, "wirte_*", Some("write_*"));
             check(list, "elsewhere*", None);
             check(list, "elsewhere/thing", None);
+            check(list, "New/tool", None);
         }
     }
 }

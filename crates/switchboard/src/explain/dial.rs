@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use switchboard_core::catalog::known_failure::KnownFailure;
+use switchboard_core::catalog::known_failure::{FailureKind, KnownFailure};
 use switchboard_core::config::expand::ExpandError;
 use switchboard_core::connection::ConnectError;
 use switchboard_core::doctor::check_command;
@@ -49,13 +49,21 @@ pub(crate) fn lease(error: LeaseError, server: &ServerName) -> Failure {
 /// A server that recently failed and is not retried yet.
 pub(crate) fn failed_before(server: &ServerName, failure: &KnownFailure, now: u64) -> Failure {
     let ago = failure.ago(now).unwrap_or_default();
-    let cause = FailedBefore { server: server.clone(), ago, reason: failure.reason.clone() };
-    of_server(Code::ConnectFailed, server, cause).hint(Hint::Connect(server.clone()))
+    let (name, reason) = (server.clone(), failure.reason.clone());
+    let failure = match failure.kind {
+        FailureKind::Failed => {
+            of_server(Code::ConnectFailed, server, FailedBefore { server: name, ago, reason })
+        }
+        FailureKind::NotReady => {
+            of_server(Code::Starting, server, UnreadyBefore { server: name, ago, doing: reason })
+        }
+    };
+    failure.hint(Hint::Connect(server.clone()))
 }
 
-/// A server that is not ready within the wait of a command.
-pub(crate) fn still_starting(server: &ServerName, waited: Duration) -> Failure {
-    let cause = StillStarting { server: server.clone(), waited };
+/// A server that was being installed or starting when a command stopped waiting for it.
+pub(crate) fn not_ready(server: &ServerName, doing: &'static str, waited: Duration) -> Failure {
+    let cause = NotReady { server: server.clone(), doing, waited };
     of_server(Code::Starting, server, cause).hint(Hint::Connect(server.clone()))
 }
 
@@ -68,9 +76,18 @@ struct FailedBefore {
 }
 
 #[derive(Debug, thiserror::Error)]
-#[error("the server `{server}` is still starting after {}", duration(*waited))]
-struct StillStarting {
+#[error("the server `{server}` was still {doing} {}", words::ago(*ago))]
+struct UnreadyBefore {
     server: ServerName,
+    ago: Duration,
+    doing: Box<str>,
+}
+
+#[derive(Debug, thiserror::Error)]
+#[error("the server `{server}` is still {doing} after {}", duration(*waited))]
+struct NotReady {
+    server: ServerName,
+    doing: &'static str,
     waited: Duration,
 }
 

@@ -4,9 +4,9 @@
 use std::time::Duration;
 
 use switchboard_core::catalog::Shelf;
+use switchboard_core::catalog::known_failure::FailureKind;
 use switchboard_core::failure::Failure;
 use switchboard_core::name::ServerName;
-use switchboard_core::render::words::duration;
 use switchboard_core::reply::{ConnectStage, Underway};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout_at};
@@ -63,8 +63,8 @@ impl Gateway {
     }
 
     /// The same for a command, which waits for three seconds at most. Unfinished servers are
-    /// reported as starting. Servers that failed within the last two minutes are reported as
-    /// failed, without a retry.
+    /// reported as starting. Servers that failed or were not ready within the last two minutes are
+    /// reported as such, without a retry.
     pub async fn list_missing_briefly(
         &self,
         mut report: impl FnMut(&ServerName, Option<&Failure>, usize),
@@ -90,22 +90,25 @@ impl Gateway {
             }
         }
         for server in waiting {
-            let failure = explain::still_starting(&server, COMMAND_WAIT);
-            self.remember_unready(&server);
-            report(&server, Some(&failure), 0);
+            let doing = self.remember_unready(&server);
+            report(&server, Some(&explain::not_ready(&server, doing, COMMAND_WAIT)), 0);
         }
     }
 
-    /// Records that the server was not ready, so that the next commands do not wait for it.
-    fn remember_unready(&self, server: &ServerName) {
+    /// Records that the server was not ready, so that the next commands do not wait for it. Returns
+    /// what it was doing.
+    fn remember_unready(&self, server: &ServerName) -> &'static str {
         let roster = self.roster();
-        let Some(member) = roster.members.get(&shared_key(server)) else { return };
-        let doing = match member.upstream.underway() {
+        let member = roster.members.get(&shared_key(server));
+        let doing = match member.and_then(|member| member.upstream.underway()) {
             Some(Underway { stage: ConnectStage::Installing, .. }) => "being installed",
             Some(Underway { stage: ConnectStage::Starting, .. }) | None => "starting",
         };
-        let reason = format!("it was still {doing} after {}", duration(COMMAND_WAIT));
-        self.shared.surroundings.directory.remember(server, &member.recipe.plan, &reason);
+        if let Some(member) = member {
+            let (directory, plan) = (&self.shared.surroundings.directory, &member.recipe.plan);
+            directory.remember(server, plan, FailureKind::NotReady, doing);
+        }
+        doing
     }
 
     /// Does the same in the background, unless the settings forbid it. Then refreshes stale

@@ -1,11 +1,12 @@
 //! The status of all servers, and the `instructions` with their digest, from snapshots alone.
 
-use switchboard_core::catalog::known_failure::{FAILURE_IS_NEWS, KnownFailure};
+use switchboard_core::catalog::known_failure::{FAILURE_IS_NEWS, FailureKind, KnownFailure};
 use switchboard_core::catalog::{Catalog, Listing, Shelf, Standing};
 use switchboard_core::config::layers::PendingCause;
 use switchboard_core::host_profile::HostProfile;
 use switchboard_core::introduction::{self, DigestServer};
 use switchboard_core::name::ServerName;
+use switchboard_core::render::words;
 use switchboard_core::reply::{Overview, PastFailure, ServerLine, ServerStatus, TrustLevel};
 
 use crate::directory;
@@ -56,7 +57,10 @@ pub(crate) fn server_line(session: &Session, catalog: &Catalog, name: &ServerNam
     let upstream = upstream.map(|upstream| upstream.status());
     let shelf = catalog.shelf(name);
     let standing = shelf.map_or(Standing::Active, |shelf| shelf.standing);
-    let known = shelf.and_then(Shelf::failure).and_then(past_failure);
+    let (known, unready) = match shelf.and_then(Shelf::failure) {
+        Some(known) if known.kind == FailureKind::NotReady => (None, unready(known)),
+        known => (known.and_then(past_failure), None),
+    };
     let status = match status_of(standing, upstream.as_ref(), listing.is_some()) {
         // Another process failed to connect recently.
         ServerStatus::Cached | ServerStatus::NotConnected if known.is_some() => {
@@ -87,7 +91,10 @@ pub(crate) fn server_line(session: &Session, catalog: &Catalog, name: &ServerNam
             (false, Standing::Pending(PendingCause::Changed)) => {
                 Some("it has changed since it was approved".to_owned())
             }
-            (false, _) => listing.and_then(|listing| note(listing)),
+            (false, _) => match listing {
+                Some(listing) => note(listing),
+                None => unready.filter(|_| status == ServerStatus::NotConnected),
+            },
         },
         drift: shelf.map(Shelf::drift).unwrap_or_default(),
     }
@@ -96,6 +103,12 @@ pub(crate) fn server_line(session: &Session, catalog: &Catalog, name: &ServerNam
 fn past_failure(failure: &KnownFailure) -> Option<PastFailure> {
     let ago = failure.ago(directory::now())?;
     Some(PastFailure { ago, cause: failure.reason.to_string() })
+}
+
+/// What the server was doing when a command stopped waiting for it.
+fn unready(known: &KnownFailure) -> Option<String> {
+    let ago = known.ago(directory::now())?;
+    Some(format!("it was still {} {}", known.reason, words::ago(ago)))
 }
 
 fn note(listing: &Listing) -> Option<String> {
