@@ -9,7 +9,7 @@ use switchboard_it::http_client::{Connection, mcp_call};
 use crate::http_face::{Served, echo, wait};
 
 #[tokio::test]
-async fn progress_events_precede_the_answer() {
+async fn progress_events_precede_the_response() {
     let served = Served::everything().await;
     let client = served.connect().await;
     let mut call = mcp_call(json!(7), json!({ "tool": "demo_slow", "args": { "ms": 1 } }));

@@ -76,7 +76,8 @@ impl Victim {
         }
     }
 
-    /// The error that the user reads, without varying parts; no program ran, no token was stored.
+    /// The error that the user reads, without varying parts. Asserts that no program ran and no
+    /// token was stored.
     fn refusal(&self, outcome: Result<SignedIn, Failure>) -> String {
         let failure = outcome.expect_err("it is refused");
         assert_eq!(self.started.load(Ordering::Relaxed), 0, "{failure}");
@@ -95,7 +96,7 @@ impl Victim {
     }
 }
 
-/// The outcome when the user opens the page.
+/// Opens the page as the user would; returns the outcome of the sign-in.
 async fn visited(pending: &mut Pending) -> Result<SignedIn, Failure> {
     let link = pending.link().to_string();
     let (signed_in, _) = tokio::join!(pending.finished(), visit(&link));

@@ -53,7 +53,8 @@ async fn b04_later_files_override_fields_and_malformed_are_skipped() {
         }
     }
 
-    // A shared file without rules. A malformed file of the user's own would stop every call.
+    // This malformed file is shared and never had rules. A malformed file of the user's own would
+    // stop every call.
     installed.write(FILES[1], "{ \"mcpServers\": { \"lost\": ] }");
     let mut client = installed.connect(json!({})).await;
     check(
