@@ -42,7 +42,7 @@ async fn destructive_tool_requires_approval_by_default() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn approval_once_covers_a_single_call() {
+async fn one_time_approval_covers_a_single_call() {
     let calls = [(DELETE, Ok(())), (DELETE, Err(Code::ApprovalDenied))];
     check("", &[ApprovalAnswer::Once, ApprovalAnswer::No], &calls, &[ASKED, ASKED]).await;
 }
@@ -69,7 +69,7 @@ async fn approve_settings_decide_which_calls_require_approval() {
         (DELETE, Err(Code::ApprovalDenied)),
     ];
     let asked = ["demo_count {}", ASKED];
-    // A resource is read by another method, so the ledger has no call for it.
+    // The tool `read_readme` sends `resources/read`, so the ledger contains no call of it.
     let world = World::with(
         r#"{ "settings": { "approve": "writes" }, "mcpServers": {
             "demo": { "command": "fixture-server", "args": ["everything"] } } }"#,
@@ -148,7 +148,7 @@ fn denied() -> Installed {
 }
 
 #[tokio::test]
-async fn deny_refuses_cli_and_mcp_calls_despite_yes() {
+async fn deny_rule_refuses_every_call_despite_yes_option() {
     let installed = denied();
     assert_eq!(installed.run(["connect", "demo"]).await.code, Some(0));
     for line in [
@@ -197,7 +197,7 @@ async fn headless_call_needing_approval_is_refused_with_remedy() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn session_approval_does_not_reach_another_session() {
+async fn session_approval_does_not_apply_in_another_session() {
     let world = World::of("demo", "everything").answers([ApprovalAnswer::Server]).start();
     world.call(DELETE, json!({})).await.unwrap();
     let other = world.gateway.session(Headless);
@@ -228,7 +228,7 @@ async fn approval_prompt_shows_call_and_refuses_by_default() {
         "demo": { "command": "fixture-server", "args": ["everything"] } } }"#;
     let installed = Installed::with(PROGRAMS, config);
     let line = ["call", "demo_delete_everything", "text=\u{1b}[2Jall"];
-    // Colour codes surround names.
+    // The names on the terminal are enclosed in colour codes.
     let colours = regex::Regex::new("\u{1b}\\[[0-9;]*[mK]").unwrap();
     for (typed, code) in
         [("y\n", 0), ("t\n", 0), ("s\n", 0), ("\n", 4), ("n\n", 4), ("yes\n", 4), ("\u{4}", 4)]

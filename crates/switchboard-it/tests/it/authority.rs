@@ -16,7 +16,7 @@ use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::process::Command;
 use url::Url;
 
-/// The PKCE example of RFC 7636.
+/// The code verifier and the code challenge of the example in RFC 7636.
 const VERIFIER: &str = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk";
 const CHALLENGE: &str = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM";
 const REDIRECT: &str = "http://127.0.0.1:1/callback";
@@ -28,7 +28,7 @@ struct Raw {
 }
 
 impl Raw {
-    /// A dynamically registered client.
+    /// Starts an authorization server, and registers a client dynamically.
     async fn with(setup: Setup) -> Self {
         let authority = Authority::start(setup).await;
         let client = register(&authority, json!({})).await.json()["client_id"].clone();
@@ -200,7 +200,7 @@ async fn test_authority_ledger_contains_fingerprints_instead_of_tokens() {
 #[tokio::test]
 async fn visit_helper_follows_redirect_to_loopback_callback() {
     let raw = Raw::with(Setup::default()).await;
-    // Any listening server can be the callback.
+    // Any server that listens can receive the callback.
     let callback = Authority::start(Setup::default()).await;
     let port = Url::parse(&callback.mcp_url()).unwrap().port().unwrap();
     let redirect = format!("http://127.0.0.1:{port}/callback");

@@ -117,7 +117,8 @@ async fn removed_server_ends_despite_sigstopped_keeper() {
     let mut client = grove.reach(Moment::TreeUp).await;
     let first = grove.having(Role::Server);
     stop(&grove, &[Role::Keeper, Role::Reaper]);
-    // Although both are stopped, the reaper starts another server and the keeper ends its server.
+    // Although reaper and keeper are stopped, the reaper starts another server and the keeper ends
+    // its server.
     assert_eq!(call(&mut client, 1, "up").await, "up");
     grove.plant(1..2);
     until_gone(&first).await;
@@ -219,7 +220,8 @@ async fn next_connect_ends_detached_helpers_without_records() {
     check_helpers(&["connect", "tree-0"], |records| fs::remove_dir_all(records).unwrap()).await;
 }
 
-/// Gateway, reaper and keepers are killed at the same time, so the helpers are orphaned.
+/// Kills gateway, reaper and keepers at the same time, and checks that `command` ends the orphaned
+/// helpers.
 async fn check_helpers(command: &[&str], spoil: impl Fn(&Path)) {
     let grove = Grove::new(PROGRAMS, 0, Helper::Session, Temper::Stubborn);
     let home = grove.installed.home();

@@ -42,7 +42,7 @@ async fn every_content_kind_is_rendered_as_text() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn blob_is_stored_in_a_private_file() {
+async fn blob_resource_is_stored_in_a_private_file() {
     let world = World::of("demo", "everything").start();
     let answer = world.call("demo_read_logo", json!({})).await.unwrap();
     let files = stored(&world);

@@ -71,7 +71,7 @@ async fn denied_tool_is_described_and_refused_with_its_rule() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn changed_rules_apply_at_once_in_a_running_gateway() {
+async fn running_gateway_applies_changed_deny_rules_at_once() {
     let world = listed("").await;
     let list = async || world.ask(r#"{ "server": "book" }"#).await;
     assert!(list().await.starts_with("book (3 tools):"));

@@ -14,7 +14,7 @@ use crate::PROGRAMS;
 
 const COMMENTED: &str = r#"// My servers.
 {
-    // What holds for all of them.
+    // Settings of all servers.
     "settings": { "toolPrefix": "short" },
     "mcpServers": {
         /* Issues. */
@@ -99,7 +99,7 @@ async fn edit_of_a_commented_file_changes_only_expected_lines() {
     [HOME]/switchboard/mcp.json
     @@ -2,5 +2,5 @@
      {
-         // What holds for all of them.
+         // Settings of all servers.
     -    "settings": { "toolPrefix": "short" },
     +    "settings": { "toolPrefix": "short", "allow": ["github_list_*"] },
          "mcpServers": {
@@ -490,7 +490,7 @@ fn approved_after_typing(override_file: Option<&str>) -> bool {
 }
 
 #[test]
-fn added_server_is_trusted_unless_an_override_changes_it() {
+fn added_server_is_trusted_unless_override_changes_it() {
     assert!(approved_after_typing(None));
     let more = r#"{ "mcpServers": { "local": { "env": { "A": "b" } } } }"#;
     assert!(!approved_after_typing(Some(more)));

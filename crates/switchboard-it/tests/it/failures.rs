@@ -15,7 +15,7 @@ use switchboard_it::program::Installed;
 
 use crate::PROGRAMS;
 
-/// A server for each failure, and one that works.
+/// A configuration with one server for each failure, and with servers that work.
 const CONFIG: &str = r#"{
     "settings": { "maxFrameBytes": 100000, "firstListing": false },
     "mcpServers": {
@@ -48,7 +48,7 @@ const SCRIPTS: [(&str, &str); 5] = [
 const BACKING_OFF: &str = r#"{ "tool": "broken_echo" }"#;
 const FAILURES: usize = 6;
 
-/// Requests that fail, in this order.
+/// Requests that all fail if they are sent in this order.
 const REQUESTS: [&str; 27] = [
     r#"{ "serach": "x" }"#,
     r#"{ "tool": "demo_add", "a": 1 }"#,

@@ -22,7 +22,7 @@ use crate::PROGRAMS;
 const ECHO: &str = "[[tools]]\nname = 'echo'\n";
 
 #[tokio::test(start_paused = true)]
-async fn call_fails_at_any_start_fault_and_reconnect_succeeds() {
+async fn start_fault_fails_the_call_but_reconnect_succeeds() {
     for (fault, code) in [
         ("exit_on = 'initialize'", Code::ConnectFailed),
         ("exit_on = 'notifications/initialized'", Code::ConnectFailed),

@@ -62,12 +62,12 @@ async fn concurrent_calls_get_the_roots_of_their_session() {
     let (first, second) = tokio::join!(ask(&one, "kit_look"), ask(&two, "kit_look"));
     assert!(first.contains("file:///one"), "{first}");
     assert!(second.contains("file:///two"), "{second}");
-    // The shared connection is closed.
+    // The connection that both sessions shared is closed.
     world.fixture("kit").until(|ledger| ledger.connections == 3 && ledger.open == 2).await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn ambiguous_request_fails_write_calls_until_they_are_repeated() {
+async fn ambiguous_request_fails_write_calls_until_repeated() {
     let world = world(ASKING);
     let (one, two) = (session(&world.gateway, "one"), session(&world.gateway, "two"));
     for expected in [["repeat the call"; 2], ["file:///one", "file:///two"]] {
@@ -95,7 +95,7 @@ async fn ambiguous_server_request_waits_until_one_session_remains() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn roots_request_of_an_abandoned_call_reaches_no_session() {
+async fn roots_request_of_abandoned_call_reaches_no_session() {
     let world = world(ASKING);
     let one = session(&world.gateway, "one");
     let host = ScriptedHost::default();

@@ -36,7 +36,7 @@ fn world() -> World {
     World::with(config).script("kit", SCRIPT).start()
 }
 
-/// The client's end of a connection with this offer of tools.
+/// Connects a client that gets this offer of tools; returns the client's end of the connection.
 fn connect(world: &World, offer: Offer) -> End {
     let (ours, theirs) = pipe::pair();
     let streams: (Input, Output) = (Box::new(theirs.reader), Box::new(theirs.writer));
@@ -105,7 +105,7 @@ async fn unread_responses_are_bounded_for_each_client() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn large_requests_in_flight_stop_reading_from_the_client() {
+async fn large_requests_in_flight_stop_reading_the_client() {
     let world = world();
     world.ask(r#"{ "connect": "kit" }"#).await;
     let mut end = connect(&world, Offer::Proxy);

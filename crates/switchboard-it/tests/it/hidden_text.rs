@@ -26,7 +26,7 @@ fn hidden_texts() -> Vec<String> {
     texts
 }
 
-/// A script that puts `h` into each text field of a server.
+/// The script of a server that has `h` in each text field.
 fn script(h: &str) -> String {
     let h = h.escape_unicode().to_string();
     let h = h.split("\\u{").skip(1).map(|code| format!("\\U{:0>8}", code.trim_end_matches('}')));
@@ -358,7 +358,7 @@ async fn server_text_cannot_control_a_terminal() {
     ] {
         let mut command = installed.command();
         let shown = terminal::run(command.env("NO_COLOR", "1").args(line.split(' ')), "").await;
-        // A spinner redraws its line.
+        // A spinner redraws its line with control characters, which are removed here.
         let screen = shown.screen.replace("\r\u{1b}[2K", "").replace("\r\n", "\n");
         assert!(!screen.trim().is_empty(), "{line}");
         let odd = |c: &char| c.is_control() && !matches!(c, '\n' | '\t') || is_hidden(*c);

@@ -59,7 +59,7 @@ async fn digest_false_removes_servers_from_the_instructions() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn resources_are_hidden_from_hosts_that_add_resource_tools() {
+async fn resources_are_hidden_from_hosts_with_resource_tools() {
     let offers = async |settings: Value, client: &str| {
         greeting(&world(settings), client).await["capabilities"]["resources"].is_object()
     };
@@ -149,7 +149,7 @@ fn wordy() -> World {
 }
 
 #[tokio::test(start_paused = true)]
-async fn no_answer_exceeds_the_result_limit_of_its_host() {
+async fn no_result_exceeds_the_limit_of_its_host() {
     let world = wordy();
     world.ask(r#"{ "connect": "kit" }"#).await;
     for profile in PROFILES.iter().filter(|profile| profile.name != "pi").chain([&UNKNOWN]) {
@@ -177,7 +177,7 @@ async fn no_answer_exceeds_the_result_limit_of_its_host() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn output_limit_of_the_user_overrides_the_host_limit() {
+async fn user_output_limit_overrides_the_host_limit() {
     let world = world(json!({ "outputGuard": { "maxBytes": 70_000, "maxLines": 9_000 } }));
     let mut client = world.client_of(host("cline"), json!({})).await;
     let big = json!({ "tool": "demo_big", "args": { "bytes": 60_000 } });

@@ -23,7 +23,7 @@ const SECRET: &str = "do-not-tell";
 struct Trap {
     installed: Installed,
     repository: PathBuf,
-    /// Programs of the repository write here if they run.
+    /// The directory into which programs of the repository write if they run.
     canaries: PathBuf,
     connections: Arc<AtomicUsize>,
     listener: AbortHandle,
@@ -311,7 +311,7 @@ async fn no_request_of_a_host_starts_pending_servers() {
     assert_eq!(trap.installed.spawned().len(), 1, "only the user's own server ran");
 }
 
-/// A change of the repository after a server of it was approved.
+/// A change of the repository after the user approved one of its servers.
 #[derive(Debug)]
 enum Change {
     /// Replaces a part of the entry.
@@ -356,7 +356,7 @@ const CHANGES: &[Change] = &[
     Change::Write("later.sh", "a file where there was none"),
 ];
 
-/// The repository as it was approved.
+/// Restores the files of the repository that the user approved.
 fn restore(installed: &Installed) {
     let script = "echo $C > ran\n";
     for (file, text) in [

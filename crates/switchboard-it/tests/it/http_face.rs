@@ -161,7 +161,7 @@ async fn malformed_http_posts_are_answered_and_the_session_continues() {
 }
 
 #[tokio::test]
-async fn session_delete_cancels_its_calls_only() {
+async fn deleted_session_cancels_only_its_own_calls() {
     let served = Served::everything().await;
     let (going, staying) = (served.connect().await, served.connect().await);
     let gone = going.elsewhere("POST", &[], &wait(json!(1)).to_string()).await;
@@ -179,7 +179,7 @@ async fn session_delete_cancels_its_calls_only() {
 }
 
 #[tokio::test]
-async fn event_stream_of_a_deleted_session_ends_with_error() {
+async fn event_stream_of_deleted_session_ends_with_error() {
     let served = Served::everything().await;
     let client = served.connect().await;
     let mut running =
@@ -212,7 +212,7 @@ async fn requests_above_the_concurrency_limit_wait_their_turn() {
         waiting.spawn(connection.answer());
     }
     served.world.fixture("demo").call_started(32).await;
-    // `ping` is exempt from the limit.
+    // `ping` is exempt from the limit of concurrent requests.
     let alive = client.post(&request(json!("ping"), "ping", json!({}))).await;
     assert_eq!(alive.json()["result"], json!({}));
     let mut answered = 0;
@@ -234,7 +234,7 @@ behaviour = { kind = "slow", ms = 0 }
 "#;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn clients_with_equal_request_ids_get_their_own_responses() {
+async fn clients_with_equal_request_ids_get_own_responses() {
     const CLIENTS: u64 = 50;
     const CALLS: u64 = 200;
     let world = World::of("demo", "nonces").script("nonces", NONCES).start();
@@ -337,7 +337,7 @@ async fn requests_above_the_limit_get_503_until_calls_finish() {
 }
 
 #[tokio::test]
-async fn request_with_oversized_content_length_is_refused_at_once() {
+async fn oversized_content_length_is_refused_at_once() {
     let served = Served::everything().await;
     let client = served.connect().await;
     let announced = String::from_utf8(client.bytes("POST", &[], "")).unwrap();
@@ -470,7 +470,7 @@ async fn long_call(client: &HttpClient) -> Stream {
 }
 
 #[tokio::test]
-async fn call_longer_than_the_shutdown_deadline_gets_an_error() {
+async fn call_exceeding_the_shutdown_deadline_gets_an_error() {
     let installed = Installed::with(PROGRAMS, EVERYTHING);
     let server = installed.serve_http().await;
     let client = server.connect(json!({})).await;
@@ -492,7 +492,7 @@ async fn second_sigterm_exits_without_waiting_for_calls() {
     let _running = long_call(&client).await;
     let mut unasked = client.listen(None).await;
     server.terminate();
-    // From here on the server waits for the call.
+    // The stream for notifications has ended, so the server now waits for the call.
     assert_eq!(unasked.message().await, None);
     server.terminate();
     assert_eq!(server.ended().await.0, Some(130));

@@ -43,7 +43,7 @@ async fn client_that_accepts_only_events_gets_one_event() {
     let mut connection = Connection::to(served.address).await;
     connection.send(bytes.as_bytes()).await;
     let mut stream = connection.stream().await;
-    // Clients of this revision get no event without data.
+    // Clients of revision 2025-06-18 get no event without data.
     let event = stream.event().await.unwrap();
     assert_eq!(text(&serde_json::from_str(&event.data).unwrap()), "hi");
     assert_eq!(stream.event().await, None);

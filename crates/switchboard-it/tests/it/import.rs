@@ -11,7 +11,7 @@ use crate::nine_hosts::NineHosts;
 
 const OWN: &str = "// Mine.\n{\n  \"imports\": [\"zed\"], // so far\n}\n";
 
-/// A home with nine hosts, and a user's file with this text.
+/// A home with nine hosts, and the path of the user's file of Switchboard, which has this text.
 fn with(text: &str) -> (NineHosts, PathBuf) {
     let hosts = NineHosts::new();
     let file = hosts.installed.write("switchboard/mcp.json", text);

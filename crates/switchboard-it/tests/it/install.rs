@@ -221,7 +221,7 @@ async fn uninstall_restores_servers_moved_from_claude_code_exactly() {
 }
 
 #[tokio::test]
-async fn server_disabled_by_the_user_stays_disabled_when_moved() {
+async fn server_disabled_by_user_stays_disabled_when_moved() {
     let flag = "{ \"mcpServers\": { \"sentry\": { \"disabled\": true } } }\n";
     let machine = Machine::with_hosts(flag);
     let before = machine.files();
@@ -382,7 +382,7 @@ async fn uninstall_without_a_record_removes_only_our_entry() {
 }
 
 #[tokio::test]
-async fn install_is_refused_if_switchboard_is_not_on_path() {
+async fn install_requires_switchboard_on_the_path() {
     let machine = Machine::bare();
     let mut command = machine.command("install cursor --yes");
     let output = command.env("PATH", Path::new("/nowhere")).output().await.unwrap();

@@ -231,7 +231,7 @@ async fn resolved_launcher_is_skipped_on_the_next_start() {
     let asked = "npx --yes in switchboard/cache/launchers/neutral\n";
     assert_eq!(user.connect().await, format!("{asked}{direct}"));
     assert_eq!(user.connect().await, direct);
-    // With an expired entry and a launcher that fails, the last known command is used.
+    // If the cached command has expired and the launcher fails, the cached command is used.
     let known = user.installed.home().join("switchboard/cache/launchers/known.json");
     let text = fs::read_to_string(&known).unwrap();
     fs::write(
@@ -358,13 +358,13 @@ async fn doctor_explains_launcher_resolution_without_starting_a_server() {
 #[derive(Clone)]
 struct Slow {
     home: Home,
-    /// Completes the installation.
+    /// The test notifies this to complete the installation.
     go_on: Arc<Notify>,
 }
 
-struct Nobody;
+struct NeverExits;
 
-impl Process for Nobody {
+impl Process for NeverExits {
     fn exited(&mut self) -> Pin<Box<dyn Future<Output = io::Result<ExitStatus>> + Send + '_>> {
         Box::pin(pending())
     }
@@ -412,7 +412,7 @@ impl Spawner for Slow {
         } else {
             let script = Arc::new(Script::parse("[[tools]]\nname = 'echo'\n").unwrap());
             tokio::spawn(act(script, FixtureState::default(), read, write, tokio::io::sink()));
-            Box::new(Nobody)
+            Box::new(NeverExits)
         };
         let stderr = Box::new(tokio::io::empty());
         let started = Started { stdin: Box::new(stdin), stdout: Box::new(stdout), stderr, process };

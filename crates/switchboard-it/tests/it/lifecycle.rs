@@ -95,7 +95,7 @@ async fn idle_server_stops_after_ten_minutes_but_stays_listed() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn idle_timeout_setting_stops_or_keeps_an_idle_server() {
+async fn idle_timeout_setting_decides_when_a_server_stops() {
     let world = world_where(r#""idleTimeout": 1"#, "everything").start();
     echo(&world).await.unwrap();
     pass(MINUTE).await;
@@ -107,7 +107,7 @@ async fn idle_timeout_setting_stops_or_keeps_an_idle_server() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn call_in_flight_keeps_the_server_past_idle_timeout() {
+async fn running_call_keeps_the_server_past_idle_timeout() {
     let world = world_where(r#""requestTimeoutMs": 7200000"#, "everything").start();
     let held = world.call("demo_wait", json!({}));
     let watcher = async {

@@ -60,7 +60,7 @@ async fn burst_of_list_changes_causes_few_listings() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn all_pages_of_a_list_are_read() {
+async fn every_page_of_a_tool_list_is_read() {
     let world = World::of("demo", "hundred-tools").start();
     let connected = world.ask(r#"{ "connect": "demo" }"#).await;
     assert!(connected.starts_with("demo (100 tools):"), "{connected}");
@@ -70,7 +70,7 @@ async fn all_pages_of_a_list_are_read() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn repeating_page_cursor_is_rejected() {
+async fn listing_with_a_repeating_cursor_fails() {
     // A repeated cursor is detected at once, before the limit of 100 pages.
     for (cursor, code, requests) in [
         ("same", Some(Code::ConnectFailed), 10),
@@ -130,7 +130,7 @@ async fn resources_are_callable_as_tools_unless_not_exposed() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn include_and_exclude_settings_filter_listed_and_callable_tools() {
+async fn tool_filters_limit_listed_and_callable_tools() {
     let world = World::with(
         r#"{ "mcpServers": { "demo": {
             "command": "fixture-server", "args": ["everything"],

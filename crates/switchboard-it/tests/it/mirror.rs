@@ -28,7 +28,7 @@ async fn direct() -> (Client, Value) {
 }
 
 #[tokio::test]
-async fn mirrored_lists_and_responses_equal_those_of_the_server() {
+async fn mirror_returns_lists_and_responses_of_its_server() {
     let installed = Installed::with(PROGRAMS, CONFIG);
     let (mut through, our_hello) = mirrored(&installed, json!({})).await;
     let (mut straight, its_hello) = direct().await;

@@ -47,7 +47,7 @@ async fn greeted(script: &str, home: Home) -> (String, usize, Home) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn era_of_a_server_is_detected_once_and_remembered() {
+async fn server_era_is_detected_once_and_remembered() {
     let handshake = "initialize notifications/initialized";
     let (found_out, discovered) = (format!("server/discover {handshake}"), "server/discover");
     let both = format!("server/discover {handshake}");
@@ -73,7 +73,7 @@ async fn era_of_a_server_is_detected_once_and_remembered() {
     }
 }
 
-/// Failure F10 in `docs/safety.md`.
+/// A server that exits when it receives `server/discover`: failure F10 in `docs/safety.md`.
 #[tokio::test]
 async fn server_that_exits_on_probe_is_restarted_only_once() {
     let script = script("legacy", "exit_on_discover = { code = 3 }");
@@ -156,7 +156,7 @@ async fn server_that_becomes_stateless_is_shared_between_sessions_again() {
 /// The protocol fields in `_meta` describe one connection. The server could take those of the
 /// client for those of the gateway.
 #[tokio::test]
-async fn protocol_meta_of_the_client_is_replaced_when_forwarding() {
+async fn protocol_meta_of_client_is_replaced_when_forwarding() {
     let said = json!({
         "io.modelcontextprotocol/protocolVersion": "1999-12-31",
         "io.modelcontextprotocol/clientCapabilities": { "sampling": {} },
@@ -236,7 +236,7 @@ async fn stateless_call_carries_the_capabilities_of_its_client() {
 }
 
 #[tokio::test]
-async fn stateless_calls_carry_the_log_level_of_their_session() {
+async fn stateless_calls_carry_their_session_log_level() {
     let world = World::of("kit", "everything@modern").start();
     let host = ScriptedHost::default();
     let session = world.gateway.session(host.clone());
@@ -260,7 +260,7 @@ async fn stateless_tool_change_updates_the_catalog() {
     assert!(listed.await.is_ok());
     let methods = world.fixture("kit").ledger().methods;
     assert_eq!(methods.iter().filter(|method| *method == "subscriptions/listen").count(), 1);
-    // Methods of session-based revisions are not sent.
+    // The gateway sends no methods of session-based revisions.
     for gone in ["initialize", "notifications/initialized", "ping", "logging/setLevel"] {
         assert!(!methods.contains(&gone.to_owned()), "{gone}");
     }
@@ -284,7 +284,7 @@ async fn resource_subscription_ends_with_its_last_subscriber() {
     assert_eq!(ledger.methods.iter().filter(subscribes).count(), 0);
 }
 
-/// The gateway subscribes to lists, and a session to a resource.
+/// There are two subscriptions: the gateway's to lists, and a session's to a resource.
 #[tokio::test(start_paused = true)]
 async fn ended_subscription_is_renewed_without_missing_changes() {
     let everything = include_str!("../../scripts/everything.toml");

@@ -196,7 +196,7 @@ async fn status_check_reports_each_connection_attempt() {
 }
 
 #[tokio::test]
-async fn http_bearer_token_is_printed_only_by_its_option() {
+async fn http_token_is_printed_only_by_its_option() {
     let installed = Installed::bare(PROGRAMS);
     let ran = installed.run(["status", "--http-token"]).await;
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""));

@@ -30,8 +30,9 @@ async fn misbehaving_server_does_not_exhaust_the_gateway_memory() {
 }
 
 #[tokio::test]
-async fn call_in_flight_fails_when_its_server_is_killed() {
-    // Other tests measure the delay. An unnoticed end would block the call for a minute.
+async fn call_in_flight_fails_if_server_is_killed() {
+    // Other tests measure the delay. If the gateway did not notice the end, the call would block
+    // for a minute.
     time_to_report_exit(PROGRAMS).await;
 }
 

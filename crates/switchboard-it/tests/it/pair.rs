@@ -162,7 +162,7 @@ async fn toolset_proxy_shows_one_tool_to_every_host() {
     assert!(!used(&mut client, "mcp", json!({ "tool": "garden_water" })).await.1);
 }
 
-/// The host may have let the tool run because it was listed as read-only.
+/// The host may have allowed the call because the tool was listed as read-only.
 #[tokio::test(start_paused = true)]
 async fn changed_direct_tool_shown_as_read_only_is_refused() {
     let look = |hints: &str| format!("[[tools]]\nname = 'look'\nannotations = {{ {hints} }}\n");
@@ -178,7 +178,7 @@ async fn changed_direct_tool_shown_as_read_only_is_refused() {
     assert_eq!(tools[2]["annotations"]["readOnlyHint"], true, "{tools:?}");
     client.ask("tools/call", json!({ "name": "kit_look", "arguments": {} })).await;
     assert_eq!(world.fixture("kit").ledger().calls.len(), 1);
-    // The next connection brings another definition.
+    // On the next connection, the server lists another definition.
     let disconnected = switchboard::request::Request::Disconnect { server: "kit".to_owned() };
     world.session.handle(disconnected).await.unwrap();
     let (text, is_error) = used(&mut client, "kit_look", json!({})).await;

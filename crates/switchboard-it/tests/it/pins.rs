@@ -81,7 +81,7 @@ async fn changed_tool_is_marked_or_blocked_by_its_pin() {
     check(&titled, "save", Some("changed")).await;
     check(&BEFORE.replace("\"save\"", "\"store\""), "store", Some("new")).await;
     check(&format!("{BEFORE}[[tools]]\nname = 'extra'\n"), "extra", Some("new")).await;
-    // Reordered keys and fields outside the definition are no change.
+    // Reordered keys and fields outside the definition are not reported as changes.
     let reordered = BEFORE.replace(
         r#"{ "type": "object", "properties": { "text": { "type": "string" } } }"#,
         r#"{ "properties": { "text": { "type": "string" } }, "type": "object" }"#,
@@ -300,7 +300,7 @@ async fn list_to(capabilities: CapabilitySet, pins: &str, script: &str, home: &H
 }
 
 #[tokio::test(start_paused = true)]
-async fn tools_listed_only_to_capable_clients_are_not_new() {
+async fn tools_for_capable_clients_are_not_marked_new() {
     let home = Home::new();
     for set in [CapabilitySet::NONE, CapabilitySet::TERMINAL] {
         let world = list_to(set, "block", FOR_SOME, &home).await;
@@ -316,7 +316,7 @@ async fn tools_listed_only_to_capable_clients_are_not_new() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn command_shows_and_accepts_changes_of_every_capability_set() {
+async fn command_accepts_changes_of_every_capability_set() {
     let home = Home::new();
     for set in [CapabilitySet::NONE, CapabilitySet::TERMINAL] {
         list_to(set, "block", FOR_SOME, &home).await.shut_down().await;

@@ -92,7 +92,7 @@ async fn check_all_spellings(world: &World, about: &str) {
 const GITHUB: &str = "[[tools]]\nname = 'create_issue'\nannotations = { readOnlyHint = true }\n";
 
 #[tokio::test(start_paused = true)]
-async fn prefix_of_a_server_in_any_state_is_protected() {
+async fn prefix_of_server_in_any_state_is_protected() {
     for (about, definition, script) in [
         ("healthy", json!({}), GITHUB),
         ("healthy with prefix", json!({ "toolPrefix": "server" }), GITHUB),
@@ -204,7 +204,7 @@ async fn direct_tools_and_prompts_have_no_foreign_prefix() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn shown_name_loses_its_target_when_prefix_owner_appears() {
+async fn shown_name_is_reassigned_when_its_prefix_owner_appears() {
     let evil = json!({ "command": "fixture-server", "args": ["evil"], "toolPrefix": "none" });
     let config = |servers: Value| json!({ "mcpServers": servers }).to_string();
     let alone = config(json!({ "evil": evil }));

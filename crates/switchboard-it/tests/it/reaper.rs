@@ -47,7 +47,7 @@ async fn killed_reaper_ends_its_servers_and_is_replaced() {
 }
 
 #[tokio::test]
-async fn next_command_ends_processes_of_a_fully_killed_gateway() {
+async fn next_command_ends_processes_of_fully_killed_gateway() {
     let grove = Grove::new(PROGRAMS, 2, Helper::Session, Temper::Stubborn);
     let mut client = grove.reach(Moment::TreeUp).await;
     assert_eq!(call(&mut client, 1, "up").await, "up");
@@ -72,7 +72,7 @@ async fn command_leaves_servers_of_a_running_gateway_alone() {
 }
 
 #[tokio::test]
-async fn stopped_server_ends_its_daemon_but_no_other_server() {
+async fn stopping_a_server_ends_only_its_own_daemon() {
     let grove = Grove::new(PROGRAMS, 2, Helper::Daemon, Temper::Obedient);
     let mut client = grove.reach(Moment::TreeUp).await;
     let first = grove.having(Role::Server);
@@ -223,7 +223,7 @@ async fn program_that_cannot_start_reports_the_reason() {
     };
     check("nowhere-to-be-found", "the program `nowhere-to-be-found` was not found").await;
     check("./no-program", "ermission denied").await;
-    // Enough descriptors to run, but too few for three more pipes.
+    // The limit leaves enough descriptors to run, but too few for three more pipes.
     let command = format!("ulimit -n 14; exec '{}' connect s", PROGRAMS.switchboard);
     let ran = shell(&installed, &command).output().await.unwrap();
     let said = String::from_utf8_lossy(&ran.stderr);
@@ -233,8 +233,8 @@ async fn program_that_cannot_start_reports_the_reason() {
 #[tokio::test]
 async fn twenty_stubborn_servers_are_stopped_concurrently() {
     let took = Grove::new(PROGRAMS, 20, Helper::Session, Temper::Stubborn).close(20).await;
-    // To stop one after the other would take 80 s. The soak test measures the time on an idle
-    // machine.
+    // Stopping the servers one after the other would take 80 s. The soak test measures the time on
+    // an idle machine.
     assert!(took < Duration::from_secs(20), "took {took:?}");
 }
 

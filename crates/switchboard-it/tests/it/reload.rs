@@ -110,7 +110,7 @@ async fn changed_rule_applies_without_closing_the_connection() {
     assert_eq!(world.fixture("a").ledger().connections, 1);
 }
 
-/// A gateway that follows the files of a project; no server of it is ever started.
+/// A gateway that watches the configuration files of a project. It starts none of its servers.
 struct Followed {
     home: Home,
     gateway: Gateway,
@@ -180,7 +180,7 @@ async fn running_gateway_applies_a_saved_configuration_file() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn malformed_file_leaves_its_last_good_version_in_use() {
+async fn malformed_file_leaves_last_good_version_in_use() {
     let followed = Followed::start(&user(ONE));
     followed.write("switchboard/mcp.json", "{ \"mcpServers\":\n {");
     let stale = "⚠ cannot parse [HOME]/switchboard/mcp.json:2:2: last good version in use";

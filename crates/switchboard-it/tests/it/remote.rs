@@ -89,7 +89,7 @@ impl Names for Here {
 }
 
 #[tokio::test]
-async fn hostname_resolver_of_an_embedder_is_used_for_servers() {
+async fn embedder_hostname_resolver_is_used_for_servers() {
     let fixture = HttpFixture::start(&served("json", "everything")).await;
     let home = Home::new();
     let gateway = Gateway::builder(home.environment()).names(Here).build();
@@ -175,7 +175,7 @@ async fn oversized_remote_response_fails_only_its_call() {
 }
 
 #[tokio::test]
-async fn abandoned_remote_call_is_cancelled_without_closing_the_connection() {
+async fn abandoned_remote_call_is_cancelled_but_connection_stays() {
     for form in ["json", "events", "legacy"] {
         let fixture = HttpFixture::start(&served(form, "everything")).await;
         let world = world(&fixture, "");
@@ -192,7 +192,7 @@ async fn abandoned_remote_call_is_cancelled_without_closing_the_connection() {
 }
 
 #[tokio::test]
-async fn unix_socket_server_is_reconnected_after_its_stream_ends() {
+async fn unix_socket_server_is_reconnected_after_stream_end() {
     let home = Home::new();
     let listener = UnixListener::bind(home.path().join("server.sock")).unwrap();
     let config = r#"{ "mcpServers": { "far": { "socket": "server.sock" }, "gone": { "socket": "~/gone" } } }"#;

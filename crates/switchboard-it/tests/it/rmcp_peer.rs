@@ -57,7 +57,7 @@ fn text(result: &CallToolResult) -> String {
 }
 
 #[tokio::test]
-async fn rmcp_client_calls_tools_prompts_and_resources_over_stdio() {
+async fn rmcp_client_uses_tools_prompts_resources_over_stdio() {
     let installed = Installed::with(
         PROGRAMS,
         r#"{ "mcpServers": { "demo": { "command": "fixture-server", "args": ["everything"] } } }"#,
@@ -75,7 +75,7 @@ async fn rmcp_client_calls_tools_prompts_and_resources_over_stdio() {
 }
 
 #[tokio::test]
-async fn rmcp_client_calls_tools_prompts_and_resources_over_http() {
+async fn rmcp_client_uses_tools_prompts_resources_over_http() {
     let installed = Installed::with(
         PROGRAMS,
         r#"{ "mcpServers": { "demo": { "command": "fixture-server", "args": ["everything"] } } }"#,
@@ -270,7 +270,8 @@ async fn at_a_url() -> (String, Child) {
     (said.next_line().await.unwrap().unwrap(), child)
 }
 
-/// The server supports both eras; only the stateless one returns its requests inside responses.
+/// The server supports both eras. Only in the stateless revision does it return its requests inside
+/// responses.
 #[tokio::test]
 async fn session_based_client_answers_a_stateless_rmcp_server() {
     let (url, _child) = at_a_url().await;

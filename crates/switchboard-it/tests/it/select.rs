@@ -210,7 +210,7 @@ async fn command_line_mentions_an_image_when_its_filter_fails() {
 }
 
 #[tokio::test]
-async fn command_line_prints_filter_output_or_the_unfiltered_result() {
+async fn command_line_prints_filter_output_or_unfiltered_result() {
     let lines = [
         &["call", "kit_issues", "--select", ".issues[].title"][..],
         &["call", "kit_issues", "--select", "empty"],
@@ -300,7 +300,7 @@ async fn filter_runs_in_bounded_time_and_memory() {
         let call = json!({ "tool": "kit_echo", "args": { "text": "1" }, "select": select });
         asked.push((select, why, client.call(call).await));
     }
-    // Other calls are served meanwhile.
+    // Other calls are answered while the filters run.
     assert!(client.mcp(json!({ "tool": "kit_echo", "args": { "text": "hi" } })).await == "hi");
     for (select, why, id) in asked {
         let said = text(&client.answer_to(&id).await);
@@ -362,7 +362,7 @@ async fn filter_process_ends_with_its_gateway() {
         let running = children(gateway).into_iter();
         running.filter(|pid| name_of(*pid) == "switchboard-select").collect::<Vec<_>>()
     };
-    // The first process only parses the filter, which takes no time.
+    // A process that only parses the filter uses almost no processor time.
     let computes = |pid: &u32| processor_time(*pid) > Some(Duration::from_millis(100));
     until("the filter runs", || filters().iter().any(computes)).await;
     let running = filters();
@@ -433,7 +433,8 @@ async fn long_json_result_shows_its_head_and_tail() {
     }
 }
 
-/// The test is itself a program whose `main` does not begin with `run_if_asked`.
+/// The `main` of the test program does not begin with `run_if_asked`, so filters have no helper
+/// process.
 #[tokio::test]
 async fn filter_without_helper_process_is_refused_before_the_call() {
     let world = World::of("demo", "everything").start();

@@ -61,7 +61,7 @@ async fn sessions_answer_server_requests_over_their_own_connections() {
 }
 
 #[tokio::test]
-async fn kinds_of_server_requests_are_cached_with_the_listing() {
+async fn kinds_of_server_requests_are_cached_with_listing() {
     let world = World::of("kit", "everything").start();
     let (one, _) = session(&world.gateway, Some(roots("one")));
     call(&one, "kit_ask_roots").await;
@@ -119,7 +119,7 @@ async fn log_messages_reach_the_session_of_their_call() {
 }
 
 #[tokio::test]
-async fn server_requests_reach_the_client_and_responses_the_server() {
+async fn server_requests_and_client_responses_are_forwarded() {
     let installed = everything();
     let able = json!({ "elicitation": { "form": {}, "url": {} }, "sampling": {}, "roots": {} });
     let mut client = installed.connect(able).await;
@@ -161,7 +161,7 @@ fn everything() -> Installed {
 }
 
 #[tokio::test]
-async fn completion_and_resource_templates_of_servers_reach_the_client() {
+async fn completion_and_resource_templates_reach_the_client() {
     let installed = everything();
     let mut client = installed.connect(json!({})).await;
     client.mcp(json!({ "connect": "kit" })).await;

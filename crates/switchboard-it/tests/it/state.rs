@@ -83,7 +83,7 @@ async fn unwritable_directories_cause_one_warning_each() {
 }
 
 #[tokio::test]
-async fn full_disk_loses_no_response_and_no_existing_file() {
+async fn full_disk_loses_no_response_or_existing_file() {
     let installed = installed();
     let home = installed.home().join("switchboard");
     use_everything(installed.serve(&[])).await;
@@ -97,7 +97,7 @@ async fn full_disk_loses_no_response_and_no_existing_file() {
     for command in ["add other true", "disable demo", "allow demo_echo", "pins accept demo"] {
         full(&installed, command).output().await.unwrap();
         let mut after = files_below(&home);
-        // Empty lock files may stay.
+        // Empty lock files may be left.
         after.retain(|file, _| {
             before.contains_key(file) || file.extension().is_none_or(|kind| kind != "lock")
         });

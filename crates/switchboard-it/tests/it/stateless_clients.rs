@@ -195,7 +195,7 @@ async fn unanswered_input_requests_do_not_block_other_calls() {
     }
     let echo = mcp(&json!({ "tool": "demo_echo", "args": { "text": "hi" } }), &json!({}));
     assert_eq!(text(&client.ask("tools/call", &echo).await), "hi");
-    // Each state belongs to its own call.
+    // Each `requestState` belongs to its own call.
     for (number, asked) in left.iter().enumerate().rev() {
         let answer = json!({ "roots": [{ "uri": format!("file:///{number}") }] });
         let done = client.ask("tools/call", &again(&ask, asked, &answer)).await;
@@ -426,7 +426,7 @@ const LISTED: &str = "[[tools]]\nname = 'echo'\n[[prompts]]\nname = 'greet'\nmes
 
 /// Log messages are sent only for requests that set a log level.
 #[tokio::test]
-async fn log_messages_are_sent_only_with_a_log_level() {
+async fn requests_without_log_level_get_no_log_messages() {
     let installed = Installed::with_fixture(PROGRAMS, "demo", LOGGING);
     let mut client = installed.serve(&[]);
     let quiet = mcp(&json!({ "tool": "demo_log" }), &json!({}));

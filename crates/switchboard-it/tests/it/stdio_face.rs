@@ -67,7 +67,7 @@ async fn tool_list_is_constant_for_every_configuration() {
 }
 
 #[tokio::test]
-async fn malformed_stdio_input_gets_an_error_and_is_skipped() {
+async fn malformed_stdio_input_gets_error_and_is_skipped() {
     let (mut client, _home) = client_of_everything().await;
     let mut table = String::new();
     for sent in [
@@ -157,7 +157,8 @@ async fn request_id_is_returned_unchanged() {
                 format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":\"ping\"}}\n").as_bytes(),
             )
             .await;
-        // The response to `initialize` was read before.
+        // This line is the response to `ping`, because the response to `initialize` was read
+        // before.
         assert_eq!(
             client.line().await,
             format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{{}}}}\n")

@@ -64,7 +64,7 @@ impl User {
         self.run("call far_echo text=hello", "").await
     }
 
-    /// The storage places that `token status` reports.
+    /// The storage location of each token, as `token status` reports it.
     async fn places(&self) -> Vec<String> {
         let ran = self.run("token status far --json", "").await;
         assert_eq!(ran.code, Some(0), "{ran:?}");

@@ -223,7 +223,7 @@ async fn search_does_not_call_a_pin_blocked_tool() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn result_of_a_search_call_names_its_tool_first() {
+async fn result_of_search_call_names_its_tool_first() {
     let world = listed(garden("")).await;
     let pond = json!({ "search": "leak pond", "args": {} });
     let line = "[called garden_fill_pond, which the search clearly means]";

@@ -1,4 +1,4 @@
-//! Each fault of the authorization server has exactly its documented effect.
+//! Each fault of the test authorization server has exactly its documented effect.
 
 use std::time::{Duration, Instant};
 

@@ -1,4 +1,4 @@
-//! The checks of the authorization server, with raw requests.
+//! The test authorization server checks every request. The tests send raw requests.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;

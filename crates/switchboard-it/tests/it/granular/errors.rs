@@ -54,7 +54,7 @@ async fn every_failure_of_mcp_connect_has_its_message() {
         let said = story.ask("mcp_connect", connection).await;
         assert_eq!(said.lines().next().unwrap(), format!("(error) {expected}"), "{said}");
     }
-    // Failed connections are removed.
+    // Failed connections are not listed.
     let listed = story.ask("mcp_list_connections", json!({})).await;
     assert!(listed.starts_with("Active MCP Connections (1):\n- x: "), "{listed}");
 }

@@ -20,7 +20,7 @@ async fn told(client: &mut Client, method: &str, wanted: impl Fn(&Value) -> bool
 const STATUS: &str = "notifications/switchboard/status";
 
 #[tokio::test]
-async fn pi_client_that_requested_status_is_notified_of_changes() {
+async fn pi_client_that_requested_status_gets_change_notifications() {
     let installed = three_servers();
     let mut client = pi(&installed, &[]).await;
     let first = client.ask("switchboard/status", json!({})).await["result"].clone();

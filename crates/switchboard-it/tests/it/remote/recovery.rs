@@ -43,7 +43,7 @@ async fn repeatedly_forgotten_session_is_no_crash_loop() {
 }
 
 #[tokio::test]
-async fn status_404_with_an_error_response_keeps_the_session() {
+async fn status_404_with_error_response_keeps_the_session() {
     let body = r#"{"jsonrpc":"2.0","id":0,"error":{"code":-32601,"message":"no"}}"#;
     let canned = format!("[[http.canned]]\nto = 'tools/call'\nstatus = 404\nbody = '{body}'\n");
     let fixture = HttpFixture::start(&(served("json", "everything") + &canned)).await;
@@ -74,7 +74,7 @@ async fn calls_wait_for_a_restarting_server() {
 }
 
 #[tokio::test]
-async fn read_only_calls_in_flight_survive_a_server_restart() {
+async fn running_read_only_calls_survive_a_server_restart() {
     let script = served(
         "json",
         "[[tools]]\nname = 'echo'\nbehaviour = { kind = 'slow', ms = 100 }\nannotations = { readOnlyHint = true }\n",
@@ -132,7 +132,7 @@ async fn call_waits_for_a_short_retry_after() {
 }
 
 #[tokio::test]
-async fn call_fails_at_once_with_a_long_retry_after() {
+async fn call_fails_at_once_with_long_retry_after() {
     // 30 s are less than the timeout of the call, but the call does not wait for them either.
     for (retry_after, least) in
         [("30", 10), ("3600", 3_000), ("Fri, 31 Dec 9999 23:59:59 GMT", 3_000)]
@@ -167,7 +167,7 @@ async fn permanently_busy_server_is_retried_for_few_calls() {
     assert!((55..=75).contains(&sent), "{sent}");
 }
 
-/// Advances the clock in the middle of real traffic.
+/// Advances the clock while the gateway and its server exchange messages.
 async fn later(seconds: u64) {
     tokio::time::pause();
     tokio::time::advance(Duration::from_secs(seconds)).await;

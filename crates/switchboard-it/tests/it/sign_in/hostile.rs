@@ -33,7 +33,7 @@ struct Victim {
     started: Arc<AtomicUsize>,
 }
 
-/// Starts no program, and counts the attempts.
+/// A spawner that starts no program, and counts the attempts.
 struct Watched(Arc<AtomicUsize>);
 
 impl Spawner for Watched {
@@ -44,7 +44,8 @@ impl Spawner for Watched {
 }
 
 impl Victim {
-    /// In the setup, `{AS}` is the origin of the authorization server, `{MCP}` of the MCP server.
+    /// In `setup`, `{AS}` is replaced by the origin of the authorization server, and `{MCP}` by
+    /// that of the MCP server.
     async fn of(setup: &Value, names: impl Names + 'static) -> Victim {
         let authority = Authority::start(Setup::default()).await;
         let (issuer, server) = (authority.issuer(), origin(&authority));
@@ -107,7 +108,7 @@ fn origin(authority: &Authority) -> String {
     authority.mcp_url().trim_end_matches("/mcp").to_owned()
 }
 
-/// Resolves no hostname.
+/// A resolver that knows no hostname.
 struct Nameless;
 
 impl Names for Nameless {

@@ -106,7 +106,7 @@ async fn second_terminal_sign_in_shows_that_it_waits() {
 }
 
 #[tokio::test]
-async fn interrupted_sign_in_stores_no_token_and_no_lock() {
+async fn interrupted_sign_in_leaves_no_token_or_lock() {
     let user = Desk::with(Setup::default()).await;
     let log = recorder(&user);
     let mut shown = user.start_on_terminal("auth tracker --paste");
@@ -151,7 +151,7 @@ async fn call_signs_in_automatically_when_auto_auth_is_set() {
     ");
 }
 
-/// As in `hostile`, but with the command line and a browser that could be opened.
+/// The same check as in `hostile`, but with the command line and a browser that could be opened.
 #[tokio::test]
 async fn browser_is_not_opened_at_an_unsafe_url() {
     let user = Desk::with(Setup::default()).await;

@@ -123,7 +123,7 @@ async fn process_with_outdated_token_uses_the_refreshed_one() {
         authority.expire_tokens();
         assert_eq!(echo(&other, "on").await.unwrap(), "on");
     }
-    // The sleeper's token is two refreshes behind, and the stored token has expired, too.
+    // The token of `sleeper` is two refreshes old, and the stored token has expired, too.
     authority.expire_tokens();
     assert_eq!(echo(&sleeper, "awake").await.unwrap(), "awake");
     assert_eq!(echo(&other, "on").await.unwrap(), "on");

@@ -120,7 +120,7 @@ async fn tampered_callback_is_rejected() {
         let outcome = pending.complete(&change(&back)).await;
         lines.push(format!("{what}\n    {}", victim.refusal(outcome)));
         if what.contains("state") {
-            // A callback with another state is ignored, so the right one still works.
+            // A callback with another state is ignored, so the correct callback still works.
             pending.complete(&back).await.unwrap();
         }
     }
