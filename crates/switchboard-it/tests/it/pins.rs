@@ -50,7 +50,7 @@ async fn seen(world: &World, tool: &str) -> (String, Result<(), Code>) {
     (line.to_owned(), outcome.map(drop).map_err(|failure| failure.code))
 }
 
-/// Lists `BEFORE`, reconnects to `after`, and compares the mark of `tool` and whether it is blocked.
+/// Lists `BEFORE`, reconnects to `after`, and checks the mark of `tool` and whether it is blocked.
 async fn check(after: &str, tool: &str, mark: Option<&str>) {
     for pins in ["off", "warn", "block"] {
         let world = world(pins, &[BEFORE, after]).start();
