@@ -42,7 +42,7 @@ async fn destructive_tool_requires_approval_by_default() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn approval_once_covers_a_single_call() {
+async fn one_time_approval_covers_a_single_call() {
     let calls = [(DELETE, Ok(())), (DELETE, Err(Code::ApprovalDenied))];
     check("", &[ApprovalAnswer::Once, ApprovalAnswer::No], &calls, &[ASKED, ASKED]).await;
 }
@@ -54,13 +54,13 @@ async fn session_approval_of_a_tool_covers_only_that_tool() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn approval_of_a_server_covers_its_tools() {
+async fn session_approval_of_a_server_covers_its_tools() {
     let calls = [(DELETE, Ok(())), ("demo_count", Ok(()))];
     check(r#""approve": "all""#, &[ApprovalAnswer::Server], &calls, &[ASKED]).await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn approve_settings_decide_which_calls_ask() {
+async fn approve_settings_decide_which_calls_require_approval() {
     let unasked = [(DELETE, Ok(())), ("demo_count", Ok(()))];
     check(r#""approve": "none""#, &[], &unasked, &[]).await;
     let writes = [
@@ -69,7 +69,7 @@ async fn approve_settings_decide_which_calls_ask() {
         (DELETE, Err(Code::ApprovalDenied)),
     ];
     let asked = ["demo_count {}", ASKED];
-    // A resource is read by another method, so the ledger has no call for it.
+    // The tool `read_readme` sends `resources/read`, so the ledger contains no call of it.
     let world = World::with(
         r#"{ "settings": { "approve": "writes" }, "mcpServers": {
             "demo": { "command": "fixture-server", "args": ["everything"] } } }"#,
@@ -86,7 +86,7 @@ async fn approve_settings_decide_which_calls_ask() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn allow_skips_the_question_and_deny_overrides_approval() {
+async fn allow_skips_approval_and_deny_takes_precedence() {
     let calls = [(DELETE, Ok(())), ("demo_count", Err(Code::ApprovalRequired))];
     let allow = r#""approve": "all", "allow": ["demo/delete_*"]"#;
     check(allow, &[], &calls, &["demo_count {}"]).await;
@@ -98,10 +98,10 @@ async fn allow_skips_the_question_and_deny_overrides_approval() {
     check(granted, &[ApprovalAnswer::Server], &calls, &["demo_count {}"]).await;
 }
 
-/// The methods of a fixture that pass the approval gate.
+/// The methods of a server whose requests must pass the approval gate.
 const USES: [&str; 3] = ["tools/call", "resources/read", "prompts/get"];
 
-/// Every library request that passes the approval gate.
+/// A library request of every kind that must pass the approval gate.
 fn uses() -> [Request; 5] {
     let server = || Some("demo".to_owned());
     [
@@ -131,7 +131,7 @@ async fn use_all(settings: &str, expected: Result<(), Code>) -> usize {
 }
 
 #[tokio::test(start_paused = true)]
-async fn one_gate_covers_tools_resources_and_prompts() {
+async fn approval_rules_apply_to_tools_resources_and_prompts() {
     assert_eq!(use_all("", Ok(())).await, uses().len());
     assert_eq!(use_all(r#""deny": ["demo/*"]"#, Err(Code::ApprovalDenied)).await, 0);
     assert_eq!(use_all(r#""approve": "all""#, Err(Code::ApprovalRequired)).await, 0);
@@ -148,7 +148,7 @@ fn denied() -> Installed {
 }
 
 #[tokio::test]
-async fn denied_calls_are_refused_on_every_face_despite_yes() {
+async fn deny_rule_refuses_every_call_despite_yes_option() {
     let installed = denied();
     assert_eq!(installed.run(["connect", "demo"]).await.code, Some(0));
     for line in [
@@ -187,7 +187,7 @@ async fn denied_calls_are_refused_on_every_face_despite_yes() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn headless_call_is_refused_with_the_remedy() {
+async fn headless_call_needing_approval_is_refused_with_remedy() {
     let world = World::of("demo", "everything").start();
     let session = world.gateway.session(Headless);
     let failure = session.handle(Request::Call(call(DELETE, json!({})))).await.unwrap_err();
@@ -197,7 +197,7 @@ async fn headless_call_is_refused_with_the_remedy() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn session_approval_does_not_reach_another_session() {
+async fn session_approval_does_not_apply_in_another_session() {
     let world = World::of("demo", "everything").answers([ApprovalAnswer::Server]).start();
     world.call(DELETE, json!({})).await.unwrap();
     let other = world.gateway.session(Headless);
@@ -223,12 +223,12 @@ async fn invalid_arguments_are_refused_before_the_approval_question() {
 }
 
 #[tokio::test]
-async fn terminal_approval_shows_the_call_and_takes_only_yes() {
+async fn approval_prompt_shows_call_and_refuses_by_default() {
     let config = r#"{ "mcpServers": {
         "demo": { "command": "fixture-server", "args": ["everything"] } } }"#;
     let installed = Installed::with(PROGRAMS, config);
     let line = ["call", "demo_delete_everything", "text=\u{1b}[2Jall"];
-    // Colour codes surround names.
+    // The names on the terminal are enclosed in colour codes.
     let colours = regex::Regex::new("\u{1b}\\[[0-9;]*[mK]").unwrap();
     for (typed, code) in
         [("y\n", 0), ("t\n", 0), ("s\n", 0), ("\n", 4), ("n\n", 4), ("yes\n", 4), ("\u{4}", 4)]
@@ -252,7 +252,7 @@ async fn terminal_approval_shows_the_call_and_takes_only_yes() {
     assert!(!ran.stderr.contains("Call it?"), "{}", ran.stderr);
 }
 
-/// The deny rule may be in the malformed part of the file.
+/// The malformed part of the file may contain a deny rule.
 #[tokio::test]
 async fn unparsable_deny_rules_stop_every_call() {
     let installed = Installed::bare(PROGRAMS);

@@ -1,4 +1,4 @@
-//! Tests of the kit's authorization server: strict by default, faulty as its setup says.
+//! Tests of the kit's authorization server, which is strict unless its setup contains a fault.
 
 mod faults;
 mod flows;
@@ -16,7 +16,7 @@ use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::process::Command;
 use url::Url;
 
-/// The PKCE example of RFC 7636.
+/// The code verifier and the code challenge of the example in RFC 7636.
 const VERIFIER: &str = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk";
 const CHALLENGE: &str = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM";
 const REDIRECT: &str = "http://127.0.0.1:1/callback";
@@ -28,7 +28,7 @@ struct Raw {
 }
 
 impl Raw {
-    /// A dynamically registered client.
+    /// Starts an authorization server, and registers a client dynamically.
     async fn with(setup: Setup) -> Self {
         let authority = Authority::start(setup).await;
         let client = register(&authority, json!({})).await.json()["client_id"].clone();
@@ -140,7 +140,7 @@ fn error(response: &Response) -> (u16, String) {
 
 #[tokio::test]
 #[expect(clippy::disallowed_methods, reason = "a program of the kit, started as a user would")]
-async fn authority_prints_its_url_obeys_and_exits_at_eof() {
+async fn authority_program_obeys_stdin_and_exits_at_eof() {
     let mut program = Command::new(env!("CARGO_BIN_EXE_authority"))
         .args(["refresh=rotate", "tenant=/acme", r#"resource={"fields":{"resource":"x"}}"#])
         .stdin(Stdio::piped())
@@ -170,7 +170,7 @@ async fn authority_prints_its_url_obeys_and_exits_at_eof() {
 }
 
 #[tokio::test]
-async fn ledger_can_be_awaited_and_contains_no_secret() {
+async fn test_authority_ledger_contains_fingerprints_instead_of_tokens() {
     let canary = "CANARY-";
     let raw = Raw::with(Setup { canary: canary.into(), ..Setup::default() }).await;
     let ledger = raw.authority.ledger();
@@ -198,9 +198,9 @@ async fn ledger_can_be_awaited_and_contains_no_secret() {
 }
 
 #[tokio::test]
-async fn visit_ends_at_the_loopback_redirect() {
+async fn visit_helper_follows_redirect_to_loopback_callback() {
     let raw = Raw::with(Setup::default()).await;
-    // Any listening server can be the callback.
+    // Any server that listens can receive the callback.
     let callback = Authority::start(Setup::default()).await;
     let port = Url::parse(&callback.mcp_url()).unwrap().port().unwrap();
     let redirect = format!("http://127.0.0.1:{port}/callback");

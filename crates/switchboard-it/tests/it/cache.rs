@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use switchboard_it::harness::{Home, World};
 
-/// A configuration with one server that has additional fields.
+/// A configuration with one server; `fields` is appended to its entry.
 fn config(fields: &str) -> String {
     format!(
         r#"{{ "mcpServers": {{ "demo": {{ "command": "fixture-server", "args": ["everything"]{fields} }} }} }}"#
@@ -19,7 +19,7 @@ async fn listed(config: &str) -> Home {
     world.shut_down().await
 }
 
-/// Compares the status of a second start, before any connection.
+/// Checks the status that a second start shows before any connection.
 async fn check(home: Home, config: &str, expected: &str) {
     let world = World::with(config).home(home).start();
     let status = world.ask("{}").await;
@@ -50,7 +50,7 @@ async fn second_start_answers_from_the_cache_without_a_connection() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn damaged_cache_is_a_miss_and_is_rewritten() {
+async fn damaged_listing_cache_is_ignored_and_rewritten() {
     let home = listed(&config("")).await;
     for damage in [&b""[..], b"{}", &[0xff; 100]] {
         for file in cache_files(&home) {
@@ -75,7 +75,7 @@ fn listed_file(home: &Home) -> PathBuf {
 }
 
 #[tokio::test(start_paused = true)]
-async fn listing_cache_depends_on_env_and_cwd() {
+async fn changed_env_or_cwd_invalidates_the_cached_listing() {
     let first = config(r#", "env": { "TOKEN": "one" }"#);
     for (fields, expected) in [
         (r#", "env": { "TOKEN": "two" }"#, MISSED),
@@ -88,7 +88,7 @@ async fn listing_cache_depends_on_env_and_cwd() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn cached_listing_is_private_to_the_user() {
+async fn cached_listing_is_readable_only_by_its_user() {
     use std::os::unix::fs::PermissionsExt;
     let home = listed(&config("")).await;
     let mode = fs::metadata(listed_file(&home)).unwrap().permissions().mode();

@@ -22,7 +22,7 @@ async fn check(world: &World, request: Value, expected: &str) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn tool_name_is_found_in_every_spelling() {
+async fn every_spelling_of_a_name_finds_the_tool() {
     let world = everything();
     world.ask(r#"{ "connect": "demo" }"#).await;
     for name in ["demo_echo", "echo", "Demo_Echo", "demo-echo", "ECHO", "mcp__demo_echo"] {
@@ -72,7 +72,7 @@ async fn unknown_tool_error_suggests_the_nearest_names() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn prefix_connects_a_server_that_was_never_listed() {
+async fn prefix_in_a_call_connects_its_unlisted_server() {
     let world = everything();
     let missed = world.ask(r#"{ "tool": "echo" }"#).await;
     assert!(missed.contains("1 server not listed yet: demo"), "{missed}");
@@ -83,7 +83,7 @@ async fn prefix_connects_a_server_that_was_never_listed() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn unambiguous_arguments_are_repaired_before_the_call() {
+async fn stringified_arguments_are_repaired_before_the_call() {
     let world = everything();
     for args in [
         json!({ "a": 2, "b": 40 }),
@@ -98,7 +98,7 @@ async fn unambiguous_arguments_are_repaired_before_the_call() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn invalid_arguments_return_expected_parameters_without_a_call() {
+async fn invalid_arguments_are_refused_with_the_expected_parameters() {
     let world = everything();
     let refused = world.ask(r#"{ "tool": "demo_add", "args": { "a": "two" } }"#).await;
     insta::assert_snapshot!(refused, @r"
@@ -117,7 +117,7 @@ async fn tool_error_is_returned_as_the_result() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn protocol_error_is_a_failure_with_the_server_message() {
+async fn protocol_error_fails_the_call_with_its_message() {
     let world = everything();
     let failure = world.call("demo_protocol-error", json!({})).await.unwrap_err();
     assert_eq!(failure.code, Code::ServerError);
@@ -188,7 +188,8 @@ async fn crash_during_a_call_reports_whether_retry_is_safe() {
     crashed("demo_write", Code::OutcomeUnknown).await;
     assert_eq!(world.call("demo_echo", json!({ "text": "hi" })).await.unwrap(), "hi");
     crashed("demo_read", Code::ConnectionLost).await;
-    // One for each call, and one for the retry of the read-only call.
+    // One connection for the first call, one after its crash, and one for the retry of the
+    // read-only call.
     assert_eq!(world.fixture("demo").ledger().connections, 3);
 }
 
@@ -220,7 +221,7 @@ async fn only_read_only_call_is_retried_after_connection_loss() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn stray_server_messages_disturb_no_call() {
+async fn calls_succeed_despite_malformed_or_stray_server_messages() {
     for faults in [
         "duplicate_answers = true",
         "wrong_ids = 'other'",
@@ -273,7 +274,7 @@ async fn call_future_stays_below_two_kilobytes() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn closest_spelling_of_a_prefix_decides_between_servers() {
+async fn exact_prefix_selects_one_of_similarly_named_servers() {
     let config = r#"{ "mcpServers": {
         "a-b": { "command": "fixture-server", "args": ["one"] },
         "a_b": { "command": "fixture-server", "args": ["one"] },

@@ -1,5 +1,5 @@
-//! A server may list other tools to a client with other capabilities: each client sees the tools
-//! that it can call.
+//! A server may list different tools to clients with different capabilities. Each client sees the
+//! tools that it can call.
 
 use std::collections::BTreeMap;
 
@@ -32,7 +32,7 @@ fn kit(home: &Home) -> Setup {
     World::of("kit", "kit").script("kit", KIT).home(home.clone()).for_clients()
 }
 
-/// A client that declares these capabilities, on the gateway for them.
+/// A client that declares these capabilities, connected to the gateway for this set.
 async fn client(gateway: &Gateway, home: &Home, capabilities: &Value) -> Client {
     let of = |name: &str| capabilities.get(name).map(|it| Raw::from_json(it.to_string()));
     let abilities =
@@ -85,7 +85,7 @@ fn expected(bits: u8) -> Vec<&'static str> {
     names
 }
 
-/// 100 random sequences of clients, on one gateway or on successive ones.
+/// Runs 100 random sequences of clients, on one gateway or on successive gateways.
 #[tokio::test(start_paused = true)]
 async fn listed_tools_stay_callable_after_clients_with_other_capabilities() {
     for seed in 0..100 {
@@ -110,7 +110,7 @@ async fn listed_tools_stay_callable_after_clients_with_other_capabilities() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn listing_of_one_capability_set_is_hidden_from_another() {
+async fn cached_listings_are_separate_for_each_capability_set() {
     let home = Home::new();
     for (bits, known) in [(1, false), (0, false), (1, true), (0, true), (7, false)] {
         let world = kit(&home).start();
@@ -125,7 +125,7 @@ async fn listing_of_one_capability_set_is_hidden_from_another() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn eager_server_waits_for_the_first_client() {
+async fn eager_server_starts_after_the_first_client_connects() {
     let config = r#"{ "mcpServers": { "kit": { "command": "fixture-server", "args": ["kit"],
         "lifecycle": "eager" } } }"#;
     let world = World::with(config).script("kit", KIT).for_clients().start();

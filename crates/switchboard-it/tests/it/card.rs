@@ -1,5 +1,5 @@
-//! The definition of `mcp` over a whole session: its bytes never change, whatever the servers do,
-//! so that the prompt cache of the model stays valid.
+//! The definition of `mcp` does not change during a session, whatever the servers do, so that the
+//! prompt cache of the model stays valid.
 
 use serde_json::{Value, json};
 use switchboard::tool_card;
@@ -32,7 +32,7 @@ async fn listed(client: &mut Client) -> String {
 }
 
 #[tokio::test]
-async fn tool_card_never_changes_with_the_servers() {
+async fn tool_card_stays_identical_while_servers_change() {
     let installed = Installed::bare(PROGRAMS);
     let script = installed.write("tools.toml", TOOLS);
     let save = |servers: &[&str], more: Value| {

@@ -1,4 +1,5 @@
-//! Misbehaving clients: they do not read, or disconnect during a message, a call or a stream.
+//! Misbehaving clients: they do not read responses, or disconnect during a message, a call or a
+//! stream.
 
 use std::process::Stdio;
 
@@ -38,7 +39,7 @@ fn call_of(id: usize, size: usize) -> String {
 }
 
 #[tokio::test]
-async fn slow_reader_gets_every_answer_within_bounded_memory() {
+async fn slow_client_gets_every_response_within_bounded_memory() {
     const CALLS: usize = 400;
     let installed = Installed::with_fixture(PROGRAMS, "demo", SCRIPT);
     let (mut child, mut stdin) = unheard(&installed).await;
@@ -112,7 +113,7 @@ async fn closing_all_pipes_during_a_call_ends_all_processes() {
 async fn sigterm_ends_a_gateway_whose_client_never_reads() {
     let installed = Installed::with_fixture(PROGRAMS, "demo", SCRIPT);
     let (mut child, mut stdin) = unheard(&installed).await;
-    // More than the pipe holds.
+    // The responses do not fit into the buffer of the pipe.
     for id in 0..8 {
         stdin.write_all(call_of(id, 40_000).as_bytes()).await.unwrap();
     }
@@ -126,7 +127,7 @@ async fn sigterm_ends_a_gateway_whose_client_never_reads() {
 }
 
 #[tokio::test]
-async fn client_that_drops_a_stream_can_reconnect() {
+async fn client_that_drops_response_streams_can_still_call() {
     let served = Served::everything().await;
     let mut client = served.connect().await;
     let mut other = served.connect().await;

@@ -18,7 +18,8 @@ fn fresh() -> Installed {
     Installed::bare(PROGRAMS)
 }
 
-/// A small server, one that cannot start and one with everything.
+/// Three configured servers: one with a few tools, one that cannot start, and one with every kind
+/// of tool.
 fn configured() -> Installed {
     Installed::with(
         PROGRAMS,
@@ -39,12 +40,12 @@ async fn transcript(installed: &Installed, line: &str) -> String {
     let ran = installed.run(words.iter().map(String::as_str)).await;
     let text =
         filtered(&ran.transcript(installed.home())).replace("switchboard-dup", "switchboard");
-    // Scores are checked by the tests of search.
+    // The tests of the search check the scores.
     let scores = Regex::new(r#""score": [0-9.]+"#).unwrap();
     scores.replace_all(&text, r#""score": [SCORE]"#).into_owned()
 }
 
-/// Splits at blanks, except inside single quotes.
+/// Splits a command line at white space, except inside single quotes.
 fn split(line: &str) -> Vec<String> {
     let parts = line.split('\'').enumerate();
     let words = parts.flat_map(|(at, part)| match at % 2 {
@@ -55,7 +56,7 @@ fn split(line: &str) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn empty_or_weak_search_result_says_so() {
+async fn empty_or_weak_search_is_reported_on_stderr() {
     let installed = fresh();
     let told = async |line: &str| installed.run(line.split(' ')).await.stderr;
     assert_eq!(told("search zeppelin").await, "no tool matches `zeppelin`\n");
@@ -106,7 +107,7 @@ async fn demo_server_works_without_any_configuration() {
 }
 
 #[tokio::test]
-async fn mistyped_commands_get_a_pointed_error() {
+async fn mistyped_commands_and_arguments_are_refused_with_hints() {
     let installed = fresh();
     insta::assert_snapshot!(transcript(&installed, "call demo_ad a=2 b=40").await, @r#"
     exit 2
@@ -208,7 +209,7 @@ async fn configuration_may_have_comments_and_trailing_commas() {
 }
 
 #[tokio::test]
-async fn parse_error_names_file_and_position() {
+async fn configuration_parse_error_names_file_and_position() {
     let installed = Installed::with(PROGRAMS, "{\n  \"mcpServers\": {\n    \"demo\": ]\n  }\n}\n");
     insta::assert_snapshot!(transcript(&installed, "config check").await, @r#"
     exit 2
@@ -345,7 +346,7 @@ async fn pending_project_server_is_not_started() {
 }
 
 #[tokio::test]
-async fn call_without_a_terminal_is_denied_unless_yes() {
+async fn destructive_call_without_terminal_is_refused_unless_yes() {
     let installed = configured();
     insta::assert_snapshot!(transcript(&installed, "call all_delete_everything text=x").await, @r#"
     exit 4

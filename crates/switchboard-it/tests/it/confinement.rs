@@ -14,8 +14,8 @@ use switchboard_it::program::Installed;
 use crate::PROGRAMS;
 use crate::reaper::shell;
 
-/// Sends every signal to keeper, reaper and gateway, and records each success. It can kill its own
-/// child.
+/// A server that sends every signal to keeper, reaper and gateway, and records each success. Then
+/// it kills its own child, which must succeed.
 const SIGNALS: &str = "
 keeper=$PPID
 reaper=$(cut -d' ' -f4 /proc/$keeper/stat)
@@ -102,7 +102,7 @@ fn stop(grove: &Grove, roles: &[Role]) -> Vec<u32> {
 }
 
 #[tokio::test]
-async fn stopped_keeper_and_reaper_still_end_their_server() {
+async fn killed_gateway_ends_server_despite_sigstopped_helpers() {
     for roles in [&[Role::Keeper][..], &[Role::Reaper], &[Role::Reaper, Role::Keeper]] {
         let grove = Grove::new(PROGRAMS, 1, Helper::Daemon, Temper::Stubborn);
         let client = grove.reach(Moment::TreeUp).await;
@@ -112,12 +112,13 @@ async fn stopped_keeper_and_reaper_still_end_their_server() {
 }
 
 #[tokio::test]
-async fn stopped_keeper_still_ends_its_server_on_request() {
+async fn removed_server_ends_despite_sigstopped_keeper() {
     let grove = Grove::new(PROGRAMS, 2, Helper::Daemon, Temper::Stubborn);
     let mut client = grove.reach(Moment::TreeUp).await;
     let first = grove.having(Role::Server);
     stop(&grove, &[Role::Keeper, Role::Reaper]);
-    // The stopped reaper starts another server, and the stopped keeper ends its own.
+    // Although reaper and keeper are stopped, the reaper starts another server and the keeper ends
+    // its server.
     assert_eq!(call(&mut client, 1, "up").await, "up");
     grove.plant(1..2);
     until_gone(&first).await;
@@ -125,8 +126,8 @@ async fn stopped_keeper_still_ends_its_server_on_request() {
     grove.end(client, Victims::Gateway).await;
 }
 
-/// Lowers resource limits of keeper, reaper, gateway and another process, and removes its own mark.
-/// Records each success.
+/// A server that tries to lower resource limits of keeper, reaper, gateway and another process, and
+/// to remove its own mark. It records each success.
 const LIMITS: &str = "
 keeper=$PPID
 reaper=$(cut -d' ' -f4 /proc/$keeper/stat)
@@ -145,7 +146,7 @@ exec fixture-server everything
 ";
 
 #[tokio::test]
-async fn confined_server_cannot_change_limits_or_its_mark() {
+async fn confined_server_cannot_change_foreign_limits_or_mark() {
     if !switchboard::reaper::can_confine() {
         return;
     }
@@ -159,9 +160,9 @@ async fn confined_server_cannot_change_limits_or_its_mark() {
     assert_eq!(lines(&installed, "kept"), ["own", "own"]);
 }
 
-/// A server can write into the directory of records, and into that of another home.
+/// A server can write into the directory of the reaper's records, also in another home.
 #[tokio::test]
-async fn forged_record_ends_no_process() {
+async fn forged_reaper_record_ends_no_process() {
     let grove = Grove::new(PROGRAMS, 1, Helper::Daemon, Temper::Obedient);
     let client = grove.reach(Moment::TreeUp).await;
     let installed = with_server("exec fixture-server everything\n", json!({}));
@@ -187,7 +188,8 @@ async fn forged_record_ends_no_process() {
     grove.end(client, Victims::Gateway).await;
 }
 
-/// Each starts a process that detaches from its server in another way and writes its process id.
+/// Each command starts a process that detaches from its server in a different way. The process
+/// writes its process id.
 const HELPERS: [&str; 12] = [
     "$SLEEP &",
     "setsid $SLEEP &",
@@ -209,16 +211,17 @@ fn pids(folder: &Path) -> Vec<u32> {
 }
 
 #[tokio::test]
-async fn next_command_finds_every_helper_of_a_killed_gateway() {
+async fn next_command_ends_helpers_of_a_killed_gateway() {
     check_helpers(&["status"], |_| {}).await;
 }
 
 #[tokio::test]
-async fn next_start_finds_helpers_without_a_record() {
+async fn next_connect_ends_detached_helpers_without_records() {
     check_helpers(&["connect", "tree-0"], |records| fs::remove_dir_all(records).unwrap()).await;
 }
 
-/// Gateway, reaper and keepers are killed at the same time, so the helpers are orphaned.
+/// Kills gateway, reaper and keepers at the same time, and checks that `command` ends the orphaned
+/// helpers.
 async fn check_helpers(command: &[&str], spoil: impl Fn(&Path)) {
     let grove = Grove::new(PROGRAMS, 0, Helper::Session, Temper::Stubborn);
     let home = grove.installed.home();

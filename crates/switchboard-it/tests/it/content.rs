@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use serde_json::json;
 use switchboard_it::harness::{World, stored_id};
 
-/// The files of stored results.
+/// The paths of the stored results.
 pub(crate) fn stored(world: &World) -> Vec<PathBuf> {
     let results = world.home().path().join("switchboard/cache/results");
     let sessions = fs::read_dir(results).into_iter().flatten().flatten();
@@ -42,7 +42,7 @@ async fn every_content_kind_is_rendered_as_text() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn blob_is_stored_in_a_private_file() {
+async fn blob_resource_is_stored_in_a_private_file() {
     let world = World::of("demo", "everything").start();
     let answer = world.call("demo_read_logo", json!({})).await.unwrap();
     let files = stored(&world);
@@ -53,7 +53,7 @@ async fn blob_is_stored_in_a_private_file() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn large_result_is_capped_and_paged_by_id() {
+async fn large_result_is_truncated_and_readable_by_id() {
     let world = World::of("demo", "everything").start();
     let shown = world.call("demo_big", json!({ "bytes": 200_000 })).await.unwrap();
     assert!(shown.len() <= 51 * 1024, "{} bytes", shown.len());
@@ -83,7 +83,7 @@ line 3002 of a long answer
 }
 
 #[tokio::test(start_paused = true)]
-async fn stored_result_belongs_to_its_session_only() {
+async fn stored_result_is_readable_only_in_its_session() {
     let world = World::of("demo", "everything").start();
     let shown = world.call("demo_big", json!({ "bytes": 200_000 })).await.unwrap();
     let id = stored_id(&shown).unwrap().to_owned();
@@ -99,7 +99,7 @@ async fn stored_result_belongs_to_its_session_only() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn output_cap_is_configurable() {
+async fn output_guard_setting_changes_or_disables_truncation() {
     let world = World::with(
         r#"{ "settings": { "outputGuard": { "maxLines": 10 } }, "mcpServers": {
             "demo": { "command": "fixture-server", "args": ["everything"] } } }"#,
@@ -117,7 +117,7 @@ async fn output_cap_is_configurable() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn oversized_answer_names_the_limit_and_keeps_the_connection() {
+async fn oversized_response_names_limit_and_keeps_connection() {
     let world = World::with(
         r#"{ "settings": { "maxFrameBytes": 100000 }, "mcpServers": {
             "demo": { "command": "fixture-server", "args": ["big"] } } }"#,

@@ -1,4 +1,4 @@
-//! Checks the properties on the corpus of the fuzz targets, unchanged and randomly mutated.
+//! Checks the properties of the fuzz targets on their corpus, unchanged and randomly mutated.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -17,7 +17,7 @@ fn stems(folder: &Path) -> BTreeSet<String> {
     entries.map(|path| path.file_stem().unwrap().to_string_lossy().into_owned()).collect()
 }
 
-/// The inputs of a target, in a fixed order.
+/// The corpus of a fuzz target, in a fixed order.
 fn inputs(target: Target) -> Vec<Vec<u8>> {
     let folder = fuzz().join("corpus").join(target.name);
     let names = stems(&folder);
@@ -34,7 +34,7 @@ fn every_property_has_a_fuzz_target_and_corpus() {
 }
 
 #[test]
-fn properties_hold_for_the_corpus() {
+fn fuzz_properties_hold_for_the_corpus() {
     for target in TARGETS {
         let inputs = inputs(*target);
         assert!(inputs.len() >= 2, "{}", target.name);
@@ -43,7 +43,7 @@ fn properties_hold_for_the_corpus() {
 }
 
 #[test]
-fn properties_hold_for_random_corpus_mutations() {
+fn fuzz_properties_hold_for_random_corpus_mutations() {
     const CHANGED: usize = 2_000;
     for target in TARGETS {
         let inputs = inputs(*target);

@@ -12,7 +12,7 @@ use switchboard_it::harness::{Home, World, read};
 
 use crate::remote::served;
 
-/// The server `far`, as the user whose variable `T` has this value.
+/// A gateway with the server `far`, for a user whose environment variable `T` has the value `user`.
 fn world(home: &Home, entry: &Value, user: &str) -> World {
     let config = json!({ "mcpServers": { "far": entry } });
     gateway_of(home, &config, user)
@@ -86,7 +86,7 @@ async fn cached_listing_is_separate_for_each_credential() {
             list(&home, &entry, "alice").await;
             assert_eq!(known(&home, &entry, "alice").await, CACHED, "{entry}");
             assert_eq!(known(&home, &entry, "bob").await, MISSED, "{entry}");
-            // Each user has a listing from now on.
+            // From now on both users have a cached listing.
             list(&home, &entry, "bob").await;
             assert_eq!(known(&home, &entry, "alice").await, CACHED, "{entry}");
             assert_eq!(known(&home, &entry, "bob").await, CACHED, "{entry}");
@@ -96,7 +96,7 @@ async fn cached_listing_is_separate_for_each_credential() {
 }
 
 #[tokio::test]
-async fn literal_bearer_token_keys_the_cached_listing() {
+async fn changed_literal_token_invalidates_the_cached_listing() {
     let fixture = HttpFixture::start(&served("json", "everything")).await;
     let home = Home::new();
     let of = |token: &str| json!({ "url": fixture.url(), "bearerToken": token });
@@ -129,7 +129,7 @@ async fn replaced_stored_token_invalidates_cached_listings() {
 }
 
 #[tokio::test]
-async fn changed_token_renews_connection_and_listing() {
+async fn changed_token_causes_reconnection_and_relisting() {
     let fixture = HttpFixture::start(&served("events", "everything")).await;
     let home = Home::new();
     let entry = json!({ "url": fixture.url(), "bearerTokenStore": true });
@@ -139,7 +139,7 @@ async fn changed_token_renews_connection_and_listing() {
     world.gateway.set_token("far", Secret::new("bob")).await.unwrap();
     let mut catalog = world.gateway.watch();
     world.ask(r#"{ "tool": "far_change_tools", "args": { "name": "of_bob" } }"#).await;
-    // The new connection is listed once by itself, and once for the added tool.
+    // The new connection causes one listing, and the added tool causes another.
     while !world.ask("{}").await.contains("31 tools") {
         catalog.changed().await.unwrap();
     }
@@ -151,7 +151,7 @@ async fn changed_token_renews_connection_and_listing() {
 }
 
 #[tokio::test]
-async fn private_listings_behind_a_token_program_are_not_cached() {
+async fn token_command_listing_is_cached_unless_private() {
     for (script, expected) in [(modern(), MISSED), (served("json", "everything"), CACHED)] {
         let fixture = HttpFixture::start(&script).await;
         let home = Home::new();
@@ -166,7 +166,7 @@ async fn private_listings_behind_a_token_program_are_not_cached() {
 }
 
 #[tokio::test]
-async fn new_token_of_a_program_triggers_relisting() {
+async fn new_token_of_a_token_command_causes_relisting() {
     for script in [modern(), served("json", "everything")] {
         let fixture = HttpFixture::start(&script).await;
         let home = Home::new();
@@ -181,7 +181,7 @@ async fn new_token_of_a_program_triggers_relisting() {
             let lists = requests.iter().filter(|request| request.what() == "tools/list");
             let mut tokens: Vec<String> =
                 lists.map(|list| list.header("authorization").unwrap_or("-").to_owned()).collect();
-            // The pages of one listing count once.
+            // The requests for the pages of one listing are merged.
             tokens.dedup();
             tokens
         };
@@ -216,7 +216,7 @@ async fn cache_files_and_names_do_not_reveal_the_token() {
     assert_ne!(names(&one), names(&other), "another key gives another file name");
     let content = fs::read(one.path().join("switchboard/cache/listings").join(&names(&one)[0]));
     assert!(!String::from_utf8_lossy(&content.unwrap()).contains("canary"));
-    // A cache with a damaged key is a miss.
+    // With a damaged key, the cached listing is not found.
     for damage in [&b""[..], b"short", &[7; 32]] {
         fs::write(one.path().join("switchboard/state/listings.key"), damage).unwrap();
         assert_eq!(known(&one, &entry, "").await, MISSED);

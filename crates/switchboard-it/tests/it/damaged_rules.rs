@@ -1,4 +1,4 @@
-//! A damaged user file loses no rule: no call runs that the undamaged file refuses.
+//! A damaged configuration file loses no rule: no call runs that the undamaged file refuses.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -13,7 +13,8 @@ use switchboard::{Gateway, Headless, LastGood};
 use switchboard_it::fixture::{FixtureState, Script};
 use switchboard_it::harness::{Home, Troupe, call};
 
-/// The servers are in a separate file, so that they stay when the rules are damaged.
+/// The servers are in a separate file, so that they stay defined if the file with the rules is
+/// damaged.
 const SERVERS: &str = r#"{ "mcpServers": {
     "kit": { "command": "fixture-server", "args": ["kit"] },
     "lent": { "command": "fixture-server", "args": ["kit"] }
@@ -29,7 +30,7 @@ name = 'free'
 annotations = { readOnlyHint = true }
 ";
 
-/// Every tool that these rules refuse without an interactive approval.
+/// The tools that `rules` refuses unless the user approves the call.
 const REFUSED: &[&str] = &["kit_denied", "kit_asked", "lent_denied", "lent_asked", "lent_free"];
 
 fn rules() -> Value {
@@ -48,7 +49,7 @@ fn rules() -> Value {
 struct Machine {
     home: Home,
     file: PathBuf,
-    /// The last good version, as a running gateway keeps it.
+    /// The last valid configuration, as a running gateway keeps it.
     good: LastGood,
 }
 
@@ -78,7 +79,7 @@ impl Machine {
         load_again(&environment, &Paths::of(&environment), &options, last_good).unwrap()
     }
 
-    /// The `tools` that run in a new gateway, and in one that had loaded the good file.
+    /// The `tools` that run in a new gateway, and in a gateway that had loaded the undamaged file.
     async fn runs(&self, tools: &[&str]) -> Vec<String> {
         let mut ran = Vec::new();
         for last_good in [&LastGood::default(), &self.good] {
@@ -150,7 +151,7 @@ async fn file_that_is_not_json_loses_no_rule() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn irregular_configuration_file_loses_no_rule() {
+async fn non_regular_configuration_file_loses_no_rule() {
     let machine = Machine::new();
     let remove = || fs::remove_file(&machine.file).unwrap();
     remove();
@@ -223,7 +224,8 @@ async fn rule_of_wrong_type_or_name_loses_no_rule() {
     machine.check("deny stands outside of settings").await;
 }
 
-/// Writes `value` with the member at `path` twice.
+/// Serializes `value` with the member at `path` twice. One of the two has the value `second`; it
+/// comes first if `first` is set.
 fn doubled(value: &Value, path: &[&str], second: &str, first: bool) -> String {
     let Value::Object(members) = value else { return value.to_string() };
     let mut written = Vec::new();
@@ -287,7 +289,7 @@ async fn zeros_in_the_file_lose_no_rule() {
 
 /// Rules in a file that other programs share are remembered between commands.
 #[tokio::test(start_paused = true)]
-async fn rules_of_a_shared_file_outlive_its_damage() {
+async fn damaged_shared_file_loses_no_rule() {
     for shared in [".agents/mcp.json", ".agents/mcp/mcp.json", ".pi/agent/mcp.json"] {
         let mut machine = Machine::new();
         machine.write(b"{}");
@@ -307,7 +309,7 @@ async fn rules_of_a_shared_file_outlive_its_damage() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn invalid_rule_of_a_shared_file_survives_its_damage() {
+async fn truncated_shared_file_with_invalid_rule_refuses_calls() {
     for text in [
         r#"{ "mcpServers": { "lent": { "disabledTools": ["free"] } } }"#,
         r#"{ "mcpServers": { "lent": { "deny": ["free"] } } }"#,
@@ -330,10 +332,10 @@ async fn invalid_rule_of_a_shared_file_survives_its_damage() {
     }
 }
 
-/// The files that other programs share, and the file of Pi.
+/// The configuration files that Switchboard shares with other programs, and the file of Pi.
 const SHARED: &[&str] = &[".agents/mcp.json", ".agents/mcp/mcp.json", ".pi/agent/mcp.json"];
 
-/// A machine with its rules in another file, which was never read.
+/// A machine whose rules will be in the file at `path`, which no command has read.
 fn with_rules_in(path: &str) -> Machine {
     let mut machine = Machine::new();
     machine.write(b"{}");
@@ -343,7 +345,7 @@ fn with_rules_in(path: &str) -> Machine {
     machine
 }
 
-/// A machine with its rules in another file, which a command has read.
+/// A machine with its rules in the file at `path`, which a command has read.
 fn with_known_rules_in(path: &str) -> Machine {
     let mut machine = with_rules_in(path);
     machine.write(rules().to_string().as_bytes());
@@ -358,7 +360,7 @@ fn record(machine: &Machine) -> PathBuf {
 }
 
 #[tokio::test(start_paused = true)]
-async fn unreadable_directory_of_a_file_loses_no_rule() {
+async fn unreadable_directory_of_shared_file_loses_no_rule() {
     type Damage = (&'static str, fn(&Path));
     let blocked: [Damage; 4] = [
         ("a link loop", |directory| symlink(directory, directory).unwrap()),
@@ -390,7 +392,7 @@ async fn removed_shared_file_ends_its_rules_in_new_processes() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn damaged_file_that_reappears_loses_no_rule() {
+async fn shared_file_that_reappears_damaged_loses_no_rule() {
     for shared in SHARED {
         let machine = with_known_rules_in(shared);
         fs::remove_file(&machine.file).unwrap();
@@ -427,7 +429,7 @@ async fn damaged_pi_file_never_read_before_loses_no_rule() {
     }
 }
 
-/// Only the entries hold rules here, and another file defines the servers.
+/// The rules are in the entries of this file, and another file defines the servers.
 #[tokio::test(start_paused = true)]
 async fn damaged_entry_or_root_key_loses_no_rule() {
     let machine = Machine::new();
@@ -489,7 +491,7 @@ async fn running_gateway_keeps_rules_of_a_removed_file() {
 
 /// Each deny pattern is malformed or matches no tool.
 #[tokio::test(start_paused = true)]
-async fn malformed_pattern_loses_no_rule() {
+async fn malformed_deny_pattern_loses_no_rule() {
     let machine = Machine::new();
     for pattern in [
         "kit/[denied",

@@ -1,4 +1,5 @@
-//! A tool that differs from its cached definition: only a checked and approved definition runs.
+//! A tool that differs from its cached definition: a call runs only if the new definition was
+//! checked and approved.
 
 use serde_json::{Value, json};
 use switchboard::approval::ApprovalAnswer;
@@ -44,7 +45,7 @@ async fn compatible_definition_change_still_allows_the_call() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn misfit_with_a_changed_definition_returns_tool_changed() {
+async fn arguments_invalid_for_new_definition_return_tool_changed() {
     let after = r#"
         [[tools]]
         name = "save"
@@ -57,7 +58,7 @@ async fn misfit_with_a_changed_definition_returns_tool_changed() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn removed_tool_is_not_called() {
+async fn call_of_a_removed_tool_returns_tool_changed() {
     let after = "[[tools]]\nname = 'other'\n";
     let (outcome, calls, _world) = check(BEFORE, after, json!({}), &[]).await;
     let failure = outcome.unwrap_err();

@@ -1,4 +1,4 @@
-//! Tools that match `deny` rules are neither listed nor found; a call by name gets the rule.
+//! Tools that match `deny` rules are neither listed nor found; the error of a call names the rule.
 
 use serde_json::{Value, json};
 use switchboard_it::harness::World;
@@ -71,7 +71,7 @@ async fn denied_tool_is_described_and_refused_with_its_rule() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn changed_rules_apply_at_once_in_a_running_gateway() {
+async fn running_gateway_applies_changed_deny_rules_at_once() {
     let world = listed("").await;
     let list = async || world.ask(r#"{ "server": "book" }"#).await;
     assert!(list().await.starts_with("book (3 tools):"));
@@ -163,7 +163,7 @@ fn shelves(settings: Value) -> Installed {
 }
 
 #[tokio::test]
-async fn equal_resource_uris_are_read_by_server() {
+async fn equal_resource_uris_are_distinguished_by_their_server() {
     let installed = shelves(json!({}));
     let mut client = installed.connect(json!({})).await;
     for server in ["one", "two"] {
@@ -226,7 +226,7 @@ async fn denied_resource_or_prompt_refuses_subscription_and_completion() {
 
 /// A URI that no listing contains may be an alias of a denied resource.
 #[tokio::test]
-async fn resource_rule_also_denies_unlisted_uris() {
+async fn resource_deny_rule_also_refuses_unlisted_uris() {
     let installed = shelves(json!({ "deny": ["one/read_secret"] }));
     installed.run(["connect", "one"]).await;
     for uri in ["file:///secret", "file://localhost/secret", "file:///sec\tret", "other:thing"] {

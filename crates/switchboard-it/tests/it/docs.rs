@@ -14,16 +14,16 @@ use switchboard_it::scenario::{Step, Story, play};
 /// Runs `console` blocks with the real program in a new home. `TRYCMD=overwrite` updates the files
 /// instead.
 #[test]
-fn documented_command_output_is_accurate() {
+fn documented_commands_print_the_documented_output() {
     let home = Home::new();
     let cases = transcripts(&home);
     cases.case("../../README.md").case("../../docs/guide/*.md").skip(EDITING).skip(SIGN_IN);
     cases.run();
 }
 
-/// This page changes files, so it has its own home.
+/// The commands of this page change files, so they run in a home of their own.
 #[test]
-fn documented_edit_output_is_accurate() {
+fn documented_edit_commands_print_the_documented_output() {
     let home = Home::new();
     let cases = transcripts(&home);
     cases.insert_var("[HOME]", home.path().to_string_lossy().into_owned()).unwrap();
@@ -42,7 +42,7 @@ fn transcripts(home: &Home) -> trycmd::TestCases {
         .register_bin("switchboard", Path::new(env!("CARGO_BIN_EXE_switchboard-dup")))
         .env("HOME", home.path().to_string_lossy())
         .env("NO_COLOR", "1");
-    // An empty variable counts as unset, so no file of the user is read.
+    // An empty variable is treated as unset, so no file of the user is read.
     for moved in ["SWITCHBOARD_HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_STATE_HOME"] {
         cases.env(moved, "");
     }
@@ -51,14 +51,14 @@ fn transcripts(home: &Home) -> trycmd::TestCases {
 
 /// Runs the `mcp` blocks on the built-in server as one scenario.
 #[tokio::test]
-async fn documented_mcp_answers_are_accurate() {
+async fn documented_mcp_requests_return_the_documented_answers() {
     assert!(asked::<Demo>("../../README.md", "{}").await > 1, "the README has no examples");
     assert!(asked::<Demo>("search-and-call.md", "{}").await > 10, "the guide has no examples");
 }
 
-/// Runs on the real program, because only it can run filters.
+/// Runs the program, because the library alone cannot run filters.
 #[tokio::test]
-async fn documented_result_answers_are_accurate() {
+async fn documented_result_requests_return_the_documented_answers() {
     let config =
         r#"{ "mcpServers": { "demo": { "command": "fixture-server", "args": ["everything"] } } }"#;
     assert!(asked::<Stdio>("results.md", config).await > 5, "the guide has no examples");
@@ -80,7 +80,7 @@ async fn asked<F: Face>(page: &str, config: &str) -> usize {
     story.steps.iter().filter(|step| matches!(step, Step::Ask { .. })).count()
 }
 
-/// The built-in server, listed as by `serve`, without a user to ask.
+/// The built-in server after its first listing, for a host that cannot ask the user.
 struct Demo {
     session: Session,
     _home: Home,

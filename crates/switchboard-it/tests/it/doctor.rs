@@ -16,7 +16,7 @@ use switchboard_it::program::Installed;
 
 use crate::PROGRAMS;
 
-/// One fault for each server except `good`.
+/// A configuration in which each server except `good` has one fault.
 const USER: &str = r#"{
     "mcpServers": {
         "good": { "command": "fixture-server", "args": ["flaky", "--spawn-log", "spawns"] },
@@ -43,7 +43,7 @@ fn mode(path: &Path, mode: u32) {
     fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
 }
 
-/// Overwrites the only file in `folder` with this prefix and suffix.
+/// Overwrites the only file in `folder` whose name begins with `stem` and ends with `end`.
 fn damage(folder: &Path, stem: &str, end: &str) {
     let files = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
     let ours = |path: &std::path::PathBuf| {
@@ -74,14 +74,14 @@ async fn doctor_names_every_planted_fault_with_cause_and_remedy() {
     let installed = planted().await;
     let ran = installed.run(["doctor"]).await;
     let text = ran.transcript(installed.home()).replace("switchboard-dup", "switchboard");
-    // The names of our files end in a hash.
+    // The names of files that Switchboard writes end in a hash.
     let hashes = regex::Regex::new(r"-[0-9a-f]{16}\.").unwrap();
     insta::assert_snapshot!(hashes.replace_all(&text, "-[HASH]."));
     assert_eq!(installed.spawned(), Vec::<u32>::new(), "nothing was started");
 }
 
 #[tokio::test]
-async fn doctor_json_is_stable() {
+async fn doctor_json_names_level_code_message_and_remedy() {
     let installed = planted().await;
     let ran = installed.run(["doctor", "--json"]).await;
     assert_eq!(ran.code, Some(1));
@@ -132,7 +132,7 @@ async fn doctor_checks_only_the_named_servers() {
 }
 
 #[tokio::test]
-async fn doctor_connects_on_request_but_never_pending_servers() {
+async fn doctor_connect_option_never_starts_pending_servers() {
     let installed = Installed::with(
         PROGRAMS,
         r#"{ "mcpServers": {

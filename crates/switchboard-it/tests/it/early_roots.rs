@@ -1,4 +1,4 @@
-//! Servers that request roots once connected, behind a stateless client.
+//! Servers that request roots as soon as they are connected, for a stateless client.
 
 use serde_json::{Value, json};
 use switchboard_it::client::{Client, text};
@@ -31,7 +31,7 @@ fn call(capabilities: &Value, answer: Option<(&Value, &Value)>) -> Value {
     params
 }
 
-/// Calls the tool; answers the roots requests and counts them.
+/// Calls the tool and answers its roots requests; returns its text and the number of requests.
 async fn known(client: &mut Client, capabilities: &Value, roots: &Value) -> (String, usize) {
     let mut answer = client.ask("tools/call", call(capabilities, None)).await["result"].clone();
     let mut questions = 0;
@@ -50,7 +50,7 @@ async fn known(client: &mut Client, capabilities: &Value, roots: &Value) -> (Str
 }
 
 #[tokio::test(start_paused = true)]
-async fn connecting_request_supplies_the_roots() {
+async fn request_that_connects_a_server_supplies_its_roots() {
     let world = World::of("kit", "kit").script("kit", SCRIPT).start();
     let roots = json!([{ "uri": "file:///mine" }]);
     // The first connection is shared by all sessions. On it, the gateway learns that the server

@@ -14,7 +14,7 @@ use crate::PROGRAMS;
 
 const COMMENTED: &str = r#"// My servers.
 {
-    // What holds for all of them.
+    // Settings of all servers.
     "settings": { "toolPrefix": "short" },
     "mcpServers": {
         /* Issues. */
@@ -29,7 +29,7 @@ const COMMENTED: &str = r#"// My servers.
 }
 "#;
 
-/// An installation whose user file has this text.
+/// An installation, and the configuration file of its user.
 struct Desk {
     installed: Installed,
     file: PathBuf,
@@ -99,7 +99,7 @@ async fn edit_of_a_commented_file_changes_only_expected_lines() {
     [HOME]/switchboard/mcp.json
     @@ -2,5 +2,5 @@
      {
-         // What holds for all of them.
+         // Settings of all servers.
     -    "settings": { "toolPrefix": "short" },
     +    "settings": { "toolPrefix": "short", "allow": ["github_list_*"] },
          "mcpServers": {
@@ -125,7 +125,7 @@ async fn edit_of_a_commented_file_changes_only_expected_lines() {
 }
 
 #[tokio::test]
-async fn printed_diff_matches_the_written_file() {
+async fn added_entry_is_written_exactly_and_removed_completely() {
     let desk = Desk::with(COMMENTED);
     desk.run(&["add", "--no-check", "web", "https://web.example/mcp", "--header", "X-Key: ${KEY}"])
         .await;
@@ -139,7 +139,7 @@ async fn printed_diff_matches_the_written_file() {
     assert_eq!(desk.text(), COMMENTED);
 }
 
-/// Pairs of a command and the command that undoes it.
+/// Runs each command, and then the command that undoes it.
 #[tokio::test]
 async fn undone_edit_restores_the_same_bytes() {
     for (there, back) in [
@@ -297,7 +297,7 @@ async fn arguments_after_two_dashes_belong_to_the_program() {
 }
 
 #[tokio::test]
-async fn replace_option_is_required_to_overwrite_a_server() {
+async fn replace_option_overwrites_an_existing_server() {
     let desk = Desk::with(COMMENTED);
     insta::assert_snapshot!(desk.run(&["add", "--no-check", "--replace", "github", "gh-mcp"]).await, @r#"
     exit 0
@@ -377,7 +377,7 @@ async fn edits_leave_shared_files_of_other_programs_unchanged() {
 }
 
 #[tokio::test]
-async fn added_project_server_is_pending_and_disabled_locally() {
+async fn added_project_server_is_pending_and_disable_stays_local() {
     let desk = Desk::with("{}");
     insta::assert_snapshot!(
         desk.run(&["add", "--no-check", "--scope", "project", "local", "local-mcp", "--env", "A"]).await, @r#"
@@ -413,7 +413,7 @@ async fn added_project_server_is_pending_and_disabled_locally() {
 }
 
 #[tokio::test]
-async fn mcp_servers_key_spelling_variants_are_edited() {
+async fn edits_respect_other_spellings_of_the_servers_key() {
     let desk = Desk::with("{\n  \"mcp-servers\": { \"a\": { \"command\": \"a\" } }\n}\n");
     desk.run(&["add", "--no-check", "b", "b-mcp"]).await;
     let both = desk.text();
@@ -432,7 +432,7 @@ async fn mcp_servers_key_spelling_variants_are_edited() {
 }
 
 #[tokio::test]
-async fn allow_and_deny_lists_can_be_printed() {
+async fn allow_and_deny_without_pattern_print_the_rules() {
     let desk = Desk::with("{}");
     desk.run(&["allow", "a_*"]).await;
     desk.run(&["deny", "a_*"]).await;
@@ -468,7 +468,8 @@ async fn allow_and_deny_lists_can_be_printed() {
     "#);
 }
 
-/// Adds a server to a project with our `override_file`; returns whether it is trusted then.
+/// Adds a server to a project whose `.switchboard/mcp.json` contains `override_file`; returns
+/// whether the server is trusted.
 fn approved_after_typing(override_file: Option<&str>) -> bool {
     let home = Home::new();
     let environment = home.environment();
@@ -489,7 +490,7 @@ fn approved_after_typing(override_file: Option<&str>) -> bool {
 }
 
 #[test]
-fn added_project_server_is_trusted_only_as_typed() {
+fn added_server_is_trusted_unless_override_changes_it() {
     assert!(approved_after_typing(None));
     let more = r#"{ "mcpServers": { "local": { "env": { "A": "b" } } } }"#;
     assert!(!approved_after_typing(Some(more)));

@@ -1,4 +1,5 @@
-//! Arguments reach a server exactly as written: numbers to the digit, no duplicate keys.
+//! Arguments reach a server exactly as written: numbers keep every digit, and duplicate keys are
+//! refused.
 
 use serde_json::{Value, json};
 use switchboard_it::client::{Client, text};
@@ -48,7 +49,7 @@ async fn mirrored(installed: &Installed) -> Client {
     client
 }
 
-/// Sends raw params.
+/// Sends a request with `params` exactly as written.
 async fn ask(client: &mut Client, method: &str, params: &str) -> Value {
     let id = json!("written");
     let line = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"{method}","params":{params}}}"#);
@@ -172,7 +173,7 @@ async fn approval_question_shows_the_exact_numbers_sent() {
 }
 
 #[tokio::test]
-async fn mirror_forwards_unknown_notifications_and_refuses_unknown_methods() {
+async fn mirror_forwards_unknown_methods_except_misspelt_known_ones() {
     let installed = installed();
     let mut client = mirrored(&installed).await;
     let notified = r#"{"jsonrpc":"2.0","method":"acme/news","params":{"at":1.10}}"#;
@@ -199,7 +200,7 @@ async fn mirror_forwards_unknown_notifications_and_refuses_unknown_methods() {
 }
 
 #[tokio::test]
-async fn mirror_forwards_meta_and_mcp_tool_drops_it() {
+async fn mirror_forwards_call_meta_and_mcp_drops_it() {
     let installed = installed();
     let meta = r#""_meta":{"acme/trace":1.10,"progressToken":"mine","z":[]}"#;
 

@@ -1,4 +1,4 @@
-//! Every failure of the library, as the text for a model.
+//! Every kind of failure of the library, as the text that a model gets.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use switchboard_it::program::Installed;
 
 use crate::PROGRAMS;
 
-/// A server for each failure, and one that works.
+/// A configuration with one server for each failure, and with servers that work.
 const CONFIG: &str = r#"{
     "settings": { "maxFrameBytes": 100000, "firstListing": false },
     "mcpServers": {
@@ -43,11 +43,12 @@ const SCRIPTS: [(&str, &str); 5] = [
     ("circle", "[[tools]]\nname = 'echo'\n[faults]\ncursor = 'same'\n"),
 ];
 
-/// Refused at once: after [`FAILURES`] failures, the backoff of a server is more than 5 s.
+/// This call is refused at once: after [`FAILURES`] failures, the server backs off for more than 5
+/// s.
 const BACKING_OFF: &str = r#"{ "tool": "broken_echo" }"#;
 const FAILURES: usize = 6;
 
-/// Requests that fail, in this order.
+/// Requests that all fail if they are sent in this order.
 const REQUESTS: [&str; 27] = [
     r#"{ "serach": "x" }"#,
     r#"{ "tool": "demo_add", "a": 1 }"#,
@@ -106,7 +107,7 @@ async fn provoke(world: &World) -> Vec<(String, Failure)> {
     seen
 }
 
-/// Failures that need several requests, or a request that `mcp` does not have.
+/// Causes the failures that need several requests, or a request that `mcp` does not offer.
 async fn provoke_the_rest(world: &World) -> Vec<(String, Failure)> {
     let handle = async |request| world.session.handle(request).await.expect_err("a failure");
     let mut seen = Vec::new();
@@ -148,7 +149,7 @@ async fn provoke_the_rest(world: &World) -> Vec<(String, Failure)> {
     seen.into_iter().map(|(what, failure)| (what.to_owned(), failure)).collect()
 }
 
-/// Codes with tests elsewhere, because they need a real project, program or URL.
+/// Codes that other files test, because they need a real project, program or URL.
 const ELSEWHERE: [Code; 6] = [
     Code::TrustRequired,
     Code::SignInRequired,
@@ -159,7 +160,7 @@ const ELSEWHERE: [Code; 6] = [
 ];
 
 #[tokio::test(start_paused = true)]
-async fn every_failure_states_what_why_and_the_remedy() {
+async fn every_failure_in_the_library_matches_its_snapshot() {
     let world = world();
     let mut seen = provoke(&world).await;
     pass(Duration::from_secs(1)).await;
@@ -181,7 +182,7 @@ async fn every_failure_states_what_why_and_the_remedy() {
     insta::assert_snapshot!(table);
 }
 
-/// The same servers as programs.
+/// An installation with the servers of [`CONFIG`] as programs.
 fn installed() -> Installed {
     let installed = Installed::with(PROGRAMS, CONFIG);
     for (name, script) in SCRIPTS {

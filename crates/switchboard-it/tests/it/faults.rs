@@ -22,7 +22,7 @@ use crate::PROGRAMS;
 const ECHO: &str = "[[tools]]\nname = 'echo'\n";
 
 #[tokio::test(start_paused = true)]
-async fn failure_at_any_start_step_is_reported_and_recovers() {
+async fn start_fault_fails_the_call_but_reconnect_succeeds() {
     for (fault, code) in [
         ("exit_on = 'initialize'", Code::ConnectFailed),
         ("exit_on = 'notifications/initialized'", Code::ConnectFailed),
@@ -43,7 +43,7 @@ async fn failure_at_any_start_step_is_reported_and_recovers() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn late_answer_to_a_timed_out_call_is_dropped() {
+async fn late_response_to_timed_out_call_is_dropped() {
     let config = r#"{ "mcpServers": { "demo": {
         "command": "fixture-server", "args": ["late"], "requestTimeoutMs": 1000
     } } }"#;
@@ -62,7 +62,7 @@ async fn late_answer_to_a_timed_out_call_is_dropped() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn partial_answer_is_lost_but_missing_newline_is_tolerated() {
+async fn partial_response_fails_but_missing_newline_is_tolerated() {
     for (after, expected) in [("half", Err(Code::OutcomeUnknown)), ("all_but_newline", Ok("hi"))] {
         let script = format!(
             "{ECHO}[[tools]]\nname = 'leave'\nbehaviour = {{ kind = 'abandon', after = '{after}' }}\n"
@@ -76,7 +76,7 @@ async fn partial_answer_is_lost_but_missing_newline_is_tolerated() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn malformed_answer_fails_its_call_only() {
+async fn malformed_response_affects_only_its_call() {
     for rest in [
         r#""error":"not today""#,
         r#""error":null"#,
@@ -97,7 +97,7 @@ async fn malformed_answer_fails_its_call_only() {
         );
         let world = World::of("demo", "odd").script("odd", &script).start();
         let asked = tokio::time::Instant::now();
-        // Some are valid results, and some are not.
+        // Some of these responses are valid results, and some are not.
         let outcome = world.call("demo_odd", json!({})).await;
         assert!(asked.elapsed() < Duration::from_secs(5), "{rest}: {outcome:?}");
         assert_eq!(world.call("demo_echo", json!({ "text": "on" })).await.unwrap(), "on");
@@ -130,12 +130,12 @@ async fn hostile_schema_affects_its_tool_only() {
 
 #[tokio::test(start_paused = true)]
 async fn calls_fail_quickly_when_a_server_stops_reading() {
-    // Reads the three messages of the handshake, but no call.
+    // The server reads the three messages of the handshake, but no call.
     let deaf = format!("{ECHO}[faults]\nstop_reading_after = 3\n");
     let world = World::of("demo", "deaf").script("deaf", &deaf).script("deaf", ECHO).start();
     world.ask(r#"{ "connect": "demo" }"#).await;
     let begun = tokio::time::Instant::now();
-    // More than the pipe holds.
+    // The text does not fit into the buffer of the pipe.
     let text = "x".repeat(200_000);
     let failure = world.call("demo_echo", json!({ "text": text })).await.unwrap_err();
     assert_eq!(failure.code, Code::OutcomeUnknown, "{failure}");
@@ -144,7 +144,7 @@ async fn calls_fail_quickly_when_a_server_stops_reading() {
     assert_eq!(world.fixture("demo").ledger().connections, 2);
 }
 
-/// As [`ECHO`], with a tool that ends the server.
+/// Like [`ECHO`], with a tool that makes the server crash.
 const CRASHING: &str = "[[tools]]\nname = 'echo'\n[[tools]]\nname = 'crash'\nbehaviour = 'crash'\n";
 
 #[tokio::test]
@@ -165,8 +165,9 @@ async fn server_exit_is_detected_while_its_child_holds_pipes() {
 }
 
 #[tokio::test]
-async fn server_that_closes_its_stdin_is_replaced() {
-    // Reads the three messages of the handshake and the first call.
+async fn server_that_closes_its_stdin_is_restarted() {
+    // The server closes its standard input after the three messages of the handshake and the first
+    // call.
     let script = format!("{ECHO}[faults]\nclose_stdin_after = 4\n");
     let installed = Installed::with_fixture(PROGRAMS, "demo", &script);
     let mut client = installed.connect(json!({})).await;
@@ -183,7 +184,7 @@ async fn server_that_closes_its_stdin_is_replaced() {
 }
 
 #[tokio::test]
-async fn stopped_server_is_killed_at_shutdown() {
+async fn sigstopped_server_is_killed_at_shutdown() {
     let installed = Installed::with_fixture(PROGRAMS, "demo", ECHO);
     let mut client = installed.connect(json!({})).await;
     let up = json!({ "tool": "demo_echo", "args": { "text": "up" } });

@@ -1,4 +1,4 @@
-//! Excluded tools and resources are absent on every surface.
+//! Excluded tools and resources are absent from every list, search, description and call.
 
 use serde_json::{Value, json};
 use switchboard::catalog::Resource;
@@ -27,7 +27,7 @@ name = "secrets"
 text = "text of the secrets"
 "#;
 
-/// One line for each surface: the shown names, or the error code.
+/// One line for each request that shows or uses tools: the shown names, or the error code.
 async fn surfaces(fields: &str) -> String {
     let config = format!(
         r#"{{ "mcpServers": {{ "demo-mcp": {{
@@ -75,13 +75,13 @@ fn names(answer: &str) -> String {
     if names.is_empty() { head(answer) } else { names.join(" ") }
 }
 
-/// The start of an answer: a signature, a code or a word.
+/// The start of an answer, up to the first colon or line end.
 fn head(answer: &str) -> String {
     answer.split([':', '\n']).next().unwrap_or_default().to_owned()
 }
 
 #[tokio::test(start_paused = true)]
-async fn filtered_tools_are_hidden_on_every_surface() {
+async fn excluded_tools_are_absent_from_lists_search_and_calls() {
     let mut table = String::new();
     for fields in [
         "",
@@ -104,7 +104,7 @@ async fn filtered_tools_are_hidden_on_every_surface() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn filtered_resource_is_not_read_before_the_first_listing() {
+async fn excluded_resource_is_not_read_before_first_listing() {
     let config = r#"{ "mcpServers": { "demo": { "command": "fixture-server", "args": ["demo"],
         "excludeTools": ["*secrets"] } } }"#;
     let world = World::with(config).script("demo", SCRIPT).start();
@@ -119,7 +119,7 @@ async fn filtered_resource_is_not_read_before_the_first_listing() {
 }
 
 #[tokio::test]
-async fn command_line_hides_filtered_tools_too() {
+async fn command_line_hides_excluded_tools_and_disabled_servers() {
     let installed = Installed::bare(PROGRAMS);
     installed.write("demo.toml", SCRIPT);
     let entry = |fields: &str| {

@@ -56,18 +56,18 @@ async fn ask(session: &Session, tool: &str) -> String {
 }
 
 #[tokio::test(start_paused = true)]
-async fn concurrent_sessions_each_get_their_own_roots() {
+async fn concurrent_calls_get_the_roots_of_their_session() {
     let world = world(ASKING);
     let (one, two) = (session(&world.gateway, "one"), session(&world.gateway, "two"));
     let (first, second) = tokio::join!(ask(&one, "kit_look"), ask(&two, "kit_look"));
     assert!(first.contains("file:///one"), "{first}");
     assert!(second.contains("file:///two"), "{second}");
-    // The shared connection is closed.
+    // The connection that both sessions shared is closed.
     world.fixture("kit").until(|ledger| ledger.connections == 3 && ledger.open == 2).await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn ambiguous_write_call_reports_retry_and_then_succeeds() {
+async fn ambiguous_request_fails_write_calls_until_repeated() {
     let world = world(ASKING);
     let (one, two) = (session(&world.gateway, "one"), session(&world.gateway, "two"));
     for expected in [["repeat the call"; 2], ["file:///one", "file:///two"]] {
@@ -95,7 +95,7 @@ async fn ambiguous_server_request_waits_until_one_session_remains() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn abandoned_call_of_another_session_asks_no_user() {
+async fn roots_request_of_abandoned_call_reaches_no_session() {
     let world = world(ASKING);
     let one = session(&world.gateway, "one");
     let host = ScriptedHost::default();
@@ -119,7 +119,7 @@ async fn abandoned_call_of_another_session_asks_no_user() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn roots_requested_at_start_are_per_session() {
+async fn server_requesting_roots_at_start_connects_per_session() {
     let world = world(ASKING_AT_THE_START);
     let (one, two) = (session(&world.gateway, "one"), session(&world.gateway, "two"));
     let (first, second) = tokio::join!(ask(&one, "kit_roots"), ask(&two, "kit_roots"));

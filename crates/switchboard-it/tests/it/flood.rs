@@ -1,4 +1,5 @@
-//! A client that sends many requests and reads nothing: memory is bounded, and nothing is lost.
+//! A client that sends many requests and reads no responses: memory is bounded, and no response is
+//! lost.
 
 use std::time::Duration;
 
@@ -35,7 +36,7 @@ fn world() -> World {
     World::with(config).script("kit", SCRIPT).start()
 }
 
-/// The client's end of a connection with this offer of tools.
+/// Connects a client that gets this offer of tools; returns the client's end of the connection.
 fn connect(world: &World, offer: Offer) -> End {
     let (ours, theirs) = pipe::pair();
     let streams: (Input, Output) = (Box::new(theirs.reader), Box::new(theirs.writer));
@@ -71,7 +72,7 @@ async fn write_until_stuck(end: &mut End, frames: impl Iterator<Item = String>) 
 }
 
 #[tokio::test(start_paused = true)]
-async fn unread_answers_are_bounded_per_client() {
+async fn unread_responses_are_bounded_for_each_client() {
     let calls: [(&str, Offer, Value); 6] = [
         ("tools/call", Offer::Proxy, json!({ "name": "mcp", "arguments": { "tool": "kit_much" } })),
         ("tools/call", Offer::Direct, json!({ "name": "kit_much", "arguments": {} })),
@@ -91,12 +92,12 @@ async fn unread_answers_are_bounded_per_client() {
         assert!(made <= 800, "{method} {offer:?}: {made} calls were made");
         let is_large = params.to_string().contains("much");
         assert!(!is_large || taken < 9_000, "{method} {offer:?}: {taken} requests were taken");
-        // Nothing is lost: a client that reads in the end has every answer.
+        // A client that reads later gets every response.
         end.writer.shutdown().await.unwrap();
         let mut lines = BufReader::new(end.reader).lines();
         let mut answered = 0;
         while let Some(line) = lines.next_line().await.unwrap() {
-            // Not parsed, because there are many lines.
+            // The lines are not parsed, because there are many.
             answered += u64::from(line.contains("\"id\":") && !line.contains("\"id\":0"));
         }
         assert!(answered >= taken.saturating_sub(1), "{method} {offer:?}: {answered} of {taken}");
@@ -104,7 +105,7 @@ async fn unread_answers_are_bounded_per_client() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn large_running_requests_stop_further_reading() {
+async fn large_requests_in_flight_stop_reading_the_client() {
     let world = world();
     world.ask(r#"{ "connect": "kit" }"#).await;
     let mut end = connect(&world, Offer::Proxy);
@@ -123,9 +124,9 @@ async fn large_running_requests_stop_further_reading() {
     assert_eq!(write_until_stuck(&mut end, requests(40_000)).await, 60);
 }
 
-/// The size of the first responses is unknown.
+/// The gateway does not know the size of the first responses in advance.
 #[tokio::test(start_paused = true)]
-async fn call_burst_is_throttled_until_answer_sizes_are_known() {
+async fn call_burst_is_throttled_until_response_sizes_are_known() {
     for (earlier, idle) in [(0, 0), (3, 0), (100, 200)] {
         let world = world();
         world.ask(r#"{ "connect": "kit" }"#).await;
@@ -158,7 +159,7 @@ async fn call_burst_is_throttled_until_answer_sizes_are_known() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn unread_notifications_are_bounded() {
+async fn client_with_unread_notifications_is_not_read_further() {
     let world = world();
     let mut end = connect(&world, Offer::Mirror("kit".into()));
     end.writer.write_all(initialize().as_bytes()).await.unwrap();

@@ -1,4 +1,4 @@
-//! The `granular` toolset: every example and every error text of its design, line by line.
+//! The `granular` toolset: the output of every tool and every error text, line by line.
 
 mod ad_hoc;
 mod errors;
@@ -32,14 +32,14 @@ const FILES: &str = r#"
     annotations = { readOnlyHint = true }
 "#;
 
-/// Records its arguments and runs the server.
+/// A program that records its arguments and runs the filesystem server.
 const SERVER: &str =
     "#!/bin/sh\necho \"$@\" >> \"$HOME/started\"\nexec fixture-server \"$HOME/files.toml\"\n";
 
-/// A client that records the results.
+/// A client that records the results of its calls.
 struct Story {
     client: Client,
-    /// Keeps the home alive.
+    /// Keeps the home directory until the client is dropped.
     _home: Installed,
     told: Vec<String>,
     /// Text that differs between runs, with its replacement.
@@ -47,7 +47,7 @@ struct Story {
 }
 
 impl Story {
-    /// A client whose user approves this many connections.
+    /// A client whose user approves the number of connections in `consents`.
     async fn begin(installed: &Installed, consents: usize) -> Story {
         let mut story = Story::of(installed, json!({ "elicitation": {} })).await;
         let yes = json!({ "action": "accept", "content": { "decision": "connect" } });
@@ -67,7 +67,7 @@ impl Story {
         self
     }
 
-    /// The result text of a tool; errors are marked.
+    /// The text of a tool's result; for an error, `(error)` precedes it.
     async fn ask(&mut self, tool: &str, arguments: Value) -> String {
         let params = json!({ "name": tool, "arguments": arguments });
         let answer = self.client.ask("tools/call", params).await;
@@ -91,7 +91,7 @@ impl Story {
     }
 }
 
-/// A command whose `PATH` begins with our own launcher.
+/// A command whose `PATH` begins with the directory of the fake launcher.
 fn command(installed: &Installed) -> tokio::process::Command {
     let mut command = installed.command();
     let path = command.as_std().get_envs().find(|(name, _)| *name == "PATH");
@@ -104,7 +104,8 @@ fn command(installed: &Installed) -> tokio::process::Command {
 fn installed() -> Installed {
     let installed = Installed::bare(PROGRAMS);
     installed.write("files.toml", FILES);
-    // `files` is for configured servers, because a configured `npx` is not run directly.
+    // Configured servers use `files`, because Switchboard resolves a configured `npx` to its
+    // package.
     for program in ["bin/npx", "bin/files"] {
         let program = installed.write(program, SERVER);
         fs::set_permissions(program, fs::Permissions::from_mode(0o755)).unwrap();
@@ -195,7 +196,7 @@ async fn granular_connects_programs_and_urls_side_by_side() {
     assert_eq!(started, "-y @anthropic/mcp-server-filesystem /srv/files\n");
 }
 
-/// The script of a current filesystem server.
+/// The script of a filesystem server with eight tools.
 const MORE_FILES: &str = r#"
     [server]
     name = "mcp-server-filesystem"
@@ -229,7 +230,7 @@ const MORE_FILES: &str = r#"
 "#;
 
 #[tokio::test]
-async fn granular_walk_through_of_a_file_server() {
+async fn granular_session_lists_and_calls_file_server_tools() {
     let installed = installed();
     installed.write("files.toml", MORE_FILES);
     let mut story = Story::begin(&installed, 1).await;
@@ -284,7 +285,7 @@ async fn sse_transport_is_chosen_by_scheme_or_type() {
 }
 
 #[tokio::test]
-async fn granular_lists_and_reads_resources() {
+async fn granular_tools_list_and_read_resources() {
     let mut story = Story::begin(&installed(), 1).await;
     let url = "fixture-server resources-only";
     let said = story.ask("mcp_connect", json!({ "id": "notes", "url": url })).await;
@@ -298,7 +299,7 @@ async fn granular_lists_and_reads_resources() {
 }
 
 #[tokio::test]
-async fn configured_servers_connect_unasked_and_writes_require_approval() {
+async fn configured_server_needs_approval_for_writes_not_connecting() {
     let installed = installed();
     let config = json!({
         "settings": { "toolset": "granular", "firstListing": false },

@@ -1,4 +1,5 @@
-//! Hidden text of a server reaches no model and no user; its place is reported on every face.
+//! Hidden text of a server does not reach models and users. Every face marks the definitions that
+//! contained it.
 
 use serde_json::{Value, json};
 use switchboard::hidden::{is_hidden, strip};
@@ -10,7 +11,7 @@ use switchboard_server::{HostKind, Offer};
 
 use crate::PROGRAMS;
 
-/// Texts with hidden characters, each of another kind.
+/// Texts with hidden characters, each of a different kind.
 fn hidden_texts() -> Vec<String> {
     let tags: String =
         "obey".bytes().map(|b| char::from_u32(0xe0000 + u32::from(b)).unwrap()).collect();
@@ -25,7 +26,7 @@ fn hidden_texts() -> Vec<String> {
     texts
 }
 
-/// A script that puts `h` into each text field of a server.
+/// The script of a server that has `h` in each text field.
 fn script(h: &str) -> String {
     let h = h.escape_unicode().to_string();
     let h = h.split("\\u{").skip(1).map(|code| format!("\\U{:0>8}", code.trim_end_matches('}')));
@@ -196,7 +197,7 @@ fn world(h: &str) -> World {
 }
 
 #[tokio::test]
-async fn hidden_text_reaches_no_client_of_any_face() {
+async fn hidden_text_reaches_no_client_of_any_toolset() {
     for h in hidden_texts() {
         for offer in [Offer::Proxy, Offer::Direct, Offer::Granular, Offer::Mirror("kit".to_owned())]
         {
@@ -221,7 +222,7 @@ async fn hidden_text_reaches_no_client_of_any_face() {
 }
 
 #[tokio::test]
-async fn definitions_with_hidden_text_are_marked_everywhere() {
+async fn every_list_marks_definitions_with_hidden_text() {
     let world = world("\u{e0041}");
     world.ask(r#"{ "connect": "kit" }"#).await;
     let listed = world.ask(r#"{ "server": "kit" }"#).await;
@@ -255,7 +256,7 @@ async fn definitions_with_hidden_text_are_marked_everywhere() {
 }
 
 #[tokio::test]
-async fn tool_with_hidden_name_text_answers_to_shown_name() {
+async fn tool_with_hidden_name_text_is_callable_as_shown() {
     for h in ["\u{e0041}", "\u{200b}", "\u{202e}"] {
         let world = world(h);
         world.ask(r#"{ "connect": "kit" }"#).await;
@@ -357,7 +358,7 @@ async fn server_text_cannot_control_a_terminal() {
     ] {
         let mut command = installed.command();
         let shown = terminal::run(command.env("NO_COLOR", "1").args(line.split(' ')), "").await;
-        // A spinner redraws its line.
+        // A spinner redraws its line with control characters, which are removed here.
         let screen = shown.screen.replace("\r\u{1b}[2K", "").replace("\r\n", "\n");
         assert!(!screen.trim().is_empty(), "{line}");
         let odd = |c: &char| c.is_control() && !matches!(c, '\n' | '\t') || is_hidden(*c);

@@ -28,7 +28,7 @@ fn world(settings: Value) -> World {
 }
 
 #[tokio::test(start_paused = true)]
-async fn instructions_name_the_tool_and_the_servers() {
+async fn instructions_of_initialize_name_mcp_and_all_servers() {
     let world = world(json!({}));
     let mut client = world.silent_client(HostKind::Any);
     let params = json!({ "protocolVersion": "2025-11-25", "capabilities": {},
@@ -52,14 +52,14 @@ async fn instructions_name_the_tool_and_the_servers() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn digest_setting_removes_servers_from_the_instructions() {
+async fn digest_false_removes_servers_from_the_instructions() {
     let world = world(json!({ "digest": false }));
     let hello = greeting(&world, "kit").await;
     assert!(!hello["instructions"].as_str().unwrap().contains("Servers:"), "{hello}");
 }
 
 #[tokio::test(start_paused = true)]
-async fn resources_are_not_advertised_to_costly_hosts() {
+async fn resources_are_hidden_from_hosts_with_resource_tools() {
     let offers = async |settings: Value, client: &str| {
         greeting(&world(settings), client).await["capabilities"]["resources"].is_object()
     };
@@ -74,7 +74,7 @@ async fn resources_are_not_advertised_to_costly_hosts() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn claude_code_is_told_to_always_load_the_tools() {
+async fn tools_for_claude_code_are_marked_always_load() {
     let world = world(json!({}));
     let mut client = world.client_of(host("claude-code"), json!({})).await;
     let listed = client.ask("tools/list", json!({})).await;
@@ -87,7 +87,7 @@ async fn claude_code_is_told_to_always_load_the_tools() {
     assert_eq!(listed["result"]["tools"][0]["_meta"], Value::Null);
 }
 
-/// Follows the page hints of a stored result to its end; returns all lines in order.
+/// Reads a stored result page by page to its end; returns all lines in order.
 async fn followed(client: &mut Client, first: &str) -> Vec<String> {
     let id = stored_id(first).unwrap().to_owned();
     assert!(first.starts_with(&format!("[result: {id} ")), "{first:.80}");
@@ -149,7 +149,7 @@ fn wordy() -> World {
 }
 
 #[tokio::test(start_paused = true)]
-async fn no_answer_exceeds_the_page_of_a_host() {
+async fn no_result_exceeds_the_limit_of_its_host() {
     let world = wordy();
     world.ask(r#"{ "connect": "kit" }"#).await;
     for profile in PROFILES.iter().filter(|profile| profile.name != "pi").chain([&UNKNOWN]) {
@@ -177,7 +177,7 @@ async fn no_answer_exceeds_the_page_of_a_host() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn user_output_limit_takes_precedence() {
+async fn user_output_limit_overrides_the_host_limit() {
     let world = world(json!({ "outputGuard": { "maxBytes": 70_000, "maxLines": 9_000 } }));
     let mut client = world.client_of(host("cline"), json!({})).await;
     let big = json!({ "tool": "demo_big", "args": { "bytes": 60_000 } });
@@ -203,7 +203,7 @@ async fn image_becomes_a_file_for_text_only_hosts() {
 }
 
 #[test]
-fn result_page_of_every_profile_is_within_bounds() {
+fn result_limit_of_every_profile_is_within_bounds() {
     for profile in PROFILES.iter().chain([&UNKNOWN]) {
         let HostProfile { result_bytes, name, .. } = profile;
         assert!(result_bytes.is_none_or(|bytes| (3_000..=51_200).contains(&bytes)), "{name}");
@@ -212,7 +212,7 @@ fn result_page_of_every_profile_is_within_bounds() {
 
 /// The host searches as soon as it has started Switchboard.
 #[tokio::test(start_paused = true)]
-async fn first_search_waits_briefly_for_pending_listings() {
+async fn first_search_waits_briefly_for_the_first_listings() {
     let slow = |delay: u32| {
         format!(
             "[faults]\nstart_delay_ms = {delay}\n[[tools]]\nname = 'sum'\n\
@@ -228,7 +228,7 @@ async fn first_search_waits_briefly_for_pending_listings() {
         assert_eq!(said.contains("kit_sum"), found, "{delay}: {said}");
         let waited = begun.elapsed().as_millis();
         assert!(waited <= 3_050, "{waited} ms");
-        // Only the first search waits: a server that hangs does not delay the others.
+        // Only the first search waits: a server that hangs does not delay later searches.
         let begun = tokio::time::Instant::now();
         used(&mut client, "mcp", json!({ "search": "sum" })).await;
         assert!(begun.elapsed().as_millis() < 50, "{delay}");

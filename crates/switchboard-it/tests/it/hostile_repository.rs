@@ -23,7 +23,7 @@ const SECRET: &str = "do-not-tell";
 struct Trap {
     installed: Installed,
     repository: PathBuf,
-    /// Programs of the repository write here if they run.
+    /// The directory into which programs of the repository write if they run.
     canaries: PathBuf,
     connections: Arc<AtomicUsize>,
     listener: AbortHandle,
@@ -71,7 +71,7 @@ impl Trap {
         command
     }
 
-    /// The repository ran nothing, sent nothing, and was not modified.
+    /// Asserts that the repository ran nothing and sent nothing, and that its files are unchanged.
     fn assert_untouched(&self, after: &str, said: &str) {
         let woken: Vec<PathBuf> = files_below(&self.canaries).into_keys().collect();
         assert_eq!(woken, Vec::<PathBuf>::new(), "{after} ran something: {said}");
@@ -192,7 +192,7 @@ fn files_below(root: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     found
 }
 
-/// Each command twice: with required arguments only, and with all arguments and `--yes`.
+/// Adds each command twice: with required arguments only, and with all arguments and `--yes`.
 fn command_lines(command: &Command, so_far: &[String], lines: &mut Vec<Vec<String>>) {
     let mut is_group = false;
     for inner in command.get_subcommands().filter(|inner| inner.get_name() != "help") {
@@ -262,7 +262,7 @@ async fn no_command_starts_project_servers_without_approval() {
 }
 
 #[tokio::test]
-async fn imported_project_files_of_a_host_stay_pending() {
+async fn servers_of_imported_project_files_stay_pending() {
     let trap = Trap::set().await;
     let mut said = String::new();
     for line in ["import cursor vscode --yes", "tools", "connect eager", "status"] {
@@ -275,7 +275,7 @@ async fn imported_project_files_of_a_host_stay_pending() {
 }
 
 #[tokio::test]
-async fn no_host_request_starts_project_servers() {
+async fn no_request_of_a_host_starts_pending_servers() {
     let trap = Trap::set().await;
     let mut client = switchboard_it::client::Client::start(&mut trap.command(["serve"]));
     client.initialize("2025-11-25", json!({ "elicitation": {} })).await;
@@ -311,7 +311,7 @@ async fn no_host_request_starts_project_servers() {
     assert_eq!(trap.installed.spawned().len(), 1, "only the user's own server ran");
 }
 
-/// A change of the repository after a server of it was approved.
+/// A change of the repository after the user approved one of its servers.
 #[derive(Debug)]
 enum Change {
     /// Replaces a part of the entry.
@@ -356,7 +356,7 @@ const CHANGES: &[Change] = &[
     Change::Write("later.sh", "a file where there was none"),
 ];
 
-/// The repository as it was approved.
+/// Restores the files of the repository that the user approved.
 fn restore(installed: &Installed) {
     let script = "echo $C > ran\n";
     for (file, text) in [

@@ -1,4 +1,4 @@
-//! The HTTP face over real sockets: sessions, many clients at once, and the program around them.
+//! HTTP over real sockets: sessions, many concurrent clients, limits, and `serve --http`.
 
 use std::net::SocketAddr;
 use std::process::Stdio;
@@ -26,7 +26,7 @@ const EVERYTHING: &str =
 const CUT_OFF: &str =
     "the session ended before the response; whether the request took effect is unknown";
 
-/// The HTTP face of a gateway in this process, whose one server is `demo`.
+/// A gateway in this process that serves HTTP. Its only server is `demo`.
 pub(crate) struct Served {
     pub(crate) world: World,
     pub(crate) address: SocketAddr,
@@ -84,7 +84,7 @@ pub(crate) fn wait(id: Value) -> Value {
 }
 
 #[tokio::test]
-async fn http_session_lives_from_initialize_to_delete() {
+async fn http_session_is_valid_from_initialize_to_delete() {
     let served = Served::everything().await;
     let mut client = HttpClient::new(served.address, &served.token).await;
     let early = client.post(&request(json!(1), "tools/list", json!({}))).await;
@@ -161,7 +161,7 @@ async fn malformed_http_posts_are_answered_and_the_session_continues() {
 }
 
 #[tokio::test]
-async fn session_delete_cancels_its_calls_only() {
+async fn deleted_session_cancels_only_its_own_calls() {
     let served = Served::everything().await;
     let (going, staying) = (served.connect().await, served.connect().await);
     let gone = going.elsewhere("POST", &[], &wait(json!(1)).to_string()).await;
@@ -179,7 +179,7 @@ async fn session_delete_cancels_its_calls_only() {
 }
 
 #[tokio::test]
-async fn interrupted_stream_ends_with_an_error_response() {
+async fn event_stream_of_deleted_session_ends_with_error() {
     let served = Served::everything().await;
     let client = served.connect().await;
     let mut running =
@@ -192,7 +192,7 @@ async fn interrupted_stream_ends_with_an_error_response() {
 }
 
 #[tokio::test]
-async fn stored_results_belong_to_their_http_session() {
+async fn stored_result_is_unknown_in_another_http_session() {
     let served = Served::everything().await;
     let (mut one, mut other) = (served.connect().await, served.connect().await);
     let capped = one.mcp(json!({ "tool": "demo_big", "args": { "bytes": 100_000 } })).await;
@@ -212,7 +212,7 @@ async fn requests_above_the_concurrency_limit_wait_their_turn() {
         waiting.spawn(connection.answer());
     }
     served.world.fixture("demo").call_started(32).await;
-    // `ping` is exempt from the limit.
+    // `ping` is exempt from the limit of concurrent requests.
     let alive = client.post(&request(json!("ping"), "ping", json!({}))).await;
     assert_eq!(alive.json()["result"], json!({}));
     let mut answered = 0;
@@ -234,7 +234,7 @@ behaviour = { kind = "slow", ms = 0 }
 "#;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn clients_with_equal_request_ids_get_their_own_answers() {
+async fn clients_with_equal_request_ids_get_own_responses() {
     const CLIENTS: u64 = 50;
     const CALLS: u64 = 200;
     let world = World::of("demo", "nonces").script("nonces", NONCES).start();
@@ -337,7 +337,7 @@ async fn requests_above_the_limit_get_503_until_calls_finish() {
 }
 
 #[tokio::test]
-async fn announced_length_over_the_limit_is_refused_at_once() {
+async fn oversized_content_length_is_refused_at_once() {
     let served = Served::everything().await;
     let client = served.connect().await;
     let announced = String::from_utf8(client.bytes("POST", &[], "")).unwrap();
@@ -351,7 +351,7 @@ async fn announced_length_over_the_limit_is_refused_at_once() {
 }
 
 #[tokio::test]
-async fn oversized_body_is_refused_unread() {
+async fn oversized_request_body_is_refused_with_413() {
     let config = json!({
         "mcpServers": { "demo": { "command": "fixture-server", "args": ["everything"] } },
         "settings": { "maxFrameBytes": 65536 },
@@ -374,7 +374,7 @@ async fn stalled_request_body_times_out() {
     let announced = announced.replace("Content-Length: 0", "Content-Length: 10");
     let mut connection = Connection::to(served.address).await;
     connection.send(announced.as_bytes()).await;
-    // By then the server has read the head.
+    // Gives the server time to read the head of the request.
     for _ in 0..2_000 {
         tokio::task::yield_now().await;
     }
@@ -387,7 +387,7 @@ async fn stalled_request_body_times_out() {
 
 /// Opens more connections than the process has file descriptors.
 #[tokio::test]
-async fn accepting_resumes_after_file_descriptors_run_out() {
+async fn server_accepts_again_after_running_out_of_descriptors() {
     let installed = Installed::bare(PROGRAMS);
     let script = format!("ulimit -n 40; exec '{}' serve --http 0", PROGRAMS.switchboard);
     let mut command = shell(&installed, &script);
@@ -435,7 +435,7 @@ async fn accepted_requests_are_answered_before_shutdown() {
 }
 
 #[tokio::test]
-async fn first_signal_drains_calls_and_exits_zero() {
+async fn first_sigterm_waits_for_calls_and_exits_zero() {
     let installed = Installed::with(PROGRAMS, EVERYTHING);
     let server = installed.serve_http().await;
     let mut client = server.connect(json!({})).await;
@@ -443,7 +443,7 @@ async fn first_signal_drains_calls_and_exits_zero() {
     let mut call = mcp_call(json!(1), json!({ "tool": "demo_slow", "args": { "ms": 600 } }));
     call["params"]["_meta"] = json!({ "progressToken": 1 });
     let mut stream = client.elsewhere("POST", &[], &call.to_string()).await.stream().await;
-    // The first progress notification: the call runs.
+    // The first progress notification shows that the call runs.
     stream.message().await.unwrap();
     server.terminate();
     let mut last = Value::Null;
@@ -470,7 +470,7 @@ async fn long_call(client: &HttpClient) -> Stream {
 }
 
 #[tokio::test]
-async fn call_that_outlasts_the_drain_ends_with_an_error() {
+async fn call_exceeding_the_shutdown_deadline_gets_an_error() {
     let installed = Installed::with(PROGRAMS, EVERYTHING);
     let server = installed.serve_http().await;
     let client = server.connect(json!({})).await;
@@ -485,14 +485,14 @@ async fn call_that_outlasts_the_drain_ends_with_an_error() {
 }
 
 #[tokio::test]
-async fn second_signal_exits_without_draining() {
+async fn second_sigterm_exits_without_waiting_for_calls() {
     let installed = Installed::with(PROGRAMS, EVERYTHING);
     let server = installed.serve_http().await;
     let client = server.connect(json!({})).await;
     let _running = long_call(&client).await;
     let mut unasked = client.listen(None).await;
     server.terminate();
-    // From here on the server waits for the call.
+    // The stream for notifications has ended, so the server now waits for the call.
     assert_eq!(unasked.message().await, None);
     server.terminate();
     assert_eq!(server.ended().await.0, Some(130));

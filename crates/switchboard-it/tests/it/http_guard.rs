@@ -1,12 +1,12 @@
-//! HTTP requests that are refused before any effect: requests of browsers, strangers and faulty
-//! clients, all with the id of a session that may call tools.
+//! HTTP requests that are refused before any effect: requests of web pages, of unauthorized and of
+//! faulty clients, all with the id of a valid session.
 
 use serde_json::json;
 use switchboard_it::http_client::{Connection, HttpClient, mcp_call};
 
 use crate::http_face::Served;
 
-/// One request, with the parts that a row of the matrix changes.
+/// One HTTP request. Each row of the matrix changes one part of it.
 #[derive(Clone, Debug)]
 struct Row {
     method: &'static str,
@@ -98,10 +98,10 @@ fn strangers(port: u16) -> Vec<String> {
     hosts
 }
 
-/// A row, and the statuses that refuse it.
+/// A request, and the statuses with which it may be refused.
 type Refused = (Row, &'static [u16]);
 
-/// Some of these hostnames are not even valid HTTP, which gives status 400.
+/// The status is 400 if the `Host` header is not valid in HTTP.
 const BAD_HOST: &[u16] = &[400, 403];
 const FORBIDDEN: &[u16] = &[403];
 

@@ -9,7 +9,7 @@ use switchboard_it::http_client::{Connection, mcp_call};
 use crate::http_face::{Served, echo, wait};
 
 #[tokio::test]
-async fn progress_events_precede_the_answer() {
+async fn progress_events_precede_the_response() {
     let served = Served::everything().await;
     let client = served.connect().await;
     let mut call = mcp_call(json!(7), json!({ "tool": "demo_slow", "args": { "ms": 1 } }));
@@ -43,7 +43,7 @@ async fn client_that_accepts_only_events_gets_one_event() {
     let mut connection = Connection::to(served.address).await;
     connection.send(bytes.as_bytes()).await;
     let mut stream = connection.stream().await;
-    // Clients of this revision get no event without data.
+    // Clients of revision 2025-06-18 get no event without data.
     let event = stream.event().await.unwrap();
     assert_eq!(text(&serde_json::from_str(&event.data).unwrap()), "hi");
     assert_eq!(stream.event().await, None);

@@ -11,7 +11,7 @@ use crate::nine_hosts::NineHosts;
 
 const OWN: &str = "// Mine.\n{\n  \"imports\": [\"zed\"], // so far\n}\n";
 
-/// A home with nine hosts, and a user's file with this text.
+/// A home with nine hosts, and the path of the user's file of Switchboard, which has this text.
 fn with(text: &str) -> (NineHosts, PathBuf) {
     let hosts = NineHosts::new();
     let file = hosts.installed.write("switchboard/mcp.json", text);
@@ -115,7 +115,7 @@ async fn import_writes_host_names_once_and_servers_appear() {
 }
 
 #[tokio::test]
-async fn named_hosts_are_imported_in_that_order() {
+async fn hosts_are_imported_in_the_order_of_arguments() {
     let (hosts, file) = with("");
     let (code, _, stderr) = hosts.run(&["import", "--yes", "codex", "cursor", "codex"]).await;
     assert_eq!(code, Some(0), "{stderr}");
@@ -189,7 +189,7 @@ async fn import_without_approval_writes_nothing() {
 }
 
 #[tokio::test]
-async fn import_json_is_stable() {
+async fn import_json_matches_its_snapshot() {
     let (hosts, _) = with(OWN);
     let (code, stdout, _) = hosts.run(&["import", "--dry-run", "--json", "windsurf"]).await;
     assert_eq!(code, Some(0));

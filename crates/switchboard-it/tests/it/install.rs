@@ -1,4 +1,5 @@
-//! `install` adds our entry to files of hosts and can move their servers; `uninstall` undoes it.
+//! `install` adds the entry of Switchboard to files of hosts and can move their servers;
+//! `uninstall` undoes both.
 
 mod allowing;
 mod directories;
@@ -30,7 +31,7 @@ struct Machine {
 const CLAUDE: &str = ".claude.json";
 const USER: &str = "switchboard/mcp.json";
 
-/// The user's file of each host in the fixture; Pi gets a package instead.
+/// The user-level configuration file of each host. Pi is missing, because it gets a package.
 const FILES: [(&str, &str); 17] = [
     ("claude-code", CLAUDE),
     ("cursor", ".cursor/mcp.json"),
@@ -54,7 +55,7 @@ const FILES: [(&str, &str); 17] = [
     ),
 ];
 
-/// Files of the hosts that the fixture does not cover.
+/// Configuration files of the hosts that [`NineHosts`] does not contain.
 const MORE_FILES: [(&str, &str); 8] = [
     (
         ".copilot/mcp-config.json",
@@ -82,7 +83,7 @@ const MORE_FILES: [(&str, &str); 8] = [
 ];
 
 impl Machine {
-    /// A home with files of nine hosts, and a user's file with this text.
+    /// A home with files of all hosts, in which the user's file of Switchboard has this text.
     fn with_hosts(config: &str) -> Machine {
         let NineHosts { installed, project } = NineHosts::new();
         let machine = Machine::of(installed, project);
@@ -136,7 +137,7 @@ impl Machine {
         fs::read_to_string(self.home.join(file)).unwrap()
     }
 
-    /// Every file except those that only Switchboard uses.
+    /// The texts of all files except those that only Switchboard uses.
     fn files(&self) -> BTreeMap<PathBuf, String> {
         let mut found = BTreeMap::new();
         let ours =
@@ -194,7 +195,7 @@ fn keys(text: &str, holder: &str) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn servers_moved_from_claude_code_are_restored_exactly() {
+async fn uninstall_restores_servers_moved_from_claude_code_exactly() {
     let machine = Machine::with_hosts("// mine\n{\n  \"imports\": [\"claude-code\"],\n}\n");
     let before = machine.files();
     let said = machine.done("install claude-code --move --yes").await;
@@ -220,7 +221,7 @@ async fn servers_moved_from_claude_code_are_restored_exactly() {
 }
 
 #[tokio::test]
-async fn moved_server_disabled_here_stays_disabled() {
+async fn server_disabled_by_user_stays_disabled_when_moved() {
     let flag = "{ \"mcpServers\": { \"sentry\": { \"disabled\": true } } }\n";
     let machine = Machine::with_hosts(flag);
     let before = machine.files();
@@ -239,11 +240,11 @@ async fn moved_server_disabled_here_stays_disabled() {
 }
 
 #[tokio::test]
-async fn every_host_file_is_restored_exactly() {
+async fn uninstall_restores_the_file_of_every_host_exactly() {
     for (host, file) in FILES {
         for flags in ["--yes", "--move --yes"] {
             let machine = Machine::with_hosts("{}\n");
-            // The fixture already has our entry in this host.
+            // The file of Claude Code already has the entry of Switchboard.
             machine.done("uninstall claude-code --yes").await;
             let before = machine.files();
             machine.done(&format!("install {host} {flags}")).await;
@@ -310,7 +311,7 @@ async fn crash_between_file_writes_loses_no_server() {
 }
 
 #[tokio::test]
-async fn second_install_with_move_is_undone_completely() {
+async fn uninstall_undoes_install_and_later_install_with_move() {
     let machine = Machine::with_hosts("{}\n");
     let before = machine.files();
     machine.done("install codex --yes").await;
@@ -355,7 +356,7 @@ async fn install_without_approval_writes_nothing() {
 }
 
 #[tokio::test]
-async fn uneditable_host_file_is_left_unchanged() {
+async fn malformed_or_conflicting_host_file_is_left_unchanged() {
     let taken = r#"{ "mcpServers": { "switchboard": { "command": "telephone" } } }"#;
     for (host, file, text) in [
         ("cursor", ".cursor/mcp.json", "{ \"mcpServers\": "),
@@ -381,7 +382,7 @@ async fn uninstall_without_a_record_removes_only_our_entry() {
 }
 
 #[tokio::test]
-async fn install_under_another_program_name_is_refused() {
+async fn install_requires_switchboard_on_the_path() {
     let machine = Machine::bare();
     let mut command = machine.command("install cursor --yes");
     let output = command.env("PATH", Path::new("/nowhere")).output().await.unwrap();

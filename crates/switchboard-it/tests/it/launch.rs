@@ -37,7 +37,7 @@ const DEADLINE: Duration = Duration::from_secs(50);
 /// The note about an installation when standard error is not a terminal.
 const WAITING: &str = "note: the server `it` is being installed first\n";
 
-/// Logs its start and runs the fixture server.
+/// A fake `node`: logs its start and runs the fixture server.
 const NODE: &str = r#"#!/bin/sh
 [ "$1" = -e ] && { echo "switchboard: $HOME/installed/node_modules/.bin:$PATH"; exit; }
 echo "node ${1#"$HOME"/} in ${PWD#"$HOME"/}" >> "$HOME/ledger"
@@ -45,7 +45,8 @@ shift
 exec fixture-server "$@"
 "#;
 
-/// Like npm, prefers `node_modules` of the working directory; else installs and runs.
+/// A fake `npx`: like npm, it prefers `node_modules` of the working directory. Otherwise it
+/// installs the package and runs it.
 const NPX: &str = r#"#!/bin/sh
 echo "npx $1 in ${PWD#"$HOME"/}" >> "$HOME/ledger"
 [ -e .npmrc ] && echo "hostile .npmrc" >> "$HOME/ledger"
@@ -61,7 +62,8 @@ shift
 exec "$@"
 "#;
 
-/// Creates a virtual environment with the server, and keeps running while the server runs.
+/// A fake `uvx`: creates a virtual environment with the server, and keeps running while the server
+/// runs.
 const UVX: &str = r#"#!/bin/sh
 echo "uvx $1 in ${PWD#"$HOME"/}" >> "$HOME/ledger"
 [ "$1" = --from ] || { fixture-server "$HOME/server.toml"; exit; }
@@ -71,7 +73,7 @@ chmod +x "$HOME/venv/bin/server"
 echo "switchboard: $HOME/venv"
 "#;
 
-/// Prefers a module of the working directory, unless `PYTHONSAFEPATH` is set.
+/// A fake `python3`: prefers a module of the working directory, unless `PYTHONSAFEPATH` is set.
 const PYTHON: &str = r#"#!/bin/sh
 [ -z "$PYTHONSAFEPATH" ] && [ -e "$2.py" ] && exec sh "$2.py"
 echo "python $1 $2 in ${PWD#"$HOME"/}" >> "$HOME/ledger"
@@ -87,7 +89,7 @@ struct User {
 }
 
 impl User {
-    /// One server `it` in the user's own file.
+    /// A user whose own configuration file has one server, `it`.
     fn with(entry: &Value) -> User {
         let user = User { installed: Installed::bare(PROGRAMS) };
         user.configure(entry);
@@ -136,7 +138,7 @@ impl User {
         Ran { code: output.status.code(), stdout: text(output.stdout), stderr: text(output.stderr) }
     }
 
-    /// The programs that ran since the last call.
+    /// Returns the log of the programs that ran, and clears it.
     fn ledger(&self) -> String {
         let file = self.installed.home().join("ledger");
         let text = fs::read_to_string(&file).unwrap_or_default();
@@ -180,7 +182,8 @@ async fn installed_npm_package_runs_directly_in_the_project() {
     assert_eq!(children(last), Vec::<u32>::new());
 }
 
-/// Holds a lock while it installs. Like Node, it survives a closed standard error.
+/// A fake `npx` that holds a lock while it installs. Like Node, it survives a closed standard
+/// error.
 const SLOW_NPX: &str = r#"#!/bin/sh
 exec 2>/dev/null
 trap 'rm "$HOME/lock"; exit 1' TERM
@@ -201,7 +204,7 @@ async fn interrupted_launcher_releases_its_lock() {
 }
 
 #[tokio::test]
-async fn terminal_reports_a_running_installation() {
+async fn connect_and_call_report_a_running_installation() {
     let user = User::with(&json!({ "command": "npx", "args": ["server@latest"] }));
     user.program("bin/npx", SLOW_NPX);
     // The tool may belong to a server that was never listed, whatever its prefix.
@@ -228,7 +231,7 @@ async fn resolved_launcher_is_skipped_on_the_next_start() {
     let asked = "npx --yes in switchboard/cache/launchers/neutral\n";
     assert_eq!(user.connect().await, format!("{asked}{direct}"));
     assert_eq!(user.connect().await, direct);
-    // With an expired entry and a launcher that fails, the last known command is used.
+    // If the cached command has expired and the launcher fails, the cached command is used.
     let known = user.installed.home().join("switchboard/cache/launchers/known.json");
     let text = fs::read_to_string(&known).unwrap();
     fs::write(
@@ -254,7 +257,7 @@ async fn failed_installation_shows_the_launcher_output() {
     let ran = user.run("connect it").await;
     assert_eq!(ran.code, Some(5));
     let times = regex::Regex::new(r"\d+ m?s\b").unwrap();
-    // On a busy machine the installation takes long enough for the note.
+    // On a busy machine the installation can take so long that the note is printed.
     let transcript = ran.transcript(user.installed.home()).replace(WAITING, "");
     insta::assert_snapshot!(times.replace(&transcript, "[TIME]"), @r"
     exit 5
@@ -291,7 +294,7 @@ async fn failed_installation_names_variables_hidden_from_the_launcher() {
 }
 
 #[tokio::test]
-async fn launcher_resolution_can_be_turned_off() {
+async fn launcher_runs_as_written_if_resolution_is_off() {
     let entry = json!({ "command": "npx", "args": ["-y", "server"] });
     let user = User::with(&entry);
     install(&user);
@@ -333,7 +336,7 @@ async fn explicit_cwd_lets_files_there_affect_the_launcher() {
 }
 
 #[tokio::test]
-async fn doctor_explains_launcher_resolution_without_starting() {
+async fn doctor_explains_launcher_resolution_without_starting_a_server() {
     let user = User::with(&json!({ "command": "npx", "args": ["-y", "server", "secret"] }));
     let examine = async || {
         let ran = user.run("doctor").await;
@@ -351,17 +354,17 @@ async fn doctor_explains_launcher_resolution_without_starting() {
     assert_eq!(user.ledger(), "", "nothing was started");
 }
 
-/// Spawns no processes: simulates a slow launcher and the server that it installs.
+/// A spawner without processes that simulates a slow launcher and the server that it installs.
 #[derive(Clone)]
 struct Slow {
     home: Home,
-    /// Completes the installation.
+    /// The test notifies this to complete the installation.
     go_on: Arc<Notify>,
 }
 
-struct Nobody;
+struct NeverExits;
 
-impl Process for Nobody {
+impl Process for NeverExits {
     fn exited(&mut self) -> Pin<Box<dyn Future<Output = io::Result<ExitStatus>> + Send + '_>> {
         Box::pin(pending())
     }
@@ -409,7 +412,7 @@ impl Spawner for Slow {
         } else {
             let script = Arc::new(Script::parse("[[tools]]\nname = 'echo'\n").unwrap());
             tokio::spawn(act(script, FixtureState::default(), read, write, tokio::io::sink()));
-            Box::new(Nobody)
+            Box::new(NeverExits)
         };
         let stderr = Box::new(tokio::io::empty());
         let started = Started { stdin: Box::new(stdin), stdout: Box::new(stdout), stderr, process };

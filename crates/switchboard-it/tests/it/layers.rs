@@ -119,7 +119,7 @@ async fn config_path_lists_read_files_and_the_written_one() {
 }
 
 #[tokio::test]
-async fn config_option_replaces_both_user_files() {
+async fn config_option_replaces_files_of_switchboard_and_pi() {
     let fixture = NineHosts::new();
     fixture.installed.write("named.json", r#"{ "mcpServers": { "named": { "command": "x" } } }"#);
     let named = fixture.installed.home().join("named.json");
@@ -128,7 +128,8 @@ async fn config_option_replaces_both_user_files() {
     let shown: Value = serde_json::from_str(&stdout).unwrap();
     let users = shown["servers"].as_object().unwrap().iter();
     let users = users.filter(|(_, server)| server["trust"] == "user").map(|(name, _)| name);
-    // `--config` replaces Pi's file and ours, with their imports; the shared files stay.
+    // `--config` replaces the files of Pi and of Switchboard with their imports, but not the shared
+    // files.
     assert_eq!(users.collect::<Vec<_>>(), ["agents", "named", "shared"]);
 }
 
@@ -146,7 +147,7 @@ async fn config_check_reads_all_files_and_rejects_forbidden_keys() {
 }
 
 #[tokio::test]
-async fn shipped_schemas_equal_the_printed_ones() {
+async fn schema_files_in_docs_equal_the_printed_schemas() {
     let installed = Installed::bare(PROGRAMS);
     let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");
     for (form, file) in [("mcp", "mcp.schema.json"), ("mcp-servers", "mcp-servers.schema.json")] {
@@ -204,7 +205,7 @@ fn discovery_finds_servers_of_every_host_imported_or_not() {
 }
 
 #[tokio::test]
-async fn listed_server_connects_at_start_only_if_enabled() {
+async fn pi_list_entry_connects_at_start_if_enabled() {
     let home = Home::new();
     let project = home.path().canonicalize().unwrap().join("project");
     fs::create_dir_all(project.join(".pi")).unwrap();
@@ -248,7 +249,7 @@ async fn listed_server_connects_at_start_only_if_enabled() {
 
 #[cfg(unix)]
 #[tokio::test]
-async fn irregular_project_file_is_not_opened() {
+async fn device_as_project_file_is_not_opened() {
     let fixture = NineHosts::new();
     fs::remove_file(fixture.project.join(".mcp.json")).unwrap();
     std::os::unix::fs::symlink("/dev/zero", fixture.project.join(".mcp.json")).unwrap();

@@ -1,4 +1,5 @@
-//! When servers are started, kept, stopped and reconnected; every clock here is paused.
+//! When servers are started, kept running, stopped and reconnected. The clock of each test is
+//! paused.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,7 +13,7 @@ use tokio::time::Instant;
 
 const MINUTE: Duration = Duration::from_secs(60);
 
-/// A server with these additional fields in its entry.
+/// A setup with one server, `demo`, that has these additional fields in its entry.
 fn world_where(fields: &str, script: &str) -> Setup {
     World::with(&format!(
         r#"{{ "mcpServers": {{ "demo": {{ "command": "fixture-server", "args": ["{script}"], {fields} }} }} }}"#
@@ -31,7 +32,7 @@ async fn code_of_echo(world: &World) -> Code {
     echo(world).await.unwrap_err().code
 }
 
-/// The status line of the one server.
+/// The line of the status about the server `demo`.
 async fn line(world: &World) -> String {
     let status = world.ask("{}").await;
     status.lines().nth(1).unwrap_or_default().to_owned()
@@ -94,7 +95,7 @@ async fn idle_server_stops_after_ten_minutes_but_stays_listed() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn idle_timeout_is_configurable_per_server() {
+async fn idle_timeout_setting_decides_when_a_server_stops() {
     let world = world_where(r#""idleTimeout": 1"#, "everything").start();
     echo(&world).await.unwrap();
     pass(MINUTE).await;
@@ -106,7 +107,7 @@ async fn idle_timeout_is_configurable_per_server() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn held_call_outlives_the_idle_timeout() {
+async fn running_call_keeps_the_server_past_idle_timeout() {
     let world = world_where(r#""requestTimeoutMs": 7200000"#, "everything").start();
     let held = world.call("demo_wait", json!({}));
     let watcher = async {
@@ -148,7 +149,7 @@ async fn keep_alive_server_without_ping_support_stays_connected() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn silent_keep_alive_server_is_reconnected() {
+async fn keep_alive_server_that_ignores_pings_is_reconnected() {
     let silent = format!("{ECHO}[faults]\nno_ping = 'silent'\n");
     let world = world_where(r#""lifecycle": "keep-alive""#, "silent")
         .script("silent", &silent)

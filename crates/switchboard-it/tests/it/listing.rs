@@ -1,4 +1,4 @@
-//! How the lists of a server are read and become the catalog.
+//! Reading the lists of servers into the catalog.
 
 use std::time::Duration;
 
@@ -60,7 +60,7 @@ async fn burst_of_list_changes_causes_few_listings() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn all_pages_of_a_list_are_read() {
+async fn every_page_of_a_tool_list_is_read() {
     let world = World::of("demo", "hundred-tools").start();
     let connected = world.ask(r#"{ "connect": "demo" }"#).await;
     assert!(connected.starts_with("demo (100 tools):"), "{connected}");
@@ -70,7 +70,7 @@ async fn all_pages_of_a_list_are_read() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn repeating_page_cursor_is_rejected() {
+async fn listing_with_a_repeating_cursor_fails() {
     // A repeated cursor is detected at once, before the limit of 100 pages.
     for (cursor, code, requests) in [
         ("same", Some(Code::ConnectFailed), 10),
@@ -89,7 +89,7 @@ async fn repeating_page_cursor_is_rejected() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn malformed_tool_is_skipped_alone() {
+async fn malformed_tool_is_skipped_and_others_are_listed() {
     for fault in ["no_input_schema", "input_schema_not_object", "no_name", "not_an_object"] {
         let script = format!("[[tools]]\nname = 'echo'\n[faults]\nmalformed_tool = '{fault}'\n");
         let world = World::of("demo", "odd").script("odd", &script).start();
@@ -116,7 +116,7 @@ async fn server_without_tools_capability_is_not_asked_for_tools() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn resources_are_callable_as_tools_unless_hidden() {
+async fn resources_are_callable_as_tools_unless_not_exposed() {
     let world = World::of("demo", "resources-only").start();
     assert_eq!(world.call("demo_read_guide", json!({})).await.unwrap(), "# Guide");
     assert!(!world.fixture("demo").ledger().methods.contains(&"tools/list".to_owned()));
@@ -130,7 +130,7 @@ async fn resources_are_callable_as_tools_unless_hidden() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn tool_filters_decide_what_is_listed_and_callable() {
+async fn tool_filters_limit_listed_and_callable_tools() {
     let world = World::with(
         r#"{ "mcpServers": { "demo": {
             "command": "fixture-server", "args": ["everything"],
@@ -165,7 +165,7 @@ async fn tool_prefix_setting_decides_shown_names() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn all_unlisted_servers_can_be_listed_at_once() {
+async fn list_missing_lists_every_server_without_a_listing() {
     let world = World::with(
         r#"{ "mcpServers": {
             "good": { "command": "fixture-server", "args": ["slow"] },
@@ -186,7 +186,8 @@ async fn all_unlisted_servers_can_be_listed_at_once() {
     assert!(world.ask("{}").await.starts_with("MCP: 1/2 servers, 4 tools (1 disabled)"));
 }
 
-/// Lists all servers as a command does: the outcomes, the number of connections, and the status.
+/// Lists all servers as a command does; returns the outcomes, the number of connections and the
+/// status.
 async fn listed_by_a_command(home: &Home) -> (Vec<(String, Option<Code>)>, usize, String) {
     let world = World::with(
         r#"{ "mcpServers": {
@@ -253,11 +254,13 @@ async fn successful_connection_clears_the_remembered_failure() {
     assert!(status.contains("○ late (1 tool, cached)"), "{status}");
 }
 
-/// One change every ten milliseconds, each notified after the previous listing may have ended.
+/// The list changes every ten milliseconds. The previous listing may have ended before the next
+/// change.
 #[tokio::test(start_paused = true)]
 async fn constantly_changing_server_is_relisted_with_growing_pauses() {
     let world = World::of("demo", "everything").start();
-    // `prompts/list` counts listings; the pages of tools grow with every change.
+    // Each listing sends one `prompts/list`, but the number of pages of tools grows with every
+    // change.
     let walks = || {
         let methods = world.fixture("demo").ledger().methods;
         methods.iter().filter(|method| *method == "prompts/list").count()

@@ -1,4 +1,4 @@
-//! Every test above the core, in one binary.
+//! The integration tests of all crates, in one binary.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on stops")]
 
@@ -81,7 +81,7 @@ mod writers;
 
 use switchboard_it::program::Programs;
 
-/// Defined here, because only a test of this package knows where cargo put its programs.
+/// The paths of the programs. Only tests of this package know where Cargo puts its programs.
 const PROGRAMS: Programs = Programs {
     switchboard: env!("CARGO_BIN_EXE_switchboard-dup"),
     fixture_server: env!("CARGO_BIN_EXE_fixture-server"),

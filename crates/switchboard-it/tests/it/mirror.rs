@@ -1,4 +1,4 @@
-//! `serve --transparent SERVER`: one server under its own names, behind the same gate.
+//! `serve --transparent SERVER`: one server under its own names, behind the same approval gate.
 
 use serde_json::{Value, json};
 use switchboard_it::client::{Client, text};
@@ -28,7 +28,7 @@ async fn direct() -> (Client, Value) {
 }
 
 #[tokio::test]
-async fn mirrored_lists_and_answers_equal_those_of_the_server() {
+async fn mirror_returns_lists_and_responses_of_its_server() {
     let installed = Installed::with(PROGRAMS, CONFIG);
     let (mut through, our_hello) = mirrored(&installed, json!({})).await;
     let (mut straight, its_hello) = direct().await;
@@ -131,7 +131,7 @@ async fn mirror_forwards_elicitation_unchanged_and_progress_in_order() {
 }
 
 #[tokio::test]
-async fn mirror_hides_filtered_tools_and_rejects_unknown_servers() {
+async fn mirror_hides_excluded_tools_and_refuses_unknown_servers() {
     let config = r#"{ "mcpServers": { "kit": {
         "command": "fixture-server", "args": ["everything"], "excludeTools": ["echo"]
     } } }"#;

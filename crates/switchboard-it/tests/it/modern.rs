@@ -18,7 +18,7 @@ use switchboard_it::host::ScriptedHost;
 const CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
 const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
 
-/// A server with a tool, of this era and with these faults.
+/// The script of a server with one tool, of this era and with these faults.
 fn script(era: &str, faults: &str) -> String {
     format!(
         "[server]\nera = '{era}'\n[server.capabilities]\nlist_changed = false\n\
@@ -35,7 +35,8 @@ pub(crate) async fn call(session: &Session, tool: &str, args: Value) -> String {
     }
 }
 
-/// Connects and calls the server; returns the methods that it received before `tools/list`.
+/// Connects and calls the server; returns the methods that it received before `tools/list`, the
+/// number of connections, and the home.
 async fn greeted(script: &str, home: Home) -> (String, usize, Home) {
     let world = World::of("kit", "one").script("one", script).home(home).start();
     assert_eq!(world.call("kit_echo", json!({ "text": "hello" })).await.unwrap(), "hello");
@@ -46,7 +47,7 @@ async fn greeted(script: &str, home: Home) -> (String, usize, Home) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn era_is_detected_once_and_remembered() {
+async fn server_era_is_detected_once_and_remembered() {
     let handshake = "initialize notifications/initialized";
     let (found_out, discovered) = (format!("server/discover {handshake}"), "server/discover");
     let both = format!("server/discover {handshake}");
@@ -57,7 +58,7 @@ async fn era_is_detected_once_and_remembered() {
         ("modern", "", discovered, discovered),
         ("dual", "", discovered, discovered),
         ("dual", "pins = true", discovered, discovered),
-        // Both first requests are sent before the slow server reads.
+        // The gateway sends both first requests before the slow server reads.
         ("legacy", slow, &both, handshake),
         ("modern", slow, "server/discover initialize", discovered),
         ("dual", &format!("{slow}\npins = true"), "server/discover initialize", discovered),
@@ -72,7 +73,7 @@ async fn era_is_detected_once_and_remembered() {
     }
 }
 
-/// Failure F10 in `docs/safety.md`.
+/// A server that exits when it receives `server/discover`: failure F10 in `docs/safety.md`.
 #[tokio::test]
 async fn server_that_exits_on_probe_is_restarted_only_once() {
     let script = script("legacy", "exit_on_discover = { code = 3 }");
@@ -84,7 +85,7 @@ async fn server_that_exits_on_probe_is_restarted_only_once() {
 }
 
 #[tokio::test]
-async fn era_setting_decides_which_handshake_comes_first() {
+async fn protocol_version_setting_decides_the_first_handshake() {
     let handshake = "initialize notifications/initialized";
     for (said, era, expected) in [
         ("legacy", "dual", handshake.to_owned()),
@@ -103,9 +104,10 @@ async fn era_setting_decides_which_handshake_comes_first() {
     }
 }
 
-/// Both first requests were sent before the server reads, and it exits at the second.
+/// The gateway sends both first requests before the server reads. The server exits at the second
+/// one.
 #[tokio::test(start_paused = true)]
-async fn slow_modern_server_is_restarted_after_initialize_exit() {
+async fn slow_modern_server_that_exits_on_initialize_is_restarted() {
     let script = script("modern", "start_delay_ms = 12000\nexit_on = 'initialize'");
     let (greeting, connections, home) = greeted(&script, Home::new()).await;
     assert_eq!((greeting.as_str(), connections), ("server/discover initialize server/discover", 2));
@@ -114,7 +116,7 @@ async fn slow_modern_server_is_restarted_after_initialize_exit() {
 }
 
 #[tokio::test]
-async fn server_that_changed_its_era_is_detected_again() {
+async fn changed_era_of_a_server_is_detected_again() {
     let exits = "exit_on_discover = { code = 3 }";
     let handshake = "initialize notifications/initialized";
     let found_out = format!("server/discover {handshake}");
@@ -151,9 +153,10 @@ async fn server_that_becomes_stateless_is_shared_between_sessions_again() {
     }
 }
 
-/// Protocol `_meta` describes one hop; the next server could mistake it for its own.
+/// The protocol fields in `_meta` describe one connection. The server could take those of the
+/// client for those of the gateway.
 #[tokio::test]
-async fn client_meta_is_forwarded_only_to_its_own_hop() {
+async fn protocol_meta_of_client_is_replaced_when_forwarding() {
     let said = json!({
         "io.modelcontextprotocol/protocolVersion": "1999-12-31",
         "io.modelcontextprotocol/clientCapabilities": { "sampling": {} },
@@ -185,7 +188,8 @@ async fn client_meta_is_forwarded_only_to_its_own_hop() {
     assert_eq!(received, [json!({ "trace": "abc" }), modern]);
 }
 
-/// The probe does not extend the start timeout and does not change the failure.
+/// The probe with `server/discover` does not extend the start timeout and does not change the
+/// failure.
 #[tokio::test(start_paused = true)]
 async fn unresponsive_server_fails_within_the_start_timeout() {
     let config = r#"{ "mcpServers": { "kit": {
@@ -208,7 +212,7 @@ fn metas(state: &FixtureState) -> Vec<Value> {
 }
 
 #[tokio::test]
-async fn each_call_carries_the_capabilities_of_its_client() {
+async fn stateless_call_carries_the_capabilities_of_its_client() {
     let world = World::of("kit", "everything@modern").start();
     let hosts = [ScriptedHost::default(), ScriptedHost::default()];
     hosts[0].will_reply(Topic::Roots, json!({ "roots": [] }));
@@ -232,7 +236,7 @@ async fn each_call_carries_the_capabilities_of_its_client() {
 }
 
 #[tokio::test]
-async fn log_level_is_sent_per_call_and_never_set() {
+async fn stateless_calls_carry_their_session_log_level() {
     let world = World::of("kit", "everything@modern").start();
     let host = ScriptedHost::default();
     let session = world.gateway.session(host.clone());
@@ -256,7 +260,7 @@ async fn stateless_tool_change_updates_the_catalog() {
     assert!(listed.await.is_ok());
     let methods = world.fixture("kit").ledger().methods;
     assert_eq!(methods.iter().filter(|method| *method == "subscriptions/listen").count(), 1);
-    // Methods of session-based revisions are not sent.
+    // The gateway sends no methods of session-based revisions.
     for gone in ["initialize", "notifications/initialized", "ping", "logging/setLevel"] {
         assert!(!methods.contains(&gone.to_owned()), "{gone}");
     }
@@ -280,7 +284,7 @@ async fn resource_subscription_ends_with_its_last_subscriber() {
     assert_eq!(ledger.methods.iter().filter(subscribes).count(), 0);
 }
 
-/// The gateway subscribes to lists, and a session to a resource.
+/// There are two subscriptions: the gateway's to lists, and a session's to a resource.
 #[tokio::test(start_paused = true)]
 async fn ended_subscription_is_renewed_without_missing_changes() {
     let everything = include_str!("../../scripts/everything.toml");
@@ -304,7 +308,7 @@ async fn ended_subscription_is_renewed_without_missing_changes() {
 }
 
 #[tokio::test]
-async fn request_of_a_stateless_server_is_refused_without_unsharing() {
+async fn request_sent_by_a_stateless_server_is_refused() {
     let asks = script("modern", "") + "behaviour = 'ask_anyway'\n";
     let world = World::of("kit", "asks").script("asks", &asks).start();
     for _ in 0..2 {

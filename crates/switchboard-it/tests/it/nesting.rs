@@ -27,7 +27,7 @@ fn depth(line: &str) -> usize {
     most
 }
 
-/// A server that nests this deep wherever it can.
+/// A server whose schemas and results nest this deep.
 fn world(levels: usize) -> World {
     // The TOML parser limits its depth, so deep JSON is written as strings.
     let deep = nested(levels);

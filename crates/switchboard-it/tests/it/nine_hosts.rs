@@ -26,7 +26,7 @@ impl NineHosts {
         fixture
     }
 
-    /// Copies a folder and replaces the placeholders for its paths.
+    /// Copies a directory, and replaces the placeholders `[HOME]` and `[PROJECT]` in its files.
     fn copy(&self, from: &Path, to: &Path) {
         fs::create_dir_all(to).unwrap();
         for entry in fs::read_dir(from).unwrap() {
@@ -52,7 +52,7 @@ impl NineHosts {
         (ran.code, named(&ran.stdout), named(&ran.stderr))
     }
 
-    /// `switchboard` in the project, to run on a terminal.
+    /// The command `switchboard` in the project, to run on a terminal.
     pub(crate) fn command(&self) -> Command {
         let mut command = self.installed.command();
         command.current_dir(&self.project);

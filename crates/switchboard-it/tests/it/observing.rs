@@ -96,7 +96,7 @@ async fn serve_trace_file_is_complete_and_private() {
 }
 
 #[tokio::test]
-async fn unwritable_trace_file_is_an_error() {
+async fn serve_with_an_unwritable_trace_file_fails() {
     let installed = installed("");
     let ran = installed.run(["serve", "--trace", "/dev/null"]).await;
     assert_eq!(ran.code, Some(2), "{}", ran.stderr);
@@ -108,7 +108,7 @@ async fn unwritable_trace_file_is_an_error() {
 }
 
 #[tokio::test]
-async fn inspect_prints_the_raw_answer() {
+async fn inspect_prints_the_raw_response() {
     let installed = installed("");
     let ran = installed.run(["inspect", "loud"]).await;
     let hello: Value = serde_json::from_str(&ran.stdout).unwrap();
@@ -129,7 +129,7 @@ async fn inspect_prints_the_raw_answer() {
 }
 
 #[tokio::test]
-async fn inspect_passes_the_approval_gate() {
+async fn inspect_applies_deny_and_approve_rules() {
     let config = |settings: Value| {
         let server = json!({ "command": "fixture-server", "args": ["everything"] });
         json!({ "settings": settings, "mcpServers": { "loud": server } }).to_string()
@@ -196,7 +196,7 @@ async fn status_check_reports_each_connection_attempt() {
 }
 
 #[tokio::test]
-async fn bearer_token_is_printed_only_on_request() {
+async fn http_token_is_printed_only_by_its_option() {
     let installed = Installed::bare(PROGRAMS);
     let ran = installed.run(["status", "--http-token"]).await;
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""));

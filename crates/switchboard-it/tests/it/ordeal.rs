@@ -22,7 +22,7 @@ async fn write_with_unknown_outcome_is_not_retried() {
 }
 
 #[tokio::test]
-async fn noisy_server_costs_its_neighbour_and_memory_little() {
+async fn misbehaving_server_does_not_exhaust_the_gateway_memory() {
     for misbehavior in Misbehavior::ALL {
         let effect = measure_beside(PROGRAMS, misbehavior, 40).await;
         assert!(effect.grew < 32 * 1024 * 1024, "{misbehavior:?}: {effect:?}");
@@ -30,8 +30,9 @@ async fn noisy_server_costs_its_neighbour_and_memory_little() {
 }
 
 #[tokio::test]
-async fn pending_call_fails_when_its_server_is_killed() {
-    // Other tests measure the delay. An unnoticed end would block the call for a minute.
+async fn call_in_flight_fails_if_server_is_killed() {
+    // Other tests measure the delay. If the gateway did not notice the end, the call would block
+    // for a minute.
     time_to_report_exit(PROGRAMS).await;
 }
 

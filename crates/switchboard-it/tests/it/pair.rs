@@ -34,7 +34,7 @@ pub(crate) fn host(name: &str) -> HostKind {
     HostKind::Named(HostProfile::named(name))
 }
 
-/// The text of a call to `mcp` or `mcp_write`, and whether it is an error.
+/// The text of the result of a call to `mcp` or `mcp_write`, and whether the result is an error.
 pub(crate) async fn used(client: &mut Client, tool: &str, arguments: Value) -> (String, bool) {
     let answer = client.ask("tools/call", json!({ "name": tool, "arguments": arguments })).await;
     (text(&answer), answer["result"]["isError"] == true)
@@ -127,9 +127,10 @@ async fn sign_in_through_read_only_mcp_is_refused() {
     assert!(!text.starts_with("not_read_only"), "{text}");
 }
 
-/// The tool was shown as read-only, so it stays so, whatever `clientInfo` a later request has.
+/// The first `clientInfo` gets `mcp` as read-only. It stays read-only, whatever `clientInfo` a
+/// later request has.
 #[tokio::test(start_paused = true)]
-async fn stateless_client_keeps_its_first_name() {
+async fn later_client_name_does_not_make_mcp_writable() {
     let world = garden();
     let mut client = world.silent_client(HostKind::Any);
     let meta = |name: Option<&str>| {
@@ -161,7 +162,7 @@ async fn toolset_proxy_shows_one_tool_to_every_host() {
     assert!(!used(&mut client, "mcp", json!({ "tool": "garden_water" })).await.1);
 }
 
-/// The host may have let the tool run because it was listed as read-only.
+/// The host may have allowed the call because the tool was listed as read-only.
 #[tokio::test(start_paused = true)]
 async fn changed_direct_tool_shown_as_read_only_is_refused() {
     let look = |hints: &str| format!("[[tools]]\nname = 'look'\nannotations = {{ {hints} }}\n");
@@ -177,7 +178,7 @@ async fn changed_direct_tool_shown_as_read_only_is_refused() {
     assert_eq!(tools[2]["annotations"]["readOnlyHint"], true, "{tools:?}");
     client.ask("tools/call", json!({ "name": "kit_look", "arguments": {} })).await;
     assert_eq!(world.fixture("kit").ledger().calls.len(), 1);
-    // The next connection brings another definition.
+    // On the next connection, the server lists another definition.
     let disconnected = switchboard::request::Request::Disconnect { server: "kit".to_owned() };
     world.session.handle(disconnected).await.unwrap();
     let (text, is_error) = used(&mut client, "kit_look", json!({})).await;

@@ -30,7 +30,7 @@ async fn pi(installed: &Installed, flags: &[&str]) -> Client {
     client
 }
 
-/// The text for the user, or the error.
+/// The text for the user in the response to a Pi method, or its error.
 async fn asked(client: &mut Client, method: &str, params: Value) -> String {
     let answer = client.ask(&format!("switchboard/{method}"), params).await;
     match answer["result"]["text"].as_str() {
@@ -42,7 +42,8 @@ async fn asked(client: &mut Client, method: &str, params: Value) -> String {
     }
 }
 
-/// One server that works, one that cannot start, one disabled; none connects at start.
+/// An installation with a server that works, one that cannot start and one that is disabled. None
+/// connects at start.
 fn three_servers() -> Installed {
     let installed = Installed::bare(PROGRAMS);
     let script = installed.write(
@@ -150,7 +151,7 @@ async fn pi_settings_decide_footer_greeting_and_lines() {
     check(compact, json!(["MCP 0/1", null, 1])).await;
     let off = json!({ "mcpFooterStatus": "off", "collapsedResultLines": 2 });
     check(off, json!([null, greeting, 2])).await;
-    // An invalid value leaves the default.
+    // If a value is invalid, the default applies.
     check(json!({ "collapsedResultLines": 4 }), json!([full, greeting, 1])).await;
 }
 
@@ -178,7 +179,7 @@ fn questions() -> Vec<(&'static str, Value)> {
 }
 
 #[tokio::test]
-async fn pi_answers_are_text_with_pi_commands() {
+async fn pi_responses_have_text_with_commands_of_pi() {
     let installed = three_servers();
     let mut client = pi(&installed, &[]).await;
     let mut table = String::new();
@@ -272,7 +273,7 @@ fn indented(text: &str) -> String {
 }
 
 #[tokio::test]
-async fn pi_error_text_has_a_marking_prefix() {
+async fn pi_error_text_begins_with_mcp_error_prefix() {
     let installed = three_servers();
     let mut client = pi(&installed, &[]).await;
     let check = async |client: &mut Client, arguments: Value, head: &str, error_type: &str| {
@@ -291,7 +292,7 @@ async fn pi_error_text_has_a_marking_prefix() {
     check(client, tool("gone"), "MCP tool error: unknown_tool: ", "ValidationError").await;
     let broken = json!({ "connect": "broken" });
     check(client, broken, "MCP connection error: connect_failed: ", "MCPConnectionError").await;
-    // A successful result has no such prefix.
+    // The text of a successful result has no prefix.
     let works = client.mcp(json!({ "tool": "add_note", "args": { "text": "hi" } })).await;
     assert_eq!(works, "hi");
 }
@@ -326,6 +327,6 @@ async fn pi_gateway_ends_at_once_at_end_of_input() {
     // `connect` returns once the server is listed; the call is in flight by then.
     asked(&mut client, "connect", json!({ "server": "notes" })).await;
     let ended = client.end().await;
-    // Other clients get an error for a call that is cut off; Pi does not wait for it.
+    // Other clients get an error for an interrupted call, but Pi does not wait for it.
     assert_eq!((ended.code, ended.frames), (Some(0), vec![]), "{}", ended.stderr);
 }

@@ -8,7 +8,7 @@ use switchboard_it::terminal;
 use crate::PROGRAMS;
 
 #[tokio::test]
-async fn enabled_list_entries_connect_at_start_with_announcement() {
+async fn serve_connects_and_announces_enabled_pi_list_entries() {
     let installed = Installed::bare(PROGRAMS);
     let script = installed.write("tools.toml", "[[tools]]\nname = 'echo'\n");
     let server = |id: &str, command: &str, enabled: bool| json!({ "id": id, "command": command, "args": [script], "enabled": enabled });

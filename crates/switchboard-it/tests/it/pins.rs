@@ -27,7 +27,7 @@ input_schema = '{ "type": "object", "properties": { "text": { "type": "string" }
 annotations = { readOnlyHint = false }
 "#;
 
-/// A world with one server, whose connections use these scripts in order.
+/// A gateway with one server, whose connections use these scripts in order.
 fn world(pins: &str, acts: &[&str]) -> Setup {
     let setup = World::with(&format!(
         r#"{{ "settings": {{ "pins": "{pins}" }}, "mcpServers": {{
@@ -42,7 +42,7 @@ async fn reconnect(world: &World) {
     world.ask(r#"{ "connect": "demo" }"#).await;
 }
 
-/// The list line of a tool, and the outcome of a call of it.
+/// The line of a tool in the list, and the outcome of a call of this tool.
 async fn seen(world: &World, tool: &str) -> (String, Result<(), Code>) {
     let list = world.ask(r#"{ "server": "demo" }"#).await;
     let line = list.lines().find(|line| line.contains(tool)).unwrap_or_default();
@@ -50,7 +50,7 @@ async fn seen(world: &World, tool: &str) -> (String, Result<(), Code>) {
     (line.to_owned(), outcome.map(drop).map_err(|failure| failure.code))
 }
 
-/// Lists `BEFORE`, reconnects to `after`, and compares the mark of `tool` and whether it is blocked.
+/// Lists `BEFORE`, reconnects to `after`, and checks the mark of `tool` and whether it is blocked.
 async fn check(after: &str, tool: &str, mark: Option<&str>) {
     for pins in ["off", "warn", "block"] {
         let world = world(pins, &[BEFORE, after]).start();
@@ -81,7 +81,7 @@ async fn changed_tool_is_marked_or_blocked_by_its_pin() {
     check(&titled, "save", Some("changed")).await;
     check(&BEFORE.replace("\"save\"", "\"store\""), "store", Some("new")).await;
     check(&format!("{BEFORE}[[tools]]\nname = 'extra'\n"), "extra", Some("new")).await;
-    // Reordered keys and fields outside the definition are no change.
+    // Reordered keys and fields outside the definition are not reported as changes.
     let reordered = BEFORE.replace(
         r#"{ "type": "object", "properties": { "text": { "type": "string" } } }"#,
         r#"{ "properties": { "text": { "type": "string" } }, "type": "object" }"#,
@@ -97,7 +97,7 @@ async fn tool_that_reverts_to_its_pin_is_unblocked() {
     for expected in [Err(Code::ToolBlocked), Ok(()), Err(Code::ToolBlocked)] {
         reconnect(&world).await;
         assert_eq!(seen(&world, "save").await.1, expected);
-        // Listing it again does not accept it.
+        // Listing the tool again does not accept its definition.
         world.ask(r#"{ "connect": "demo" }"#).await;
         assert_eq!(seen(&world, "save").await.1, expected);
     }
@@ -105,7 +105,7 @@ async fn tool_that_reverts_to_its_pin_is_unblocked() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn change_while_connected_is_blocked_at_once() {
+async fn tool_changed_while_connected_is_blocked_at_once() {
     let script = format!("{BEFORE}[[tools]]\nname = 'change'\nbehaviour = 'change_tools'\n");
     let world = world("block", &[&script]).start();
     world.call("demo_change", json!({ "name": "save" })).await.unwrap();
@@ -133,7 +133,7 @@ async fn drifted() -> Home {
 }
 
 #[tokio::test(start_paused = true)]
-async fn change_detected_by_the_call_itself_blocks_it() {
+async fn call_that_discovers_a_changed_tool_is_blocked() {
     let worse = BEFORE.replace("the text", "everything");
     let second = world("block", &[&worse]).home(listed().await).start();
     let failure = second.call("demo_save", json!({})).await.unwrap_err();
@@ -206,7 +206,7 @@ async fn damaged_pin_file_warns_or_blocks_until_acceptance() {
     assert_eq!(seen(&world, "save").await.1, Ok(()));
 }
 
-/// A user who decides only when the test says so.
+/// A host whose user answers when the test notifies `decided`.
 #[derive(Clone, Default)]
 struct Slow {
     asked: Arc<Notify>,
@@ -238,7 +238,7 @@ async fn pin_file_damaged_during_approval_stops_the_call() {
     let meanwhile = async {
         user.asked.notified().await;
         fs::write(&pin_files(world.home().path())[0], "damaged").unwrap();
-        // The definition stays the same, but a changed filter compares it again.
+        // The definition stays the same, but the changed filter causes another comparison.
         world.apply(&config(r#", "includeTools": ["*"]"#));
         user.decided.notify_one();
     };
@@ -248,7 +248,7 @@ async fn pin_file_damaged_during_approval_stops_the_call() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn unfiltered_tool_is_not_reported_as_new() {
+async fn tool_excluded_before_is_not_reported_as_new() {
     let script = format!("{BEFORE}[[tools]]\nname = 'extra'\n");
     let config = |filter: &str| {
         World::with(&format!(
@@ -280,7 +280,7 @@ async fn similarly_named_servers_have_separate_pin_files() {
     assert_eq!(pin_files(home.path()).len(), 3);
 }
 
-/// Lists `save` to every client, and `ask` only to clients with elicitation.
+/// A server that lists `save` to every client, and `ask` only to clients with elicitation.
 const FOR_SOME: &str = r#"
 [[tools]]
 name = "save"
@@ -291,7 +291,7 @@ description = "Asks the user."
 needs = "elicitation"
 "#;
 
-/// Lists the server to a client with these capabilities.
+/// Connects the server for a client with these capabilities.
 async fn list_to(capabilities: CapabilitySet, pins: &str, script: &str, home: &Home) -> World {
     let setup = world(pins, &[script]).home(home.clone()).offering(capabilities);
     let world = setup.start();
@@ -300,7 +300,7 @@ async fn list_to(capabilities: CapabilitySet, pins: &str, script: &str, home: &H
 }
 
 #[tokio::test(start_paused = true)]
-async fn tools_for_more_capable_clients_are_not_new() {
+async fn tools_for_capable_clients_are_not_marked_new() {
     let home = Home::new();
     for set in [CapabilitySet::NONE, CapabilitySet::TERMINAL] {
         let world = list_to(set, "block", FOR_SOME, &home).await;
@@ -316,7 +316,7 @@ async fn tools_for_more_capable_clients_are_not_new() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn command_shows_and_accepts_changes_for_other_clients() {
+async fn command_accepts_changes_of_every_capability_set() {
     let home = Home::new();
     for set in [CapabilitySet::NONE, CapabilitySet::TERMINAL] {
         list_to(set, "block", FOR_SOME, &home).await.shut_down().await;
@@ -434,7 +434,7 @@ async fn pins_command_shows_and_accepts_changes() {
 }
 
 #[tokio::test]
-async fn pins_json_is_stable() {
+async fn pins_json_matches_its_snapshot() {
     let installed = installed_and_drifted().await;
     insta::assert_snapshot!(transcript(&installed, "pins demo --json").await, @r#"
     exit 0
@@ -498,7 +498,7 @@ arguments = [{ name = "who" }]
 messages = [{ role = "user", text = "Hello." }]
 "#;
 
-/// The instructions, and whether instructions and the prompt are available.
+/// The outcomes of a request for the instructions and of a request for the prompt.
 async fn words(world: &World) -> (Result<String, Code>, Result<(), Code>) {
     let instructions = Request::Instructions { server: "demo".to_owned() };
     let instructions = world.session.handle(instructions).await;

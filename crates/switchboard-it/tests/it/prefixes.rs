@@ -56,7 +56,8 @@ const SPELLINGS: &[&str] = &[
     "github\u{200b}_create_issue",
 ];
 
-/// A world with `evil` and a `github` that has these fields and this fixture script.
+/// A gateway with the server `evil`, and with a server `github` that has these fields and this
+/// script.
 fn beside(github: Value, script: &str) -> World {
     let mut github = github;
     github["command"] = json!("fixture-server");
@@ -91,7 +92,7 @@ async fn check_all_spellings(world: &World, about: &str) {
 const GITHUB: &str = "[[tools]]\nname = 'create_issue'\nannotations = { readOnlyHint = true }\n";
 
 #[tokio::test(start_paused = true)]
-async fn server_in_any_state_keeps_its_prefix() {
+async fn prefix_of_server_in_any_state_is_protected() {
     for (about, definition, script) in [
         ("healthy", json!({}), GITHUB),
         ("healthy with prefix", json!({ "toolPrefix": "server" }), GITHUB),
@@ -105,9 +106,9 @@ async fn server_in_any_state_keeps_its_prefix() {
     }
 }
 
-/// Entries with an invalid or missing value.
+/// Each entry of `github` has an invalid or missing value.
 #[tokio::test]
-async fn entry_with_a_mistake_keeps_its_prefix() {
+async fn prefix_of_an_invalid_entry_is_protected() {
     let installed = Installed::bare(PROGRAMS);
     let script = installed.write("evil.toml", EVIL);
     let call = async |github: &str, tool: &str| {
@@ -137,7 +138,7 @@ async fn entry_with_a_mistake_keeps_its_prefix() {
         assert_ne!(call(github, "mcp__github__create_issue").await, Some(0), "{github}");
     }
     assert_eq!(call(r#"{ "command": 5 }"#, "evil_create_issue").await, Some(0));
-    // The file with `github` no longer parses; another file has `evil`.
+    // The file with `github` can no longer be parsed, and another file defines `evil`.
     let evil = json!({ "command": "fixture-server", "args": [script], "toolPrefix": "none" });
     let evil = json!({ "mcpServers": { "evil": evil } }).to_string();
     installed.write("switchboard/mcp.json", &evil);
@@ -203,7 +204,7 @@ async fn direct_tools_and_prompts_have_no_foreign_prefix() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn shown_name_loses_its_target_when_prefix_owner_appears() {
+async fn shown_name_is_reassigned_when_its_prefix_owner_appears() {
     let evil = json!({ "command": "fixture-server", "args": ["evil"], "toolPrefix": "none" });
     let config = |servers: Value| json!({ "mcpServers": servers }).to_string();
     let alone = config(json!({ "evil": evil }));

@@ -16,11 +16,11 @@ const MIB: u64 = 1024 * 1024;
 
 const ECHO: &str = "[[tools]]\nname = 'echo'\n";
 
-/// The `ECHO` server, but it ignores the end of its input and SIGTERM.
+/// Like [`ECHO`], but the server ignores the end of its input and SIGTERM.
 const STUBBORN: &str =
     "[faults]\nignore_eof = true\nignore_sigterm = true\n[[tools]]\nname = 'echo'\n";
 
-/// The `ECHO` server with a child process that holds the pipes and ignores signals.
+/// Like [`ECHO`], with a child process that keeps the server's pipes open and ignores signals.
 const PARENT: &str = "[faults]\ngrandchild = true\n[[tools]]\nname = 'echo'\n";
 
 fn echo(words: &str) -> Value {
@@ -28,7 +28,7 @@ fn echo(words: &str) -> Value {
 }
 
 #[tokio::test]
-async fn hundred_first_calls_start_one_process() {
+async fn hundred_concurrent_first_calls_start_one_process() {
     let installed = Installed::with_fixture(PROGRAMS, "demo", ECHO);
     let mut client = installed.connect(json!({})).await;
     let mut ids = Vec::new();
@@ -70,8 +70,8 @@ async fn crashed_server_is_restarted_by_the_next_call() {
         let found = client.mcp(json!({ "search": "ends the server" })).await;
         assert!(found.starts_with("demo_crash()"), "{found}");
     }
-    // The fastest of three attempts counts, so that other load on the machine does not fail the
-    // test.
+    // Only the fastest of three attempts is checked, so that other load on the machine does not
+    // fail the test.
     assert!(fastest < Duration::from_millis(200), "the failure took {fastest:?}");
 }
 
@@ -134,7 +134,8 @@ async fn no_process_survives_any_kind_of_shutdown() {
     }
 }
 
-/// The number of handles to its standard input that a process has; the reader has its own.
+/// The number of descriptors of a process that refer to its standard input. The task that reads the
+/// input has one of its own.
 fn input_handles(pid: u32) -> usize {
     let handles = format!("/proc/{pid}/fd");
     let target = |name: &std::path::Path| std::fs::read_link(name).ok();
@@ -143,9 +144,10 @@ fn input_handles(pid: u32) -> usize {
     all.filter(|handle| target(&handle.path()) == input).count()
 }
 
-/// The input has ended and a call still runs: a signal ends the gateway without waiting for it.
+/// The input has ended and a call still runs: a signal ends the gateway without waiting for the
+/// call.
 #[tokio::test]
-async fn signal_cuts_short_the_drain_after_end_of_input() {
+async fn sigterm_after_end_of_input_interrupts_running_calls() {
     let installed = Installed::with_fixture(PROGRAMS, "demo", FLAKY);
     let mut client = installed.connect(json!({})).await;
     client.mcp(json!({ "connect": "demo" })).await;
@@ -296,7 +298,7 @@ async fn endless_line_fails_its_call_in_bounded_memory() {
 }
 
 #[tokio::test]
-async fn ten_mebibyte_result_is_cut_and_paged_by_id() {
+async fn ten_mebibyte_result_is_truncated_and_readable_by_id() {
     let installed =
         Installed::with_fixture(PROGRAMS, "demo", include_str!("../../scripts/big.toml"));
     let mut client = installed.connect(json!({})).await;

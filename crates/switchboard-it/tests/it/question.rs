@@ -116,7 +116,7 @@ async fn definition_changed_after_approval_is_reported_as_changed() {
 async fn disabling_and_enabling_keeps_the_approval() {
     let installed = project(r#""local": { "command": "sh", "args": ["run.sh"] }"#);
     installed.write("run.sh", "true\n");
-    // Disabled before it is trusted.
+    // The server is disabled before it is trusted.
     assert_eq!(run(&installed, "disable local").await.code, Some(0));
     assert_eq!(status(&installed, "local").await, "⊘ local (disabled)");
     let screen = trust(&installed, "local").await;
@@ -124,7 +124,7 @@ async fn disabling_and_enabling_keeps_the_approval() {
     assert_eq!(status(&installed, "local").await, "⊘ local (disabled)");
     assert_eq!(run(&installed, "enable local").await.code, Some(0));
     assert_eq!(status(&installed, "local").await, "○ local (not connected)");
-    // Disabled after it was trusted, by a project file and by the user's file.
+    // The server is disabled after it was trusted: by a project file, then by the user's file.
     for (file, shown) in [(".switchboard/mcp.json", "⊘"), ("switchboard/mcp.json", "⊘")] {
         installed.write(file, r#"{ "mcpServers": { "local": { "disabled": true } } }"#);
         assert_eq!(status(&installed, "local").await, format!("{shown} local (disabled)"));
@@ -183,7 +183,7 @@ async fn project_server_added_on_a_terminal_is_trusted() {
 }
 
 #[tokio::test]
-async fn yes_on_a_pipe_approves_nothing() {
+async fn trust_command_ignores_yes_from_a_pipe() {
     let installed = project(r#""one": { "command": "true" }"#);
     for line in [&["trust"][..], &["trust", "one"]] {
         let ran = installed.run_with_input(line.iter().copied(), "y\ny\n").await;

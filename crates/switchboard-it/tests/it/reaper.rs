@@ -25,7 +25,7 @@ async fn killed_gateway_leaves_no_process() {
 }
 
 #[tokio::test]
-async fn killed_reaper_or_keeper_costs_at_most_its_server() {
+async fn killed_reaper_or_keeper_ends_only_its_servers() {
     for victims in [Victims::Reaper, Victims::Keepers] {
         for moment in Moment::ALL {
             Grove::new(PROGRAMS, 1, Helper::Daemon, Temper::Stubborn).wound(victims, moment).await;
@@ -47,7 +47,7 @@ async fn killed_reaper_ends_its_servers_and_is_replaced() {
 }
 
 #[tokio::test]
-async fn next_command_ends_processes_left_by_a_full_kill() {
+async fn next_command_ends_processes_of_fully_killed_gateway() {
     let grove = Grove::new(PROGRAMS, 2, Helper::Session, Temper::Stubborn);
     let mut client = grove.reach(Moment::TreeUp).await;
     assert_eq!(call(&mut client, 1, "up").await, "up");
@@ -72,7 +72,7 @@ async fn command_leaves_servers_of_a_running_gateway_alone() {
 }
 
 #[tokio::test]
-async fn stopped_server_ends_with_its_daemon_only() {
+async fn stopping_a_server_ends_only_its_own_daemon() {
     let grove = Grove::new(PROGRAMS, 2, Helper::Daemon, Temper::Obedient);
     let mut client = grove.reach(Moment::TreeUp).await;
     let first = grove.having(Role::Server);
@@ -166,7 +166,7 @@ async fn helper_processes_hold_no_descriptors_of_the_host() {
     grove.end(client, Victims::Gateway).await;
 }
 
-/// `/bin/sh` with the environment that the program would get.
+/// `/bin/sh` with the environment in which the tests run `switchboard`.
 pub(crate) fn shell(installed: &Installed, script: &str) -> tokio::process::Command {
     let program = installed.command();
     #[expect(clippy::disallowed_methods, reason = "a host, which no Spawner may own")]
@@ -180,7 +180,7 @@ pub(crate) fn shell(installed: &Installed, script: &str) -> tokio::process::Comm
 
 /// Passes without a check if the test cannot mount file systems.
 #[tokio::test]
-async fn servers_run_without_proc_and_warn_once() {
+async fn gateway_without_proc_runs_servers_and_warns_once() {
     let config =
         r#"{ "mcpServers": { "s": { "command": "fixture-server", "args": ["everything"] } } }"#;
     let installed = Installed::with(PROGRAMS, config);
@@ -223,7 +223,7 @@ async fn program_that_cannot_start_reports_the_reason() {
     };
     check("nowhere-to-be-found", "the program `nowhere-to-be-found` was not found").await;
     check("./no-program", "ermission denied").await;
-    // Enough descriptors to run, but too few for three more pipes.
+    // The limit leaves enough descriptors to run, but too few for three more pipes.
     let command = format!("ulimit -n 14; exec '{}' connect s", PROGRAMS.switchboard);
     let ran = shell(&installed, &command).output().await.unwrap();
     let said = String::from_utf8_lossy(&ran.stderr);
@@ -233,7 +233,8 @@ async fn program_that_cannot_start_reports_the_reason() {
 #[tokio::test]
 async fn twenty_stubborn_servers_are_stopped_concurrently() {
     let took = Grove::new(PROGRAMS, 20, Helper::Session, Temper::Stubborn).close(20).await;
-    // One after the other would take 80 s. The soak test measures the time on an idle machine.
+    // Stopping the servers one after the other would take 80 s. The soak test measures the time on
+    // an idle machine.
     assert!(took < Duration::from_secs(20), "took {took:?}");
 }
 
@@ -242,7 +243,8 @@ async fn no_command_leaves_a_process_behind() {
     let grove = Grove::new(PROGRAMS, 1, Helper::Daemon, Temper::Obedient);
     for command in COMMANDS {
         grove.installed.run(command.iter().copied()).await;
-        // The gateway has waited for all of them; the kernel may take a moment to remove them.
+        // The gateway has waited for all processes, but the kernel may take a moment to remove
+        // them.
         until(&format!("{command:?} left nothing"), || grove.processes().is_empty()).await;
     }
 }

@@ -29,7 +29,7 @@ name = 'pid'
 behaviour = 'pid'
 ";
 
-/// Two servers; `a` with these fields, `b` always the same.
+/// A configuration with two servers: `a` has these additional fields, and `b` never changes.
 fn two(a: &str) -> String {
     format!(
         r#"{{ "mcpServers": {{
@@ -38,7 +38,7 @@ fn two(a: &str) -> String {
     )
 }
 
-/// Both servers are connected, and a call to `a` is in flight.
+/// A gateway in which both servers are connected and a call to `a` is in flight.
 async fn busy() -> (Arc<World>, tokio::task::JoinHandle<String>) {
     let world = Arc::new(World::with(&two("")).script("tools", TOOLS).start());
     for server in ["a", "b"] {
@@ -85,7 +85,7 @@ async fn disabled_server_finishes_its_calls_and_refuses_new_ones() {
     assert_eq!(waiting.await.unwrap(), "released");
     world.fixture("a").until(|ledger| ledger.open == 0).await;
     assert_eq!(world.fixture("b").ledger().connections, 1);
-    // It can be enabled again.
+    // The server can be enabled again.
     world.apply(&two(""));
     assert_eq!(world.call("a_echo", json!({ "text": "back" })).await.unwrap(), "back");
 }
@@ -100,7 +100,7 @@ async fn shutdown_does_not_wait_for_a_disabled_server() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn rule_only_change_keeps_the_connection() {
+async fn changed_rule_applies_without_closing_the_connection() {
     let (world, _waiting) = busy().await;
     let catalogs = world.gateway.watch();
     world.apply(&two(r#", "approveTools": ["echo"]"#));
@@ -110,7 +110,7 @@ async fn rule_only_change_keeps_the_connection() {
     assert_eq!(world.fixture("a").ledger().connections, 1);
 }
 
-/// A gateway that follows the files of a project; no server of it is ever started.
+/// A gateway that watches the configuration files of a project. It starts none of its servers.
 struct Followed {
     home: Home,
     gateway: Gateway,
@@ -137,7 +137,7 @@ impl Followed {
         fs::write(self.home.path().join(file), text).unwrap();
     }
 
-    /// The lines about servers and files, once they have changed.
+    /// The lines of the status about servers and files, after they have changed.
     async fn next(&self) -> Vec<String> {
         let before = self.lines().await;
         loop {
@@ -166,7 +166,7 @@ const ONE: &str = r#""one": { "command": "x" }"#;
 const TWO: &str = r#""two": { "command": "y" }"#;
 
 #[tokio::test(start_paused = true)]
-async fn saved_configuration_file_is_applied() {
+async fn running_gateway_applies_a_saved_configuration_file() {
     let followed = Followed::start(&user(""));
     assert_eq!(followed.lines().await, ["○ demo (not connected)"]);
     followed.write("switchboard/mcp.json", &user(ONE));
@@ -180,7 +180,7 @@ async fn saved_configuration_file_is_applied() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn malformed_file_keeps_its_last_good_version() {
+async fn malformed_file_leaves_last_good_version_in_use() {
     let followed = Followed::start(&user(ONE));
     followed.write("switchboard/mcp.json", "{ \"mcpServers\":\n {");
     let stale = "⚠ cannot parse [HOME]/switchboard/mcp.json:2:2: last good version in use";
@@ -228,7 +228,7 @@ async fn dropped_gateway_stops_watching_files() {
     assert!(catalogs.changed().await.is_err(), "the watch channel stays open");
 }
 
-/// The same with the real program and real servers.
+/// Here the gateway and its servers are real processes.
 #[tokio::test]
 async fn serve_applies_saved_configuration_without_restart() {
     let installed = Installed::bare(PROGRAMS);

@@ -33,7 +33,8 @@ pub(crate) fn served(form: &str, script: &str) -> String {
     format!("{everything}\n[http]\nform = '{form}'\n")
 }
 
-/// A gateway with one server, `far`, at the URL of the fixture; `more` has further fields.
+/// A gateway with one server, `far`, at the URL of the fixture; `more` has further fields of its
+/// entry.
 pub(crate) fn world(fixture: &HttpFixture, more: &str) -> World {
     let url = fixture.url();
     let entry = format!(r#"{{ "url": "{url}"{more} }}"#);
@@ -43,7 +44,7 @@ pub(crate) fn world(fixture: &HttpFixture, more: &str) -> World {
     .start()
 }
 
-/// Makes `count` concurrent calls of `far_echo`; the results with their numbers.
+/// Makes `count` concurrent calls of `far_echo`; returns each result with the number of its call.
 pub(crate) async fn at_once(
     world: &Arc<World>,
     count: usize,
@@ -57,7 +58,7 @@ pub(crate) async fn at_once(
 }
 
 #[tokio::test]
-async fn remote_server_is_called_over_every_transport() {
+async fn call_reaches_a_remote_server_over_every_transport() {
     for (form, kind) in [
         ("json", ""),
         ("events", ""),
@@ -88,7 +89,7 @@ impl Names for Here {
 }
 
 #[tokio::test]
-async fn embedder_variables_expand_in_the_configuration() {
+async fn embedder_hostname_resolver_is_used_for_servers() {
     let fixture = HttpFixture::start(&served("json", "everything")).await;
     let home = Home::new();
     let gateway = Gateway::builder(home.environment()).names(Here).build();
@@ -146,7 +147,7 @@ async fn no_session_header_is_sent_without_a_session() {
 }
 
 #[tokio::test]
-async fn concurrent_remote_calls_get_their_own_answers() {
+async fn concurrent_remote_calls_get_their_own_responses() {
     for form in ["json", "events", "legacy"] {
         let fixture = HttpFixture::start(&served(form, "everything")).await;
         let world = world(&fixture, "");
@@ -161,7 +162,7 @@ async fn concurrent_remote_calls_get_their_own_answers() {
 }
 
 #[tokio::test]
-async fn oversized_remote_answer_fails_its_call_only() {
+async fn oversized_remote_response_fails_only_its_call() {
     for form in ["json", "events"] {
         let fixture = HttpFixture::start(&served(form, "everything")).await;
         let world = world(&fixture, "");
@@ -174,7 +175,7 @@ async fn oversized_remote_answer_fails_its_call_only() {
 }
 
 #[tokio::test]
-async fn abandoned_remote_call_is_cancelled_and_connection_kept() {
+async fn abandoned_remote_call_is_cancelled_but_connection_stays() {
     for form in ["json", "events", "legacy"] {
         let fixture = HttpFixture::start(&served(form, "everything")).await;
         let world = world(&fixture, "");
@@ -191,7 +192,7 @@ async fn abandoned_remote_call_is_cancelled_and_connection_kept() {
 }
 
 #[tokio::test]
-async fn socket_server_is_redialed_after_its_stream_ends() {
+async fn unix_socket_server_is_reconnected_after_stream_end() {
     let home = Home::new();
     let listener = UnixListener::bind(home.path().join("server.sock")).unwrap();
     let config = r#"{ "mcpServers": { "far": { "socket": "server.sock" }, "gone": { "socket": "~/gone" } } }"#;

@@ -36,7 +36,7 @@ const AUTHORITIES: &[&str] = &[
     "http://[64:ff9b:1::1]",
     "http://224.0.0.1",
     "http://[ff02::1]",
-    // The SDK sends requests to these; Switchboard does not.
+    // The SDK sends requests to the following addresses; Switchboard does not.
     "http://168.63.129.16",
     "http://192.0.0.192",
     "http://192.0.2.1",
@@ -48,13 +48,13 @@ const AUTHORITIES: &[&str] = &[
     "http://[5f00::1]",
     "http://[fec0::1]",
     "http://[::ffff:0:7f00:1]",
-    // Public, but without encryption.
+    // A public address, but without encryption.
     "http://1.1.1.1",
 ];
 
 #[test]
-fn rmcp_guard_allows_internal_addresses_that_ours_refuses() {
-    let name = "rmcp_guard_allows_internal_addresses_that_ours_refuses";
+fn rmcp_guard_allows_internal_addresses_that_switchboard_refuses() {
+    let name = "rmcp_guard_allows_internal_addresses_that_switchboard_refuses";
     within(module_path!(), name, || {
         let named = Arc::new(Mutex::new(""));
         let naming = Arc::clone(&named);

@@ -57,7 +57,7 @@ fn text(result: &CallToolResult) -> String {
 }
 
 #[tokio::test]
-async fn rmcp_client_uses_everything_over_stdio() {
+async fn rmcp_client_uses_tools_prompts_resources_over_stdio() {
     let installed = Installed::with(
         PROGRAMS,
         r#"{ "mcpServers": { "demo": { "command": "fixture-server", "args": ["everything"] } } }"#,
@@ -75,7 +75,7 @@ async fn rmcp_client_uses_everything_over_stdio() {
 }
 
 #[tokio::test]
-async fn rmcp_client_uses_everything_over_http() {
+async fn rmcp_client_uses_tools_prompts_resources_over_http() {
     let installed = Installed::with(
         PROGRAMS,
         r#"{ "mcpServers": { "demo": { "command": "fixture-server", "args": ["everything"] } } }"#,
@@ -260,7 +260,8 @@ async fn rmcp_server_works_behind_the_gateway() {
 
 const CONFORMANCE_SERVER: &str = env!("CARGO_BIN_EXE_conformance-server");
 
-/// The server of the official SDK at a URL, until the child is dropped.
+/// Starts the server of the official SDK; returns its URL and its process, which ends when it is
+/// dropped.
 #[expect(clippy::disallowed_methods, reason = "a server that is not ours to start")]
 async fn at_a_url() -> (String, Child) {
     let mut command = tokio::process::Command::new(CONFORMANCE_SERVER);
@@ -269,9 +270,10 @@ async fn at_a_url() -> (String, Child) {
     (said.next_line().await.unwrap().unwrap(), child)
 }
 
-/// The server supports both eras; only the stateless one returns its requests inside responses.
+/// The server supports both eras. Only in the stateless revision does it return its requests inside
+/// responses.
 #[tokio::test]
-async fn stateless_rmcp_server_asks_a_session_based_client() {
+async fn session_based_client_answers_a_stateless_rmcp_server() {
     let (url, _child) = at_a_url().await;
     let form = json!({ "action": "accept", "content": { "name": "Ada" } });
     let words = json!({

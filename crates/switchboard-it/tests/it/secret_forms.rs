@@ -5,7 +5,8 @@ use switchboard_it::client::Client;
 use switchboard_it::harness::World;
 use switchboard_server::{HostKind, Offer};
 
-/// A form with one field, by its name, title, description and the message.
+/// A form with one field: the name, title and description of the field, and the message of the
+/// form.
 type Form = (&'static str, &'static str, &'static str, &'static str);
 
 const SECRETS: [Form; 24] = [
@@ -82,7 +83,7 @@ async fn asked(client: &mut Client, offer: &Offer) -> (Option<String>, Value) {
 }
 
 #[tokio::test]
-async fn form_with_a_secret_names_its_server_first() {
+async fn form_requesting_secrets_warns_and_names_its_server() {
     for era in ["legacy", "modern"] {
         for offer in [Offer::Proxy, Offer::Mirror("kit".to_owned())] {
             for form in SECRETS {
@@ -108,7 +109,7 @@ async fn form_with_a_secret_names_its_server_first() {
 }
 
 #[tokio::test]
-async fn host_without_form_support_gets_no_form() {
+async fn client_without_elicitation_gets_no_form() {
     for era in ["legacy", "modern"] {
         let world = world(SECRETS[0], era);
         let mut client = world.connected(Offer::Proxy, HostKind::Any);

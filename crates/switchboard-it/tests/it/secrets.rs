@@ -36,7 +36,7 @@ async fn dump(installed: &Installed) -> Value {
 }
 
 #[tokio::test]
-async fn secrets_come_from_variables_files_and_commands() {
+async fn entry_env_can_use_variables_directories_and_commands() {
     let installed = with_fields(
         r#""env": {
             "FIRST": "!cat 'a file'", "SECOND": "!sh -c 'echo $0 $SECRET; echo err >&2' ${HOME}",

@@ -163,7 +163,7 @@ async fn image_is_returned_beside_a_filter_error() {
 #[tokio::test]
 async fn unstorable_result_is_shown_when_its_filter_fails() {
     let installed = installed();
-    // A file in place of the directory, so that results cannot be stored.
+    // A file is in place of the directory, so that results cannot be stored.
     installed.write("switchboard/cache/results", "in the way");
     let ran = installed.run(["call", "kit_issues", "--select", ".issues.title"]).await;
     assert_eq!(ran.code, Some(2), "{ran:?}");
@@ -210,7 +210,7 @@ async fn command_line_mentions_an_image_when_its_filter_fails() {
 }
 
 #[tokio::test]
-async fn command_line_prints_filter_output_and_keeps_failed_results() {
+async fn command_line_prints_filter_output_or_unfiltered_result() {
     let lines = [
         &["call", "kit_issues", "--select", ".issues[].title"][..],
         &["call", "kit_issues", "--select", "empty"],
@@ -283,7 +283,7 @@ async fn filter_runs_in_bounded_time_and_memory() {
     let mut client = installed.connect(json!({})).await;
     assert_eq!(echoed(&mut client, "[1]", ".[0]").await, "1");
     let before = peak_memory(client.pid());
-    // Which limit stops some of them depends on the load of the machine.
+    // For some filters, the load of the machine decides which limit stops them.
     let (slow, hungry, any) = ("`select` exceeded", "`select` recursed too deeply, or", "");
     let hostile = [
         ("range(infinite)", any),
@@ -300,7 +300,7 @@ async fn filter_runs_in_bounded_time_and_memory() {
         let call = json!({ "tool": "kit_echo", "args": { "text": "1" }, "select": select });
         asked.push((select, why, client.call(call).await));
     }
-    // Other calls are served meanwhile.
+    // Other calls are answered while the filters run.
     assert!(client.mcp(json!({ "tool": "kit_echo", "args": { "text": "hi" } })).await == "hi");
     for (select, why, id) in asked {
         let said = text(&client.answer_to(&id).await);
@@ -362,7 +362,7 @@ async fn filter_process_ends_with_its_gateway() {
         let running = children(gateway).into_iter();
         running.filter(|pid| name_of(*pid) == "switchboard-select").collect::<Vec<_>>()
     };
-    // The first process only parses the filter, which takes no time.
+    // A process that only parses the filter uses almost no processor time.
     let computes = |pid: &u32| processor_time(*pid) > Some(Duration::from_millis(100));
     until("the filter runs", || filters().iter().any(computes)).await;
     let running = filters();
@@ -387,7 +387,7 @@ fn name_of(pid: u32) -> String {
 }
 
 #[tokio::test]
-async fn long_json_result_keeps_head_and_tail_everywhere() {
+async fn long_json_result_shows_its_head_and_tail() {
     let numbers: Vec<Value> = (0..20_000).map(|id| json!({ "id": id })).collect();
     let (pretty, compact) = (format!("{:#}", json!(numbers)), json!(numbers).to_string());
     let installed = installed();
@@ -433,7 +433,8 @@ async fn long_json_result_keeps_head_and_tail_everywhere() {
     }
 }
 
-/// The test is itself a program whose `main` does not begin with `run_if_asked`.
+/// The `main` of the test program does not begin with `run_if_asked`, so filters have no helper
+/// process.
 #[tokio::test]
 async fn filter_without_helper_process_is_refused_before_the_call() {
     let world = World::of("demo", "everything").start();

@@ -36,7 +36,7 @@ async fn call(session: &Session, tool: &str) -> String {
 }
 
 #[tokio::test]
-async fn each_session_answers_over_its_own_connection() {
+async fn sessions_answer_server_requests_over_their_own_connections() {
     let world = World::of("kit", "everything").start();
     let (one, asked_one) = session(&world.gateway, Some(roots("one")));
     let (two, asked_two) = session(&world.gateway, Some(roots("two")));
@@ -47,7 +47,8 @@ async fn each_session_answers_over_its_own_connection() {
     assert!(second.contains("file:///two"), "{second}");
     assert_eq!(asked_one.asked().len(), 2);
     assert_eq!(asked_two.asked().len(), 1);
-    // One shared connection before the gateway knew it, and one for each session.
+    // Three connections: a shared one before the gateway knew of the requests, and one for each
+    // session.
     assert_eq!(world.fixture("kit").ledger().connections, 3);
     world.fixture("kit").until(|ledger| ledger.open == 2).await;
     // Each connection declares the capabilities of its own client.
@@ -60,7 +61,7 @@ async fn each_session_answers_over_its_own_connection() {
 }
 
 #[tokio::test]
-async fn server_request_topics_are_remembered_with_the_listing() {
+async fn kinds_of_server_requests_are_cached_with_listing() {
     let world = World::of("kit", "everything").start();
     let (one, _) = session(&world.gateway, Some(roots("one")));
     call(&one, "kit_ask_roots").await;
@@ -75,7 +76,7 @@ async fn server_request_topics_are_remembered_with_the_listing() {
 }
 
 #[tokio::test]
-async fn unoffered_capability_is_refused_to_the_server() {
+async fn server_request_for_an_unoffered_capability_is_refused() {
     let world = World::of("kit", "everything").start();
     let (able, asked) = session(&world.gateway, Some(roots("one")));
     let answer = call(&able, "kit_ask_sampling").await;
@@ -118,7 +119,7 @@ async fn log_messages_reach_the_session_of_their_call() {
 }
 
 #[tokio::test]
-async fn server_requests_reach_the_client_and_answers_the_server() {
+async fn server_requests_and_client_responses_are_forwarded() {
     let installed = everything();
     let able = json!({ "elicitation": { "form": {}, "url": {} }, "sampling": {}, "roots": {} });
     let mut client = installed.connect(able).await;
@@ -160,7 +161,7 @@ fn everything() -> Installed {
 }
 
 #[tokio::test]
-async fn completion_and_templates_pass_through_the_mcp_tool() {
+async fn completion_and_resource_templates_reach_the_client() {
     let installed = everything();
     let mut client = installed.connect(json!({})).await;
     client.mcp(json!({ "connect": "kit" })).await;
@@ -218,7 +219,7 @@ async fn log_messages_name_their_server_and_respect_the_level() {
 }
 
 #[tokio::test]
-async fn subscription_holds_its_own_connection_until_it_ends() {
+async fn subscription_keeps_a_connection_until_its_session_ends() {
     let world = World::of("kit", "everything").start();
     let (one, heard) = session(&world.gateway, None);
     call(&one, "kit_count").await;
@@ -257,7 +258,7 @@ async fn client_that_listed_prompts_or_resources_gets_change_notifications() {
 }
 
 #[tokio::test]
-async fn disabled_topics_are_not_declared_to_the_server() {
+async fn disabled_sampling_and_elicitation_are_not_declared() {
     let config = r#"{
         "settings": { "sampling": false, "elicitation": false },
         "mcpServers": { "kit": { "command": "fixture-server", "args": ["everything"] } }

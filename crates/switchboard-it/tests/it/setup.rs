@@ -93,7 +93,7 @@ async fn setup_imports_and_adds_only_approved_servers() {
 }
 
 #[tokio::test]
-async fn aborted_setup_changes_nothing() {
+async fn aborted_setup_keeps_only_confirmed_changes() {
     let machine = Desk::new();
     let answers = ["y", "y", "", "words", &machine.program, "", "", "y"];
     for given in 0..answers.len() {
@@ -128,7 +128,7 @@ async fn declined_setup_writes_nothing() {
 }
 
 #[tokio::test]
-async fn server_that_fails_to_connect_can_be_kept() {
+async fn connect_can_save_a_server_that_fails() {
     let machine = Desk::new();
     let answers = ["", "later", "no-such-program", "", "", "k", "y"];
     let shown = machine.type_into("connect", &answers).await;
@@ -170,7 +170,7 @@ async fn project_server_added_in_setup_is_trusted() {
 }
 
 #[tokio::test]
-async fn setup_without_a_terminal_asks_nothing() {
+async fn setup_without_a_terminal_is_refused() {
     let machine = Desk::new();
     for command in ["setup", "connect"] {
         let ran = machine.installed.run_with_input([command], "y\ny\ny\n").await;
@@ -219,7 +219,7 @@ async fn failing_command_line_can_be_corrected_in_setup() {
 }
 
 #[tokio::test]
-async fn json_can_be_pasted_at_the_first_question() {
+async fn connect_accepts_json_pasted_at_the_first_question() {
     let machine = Desk::new();
     let words: Vec<&str> = machine.program.split(' ').collect();
     let script = words[1].trim_matches('\'');
@@ -260,12 +260,12 @@ async fn new_user_file_gets_a_schema_beside_it() {
     let schema = fs::read_to_string(&beside).unwrap();
     let printed = machine.installed.run(["config", "schema"]).await;
     assert_eq!(schema, printed.stdout);
-    // The schema of another version is replaced, unless the file does not refer to it.
+    // A schema file of another version is replaced if the configuration file refers to it.
     let older = r#"{ "title": "Switchboard: mcp.json" }"#;
     machine.installed.write("switchboard/mcp.schema.json", older);
     machine.installed.run(["disable", "words"]).await;
     assert_eq!(fs::read_to_string(&beside).unwrap(), schema);
-    // A file of the user's own stays, and so does one behind a link.
+    // A schema file that the user wrote is not replaced, nor is one behind a link.
     machine.installed.write("switchboard/mcp.schema.json", "{}");
     machine.installed.run(["enable", "words"]).await;
     assert_eq!(fs::read_to_string(&beside).unwrap(), "{}");

@@ -22,7 +22,7 @@ use tokio::process::{Child, ChildStdout, Command};
 
 use crate::PROGRAMS;
 
-/// The files of a home directory that contain tokens.
+/// The files in the token store of an installation that contain tokens.
 pub(crate) fn files_with_tokens(installed: &Installed) -> Vec<PathBuf> {
     let folder = installed.home().join("switchboard/state/tokens");
     let files = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
@@ -111,7 +111,7 @@ impl Running {
         stdin.write_all(format!("{text}\n").as_bytes()).await.unwrap();
     }
 
-    /// The exit code, the rest of stdout, and stderr.
+    /// Waits until the command ends; returns the exit code, the rest of stdout, and stderr.
     async fn ended(mut self) -> Ran {
         let mut stdout = String::new();
         while let Some(line) = self.stdout.next_line().await.unwrap() {
@@ -203,7 +203,7 @@ async fn wrong_pasted_address_is_rejected_and_can_be_retried() {
 }
 
 #[tokio::test]
-async fn paste_during_the_token_request_is_harmless() {
+async fn callback_pasted_during_the_token_request_is_ignored() {
     let user = Desk::with(Setup::default()).await;
     let mut auth = user.start("auth tracker --paste");
     let url = auth.line().await;
@@ -235,7 +235,7 @@ async fn consent_denial_ends_the_sign_in_with_an_error() {
     hint: sign in with `switchboard auth tracker`
     ");
     assert_eq!(user.tokens(), Vec::<PathBuf>::new());
-    // The same callback address, pasted.
+    // Pastes the same callback address.
     let mut auth = user.start("auth tracker --paste --json");
     let begun: Value = serde_json::from_str(&auth.line().await).unwrap();
     auth.paste(&redirect_of(begun["url"].as_str().unwrap()).await.unwrap()).await;
@@ -282,7 +282,7 @@ async fn logout_deletes_and_revokes_the_token() {
 }
 
 #[tokio::test]
-async fn sign_in_to_an_unsupporting_server_is_refused() {
+async fn auth_for_a_server_without_oauth_is_refused() {
     let user = Desk::with(Setup::default()).await;
     for line in ["auth plain", "logout plain"] {
         let ran = user.run(line).await;
@@ -310,7 +310,7 @@ async fn sign_in_to_an_unsupporting_server_is_refused() {
 }
 
 #[tokio::test]
-async fn server_without_authentication_has_no_sign_in() {
+async fn auth_fails_if_the_server_requires_no_authentication() {
     let open = HttpFixture::start("everything").await;
     let config = json!({ "mcpServers": { "open": { "url": open.url() } } });
     let installed = Installed::with(PROGRAMS, &config.to_string());

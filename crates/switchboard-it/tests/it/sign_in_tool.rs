@@ -131,7 +131,7 @@ async fn auto_auth_call_returns_the_sign_in_url() {
 }
 
 #[tokio::test]
-async fn known_client_authenticates_by_the_supported_method() {
+async fn configured_client_authenticates_by_the_supported_method() {
     for (method, secret) in [
         (AuthMethod::None, None),
         (AuthMethod::Basic, Some("s3:cr%t")),

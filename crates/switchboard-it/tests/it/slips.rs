@@ -14,7 +14,7 @@ fn installed(config: Value) -> Installed {
 }
 
 #[tokio::test]
-async fn entry_with_a_mistake_is_named_as_such() {
+async fn invalid_entry_is_reported_instead_of_unknown_server() {
     let installed = installed(json!({ "mcpServers": { "g": { "command": 5 } } }));
     for words in [["connect", "g"], ["tools", "g"]] {
         let ran = installed.run(words).await;

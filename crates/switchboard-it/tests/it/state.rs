@@ -61,7 +61,7 @@ fn files_below(directory: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     found
 }
 
-/// A full disk: a resource limit allows only empty files.
+/// A command with a full disk: a resource limit allows only empty files.
 fn full(installed: &Installed, command: &str) -> tokio::process::Command {
     let program = PROGRAMS.switchboard;
     shell(installed, &format!("trap '' XFSZ; ulimit -f 0; exec '{program}' {command}"))
@@ -83,7 +83,7 @@ async fn unwritable_directories_cause_one_warning_each() {
 }
 
 #[tokio::test]
-async fn full_disk_loses_no_answer_and_no_good_file() {
+async fn full_disk_loses_no_response_or_existing_file() {
     let installed = installed();
     let home = installed.home().join("switchboard");
     use_everything(installed.serve(&[])).await;
@@ -97,7 +97,7 @@ async fn full_disk_loses_no_answer_and_no_good_file() {
     for command in ["add other true", "disable demo", "allow demo_echo", "pins accept demo"] {
         full(&installed, command).output().await.unwrap();
         let mut after = files_below(&home);
-        // Empty lock files may stay.
+        // Empty lock files may be left.
         after.retain(|file, _| {
             before.contains_key(file) || file.extension().is_none_or(|kind| kind != "lock")
         });

@@ -106,7 +106,7 @@ impl Stateless {
 }
 
 #[tokio::test]
-async fn session_based_server_requests_become_results_over_stdio() {
+async fn server_requests_become_input_required_results_over_stdio() {
     let installed = Installed::with_fixture(PROGRAMS, "demo", ASKING);
     let mut client = installed.serve(&[]);
     let hello = client.ask("server/discover", json!({ "_meta": meta(&json!({})) })).await;
@@ -133,7 +133,7 @@ async fn session_based_server_requests_become_results_over_stdio() {
 }
 
 #[tokio::test]
-async fn session_based_server_requests_become_results_over_http() {
+async fn server_requests_become_input_required_results_over_http() {
     let world = World::of("demo", "asking").script("asking", ASKING).start();
     let served = Served::of(world).await;
     let mut client = Stateless::at(&served).await;
@@ -182,7 +182,7 @@ async fn session_based_server_is_offered_every_capability() {
 }
 
 #[tokio::test]
-async fn unanswered_input_requests_do_not_block_others() {
+async fn unanswered_input_requests_do_not_block_other_calls() {
     let world = World::of("demo", "asking").script("asking", ASKING).start();
     let served = Served::of(world).await;
     let mut client = Stateless::at(&served).await;
@@ -195,7 +195,7 @@ async fn unanswered_input_requests_do_not_block_others() {
     }
     let echo = mcp(&json!({ "tool": "demo_echo", "args": { "text": "hi" } }), &json!({}));
     assert_eq!(text(&client.ask("tools/call", &echo).await), "hi");
-    // Each state belongs to its own call.
+    // Each `requestState` belongs to its own call.
     for (number, asked) in left.iter().enumerate().rev() {
         let answer = json!({ "roots": [{ "uri": format!("file:///{number}") }] });
         let done = client.ask("tools/call", &again(&ask, asked, &answer)).await;
@@ -314,7 +314,7 @@ async fn forged_used_or_foreign_request_state_is_refused() {
 }
 
 #[tokio::test]
-async fn http_headers_must_match_the_message() {
+async fn stateless_http_headers_must_match_the_message() {
     let served = Served::everything().await;
     let mut client = Stateless::at(&served).await;
     let version = ("MCP-Protocol-Version", REVISION);
@@ -426,7 +426,7 @@ const LISTED: &str = "[[tools]]\nname = 'echo'\n[[prompts]]\nname = 'greet'\nmes
 
 /// Log messages are sent only for requests that set a log level.
 #[tokio::test]
-async fn log_messages_are_sent_only_on_request() {
+async fn requests_without_log_level_get_no_log_messages() {
     let installed = Installed::with_fixture(PROGRAMS, "demo", LOGGING);
     let mut client = installed.serve(&[]);
     let quiet = mcp(&json!({ "tool": "demo_log" }), &json!({}));

@@ -11,14 +11,14 @@ use crate::PROGRAMS;
 const EVERYTHING: &str =
     r#"{ "mcpServers": { "demo": { "command": "fixture-server", "args": ["everything"] } } }"#;
 
-/// A client, and its installation, which must outlive it.
+/// A client and its installation. The installation must be dropped after the client.
 async fn client_of_everything() -> (Client, Installed) {
     let installed = Installed::with(PROGRAMS, EVERYTHING);
     (installed.connect(json!({})).await, installed)
 }
 
 #[tokio::test]
-async fn every_revision_is_echoed_and_unknown_gets_the_newest() {
+async fn initialize_returns_requested_revision_or_the_newest() {
     let installed = Installed::bare(PROGRAMS);
     let check = async |asked: &str, expected: &str| {
         let mut client = installed.serve(&[]);
@@ -67,7 +67,7 @@ async fn tool_list_is_constant_for_every_configuration() {
 }
 
 #[tokio::test]
-async fn malformed_stdio_input_is_answered_and_ignored() {
+async fn malformed_stdio_input_gets_error_and_is_skipped() {
     let (mut client, _home) = client_of_everything().await;
     let mut table = String::new();
     for sent in [
@@ -130,7 +130,7 @@ async fn malformed_stdio_input_is_answered_and_ignored() {
       19 {"code":-32602,"message":"unknown_resource: no connected server lists the resource `file:///no`"}
     "#);
 
-    // None of these gets a response.
+    // None of these messages gets a response.
     for silent in [
         r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#,
         r#"{"jsonrpc":"2.0","method":"notifications/unheard-of","params":{}}"#,
@@ -157,7 +157,8 @@ async fn request_id_is_returned_unchanged() {
                 format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":\"ping\"}}\n").as_bytes(),
             )
             .await;
-        // The response to `initialize` was read before.
+        // This line is the response to `ping`, because the response to `initialize` was read
+        // before.
         assert_eq!(
             client.line().await,
             format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{{}}}}\n")
@@ -177,7 +178,8 @@ async fn duplicate_stdio_request_id_is_refused() {
     let refused = client.next().await;
     assert_eq!((&refused["id"], &refused["error"]["code"]), (&json!("twice"), &json!(-32600)));
 
-    // A release affects only calls that have started, so it is repeated until the first one has.
+    // `demo_release` affects only calls that have started, so it is repeated until the first call
+    // has started.
     let first = loop {
         client.send(&call(json!("release"), json!({ "tool": "demo_release" }))).await;
         let frame = client.next().await;
@@ -225,7 +227,7 @@ async fn until_ledger(client: &mut Client, wanted: impl Fn(&Value) -> bool) -> V
 }
 
 #[tokio::test]
-async fn cancelled_stdio_call_is_cancelled_and_never_answered() {
+async fn stdio_cancellation_reaches_the_server_and_is_not_answered() {
     let installed = Installed::with_fixture(PROGRAMS, "demo", WITH_LEDGER);
     let mut client = installed.connect(json!({})).await;
     let waiting = client.call(json!({ "tool": "demo_wait" })).await;
@@ -241,7 +243,7 @@ async fn cancelled_stdio_call_is_cancelled_and_never_answered() {
 }
 
 #[tokio::test]
-async fn progress_uses_the_client_token_before_the_answer() {
+async fn progress_carries_the_client_token_before_the_response() {
     let (mut client, _home) = client_of_everything().await;
     for token in [json!("my-token"), json!(7)] {
         let arguments = json!({ "tool": "demo_slow", "args": { "ms": 30 } });
@@ -331,7 +333,7 @@ async fn requests_before_end_of_input_are_all_answered() {
 }
 
 #[tokio::test]
-async fn prompts_and_resources_pass_through() {
+async fn prompts_and_resources_of_servers_reach_the_client() {
     let (mut client, _home) = client_of_everything().await;
     client.mcp(json!({ "connect": "demo" })).await;
     let mut table = String::new();

@@ -12,7 +12,7 @@ const SHARED: &str = r#"{ "mcpServers": { "files": { "command": "files-mcp" } } 
 const USER: &str = "switchboard/mcp.json";
 const OURS_IN_THE_PROJECT: &str = ".switchboard/mcp.json";
 
-/// All configuration files below the home directory.
+/// The texts of the configuration files that exist in the home directory.
 fn files(home: &Path) -> BTreeMap<PathBuf, String> {
     let mut found = BTreeMap::new();
     for file in [USER, OURS_IN_THE_PROJECT, ".mcp.json", ".agents/mcp.json"] {
@@ -78,7 +78,7 @@ async fn disabled_flag_alone_is_not_a_server() {
 }
 
 #[tokio::test]
-async fn removed_server_loses_its_flag_unless_shared() {
+async fn remove_deletes_disabled_flag_but_refuses_shared_server() {
     let installed = Installed::bare(PROGRAMS);
     installed.write(".mcp.json", SHARED);
     installed.run(["disable", "files"]).await;

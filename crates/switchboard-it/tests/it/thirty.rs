@@ -70,7 +70,7 @@ fn one(fields: Value, script: &str) -> Setup {
     World::with(&json!({ "mcpServers": { "demo": entry } }).to_string())
 }
 
-/// The names in an answer to `tools/list`.
+/// The names in a response to `tools/list`.
 fn names(answer: &Value) -> Vec<String> {
     let tools = answer["result"]["tools"].as_array().unwrap();
     tools.iter().map(|tool| tool["name"].as_str().unwrap().to_owned()).collect()
@@ -87,7 +87,7 @@ fn written() -> BTreeSet<String> {
 }
 
 #[test]
-fn guide_has_thirty_rows_and_names_every_test() {
+fn pi_guide_names_every_test_of_thirty_behaviours() {
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/guide/coming-from-pi.md");
     let page = fs::read_to_string(page).unwrap();
     let rows = page.lines().filter(|line| line.starts_with("| ")).skip(1);

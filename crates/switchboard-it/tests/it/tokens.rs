@@ -64,7 +64,7 @@ impl User {
         self.run("call far_echo text=hello", "").await
     }
 
-    /// The storage places that `token status` reports.
+    /// The storage location of each token, as `token status` reports it.
     async fn places(&self) -> Vec<String> {
         let ran = self.run("token status far --json", "").await;
         assert_eq!(ran.code, Some(0), "{ran:?}");
@@ -130,7 +130,7 @@ async fn token_is_stored_in_an_available_keyring() {
     assert_eq!(user.places().await, ["keyring"]);
     assert_eq!(user.call().await.code, Some(0));
     assert_eq!(user.shown_to_server(), [format!("Bearer {CANARY}")]);
-    // A new token replaces it.
+    // A new token replaces the stored one.
     user.run("token set far", "other").await;
     assert_eq!(keyring.secrets(), [("switchboard".to_owned(), "other".to_owned())]);
     user.run("token remove far", "").await;

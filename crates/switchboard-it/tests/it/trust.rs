@@ -144,7 +144,7 @@ async fn script_in_the_working_directory_needs_approval() {
 }
 
 #[tokio::test]
-async fn revoked_approval_is_void() {
+async fn server_with_a_revoked_approval_is_not_started() {
     let project = Project::new();
     project.write(TOUCHES, "");
     let (_, _, pending) = project.open();
@@ -206,7 +206,7 @@ async fn changed_script_is_not_started_by_a_running_gateway() {
 }
 
 #[tokio::test]
-async fn approval_revoked_while_running_is_void() {
+async fn approval_revoked_by_another_process_prevents_the_start() {
     let project = Project::new();
     project.write(TOUCHES, "");
     let (_, _, pending) = project.open();

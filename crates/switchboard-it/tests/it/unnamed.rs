@@ -134,7 +134,7 @@ const PAINTS: &str = r#"
 "#;
 
 #[tokio::test(start_paused = true)]
-async fn arguments_choose_among_equally_ranked_tools() {
+async fn arguments_decide_between_equally_ranked_search_matches() {
     let check = async |args: Value, expected: &str, called: usize| {
         let world = World::of("shop", "shop").script("shop", PAINTS).start();
         world.ask(r#"{ "connect": "shop" }"#).await;
@@ -187,7 +187,8 @@ async fn approval_gate_applies_to_calls_by_search() {
     }
 }
 
-/// A search calls a tool because of its declared hints, so a changed declaration needs a new call.
+/// A search calls a tool because of its declared annotations. If these change when the server
+/// connects, the tool is not called.
 #[tokio::test(start_paused = true)]
 async fn tool_changed_on_connect_is_not_called_by_search() {
     let home = Home::new();
@@ -222,7 +223,7 @@ async fn search_does_not_call_a_pin_blocked_tool() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn answer_names_the_called_tool_first() {
+async fn result_of_search_call_names_its_tool_first() {
     let world = listed(garden("")).await;
     let pond = json!({ "search": "leak pond", "args": {} });
     let line = "[called garden_fill_pond, which the search clearly means]";

@@ -93,7 +93,7 @@ async fn mirrored_session_keeps_log_level_and_subscriptions() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn subscription_moves_to_the_changed_definition() {
+async fn subscription_moves_to_connection_of_the_changed_definition() {
     let world = World::of("kit", "everything").start();
     world.call("kit_count", json!({})).await.unwrap();
     let (session, _host) = private_session(&world.gateway);

@@ -1,4 +1,4 @@
-//! Each fault of the authorization server has exactly its documented effect.
+//! Each fault of the test authorization server has exactly its documented effect.
 
 use std::time::{Duration, Instant};
 
@@ -11,7 +11,7 @@ use switchboard_it::authority::{
 use super::{INSIDE, Raw, error, register};
 
 #[tokio::test]
-async fn challenge_has_the_configured_form() {
+async fn test_authority_sends_the_configured_www_authenticate_challenge() {
     let raw = Raw::with(Setup { challenge_scope: Some("read".into()), ..Setup::default() }).await;
     let origin = raw.authority.mcp_url().replace("/mcp", "");
     let mut said = Vec::new();
@@ -51,12 +51,12 @@ async fn challenge_has_the_configured_form() {
 }
 
 #[tokio::test]
-async fn metadata_documents_have_the_configured_form() {
+async fn configured_fault_decides_status_and_body_of_metadata() {
     let raw = Raw::with(Setup::default()).await;
     let resource = raw.authority.mcp_url().replace("/mcp", "/resource.json");
     let metadata = raw.at("/.well-known/oauth-authorization-server");
     let json = "application/json";
-    // Status, content type, whether the body is valid JSON, and its minimum length.
+    // The expected status and content type, whether the body is valid JSON, and its minimum length.
     for (manner, status, kind, document, at_least) in [
         (Manner::Right, 200, json, true, 1),
         (Manner::Status(404), 404, "", false, 0),
@@ -77,7 +77,7 @@ async fn metadata_documents_have_the_configured_form() {
             assert_eq!(answer.head.status, status, "{manner:?}");
             assert_eq!(answer.head.header("content-type").unwrap_or_default(), kind, "{manner:?}");
             let parsed = serde_json::from_str::<Value>(&answer.body);
-            // This parser has a nesting limit, as ours should.
+            // `serde_json` has a nesting limit, so it refuses the deep document.
             assert_eq!(parsed.is_ok(), document, "{manner:?}");
             assert!(answer.body.len() >= at_least, "{manner:?}");
             if let Manner::Busy { .. } = manner {
@@ -91,7 +91,7 @@ async fn metadata_documents_have_the_configured_form() {
 }
 
 #[tokio::test]
-async fn metadata_fields_can_be_replaced_or_removed() {
+async fn test_authority_can_replace_or_remove_metadata_fields() {
     let hostile = "http://user$(calc)r:pass@elsewhere.example/";
     let fields =
         json!({ "issuer": null, "authorization_endpoint": hostile, "scopes_supported": 7 });
@@ -116,7 +116,7 @@ async fn metadata_fields_can_be_replaced_or_removed() {
 }
 
 #[tokio::test]
-async fn metadata_documents_are_served_only_at_configured_paths() {
+async fn test_authority_serves_metadata_only_at_configured_paths() {
     let of_resource = [
         "/resource.json",
         "/.well-known/oauth-protected-resource/mcp",
@@ -156,7 +156,7 @@ async fn metadata_documents_are_served_only_at_configured_paths() {
 }
 
 #[tokio::test]
-async fn redirect_carries_the_configured_issuer_and_consent_denial() {
+async fn authorization_redirect_has_configured_issuer_or_denial() {
     let raw = Raw::with(Setup { tenant: "/acme".into(), ..Setup::default() }).await;
     let issuer = raw.authority.issuer();
     let normalised = format!("{}/", issuer.replace("http:", "HTTP:"));
@@ -176,7 +176,7 @@ async fn redirect_carries_the_configured_issuer_and_consent_denial() {
 }
 
 #[tokio::test]
-async fn registration_follows_the_configured_mode() {
+async fn fixture_registration_returns_the_status_of_its_mode() {
     let native = json!({ "application_type": "native" });
     for (registration, more, status, code) in [
         (Registration::Open, native.clone(), 201, ""),
@@ -220,7 +220,7 @@ async fn expired_client_secret_is_refused() {
 }
 
 #[tokio::test]
-async fn expires_in_is_reported_as_configured() {
+async fn token_response_has_the_configured_expires_in() {
     for (expires_in, expected) in [
         (ExpiresIn::True, Some(json!(3600))),
         (ExpiresIn::Zero, Some(json!(0))),
@@ -237,7 +237,7 @@ async fn expires_in_is_reported_as_configured() {
 }
 
 #[tokio::test]
-async fn failing_token_requests_redeem_nothing() {
+async fn failed_token_requests_redeem_no_refresh_token() {
     let raw = Raw::with(Setup::default()).await;
     let tokens = raw.sign_in(&[]).await;
     raw.authority.alter(|setup| {
@@ -257,7 +257,7 @@ async fn failing_token_requests_redeem_nothing() {
 }
 
 #[tokio::test]
-async fn hanging_token_request_is_recorded_and_redeems_nothing() {
+async fn hanging_token_request_redeems_no_authorization_code() {
     let raw = Raw::with(Setup { token_answers: [Manner::Hang].into(), ..Setup::default() }).await;
     let code = raw.code(&[]).await;
     let ledger = raw.authority.ledger();
@@ -277,7 +277,7 @@ async fn delay_setting_slows_the_authorization_server() {
 }
 
 #[tokio::test]
-async fn insufficient_scope_loop_ignores_granted_scopes() {
+async fn step_up_loop_refuses_calls_despite_granted_scope() {
     let setup = Setup {
         tool_scopes: [("echo".to_owned(), "write".to_owned())].into(),
         step_up: StepUp::Loop,
@@ -295,7 +295,7 @@ async fn insufficient_scope_loop_ignores_granted_scopes() {
 }
 
 #[tokio::test]
-async fn migration_changes_the_issuer_and_forgets_clients() {
+async fn migrated_authority_changes_issuer_and_rejects_old_clients() {
     let (secret, method) = (None, AuthMethod::None);
     let known = KnownClient { id: "known".into(), secret, method, redirect_uris: Vec::new() };
     let setup = Setup { migrates_after: Some(2), clients: vec![known], ..Setup::default() };

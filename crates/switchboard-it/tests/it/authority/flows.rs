@@ -1,4 +1,4 @@
-//! The checks of the authorization server, with raw requests.
+//! The test authorization server checks every request. The tests send raw requests.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -12,7 +12,7 @@ use switchboard_it::http_client::request;
 use super::{INSIDE, REDIRECT, Raw, VERIFIER, echo, error};
 
 #[tokio::test]
-async fn authorization_link_is_validated_in_every_parameter() {
+async fn authorization_request_with_an_invalid_parameter_is_refused() {
     let redirect_uris = vec!["https://far.example:8443/callback".to_owned()];
     let (secret, method) = (None, AuthMethod::None);
     let far = KnownClient { id: "far".into(), secret, method, redirect_uris };
@@ -36,7 +36,7 @@ async fn authorization_link_is_validated_in_every_parameter() {
         assert_eq!(returned["iss"], raw.authority.issuer());
         assert!(!returned.contains_key("code"));
     }
-    // No redirect happens if the URI is not registered for the client.
+    // The server does not redirect if the client is unknown or its redirect URI is not registered.
     for (name, value) in [
         ("client_id", "nobody"),
         ("redirect_uri", "https://elsewhere.example/callback"),
@@ -89,7 +89,7 @@ async fn authorization_code_is_redeemed_once_by_its_client() {
 }
 
 #[tokio::test]
-async fn client_secret_works_only_by_its_registered_method() {
+async fn client_secret_must_use_the_registered_authentication_method() {
     let of = |id: &str, method| {
         let secret = (method != AuthMethod::None).then(|| format!("{id} secret:&"));
         KnownClient { id: id.into(), secret, method, redirect_uris: vec![REDIRECT.into()] }
@@ -150,8 +150,9 @@ async fn replayed_refresh_token_revokes_its_family() {
 }
 
 #[tokio::test]
-async fn refresh_modes_rotate_and_revoke_as_documented() {
-    // Whether both responses have a refresh token, and whether the old one stays valid.
+async fn refresh_mode_decides_token_rotation_and_revocation() {
+    // Whether the first and the second token response have a refresh token, and whether the old
+    // refresh token stays valid.
     for (refresh, given, rotated, old_goes_on) in [
         (Refresh::Never, false, false, false),
         (Refresh::Omit, true, false, true),
@@ -206,7 +207,7 @@ async fn offline_access_scope_is_required_for_refresh_tokens() {
 }
 
 #[tokio::test]
-async fn tokens_end_by_expiry_revocation_and_ended_sign_ins() {
+async fn tokens_fail_after_expiry_revocation_or_ended_session() {
     let raw = Raw::with(Setup::default()).await;
     let tokens = raw.sign_in(&[]).await;
     raw.authority.alter(|setup| setup.lifetime_s = 0);
@@ -234,7 +235,7 @@ async fn tokens_end_by_expiry_revocation_and_ended_sign_ins() {
 }
 
 #[tokio::test]
-async fn device_flow_polls_until_the_user_answers() {
+async fn device_polls_are_pending_until_the_user_answers() {
     let polls = [Poll::Pending, Poll::SlowDown].into();
     let raw = Raw::with(Setup { polls, ..Setup::default() }).await;
     let ask = async || -> Value {
@@ -271,7 +272,7 @@ async fn device_flow_polls_until_the_user_answers() {
 }
 
 #[tokio::test]
-async fn guarded_server_speaks_both_eras() {
+async fn protected_server_accepts_authorized_calls_of_both_eras() {
     let raw = Raw::with(Setup::default()).await;
     let tokens = raw.sign_in(&[]).await;
     let token = tokens["access_token"].as_str().unwrap();

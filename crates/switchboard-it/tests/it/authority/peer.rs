@@ -12,7 +12,8 @@ use super::{REDIRECT, Raw, echo};
 const SECRET: &str = "p&ss:wörd";
 
 async fn peer(authority: &Authority) -> OAuthState {
-    // In one build with ours, its HTTP client has no default crypto provider.
+    // The HTTP client of rmcp has no default crypto provider if it is built together with
+    // Switchboard.
     let _installed_before =
         tokio_rustls::rustls::crypto::ring::default_provider().install_default();
     OAuthState::new(authority.mcp_url(), None).await.unwrap()
@@ -51,7 +52,8 @@ async fn rmcp_client_signs_in_with_every_authority_layout() {
         (Setup::default(), usual.clone()),
         (Setup { tenant: "/acme".into(), ..Setup::default() }, usual.clone()),
         (Setup { layout: Layout::Together, ..Setup::default() }, usual.clone()),
-        // Revision 2025-03-26: the server's origin is the issuer, with a document or without.
+        // Revision 2025-03-26: the origin of the server is the issuer, with or without a metadata
+        // document.
         (
             Setup { layout: Layout::Together, resource: nowhere(), ..Setup::default() },
             usual.clone(),

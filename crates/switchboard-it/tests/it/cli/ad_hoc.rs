@@ -1,4 +1,4 @@
-//! Servers that are given on the command line alone.
+//! Ad hoc servers, which only the command line defines.
 
 use std::path::{Path, PathBuf};
 
@@ -10,7 +10,7 @@ use crate::PROGRAMS;
 
 const STDIO: &str = "--stdio 'fixture-server everything'";
 
-/// Every file below a directory.
+/// All files in a directory and its subdirectories.
 fn files(below: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir(below).into_iter().flatten().flatten() {
@@ -23,7 +23,7 @@ fn files(below: &Path) -> Vec<PathBuf> {
 }
 
 #[tokio::test]
-async fn ad_hoc_server_needs_no_configuration_and_leaves_none() {
+async fn ad_hoc_server_works_unconfigured_and_writes_nothing() {
     let installed = fresh();
     let told = async |line: &str| transcript(&installed, &format!("{line} {STDIO}")).await;
     insta::assert_snapshot!(told("call echo text=hi").await, @r"
@@ -110,7 +110,7 @@ async fn tools_as_json_have_signature_schema_and_annotations() {
 }
 
 #[tokio::test]
-async fn user_rules_apply_to_ad_hoc_servers() {
+async fn deny_and_approve_apply_to_ad_hoc_servers() {
     let installed = Installed::with(
         PROGRAMS,
         r#"{ "settings": { "approve": "writes", "deny": ["*_echo"], "adHocConnections": "off" } }"#,
@@ -137,7 +137,7 @@ async fn user_rules_apply_to_ad_hoc_servers() {
 }
 
 #[tokio::test]
-async fn ad_hoc_mistakes_get_a_pointed_error() {
+async fn invalid_ad_hoc_options_are_refused_with_cause() {
     let installed = fresh();
     let told = async |line: &str| transcript(&installed, line).await;
     insta::assert_snapshot!(told("tools --stdio 'no-such-program x'").await, @r#"

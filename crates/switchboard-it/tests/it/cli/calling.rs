@@ -22,7 +22,7 @@ fn echoing() -> Installed {
 }
 
 #[tokio::test]
-async fn arguments_come_from_files_and_standard_input() {
+async fn call_arguments_can_come_from_files_and_stdin() {
     let installed = echoing();
     installed.write("body.md", "# Notes, kept to the byte\n");
     installed.write("where.json", "{ \"line\": 1.10 }\n");
@@ -43,7 +43,7 @@ async fn arguments_come_from_files_and_standard_input() {
 }
 
 #[tokio::test]
-async fn invalid_call_arguments_show_the_right_syntax() {
+async fn error_of_an_argument_shows_the_right_syntax() {
     let installed = echoing();
     insta::assert_snapshot!(transcript(&installed, "call note tags=a,b").await, @r"
     exit 2
@@ -82,7 +82,7 @@ async fn invalid_call_arguments_show_the_right_syntax() {
 }
 
 #[tokio::test]
-async fn images_are_saved_without_overwriting_files() {
+async fn save_option_writes_images_without_overwriting_files() {
     let installed = configured();
     let home = installed.home().to_owned();
     insta::assert_snapshot!(transcript(&installed, "call all_image --save shots/").await, @r"
@@ -124,7 +124,7 @@ async fn images_are_saved_without_overwriting_files() {
 }
 
 #[tokio::test]
-async fn blob_is_piped_as_raw_bytes() {
+async fn blob_resource_reaches_stdout_as_raw_bytes() {
     let installed = configured();
     let mut command = installed.command();
     let words = ["read", "file:///logo.png", "--server", "all"];
@@ -157,7 +157,7 @@ async fn raw_option_prints_the_server_result_unchanged() {
 }
 
 #[tokio::test]
-async fn timeout_option_overrides_the_configuration() {
+async fn timeout_option_overrides_the_configured_request_timeout() {
     let installed = Installed::with(
         PROGRAMS,
         r#"{ "mcpServers": { "all": {
@@ -181,7 +181,7 @@ async fn timeout_option_overrides_the_configuration() {
 }
 
 #[tokio::test]
-async fn prompt_json_keeps_roles_and_arguments_are_checked() {
+async fn prompt_command_checks_arguments_and_prints_message_roles() {
     let installed = configured();
     let ran = installed.run(["prompt", "plain", "--server", "all", "--json"]).await;
     let answer: Value = serde_json::from_str(&ran.stdout).unwrap();

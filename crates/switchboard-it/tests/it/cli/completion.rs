@@ -4,7 +4,7 @@ use tokio::process::Command;
 
 use super::*;
 
-/// The candidates for the last word of `line`.
+/// The completions that the shell offers for the last word of `line`.
 async fn candidates(installed: &Installed, line: &[&str]) -> Vec<String> {
     let mut command = installed.command();
     let index = line.len() - 1;
@@ -18,7 +18,7 @@ async fn candidates(installed: &Installed, line: &[&str]) -> Vec<String> {
     String::from_utf8(output.stdout).unwrap().lines().map(str::to_owned).collect()
 }
 
-/// Two servers, one of them listed: the name of one tool is a shell injection.
+/// Two servers. One is listed, and the name of one of its tools is a shell injection.
 async fn listed() -> Installed {
     let script = "[[tools]]\nname = 'create_issue'\n[[tools]]\nname = '$(touch x);`id`'\n";
     let installed = Installed::with_fixture(PROGRAMS, "tracker", script);
@@ -61,7 +61,7 @@ async fn config_option_decides_which_servers_are_completed() {
 }
 
 #[tokio::test]
-async fn damaged_configuration_still_completes_commands() {
+async fn completion_of_commands_works_with_a_damaged_configuration() {
     let installed = Installed::with(PROGRAMS, "{ \"mcpServers\": ");
     assert_eq!(candidates(&installed, &["switchboard", "desc"]).await, ["describe"]);
     assert_eq!(candidates(&installed, &["switchboard", "describe", "x"]).await, [""; 0]);
@@ -69,7 +69,7 @@ async fn damaged_configuration_still_completes_commands() {
 
 #[tokio::test]
 #[expect(clippy::disallowed_methods, reason = "the shell of a user, which no Spawner may own")]
-async fn bash_completes_with_the_generated_script() {
+async fn generated_bash_script_completes_a_tool_name() {
     let installed = listed().await;
     let script = installed.run(["completions", "bash"]).await;
     assert_eq!(script.code, Some(0), "{script:?}");

@@ -1,4 +1,4 @@
-//! What `--json` prints, for programs.
+//! The output of `--json`, which programs read.
 
 use serde_json::{Value, json};
 use switchboard_it::program::Installed;
@@ -13,7 +13,7 @@ async fn configured_and_listed() -> Installed {
 }
 
 #[tokio::test]
-async fn status_json_is_stable() {
+async fn status_json_matches_its_snapshot() {
     let installed = configured_and_listed().await;
     insta::assert_snapshot!(transcript(&installed, "status --json").await, @r#"
     exit 0
@@ -81,7 +81,7 @@ async fn tokens_option_estimates_costs_as_json_and_table() {
 
 #[tokio::test]
 #[expect(clippy::too_many_lines, reason = "one snapshot")]
-async fn tools_json_is_stable() {
+async fn tools_json_matches_its_snapshot() {
     let installed = configured_and_listed().await;
     insta::assert_snapshot!(transcript(&installed, "tools demo --json").await, @r#"
     exit 0
@@ -171,7 +171,7 @@ async fn tools_json_is_stable() {
 }
 
 #[tokio::test]
-async fn search_json_is_stable() {
+async fn search_json_matches_its_snapshot() {
     let installed = configured_and_listed().await;
     insta::assert_snapshot!(transcript(&installed, "search process --json").await, @r#"
     exit 0
@@ -210,7 +210,7 @@ async fn search_json_is_stable() {
 }
 
 #[tokio::test]
-async fn describe_json_is_stable() {
+async fn describe_json_matches_its_snapshot() {
     let installed = configured_and_listed().await;
     insta::assert_snapshot!(transcript(&installed, "describe demo_echo --json").await, @r#"
     exit 0
@@ -238,7 +238,7 @@ async fn describe_json_is_stable() {
 }
 
 #[tokio::test]
-async fn call_results_as_json_are_stable() {
+async fn call_json_matches_its_snapshot() {
     let installed = configured_and_listed().await;
     insta::assert_snapshot!(transcript(&installed, "call demo_echo text=hi --json").await, @r#"
     exit 0
@@ -295,7 +295,7 @@ async fn call_results_as_json_are_stable() {
 }
 
 #[tokio::test]
-async fn failures_as_json_are_stable() {
+async fn failure_json_matches_its_snapshot() {
     let installed = configured_and_listed().await;
     insta::assert_snapshot!(transcript(&installed, "call demo_ecko --json").await, @r#"
     exit 2

@@ -27,7 +27,7 @@ async fn usage_error_is_json_when_json_is_requested() {
 }
 
 #[tokio::test]
-async fn json_without_a_command_prints_the_status() {
+async fn json_option_without_a_command_prints_the_status() {
     let installed = configured();
     let bare = transcript(&installed, "--json").await;
     assert_eq!(bare, transcript(&installed, "status --json").await);
@@ -37,7 +37,7 @@ async fn json_without_a_command_prints_the_status() {
 }
 
 #[tokio::test]
-async fn list_fails_when_every_server_failed() {
+async fn listing_commands_fail_if_every_server_failed() {
     let broken = r#""broken": { "command": "no-such-program-anywhere" }"#;
     let works = r#""all": { "command": "fixture-server", "args": ["everything"] }"#;
     for (servers, code) in [(broken.to_owned(), 5), (format!("{broken}, {works}"), 0)] {
@@ -75,7 +75,7 @@ async fn misspelt_resource_or_prompt_gets_a_suggestion() {
 }
 
 #[tokio::test]
-async fn empty_log_message_names_the_requested_server() {
+async fn logs_command_reports_a_server_without_a_log() {
     let installed = configured();
     let logs = installed.home().join("switchboard/state/logs");
     assert!(
@@ -119,7 +119,7 @@ async fn pins_of_a_never_listed_server_cannot_be_accepted() {
 }
 
 #[tokio::test]
-async fn refused_commands_hint_at_the_alternative() {
+async fn failed_untrust_or_serve_names_a_remedy() {
     let installed = configured();
     insta::assert_snapshot!(transcript(&installed, "untrust nosuch").await, @r"
     exit 2

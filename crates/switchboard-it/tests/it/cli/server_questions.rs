@@ -37,7 +37,7 @@ async fn call(installed: &Installed, tool: &str, typed: &str) -> String {
 }
 
 #[tokio::test]
-async fn server_form_is_asked_on_the_terminal() {
+async fn terminal_shows_and_checks_an_elicitation_form() {
     let installed = asking();
     let screen = call(&installed, "kit_order", "y\n\n3\nLarge\ntwo\n2\nn\n").await;
     for part in [
@@ -68,7 +68,7 @@ async fn secret_field_is_flagged_and_typed_without_echo() {
 }
 
 #[tokio::test]
-async fn elicitation_url_is_shown_but_not_opened_without_consent() {
+async fn elicitation_shows_https_urls_and_refuses_file_urls() {
     let installed = asking();
     let screen = call(&installed, "kit_visit", "y\n").await;
     assert!(screen.contains("The server asks you to open: https://example.com/pay"), "{screen}");
@@ -97,7 +97,7 @@ async fn elicitation_is_not_offered_without_a_terminal() {
 }
 
 #[tokio::test]
-async fn settings_env_reaches_servers_and_roots_can_be_withheld() {
+async fn servers_get_env_settings_and_no_withheld_roots() {
     let installed = Installed::bare(PROGRAMS);
     let script = installed.write(
         "kit.toml",

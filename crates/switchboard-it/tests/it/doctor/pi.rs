@@ -1,4 +1,5 @@
-//! The configuration of an older MCP program for Pi keeps working, and `doctor` reports it.
+//! The configuration of the older MCP adapter for Pi works, and `doctor` lists its findings about
+//! it.
 
 use std::fs;
 
@@ -105,7 +106,7 @@ async fn old_adapter_configuration_works_and_doctor_lists_findings() {
     for tool in ["local_echo", "secret_echo", "drawn_echo", "far_echo"] {
         let ran = run(&installed, &format!("call {tool} text=hello")).await;
         assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "hello\n"), "{tool}: {ran:?}");
-        // There are no warnings about a valid file.
+        // A valid file causes no warnings.
         assert_eq!(ran.stderr, "", "{tool}");
     }
     let read = |file: &str| fs::read_to_string(installed.home().join(file)).unwrap();

@@ -1,4 +1,4 @@
-//! Ad-hoc connections: the user approves each, and nothing of them remains.
+//! Ad hoc connections: the user approves each one, and nothing of it remains after the session.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -15,7 +15,8 @@ use switchboard_it::program::Installed;
 use super::{Story, installed};
 use crate::PROGRAMS;
 
-/// Connects a shell command that creates a canary file; returns the texts and whether it ran.
+/// Connects a shell command that creates a canary file; returns the answer with the approval
+/// question, and whether the command ran.
 async fn with_a_canary(settings: Value, capabilities: Value, answer: Value) -> (String, bool) {
     let installed = installed();
     installed.write("switchboard/mcp.json", &json!({ "settings": settings }).to_string());
@@ -30,7 +31,7 @@ async fn with_a_canary(settings: Value, capabilities: Value, answer: Value) -> (
 }
 
 #[tokio::test]
-async fn shell_command_connects_only_after_user_approval() {
+async fn ad_hoc_command_starts_only_if_approved_or_allowed() {
     let yes = json!({ "action": "accept", "content": { "decision": "connect" } });
     let able = || json!({ "elicitation": {} });
     let ask = || json!({});
@@ -93,7 +94,7 @@ async fn connect_approval_shows_every_character_of_command_or_url() {
 }
 
 #[tokio::test]
-async fn lookalike_of_a_configured_name_is_refused_unasked() {
+async fn connection_named_like_a_configured_server_is_refused() {
     let installed = installed();
     let config = json!({ "mcpServers": { "github": { "command": "nowhere" } } });
     installed.write("switchboard/mcp.json", &config.to_string());
@@ -122,7 +123,7 @@ async fn eleventh_ad_hoc_connection_is_refused() {
     assert!(said.starts_with("Successfully connected"), "{said}");
 }
 
-/// Every file below a directory.
+/// All files in a directory and its subdirectories.
 fn files(directory: &Path) -> BTreeSet<PathBuf> {
     let entries = fs::read_dir(directory).into_iter().flatten().flatten();
     entries
@@ -179,7 +180,7 @@ async fn ad_hoc_connection_belongs_to_one_session() {
     assert_eq!(two.connection("guest").unwrap_err().code, Code::UnknownServer);
     // Another session may use the same connection id.
     assert!(connect(&two, "guest").await.is_ok());
-    // The name of a configured server is taken.
+    // The name of a configured server cannot be the id of a connection.
     assert!(matches!(connect(&one, "kit").await, Err(ConnectError::Exists(_))));
     // The connection survives a change of the configuration.
     world.apply(r#"{ "mcpServers": {} }"#);

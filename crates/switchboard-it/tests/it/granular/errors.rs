@@ -7,11 +7,11 @@ use serde_json::json;
 use super::{FILES, Story, installed};
 
 #[tokio::test]
-async fn every_connection_failure_has_its_message() {
+async fn every_failure_of_mcp_connect_has_its_message() {
     let installed = installed();
     let silent = "[faults]\nnever_answer = 'initialize'\n";
     let silent = installed.write("silent.toml", silent).display().to_string();
-    // The listener is closed again, so this port is probably free.
+    // The listener is dropped at once, so it is unlikely that a program listens at this port.
     let deaf = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let mut story = Story::begin(&installed, 5).await;
     let files = "npx -y server";
@@ -54,13 +54,13 @@ async fn every_connection_failure_has_its_message() {
         let said = story.ask("mcp_connect", connection).await;
         assert_eq!(said.lines().next().unwrap(), format!("(error) {expected}"), "{said}");
     }
-    // Failed connections are removed.
+    // Failed connections are not listed.
     let listed = story.ask("mcp_list_connections", json!({})).await;
     assert!(listed.starts_with("Active MCP Connections (1):\n- x: "), "{listed}");
 }
 
 #[tokio::test]
-async fn unknown_connection_tool_or_resource_is_named() {
+async fn error_names_an_unknown_connection_or_tool() {
     let installed = installed();
     installed.write("files.toml", FILES);
     let mut story = Story::begin(&installed, 1).await;

@@ -68,7 +68,7 @@ async fn notification_handler_reports_events_in_the_next_answer() {
     mcp_call_tool:
     42
     ");
-    // The client gets the notification, too.
+    // The client also gets the notification as a log message.
     loop {
         let frame = story.client.next().await;
         if frame["params"]["logger"] == "my-server/handler-1" {
@@ -87,7 +87,7 @@ fn about(server: &str, kinds: &[NotificationKind]) -> NoticeFilter {
 }
 
 #[tokio::test]
-async fn list_changes_reach_all_subscribers_and_logs_the_caller() {
+async fn list_change_reaches_all_sessions_and_log_its_caller() {
     let world = World::of("kit", "everything").start();
     let (heard_one, heard_two) = (ScriptedHost::default(), ScriptedHost::default());
     let one = world.gateway.session(heard_one.clone());

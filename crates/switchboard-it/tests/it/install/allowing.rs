@@ -1,4 +1,5 @@
-//! Host settings that allow our tool: written and explained by `install`, undone by `uninstall`.
+//! Host settings that allow the tool of Switchboard: `install` writes and explains them, and
+//! `uninstall` removes them.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -52,7 +53,7 @@ async fn uninstall_removes_only_our_permission_from_rewritten_settings() {
 }
 
 #[tokio::test]
-async fn entry_of_an_earlier_version_is_updated() {
+async fn install_updates_the_entry_of_an_earlier_version() {
     let machine = Machine::bare();
     let older = r#"{ "mcpServers": { "switchboard": { "command": "switchboard", "args": ["serve"], "note": 1 } } }"#;
     machine.installed.write(".gemini/settings.json", older);
@@ -96,7 +97,7 @@ async fn codex_tool_namespace_is_set_only_in_supporting_versions() {
 }
 
 #[tokio::test]
-async fn unknown_host_gets_an_entry_to_paste() {
+async fn install_prints_an_entry_for_an_unknown_host() {
     let machine = Machine::bare();
     let ran = machine.run("install codecks").await;
     assert_eq!(ran.code, Some(2), "{}", ran.stderr);

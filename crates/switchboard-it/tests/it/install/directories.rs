@@ -11,7 +11,7 @@ use super::{CLAUDE, Machine, USER, keys};
 const CODEX: &str = "[mcp_servers.NAME]\ncommand = \"NAME-mcp\"\n";
 
 impl Machine {
-    /// Runs a command with another `CODEX_HOME`.
+    /// Runs a command with `CODEX_HOME` set to this directory.
     async fn codex(&self, directory: &str, words: &str) {
         let mut command = self.command(words);
         let ran = command.env("CODEX_HOME", self.home.join(directory)).output().await.unwrap();
@@ -47,7 +47,7 @@ async fn installation_in_second_directory_leaves_the_first_unchanged() {
 }
 
 #[tokio::test]
-async fn moved_copy_stays_until_its_last_installation_is_removed() {
+async fn moved_server_stays_until_every_directory_is_uninstalled() {
     let machine = Machine::with_codex(&["a", "b"]);
     machine.installed.write("b/config.toml", &CODEX.replace("NAME", "a"));
     let before = machine.files();
@@ -61,7 +61,7 @@ async fn moved_copy_stays_until_its_last_installation_is_removed() {
 }
 
 #[tokio::test]
-async fn linked_directory_is_the_same_installation() {
+async fn uninstall_through_a_link_finds_the_installation() {
     let machine = Machine::with_codex(&["a"]);
     let before = machine.files();
     std::os::unix::fs::symlink(machine.home.join("a"), machine.home.join("linked")).unwrap();
@@ -72,7 +72,7 @@ async fn linked_directory_is_the_same_installation() {
 }
 
 #[tokio::test]
-async fn records_of_earlier_versions_can_be_undone() {
+async fn uninstall_undoes_records_of_earlier_versions() {
     let machine = Machine::with_hosts("{}\n");
     let before = machine.files();
     let hosts = [("claude-code", CLAUDE), ("windsurf", ".codeium/windsurf/mcp_config.json")];
@@ -100,7 +100,7 @@ async fn records_of_earlier_versions_can_be_undone() {
         older.push((host, record));
     }
     fs::remove_dir_all(machine.home.join("switchboard/state/installed")).unwrap();
-    // Earlier versions wrote no settings.
+    // Earlier versions did not write the settings of Claude Code.
     fs::remove_file(machine.home.join(".claude/settings.json")).unwrap();
     for (host, record) in older {
         let path = format!("switchboard/state/installed-{host}.json");
@@ -116,7 +116,7 @@ async fn records_of_earlier_versions_can_be_undone() {
 }
 
 #[tokio::test]
-async fn configuration_directory_is_removed_with_its_last_server() {
+async fn uninstall_removes_the_configuration_directory_that_install_created() {
     let machine = Machine::with_codex(&["a"]);
     let run = async |words: &str| {
         let mut command = machine.command(words);

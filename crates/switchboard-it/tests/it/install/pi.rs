@@ -1,4 +1,4 @@
-//! `install pi` adds our package, and `uninstall pi` restores Pi's settings exactly.
+//! `install pi` adds the package of Switchboard, and `uninstall pi` restores Pi's settings exactly.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -44,7 +44,8 @@ impl Machine {
         self.read(&format!("{PACKAGE}/{name}"))
     }
 
-    /// The record of an earlier version, which added our entry to Pi's servers.
+    /// Writes the record of an earlier version, which added the entry of Switchboard to Pi's
+    /// servers.
     fn write_older_record(&self, before: &str) {
         let path = self.home.join(SERVERS);
         let host = json!({ "path": path, "before": before, "after": "not what is there now" });
@@ -90,7 +91,7 @@ async fn pi_package_replaces_builtin_mcp_and_is_undone_exactly() {
 }
 
 #[tokio::test]
-async fn pi_settings_are_created_and_removed_again() {
+async fn pi_install_creates_settings_and_uninstall_removes_them() {
     let machine = Machine::bare();
     let ran = machine.run("install pi --dry-run").await;
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
@@ -106,7 +107,7 @@ async fn pi_settings_are_created_and_removed_again() {
 }
 
 #[tokio::test]
-async fn package_update_replaces_files_and_undoes_to_the_original() {
+async fn pi_reinstall_replaces_outdated_package_files() {
     let machine = Machine::with_pi(BEFORE);
     let before = machine.files();
     machine.done("install pi --yes").await;
@@ -144,7 +145,7 @@ async fn pi_uninstall_keeps_later_edits_of_the_user() {
 }
 
 #[tokio::test]
-async fn existing_pi_package_of_ours_is_left_alone() {
+async fn install_keeps_a_pi_switchboard_package_from_npm() {
     let machine = Machine::with_pi(r#"{ "packages": ["npm:pi-switchboard@1.0.0"] }"#);
     let before = machine.files();
     machine.done("install pi --yes").await;
@@ -178,7 +179,7 @@ async fn malformed_pi_settings_are_left_unchanged() {
 }
 
 #[tokio::test]
-async fn install_does_not_write_through_a_link() {
+async fn pi_install_does_not_write_through_a_link() {
     let machine = Machine::with_pi("{}");
     let elsewhere = machine.home.join("checkout");
     fs::create_dir(&elsewhere).unwrap();
@@ -193,7 +194,7 @@ async fn install_does_not_write_through_a_link() {
 }
 
 #[tokio::test]
-async fn older_server_entry_in_pi_is_removed() {
+async fn pi_install_and_uninstall_remove_the_older_entry() {
     let theirs = "{ \"mcpServers\": { \"a\": { \"command\": \"a\" } } }\n";
     let ours = r#""switchboard": { "command": "switchboard", "args": ["serve"] }"#;
     let machine = Machine::with_pi(BEFORE);
@@ -203,7 +204,7 @@ async fn older_server_entry_in_pi_is_removed() {
     assert_eq!(machine.read(SERVERS), theirs);
     machine.done("uninstall pi --yes").await;
     assert_eq!((machine.read(SERVERS).as_str(), machine.read(SETTINGS).as_str()), (theirs, BEFORE));
-    // Checks the same without the new installation in between.
+    // The result is the same without the new installation in between.
     machine.write_older_record(theirs);
     machine.installed.write(SERVERS, &theirs.replace("} } }", &format!("}}, {ours} }} }}")));
     machine.done("uninstall pi --yes").await;

@@ -102,7 +102,7 @@ impl World {
         World { home, sites, user, user_before }
     }
 
-    /// Runs an operation in an environment that leads to this site.
+    /// Runs an operation in an environment whose variable names the directory of this site.
     fn at(&self, site: &Site, operation: Operation) {
         let (variable, directory) = &site.variable;
         let home = self.home.path().to_str().unwrap();
@@ -127,7 +127,7 @@ impl World {
         }
     }
 
-    /// Every server is used by its host or from the user's file.
+    /// Asserts that every server is active in its host or defined in the user's file.
     fn check_all_there(&self, history: &[String]) {
         let user: Value = match fs::read_to_string(&self.user) {
             Ok(text) => {
@@ -163,7 +163,7 @@ impl World {
         assert_eq!(directory.exists(), self.user_before.is_some(), "after {history:#?}");
     }
 
-    /// An edit by hand of the user's file.
+    /// Edits the user's file, as a user would by hand.
     fn edit(&self, rng: &mut Rng) {
         let Ok(text) = fs::read_to_string(&self.user) else {
             return put(

@@ -24,7 +24,7 @@ impl Machine {
 }
 
 #[tokio::test]
-async fn moved_server_keeps_its_variables_in_codex() {
+async fn codex_passes_the_variables_of_moved_servers() {
     let machine = Machine::bare();
     machine.installed.write(
         CODEX,
@@ -44,7 +44,7 @@ async fn moved_server_keeps_its_variables_in_codex() {
 }
 
 #[tokio::test]
-async fn later_install_updates_the_passed_variables() {
+async fn reinstall_passes_variables_of_newly_added_servers() {
     let machine = Machine::bare();
     machine.installed.write(
         GEMINI,
@@ -95,7 +95,7 @@ async fn doctor_names_variables_that_a_host_does_not_pass() {
 }
 
 #[tokio::test]
-async fn empty_variable_from_gemini_cli_counts_as_missing() {
+async fn empty_variable_from_gemini_cli_is_reported_missing() {
     let machine = Machine::bare();
     machine.installed.write(
         super::USER,

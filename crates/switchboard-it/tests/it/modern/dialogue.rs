@@ -1,4 +1,4 @@
-//! A stateless server that requests input is answered by the client of the call, within limits.
+//! The client of a call answers the input requests of a stateless server, within limits.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -80,7 +80,7 @@ async fn unoffered_or_disabled_input_request_fails_the_call() {
         let answer = call(&session, tool, json!({})).await;
         assert!(answer.contains(&format!("error -32021: {needed} is needed")), "{answer}");
     }
-    // A server that requests input all the same gets no answer.
+    // A server that requests input despite the missing capability gets no response.
     let answer = call(&session, "kit_thrice", json!({})).await;
     let expected =
         "the server did not finish the call: it requests roots, which this client does not offer";

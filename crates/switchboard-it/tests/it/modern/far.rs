@@ -22,7 +22,7 @@ fn shown(request: &SeenRequest, names: &[&str]) -> String {
 }
 
 #[tokio::test]
-async fn stateless_http_headers_repeat_the_message_without_session() {
+async fn stateless_http_headers_repeat_method_and_name() {
     for form in ["json", "events"] {
         let tools = format!("{ECHO}[[resources]]\nuri = 'a://b'\nname = 'b'\n");
         let fixture = HttpFixture::start(&modern(form, &tools)).await;

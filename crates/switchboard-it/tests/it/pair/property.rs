@@ -9,7 +9,7 @@ use switchboard_it::harness::World;
 
 use super::{host, used};
 
-/// Gateways with random servers; each gets [`REQUESTS`].
+/// The number of gateways with random servers. Each gets [`REQUESTS`] requests.
 const CATALOGS: usize = 500;
 const REQUESTS: usize = 20;
 
@@ -33,7 +33,7 @@ const DECLARED: [&str; 11] = [
 ];
 const READ_ONLY: usize = 2;
 
-/// The tools of one server: name, and which of [`DECLARED`] it declares.
+/// The tools of one server: the name of each, and the index of its annotations in [`DECLARED`].
 type Tools = BTreeMap<String, usize>;
 
 fn random_tools(random: &mut Rng) -> Tools {
@@ -96,7 +96,7 @@ fn config(random: &mut Rng, servers: &BTreeMap<&str, Tools>) -> String {
     json!({ "settings": settings, "mcpServers": entries }).to_string()
 }
 
-/// The name of a tool, spelled as models do.
+/// The name of a tool, as a model might spell it.
 fn spelled(random: &mut Rng, server: &str, tool: &str) -> String {
     let joint = ["_", "-", "/", "__", "."][random.usize(..5)];
     let mut name = match random.u8(..4) {

@@ -7,7 +7,7 @@ use switchboard_it::program::Installed;
 use super::{asked, pi, three_servers};
 use crate::PROGRAMS;
 
-/// Reads until a notification of `method` matches.
+/// Reads messages until a notification of `method` matches; returns its parameters.
 async fn told(client: &mut Client, method: &str, wanted: impl Fn(&Value) -> bool) -> Value {
     loop {
         let frame = client.next().await;
@@ -20,7 +20,7 @@ async fn told(client: &mut Client, method: &str, wanted: impl Fn(&Value) -> bool
 const STATUS: &str = "notifications/switchboard/status";
 
 #[tokio::test]
-async fn pi_status_change_notifies_a_client_that_asked() {
+async fn pi_client_that_requested_status_gets_change_notifications() {
     let installed = three_servers();
     let mut client = pi(&installed, &[]).await;
     let first = client.ask("switchboard/status", json!({})).await["result"].clone();
@@ -34,7 +34,7 @@ async fn pi_status_change_notifies_a_client_that_asked() {
     asked(&mut client, "disconnect", json!({ "server": "notes" })).await;
     told(&mut client, STATUS, |status| status["connected"] == 0).await;
 
-    // Changed files and settings change the status, too.
+    // A changed configuration file also changes the status.
     let one = json!({ "a": { "command": "a" } });
     let config = json!({ "mcpServers": one, "settings": { "mcpFooterStatus": "compact" } });
     installed.write("switchboard/mcp.json", &config.to_string());
@@ -42,7 +42,7 @@ async fn pi_status_change_notifies_a_client_that_asked() {
 }
 
 #[tokio::test]
-async fn pi_status_change_does_not_notify_other_clients() {
+async fn pi_client_without_status_request_gets_no_notification() {
     let installed = three_servers();
     let mut client = pi(&installed, &[]).await;
     asked(&mut client, "connect", json!({ "server": "notes" })).await;
@@ -82,7 +82,7 @@ async fn pi_startup_messages_arrive_as_notifications() {
     assert!(text.ends_with("is invalid and ignored"), "{text}");
     let ended = client.end().await;
     assert!(!ended.stderr.contains("Auto-connected"), "{}", ended.stderr);
-    // Checks the same with `notifyOnStartupConnect` turned off.
+    // With `notifyOnStartupConnect: false`, the first message is the warning.
     installed
         .write("switchboard/mcp.json", r#"{ "settings": { "notifyOnStartupConnect": false } }"#);
     let (_, first) = said(pi(&installed, &[]).await).await;

@@ -30,7 +30,7 @@ async fn connected(script: &str) -> (Client, Installed) {
 }
 
 #[tokio::test]
-async fn pi_prompts_are_commands_with_usage() {
+async fn server_prompts_become_pi_commands_with_usage() {
     let (mut client, _home) = connected(PROMPTS).await;
     let answer = client.ask("switchboard/prompts", json!({})).await;
     insta::assert_snapshot!(format!("{:#}", answer["result"]), @r#"
@@ -50,7 +50,7 @@ async fn pi_prompts_are_commands_with_usage() {
 }
 
 #[tokio::test]
-async fn typed_line_fills_prompt_arguments() {
+async fn line_after_a_pi_command_fills_prompt_arguments() {
     let (mut client, _home) = connected(PROMPTS).await;
     let mut table = String::new();
     for line in ["cats", "'big cats' style=short", "", "cats short more", "\"cats", "style=x"] {

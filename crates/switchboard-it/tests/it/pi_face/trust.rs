@@ -47,7 +47,7 @@ fn approvals(installed: &Installed) -> String {
 }
 
 #[tokio::test]
-async fn shown_definition_can_be_approved_and_used_at_once() {
+async fn definition_shown_in_pi_can_be_approved() {
     let (installed, project) = project();
     let mut client = pi_in(&installed, &project).await;
     let status = client.ask("switchboard/status", json!({})).await;
@@ -58,7 +58,7 @@ async fn shown_definition_can_be_approved_and_used_at_once() {
     let shown = pending(&mut client).await;
     let [local] = &shown[..] else { panic!("{shown:?}") };
     assert_eq!((&local["server"], &local["changed"]), (&json!("local"), &json!(false)));
-    // The same text that the command line shows.
+    // The command line shows the same text.
     let mut command = installed.command();
     let output = command.current_dir(&project).args(["trust", "local"]).output().await.unwrap();
     let printed = String::from_utf8(output.stderr).unwrap();
@@ -88,7 +88,7 @@ async fn unshown_definitions_cannot_be_approved_in_pi() {
         );
     };
     two("first");
-    // Only another client was shown the definition.
+    // The definition was shown only to another client.
     let mut other = pi_in(&installed, &project).await;
     let elsewhere = pending(&mut other).await;
     let mut client = pi_in(&installed, &project).await;
@@ -100,7 +100,7 @@ async fn unshown_definitions_cannot_be_approved_in_pi() {
 
     let shown = pending(&mut client).await;
     assert_eq!(shown, elsewhere);
-    // The hash of one server is not that of another.
+    // The hash of another server does not approve `one`.
     assert_eq!(trust(&mut client, "one", &shown[1]["hash"]).await, not_shown);
     let unknown = trust(&mut client, "three\u{1b}[2J", &shown[0]["hash"]).await;
     assert!(unknown.starts_with("-32602 `three` is not pending"), "{unknown}");

@@ -81,7 +81,7 @@ async fn asked_for(ttl: &str, script: &str) -> Vec<String> {
     tokens
 }
 
-/// Prints the number of times that it has run.
+/// A script that prints how often it has run.
 const COUNTED: &str = "echo >> asked; echo $(wc -l < asked)";
 
 #[tokio::test]
@@ -100,7 +100,7 @@ async fn old_token_is_reused_when_its_command_fails() {
     assert_eq!(asked_for("0", unusable).await, ["Bearer first"]);
 }
 
-/// Prints a header that depends on the method and body of the request.
+/// A script that prints a header that depends on the method and body of the request.
 const SIGNER: &str = r#"read -r question; case "$question" in
   *'"version":1'*'"method":"POST"'*'"bodyBase64":"ey'*) echo '{"X-One":"post"}';;
   *'"method":"GET"'*|*'"method":"DELETE"'*) echo '{"X-One":"other"}';;

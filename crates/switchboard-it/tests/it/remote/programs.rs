@@ -20,7 +20,7 @@ async fn called(url: &str, variable: &str, proxy: &str) -> Output {
 }
 
 #[tokio::test]
-async fn proxy_of_the_environment_is_used() {
+async fn call_uses_the_proxy_of_the_environment() {
     let fixture = HttpFixture::start(&served("json", "everything")).await;
     let proxy = fixture.url().replace("/mcp", "");
     for variable in ["HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"] {
@@ -35,7 +35,7 @@ async fn proxy_of_the_environment_is_used() {
 #[tokio::test]
 async fn loopback_server_is_reached_without_proxy() {
     let fixture = HttpFixture::start(&served("json", "everything")).await;
-    // Nothing listens at this port.
+    // No program listens at this port.
     let output = called(&fixture.url(), "HTTP_PROXY", "http://127.0.0.1:1").await;
     assert_eq!(String::from_utf8_lossy(&output.stdout), "hello\n", "{output:?}");
 }

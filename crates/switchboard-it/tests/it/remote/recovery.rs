@@ -43,7 +43,7 @@ async fn repeatedly_forgotten_session_is_no_crash_loop() {
 }
 
 #[tokio::test]
-async fn unknown_method_error_does_not_reopen_the_session() {
+async fn status_404_with_error_response_keeps_the_session() {
     let body = r#"{"jsonrpc":"2.0","id":0,"error":{"code":-32601,"message":"no"}}"#;
     let canned = format!("[[http.canned]]\nto = 'tools/call'\nstatus = 404\nbody = '{body}'\n");
     let fixture = HttpFixture::start(&(served("json", "everything") + &canned)).await;
@@ -61,7 +61,7 @@ async fn calls_wait_for_a_restarting_server() {
     fixture.fall().await;
     let calling = at_once(&world, 100, |number| json!({ "text": number.to_string() }));
     let (answers, ()) = tokio::join!(calling, async {
-        // By then some calls were refused a connection.
+        // Waits until the connections of some calls were refused.
         for _ in 0..2_000 {
             tokio::task::yield_now().await;
         }
@@ -74,7 +74,7 @@ async fn calls_wait_for_a_restarting_server() {
 }
 
 #[tokio::test]
-async fn read_only_calls_in_flight_survive_a_restart() {
+async fn running_read_only_calls_survive_a_server_restart() {
     let script = served(
         "json",
         "[[tools]]\nname = 'echo'\nbehaviour = { kind = 'slow', ms = 100 }\nannotations = { readOnlyHint = true }\n",
@@ -95,7 +95,7 @@ async fn read_only_calls_in_flight_survive_a_restart() {
 }
 
 #[tokio::test]
-async fn unreachable_server_is_reported_as_not_listening() {
+async fn call_to_unreachable_server_reports_connection_refused() {
     let mut fixture = HttpFixture::start(&served("json", "everything")).await;
     let world = world(&fixture, "");
     world.call("far_echo", json!({ "text": "x" })).await.unwrap();
@@ -117,7 +117,7 @@ async fn busy(status: u16, retry_after: &str, times: usize) -> HttpFixture {
 }
 
 #[tokio::test]
-async fn short_retry_after_is_awaited() {
+async fn call_waits_for_a_short_retry_after() {
     for status in [429, 503] {
         let fixture = busy(status, "1", 1).await;
         let world = Arc::new(world(&fixture, ""));
@@ -132,8 +132,8 @@ async fn short_retry_after_is_awaited() {
 }
 
 #[tokio::test]
-async fn long_retry_after_is_reported_with_its_time() {
-    // 30 s is within the call's timeout, but is not waited for either.
+async fn call_fails_at_once_with_long_retry_after() {
+    // 30 s are less than the timeout of the call, but the call does not wait for them either.
     for (retry_after, least) in
         [("30", 10), ("3600", 3_000), ("Fri, 31 Dec 9999 23:59:59 GMT", 3_000)]
     {
@@ -167,7 +167,7 @@ async fn permanently_busy_server_is_retried_for_few_calls() {
     assert!((55..=75).contains(&sent), "{sent}");
 }
 
-/// Advances the clock in the middle of real traffic.
+/// Advances the clock while the gateway and its server exchange messages.
 async fn later(seconds: u64) {
     tokio::time::pause();
     tokio::time::advance(Duration::from_secs(seconds)).await;
@@ -203,7 +203,7 @@ async fn idle_connections_that_broke_fail_no_call() {
         fixture.until(|seen| listened(seen) > 0).await;
         let before = listened(&fixture.requests());
         fixture.hang_up().await;
-        // A new GET shows that the client has noticed.
+        // A new GET shows that the client has noticed the broken connections.
         fixture.until(|seen| listened(seen) > before).await;
     }
     assert_eq!(fixture.state().ledger().initializes.len(), 1);
@@ -220,14 +220,14 @@ async fn busy_server_is_not_dialed_before_retry_after() {
     assert_eq!(fixture.asked(), ["server/discover"]);
 }
 
-/// Sends two progress notifications before its result.
+/// A tool that sends two progress notifications before its result.
 const STEPS: &str = "
 [[tools]]
 name = 'steps'
 behaviour = { kind = 'slow', ms = 1, progress = 2 }
 ";
 
-/// The result of one call for each number of bytes after which its response is cut.
+/// Makes one call for each number of bytes after which its response is cut; returns the results.
 async fn cut(
     world: &Arc<World>,
     bytes: std::ops::Range<usize>,
@@ -242,7 +242,7 @@ async fn cut(
 }
 
 #[tokio::test]
-async fn truncated_answer_arrives_once_or_fails_clearly() {
+async fn call_with_truncated_response_resumes_or_fails_clearly() {
     for (ids, most) in [("event_ids = true\nretry_ms = 1\n", 40), ("", 700)] {
         let script = format!("{}cut_calls = true\n{ids}", served("events", STEPS));
         let fixture = HttpFixture::start(&script).await;

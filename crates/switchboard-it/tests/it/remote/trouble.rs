@@ -1,4 +1,5 @@
-//! URLs without a working MCP server: the failure describes the response, without further tries.
+//! URLs without a working MCP server: the failure describes the response, and the request is not
+//! repeated.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -85,7 +86,7 @@ async fn connection_failure_explains_what_the_url_returned() {
 }
 
 #[tokio::test]
-async fn answers_with_foreign_ids_are_skipped() {
+async fn responses_with_ids_of_no_request_are_skipped() {
     for form in ["json", "events"] {
         for id in ["other", "next", "string", "float", "null", "missing"] {
             let script = format!("[[tools]]\nname = 'echo'\n[faults]\nwrong_ids = '{id}'\n");
@@ -133,7 +134,7 @@ async fn only_four_statuses_trigger_the_sse_fallback() {
 }
 
 #[tokio::test]
-async fn messages_go_to_no_other_origin() {
+async fn client_sends_no_request_to_another_origin() {
     let elsewhere = HttpFixture::start(&served("json", "everything")).await;
     let token = r#", "bearerToken": "canary", "headers": { "X-One": "canary" }"#;
     for status in [301, 302, 303, 307, 308] {
@@ -185,11 +186,11 @@ async fn unauthorized_server_has_needs_sign_in_status_and_code() {
     assert!(status.contains("⚠ far (needs sign-in)"), "{status}");
 }
 
-/// Pings that a server sends in one response stream.
+/// The number of pings that the server sends in one response stream.
 const PINGS: usize = 5_000;
 
-/// A connection to a server that sends thousands of pings before the result of a call, and never
-/// acknowledges a response to one of them.
+/// Serves one connection: sends thousands of pings before the result of a call, and never
+/// acknowledges a response to a ping.
 async fn ping_by_the_thousand(stream: TcpStream, unanswered: Arc<AtomicUsize>) -> Option<()> {
     let mut stream = BufReader::new(stream);
     loop {

@@ -51,7 +51,7 @@ async fn websocket_handshake_carries_token_headers_and_subprotocol() {
 }
 
 #[tokio::test]
-async fn websocket_answer_over_the_limit_fails_and_reconnects() {
+async fn oversized_websocket_message_fails_its_call_and_reconnects() {
     let fixture = WsFixture::start("everything").await;
     let large = world(&fixture.url(), "");
     let answer = large.call("far_big", json!({ "bytes": 10 * 1024 * 1024 })).await.unwrap();
@@ -158,7 +158,7 @@ async fn answering(bytes: &'static str) -> (String, JoinSet<()>) {
 }
 
 #[tokio::test]
-async fn websocket_refusal_explains_what_the_url_returned() {
+async fn websocket_connect_failure_explains_the_response() {
     let answers = [
         "status = 401",
         "status = 404\nheaders = { Content-Type = 'text/html' }\nbody = '<html>not here'",
@@ -201,7 +201,7 @@ async fn websocket_refusal_explains_what_the_url_returned() {
 }
 
 #[tokio::test]
-async fn websocket_handshake_times_out() {
+async fn unanswered_websocket_handshake_times_out() {
     let (url, _serving) = answering("").await;
     let failure = echo(&world(&url, r#", "startTimeoutMs": 1000"#)).await.unwrap_err();
     assert_eq!(failure.code, Code::TimedOut, "{failure}");

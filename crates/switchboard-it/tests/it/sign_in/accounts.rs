@@ -28,7 +28,7 @@ impl Desk {
         assert_eq!(ended.code, Some(0), "{ended:?}");
     }
 
-    /// Whether a call reaches each of the servers.
+    /// Whether a call reaches `plain`, `work` and `home`.
     async fn signed_in(&self) -> [bool; 3] {
         let mut reached = [false; 3];
         for (at, server) in ["plain", "work", "home"].into_iter().enumerate() {
@@ -106,7 +106,7 @@ async fn running_gateway_notices_sign_out_and_new_sign_in() {
 async fn sign_in_of_an_older_version_stays_valid() {
     let user = user().await;
     user.sign_in_to("plain").await;
-    // The index in the format of that version.
+    // Writes the index in the format of the older version.
     let mut index: Value = serde_json::from_slice(&fs::read(user.index()).unwrap()).unwrap();
     let line = index["entries"][0].as_object_mut().unwrap();
     assert!(line.remove("identity").is_some());

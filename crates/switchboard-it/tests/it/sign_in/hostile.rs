@@ -33,7 +33,7 @@ struct Victim {
     started: Arc<AtomicUsize>,
 }
 
-/// Starts no program, and counts the attempts.
+/// A spawner that starts no program, and counts the attempts.
 struct Watched(Arc<AtomicUsize>);
 
 impl Spawner for Watched {
@@ -44,7 +44,8 @@ impl Spawner for Watched {
 }
 
 impl Victim {
-    /// In the setup, `{AS}` is the origin of the authorization server, `{MCP}` of the MCP server.
+    /// In `setup`, `{AS}` is replaced by the origin of the authorization server, and `{MCP}` by
+    /// that of the MCP server.
     async fn of(setup: &Value, names: impl Names + 'static) -> Victim {
         let authority = Authority::start(Setup::default()).await;
         let (issuer, server) = (authority.issuer(), origin(&authority));
@@ -76,7 +77,8 @@ impl Victim {
         }
     }
 
-    /// The error that the user reads, without varying parts; no program ran, no token was stored.
+    /// The error that the user reads, without varying parts. Asserts that no program ran and no
+    /// token was stored.
     fn refusal(&self, outcome: Result<SignedIn, Failure>) -> String {
         let failure = outcome.expect_err("it is refused");
         assert_eq!(self.started.load(Ordering::Relaxed), 0, "{failure}");
@@ -95,7 +97,7 @@ impl Victim {
     }
 }
 
-/// The outcome when the user opens the page.
+/// Opens the page as the user would; returns the outcome of the sign-in.
 async fn visited(pending: &mut Pending) -> Result<SignedIn, Failure> {
     let link = pending.link().to_string();
     let (signed_in, _) = tokio::join!(pending.finished(), visit(&link));
@@ -106,7 +108,7 @@ fn origin(authority: &Authority) -> String {
     authority.mcp_url().trim_end_matches("/mcp").to_owned()
 }
 
-/// Resolves no hostname.
+/// A resolver that knows no hostname.
 struct Nameless;
 
 impl Names for Nameless {

@@ -7,7 +7,7 @@ use switchboard_it::terminal::Watched;
 
 use super::*;
 
-/// Installs a fake browser that records the address that it is to open.
+/// Installs a fake browser that records the URL that it is to open.
 pub(super) fn recorder(user: &Desk) -> PathBuf {
     let log = user.installed.home().join("opened");
     let script = format!(
@@ -66,7 +66,7 @@ async fn browser_opens_the_shown_authorization_url() {
 }
 
 #[tokio::test]
-async fn ssh_user_pastes_the_callback_address() {
+async fn sign_in_over_ssh_accepts_the_pasted_callback() {
     let user = Desk::with(Setup::default()).await;
     let log = recorder(&user);
     let mut command = user.command("auth tracker");
@@ -77,7 +77,7 @@ async fn ssh_user_pastes_the_callback_address() {
     assert!(!shown.modes().local_modes.contains(LocalModes::ECHO));
     shown.types("what is this\n");
     shown.until("warning: the callback has no code (still waiting)").await;
-    // Longer than the maximum line of a terminal in canonical mode.
+    // This address is longer than the maximum line of a terminal in canonical mode.
     let long = format!("{back}&more={}", "x".repeat(5_000));
     shown.types(&long);
     shown.until(&format!("{} characters pasted; press Enter", long.len())).await;
@@ -106,7 +106,7 @@ async fn second_terminal_sign_in_shows_that_it_waits() {
 }
 
 #[tokio::test]
-async fn interrupted_sign_in_leaves_nothing_behind() {
+async fn interrupted_sign_in_leaves_no_token_or_lock() {
     let user = Desk::with(Setup::default()).await;
     let log = recorder(&user);
     let mut shown = user.start_on_terminal("auth tracker --paste");
@@ -151,7 +151,7 @@ async fn call_signs_in_automatically_when_auto_auth_is_set() {
     ");
 }
 
-/// As in `hostile`, but with the command line and a browser that could be opened.
+/// The same check as in `hostile`, but with the command line and a browser that could be opened.
 #[tokio::test]
 async fn browser_is_not_opened_at_an_unsafe_url() {
     let user = Desk::with(Setup::default()).await;

@@ -123,14 +123,15 @@ async fn process_with_outdated_token_uses_the_refreshed_one() {
         authority.expire_tokens();
         assert_eq!(echo(&other, "on").await.unwrap(), "on");
     }
-    // The sleeper's token is two refreshes behind, and the stored token has expired, too.
+    // The token of `sleeper` is two refreshes old, and the stored token has expired, too.
     authority.expire_tokens();
     assert_eq!(echo(&sleeper, "awake").await.unwrap(), "awake");
     assert_eq!(echo(&other, "on").await.unwrap(), "on");
     assert_eq!(tally(&authority), [3, 0, 1]);
 }
 
-/// Holds back the response to the next token refresh; the future waits until it is granted.
+/// Holds back the response to the next token refresh. The returned future completes when the
+/// authorization server has issued the new tokens.
 async fn granted(authority: &Authority) -> impl Future<Output = ()> {
     authority.alter(|setup| setup.token_answers.push_back(Manner::Late));
     authority.expire_tokens();
@@ -207,7 +208,7 @@ async fn refresh_does_not_overwrite_a_concurrent_sign_in() {
 }
 
 #[tokio::test]
-async fn refresh_does_not_restore_a_concurrent_sign_out() {
+async fn refresh_does_not_undo_a_concurrent_sign_out() {
     let authority = Authority::start(Setup::default()).await;
     let renewing = world(&authority).await;
     let other = world_in(renewing.home(), &authority);

@@ -109,7 +109,7 @@ impl Witness {
     fn record_process(&mut self, pid: u32) {
         for pid in family(pid) {
             for file in ["cmdline", "environ"] {
-                // It may have ended meanwhile.
+                // The process may have ended meanwhile.
                 let shown = fs::read(format!("/proc/{pid}/{file}")).unwrap_or_default();
                 self.record(&format!("{file} of {pid}"), shown);
             }

@@ -68,7 +68,7 @@ async fn recovers(world: &World, authority: &Authority) {
 }
 
 #[tokio::test]
-async fn failing_authorization_server_costs_no_token() {
+async fn failing_authorization_server_does_not_delete_tokens() {
     let manners = [
         Manner::Status(500),
         Manner::Status(503),
@@ -107,7 +107,7 @@ async fn failing_authorization_server_costs_no_token() {
 }
 
 #[tokio::test]
-async fn unreachable_authorization_server_costs_no_token() {
+async fn unreachable_authorization_server_does_not_delete_tokens() {
     for server in [Server::Connected, Server::NotYet] {
         let mut authority = Authority::start(Setup::default()).await;
         let world = world(&authority).await;
@@ -120,7 +120,7 @@ async fn unreachable_authorization_server_costs_no_token() {
 }
 
 #[tokio::test]
-async fn silent_authorization_server_costs_no_token() {
+async fn silent_authorization_server_does_not_delete_tokens() {
     for server in [Server::Connected, Server::NotYet] {
         let authority = Authority::start(Setup::default()).await;
         let world = world(&authority).await;
@@ -192,7 +192,7 @@ async fn rejected_refresh_token_requires_sign_in() {
 }
 
 #[tokio::test]
-async fn strange_token_lifetime_causes_no_refresh_loop() {
+async fn invalid_token_lifetime_causes_no_refresh_loop() {
     use ExpiresIn::{Huge, Missing, Negative, Text, Zero};
     for expires_in in [Zero, Negative, Missing, Huge, Text] {
         let authority = Authority::start(Setup { expires_in, ..Setup::default() }).await;
@@ -306,7 +306,7 @@ async fn step_up_sign_in_requests_all_scopes() {
     sign_in_required: the server answered with HTTP status 403: sign-in required: the server requires more scopes: `read write`
     Begin a sign-in: mcp({ action: "auth-start", server: "far" }), or ask the user to run: switchboard auth far
     "#);
-    // Another process than the one that got the 403 signs in.
+    // A process other than the one that got status 403 signs in.
     let other = world_in(world.home(), &authority);
     sign_in(&other).await;
     assert_eq!(asked(&authority), "read write");

@@ -28,7 +28,8 @@ const OF_THE_USER: usize = 5;
 #[tokio::test]
 async fn b04_later_files_override_fields_and_malformed_are_skipped() {
     let installed = Installed::bare(PROGRAMS);
-    // The lowest file has the command, comments and trailing commas; the others set one field.
+    // The file of lowest precedence has the command, comments and trailing commas. Each other file
+    // sets one field.
     let args = json!(["everything"]);
     let lowest = format!(
         "{{ // The team's tools.\n \"mcp-servers\": {{ \"kit\": {{ \"command\": \"fixture-server\", \"args\": {args},\n \"env\": {{ \"LAYER\": \"0\" }}, }}, }}, }}"
@@ -53,7 +54,8 @@ async fn b04_later_files_override_fields_and_malformed_are_skipped() {
         }
     }
 
-    // A shared file without rules. A malformed file of the user's own would stop every call.
+    // This malformed file is shared and never had rules. A malformed file of the user's own would
+    // stop every call.
     installed.write(FILES[1], "{ \"mcpServers\": { \"lost\": ] }");
     let mut client = installed.connect(json!({})).await;
     check(
@@ -99,7 +101,7 @@ async fn b05_changed_url_inherits_no_credentials() {
         assert!(!sent.into_iter().any(|value| value.contains("canary")), "{secret}");
     }
 
-    // Checks the same for a `command` that replaces the `url`.
+    // A `command` that replaces the `url` inherits no credentials either.
     let installed = Installed::bare(PROGRAMS);
     let below = json!({ "url": near.url(), "headers": { "X": "canary" }, "oauth": { "clientId": "known" } });
     installed.write(FILES[3], &json!({ "mcpServers": { "kit": below } }).to_string());

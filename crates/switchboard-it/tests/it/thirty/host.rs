@@ -77,7 +77,7 @@ async fn b25_direct_tools_have_own_schemas_and_follow_changes() {
     let before = installed.spawned();
     let mut client = installed.connect(json!({})).await;
     let answer = client.ask("tools/list", json!({})).await;
-    // A tool named `mcp` is left out, because the gateway's tool has that name; `mcp__x` is not.
+    // A tool named `mcp` is left out, because the gateway's tool has that name; `mcp__x` is listed.
     let first = [
         "mcp",
         "all_zoom",

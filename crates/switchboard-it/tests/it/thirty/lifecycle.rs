@@ -1,4 +1,4 @@
-//! Lifetimes of servers, calls and the cache, and the messages at their end.
+//! Lifetimes of servers, calls and the cache, and the messages when they end.
 
 use std::fs;
 use std::path::Path;

@@ -32,7 +32,7 @@ async fn answering(status: u16, form: &str) -> HttpFixture {
 }
 
 #[tokio::test]
-async fn b15_sse_fallback_and_lost_session_recovery() {
+async fn b15_client_falls_back_to_sse_and_recovers_sessions() {
     for status in [404, 405, 406, 415] {
         let fixture = answering(status, "legacy").await;
         let world = world(&fixture);

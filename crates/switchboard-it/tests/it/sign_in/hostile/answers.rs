@@ -18,10 +18,10 @@ fn hostile_registration_response_gives_no_client() {
             ("a page", only(json!("html"))),
             ("no id", only(raw(b"{\"client_secret\":\"x\"}"))),
             ("an id of another type", only(raw(b"{\"client_id\":7}"))),
-            ("an id of nothing", only(raw(b"{\"client_id\":\"\"}"))),
+            ("an empty id", only(raw(b"{\"client_id\":\"\"}"))),
             ("a list", only(raw(b"[]"))),
             ("500 kilobytes", only(raw(large.as_bytes()))),
-            ("an id that no address holds", only(raw(long.as_bytes()))),
+            ("an id of 9,000 characters", only(raw(long.as_bytes()))),
             ("elsewhere", only(json!({ "redirect": "http://169.254.169.254/" }))),
             ("in trouble", only(json!({ "status": 500 }))),
             ("a refusal", only(json!({ "error": rude }))),
@@ -53,21 +53,21 @@ fn device_flow_shows_no_unsafe_verification_page() {
 }
 
 #[test]
-fn callback_of_another_issuer_or_malformed_token_is_rejected() {
-    unseen(module_path!(), "callback_of_another_issuer_or_malformed_token_is_rejected", || async {
+fn hostile_callback_or_token_response_gives_no_token() {
+    unseen(module_path!(), "hostile_callback_or_token_response_gives_no_token", || async {
         let tokens = |manner: Value| json!({ "token-answers": [manner] });
         let rows = [
             ("another issuer", json!({ "iss": "wrong" })),
             ("no issuer", json!({ "iss": "missing" })),
-            ("an issuer that was put in order", json!({ "iss": "normalised" })),
+            ("a normalised issuer", json!({ "iss": "normalised" })),
             ("another issuer, and a refusal", json!({ "iss": "wrong", "consent": "denied" })),
             ("a refusal", json!({ "consent": "denied" })),
             ("a page for tokens", tokens(json!("html"))),
             ("a megabyte for tokens", tokens(json!("huge"))),
             ("deep tokens", tokens(json!("deep"))),
             ("tokens elsewhere", tokens(json!({ "redirect": "http://169.254.169.254/" }))),
-            ("a token that is none", tokens(raw(b"{\"access_token\":7}"))),
-            ("a token of nothing", tokens(raw(b"{\"access_token\":\"\"}"))),
+            ("a token that is not a string", tokens(raw(b"{\"access_token\":7}"))),
+            ("an empty token", tokens(raw(b"{\"access_token\":\"\"}"))),
             ("a token with a header", tokens(raw(b"{\"access_token\":\"x\\r\\nX-Calc: 1\"}"))),
             (
                 "a token of another type",
@@ -120,7 +120,7 @@ async fn tampered_callback_is_rejected() {
         let outcome = pending.complete(&change(&back)).await;
         lines.push(format!("{what}\n    {}", victim.refusal(outcome)));
         if what.contains("state") {
-            // A callback with another state is ignored, so the right one still works.
+            // A callback with another state is ignored, so the correct callback still works.
             pending.complete(&back).await.unwrap();
         }
     }

@@ -11,7 +11,7 @@ use super::*;
 fn unsafe_authorization_page_is_not_opened() {
     unseen(module_path!(), "unsafe_authorization_page_is_not_opened", || async {
         let long = format!("{{AS}}/{}", "a".repeat(9 * 1024));
-        // Within the length limit, but not with the query that we add.
+        // This URL is within the length limit, but not with the query of the authorization request.
         let full = format!("{{AS}}/{}", "a".repeat(8 * 1024 - 100));
         let pages = [
             "{AS}/authorize;calc",
