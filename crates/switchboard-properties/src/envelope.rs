@@ -29,7 +29,8 @@ struct Parts {
     method: Option<String>,
     params: Option<String>,
     result: Option<String>,
-    /// Whether it has an error object; its fields are parsed leniently, so they are not compared.
+    /// Whether the message has an error object. Its fields are parsed leniently, so they are not
+    /// compared.
     failed: bool,
 }
 

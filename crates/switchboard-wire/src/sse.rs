@@ -26,7 +26,7 @@ pub struct Parser {
     limit: usize,
     /// The received part of the current line.
     line: BytesMut,
-    /// Whether the rest of the current line is kept.
+    /// Whether the rest of the current line is stored or skipped.
     rest: Rest,
     first_line: bool,
     /// The last line ended with a carriage return; a line feed that follows belongs to it.
@@ -114,20 +114,20 @@ impl Parser {
             return;
         }
         self.line.put_slice(part);
-        // The field name does not count as data, so the tolerance is generous. A slight excess is
-        // detected at the end of the line.
+        // The line still contains the field name, which is not data, so a slight excess is allowed
+        // here. It is detected at the end of the line.
         if self.held() + self.line.len() > self.limit + KEPT_OF_OVERLONG {
             if is_data(&self.line) {
                 let line = self.line.split().freeze();
                 self.give_up(value_of(&line));
             }
-            // Also frees the memory.
+            // A new buffer also frees the memory of the line.
             self.line = BytesMut::new();
             self.rest = Rest::Skipped;
         }
     }
 
-    /// Completes a line; `part` is its part in the current chunk.
+    /// Completes a line. `part` is the part of the line that the current chunk contains.
     fn end_line(&mut self, part: Bytes) -> Option<Event> {
         // A line within one chunk is not copied.
         let mut line = if self.line.is_empty() && self.rest == Rest::Kept {
@@ -157,7 +157,7 @@ impl Parser {
             b"data" => self.take_data(value),
             b"event" => self.name = text(&value).unwrap_or_default(),
             b"id" if value.contains(&0) => {}
-            // An over-long id must clear the previous one.
+            // An over-long id must clear the previous id.
             b"id" => self.id = text(&value).unwrap_or_default(),
             b"retry" => {
                 let digits = value.iter().all(u8::is_ascii_digit);

@@ -53,7 +53,7 @@ fn polled_output(stream: BorrowedFd<'_>) -> Option<Output> {
     }
 }
 
-/// Some hosts use a socket pair instead of a pipe.
+/// Opens the stream as a socket, because some hosts use a socket pair instead of a pipe.
 fn socket(stream: BorrowedFd<'_>) -> Option<UnixStream> {
     let socket = StdUnixStream::from(stream.try_clone_to_owned().ok()?);
     socket.set_nonblocking(true).ok()?;

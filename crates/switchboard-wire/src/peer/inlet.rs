@@ -77,7 +77,8 @@ impl Inlet {
         watch_deadlines(&self.peer).await;
     }
 
-    /// Handles the head of an over-long line; returns whether the message is already assigned.
+    /// Handles the beginning of an over-long line, and returns whether its message could be
+    /// assigned to a request.
     pub(super) fn too_long(&self, head: &[u8], handler: &mut dyn Handler) -> Overlong {
         self.peer.shared.flow.send_replace(Flow::Draining);
         let id = envelope::id_in_head(head);
@@ -204,10 +205,10 @@ pub(super) async fn watch_deadlines(peer: &Peer) {
     peer.shared.alarm.watch(|now| peer.expire(now)).await;
 }
 
-/// Whether the message of a discarded line is already assigned.
+/// Whether the message of an over-long line has been assigned to a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Overlong {
-    /// Assigned: its request has failed, or it was itself a request.
+    /// The request of the response has failed, or the line was itself a request or notification.
     Assigned,
     /// A response whose id may be at the end of the line.
     Unassigned,
