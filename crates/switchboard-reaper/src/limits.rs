@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn seccomp_filter_refuses_scheduling_of_others() {
+    fn seccomp_filter_refuses_scheduling_of_other_processes() {
         for abi in ABIS {
             let check = |number: u32, arguments: [u64; 3], expected: u32| {
                 for number in [number, number | X32] {
@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn seccomp_filter_refuses_limits_of_others_and_the_mark() {
+    fn seccomp_filter_protects_other_processes_limits_and_the_mark() {
         let mark = u64::from(libc::RLIMIT_RTTIME);
         let files = u64::from(libc::RLIMIT_NOFILE);
         let new = 0x7f00_0000_1000;

@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn record_is_swept_unless_its_keeper_runs() {
+    fn server_record_is_swept_unless_its_keeper_runs() {
         let folder = tempfile::tempdir().unwrap();
         let boot = boot_id().unwrap();
         let here = namespace();
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn record_writable_by_others_is_ignored() {
+    fn server_record_writable_by_other_users_is_ignored() {
         let folder = tempfile::tempdir().unwrap();
         let name = file_name(namespace(), Identity { start: own().start + 1, ..own() });
         let text = format!("{}\n", boot_id().unwrap());
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn record_is_removed_with_its_server() {
+    fn server_record_is_removed_when_its_server_ends() {
         let folder = tempfile::tempdir().unwrap();
         let records = folder.path().join("running");
         let record = ServerRecord::begin(&records).unwrap();
