@@ -11,7 +11,7 @@ use crate::style::Palette;
 
 const MESSAGE: usize = 2_000;
 
-/// Characters of the last line that a failed server wrote.
+/// The number of characters that are shown of the last line that a failed server wrote.
 const LAST_LINE: usize = 200;
 
 /// Why a command ended early.
@@ -63,8 +63,8 @@ pub(crate) fn hint(hint: &Hint, palette: Palette) -> String {
     format!("{} {}", palette.heading("hint:"), wording(hint, palette))
 }
 
-/// One line about a failed server in a list: what failed, its last line on standard error, and the
-/// command that retries.
+/// One line about a failed server in a list: the failure, the last line of its standard error, and
+/// the command that retries.
 pub(crate) fn line(failure: &Failure, palette: Palette) -> String {
     let mut line = clean_line(&failure.to_string(), MESSAGE).into_owned();
     let last = failure.hints.iter().find_map(|hint| match hint {
@@ -85,12 +85,13 @@ pub(crate) fn line(failure: &Failure, palette: Palette) -> String {
     format!("{line}; {next}")
 }
 
-/// Whether a line of a server's log is useful: npm's last line is the path of its own log.
+/// Whether a line of a server's log helps the user. The last line of npm only names its own log
+/// file.
 fn is_useful(line: &str) -> bool {
     !line.trim().is_empty() && !line.contains("A complete log of this run")
 }
 
-/// A hint with the commands of this program.
+/// The text of a hint with the commands of this program.
 pub(crate) fn wording(hint: &Hint, palette: Palette) -> String {
     remedy::wording(hint, &palette)
 }

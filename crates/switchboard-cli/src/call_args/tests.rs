@@ -97,7 +97,7 @@ fn undeclared_argument_is_parsed_only_as_plain_json() {
 fn colon_equals_forces_json() {
     check(&["text:=7", "open:=null"], json!({ "text": 7, "open": null }));
     check(&["open:=\"x\""], json!({ "open": "x" }));
-    let unused = "the value of `open` cannot be used: ";
+    let unused = "the value of `open` is invalid: ";
     check(&["open:={"], json!(format!("{unused}not valid JSON (line 1, column 1)")));
     check(&[r#"open:={"a":1,"a":2}"#], json!(format!("{unused}duplicate key `a`")));
 }
@@ -130,7 +130,7 @@ fn repeated_key_becomes_a_list_if_the_schema_allows() {
     );
     check(&["open=1", "open=x"], json!({ "open": [1, "x"] }));
     check(&["open:=[1]", "open=2"], json!({ "open": [[1], 2] }));
-    let twice = |key: &str| json!(format!("`{key}` is given twice, and it does not take a list"));
+    let twice = |key: &str| json!(format!("`{key}` is given twice, but does not accept a list"));
     check(&["text=a", "text=b"], twice("text"));
     check(&["count=1", "count=1"], twice("count"));
 }
@@ -153,7 +153,7 @@ fn commas_in_a_list_argument_are_refused() {
 fn missing_file_error_explains_how_to_escape_at() {
     let file_error = |path: &str| {
         json!(format!(
-            "the file for `text` cannot be used (the text `@x` is `text=@@x`): cannot read \
+            "cannot use the file for `text` (to pass the text `@x`, write `text=@@x`): cannot read \
              `{path}`: No such file or directory (os error 2)"
         ))
     };
@@ -176,16 +176,13 @@ fn malformed_args_object_error_points_at_the_mistake() {
     };
     check(
         "{\n  \"a\": }",
-        "the value of `--args` cannot be used: `args` is not valid JSON (line 2, column 8)",
+        "the value of `--args` is invalid: `args` is not valid JSON (line 2, column 8)",
     );
     check(
         r#"{"a": {"b": 1, "b": 2}}"#,
-        "the value of `--args` cannot be used: `args` contains the duplicate key `b`",
+        "the value of `--args` is invalid: `args` contains the duplicate key `b`",
     );
-    check(
-        "[1]",
-        "the value of `--args` cannot be used: `args` must hold a JSON object, not an array",
-    );
+    check("[1]", "the value of `--args` is invalid: `args` must hold a JSON object, not an array");
 }
 
 #[test]
