@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn hosts_without_names_runs_the_main_ones() {
+    fn hosts_command_without_names_runs_the_main_hosts() {
         check("", &MAIN_HOSTS, &MAIN_SCENARIOS);
     }
 
@@ -208,12 +208,12 @@ mod tests {
     }
 
     #[test]
-    fn unknown_names_are_rejected() {
+    fn unknown_host_or_scenario_name_is_rejected() {
         assert_eq!(HostsPlan::parse(&["crush"]), None);
     }
 
     #[test]
-    fn each_host_package_has_pins_and_scenario_a_test() {
+    fn each_host_package_is_pinned_and_each_scenario_exists() {
         for Package { name, registry } in [COMMON].into_iter().chain(HOSTS) {
             let pins = match registry {
                 Registry::Npm => "package-lock.json",

@@ -122,12 +122,12 @@ mod tests {
     }
 
     #[test]
-    fn full_run_ends_with_doctests_and_pages() {
+    fn full_test_plan_ends_with_doctests_and_long_suites() {
         check(Depth::Full, Runner::Nextest, &full("cargo nextest run --workspace"));
     }
 
     #[test]
-    fn quick_run_tests_the_crates_below_the_faces() {
+    fn quick_test_plan_tests_only_crates_below_faces() {
         check(
             Depth::Quick,
             Runner::Nextest,
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn cargo_runs_the_tests_without_nextest() {
+    fn tests_run_with_cargo_test_without_nextest() {
         check(Depth::Full, Runner::CargoTest, &full("cargo test --workspace"));
     }
 

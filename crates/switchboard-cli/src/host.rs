@@ -137,7 +137,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn hidden_characters_of_arguments_are_shown() {
+    fn hidden_characters_in_approval_questions_are_escaped() {
         let shown = |json: &str| shown_arguments(&Args::parse(json).unwrap());
         assert_eq!(
             shown("{\"pa\u{200b}th\":\"no\u{2060}tes\u{3164}.txt\"}"),
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn only_exact_words_approve_a_call() {
+    fn only_exact_answers_approve_a_call() {
         let check = |typed: &str, expected| assert_eq!(answer_of(typed), expected, "{typed:?}");
         check("y", ApprovalAnswer::Once);
         check("T", ApprovalAnswer::Tool);

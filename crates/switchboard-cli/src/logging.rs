@@ -126,7 +126,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn trace_file_is_private_and_regular() {
+    fn trace_file_is_private_and_must_be_regular() {
         let home = tempfile::tempdir().unwrap();
         let path = home.path().join("trace");
         fs::write(&path, "before\n").unwrap();
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn full_trace_file_stops_growing_with_one_note() {
+    fn full_trace_file_ends_with_one_note() {
         let home = tempfile::tempdir().unwrap();
         let path = home.path().join("trace");
         File::create(&path).unwrap().set_len(MOST_BYTES - 1).unwrap();

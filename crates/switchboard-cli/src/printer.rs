@@ -243,7 +243,7 @@ mod tests {
     use crate::args::Cli;
 
     #[test]
-    fn usage_error_prints_no_escape_sequence() {
+    fn usage_error_with_hidden_characters_prints_no_escape_sequence() {
         let check = |line: &[&str], expected: &str| {
             let args: Vec<OsString> =
                 ["switchboard"].iter().chain(line).map(|word| OsString::from(*word)).collect();

@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn unterminated_tokens_run_to_the_end() {
+    fn unterminated_literals_and_comments_extend_to_file_end() {
         check("a \"b\nc", "a", "");
         check("a /* b\nc", "a", "/* b c");
         check("a r#\"b\"\nc", "a r#", "");

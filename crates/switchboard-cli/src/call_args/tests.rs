@@ -78,13 +78,13 @@ fn argument_types_follow_the_schema() {
 }
 
 #[test]
-fn misfit_argument_stays_text_for_schema_validation() {
+fn argument_of_wrong_type_stays_text_for_validation() {
     check(&["count=two"], json!({ "count": "two" }));
     check(&["tags=a"], json!({ "tags": "a" }));
 }
 
 #[test]
-fn undeclared_argument_is_parsed_only_as_plain_json() {
+fn undeclared_argument_is_json_if_unambiguous_and_else_text() {
     check(&["open=2", "other=true"], json!({ "open": 2, "other": true }));
     check(&["open=[1]", "other={}"], json!({ "open": [1], "other": {} }));
     check(&["open=null", "other=\"x\""], json!({ "open": "null", "other": "\"x\"" }));
@@ -94,7 +94,7 @@ fn undeclared_argument_is_parsed_only_as_plain_json() {
 }
 
 #[test]
-fn colon_equals_forces_json() {
+fn argument_after_colon_equals_is_parsed_as_json() {
     check(&["text:=7", "open:=null"], json!({ "text": 7, "open": null }));
     check(&["open:=\"x\""], json!({ "open": "x" }));
     let unused = "the value of `open` is invalid: ";
@@ -103,7 +103,7 @@ fn colon_equals_forces_json() {
 }
 
 #[test]
-fn numbers_keep_their_typed_form() {
+fn number_arguments_keep_their_spelling() {
     let base = object(r#"{ "open": [1.10, 1e2], "count": 1.0 }"#).unwrap();
     let words = ["ratio=12345678901234567890123", "count:=-0", "deep={\"a\":0.10}"];
     let words = words.map(str::to_owned);
@@ -114,7 +114,7 @@ fn numbers_keep_their_typed_form() {
 }
 
 #[test]
-fn argument_that_is_no_pair_is_refused() {
+fn argument_without_key_or_equals_sign_is_refused() {
     check(&["text"], json!("`text` is not of the form `key=value`"));
     check(&["=x"], json!("`=x` is not of the form `key=value`"));
     check(&[":=1"], json!("`:=1` is not of the form `key=value`"));
@@ -150,7 +150,7 @@ fn commas_in_a_list_argument_are_refused() {
 }
 
 #[test]
-fn missing_file_error_explains_how_to_escape_at() {
+fn missing_file_error_explains_escaping_of_at_sign() {
     let file_error = |path: &str| {
         json!(format!(
             "cannot use the file for `text` (to pass the text `@x`, write `text=@@x`): cannot read \
@@ -162,7 +162,7 @@ fn missing_file_error_explains_how_to_escape_at() {
 }
 
 #[test]
-fn pairs_override_the_args_object() {
+fn key_value_arguments_override_the_args_object() {
     let base = object(r#"{"text": "a", "count": 1}"#).unwrap();
     let merged = args(base, &["count=2".to_owned()]).unwrap();
     assert_eq!(merged.to_string(), r#"{"text":"a","count":2}"#);
@@ -196,7 +196,7 @@ fn prompt_arguments_are_always_text() {
 
 proptest! {
     #[test]
-    fn declared_text_argument_is_kept_exactly(text in proptest::arbitrary::any::<String>()) {
+    fn argument_declared_as_string_is_passed_unchanged(text in proptest::arbitrary::any::<String>()) {
         let word = if text == "-" || text.starts_with('@') {
             format!("text:={}", Value::from(&*text))
         } else {

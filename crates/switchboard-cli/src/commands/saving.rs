@@ -159,7 +159,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn file_stems_are_plain_and_bounded() {
+    fn saved_file_stems_are_safe_and_bounded() {
         let check = |name: &str, expected: &str| assert_eq!(stem(name), expected, "{name}");
         check("browser_take-shot", "browser_take-shot");
         check("../etc/passwd", "___etc_passwd");

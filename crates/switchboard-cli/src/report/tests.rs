@@ -88,7 +88,7 @@ fn failure(code: Code) -> Failure {
 
 #[test]
 #[expect(clippy::too_many_lines, reason = "the reports are best read here")]
-fn every_code_is_reported_with_its_remedies() {
+fn every_error_code_is_reported_with_its_hints() {
     let reports: Vec<String> =
         Code::ALL.iter().map(|code| text(&failure(*code), Palette::Plain)).collect();
     insta::assert_snapshot!(reports.join("--\n"), @r"

@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn unsupported_form_is_not_asked() {
+    fn unsupported_elicitation_form_is_refused() {
         for properties in [
             json!({ "a": { "type": "object" } }),
             json!({ "a": {} }),

@@ -151,7 +151,7 @@ fn first_search_hits_are_shown_in_full() {
 }
 
 #[test]
-fn cost_table_shows_unknown_servers_and_losses() {
+fn cost_table_shows_servers_without_listing_and_losses() {
     let overview = Overview {
         stale: Vec::new(),
         mistakes: Vec::new(),

@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn context_of_the_scenario_names_the_calls() {
+    fn scenario_context_decides_the_tool_calls() {
         let context = json!({ "toolCalls": [
             { "name": "b", "arguments": { "region": "north" } }, { "name": "a" }, "nonsense",
         ] });
