@@ -7,7 +7,7 @@ use std::io;
 use crate::printer::say;
 use crate::tidy::{File, Tree, tests_of};
 
-/// All texts of a kind.
+/// Collects all texts of a kind.
 type Collect = fn(&Tree) -> Vec<Text>;
 
 /// How many texts of each kind are drawn.
@@ -50,8 +50,8 @@ fn draw(mut texts: Vec<Text>, count: usize, random: &mut SplitMix) -> Vec<Text> 
     drawn
 }
 
-/// The generator of <https://prng.di.unimi.it/splitmix64.c>: ten lines, and stable for ever, which the
-/// default generator of a library is not.
+/// The random generator of <https://prng.di.unimi.it/splitmix64.c>. It has ten lines and never
+/// changes, unlike the default generator of a library.
 struct SplitMix(u64);
 
 impl SplitMix {
@@ -112,7 +112,7 @@ fn error_texts(tree: &Tree) -> Vec<Text> {
     texts
 }
 
-/// Prose of the guides, the README and the security policy: no tables, headings or code blocks.
+/// The prose of the guides, the README and the security policy, without tables, headings and code.
 fn sentences(tree: &Tree) -> Vec<Text> {
     let mut sentences = Vec::new();
     let is_page = |file: &&File| {

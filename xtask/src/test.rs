@@ -6,12 +6,12 @@ use std::time::{Duration, Instant};
 use crate::command::{self, command, is_silent_success};
 use crate::printer::{complain, report, say};
 
-/// How much to check.
+/// How much is checked.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Depth {
-    /// Everything, as CI does.
+    /// Everything that CI checks.
     Full,
-    /// The inner loop: no process tests, no doctests.
+    /// What an author runs often: no tests with processes, no doctests.
     Quick,
 }
 
@@ -39,7 +39,7 @@ const QUICK: &[Depth] = &[Depth::Quick];
 #[derive(Clone, Copy)]
 enum Runner {
     Nextest,
-    /// cargo-nextest is not installed.
+    /// `cargo test`, because cargo-nextest is not installed.
     CargoTest,
 }
 

@@ -8,7 +8,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 
-/// More than the head of any request of the suite.
+/// The size limit of the head of a request, larger than any head that the suite sends.
 const HEAD_LIMIT: usize = 64 * 1024;
 
 /// The address of the relay, the address of the gateway, and its bearer token.
