@@ -126,7 +126,7 @@ pub(crate) enum Command {
         Examples:\n  switchboard doctor\n  switchboard doctor github --connect"
     )]
     Doctor(Doctor),
-    /// Connect a server afresh, list its tools and close it again
+    /// Connect a server, list its tools, and close the connection
     #[command(
         after_help = "The connection ends with the command; its listing stays cached. Without \
         a name, asks on the terminal for a server to add.\n\n\

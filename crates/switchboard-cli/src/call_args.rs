@@ -179,7 +179,7 @@ pub(crate) fn typed(
     Ok(base)
 }
 
-/// The value of a key that is given once.
+/// The value of a key that occurs once.
 fn single(key: &str, value: Given, schema: &Value) -> Result<Exact, ArgsError> {
     let value = match value {
         Given::Json(value) => return Ok(value),

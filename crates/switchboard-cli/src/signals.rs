@@ -2,7 +2,7 @@
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-/// SIGINT, SIGTERM and SIGHUP.
+/// Receives SIGINT, SIGTERM and SIGHUP, which stop this process.
 pub(crate) struct Signals {
     kinds: [Option<Signal>; 3],
 }

@@ -57,7 +57,7 @@ struct DirectState {
 struct Listed {
     /// The whole response, for repetition, if the list is frozen.
     frozen: Option<Raw>,
-    /// A hash of the list.
+    /// A hash of the tools in the list, to detect changes.
     number: u64,
     /// The tools by the names of this list. A call by name means the tool that had the name here.
     names: HashMap<Arc<str>, ListedTool>,
@@ -119,7 +119,7 @@ impl Direct {
         Direct { otherwise, frozen, state: Mutex::default(), found_more: watch::Sender::new(()) }
     }
 
-    /// See [`warning_of_many`].
+    /// A warning about too many direct tools; see [`warning_of_many`].
     pub(crate) fn warning_of_many(&self, gateway: &Gateway) -> Option<String> {
         let beside = self.present(gateway, &BTreeSet::new()).tools.len();
         let wanted = gateway.settings().warn_on_large_direct_tools && beside >= WARN_FROM;

@@ -42,12 +42,12 @@ pub(crate) const MAY_REQUEST_INPUT: [&str; 3] = ["tools/call", "prompts/get", "r
 pub(crate) struct ModernRequest {
     pub(crate) abilities: Abilities,
     pub(crate) level: Option<LogLevel>,
-    /// `name` of `clientInfo`.
+    /// The `name` in the client's `clientInfo`; `None` if the client sent none.
     pub(crate) client: Option<String>,
     /// The part of `_meta` that is forwarded to servers.
     pub(crate) about: Args,
     pub(crate) progress_token: Option<Exact>,
-    /// The remaining parameters.
+    /// The parameters that have no field of their own here.
     pub(crate) request: Args,
     /// `requestState`: identifies a parked call.
     pub(crate) state: Option<String>,

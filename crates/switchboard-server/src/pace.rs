@@ -55,7 +55,7 @@ pub(crate) struct Pace {
 struct Pacing {
     /// A permit for each request that may run.
     room: Arc<Semaphore>,
-    /// The number of these permits.
+    /// The number of permits of `room`, free or in use.
     window: AtomicUsize,
     begun: Instant,
     /// When the last running request was answered, in milliseconds since `begun`; 0 while a request

@@ -24,7 +24,7 @@ const PROBE: Duration = Duration::from_secs(5);
 pub struct ClientHello<'a> {
     pub name: &'a str,
     pub version: &'a str,
-    /// JSON object.
+    /// The client's capabilities, as a JSON object.
     pub capabilities: &'a str,
 }
 

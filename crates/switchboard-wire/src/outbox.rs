@@ -25,7 +25,7 @@ const BATCH: usize = 64;
 /// copy.
 const JOINED_BYTES: usize = 64 * 1024;
 
-/// The unwritten bytes of a connection, in the queue or waiting for a place in it.
+/// The unwritten bytes of a connection: in the queue, or in senders that wait for the queue.
 #[derive(Debug, Default)]
 pub(crate) struct Backlog {
     bytes: AtomicUsize,

@@ -41,7 +41,8 @@ const MOST_UNREAD: usize = 1024 * 1024;
 #[derive(Clone, Copy, Debug)]
 pub struct PeerLimits {
     pub max_frame_bytes: usize,
-    /// A write that takes longer fails: the other side has stopped reading.
+    /// The time limit of a write: if it takes longer, the other side has stopped reading, and the
+    /// connection fails. `None` if there is no limit.
     pub write_deadline: Option<Duration>,
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 
-/// Bytes kept of an over-long event, to identify it.
+/// The number of bytes that are kept of an over-long event, to identify its message.
 const KEPT_OF_OVERLONG: usize = 4 * 1024;
 
 /// Longest name or id of an event; longer ones are ignored.
@@ -16,7 +16,7 @@ const LONGEST_NAME: usize = 1024;
 pub enum Event {
     /// `name` is empty if the event has none.
     Whole { name: String, data: Bytes },
-    /// The data exceeds the limit; this is its beginning.
+    /// The data of the event exceeds the limit. `head` is the beginning of the data.
     TooLong { head: Bytes },
 }
 
@@ -29,7 +29,8 @@ pub struct Parser {
     /// Whether the rest of the current line is stored or skipped.
     rest: Rest,
     first_line: bool,
-    /// The last line ended with a carriage return; a line feed that follows belongs to it.
+    /// Whether the last line ended with a carriage return, so that a following line feed belongs to
+    /// it.
     after_return: bool,
     name: String,
     data: EventData,
@@ -71,7 +72,7 @@ impl Parser {
         }
     }
 
-    /// The parser for a stream that resumes this one.
+    /// The parser for the response that resumes this stream.
     pub fn again(self) -> Parser {
         let (id, last_event_id) = (self.last_event_id.clone(), self.last_event_id);
         Parser { id, last_event_id, retry: self.retry, ..Parser::new(self.limit) }
@@ -181,7 +182,8 @@ impl Parser {
         };
     }
 
-    /// Marks the event as too long and keeps only its beginning; `value` is the next data.
+    /// Marks the current event as too long and keeps only its beginning. `value` is the next part
+    /// of the data.
     fn give_up(&mut self, value: &[u8]) {
         let beginning = match &self.data {
             EventData::None => value,

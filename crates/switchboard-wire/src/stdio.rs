@@ -15,13 +15,13 @@ use tokio::net::unix::pipe;
 pub type Input = Box<dyn AsyncRead + Send + Unpin>;
 pub type Output = Box<dyn AsyncWrite + Send + Unpin>;
 
-/// Standard input.
+/// Opens standard input.
 pub fn input() -> Input {
     let stdin = rustix::stdio::stdin();
     polled_input(stdin).unwrap_or_else(|| Box::new(tokio::io::stdin()))
 }
 
-/// Standard output.
+/// Opens standard output.
 pub fn output() -> Output {
     let stdout = rustix::stdio::stdout();
     // If both are the same pipe, standard error would also become non-blocking and lose lines.

@@ -96,9 +96,9 @@ pub(crate) enum AddTransport {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Scope {
-    /// Your own file
+    /// Your own configuration file
     User,
-    /// `.mcp.json` of this project
+    /// The `.mcp.json` of this project
     Project,
 }
 

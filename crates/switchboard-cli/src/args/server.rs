@@ -59,7 +59,7 @@ pub(crate) enum ServerCommand {
         #[command(flatten)]
         format: Format,
     },
-    /// Call a tool and print its result whole
+    /// Call a tool and print its whole result
     #[command(after_help = "Values are typed by the tool's schema; `key:=JSON` is taken as JSON. \
         `key=@FILE` reads a file, `key=-` standard input; `key=@@x` is the text `@x`. A repeated \
         key is a list.\n\n\
@@ -153,7 +153,7 @@ pub(crate) enum ServerCommand {
         #[arg(long)]
         all: bool,
     },
-    /// Connect and list all servers afresh, or one, as `connect` does
+    /// Connect and list all servers again, or one, as `connect` does
     #[command(after_help = "Example:\n  switchboard reconnect github")]
     Reconnect {
         /// Reconnect only this server
@@ -230,7 +230,7 @@ pub(crate) struct Logs {
     /// Keep printing lines as they are written
     #[arg(short, long)]
     pub(crate) follow: bool,
-    /// Number of lines from the end
+    /// Number of lines to print from the end
     #[arg(short = 'n', long, value_name = "N", default_value_t = 50)]
     pub(crate) lines: usize,
 }

@@ -151,7 +151,7 @@ fn decoded_len(data: &str) -> usize {
     symbols.count() * 3 / 4
 }
 
-/// The JSON of an output, with every block as the server sent it.
+/// The JSON of an output. Every block is unchanged from the server.
 fn whole(reply: &Reply, output: &Output, saved: &[Saved]) -> Value {
     let mut value = render::json::reply(reply);
     if let Some(fields) = value.as_object_mut().filter(|_| !saved.is_empty()) {

@@ -1,5 +1,5 @@
-//! Serves the `mcp` tool to one host until it disconnects or a signal arrives, or to many over
-//! HTTP.
+//! Serves MCP: over standard streams to one host until it disconnects or a signal arrives, or over
+//! HTTP to many hosts.
 
 use std::io;
 use std::net::SocketAddr;

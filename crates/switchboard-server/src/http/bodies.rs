@@ -1,5 +1,5 @@
-//! Limits the memory of all request bodies: a large body reserves room before it is read, and again
-//! before it is parsed, and keeps both until its request is answered.
+//! Limits the memory of all request bodies: a large body reserves memory before it is read, and
+//! again before it is parsed. Both reservations last until its request is answered.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ const PARSED: usize = 256 * 1024 * 1024;
 /// A body up to this size is not counted, because the number of connections is limited.
 const COUNTED: usize = 64 * 1024;
 
-/// The number of bytes for which one permit of the semaphore stands.
+/// The number of bytes that one permit of the semaphore represents.
 const UNIT: usize = 1024;
 
 #[derive(Clone, Debug)]

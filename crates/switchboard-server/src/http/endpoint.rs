@@ -245,7 +245,8 @@ async fn discard_body(body: Incoming) {
     let _too_large_or_slow = tokio::time::timeout(DISCARD_TIMEOUT, discarding).await;
 }
 
-/// The response to a refused request. Its body is not read, so its connection is closed.
+/// The response to a refused request. The connection is closed, because the body of the request may
+/// be unread.
 fn refused(refusal: HttpRefusal) -> Response<Content> {
     let response = closing(text(refusal.status(), &refusal.to_string()));
     match refusal {

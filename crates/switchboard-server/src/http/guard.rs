@@ -109,8 +109,8 @@ impl Guard {
         if ![Method::POST, Method::GET, Method::DELETE].contains(&head.method) {
             return Err(HttpRefusal::Method);
         }
-        // A request without a session states its revision in the message too. The later check of
-        // that gives a more detailed error.
+        // A request without a session states its revision in the message too, and a later check of
+        // the message gives a more detailed error.
         if headers.contains_key(SESSION_ID) {
             check_revision(headers)?;
         } else if head.method != Method::POST {

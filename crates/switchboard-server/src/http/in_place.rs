@@ -3,7 +3,7 @@
 //! A connection wakes itself for every request that has a body: `hyper` passes the body from one
 //! half of its future to the other. The runtime treats a task that woke itself as yielding: the
 //! task goes to the end of the queue, and another worker is woken to look there. Two threads then
-//! alternate on each call, which costs more than all the rest of a small call.
+//! alternate on each call, which costs more than the rest of a small call.
 
 use std::pin::Pin;
 use std::sync::atomic::{AtomicU8, Ordering};

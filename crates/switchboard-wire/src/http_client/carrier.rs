@@ -20,8 +20,8 @@ use crate::peer::{Handler, Inlet, PeerLimits, RequestError};
 /// Timeout of a message that needs no response.
 const NOTIFY_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// The most responses in flight to the server, each on its own connection. Further responses are
-/// dropped if the server sends requests faster than it accepts responses.
+/// The maximum number of responses in flight to the server, each on its own connection. If the
+/// server sends requests faster than it accepts responses, further responses are dropped.
 const MOST_RESPONSES: usize = 64;
 
 /// Transfers the messages of an HTTP connection.

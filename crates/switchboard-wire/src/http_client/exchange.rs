@@ -54,7 +54,7 @@ pub(super) enum ExchangeStage {
     /// `initialize`, whose response determines the transport and revision.
     Opening,
     Open,
-    /// A stateless request, whose result arrives on its own HTTP response or not at all.
+    /// A stateless request, whose response can arrive only on its own HTTP response.
     Stateless,
 }
 

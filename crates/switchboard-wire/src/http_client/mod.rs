@@ -34,10 +34,11 @@ use crate::peer::{Peer, PeerLimits, detached};
 pub struct Endpoint {
     pub url: Url,
     pub mode: HttpTransport,
-    /// Must not follow redirects: this module follows them itself, after it has checked the target.
+    /// The HTTP client. It must not follow redirects: this module follows them itself, after it has
+    /// checked the target.
     pub client: Client,
     pub headers: HeaderMap,
-    /// Creates headers for each request, which take precedence over all others.
+    /// Creates headers for each request, which replace other headers of the same name.
     pub signer: Option<Arc<dyn Signer>>,
     /// The refusals and the budget for resends of the origin, shared by all connections to it.
     pub quiet: Quiet,

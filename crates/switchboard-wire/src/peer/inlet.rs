@@ -25,14 +25,14 @@ impl Inlet {
         &self.peer
     }
 
-    /// Delivers one message: responses to their requests, all others to `handler`.
+    /// Delivers one message: a response to its request, any other message to `handler`.
     pub fn take(&self, frame: &Bytes, exchange: Option<Exchange>, handler: &mut dyn Handler) {
         if let Some(observer) = self.peer.observer() {
             observer.received(frame);
         }
         match envelope::parse(frame) {
             Ok(message) => self.take_message(message, exchange, handler),
-            // Fails the request at once instead of at its timeout.
+            // A malformed response fails its request at once, not only at its timeout.
             Err(envelope::Malformed::Answer { id: Id::Number(id) })
                 if let Some(id) = id.as_u64().filter(|id| self.awaits(*id)) =>
             {
