@@ -72,7 +72,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn hard_limit_is_parsed_from_the_limits_table() {
+    fn hard_limit_is_parsed_from_proc_pid_limits() {
         let table = "Limit                     Soft Limit           Hard Limit           Units     \n\
                      Max realtime priority     0                    0                    \n\
                      Max realtime timeout      5                    4611686018427387903  us        \n";

@@ -136,12 +136,12 @@ mod tests {
     }
 
     #[test]
-    fn block_comments_nest() {
+    fn nested_block_comment_is_one_comment() {
         check("a /* b /* c */ d */ e", "a e", "/* b /* c */ d */");
     }
 
     #[test]
-    fn strings_hide_comments_and_quotes() {
+    fn comment_markers_in_strings_are_not_comments() {
         check(r#"f("// \" /*") // x"#, "f( )", "// x");
         check(r#"f("\\") // x"#, "f( )", "// x");
     }

@@ -180,7 +180,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn file_stem_is_the_last_segment_of_the_uri() {
+    fn saved_resource_is_named_after_last_uri_segment() {
         let check = |uri: &str, expected: &str| assert_eq!(last_segment(uri), expected, "{uri}");
         check("file:///logo.png", "logo");
         check("note:7", "7");
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn progress_is_one_readable_line() {
+    fn progress_notification_becomes_one_readable_line() {
         let check = |params: &str, expected: &str| assert_eq!(step_line(params), expected);
         check(r#"{"progress": 3, "total": 5, "message": "copying"}"#, "3/5 copying");
         check(r#"{"progress": 0.5}"#, "0.5");

@@ -197,7 +197,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn decoded_base64_length_counts_bytes() {
+    fn base64_length_is_the_number_of_decoded_bytes() {
         let check = |data: &str, expected: usize| assert_eq!(decoded_len(data), expected);
         check("", 0);
         check("AA==", 1);

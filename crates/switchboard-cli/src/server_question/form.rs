@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn typed_text_is_converted_to_the_field_type() {
+    fn typed_answer_is_converted_to_the_field_type() {
         let check = |schema: Value, typed: &str, expected: Result<Option<Value>, &'static str>| {
             assert_eq!(field(schema.clone()).read(typed), expected, "{schema} {typed:?}");
         };

@@ -95,7 +95,7 @@ fn status_has_one_line_per_server() {
 }
 
 #[test]
-fn tools_are_grouped_by_server() {
+fn tool_list_is_grouped_by_server() {
     insta::assert_snapshot!(reply(&Reply::Tools(page(None)), PLAIN), @r#"
     files
     files_read  Read a file. All of it, from the beginning to t…

@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn short_arguments_are_shown_whole() {
+    fn approval_form_shows_short_arguments_whole() {
         let (text, is_whole) = summary(r#"{"path":"/tmp/new.txt","content":"new","n":7}"#);
         assert_eq!(text, r#"path: "/tmp/new.txt", content: "new", n: 7"#);
         assert!(is_whole);
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn long_argument_does_not_hide_the_others() {
+    fn long_argument_does_not_hide_other_arguments() {
         let args = format!(r#"{{"content":"{}","path":"/etc/passwd"}}"#, "x".repeat(9_000));
         let (text, is_whole) = summary(&args);
         assert!(text.contains(r#"path: "/etc/passwd""#), "{text}");
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn many_arguments_stay_within_two_lines() {
+    fn many_arguments_are_summarised_in_two_lines() {
         let members: Vec<String> =
             (0..60).map(|n| format!(r#""parameter_{n}":"{}""#, "v".repeat(n))).collect();
         let (text, is_whole) = summary(&format!("{{{}}}", members.join(",")));

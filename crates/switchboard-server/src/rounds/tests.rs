@@ -82,7 +82,7 @@ async fn parked_call_resumes_with_each_client_response() {
 }
 
 #[tokio::test]
-async fn request_state_resumes_once_and_only_its_request() {
+async fn request_state_resumes_only_its_own_request_once() {
     let parking = Parking::default();
     let (state, _) = park(&parking, asking(TWO)).await;
     let other = refusal(&parking, &state, json!({ "name": "u" }));

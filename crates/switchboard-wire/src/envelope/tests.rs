@@ -73,7 +73,7 @@ fn duplicate_envelope_key_is_refused() {
 }
 
 #[test]
-fn malformed_request_error_carries_its_id() {
+fn error_for_malformed_request_carries_its_id() {
     let check = |frame: &str, expected: Option<Id>| {
         let malformed = parse(&Bytes::copy_from_slice(frame.as_bytes())).unwrap_err();
         assert_eq!(malformed.id(), expected.as_ref(), "{frame}");

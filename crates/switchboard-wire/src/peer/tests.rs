@@ -293,7 +293,7 @@ async fn full_send_queue_does_not_suspend_request_deadlines() {
 }
 
 #[tokio::test]
-async fn sent_messages_carry_their_exchange() {
+async fn messages_during_a_request_carry_its_exchange() {
     let (peer, mut outlet, inlet) = detached(PeerLimits::default());
     let (heard, _hearing) = std_mpsc::channel();
     let mut handler = Recorder { heard, held: Vec::new() };
