@@ -54,14 +54,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// Whether a server may signal and trace processes other than its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Confinement {
-    /// A server may not do this if the kernel has Landlock's signal scope (Linux 6.12).
+    /// A server may not signal or trace other processes, if the kernel has Landlock's signal scope
+    /// (Linux 6.12).
     ///
     /// A PID namespace would do the same on older kernels, but breaks more. A server in one cannot
     /// list the processes of its user and considers the lock file of a running browser stale. It
     /// cannot use `ssh`, because root has no number in an unprivileged user namespace.
     #[default]
     WherePossible,
-    /// A server may do this. For servers that need `sudo`, or that debug or end other processes.
+    /// A server may signal and trace other processes. For servers that need `sudo`, or that debug or
+    /// end other processes.
     Off,
 }
 

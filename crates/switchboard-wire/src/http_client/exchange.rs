@@ -89,7 +89,7 @@ impl Link {
         Ok(())
     }
 
-    /// Sends `initialize`. It is not resent after a failure, so that the caller gets the original
+    /// Sends `initialize`. It is not retried after a failure, so that the caller gets the original
     /// error.
     async fn initialize(&self, id: u64, frame: &Bytes) -> Result<Option<Answers>, RequestError> {
         self.wait_while_busy(Some(id)).await?;
@@ -127,7 +127,7 @@ impl Link {
     }
 
     /// Sends a stateless request. The first one shows whether the URL is an MCP server, so it is
-    /// not resent after a failure.
+    /// not retried after a failure.
     async fn ask_stateless(
         &self,
         id: u64,
