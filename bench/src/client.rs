@@ -1,4 +1,4 @@
-//! The driver: a blocking MCP client that costs as little as possible.
+//! The MCP client of the benchmarks: blocking, and as cheap as possible.
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
@@ -42,7 +42,7 @@ impl Client {
         Ok(())
     }
 
-    /// Asks and waits for the answer.
+    /// Sends a request and waits for its response.
     pub(crate) fn ask(&mut self, method: &str, params: &Value) -> BenchResult<Value> {
         self.send(method, &params.to_string())?;
         self.read_line()?;
@@ -65,7 +65,7 @@ impl Client {
         Ok(())
     }
 
-    /// Waits for a line and takes no look at it.
+    /// Waits for a line and does not parse it. Returns its length.
     pub(crate) fn read_line(&mut self) -> BenchResult<usize> {
         self.line.clear();
         match self.output.read_line(&mut self.line)? {
@@ -74,7 +74,7 @@ impl Client {
         }
     }
 
-    /// Times `count` calls one after the other.
+    /// Times `count` consecutive calls.
     pub(crate) fn sequential(&mut self, params: &str, count: usize) -> BenchResult<Vec<Duration>> {
         let mut times = Vec::with_capacity(count);
         for _ in 0..count {
@@ -86,7 +86,7 @@ impl Client {
         Ok(times)
     }
 
-    /// Keeps `window` calls in flight until `count` are answered; calls a second.
+    /// Keeps `window` calls in flight until `count` are answered. Returns the calls per second.
     pub(crate) fn pipelined(
         &mut self,
         params: &str,

@@ -1,4 +1,5 @@
-//! What a call costs over HTTP, to servers of both kinds, and what bad neighbours cost a good client.
+//! Measures a call over HTTP to servers on both transports, and the effect of misbehaving clients
+//! on a well-behaved one.
 
 use std::io::Write;
 use std::net::{SocketAddr, TcpStream};
@@ -21,7 +22,7 @@ const ROUNDS: usize = 5;
 const LARGE: usize = 5;
 const DRIBBLERS: usize = 1_000;
 
-/// More than any buffer on the way holds.
+/// The size of a result that is larger than all buffers between server and client, in bytes.
 const UNREAD: usize = 10 * 1024 * 1024;
 
 pub(crate) fn measure(world: &World, table: &mut Table) -> BenchResult<()> {
@@ -32,7 +33,7 @@ pub(crate) fn measure(world: &World, table: &mut Table) -> BenchResult<()> {
     for (name, server, bar) in [("HTTP → stdio", &to_stdio, "≤ 5 ×"), ("HTTP → HTTP", &to_url, "")]
     {
         one_at_a_time(name, server, &direct, bar, table)?;
-        // Before many clients have made the gateway grow.
+        // Large results are measured before many clients have increased the gateway's memory.
         for mebibytes in [1, 10] {
             large(name, server, &direct, mebibytes, table)?;
         }
@@ -55,7 +56,7 @@ fn one_at_a_time(
     echoes(&mut floor, WARM_UP)?;
     let percents = [(50, bar), (99, "")];
     let mut best = [(Duration::MAX, Duration::MAX); 2];
-    // In turns, so that noise hits both alike.
+    // Both subjects are measured in turns, so that noise affects both alike.
     for _ in 0..ROUNDS {
         let (ours, floor) = (echoes(&mut ours, CALLS)?, echoes(&mut floor, CALLS)?);
         for (best, (percent, _)) in best.iter_mut().zip(percents) {
@@ -87,7 +88,7 @@ fn in_flight(
     Ok(())
 }
 
-/// Results of so many mebibytes.
+/// Measures calls with results of `size` mebibytes.
 fn large(
     name: &str,
     server: &Server,
@@ -111,7 +112,8 @@ fn large(
     Ok(())
 }
 
-/// A good client that was there before, beside one that does not read and many that dribble.
+/// Measures a well-behaved client while another client reads nothing and many sockets send one byte
+/// at a time.
 fn among_bad_neighbours(server: &Server, table: &mut Table) -> BenchResult<()> {
     let mut good = server.client()?;
     echoes(&mut good, WARM_UP)?;
@@ -133,7 +135,8 @@ fn among_bad_neighbours(server: &Server, table: &mut Table) -> BenchResult<()> {
     Ok(())
 }
 
-/// Holds many sockets open, a byte at a time, and comes again when thrown out.
+/// Keeps many sockets open and sends one byte on each in turn. Reconnects a socket that was closed.
+/// Returns the number of connects.
 fn dribble(address: SocketAddr, over: &AtomicBool) -> usize {
     let mut sockets: Vec<Option<TcpStream>> = (0..DRIBBLERS).map(|_| None).collect();
     let mut connects = 0;
@@ -153,7 +156,7 @@ fn dribble(address: SocketAddr, over: &AtomicBool) -> usize {
     connects
 }
 
-/// Calls a second with so many clients, each waiting for its answer.
+/// Calls per second with `window` clients, each of which waits for its response.
 fn rate(window: usize, server: &Server) -> BenchResult<f64> {
     let clients = (0..window).map(|_| server.client()).collect::<BenchResult<Vec<HttpClient>>>()?;
     let each = CALLS / window;
@@ -182,7 +185,8 @@ fn micros(time: Duration) -> String {
     format!("{:.0} µs", time.as_secs_f64() * 1e6)
 }
 
-/// A thousand sockets are more than many systems allow unasked.
+/// Raises the limit of open files, because many systems allow fewer than a thousand sockets by
+/// default.
 fn raise_file_limit() -> BenchResult<()> {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     let limit = getrlimit(Resource::Nofile);

@@ -1,4 +1,4 @@
-//! A blocking HTTP client that costs as little as possible, and the programs that it asks.
+//! A blocking HTTP client that is as cheap as possible, and the servers that it calls.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::BenchResult;
 use crate::world::{Home, World};
 
-/// A program that answers over HTTP.
+/// A running server program that answers over HTTP.
 pub(crate) struct Server {
     child: Child,
     address: SocketAddr,
@@ -19,9 +19,9 @@ pub(crate) struct Server {
 }
 
 enum TargetKind {
-    /// `serve --http` in a home of its own.
+    /// `serve --http` in its own home.
     Gateway(Home),
-    /// The server itself.
+    /// The fixture server itself.
     Fixture,
 }
 
@@ -55,7 +55,7 @@ impl Server {
         self.child.id()
     }
 
-    /// A client that was welcomed.
+    /// A client that has completed `initialize`.
     pub(crate) fn client(&self) -> BenchResult<HttpClient> {
         let stream = TcpStream::connect(self.address)?;
         stream.set_nodelay(true)?;
@@ -92,7 +92,8 @@ impl Drop for Server {
     }
 }
 
-/// The line with the address. The rest is read and dropped, because a full pipe blocks the server.
+/// The first line of the output, which contains the address. The rest is read and dropped, because
+/// a full pipe blocks the server.
 fn first_line(output: impl Read + Send + 'static) -> BenchResult<String> {
     let mut output = BufReader::new(output);
     let mut line = String::new();
@@ -101,19 +102,19 @@ fn first_line(output: impl Read + Send + 'static) -> BenchResult<String> {
     Ok(line.trim().to_owned())
 }
 
-/// A client that keeps its connection.
+/// An HTTP client with one connection, which is kept open.
 pub(crate) struct HttpClient {
     stream: BufReader<TcpStream>,
     address: SocketAddr,
-    /// Headers of every request.
+    /// The headers of every request.
     head: String,
-    /// The parameters of a call of `echo`, from its arguments.
+    /// Builds the parameters of a call of `echo` from its arguments.
     call: fn(&Value) -> Value,
     body: Vec<u8>,
 }
 
 impl HttpClient {
-    /// Times so many calls of `echo`, one after the other.
+    /// Times `count` consecutive calls of `echo`.
     pub(crate) fn sequential(&mut self, arguments: &Value, count: usize) -> BenchResult<Times> {
         let mut times = Vec::with_capacity(count);
         for _ in 0..count {
@@ -131,7 +132,7 @@ impl HttpClient {
         Ok(Times(times))
     }
 
-    /// Calls `echo` and does not wait.
+    /// Calls `echo` without reading the response.
     pub(crate) fn send(&mut self, arguments: &Value) -> BenchResult<()> {
         self.post("tools/call", &(self.call)(arguments))
     }
@@ -149,7 +150,7 @@ impl HttpClient {
         Ok(self.stream.get_mut().write_all(request.as_bytes())?)
     }
 
-    /// Reads a whole response; the session that it names.
+    /// Reads a whole response. Returns the session id in its headers.
     fn response(&mut self) -> BenchResult<Option<String>> {
         let (mut length, mut session) = (Some(0), None);
         loop {
@@ -168,7 +169,7 @@ impl HttpClient {
         self.body.clear();
         match length {
             Some(length) => self.read(length)?,
-            // A slow response is an event stream, in chunks.
+            // A response without a length is an event stream in chunks.
             None => loop {
                 let length = usize::from_str_radix(&self.line()?, 16)?;
                 self.read(length)?;
@@ -196,7 +197,7 @@ impl HttpClient {
     }
 }
 
-/// Sorted.
+/// Durations in ascending order.
 pub(crate) struct Times(Vec<Duration>);
 
 impl Times {

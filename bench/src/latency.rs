@@ -1,4 +1,5 @@
-//! What a call costs more than a direct one: latency, throughput, CPU, lost answers.
+//! Compares a call through Switchboard with a direct one: latency, throughput, CPU time and lost
+//! responses.
 
 use std::time::Duration;
 
@@ -37,7 +38,8 @@ pub(crate) fn measure(world: &World, table: &mut Table) -> BenchResult<()> {
     Ok(())
 }
 
-/// The best of a few rounds, taken in turns, so that noise hits both alike.
+/// The best of several rounds. Both subjects are measured in turns, so that noise affects both
+/// alike.
 fn sequential(direct: &mut Client, through: &mut Client, table: &mut Table) -> BenchResult<()> {
     let mut floor = [Duration::MAX; 2];
     let mut ours = [Duration::MAX; 2];
@@ -97,7 +99,8 @@ fn in_flight(
     Ok(())
 }
 
-/// On one core the figures are about work, not about how the scheduler spreads it.
+/// Pins this process to one core, so that the figures measure work and not the scheduling over
+/// cores.
 fn pin_to_one_core() -> BenchResult<()> {
     let mut cores = CpuSet::new();
     cores.set(0);

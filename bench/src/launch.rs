@@ -1,4 +1,5 @@
-//! A server behind `npx`, through Switchboard and plainly: its start and its memory.
+//! Compares a server behind `npx` that Switchboard starts with one that is started directly: start
+//! time and memory.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -13,7 +14,8 @@ use crate::world::World;
 
 const TRIES: usize = 5;
 const PACKAGE: &str = "@modelcontextprotocol/server-everything";
-/// Where npm installs it: half of a hash of its name.
+/// The directory in which npm installs the server; its name contains a part of the hash of the
+/// package's name.
 const INSTALLED: &str = "_npx/5b2dd62b9d0bddd4/node_modules/@modelcontextprotocol";
 
 pub(crate) fn measure(world: &World, table: &mut Table) -> BenchResult<()> {
@@ -39,7 +41,7 @@ pub(crate) fn measure(world: &World, table: &mut Table) -> BenchResult<()> {
     Ok(())
 }
 
-/// A server, and what was started to have it.
+/// A started server with all processes that were started for it.
 struct Tree {
     processes: usize,
     resident: u64,

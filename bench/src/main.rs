@@ -20,7 +20,7 @@ use std::process::ExitCode;
 use table::Table;
 use world::World;
 
-/// What can go wrong; a bench only reports it.
+/// The result of a benchmark step; a failure is only reported.
 pub(crate) type BenchResult<T> = Result<T, Box<dyn std::error::Error>>;
 
 fn main() -> ExitCode {
@@ -42,12 +42,13 @@ fn main() -> ExitCode {
     }
 }
 
-/// Programs are started in other directories than this one.
+/// The absolute path of a program, because programs are started in other directories.
 fn absolute(program: &str) -> PathBuf {
     std::path::absolute(program).unwrap_or_else(|_| PathBuf::from(program))
 }
 
-/// Latency comes last, because it pins this process and everything that it starts to one core.
+/// A section of the benchmark. Latency comes last, because it pins this process and its children to
+/// one core.
 type Section = (&'static str, fn(&World, &mut Table) -> BenchResult<()>);
 const SECTIONS: [Section; 6] = [
     ("start", start::measure),

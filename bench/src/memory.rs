@@ -1,4 +1,4 @@
-//! A large result: how long it takes, and what it costs in memory.
+//! Measures the time and the memory that a large result takes.
 
 use std::time::{Duration, Instant};
 

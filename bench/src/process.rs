@@ -1,4 +1,4 @@
-//! What the kernel says about a process.
+//! Reads the resources of a process from the kernel.
 
 use std::fs;
 use std::time::Duration;
@@ -21,7 +21,7 @@ pub(crate) fn peak_resident(pid: u32) -> BenchResult<u64> {
     status_bytes(pid, "VmHWM")
 }
 
-/// User and system time together.
+/// The user and system time of a process together.
 pub(crate) fn cpu(pid: u32) -> BenchResult<Duration> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat"))?;
     let after_name = stat.rsplit_once(')').ok_or("odd stat")?.1;
@@ -46,7 +46,7 @@ pub(crate) fn children(pid: u32) -> BenchResult<Vec<u32>> {
     Ok(children)
 }
 
-/// All that `pid` started, and that they started.
+/// All descendants of the process `pid`.
 pub(crate) fn descendants(pid: u32) -> BenchResult<Vec<u32>> {
     let mut found = children(pid)?;
     let mut next = 0;

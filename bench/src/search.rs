@@ -1,4 +1,4 @@
-//! Search in a process that is warm.
+//! Measures searches in a process that has built its index already.
 
 use std::time::{Duration, Instant};
 

@@ -1,4 +1,4 @@
-//! From nothing to the first answers.
+//! Measures the time from the start of a process to its first responses.
 
 use std::time::{Duration, Instant};
 
@@ -53,7 +53,7 @@ pub(crate) fn measure(world: &World, table: &mut Table) -> BenchResult<()> {
 fn best_of(mut measure: impl FnMut() -> BenchResult<Duration>) -> BenchResult<Duration> {
     let mut times = (0..TRIES).map(|_| measure()).collect::<BenchResult<Vec<_>>>()?;
     times.sort_unstable();
-    // The median: a cold start is not about luck.
+    // The median: the fastest start would depend on chance.
     Ok(times[times.len() / 2])
 }
 

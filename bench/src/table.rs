@@ -1,14 +1,14 @@
 //! The rows of the report; the only place that prints.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "the report is for people")]
 
-/// What was measured, against what it is held.
+/// The rows of the report.
 #[derive(Default)]
 pub(crate) struct Table {
     rows: Vec<[String; 4]>,
 }
 
 impl Table {
-    /// A figure of ours, the floor in the same run, and the bar.
+    /// Adds a row: what was measured, our figure, the comparison from the same run, and the target.
     pub(crate) fn row(&mut self, what: &str, ours: String, floor: String, bar: &str) {
         eprintln!("{what}: {ours} ({floor})");
         self.rows.push([what.to_owned(), ours, floor, bar.to_owned()]);

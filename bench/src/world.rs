@@ -1,4 +1,4 @@
-//! An empty home for one measurement: a configuration, and programs that use it.
+//! An empty home for one measurement, with a configuration and the programs that use it.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -26,7 +26,7 @@ impl World {
         World { switchboard, fixture }
     }
 
-    /// A home whose servers are `count` fixtures that act the script `script`.
+    /// A home with `count` fixture servers that run the script `script`.
     pub(crate) fn home(&self, count: usize, script: &str, settings: Value) -> BenchResult<Home> {
         let directory = tempfile::tempdir()?;
         let script_file = directory.path().join("script.toml");
@@ -40,18 +40,18 @@ impl World {
         self.home_of(directory, &json!({ "mcpServers": servers, "settings": settings }))
     }
 
-    /// A home with one server: the plain loop that the floor is measured with.
+    /// A home with one server: the minimal echo server.
     pub(crate) fn echo_home(&self) -> BenchResult<Home> {
         let server = json!({ "command": self.fixture, "args": ["--bench"] });
         self.home_of(tempfile::tempdir()?, &json!({ "mcpServers": { "fixture": server } }))
     }
 
-    /// The same over standard streams, with results as large as they are.
+    /// A home with one server on standard streams, without a limit on results.
     pub(crate) fn stdio_home(&self) -> BenchResult<Home> {
         self.unguarded_home(&json!({ "command": self.fixture, "args": ["--bench"] }))
     }
 
-    /// A home whose one server answers at a URL, with results as large as they are.
+    /// A home with one server at a URL, without a limit on results.
     pub(crate) fn url_home(&self, url: &str) -> BenchResult<Home> {
         self.unguarded_home(&json!({ "url": url }))
     }
@@ -67,19 +67,19 @@ impl World {
         Ok(Home { directory, switchboard: self.switchboard.clone() })
     }
 
-    /// The fixture that answers over HTTP.
+    /// A command that starts the fixture server over HTTP.
     pub(crate) fn http_fixture(&self) -> Command {
         let mut command = command(&self.fixture);
         command.arg("--bench-http");
         command
     }
 
-    /// A home with this configuration.
+    /// A home with this configuration file.
     pub(crate) fn home_with(&self, config: &Value) -> BenchResult<Home> {
         self.home_of(tempfile::tempdir()?, config)
     }
 
-    /// A program of this machine.
+    /// A command that starts a program of this machine.
     pub(crate) fn program(&self, name: &str) -> Command {
         command(Path::new(name))
     }
@@ -95,13 +95,13 @@ impl Home {
         Client::start(self.command().arg("serve"))
     }
 
-    /// The token that `serve --http` asks for.
+    /// The token that `serve --http` requires.
     pub(crate) fn http_token(&self) -> BenchResult<String> {
         let file = self.directory.path().join("state/http-token");
         Ok(fs::read_to_string(file)?.trim().to_owned())
     }
 
-    /// `switchboard` in this home and in no other.
+    /// A command that starts `switchboard` with this home.
     pub(crate) fn command(&self) -> Command {
         let mut command = command(&self.switchboard);
         command
@@ -113,12 +113,12 @@ impl Home {
         command
     }
 
-    /// The script that the servers of this home act.
+    /// The path of the script of this home's servers.
     pub(crate) fn script(&self) -> String {
         self.directory.path().join("script.toml").display().to_string()
     }
 
-    /// Lists every server once, so that the cache is full.
+    /// Lists every server once, so that all listings are cached.
     pub(crate) fn fill_cache(&self) -> BenchResult<()> {
         let status = self.command().args(["tools", "--json"]).stdout(Stdio::null()).status()?;
         if status.success() { Ok(()) } else { Err("`switchboard tools` failed".into()) }

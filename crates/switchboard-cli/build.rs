@@ -17,7 +17,7 @@ fn main() {
     }
 }
 
-/// `glibc 2.36`.
+/// The version of glibc on this machine, parsed from a text such as `glibc 2.36`.
 fn glibc() -> Option<(u32, u32)> {
     let ran = Command::new("getconf").arg("GNU_LIBC_VERSION").output().ok()?;
     let text = String::from_utf8(ran.stdout).ok()?;

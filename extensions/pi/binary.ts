@@ -5,7 +5,7 @@ import { createRequire } from "node:module";
 import { delimiter, dirname, isAbsolute, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
-/** The first that exists: SWITCHBOARD_BIN, the npm package, the program that installed this extension, PATH. */
+/** The path of the program: from SWITCHBOARD_BIN, the npm package, the installing program or PATH, in this order. */
 export function findProgram(env: NodeJS.ProcessEnv = process.env): string {
   const named = env.SWITCHBOARD_BIN;
   if (named && isProgram(named)) return named;
@@ -22,13 +22,13 @@ function isProgram(path: string): boolean {
   return tried(() => accessSync(path, constants.X_OK) ?? true) === true;
 }
 
-/** npm installs the package for this platform beside this one. */
+/** The program in the npm package for this platform, which npm installs beside this package. */
 function ofPackage(): string {
   const { resolve } = createRequire(import.meta.url);
   return join(resolve(`@pi-switchboard/${process.platform}-${process.arch}/package.json`), "../bin/switchboard");
 }
 
-/** `switchboard install pi` records its own path. */
+/** The path of the program that ran `switchboard install pi`, which recorded it. */
 function ofInstaller(): string {
   return JSON.parse(readFileSync(join(dirname(fileURLToPath(import.meta.url)), "binary.json"), "utf8")).path;
 }

@@ -38,13 +38,13 @@ export class Board implements LinkHandler {
     this.tools = new Tools(pi, this);
   }
 
-  /** Runs in the background. Pi may send `session_start` twice. */
+  /** Starts the program in the background, once: Pi may send `session_start` twice. */
   begin(ctx: ExtensionContext, reason: string): void {
     this.ctx = ctx;
     if (this.started === undefined) this.again(() => this.greet(reason));
   }
 
-  /** Waits briefly for the list of tools, and for no server. */
+  /** Waits briefly until the program has listed its tools. Waits for no server. */
   async beforeRequest(ctx: ExtensionContext): Promise<void> {
     this.ctx = ctx;
     const late = new Promise<void>((resolve) => setTimeout(resolve, LISTING_MS).unref());
@@ -101,7 +101,7 @@ export class Board implements LinkHandler {
     else if (method.endsWith("/prompts/list_changed")) this.again((link) => this.learnPrompts(link));
   }
 
-  /** The next request starts the program again. */
+  /** Reports that the program has ended. The next request starts it again. */
   lost(link: Link, why: string): void {
     if (this.link !== link || this.over) return;
     this.link = this.started = undefined;
@@ -142,7 +142,7 @@ export class Board implements LinkHandler {
     return link;
   }
 
-  /** Requests the status and prompts, and so subscribes to their changes. */
+  /** Requests the status and the prompts, which also subscribes to their changes. */
   private async loadState(link: Link): Promise<void> {
     this.show(await link.request("switchboard/status"));
     await this.learnPrompts(link);
@@ -169,7 +169,7 @@ export class Board implements LinkHandler {
     }
   }
 
-  /** Runs in the background. */
+  /** Runs `work` in the background, and starts the program if necessary. */
   private again(work: (link: Link) => Promise<void>): void {
     this.connected().then(work).catch(this.complain);
   }

@@ -72,7 +72,7 @@ function items(words: string[], prefix: string) {
   return fitting.length === 0 ? null : fitting.map((word) => ({ value: word, label: word }));
 }
 
-/** Unknown options belong to the program that is added, so `--` is inserted before them. */
+/** Inserts `--` before unknown options, because they belong to the program that is added. */
 function asCommand([name = "", ...words]: string[]): string[] {
   const ours = /^(?!-)|^--(env|header|scope|transport|replace|json)\b|^--$/;
   return words.includes("--") || words.every((word) => ours.test(word)) ? [name, ...words] : [name, "--", ...words];

@@ -89,7 +89,7 @@ function choicesOf(field: Json): Choice[] | undefined {
   return choices?.toSorted((one, other) => Number(other[1] === field.default) - Number(one[1] === field.default));
 }
 
-/** The server validates too; this check saves the user a round trip. */
+/** Checks a value as the server does, so that the user learns of a mistake at once. */
 function faultOf(value: string | number, field: Json): string | undefined {
   const isNumber = typeof value === "number";
   const size = isNumber ? value : value.length;

@@ -32,7 +32,7 @@ interface PendingRequest extends RequestOptions {
 const INTERNAL_ERROR = -32603;
 /** How long the program may take to exit by itself, and again after SIGTERM. */
 const GRACE_MS = 3_000;
-/** Characters of its standard error that are kept. */
+/** The number of characters of the program's standard error that are kept. */
 const STDERR_CHARS = 4_000;
 
 export class Link {

@@ -53,7 +53,7 @@ export function plain(text: string): string {
   return visible.replace(/[\p{Cc}\p{Bidi_Control}]/gu, (c) => (c === "\n" ? c : "\ufffd"));
 }
 
-/** The end of a text that was cut. */
+/** The mark at the end of a text that was cut. */
 export const CUT = "(not all of it fits)";
 /** Cuts the text of a dialog so that its choices stay visible; a cut text must not be approved. */
 export function fitting(text: string, mode: string): string {

@@ -6,7 +6,7 @@ import type { Board } from "./board.ts";
 import type { Json } from "./link.ts";
 import { CUT, fitting } from "./render.ts";
 
-/** Asks about each pending server, or about one. */
+/** Asks the user whether to trust each pending server, or one of them. */
 export async function askTrust(board: Board, ctx: ExtensionContext, server?: string): Promise<void> {
   const { pending } = await board.ask("switchboard/pending", {});
   const meant: Json[] = pending.filter((one: Json) => server === undefined || one.server === server);

@@ -12,7 +12,7 @@ pub(crate) fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask lies in a folder of the root")
 }
 
-/// Cargo's target directory, which has this program in `debug`.
+/// Cargo's target directory. Its directory `debug` contains this program.
 pub(crate) fn target() -> PathBuf {
     let program = std::env::current_exe().expect("a running program has a path");
     program.ancestors().nth(2).expect("cargo builds into two folders").to_owned()
@@ -38,7 +38,7 @@ pub(crate) enum CommandError {
     Failed { line: String },
 }
 
-/// Runs a program in `place`, on this terminal.
+/// Runs a program in `place`, with the streams of this terminal.
 pub(crate) fn succeed(
     place: &Path,
     program: impl AsRef<OsStr>,
@@ -81,7 +81,8 @@ pub(crate) fn cache() -> PathBuf {
     }
 }
 
-/// The end of a step whose tools are not all installed: skipped on a user's machine, failed in CI.
+/// The exit code of a step whose tools are not all installed: success on a user's machine, which
+/// skips the step, and failure in CI. `None` if all are installed.
 pub(crate) fn ends_without(step: &str, tools: &[&str]) -> Option<ExitCode> {
     let missing: Vec<&str> = tools.iter().copied().filter(|tool| !is_installed(tool)).collect();
     if missing.is_empty() {

@@ -31,7 +31,7 @@ pub(crate) enum Subject {
     Server,
     /// The gateway, in front of the fixture on standard input and output.
     Stdio,
-    /// The gateway, in front of a fixture that speaks only the other era.
+    /// The gateway, in front of a fixture that supports only the other era.
     Bridged,
     /// The gateway as a client of its servers.
     Client,
@@ -52,7 +52,7 @@ impl Subject {
         }
     }
 
-    /// The revisions that it is tested at by default.
+    /// The revisions at which the subject is tested by default.
     fn revisions(self) -> &'static [Revision] {
         match self {
             Self::Server | Self::Client | Self::Bridged => {
@@ -82,7 +82,7 @@ impl Revision {
         }
     }
 
-    /// The era that it does not belong to.
+    /// The era that the revision does not belong to.
     fn other_era(self) -> Eras {
         match self {
             Self::V2025_11_25 => Eras::Modern,
@@ -195,7 +195,7 @@ fn carry_out(plan: &TestPlan) -> Result<Vec<Cell>, ConformanceError> {
     Ok(cells)
 }
 
-/// The suite's files of this run, and of no earlier one.
+/// An empty directory for the files that the suite writes in this run.
 fn fresh_results(name: &str) -> Result<PathBuf, ResultsError> {
     let out = target().join("conformance").join(name);
     let failed = |cause| ResultsError::Unreadable { path: out.clone(), cause };

@@ -11,7 +11,8 @@ use crate::printer::{exit_code, say};
 /// The version of cargo-deny that is installed and run.
 const CARGO_DENY: &str = "0.20.2";
 
-/// The advisory database is on a network that not every machine reaches; `--advisories` adds it.
+/// The checks of cargo-deny by default. The advisory database is on a network that not every
+/// machine can reach; `--advisories` adds it.
 const OFFLINE_CHECKS: &[&str] = &["bans", "licenses", "sources"];
 
 #[derive(Debug, thiserror::Error)]

@@ -11,10 +11,10 @@ use crate::printer::{complain, exit_code, say};
 
 const SOURCE: &str = "crates/switchboard-it/hosts";
 
-/// Used with every host: Node, two servers, a tokenizer, a screen.
+/// The packages that every host needs: Node, two servers, a tokenizer and a screen.
 const COMMON: Package = Package { name: "common", registry: Registry::Npm };
 
-/// The hosts, in the order of the documents.
+/// The hosts, in the order in which the documents list them.
 const HOSTS: [Package; 8] = [
     Package { name: "claude-code", registry: Registry::Npm },
     Package { name: "codex", registry: Registry::Npm },
@@ -35,10 +35,11 @@ const MODEL: &str = "model";
 /// The scenarios that CI runs; each is a file of tests.
 const MAIN_SCENARIOS: [&str; 5] = ["seen", "loop", "whole", "write", "exit"];
 
-/// Those that take longer or need a terminal.
+/// The scenarios that take longer or need a terminal.
 const MORE_SCENARIOS: [&str; 3] = ["terminal", "tokens", "variables"];
 
-/// Programs that are installed together; its folder in `packages` pins the versions.
+/// Packages that are installed together. The directory of this name in `packages` pins their
+/// versions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Package {
     name: &'static str,
@@ -58,12 +59,13 @@ const USAGE: &str = "usage: cargo xtask hosts [--all] [HOST…] [SCENARIO…]";
 struct HostsPlan {
     hosts: Vec<Package>,
     scenarios: Vec<&'static str>,
-    /// Whether the hosts were named one by one.
+    /// Whether the command line names hosts.
     is_named: bool,
 }
 
 impl HostsPlan {
-    /// The named hosts and scenarios; without names those that CI runs, or all with `--all`.
+    /// Parses the names of hosts and scenarios. Without names these are the ones that CI runs, or
+    /// all with `--all`. `None` if a name is unknown.
     fn parse(words: &[&str]) -> Option<Self> {
         let is_all = words.contains(&"--all");
         let (mut hosts, mut scenarios) = (Vec::new(), Vec::new());
@@ -187,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn hosts_without_names_runs_the_main_ones() {
+    fn hosts_command_without_names_runs_the_main_hosts() {
         check("", &MAIN_HOSTS, &MAIN_SCENARIOS);
     }
 
@@ -208,12 +210,12 @@ mod tests {
     }
 
     #[test]
-    fn unknown_names_are_rejected() {
+    fn unknown_host_or_scenario_name_is_rejected() {
         assert_eq!(HostsPlan::parse(&["crush"]), None);
     }
 
     #[test]
-    fn each_host_package_has_pins_and_scenario_a_test() {
+    fn each_host_package_is_pinned_and_each_scenario_exists() {
         for Package { name, registry } in [COMMON].into_iter().chain(HOSTS) {
             let pins = match registry {
                 Registry::Npm => "package-lock.json",

@@ -39,7 +39,7 @@ fn prepare(place: &Path, program: &Path) -> io::Result<()> {
     fs::write(place.join("package.json"), manifest.to_string())
 }
 
-/// The npm manifest of the program for one platform. The extension has the version.
+/// The npm manifest of the program for one platform. Its version is that of the extension.
 fn manifest(extension: &Value, os: &str, arch: &str) -> Value {
     let os = if os == "macos" { "darwin" } else { os };
     let cpu = match arch {
@@ -63,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn extension_requires_programs_of_the_workspace_version() {
+    fn extension_and_platform_packages_have_the_workspace_version() {
         let extension = fs::read(root().join(EXTENSION).join("package.json")).unwrap();
         let extension: Value = serde_json::from_slice(&extension).unwrap();
         let workspace: toml::Table =

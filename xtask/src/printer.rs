@@ -5,12 +5,12 @@
     reason = "a developer command talks to the terminal, and does it here"
 )]
 
-/// Writes one line of result.
+/// Writes one line of a result to standard output.
 pub(crate) fn say(line: &str) {
     println!("{line}");
 }
 
-/// Writes one line about what went wrong or is going on.
+/// Writes one line about a failure or the progress to standard error.
 pub(crate) fn complain(line: &str) {
     eprintln!("{line}");
 }

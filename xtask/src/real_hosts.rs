@@ -17,8 +17,8 @@ pub(crate) fn run() -> ExitCode {
     exit_code(install().and_then(|place| Ok(drive(&place)?)))
 }
 
-/// The virtual environment and the requirements of each major version of the Python SDK: one
-/// environment cannot have both.
+/// A virtual environment and its requirements for each major version of the Python SDK, because one
+/// environment cannot contain both.
 const PYTHONS: [(&str, &str); 2] =
     [("venv-v1", "requirements-v1.txt"), ("venv-v2", "requirements-v2.txt")];
 

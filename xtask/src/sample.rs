@@ -7,7 +7,7 @@ use std::io;
 use crate::printer::say;
 use crate::tidy::{File, Tree, tests_of};
 
-/// All texts of a kind.
+/// Collects all texts of a kind.
 type Collect = fn(&Tree) -> Vec<Text>;
 
 /// How many texts of each kind are drawn.
@@ -50,8 +50,8 @@ fn draw(mut texts: Vec<Text>, count: usize, random: &mut SplitMix) -> Vec<Text> 
     drawn
 }
 
-/// The generator of <https://prng.di.unimi.it/splitmix64.c>: ten lines, and stable for ever, which the
-/// default generator of a library is not.
+/// The random generator of <https://prng.di.unimi.it/splitmix64.c>. It has ten lines and never
+/// changes, unlike the default generator of a library.
 struct SplitMix(u64);
 
 impl SplitMix {
@@ -71,14 +71,16 @@ fn test_names(tree: &Tree) -> Vec<Text> {
     tests.collect()
 }
 
-/// Comments of code outside of tests; lines that follow each other are one comment.
+/// Comments outside of tests, without blocks of code. Consecutive lines are one comment.
 fn comments(tree: &Tree) -> Vec<Text> {
     let mut comments = Vec::new();
     for file in tree.files.iter().filter(|file| is_production(&file.path)) {
-        let mut last = 0;
+        let (mut last, mut in_code) = (0, false);
         for (line, comment) in file.comment_lines() {
             let words = comment.trim().trim_start_matches(['/', '!']).trim();
-            if words.is_empty() {
+            let is_fence = words.starts_with("```");
+            in_code ^= is_fence;
+            if words.is_empty() || in_code || is_fence {
                 continue;
             }
             match comments.last_mut() {
@@ -110,7 +112,7 @@ fn error_texts(tree: &Tree) -> Vec<Text> {
     texts
 }
 
-/// Prose of the guides, the README and the security policy: no tables, headings or code blocks.
+/// The prose of the guides, the README and the security policy, without tables, headings and code.
 fn sentences(tree: &Tree) -> Vec<Text> {
     let mut sentences = Vec::new();
     let is_page = |file: &&File| {
@@ -154,7 +156,8 @@ fn is_production(path: &str) -> bool {
 mod tests {
     use super::*;
 
-    const CODE: &str = "//! Names of servers\n//! and tools.\n\nfn a() {} // One.\n\n// Two.\n\
+    const CODE: &str = "//! Names of servers\n//! and tools.\n//!\n//! ```\n//! // Code.\n\
+                        //! ```\n\nfn a() {} // One.\n\n// Two.\n\
                         enum E {\n    #[error(\"no `{0}`\")]\n    No,\n}\n";
     const PAGE: &str = "# Title\nProse here.\n```sh\ncode here\n```\n| a | b |\n- An item.\n";
 
@@ -179,11 +182,11 @@ mod tests {
             found(comments),
             [
                 format!("{code}:1 Names of servers and tools."),
-                format!("{code}:4 One."),
-                format!("{code}:6 Two."),
+                format!("{code}:8 One."),
+                format!("{code}:10 Two."),
             ]
         );
-        assert_eq!(found(error_texts), [format!("{code}:8 no `{{0}}`")]);
+        assert_eq!(found(error_texts), [format!("{code}:12 no `{{0}}`")]);
         assert_eq!(
             found(sentences),
             ["docs/guide/a.md:2 Prose here.", "docs/guide/a.md:7 - An item."]

@@ -12,11 +12,11 @@ use switchboard_core::catalog::Annotations;
 use switchboard_core::catalog::search::{Document, Indexer, Postings, rank, stem};
 use thiserror::Error;
 
-/// How many tools a run names for each query.
+/// The number of tools that a run names for each query.
 const RANKED: usize = 100;
 
-/// Reads tools and queries, one JSON object a line, and writes for each query the ids of its best
-/// tools: `{"id": …, "ranked": […]}`.
+/// Reads tools and queries from files with one JSON object per line. Writes for each query the ids
+/// of its best tools: `{"id": …, "ranked": […]}`.
 pub(crate) fn run(corpus: &Path, queries: &Path, out: &Path) -> Result<(), SearchRunError> {
     let mut servers: BTreeMap<String, Vec<Tool>> = BTreeMap::new();
     for tool in read_lines::<Tool>(corpus)? {
@@ -42,8 +42,8 @@ pub(crate) fn run(corpus: &Path, queries: &Path, out: &Path) -> Result<(), Searc
     output.flush().map_err(written)
 }
 
-/// Reads words, one a line, and writes for each the word and its stem with a tab between, for the
-/// trainer of the search's table.
+/// Reads a file with one word per line. Writes for each word a line with the word, a tab and its
+/// stem, for the trainer of the search's table.
 pub(crate) fn words(words: &Path, out: &Path) -> Result<(), SearchRunError> {
     let text = fs::read_to_string(words)
         .map_err(|cause| SearchRunError::Read { path: words.to_owned(), cause })?;

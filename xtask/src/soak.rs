@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use crate::command::{root, succeed};
 use crate::printer::exit_code;
 
-/// How much of it.
+/// How long the scenarios run.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Length {
     /// Half an hour.
@@ -17,7 +17,7 @@ pub(crate) enum Length {
 const BUILD: &str = "build --release -p switchboard-it --bins";
 const RUN: &str = "run --release -p switchboard-it --bin soak --";
 
-/// A scenario and its numbers; the kills follow.
+/// The scenarios with their arguments, except `kills`, whose arguments depend on the length.
 const SCENARIOS: [&str; 4] =
     ["writers 32 1000", "token-expiry 16 200", "misbehavior 10000 200", "load 600 50 1"];
 

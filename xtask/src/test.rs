@@ -6,12 +6,12 @@ use std::time::{Duration, Instant};
 use crate::command::{self, command, is_silent_success};
 use crate::printer::{complain, report, say};
 
-/// How much to check.
+/// How much is checked.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Depth {
-    /// Everything, as CI does.
+    /// Everything that CI checks.
     Full,
-    /// The inner loop: no process tests, no doctests.
+    /// What an author runs often: no tests with processes, no doctests.
     Quick,
 }
 
@@ -39,7 +39,7 @@ const QUICK: &[Depth] = &[Depth::Quick];
 #[derive(Clone, Copy)]
 enum Runner {
     Nextest,
-    /// cargo-nextest is not installed.
+    /// `cargo test`, because cargo-nextest is not installed.
     CargoTest,
 }
 
@@ -122,12 +122,12 @@ mod tests {
     }
 
     #[test]
-    fn full_run_ends_with_doctests_and_pages() {
+    fn full_test_plan_ends_with_doctests_and_long_suites() {
         check(Depth::Full, Runner::Nextest, &full("cargo nextest run --workspace"));
     }
 
     #[test]
-    fn quick_run_tests_the_crates_below_the_faces() {
+    fn quick_test_plan_tests_only_crates_below_faces() {
         check(
             Depth::Quick,
             Runner::Nextest,
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn cargo_runs_the_tests_without_nextest() {
+    fn tests_run_with_cargo_test_without_nextest() {
         check(Depth::Full, Runner::CargoTest, &full("cargo test --workspace"));
     }
 

@@ -1,22 +1,23 @@
-//! An adapter with a tool per server, by the rules of one that is in use: what it shows all the time,
-//! how it ranks, when it answers nothing, and what its answers look like.
+//! Simulates an adapter with one tool for each server, by the rules of an existing one: which tools
+//! it always shows, how it ranks, when it finds nothing, and how its results look.
 
 use crate::data::Tool;
 use crate::shape;
 
-/// Measured: its main tool, its tool for scripts, and one for each server.
+/// The measured tokens of its main tool, of its tool for scripts, and of its tool for each server.
 const MAIN: usize = 798;
 const SCRIPTS: usize = 271;
 const PER_SERVER: usize = 157;
 
-/// Hits of a page, each of them in full.
+/// The number of hits on a page; each hit is shown in full.
 pub(crate) const PAGE: usize = 12;
 
 pub(crate) fn standing(servers: usize) -> usize {
     MAIN + SCRIPTS + PER_SERVER * servers
 }
 
-/// The server's name before the tool's, unless it is there already.
+/// The shown name: the server's name and the tool's, unless the tool's name begins with the
+/// server's.
 pub(crate) fn shown(tool: &Tool) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() || c == '_' { c } else { '-' };
     let server: String = tool.server.chars().map(plain).collect();
@@ -26,12 +27,12 @@ pub(crate) fn shown(tool: &Tool) -> String {
     }
 }
 
-/// Tools as it searches them.
+/// The tools as the adapter searches them.
 pub(crate) struct Adapter<'a> {
     tools: Vec<(SearchFields, &'a Tool)>,
 }
 
-/// What a tool is found by, with weights.
+/// The texts by which a tool is found, with their weights.
 struct SearchFields {
     shown: String,
     name: SearchWords,
@@ -43,7 +44,7 @@ impl<'a> Adapter<'a> {
         Adapter { tools: tools.map(|tool| (SearchFields::of(tool), tool)).collect() }
     }
 
-    /// The tools that pass its gate, best first.
+    /// The tools that match enough of the query, best first.
     pub(crate) fn rank(&self, query: &str) -> Vec<&'a Tool> {
         let query = SearchWords::of(query);
         let scored = self.tools.iter().filter_map(|(fields, tool)| {
@@ -93,7 +94,7 @@ pub(crate) fn page(query: &str, ranked: &[&Tool], offset: usize) -> String {
     out
 }
 
-/// Text as it is compared: in lower case, with identifiers taken apart.
+/// The words of a text as they are compared: in lower case, with identifiers split into words.
 struct SearchWords {
     text: String,
     words: Vec<String>,
@@ -116,7 +117,7 @@ impl SearchWords {
     }
 }
 
-/// A word of another script is its pairs of letters.
+/// Splits a word in a script without blanks into its pairs of letters.
 fn pieces(word: &str) -> Vec<String> {
     let letters: Vec<char> = word.chars().collect();
     if word.is_ascii() || letters.len() < 2 || letters.len() > 64 {
@@ -125,7 +126,7 @@ fn pieces(word: &str) -> Vec<String> {
     letters.windows(2).map(|pair| pair.iter().collect()).collect()
 }
 
-/// `None` if too little of the query is found.
+/// The score of a tool; `None` if too little of the query matches.
 fn score(fields: &SearchFields, query: &SearchWords) -> Option<f64> {
     let name = &fields.name;
     let rest = fields.rest.iter().map(|(weight, field)| (*weight, field));

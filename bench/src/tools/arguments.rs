@@ -1,4 +1,4 @@
-//! Which tool a search with arguments chooses, and whether it may be called unasked.
+//! Which tool a search with arguments chooses, and whether that tool is called without being named.
 
 use serde_json::json;
 use switchboard_core::approval::Access;
@@ -10,18 +10,19 @@ use crate::BenchResult;
 use crate::data::{Query, ToolData};
 use crate::world::{Worlds, server_name};
 
-/// Searches with arguments, counted.
+/// The counts of the outcomes of searches with arguments.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Choices {
     pub(crate) searches: usize,
-    /// One alone of the first five hits takes the arguments; all below are among these.
+    /// Exactly one of the first five hits accepts the arguments. All counts below are part of this
+    /// one.
     pub(crate) fits_one: usize,
-    /// The choice alone.
+    /// The right tool was chosen, whether it was called or not.
     pub(crate) right: usize,
     pub(crate) wrong: usize,
-    /// Of the right choices, the tool does not declare itself read-only.
+    /// The right tool was chosen but not called, because it does not declare itself read-only.
     pub(crate) writes: usize,
-    /// The choice is also called: the tool declares itself read-only.
+    /// The right tool was chosen and called, because it declares itself read-only.
     pub(crate) called: usize,
     pub(crate) miscalled: usize,
 }

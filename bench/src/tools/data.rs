@@ -1,5 +1,5 @@
-//! Tools and judged queries, as folders have them: `*.jsonl` with a tool or a query a line, and
-//! `*.json` with the answer of a server to `tools/list`, named after the server.
+//! Reads tools and judged queries from folders: `*.jsonl` files have one tool or query per line,
+//! and `*.json` files the response of a server to `tools/list`, named after the server.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -11,22 +11,22 @@ use switchboard_core::catalog::Annotations;
 
 use crate::BenchResult;
 
-/// Everyday queries over nine servers.
+/// The folder of everyday queries over nine servers.
 #[cfg(test)]
 pub(crate) const NATURAL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/natural");
 
-/// The project's own data, which is public.
+/// The folder of the project's own data, which is public.
 const OWN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/search");
 
 pub(crate) struct ToolData {
-    /// By the name of the server, each in the order of its list.
+    /// The tools by the name of their server, in the order of its list.
     pub(crate) servers: BTreeMap<String, Vec<Tool>>,
     pub(crate) queries: Vec<Query>,
 }
 
 #[derive(Clone, Debug, Deserialize)]
 pub(crate) struct Tool {
-    /// The server and the name, unless the file says otherwise.
+    /// The id of the tool; its server and name if the file has no id.
     #[serde(default)]
     pub(crate) id: String,
     #[serde(default)]
@@ -51,10 +51,11 @@ struct Declared {
 #[derive(Clone, Debug, Deserialize)]
 pub(crate) struct Query {
     pub(crate) query: String,
-    /// Ids of tools.
+    /// The ids of the right tools.
     pub(crate) relevant: Vec<String>,
     pub(crate) kind: String,
-    /// What a search would bring for the first right tool.
+    /// The arguments that a search would have for the first right tool; `None` if the query has
+    /// none.
     #[serde(default)]
     pub(crate) args: Option<Value>,
 }
@@ -65,8 +66,8 @@ struct Listed {
 }
 
 impl ToolData {
-    /// Reads these folders, or the project's own data if there is none. A server that an earlier
-    /// folder has is not read again.
+    /// Reads these folders, or the project's own data without a folder. A server that is in several
+    /// folders is read from the first.
     pub(crate) fn read(folders: &[PathBuf]) -> BenchResult<ToolData> {
         let own = [PathBuf::from(OWN)];
         let mut data = ToolData { servers: BTreeMap::new(), queries: Vec::new() };
@@ -145,7 +146,7 @@ impl Tool {
         }
     }
 
-    /// What a host sends of the tool if it lists it itself.
+    /// The definition that a host sends to its model if it lists the tool itself.
     pub(crate) fn definition(&self) -> Value {
         json!({
             "name": self.name,
@@ -154,8 +155,8 @@ impl Tool {
         })
     }
 
-    /// What its server lists: the same, and whether it only looks. A list without annotations
-    /// gets them from the names of its tools.
+    /// The definition that the server lists, with `readOnlyHint`. If its list has no annotations,
+    /// the name of the tool decides whether it is read-only.
     pub(crate) fn listed(&self) -> Value {
         let mut definition = self.definition();
         if self.declared.read_only_hint.unwrap_or_else(|| self.only_looks()) {
@@ -166,7 +167,7 @@ impl Tool {
         definition
     }
 
-    /// Whether its name says that it only looks: the lists at hand declare nothing.
+    /// Whether the name of the tool suggests that it is read-only, for lists without annotations.
     fn only_looks(&self) -> bool {
         const LOOKING: [&str; 7] = ["get", "list", "search", "read", "find", "describe", "show"];
         let lower = self.name.to_ascii_lowercase();

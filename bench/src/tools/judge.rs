@@ -1,4 +1,4 @@
-//! How good a ranking is: judged queries over all tools, by kind of query and over the kinds.
+//! The quality of a ranking: judged queries over all tools, by kind of query and over all kinds.
 
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
@@ -9,19 +9,19 @@ use switchboard_core::catalog::search::{Document, Postings, index_all, rank};
 use crate::adapter::Adapter;
 use crate::data::{Query, Tool, ToolData};
 
-/// The means of one kind of query, or of all kinds.
+/// The mean scores of one kind of query, or of all kinds.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Score {
     pub(crate) queries: usize,
-    /// Whether a right tool is among the first three.
+    /// The share of queries with a right tool among the first three hits.
     pub(crate) first_three: f64,
-    /// Whether a right tool is among the first five.
+    /// The share of queries with a right tool among the first five hits.
     pub(crate) hit: f64,
-    /// How far up the right tools are among the first ten.
+    /// How high the right tools are among the first ten hits (nDCG@10).
     pub(crate) ndcg: f64,
 }
 
-/// How good one ranking is.
+/// The scores of one ranking.
 #[derive(Debug, Default)]
 pub(crate) struct Scores {
     pub(crate) kinds: BTreeMap<String, Score>,
@@ -29,11 +29,11 @@ pub(crate) struct Scores {
 
 pub(crate) struct RankingScores {
     pub(crate) ours: Scores,
-    /// Of an adapter with a tool per server.
+    /// The scores of an adapter with one tool for each server.
     pub(crate) adapter: Scores,
-    /// The median of a query.
+    /// The median time of a query.
     pub(crate) query: Duration,
-    /// Of all tools.
+    /// The time to build the index of all tools.
     pub(crate) index: Duration,
 }
 
@@ -63,7 +63,7 @@ pub(crate) fn judge(data: &ToolData) -> RankingScores {
         ours.add(query, found);
     }
     let of_adapter = Adapter::of(data.servers.values().flatten());
-    // Not in between: it would take the caches of the processor from what is timed.
+    // The adapter is not judged in the timed loop, because it would evict the processor's caches.
     for query in &data.queries {
         adapter.add(query, of_adapter.rank(&query.query).into_iter());
     }
@@ -87,7 +87,7 @@ impl Scores {
         score.ndcg += (ndcg - score.ndcg) / (before + 1.0);
     }
 
-    /// Over all kinds, each of which counts the same.
+    /// The mean over all kinds. Each kind has the same weight.
     pub(crate) fn all(&self) -> Score {
         let kinds = self.kinds.values();
         let count = kinds.len().max(1) as f64;
@@ -112,7 +112,7 @@ fn documents<'a>(tools: &'a [Tool], schemas: &'a [String]) -> impl Iterator<Item
     })
 }
 
-/// Each right tool counts less the further down it is.
+/// The discounted gain: a right tool has less weight the lower its rank is.
 fn gain(right: &[bool]) -> f64 {
     let ranks = right.iter().zip(2_u32..).filter(|(right, _)| **right);
     ranks.map(|(_, rank)| 1.0 / f64::from(rank).log2()).sum()

@@ -1,5 +1,5 @@
-//! What finding the right tool costs: how good the ranking is, and what a task comes to in tokens
-//! and turns, over lists of real tools.
+//! Measures how well tools are found: the quality of the ranking, and the tokens and turns of a
+//! task, over lists of real tools.
 //!
 //! `cargo xtask bench ranking` and `cargo xtask bench tokens` build and run this.
 
@@ -19,7 +19,7 @@ use std::process::ExitCode;
 
 use data::ToolData;
 
-/// What can go wrong; a bench only reports it.
+/// The result of a benchmark step; a failure is only reported.
 pub(crate) type BenchResult<T> = Result<T, Box<dyn std::error::Error>>;
 
 fn main() -> ExitCode {

@@ -8,14 +8,14 @@ use crate::judge::{RankingScores, Score, judge};
 use crate::simulation::{Bill, ToolAccess, WAYS, run, tasks};
 use crate::world::Worlds;
 
-/// Numbers of tools that a user may have.
+/// The numbers of tools for which the costs are shown.
 const SIZES: [usize; 5] = [20, 100, 180, 500, 2_000];
 
 pub(crate) fn complain(message: &str) {
     eprintln!("{message}");
 }
 
-/// How good the ranking is, and how fast.
+/// Prints the quality and the speed of the ranking.
 pub(crate) fn search(data: &ToolData) -> BenchResult<()> {
     let RankingScores { ours, adapter, query, index } = judge(data);
     println!(
@@ -45,7 +45,7 @@ pub(crate) fn search(data: &ToolData) -> BenchResult<()> {
     Ok(())
 }
 
-/// What searches with arguments come to.
+/// Prints the outcomes of searches with arguments.
 fn arguments(choices: Choices) {
     let Choices { searches, fits_one, right, wrong, writes, called, miscalled } = choices;
     let share = |count: usize, of: usize| 100.0 * count as f64 / of.max(1) as f64;
@@ -61,7 +61,7 @@ fn arguments(choices: Choices) {
     row("a wrong tool is called", miscalled, fits_one);
 }
 
-/// What tasks cost on each way, at each size.
+/// Prints the costs of tasks for each way of tool access and each number of tools.
 pub(crate) fn tokens(data: &ToolData) -> BenchResult<()> {
     let worlds = Worlds::new(data)?;
     let tasks = tasks(data);

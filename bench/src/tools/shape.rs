@@ -1,16 +1,16 @@
-//! Input schemas in the two forms that an adapter with a tool per server shows them in, and
-//! arguments that fit them.
+//! Input schemas in the two forms in which an adapter with one tool for each server shows them, and
+//! arguments that match them.
 
 use serde_json::{Map, Value, json};
 
-/// Deeper than this everything is `object`.
+/// Parts of a schema below this depth are shown as `object`.
 const DEPTH: usize = 6;
 
-/// Words that the short form cannot say.
+/// Keywords that the short form cannot express.
 const BEYOND: [&str; 7] =
     ["if", "then", "else", "allOf", "not", "patternProperties", "additionalProperties"];
 
-/// The schema as it stands in an answer, each line indented by `indent`.
+/// The schema as a result shows it, each line indented by `indent`.
 pub(crate) fn shown(schema: &Value, indent: &str) -> String {
     if is_beyond(schema, DEPTH) {
         let lines = parameters(schema);
@@ -28,7 +28,7 @@ fn is_beyond(schema: &Value, depth: usize) -> bool {
         || fields.get("items").is_some_and(|items| is_beyond(items, depth - 1))
 }
 
-/// `{ format?: "png" | "jpeg"; fullPage?: boolean; }`.
+/// The short form, such as `{ format?: "png" | "jpeg"; fullPage?: boolean; }`.
 fn shape(schema: &Value, depth: usize) -> String {
     let list = |key: &str| schema.get(key).and_then(Value::as_array);
     if let Some(values) = list("enum") {
@@ -56,7 +56,7 @@ fn shape(schema: &Value, depth: usize) -> String {
     }
 }
 
-/// `name (type) *required* - description [default: 1]`, a line each.
+/// The long form, one line for each parameter: `name (type) *required* - description [default: 1]`.
 fn parameters(schema: &Value) -> Vec<String> {
     let mut lines = Vec::new();
     for (name, property, required) in properties(schema) {
@@ -77,7 +77,7 @@ fn parameters(schema: &Value) -> Vec<String> {
     if lines.is_empty() { vec!["(no parameters)".to_owned()] } else { lines }
 }
 
-/// The least that the schema asks for.
+/// The fewest arguments that the schema accepts.
 pub(crate) fn arguments(schema: &Value) -> Value {
     let required = properties(schema).into_iter().filter(|(_, _, required)| *required);
     let fields = required.map(|(name, property, _)| (name.to_owned(), sample(property, DEPTH)));

@@ -1,5 +1,5 @@
-//! Tasks done by a fixed policy: search, read, call, and search again on a miss; what each way to
-//! the tools costs until the call is made.
+//! Simulates tasks with a fixed policy: search, describe, call, and search again after a miss.
+//! Counts the tokens until the call is made, for each way of tool access.
 
 use serde_json::{Value, json};
 use switchboard_core::approval::Access;
@@ -16,26 +16,26 @@ use crate::data::{Query, Tool, ToolData};
 use crate::shape;
 use crate::world::{World, tokens};
 
-/// A task that needs more has failed.
+/// The maximum number of searches of a task; a task without a hit has then failed.
 const MOST_SEARCHES: usize = 3;
 
-/// Words of a description that a second search tries.
+/// The number of words of a description that the second search uses.
 const VARIANT_WORDS: usize = 8;
 
-/// Tokens of the result of a tool that was called by mistake: a guess.
+/// The estimated tokens of the result of a tool that was called by mistake.
 const RESULT: usize = 500;
 
-/// Kinds of queries that ask for one tool.
+/// The kinds of queries with one right tool.
 const KINDS: [&str; 4] = ["keyword_hand", "keyword_llm", "llm_route", "step"];
 
-/// One query, and the tools that are right for it.
+/// A query with the tools that are right for it.
 pub(crate) struct Task<'a> {
     pub(crate) query: &'a Query,
-    /// The first one is what decides the world and the second search.
+    /// The first of them decides which tools are in the world, and what the second search is.
     pub(crate) tools: Vec<&'a Tool>,
 }
 
-/// Every query of a kind that asks for one tool, with the tools that are right and at hand.
+/// All queries of these kinds for which the data has a right tool.
 pub(crate) fn tasks(data: &ToolData) -> Vec<Task<'_>> {
     let queries = data.queries.iter().filter(|query| KINDS.contains(&query.kind.as_str()));
     let tasks = queries.map(|query| {
@@ -46,31 +46,31 @@ pub(crate) fn tasks(data: &ToolData) -> Vec<Task<'_>> {
     tasks.filter(|task| !task.tools.is_empty()).collect()
 }
 
-/// How a model gets to the tools.
+/// How a model finds a tool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum ToolAccess {
-    /// All definitions in the context.
+    /// All definitions are in the context.
     Direct,
     Adapter,
     Switchboard,
-    /// The same, with the arguments in the first search.
+    /// Switchboard, with the arguments in the first search.
     SearchAndCall,
 }
 
 pub(crate) const WAYS: [ToolAccess; 4] =
     [ToolAccess::Direct, ToolAccess::Adapter, ToolAccess::Switchboard, ToolAccess::SearchAndCall];
 
-/// What a task came to.
+/// The costs and the outcome of a task.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Bill {
     pub(crate) standing: usize,
-    /// Everything that was ever in the context, once.
+    /// The tokens that were added to the context, each counted once.
     pub(crate) added: usize,
-    /// The context of every turn, since it is sent anew with each.
+    /// The tokens that were sent: the context is sent again with every turn.
     pub(crate) sent: usize,
     pub(crate) turns: usize,
     pub(crate) failed: bool,
-    /// A tool was called that is not the right one.
+    /// Whether a wrong tool was called.
     pub(crate) misled: bool,
 }
 
@@ -82,7 +82,7 @@ pub(crate) fn run(task: &Task<'_>, world: &World<'_>, way: ToolAccess) -> Bill {
     }
 }
 
-/// A conversation, of which only what concerns tools is counted.
+/// A conversation. Only tokens that concern tools are counted.
 struct Talk {
     bill: Bill,
 }
@@ -92,14 +92,16 @@ impl Talk {
         Talk { bill: Bill { standing, added: standing, ..Bill::default() } }
     }
 
-    /// The model reads all that there is, says what to call, and gets an answer.
+    /// Adds a turn: the model reads the context and makes a call, and the result is added to the
+    /// context.
     fn turn(&mut self, call: &Value, answer: &str) {
         self.bill.sent += self.bill.added;
         self.bill.added += tokens(&call.to_string()) + tokens(answer);
         self.bill.turns += 1;
     }
 
-    /// The call itself; its result costs the same on every way, and is not counted.
+    /// Adds the final call. Its result costs the same for every way of tool access, and is not
+    /// counted.
     fn call(mut self, call: &Value) -> Bill {
         self.turn(call, "");
         self.bill
@@ -149,7 +151,7 @@ fn with_switchboard(task: &Task<'_>, world: &World<'_>, way: ToolAccess) -> Bill
                     return talk.call(&search);
                 }
                 Ok(_) => {
-                    // It sees which tool it was, and searches without arguments.
+                    // The model sees which tool was called, and searches without arguments.
                     talk.turn(&search, "");
                     talk.bill.added += RESULT;
                     talk.bill.misled = true;
@@ -175,13 +177,14 @@ fn with_switchboard(task: &Task<'_>, world: &World<'_>, way: ToolAccess) -> Bill
     talk.give_up()
 }
 
-/// Where an answer says that the next page begins.
+/// The offset of the next page according to a result; `None` if it names none.
 fn next_offset(answer: &str) -> Option<usize> {
     let (_, rest) = answer.rsplit_once("next page: offset ")?;
     rest.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
 }
 
-/// What is searched for: the query, then other words for it, then the next page of either.
+/// The searches of a task: the query, then other words for it, then the next page of the latest
+/// search that has one.
 struct Searches {
     query: String,
     variant: String,
@@ -207,7 +210,7 @@ impl Searches {
         }
     }
 
-    /// Nothing was found; there may be another page.
+    /// Records that a search found no right tool. `next` is the offset of its next page.
     fn missed(&mut self, next: Option<usize>) {
         let query = if self.done == 0 { &self.query } else { &self.variant };
         self.pages.push((query.clone(), next));
@@ -245,7 +248,7 @@ fn resolve(world: &World<'_>, name: &str) -> Option<Resolved> {
     }
 }
 
-/// The first right tool whose name is seen.
+/// The first right tool whose name satisfies `is_seen`.
 fn seen<'a, 'w>(
     task: &Task<'a>,
     world: &'w World<'_>,

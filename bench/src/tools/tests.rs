@@ -8,7 +8,7 @@ use crate::judge::judge;
 use crate::simulation::{ToolAccess, run, tasks};
 use crate::world::{Worlds, tokens};
 
-/// A little below the current score of the ranking, to detect a regression.
+/// Slightly below the current score of the ranking, to detect a regression.
 const HIT: f64 = 0.80;
 const NDCG: f64 = 0.62;
 
@@ -18,7 +18,8 @@ fn search_benchmark_stays_above_its_threshold() {
     assert!(all.hit >= HIT && all.ndcg >= NDCG, "{all:?}");
 }
 
-/// The same for everyday queries. The ranking was tuned on all of them but the last kind.
+/// Slightly below the current scores for everyday queries. The ranking was tuned on all of these
+/// kinds but the last.
 const NATURAL_FIRST_THREE: [(&str, f64); 8] = [
     ("natural", 0.98),
     ("natural_kept", 0.96),
@@ -52,7 +53,7 @@ fn server_cost_estimate_is_within_a_few_per_cent() {
     let data = ToolData::read(&[]).unwrap();
     let mut errors = Vec::new();
     for (server, tools) in &data.servers {
-        // Counting is slow in a build for tests.
+        // A few tools are enough, because counting tokens is slow in a test build.
         let texts: Vec<String> =
             tools.iter().take(6).map(|tool| tool.definition().to_string()).collect();
         let exact: usize = texts.iter().map(|text| tokens(text)).sum();

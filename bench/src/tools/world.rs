@@ -1,4 +1,5 @@
-//! The servers around a task: its own, and others, whole and always the same ones, up to a size.
+//! The set of tools for a task: the tools of its own server and of other whole servers, up to a
+//! number, the same in every run.
 
 use std::cell::OnceCell;
 use std::collections::BTreeMap;
@@ -12,19 +13,20 @@ use switchboard_core::name::ServerName;
 use crate::BenchResult;
 use crate::data::{Tool, ToolData};
 
-/// What all tasks and sizes share: lists that are read once, and what every definition costs.
+/// The data that all tasks and sizes share: the listings of the servers, and the cost of each
+/// definition.
 pub(crate) struct Worlds<'a> {
     data: &'a ToolData,
     listings: BTreeMap<&'a str, Arc<Listing>>,
-    /// Counted when they are needed first.
+    /// The tokens of each definition by the tool's id, counted on first use.
     costs: BTreeMap<&'a str, OnceCell<usize>>,
 }
 
-/// Some tools, in lists of servers.
+/// Some servers with their tools.
 pub(crate) struct World<'a> {
     pub(crate) lists: Vec<&'a [Tool]>,
     pub(crate) catalog: Catalog,
-    /// What all definitions cost together.
+    /// The tokens of all definitions together.
     pub(crate) direct: usize,
 }
 
@@ -41,8 +43,8 @@ impl<'a> Worlds<'a> {
         Ok(Worlds { data, listings, costs })
     }
 
-    /// A world of at most `size` tools in which there is this one. A server that is larger has only
-    /// its part around the tool.
+    /// A world of at most `size` tools that contains this tool. Of a larger server, it has only the
+    /// tools around this one.
     pub(crate) fn around(&self, tool: &Tool, size: usize) -> BenchResult<World<'a>> {
         let own = self.data.servers.get(&tool.server).map_or(&[][..], Vec::as_slice);
         let at = own.iter().position(|other| other.id == tool.id).unwrap_or_default();
@@ -76,7 +78,7 @@ impl<'a> Worlds<'a> {
 }
 
 impl Worlds<'_> {
-    /// Everything that there is.
+    /// A catalog of all servers.
     pub(crate) fn whole(&self) -> Catalog {
         let shelf = |listing: &Arc<Listing>| {
             let shelf = Shelf::new(ToolPrefix::default(), Standing::Active);
@@ -96,7 +98,7 @@ impl<'a> World<'a> {
         self.lists.iter().copied().flatten()
     }
 
-    /// The name that a tool is shown with.
+    /// The shown name of a tool; `None` if the tool is not in this world.
     pub(crate) fn shown(&self, tool: &Tool) -> Option<&str> {
         let server = server_name(&tool.server).ok()?;
         let mut items = self.catalog.tools_of(&server);
@@ -104,12 +106,13 @@ impl<'a> World<'a> {
     }
 }
 
-/// In tokens of `o200k`, counted and not estimated.
+/// The number of tokens of a text with the tokenizer of `o200k`.
 pub(crate) fn tokens(text: &str) -> usize {
     bpe_openai::o200k_base().count(text)
 }
 
-/// Names of servers in public lists are addresses; users give short ones.
+/// Converts a server name from a public list, which may be a URL, into a short one, as users choose
+/// it.
 pub(crate) fn server_name(server: &str) -> BenchResult<ServerName> {
     let plain = |c: char| if c.is_ascii_alphanumeric() || c == '_' { c } else { '-' };
     Ok(ServerName::new(&server.chars().map(plain).collect::<String>())?)
@@ -123,7 +126,7 @@ fn listing(server: &str, tools: &[Tool]) -> BenchResult<Listing> {
     Ok(Listing::build(server_name(server)?, &raw, &policy))
 }
 
-/// An order that looks like chance and is the same in every run (FNV-1a).
+/// A hash that orders servers as if at random, but in the same way in every run (FNV-1a).
 fn shuffled(name: &str, size: usize) -> u64 {
     let bytes = size.to_le_bytes().into_iter().chain(name.bytes());
     bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| {

@@ -32,7 +32,7 @@ use self::status::Status;
 pub(crate) struct Cli {
     #[command(flatten)]
     pub(crate) globals: Globals,
-    /// Applies to the status, if there is no command.
+    /// The output format of the status, if the command line has no command.
     #[command(flatten)]
     pub(crate) format: Format,
     #[command(subcommand)]
@@ -40,7 +40,7 @@ pub(crate) struct Cli {
 }
 
 impl Cli {
-    /// Parses a command line. Options of the status are not valid before another command.
+    /// Parses a command line. Options of the status are refused before another command.
     pub(crate) fn read(args: &[OsString]) -> Result<(Globals, Command, Format), clap::Error> {
         let matches = Cli::command().try_get_matches_from(args)?;
         let applying = Format { json: prints_json(&matches) };
@@ -61,13 +61,14 @@ impl Cli {
     /// Whether an invalid command line requests JSON output.
     pub(crate) fn wants_json(args: &[OsString]) -> bool {
         let given = Cli::command().ignore_errors(true).try_get_matches_from(args);
-        // The `--json` of `add` takes a snippet.
+        // The `--json` of `add` does not request JSON output: it takes a snippet.
         let adds = given.is_ok_and(|given| given.subcommand_name() == Some("add"));
         !adds && args.iter().take_while(|arg| *arg != "--").any(|arg| arg == "--json")
     }
 }
 
-/// Whether the innermost command has the flag `--json`. That of `add` is no flag: it takes a snippet.
+/// Whether the innermost command has the flag `--json`. The option `--json` of `add` takes a
+/// snippet and is no flag.
 fn prints_json(matches: &ArgMatches) -> bool {
     match matches.subcommand() {
         Some((_, inner)) => prints_json(inner),
@@ -125,7 +126,7 @@ pub(crate) enum Command {
         Examples:\n  switchboard doctor\n  switchboard doctor github --connect"
     )]
     Doctor(Doctor),
-    /// Connect a server afresh, list its tools and close it again
+    /// Connect a server, list its tools, and close the connection
     #[command(
         after_help = "The connection ends with the command; its listing stays cached. Without \
         a name, asks on the terminal for a server to add.\n\n\
@@ -146,10 +147,10 @@ pub(crate) enum Command {
     /// Review the servers of this project and approve them, one by one
     #[command(after_help = "Example:\n  switchboard trust github")]
     Trust {
-        /// Only these servers
+        /// Review only these servers
         #[arg(value_name = "SERVER")]
         servers: Vec<String>,
-        // Accepted only to explain why it has no effect.
+        // Hidden: accepted only so that a message explains why it has no effect.
         #[arg(long, hide = true)]
         yes: bool,
     },
@@ -171,7 +172,7 @@ pub(crate) enum Command {
     /// Remove Switchboard from a host, and restore the servers that were moved
     #[command(after_help = "Example:\n  switchboard uninstall claude-code")]
     Uninstall {
-        /// The host
+        /// The host to remove Switchboard from
         #[arg(value_parser = HostName)]
         host: String,
         /// Change the files without confirmation
@@ -191,14 +192,14 @@ pub(crate) enum Command {
         switchboard completions fish > ~/.config/fish/completions/switchboard.fish"
     )]
     Completions {
-        /// The shell
+        /// The shell that the script is for
         shell: Shell,
     },
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct Doctor {
-    /// Only these servers
+    /// Check only these servers
     #[arg(value_name = "SERVER")]
     pub(crate) servers: Vec<String>,
     /// Also connect each server that may be used

@@ -34,16 +34,16 @@ pub(crate) struct App {
     pub(crate) printer: Printer,
     pub(crate) environment: Environment,
     pub(crate) paths: Paths,
-    /// The directory that the command was typed in; files on the command line are relative to it.
+    /// The directory in which the command was typed. Files on the command line are relative to it.
     pub(crate) typed_in: PathBuf,
     load_options: LoadOptions,
 }
 
-/// Options for the servers that a command uses.
+/// How a command may use servers.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Terms {
     pub(crate) consent: Consent,
-    /// Takes precedence over the configuration.
+    /// The time limit of `--timeout`, which takes precedence over the configuration.
     pub(crate) timeout: Option<Duration>,
 }
 
@@ -54,7 +54,7 @@ impl From<Consent> for Terms {
 }
 
 impl Terms {
-    /// A gateway with the lifetime of one command.
+    /// A gateway that is shut down when the command ends.
     pub(crate) fn gateway(self, builder: GatewayBuilder) -> Gateway {
         let builder = builder.on_demand();
         match self.timeout {
@@ -103,7 +103,7 @@ impl App {
         let mut environment = Environment::of_process();
         let typed_in = environment.cwd.clone();
         let project = globals.cwd.as_deref().map_or(typed_in.clone(), |cwd| typed_in.join(cwd));
-        // The canonical path, so that the approvals of a project are found again.
+        // The path is made canonical, so that the approvals of a project are found again.
         environment.cwd = project.canonicalize().map_err(|cause| {
             GlobalsError::Directory { path: project, cause }.with(Code::BadRequest)
         })?;
@@ -186,14 +186,14 @@ impl App {
     }
 
     /// A gateway with the servers of this configuration only. The offered capabilities depend only
-    /// on the terminal, so that one command can call tools that another command listed.
+    /// on the terminal, so that one command can call the tools that another command listed.
     pub(crate) fn gateway_of(&self, config: Config) -> GatewayBuilder {
         let gateway = Gateway::builder(self.environment.clone()).config(config);
         gateway.capabilities(capabilities(self.printer))
     }
 
-    /// Opens a session for one command. Servers start on demand, and all are stopped when it ends,
-    /// however it ends.
+    /// Runs `command` in a session. Servers start on demand, and all are stopped when the command
+    /// ends, also if it fails or is interrupted.
     pub(crate) async fn with_session(
         &self,
         terms: Terms,
@@ -206,7 +206,7 @@ impl App {
         if is_malformed { without_the_users_file(outcome) } else { outcome }
     }
 
-    /// Opens a session on a gateway with this configuration, in the same way.
+    /// Runs `command` in a session on this gateway, with the same guarantee.
     pub(crate) async fn converse(
         &self,
         (gateway, config): (Gateway, Config),
@@ -229,15 +229,15 @@ impl App {
     }
 }
 
-/// Why the file at `path` cannot be parsed.
+/// The error that prevents parsing of the file at `path`; `None` if the file can be parsed.
 fn malformed<'c>(config: &'c Config, path: &Path) -> Option<&'c Diagnostic> {
     config.diagnostics.iter().find(|found| {
         found.kind.invalidates_file() && found.path.as_deref().map(Path::new) == Some(path)
     })
 }
 
-/// Turns success into an error, and corrects the hints: servers may be missing, because the user's
-/// file cannot be parsed.
+/// Turns success into an error, and replaces misleading hints: the user's file cannot be parsed, so
+/// servers may be missing.
 fn without_the_users_file(outcome: CommandResult) -> CommandResult {
     match outcome {
         Ok(Exit::Done) => Ok(Exit::Usage),
@@ -249,7 +249,8 @@ fn without_the_users_file(outcome: CommandResult) -> CommandResult {
     }
 }
 
-/// The client capabilities that are offered to servers: more if the user can be asked.
+/// The client capabilities that are offered to servers. There are more of them if the user can be
+/// asked.
 pub(crate) fn capabilities(printer: Printer) -> CapabilitySet {
     if printer.can_ask() { CapabilitySet::TERMINAL } else { CapabilitySet::NONE }
 }
@@ -260,7 +261,7 @@ fn not_loaded(error: load::LoadError) -> Failure {
     Failure::new(Code::Config, subject, error).hint(Hint::ListFiles)
 }
 
-/// `error: path:line:column: what is wrong`.
+/// A problem of the configuration as text: `error: path:line:column: what is wrong`.
 pub(crate) fn diagnostic_line(diagnostic: &Diagnostic, palette: Palette) -> String {
     let level = match diagnostic.level {
         Level::Error => palette.error("error:"),

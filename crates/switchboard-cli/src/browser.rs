@@ -8,7 +8,8 @@ use std::time::Duration;
 use switchboard::Environment;
 use switchboard::sign_in::link::Link;
 
-/// How long to wait for a browser to fail. One that still runs then counts as opened.
+/// How long to wait for a browser to fail. A browser that still runs after this time has opened the
+/// URL.
 const FAILURE_WAIT: Duration = Duration::from_secs(1);
 
 /// Starts the browser of this user.
@@ -21,7 +22,7 @@ pub(crate) struct Browser<'e> {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum System {
-    /// Linux, and other systems with a display server.
+    /// Linux, or another system with a display server.
     Unix,
     MacOs,
     Windows,
@@ -70,7 +71,7 @@ impl<'e> Browser<'e> {
         }
     }
 
-    /// The command line for a URL.
+    /// The command line that opens a URL on this system.
     fn words(&self, address: &str) -> Result<CommandLine, NotOpened> {
         if self.environment.variable("SSH_CONNECTION").is_some() {
             return Err(NotOpened::Remote);
@@ -93,13 +94,14 @@ impl<'e> Browser<'e> {
         ["DISPLAY", "WAYLAND_DISPLAY"].iter().any(|name| self.environment.variable(name).is_some())
     }
 
-    /// The program in `BROWSER`. Lists, command lines and templates are valid there too, but are
-    /// left to `xdg-open`.
+    /// The program in the environment variable `BROWSER`. A list, a command line or a template in
+    /// it is left to `xdg-open`.
     fn preferred(&self) -> Option<&'e str> {
         let name = self.environment.variable("BROWSER")?;
         let is_plain = !name.starts_with('-')
             && name.chars().all(|c| c.is_ascii_alphanumeric() || "-._+/".contains(c))
-            // A relative path would depend on the current directory.
+            // Only an absolute path or a bare name: a relative path would depend on the current
+            // directory.
             && (name.starts_with('/') || !name.contains('/'));
         is_plain.then_some(name)
     }

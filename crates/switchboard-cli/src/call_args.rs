@@ -18,21 +18,21 @@ pub(crate) use self::source::{ArgSource, Input};
 pub(crate) enum ArgsError {
     #[error("`{word}` is not of the form `key=value`")]
     NotAPair { word: String },
-    #[error("`{key}` is given twice, and it does not take a list")]
+    #[error("`{key}` is given twice, but does not accept a list")]
     Twice { key: String },
     #[error(
         "`{key}` takes a list: repeat the key (`{key}=A {key}=B`), or write JSON (`{key}:='[…]'`)"
     )]
     Commas { key: String },
-    #[error("the value of `{key}` cannot be used")]
+    #[error("the value of `{key}` is invalid")]
     Value {
         key: String,
         #[source]
         cause: ReadError,
     },
-    #[error("the value of `--args` cannot be used")]
+    #[error("the value of `--args` is invalid")]
     Args(#[source] RequestError),
-    #[error("the parameters cannot be used")]
+    #[error("the parameters of the request are invalid")]
     Params(#[source] ReadError),
     #[error("cannot read `{}`", path.display())]
     File {
@@ -40,7 +40,7 @@ pub(crate) enum ArgsError {
         #[source]
         cause: io::Error,
     },
-    #[error("the file for `{key}` cannot be used (the text `@x` is `{key}=@@x`)")]
+    #[error("cannot use the file for `{key}` (to pass the text `@x`, write `{key}=@@x`)")]
     FileOf {
         key: String,
         #[source]
@@ -59,7 +59,7 @@ impl From<ArgsError> for Failure {
 }
 
 impl ArgsError {
-    /// Adds the key of the argument to the error.
+    /// Adds the key of the argument to the error about its file.
     fn of(self, key: &str) -> ArgsError {
         match self {
             ArgsError::File { .. } => {
@@ -77,23 +77,23 @@ pub(crate) struct Pair<V> {
     value: V,
 }
 
-/// The text after the `=`, before it is read.
+/// The text after the `=`, before its file or standard input is read.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Typed {
     source: ArgSource,
     form: ValueForm,
 }
 
-/// How a value is parsed.
+/// How the value of an argument is parsed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ValueForm {
-    /// `key=text`: the schema says what it is.
+    /// `key=text`: parsed by the tool's input schema.
     BySchema,
-    /// `key:=json`.
+    /// `key:=json`: parsed as JSON.
     Json,
 }
 
-/// A value, read from its source.
+/// The value of an argument, by its source.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Given {
     /// Typed on the command line.
@@ -103,7 +103,7 @@ pub(crate) enum Given {
     Json(Exact),
 }
 
-/// Splits the arguments; their values are interpreted later, by the schema.
+/// Splits the arguments at their `=`. Their values are parsed later, by the tool's input schema.
 pub(crate) fn pairs(words: &[String]) -> Result<Vec<Pair<Typed>>, ArgsError> {
     words.iter().map(|word| pair(word)).collect()
 }
@@ -152,7 +152,8 @@ pub(crate) fn params(text: &str) -> Result<Args, ArgsError> {
     Args::parse(text).map_err(ArgsError::Params)
 }
 
-/// Adds the pairs to `base`, each value with the type that the tool's input schema declares.
+/// Adds the pairs to `base`. Each value is converted to the type that the tool's input schema
+/// declares.
 pub(crate) fn typed(
     mut base: Args,
     pairs: Vec<Pair<Given>>,
@@ -178,14 +179,15 @@ pub(crate) fn typed(
     Ok(base)
 }
 
-/// The value of a key that is given once.
+/// The value of a key that occurs once.
 fn single(key: &str, value: Given, schema: &Value) -> Result<Exact, ArgsError> {
     let value = match value {
         Given::Json(value) => return Ok(value),
         Given::Text(text) => return Ok(value_of(text, schema::word(schema, key))),
         Given::Word(text) => value_of(text, schema::word(schema, key)),
     };
-    // Refused here, because the argument check would accept the text as a list with one string.
+    // Commas are refused here, because the argument check would accept the text as a list with one
+    // string.
     let is_joined = matches!(value.value(), Value::String(text) if text.contains(','));
     if is_joined && matches!(schema::list(schema, key), List::Required(_)) {
         return Err(ArgsError::Commas { key: key.to_owned() });
@@ -206,7 +208,7 @@ fn several(key: &str, values: Vec<Given>, schema: &Value) -> Result<Exact, ArgsE
     Ok(values.into_iter().map(item).collect())
 }
 
-/// Arguments of a prompt are strings, whatever they look like.
+/// Parses the arguments of a prompt. All values are strings, even if they look like numbers.
 pub(crate) fn texts(words: &[String], input: &mut Input) -> Result<Args, ArgsError> {
     let mut texts = Map::new();
     for word in words {

@@ -20,7 +20,7 @@ use crate::args::{Cli, Globals};
 use crate::boot::App;
 use crate::printer::Printer;
 
-/// Set by the script: the name of the shell.
+/// The environment variable with the name of the shell; the script of the shell sets it.
 const VARIABLE: &str = "SWITCHBOARD_COMPLETE";
 
 /// The script that a shell runs at its start. `program` is the command that starts this program.
@@ -53,7 +53,7 @@ fn complete(
     Ok(answer)
 }
 
-/// The same command line, with completions from the configuration and the cached listings.
+/// The same command line, completed with names from the configuration and the cached listings.
 fn with_completions(command: clap::Command, known: &Arc<Known>) -> clap::Command {
     let is_prompt = command.get_name() == "prompt";
     let command = command.mut_args(|arg| {
@@ -76,7 +76,7 @@ fn completed_by(arg: Arg, known: &Arc<Known>, names: fn(&Names) -> &BTreeSet<Str
     }))
 }
 
-/// The names for completion: looked up on first use.
+/// The names that can be completed, looked up on first use.
 struct Known {
     words: Vec<OsString>,
     names: OnceLock<Names>,
@@ -85,9 +85,9 @@ struct Known {
 #[derive(Default)]
 struct Names {
     servers: BTreeSet<String>,
-    /// The shown names.
+    /// The shown names of the tools.
     tools: BTreeSet<String>,
-    /// The names as rules use them: `SERVER/TOOL`.
+    /// The tools as rules name them: `SERVER/TOOL`.
     patterns: BTreeSet<String>,
     prompts: BTreeSet<String>,
 }
@@ -97,7 +97,7 @@ impl Known {
         self.names.get_or_init(|| self.look_up().unwrap_or_default())
     }
 
-    /// Starts no server; an unreadable configuration gives no completions.
+    /// Looks up all names without starting a server; `None` if the configuration cannot be read.
     fn look_up(&self) -> Option<Names> {
         let typed = Cli::command().ignore_errors(true).try_get_matches_from(&self.words).ok()?;
         let globals = Globals::from_arg_matches(&typed).ok()?;
@@ -105,7 +105,7 @@ impl Known {
         let config = app.load().ok()?.config;
         let runtime = Builder::new_current_thread().enable_all().build().ok()?;
         let mut names = Names::default();
-        // Listings differ with the capabilities of a terminal and without one.
+        // A server may list other tools for a client on a terminal, which has more capabilities.
         for capabilities in [CapabilitySet::TERMINAL, CapabilitySet::NONE] {
             runtime.block_on(async {
                 let builder = app.gateway(config.clone()).capabilities(capabilities);
@@ -128,8 +128,7 @@ impl Names {
     }
 }
 
-/// Shells insert candidates unquoted, so names with characters that a shell could interpret are
-/// left out.
+/// Keeps only names that are safe without quotes, because shells insert candidates unquoted.
 fn plain(names: impl Iterator<Item = String>) -> impl Iterator<Item = String> {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-./".contains(c);
     names.filter(move |name| !name.starts_with('-') && name.chars().all(is_plain))

@@ -21,13 +21,13 @@ use crate::report;
 use crate::show::{self, Look};
 use crate::spinner::Spinner;
 
-/// Everything on one page: the user can scroll.
+/// One page with all items, because the user can scroll.
 pub(crate) const ALL: PageRequest = PageRequest { offset: 0, limit: usize::MAX };
 
-/// Interval for checking connects without a terminal.
+/// Interval for checking slow connects if no spinner shows them.
 const CONNECT_POLL: Duration = Duration::from_millis(500);
 
-/// An installation or a start that takes longer gets a note.
+/// After this time, an installation or a start gets a note.
 const INSTALLS: Duration = Duration::from_secs(2);
 const STARTS: Duration = Duration::from_secs(10);
 
@@ -37,7 +37,7 @@ pub(crate) struct Conversation<'a> {
     /// The configuration of the session's servers.
     pub(crate) config: Config,
     pub(crate) spinner: Spinner,
-    /// Slow connects that got a note.
+    /// The slow connects that have got a note already.
     noted: RefCell<BTreeSet<(ServerName, ConnectStage)>>,
 }
 
@@ -51,12 +51,13 @@ impl<'a> Conversation<'a> {
         Conversation { app, session, config, spinner, noted: RefCell::default() }
     }
 
-    /// Sends a request. A long wait is shown as `doing`, or as the connects that it waits for.
+    /// Sends a request. If it takes long, the text `doing` is shown, or the servers whose connects
+    /// it waits for.
     pub(crate) async fn ask(&self, request: Request, doing: &str) -> Result<Reply, Failure> {
         self.wait(async || doing.to_owned(), self.session.handle(request)).await
     }
 
-    /// Runs `work`, and shows the connects that it waits for.
+    /// Runs `work`. While it waits for servers to connect, these are shown.
     pub(crate) async fn wait<T>(
         &self,
         doing: impl AsyncFn() -> String,
@@ -79,7 +80,8 @@ impl<'a> Conversation<'a> {
         }
     }
 
-    /// `installing a, connecting to b and c`.
+    /// The servers that are connecting, such as `installing a, connecting to b and c`; `None` if
+    /// there are none.
     fn connecting(&self) -> Option<String> {
         let underway = self.session.connecting();
         let at = |stage: ConnectStage, doing: &str| {
@@ -108,7 +110,7 @@ impl<'a> Conversation<'a> {
     }
 
     /// Lists servers that were never listed: one server, or all unless the settings forbid it.
-    /// Returns a failure if every server failed and nothing is listed.
+    /// Returns a failure if every server failed and no listing is cached.
     pub(crate) async fn list_unlisted(
         &self,
         server: Option<&str>,
@@ -125,7 +127,8 @@ impl<'a> Conversation<'a> {
         }
     }
 
-    /// A server that fails is reported and does not stop the others.
+    /// Lists all servers that were never listed. The failure of one server is reported and does not
+    /// stop the others.
     async fn list_missing(&self) -> Option<Failure> {
         let gateway = self.session.gateway();
         let left = Cell::new(gateway.catalog().not_listed_yet().len());
@@ -164,12 +167,13 @@ impl<'a> Conversation<'a> {
         }
     }
 
-    /// The configured server with this name, usable or not.
+    /// The configured server with this name, whether it can be used or not.
     pub(crate) fn server(&self, name: &str) -> Result<ServerName, Failure> {
         self.session.gateway().catalog().server(name).map_err(explain::resolve)
     }
 
-    /// Names the servers that were not included; failed ones were reported already.
+    /// Names the servers without a listing and the pending ones. Failed servers were reported
+    /// already.
     pub(crate) fn mention(&self, not_listed: &[ServerName], pending: &[ServerName]) {
         let printer = self.app.printer;
         let tried = self.session.gateway().settings().first_listing;

@@ -16,7 +16,7 @@ pub(crate) struct Dialogue {
     signals: Signals,
 }
 
-/// Whether the answers so far led to a change.
+/// Whether the dialogue has changed a file.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Written {
     Nothing,
@@ -24,7 +24,7 @@ pub(crate) enum Written {
 }
 
 impl Dialogue {
-    /// `None` if the user cannot be asked.
+    /// Opens a dialogue; `None` if the user cannot be asked.
     pub(crate) fn open(printer: Printer) -> Option<Dialogue> {
         let written = Written::Nothing;
         printer.can_ask().then(|| Dialogue { printer, written, signals: Signals::listen() })
@@ -35,17 +35,17 @@ impl Dialogue {
         let unseen = self.printer.hide_typing()?;
         let answer = self.ask(question).await.map(Secret::new);
         drop(unseen);
-        // The end of the line was not echoed either.
+        // The Enter key was not echoed, so the line is ended here.
         self.printer.note("");
         answer
     }
 
-    /// Reads a line; input typed before the question is dropped.
+    /// Reads a line. Input that was typed before the question is dropped.
     pub(crate) async fn ask(&mut self, question: &str) -> Result<String, Stop> {
         self.line(question, Printer::ask_unless_over).await
     }
 
-    /// Reads a line of a longer text; input typed before the question is used.
+    /// Reads a further line of a longer text. Input that was typed before the question is used.
     pub(crate) async fn ask_more(&mut self, question: &str) -> Result<String, Stop> {
         self.line(question, Printer::read_more).await
     }
@@ -72,7 +72,7 @@ impl Dialogue {
         }
     }
 
-    /// Tells the user whether anything was written.
+    /// The end of a dialogue that the user left. Prints whether anything was written.
     fn left(&self) -> Stop {
         self.printer.note(match self.written {
             Written::Nothing => "stopped, nothing was written",

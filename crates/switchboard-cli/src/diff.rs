@@ -11,22 +11,23 @@ use switchboard::render::words::{clean_block, clean_line};
 
 use crate::style::Palette;
 
-/// Unchanged lines around a change.
+/// The number of unchanged lines that are shown around a change.
 const CONTEXT: usize = 2;
 const LONGEST_LINE: usize = 500;
 
-/// The file and the lines that changed.
+/// The path of the file and a diff of its change, with masked secrets.
 pub(crate) fn text(edited: &Edited, palette: Palette) -> String {
     of_masked(edited, (masked(&edited.before), masked(&edited.after)), palette)
 }
 
-/// The change of a host's file, as a diff of the same form.
+/// As [`text`], for a change of a host's file.
 pub(crate) fn of_host(edited: &Edited, target: Target, palette: Palette) -> String {
     let masked = |text| masked_of_host(text, target);
     of_masked(edited, (masked(&edited.before), masked(&edited.after)), palette)
 }
 
-/// Masking keeps the number of lines: lines are compared unmasked, and shown masked.
+/// Compares the unmasked lines and shows the masked ones. Masking does not change the number of
+/// lines.
 fn of_masked(
     edited: &Edited,
     masked: (Option<String>, Option<String>),
@@ -72,14 +73,14 @@ fn of_masked(
     out
 }
 
-/// Groups changes whose context overlaps into one hunk.
+/// Groups changes into hunks: changes whose context overlaps are in one hunk.
 fn grouped(changes: &[Hunk]) -> impl Iterator<Item = &[Hunk]> {
     changes.chunk_by(|one, next| {
         line_range(&next.after).start <= line_range(&one.after).end + 2 * CONTEXT
     })
 }
 
-/// The lines of a hunk before and after the change, with context.
+/// The line ranges of a hunk before and after the change, with context.
 fn with_context(hunk: &[Hunk], before: &[&str], after: &[&str]) -> (Range<usize>, Range<usize>) {
     let around = |part: fn(&Hunk) -> Range<usize>, lines: &[&str]| {
         let start = hunk.first().map_or(0, |change| part(change).start).saturating_sub(CONTEXT);
@@ -95,7 +96,7 @@ fn line_range(lines: &Range<u32>) -> Range<usize> {
     lines.start as usize..lines.end as usize
 }
 
-/// A range of a hunk header: counted from 1, or the line before an empty range.
+/// A range in a hunk header. Lines are counted from 1; an empty range names the line before it.
 fn range(lines: &Range<usize>) -> String {
     match lines.len() {
         0 => format!("{},0", lines.start),

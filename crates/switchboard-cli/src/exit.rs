@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use switchboard::failure::Code;
 
-/// How a command ended. A panic ends with 101.
+/// How a command ended. A panic ends with exit status 101.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Exit {
     Done,

@@ -1,5 +1,5 @@
-//! Everything in the command line that exists for Pi alone: its package, embedded in this program so
-//! that both have the same version.
+//! The part of the command line that exists for Pi alone: the package of the extension, embedded in
+//! this program so that both have the same version.
 
 macro_rules! files {
     [$($name:literal),* $(,)?] => {
@@ -7,7 +7,7 @@ macro_rules! files {
     };
 }
 
-/// The files of the package, by name.
+/// The names and contents of the files of the package.
 pub(crate) const FILES: &[(&str, &str)] = files![
     "README.md",
     "binary.ts",

@@ -15,7 +15,7 @@ use crate::report;
 use crate::server_question;
 use crate::spinner::Spinner;
 
-/// Bytes of the arguments that a question shows.
+/// The maximum number of bytes of the arguments that a question shows.
 const SHOWN_BYTES: usize = 4 * 1024;
 
 /// Asks at the terminal; without one, nothing is approved.
@@ -33,7 +33,7 @@ impl Terminal {
     }
 }
 
-/// How approvals are answered.
+/// Whether calls are approved in advance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Consent {
     Ask,
@@ -92,7 +92,7 @@ impl Host for Terminal {
 
 const CHOICES: &str = "[y = once, t = this tool, s = this server, while this command runs; N]";
 
-/// Parses the answer to an approval question. Any unclear answer denies.
+/// Parses the answer to an approval question. An unclear answer denies the call.
 fn answer_of(typed: &str) -> ApprovalAnswer {
     match typed {
         "y" | "Y" => ApprovalAnswer::Once,
@@ -121,7 +121,7 @@ fn described(question: &Question, printer: Printer) -> String {
     text
 }
 
-/// The arguments as the server gets them, with invisible characters escaped rather than removed.
+/// The arguments as the server receives them. Invisible characters are escaped, not removed.
 fn shown_arguments(args: &Args) -> String {
     let args = serde_json::to_string_pretty(args).unwrap_or_default();
     let args = visible_json(&args);
@@ -137,7 +137,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn hidden_characters_of_arguments_are_shown() {
+    fn hidden_characters_in_approval_questions_are_escaped() {
         let shown = |json: &str| shown_arguments(&Args::parse(json).unwrap());
         assert_eq!(
             shown("{\"pa\u{200b}th\":\"no\u{2060}tes\u{3164}.txt\"}"),
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn only_exact_words_approve_a_call() {
+    fn only_exact_answers_approve_a_call() {
         let check = |typed: &str, expected| assert_eq!(answer_of(typed), expected, "{typed:?}");
         check("y", ApprovalAnswer::Once);
         check("T", ApprovalAnswer::Tool);

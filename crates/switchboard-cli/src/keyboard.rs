@@ -11,16 +11,16 @@ use rustix::termios::{LocalModes, OptionalActions, SpecialCodeIndex, Termios, tc
 
 use crate::printer::HiddenInput;
 
-/// The length limit of a line. The user does not paste longer ones.
+/// The size limit of a line in bytes; a longer line is dropped.
 const LONGEST: usize = 64 * 1024;
 
-/// Interval for polling the input. A thread that blocks on it could not be stopped, and would take
-/// the answer to a later question.
+/// The polling interval for input. A blocking thread could not be stopped, and would consume the
+/// answer to a later question.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Standard input, read without blocking.
 pub(crate) struct Keyboard {
-    /// Set at the end of input, and if input must not be read.
+    /// Set at the end of input, or if this process must not read the input.
     is_over: bool,
     line: Vec<u8>,
     _hidden: Option<HiddenInput>,
@@ -28,17 +28,17 @@ pub(crate) struct Keyboard {
 
 impl Keyboard {
     pub(crate) fn open() -> Keyboard {
-        // Reading the terminal would stop a background process.
+        // A background process that reads the terminal would be stopped.
         let is_over = tcgetpgrp(io::stdin()).is_ok_and(|front| front != getpgrp());
         let is_typed = !is_over && io::stdin().is_terminal();
-        // Flushed, so that input typed before the question is dropped, and a half-pasted line does
-        // not reach the shell.
+        // The input is flushed at both changes: earlier input is dropped, and a half-pasted line
+        // does not reach the shell.
         let hidden = is_typed.then(|| HiddenInput::begin(OptionalActions::Flush, by_byte).ok());
         Keyboard { is_over, line: Vec::new(), _hidden: hidden.flatten() }
     }
 
-    /// Waits for the next line that is not empty; for ever, if there is none. Cancel safe. `typed`
-    /// is set to the number of bytes read so far.
+    /// Waits for the next line that is not empty, without a limit. Cancel safe. `typed` is set to
+    /// the number of bytes that are read but not returned.
     pub(crate) async fn line(&mut self, typed: &Cell<usize>) -> String {
         loop {
             if let Some(end) = self.line.iter().position(|byte| *byte == b'\n') {
@@ -71,7 +71,7 @@ impl Keyboard {
         if self.line.len() > LONGEST {
             self.line.clear();
         }
-        // An endless input must not starve other tasks.
+        // Input without an end must not starve other tasks.
         tokio::task::yield_now().await;
     }
 }

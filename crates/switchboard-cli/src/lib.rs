@@ -45,7 +45,7 @@ use crate::exit::Exit;
 use crate::printer::Printer;
 use crate::report::{CommandResult, Stop};
 
-/// Runs one command line, the program's name included.
+/// Runs one command line. The first argument is the name of the program.
 pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     disable_core_dumps();
     let args: Vec<OsString> = args.into_iter().collect();
@@ -80,7 +80,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     conclude(outcome, format, printer).into()
 }
 
-/// Whether the host that starts this process sets unset variables to empty strings.
+/// Whether the host that starts this command sets unset environment variables to empty strings.
 fn is_started_without_variables(command: &Command) -> bool {
     let Command::Serve(Serve { host: Some(host), .. }) = command else { return false };
     Target::from_word(host).is_some_and(Target::fills_in_variables)
@@ -107,14 +107,14 @@ fn usage_error(error: &clap::Error, args: &[OsString]) -> Exit {
         return if error.use_stderr() { Exit::Usage } else { Exit::Done };
     }
     let rendered = error.render().to_string();
-    // The rest is usage text for people.
+    // The rest of the text is usage information for people.
     let clause = rendered.split("\n\n").next().unwrap_or_default();
     let clause = clause.trim_start_matches("error: ").trim().to_owned();
     let failure = Failure::new(Code::BadRequest, Subject::Request, NotUnderstood { clause });
     fail(&failure, Format { json: true }, printer)
 }
 
-/// The whole command line as data, for pages that describe it.
+/// The definition of the whole command line, for the pages that describe it.
 pub fn command() -> clap::Command {
     Cli::command()
 }
@@ -124,7 +124,7 @@ pub fn exit_code(code: Code) -> u8 {
     Exit::from(code).number()
 }
 
-/// One thread serves one client; many clients get two.
+/// The runtime for a command: one thread for one client, two for many clients.
 fn runtime_of(command: &Command) -> std::io::Result<Runtime> {
     match command {
         Command::Serve(Serve { http: Some(_), .. }) => {
@@ -138,7 +138,7 @@ fn conclude(outcome: CommandResult, format: Format, printer: Printer) -> Exit {
     match outcome {
         Ok(exit) | Err(Stop::Left(exit)) => exit,
         Err(Stop::Failed(failure)) => fail(&failure, format, printer),
-        // The reader of the pipe has closed it.
+        // The reader of the output has closed the pipe, which is no error.
         Err(Stop::Output(error)) if error.kind() == std::io::ErrorKind::BrokenPipe => Exit::Done,
         Err(Stop::Output(error)) => {
             printer

@@ -16,7 +16,7 @@ use tracing_subscriber::util::SubscriberInitExt as _;
 use crate::args::Command;
 use crate::args::serve::Serve;
 
-/// The trace ends at this size.
+/// The maximum size of a trace file in bytes.
 const MOST_BYTES: u64 = 64 * 1024 * 1024;
 
 #[derive(Debug, thiserror::Error)]
@@ -84,7 +84,7 @@ fn open(path: &Path) -> Result<TraceFile, Failure> {
     })
 }
 
-/// A file of bounded size.
+/// A trace file with a bounded size.
 #[derive(Debug)]
 struct TraceFile {
     /// The lock is held while one line is written.
@@ -98,7 +98,8 @@ struct Written {
 }
 
 impl Write for &TraceFile {
-    /// One line at a time. Lines beyond the limit are dropped, and the last line reports the limit.
+    /// Writes one line to the trace. Lines beyond the limit are dropped; the last line reports
+    /// that.
     fn write(&mut self, line: &[u8]) -> io::Result<usize> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         if state.written >= MOST_BYTES {
@@ -125,7 +126,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn trace_file_is_private_and_regular() {
+    fn trace_file_is_private_and_must_be_regular() {
         let home = tempfile::tempdir().unwrap();
         let path = home.path().join("trace");
         fs::write(&path, "before\n").unwrap();
@@ -142,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn full_trace_file_stops_growing_with_one_note() {
+    fn full_trace_file_ends_with_one_note() {
         let home = tempfile::tempdir().unwrap();
         let path = home.path().join("trace");
         File::create(&path).unwrap().set_len(MOST_BYTES - 1).unwrap();

@@ -23,8 +23,7 @@ pub(crate) struct Printer {
     out_is_terminal: bool,
     err_is_terminal: bool,
     in_is_terminal: bool,
-    /// Whether log lines are written to standard error, which would mix with a line that is
-    /// redrawn.
+    /// Whether log lines are written to standard error. They would mix with a line that is redrawn.
     logs: bool,
 }
 
@@ -47,13 +46,13 @@ impl Printer {
         }
     }
 
-    /// The printer for a command that logs to the same terminal.
+    /// The printer for a command that writes its log to the same terminal.
     #[must_use]
     pub(crate) fn without_redrawing(self) -> Printer {
         Printer { logs: true, ..self }
     }
 
-    /// Whether a line can be redrawn.
+    /// Whether a line on standard error can be redrawn.
     pub(crate) fn redraws(self) -> bool {
         self.err_is_terminal && !self.logs
     }
@@ -95,7 +94,7 @@ impl Printer {
         }
     }
 
-    /// Prints raw bytes, for a program or a file.
+    /// Prints raw bytes, for a program or a file that reads standard output.
     pub(crate) fn bytes(self, bytes: &[u8]) -> io::Result<()> {
         let mut out = io::stdout().lock();
         out.write_all(bytes)?;
@@ -106,15 +105,15 @@ impl Printer {
         self.foreign(&format!("{value:#}"))
     }
 
-    /// Prints one JSON value of several, each on a line of its own.
+    /// Prints one of several JSON values, each on its own line.
     pub(crate) fn json_line(self, value: &Value) -> io::Result<()> {
         self.foreign(&value.to_string())
     }
 
-    /// Prints a message on standard error; ignores that it is closed.
+    /// Prints a message on standard error. It is lost if standard error is closed.
     pub(crate) fn note(self, text: &str) {
         let mut err = io::stderr().lock();
-        // Writes the whole text at once, because other programs write there too.
+        // The whole text is written at once, because other programs write to the same terminal.
         let _gone = err.write_all(format!("{}\n", text.trim_end_matches('\n')).as_bytes());
     }
 
@@ -128,7 +127,7 @@ impl Printer {
         let _gone = write!(err, "\r\u{1b}[2K{line}").and_then(|()| err.flush());
     }
 
-    /// Asks on standard error and waits for a line; end of input is an empty answer.
+    /// Asks on standard error and waits for a line. The end of input is an empty answer.
     pub(crate) fn ask(self, question: &str) -> io::Result<String> {
         Ok(self.ask_unless_over(question)?.unwrap_or_default())
     }
@@ -165,7 +164,7 @@ impl Printer {
         reading.await.ok()?.ok()?
     }
 
-    /// Asks a question that only `y` answers with yes.
+    /// Asks a question; only the answer `y` means yes.
     pub(crate) async fn agrees(self, question: &str) -> bool {
         self.answer(self.yes_or_no(question)).await.is_some_and(|answer| is_yes(&answer))
     }
@@ -185,8 +184,8 @@ impl Printer {
     }
 }
 
-/// The text of a usage error. It quotes arguments, whose escape sequences cannot be told from its
-/// own colours: if an argument has a hidden character, the text is printed without colours.
+/// The text of a usage error. It quotes arguments, whose escape sequences cannot be distinguished
+/// from our colours. So if an argument has a hidden character, the text has no colours.
 fn usage(error: &clap::Error, args: &[OsString], palette: Palette) -> String {
     let rendered = error.render();
     if args.iter().any(|arg| arg.to_string_lossy().contains(is_hidden)) {
@@ -198,14 +197,15 @@ fn usage(error: &clap::Error, args: &[OsString], palette: Palette) -> String {
     }
 }
 
-/// Changed terminal modes, which are restored on drop.
+/// Changed modes of the terminal, which are restored when this is dropped.
 pub(crate) struct HiddenInput {
     before: Termios,
     actions: OptionalActions,
 }
 
 impl HiddenInput {
-    /// `actions` decides whether input that was not read yet is dropped at both changes.
+    /// Changes the modes of the terminal. `actions` decides whether unread input is dropped when
+    /// the modes are changed and restored.
     pub(crate) fn begin(
         actions: OptionalActions,
         change: impl FnOnce(&mut Termios),
@@ -224,12 +224,12 @@ impl Drop for HiddenInput {
     }
 }
 
-/// Whether the answer is `y`. Enter alone means no.
+/// Whether the answer is `y`. An empty answer means no.
 pub(crate) fn is_yes(answer: &str) -> bool {
     answer.eq_ignore_ascii_case("y")
 }
 
-/// The width of the terminal; a fixed width for a file or a pipe.
+/// The width of the terminal in columns; a fixed width if standard output is a file or a pipe.
 fn columns() -> usize {
     match rustix::termios::tcgetwinsize(io::stdout()) {
         Ok(size) if size.ws_col > 0 => size.ws_col.into(),
@@ -243,7 +243,7 @@ mod tests {
     use crate::args::Cli;
 
     #[test]
-    fn usage_error_prints_no_escape_sequence() {
+    fn usage_error_with_hidden_characters_prints_no_escape_sequence() {
         let check = |line: &[&str], expected: &str| {
             let args: Vec<OsString> =
                 ["switchboard"].iter().chain(line).map(|word| OsString::from(*word)).collect();

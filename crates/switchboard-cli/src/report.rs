@@ -11,7 +11,7 @@ use crate::style::Palette;
 
 const MESSAGE: usize = 2_000;
 
-/// Characters of a line that a failed server wrote.
+/// The number of characters that are shown of a line that a failed server wrote.
 const STDERR_LINE: usize = 200;
 
 /// Why a command ended early.
@@ -63,8 +63,8 @@ pub(crate) fn hint(hint: &Hint, palette: Palette) -> String {
     format!("{} {}", palette.heading("hint:"), wording(hint, palette))
 }
 
-/// One line about a failed server in a list: what failed, the line of its standard error that says
-/// most, and the command that retries.
+/// One line about a failed server in a list: the failure, the line of its standard error that names
+/// the reason, and the command that retries.
 pub(crate) fn line(failure: &Failure, palette: Palette) -> String {
     let mut line = clean_line(&failure.to_string(), MESSAGE).into_owned();
     let reason = failure.hints.iter().find_map(|hint| match hint {
@@ -85,8 +85,8 @@ pub(crate) fn line(failure: &Failure, palette: Palette) -> String {
     format!("{line}; {next}")
 }
 
-/// The line of a server's log that says why it failed: usually the last. npm names its error first,
-/// after the code, and ends with general advice.
+/// The line of standard error that names the reason: usually the last. npm names it first, after the
+/// code, and ends with general advice.
 fn telling(lines: &[String]) -> Option<&String> {
     let mut lines = lines.iter().filter(|line| !line.trim().is_empty());
     let npm = lines.clone().skip_while(|line| !line.starts_with("npm error code")).nth(1);

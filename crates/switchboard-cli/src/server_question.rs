@@ -13,13 +13,13 @@ use switchboard_wire::{Raw, RpcError};
 use crate::printer::{Printer, is_yes};
 use form::FormField;
 
-/// Bytes of a sampling conversation that are shown.
+/// The number of bytes that are shown of a sampling conversation.
 const SHOWN: usize = 8 * 1024;
 
 /// The MCP error code for sampling that the user refuses.
 const REJECTED: i64 = -1;
 
-/// Asks the user, and returns the result as MCP defines it.
+/// Asks the user, and returns the result that MCP defines for the request.
 pub(crate) async fn ask(question: &ServerQuestion<'_>, printer: Printer) -> Result<Raw, RpcError> {
     let params = question.params.map_or("{}", Raw::as_str);
     let malformed = |_| RpcError::new(INVALID_PARAMS, "malformed parameters");
@@ -126,7 +126,7 @@ fn conversation(params: &Map<String, Value>) -> String {
     system.into_iter().chain(messages).collect::<Vec<_>>().join("\n")
 }
 
-/// `None` at the end of input.
+/// Asks a question with the answers yes and no; `None` at the end of input.
 async fn confirm(printer: Printer, question: &str) -> Option<bool> {
     printer.answer(question.to_owned()).await.map(|typed| is_yes(&typed))
 }

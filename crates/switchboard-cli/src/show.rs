@@ -12,7 +12,7 @@ use switchboard::{catalog, render};
 
 use crate::style::Palette;
 
-/// Hits with signature and description; the others get one line.
+/// The number of hits that are shown with signature and description; later hits get one line.
 const FULL_HITS: usize = 3;
 
 const NAME: usize = 100;
@@ -20,7 +20,7 @@ const LINE: usize = 100;
 const PARAGRAPH: usize = 300;
 const BLOCK: usize = 256 * 1024;
 
-/// Minimum characters for a description, however long the name is.
+/// The minimum number of characters for a description, whatever the length of the name.
 const SOME_WORDS: usize = 30;
 
 /// The style of the text.
@@ -31,7 +31,7 @@ pub(crate) struct Look {
     pub(crate) columns: usize,
 }
 
-/// The text of a reply; a call's output is printed elsewhere, block by block.
+/// The text of a reply. The output of a call is printed in another module, block by block.
 pub(crate) fn reply(reply: &Reply, look: Look) -> String {
     let palette = look.palette;
     let mut out = String::new();
@@ -91,7 +91,7 @@ pub(crate) fn remarks(page: &ToolPage, palette: Palette) -> Vec<String> {
     remarks
 }
 
-/// One line of the terminal: the whole name, and as much of the description as fits.
+/// One line for a tool: its whole name, and as much of the description as fits.
 fn tool_line(tool: &ToolLine, look: Look) -> String {
     let name = clean_line(&tool.shown, NAME);
     let mark = marks(tool, look.palette);
@@ -122,7 +122,7 @@ fn found(out: &mut String, page: &SearchPage, look: Look) {
     }
 }
 
-/// A signature begins with the tool's name.
+/// The signature of a tool with its name in colour, which is at the beginning.
 fn signature(signature: &str, shown: &str, palette: Palette) -> String {
     let signature = clean_block(signature, BLOCK);
     let shown = clean_line(shown, NAME);

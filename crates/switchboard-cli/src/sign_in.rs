@@ -27,20 +27,20 @@ const ADDRESS: usize = 500;
 /// The method of the sign-in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Manner {
-    /// In a browser, which is opened if there is a display.
+    /// In the browser of this machine, which is opened if there is a display.
     Browser,
-    /// In a browser elsewhere, whose final URL is pasted.
+    /// In a browser elsewhere. The user pastes its final URL.
     Paste,
-    /// On another device, with a code.
+    /// On another device. The user enters a code there.
     Device,
 }
 
 /// Where the URL to open is printed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Told {
-    /// On standard output: the command has no other result.
+    /// On standard output, because the command has no other result.
     AsData(Format),
-    /// On standard error: standard output is for the result of a command.
+    /// On standard error, because standard output is for the result of the command.
     AsWords,
 }
 
@@ -141,7 +141,8 @@ impl<'a> Desk<'a> {
         Ok(self.conversation.spinner.during(stage, answered).await?)
     }
 
-    /// Waits for the browser, or for the pasted URL. An invalid paste does not end the wait.
+    /// Waits until the browser finishes the sign-in or the user pastes the final URL. An invalid
+    /// URL does not end the wait.
     async fn answered(
         &self,
         pending: &mut Pending,
@@ -240,7 +241,7 @@ pub(crate) fn report(signed_in: &SignedIn, printer: Printer) -> String {
     text
 }
 
-/// The path of the folder; the file's name is an opaque id.
+/// The directory of a token file. The file's name is left out, because it is an opaque id.
 fn file_in(path: &Path) -> String {
     let folder = path.parent().unwrap_or(path).to_string_lossy();
     format!("in a file in `{}`", clean_line(&folder, ADDRESS))

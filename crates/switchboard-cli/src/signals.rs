@@ -2,7 +2,7 @@
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-/// SIGINT, SIGTERM and SIGHUP.
+/// Receives SIGINT, SIGTERM and SIGHUP, which stop this process.
 pub(crate) struct Signals {
     kinds: [Option<Signal>; 3],
 }
@@ -15,7 +15,7 @@ impl Signals {
         Signals { kinds: kinds.map(|kind| signal(kind).ok()) }
     }
 
-    /// Waits for the next one.
+    /// Waits for the next signal.
     pub(crate) async fn stop(&mut self) {
         let [interrupt, terminate, hangup] = &mut self.kinds;
         tokio::select! {

@@ -1,4 +1,4 @@
-//! Shows on a terminal that a command is waiting: for what, and for how long.
+//! Shows on a terminal what a command is waiting for, and since when.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,18 +9,18 @@ use tokio::time::{Instant, MissedTickBehavior, interval_at};
 
 use crate::printer::Printer;
 
-/// Work that ends sooner shows no spinner.
+/// The spinner is shown only if the work takes longer than this.
 const SHOW_AFTER: Duration = Duration::from_millis(300);
 
 const STEP: Duration = Duration::from_millis(100);
 const FRAMES: [char; 4] = ['◐', '◓', '◑', '◒'];
 const WIDTH: usize = 70;
 
-/// The line at the bottom of the terminal.
+/// The spinner on the last line of the terminal.
 #[derive(Clone, Debug)]
 pub(crate) struct Spinner {
     printer: Printer,
-    /// Set while a question is on the terminal.
+    /// Whether a question is on the terminal, so that the spinner must not be drawn.
     hidden: Arc<AtomicBool>,
 }
 
@@ -55,20 +55,20 @@ impl Spinner {
         }
     }
 
-    /// Clears the line until the guard is dropped, so that a question can be asked.
+    /// Removes the spinner until the guard is dropped, so that a question can be asked.
     pub(crate) fn hide(&self) -> Hidden {
         self.hidden.store(true, Ordering::Relaxed);
         self.clear();
         Hidden { spinner: self.clone(), answered: false }
     }
 
-    /// Prints data above the line.
+    /// Prints data above the spinner.
     pub(crate) fn print(&self, text: &str) -> std::io::Result<()> {
         self.clear();
         self.printer.text(text)
     }
 
-    /// Prints a warning above the line.
+    /// Prints a warning above the spinner.
     pub(crate) fn warn(&self, text: &str) {
         self.clear();
         self.printer.warn(text);
@@ -88,7 +88,7 @@ pub(crate) struct Hidden {
 }
 
 impl Hidden {
-    /// The question was answered with Enter, so the cursor is on a new line.
+    /// Declares that the question was answered with Enter, so that the cursor is on a new line.
     pub(crate) fn answered(mut self) {
         self.answered = true;
     }
@@ -103,7 +103,7 @@ impl Drop for Hidden {
     }
 }
 
-/// Clears the drawn line on drop, also if the work is cancelled.
+/// The drawn spinner line. It is cleared on drop, also if the work is cancelled.
 struct Line<'s> {
     spinner: &'s Spinner,
     drawn: bool,

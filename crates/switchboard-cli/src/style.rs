@@ -47,7 +47,7 @@ impl Palette {
     }
 }
 
-/// Text with its colour.
+/// A text with its colour.
 pub(crate) struct Painted<T> {
     style: Style,
     text: T,

@@ -8,7 +8,7 @@ const CLIENT = { protocolVersion: "2025-06-18", capabilities: {}, clientInfo: { 
 export async function cardOf({ host, env, project }) {
   const child = spawn("switchboard", ["serve", "--host", host.name], { env, cwd: project, stdio: ["pipe", "pipe", "ignore"] });
   const send = (message) => child.stdin.write(`${JSON.stringify({ jsonrpc: "2.0", ...message })}\n`);
-  child.stdin.on("error", () => {}); // It may reject the host and exit.
+  child.stdin.on("error", () => {}); // The program may reject the host and exit.
   const card = { instructions: "(none)", tools: [] };
   send({ id: 1, method: "initialize", params: CLIENT });
   for await (const line of createInterface({ input: child.stdout })) {

@@ -68,7 +68,7 @@ export const nothingLeft = (world) => {
   return eventually("no process is left", () => left().length === 0, left);
 };
 
-// Setup: no MCP server at all.
+// Setup: no MCP server.
 export const none = () => {};
 
 // Setup: the two servers in the host's own configuration.
@@ -108,7 +108,7 @@ export function mergeJson(path, more) {
   try {
     kept = JSON.parse(readFileSync(path, "utf8"));
   } catch {
-    // It does not exist yet.
+    // The file does not exist yet.
   }
   writeJson(path, { ...kept, ...more });
 }

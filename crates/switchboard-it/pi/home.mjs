@@ -96,7 +96,7 @@ export function told({ home }) {
   try {
     return readFileSync(join(home, "told"), "utf8").split("\n").filter(Boolean).map((line) => JSON.parse(line));
   } catch {
-    return []; // It has not started.
+    return []; // The server has not started.
   }
 }
 

@@ -23,7 +23,7 @@ export function processesOf({ home }) {
       const command = readFileSync(`/proc/${pid}/cmdline`, "utf8").split("\0").slice(0, -1);
       return command.length > 0 ? [{ pid, command }] : []; // A zombie has no command line.
     } catch {
-      return []; // It ended while we looked, or is another user's.
+      return []; // The process ended in the meantime, or is another user's.
     }
   };
   return readdirSync("/proc").filter((entry) => /^\d+$/.test(entry)).flatMap((pid) => own(Number(pid)));
@@ -33,7 +33,7 @@ export function end(pid, signal = "SIGKILL") {
   try {
     process.kill(pid, signal);
   } catch {
-    // It ended by itself.
+    // The process ended by itself.
   }
 }
 

@@ -78,7 +78,7 @@ export function childrenOf(pid) {
       const stat = readFileSync(`/proc/${entry}/stat`, "utf8");
       return Number(stat.slice(stat.lastIndexOf(")") + 2).split(" ")[1]) === pid;
     } catch {
-      return false; // It ended while we looked.
+      return false; // The process ended in the meantime.
     }
   };
   const processes = readdirSync("/proc").filter((entry) => /^\d+$/.test(entry));

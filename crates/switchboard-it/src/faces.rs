@@ -12,7 +12,7 @@ use crate::program::{HttpServer, Installed, Programs};
 
 /// One running gateway behind one of its faces.
 pub trait Face: Sized {
-    /// Starts with a user's configuration, in a new home.
+    /// Starts a gateway with this configuration of the user, in a new home.
     fn open(programs: Programs, config: &str) -> impl Future<Output = Self>;
 
     /// The result text of one `mcp` call. A line `...` stands for text that differs on this face.

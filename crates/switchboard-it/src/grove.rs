@@ -199,7 +199,8 @@ impl Grove {
         }
     }
 
-    /// A trial that kills the gateway; returns the time until all other processes ended.
+    /// Kills the victims at this moment, one of which is the gateway. Returns the time until all
+    /// other processes ended.
     pub async fn fell(&self, victims: Victims, moment: Moment) -> Duration {
         let client = self.reach(moment).await;
         self.end(client, victims).await
@@ -213,8 +214,8 @@ impl Grove {
         fallen.elapsed()
     }
 
-    /// A trial that spares the gateway; returns the time until the old server's processes ended.
-    /// Checks that the gateway can start the server again.
+    /// Kills the victims at this moment, but not the gateway. Returns the time until the old
+    /// server's processes ended. Checks that the gateway can start the server again.
     pub async fn wound(&self, victims: Victims, moment: Moment) -> Duration {
         let mut client = self.reach(moment).await;
         let before = self.having(Role::Server);

@@ -48,7 +48,7 @@ type Items = BTreeMap<String, (HashMap<String, String>, String)>;
 type Secret = (OwnedObjectPath, Vec<u8>, Vec<u8>, String);
 
 impl Keyring {
-    /// Needs a tokio runtime.
+    /// Starts the bus and the keyring. Needs a tokio runtime.
     pub fn start(temper: Temper) -> Keyring {
         let directory = tempfile::tempdir().expect("a directory can be made");
         let path = directory.path().join("bus");

@@ -64,19 +64,20 @@ impl Programs {
 }
 
 impl Installed {
-    /// With `config` as the user's file; `fixture-server` in it is on the `PATH`.
+    /// A home with `config` as the user's file. `fixture-server` in it is on the `PATH`.
     pub fn with(programs: Programs, config: &str) -> Self {
         let installed = Self { programs, home: Home::new() };
         installed.write("switchboard/mcp.json", config);
         installed
     }
 
-    /// A fresh machine: nothing is configured.
+    /// A home without any configuration.
     pub fn bare(programs: Programs) -> Self {
         Self { programs, home: Home::new() }
     }
 
-    /// One server of this name, which runs `script` and logs each start in [`Self::spawn_log`].
+    /// A home with one server of this name, which runs `script` and logs each start in
+    /// [`Self::spawn_log`].
     pub fn with_fixture(programs: Programs, server: &str, script: &str) -> Self {
         let installed = Self::bare(programs);
         let script = installed.write(&format!("{server}.toml"), script);

@@ -8,7 +8,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 
-/// More than the head of any request of the suite.
+/// The size limit of the head of a request, larger than any head that the suite sends.
 const HEAD_LIMIT: usize = 64 * 1024;
 
 /// The address of the relay, the address of the gateway, and its bearer token.
@@ -127,12 +127,12 @@ mod tests {
     }
 
     #[test]
-    fn client_authorization_header_is_kept() {
+    fn relay_keeps_an_authorization_header_of_the_client() {
         check("authorization: Bearer wrong", "authorization: Bearer wrong\r\nConnection: close");
     }
 
     #[test]
-    fn relayed_connection_carries_one_request() {
+    fn relay_closes_each_connection_after_one_request() {
         let expected = "Connection: close\r\nAuthorization: Bearer secret";
         check("Connection: keep-alive", expected);
     }

@@ -212,7 +212,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn scenario_is_parsed_and_written_alike() {
+    fn scenario_file_is_unchanged_after_parsing_and_writing() {
         let text = "# a title\nfaces: library stdio\n\n--- config\n{}\n\n--- host\nonce\nno\n\n\
                     >>> {}\none\n\ntwo\n\n--- advance 10m 1s\n\n--- restart\n\n--- expect asked\na {}\n";
         let story = Story::parse(text).unwrap();
@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn three_dots_match_any_lines() {
+    fn line_of_three_dots_matches_any_lines() {
         for (expected, seen, fit) in [
             ("a\nb", "a\nb\n", true),
             ("a", "a\nb", false),

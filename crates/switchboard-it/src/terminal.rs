@@ -40,7 +40,7 @@ pub(crate) struct Typist {
     program: u32,
     keyboard: File,
     lines: VecDeque<Vec<u8>>,
-    /// Typed after the last line.
+    /// The bytes that are typed after the last line.
     at_the_end: &'static [u8],
     /// The length of the screen when the last line was typed.
     answered: usize,
@@ -226,7 +226,7 @@ fn follow(ours: OwnedFd, mut look: impl FnMut(&[u8])) -> Vec<u8> {
     seen
 }
 
-/// Our side and the program's.
+/// Opens a terminal: our side and the program's side.
 fn open() -> (OwnedFd, OwnedFd) {
     let ours =
         openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a pseudo-terminal is available");

@@ -6,7 +6,8 @@ use switchboard_core::sign_in::address::{Class, Reach, class_of};
 use switchboard_core::sign_in::link::{LONGEST, Link, endpoint};
 use url::Url;
 
-/// The networks that are not public, all as IPv6. The longest prefix of an address decides.
+/// The networks that are not public, all as IPv6. The network with the longest prefix decides the
+/// class of an address.
 const NETWORKS: &[(&str, u32, Class)] = &[
     ("::", 0, Class::Reserved),
     ("2000::", 3, Class::Public),
@@ -37,7 +38,7 @@ const NETWORKS: &[(&str, u32, Class)] = &[
     ("::ffff:240.0.0.0", 100, Class::Reserved),
 ];
 
-/// IPv6 networks with an embedded IPv4 address, and the bit at which that begins.
+/// IPv6 networks with an embedded IPv4 address, and the bit at which the IPv4 address begins.
 const WRAPPED: &[(&str, u32, u32)] = &[("::", 96, 96), ("64:ff9b::", 96, 96), ("2002::", 16, 16)];
 
 /// The first line is the URL of a server; every other line is a URL of a document, or an IP address.
@@ -94,7 +95,8 @@ fn holds(network: &str, length: u32, number: u128) -> bool {
     network.to_bits().checked_shr(ignored) == number.checked_shr(ignored)
 }
 
-/// Whether the URL is allowed. It takes the hostname from the text of the URL.
+/// Whether the URL is allowed. The hostname is taken from the text of the URL, not from its parsed
+/// form.
 fn within_reach(text: &str, server: &Url) -> bool {
     let Ok(url) = Url::parse(text) else { return false };
     let strange = |c: char| !c.is_ascii_graphic() || "\"<>\\^`{|}!$'();".contains(c);
@@ -114,7 +116,7 @@ fn within_reach(text: &str, server: &Url) -> bool {
     }
     let (own, class_of_server) = host_of_server(server);
     match class_of_host {
-        // The class is unknown before the DNS lookup.
+        // The class of a hostname is unknown before the DNS lookup.
         None => secure,
         Some(Class::Public) => secure,
         Some(Class::Loopback) => class_of_server == Some(Class::Loopback),
@@ -156,7 +158,7 @@ fn host(url: &Url) -> Option<(String, Option<Class>)> {
 
 fn host_of_server(server: &Url) -> (String, Option<Class>) {
     let mut server = server.clone();
-    // User and password do not change the hostname.
+    // User and password of a URL do not change its hostname.
     let _may_have_no_host = server.set_username("").and(server.set_password(None));
     host(&server).unwrap_or_default()
 }

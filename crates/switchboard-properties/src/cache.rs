@@ -7,8 +7,8 @@ use switchboard_core::catalog::disk::{self, Stamp};
 const DEFINITION: &str = "fuzz";
 const NOW: u64 = 1_000_000;
 
-/// Any bytes are a miss, or a listing that stays the same when it is written again. A damaged file is
-/// a miss.
+/// Any bytes either parse as a listing that stays the same when it is written again, or are a cache
+/// miss. A damaged file is a miss.
 pub(crate) fn is_whole_or_a_miss(input: &[u8]) {
     if let Ok((listing, _)) = disk::decode(input, DEFINITION, NOW) {
         assert_eq!(text(&again(&listing)), text(&listing));
@@ -22,7 +22,7 @@ pub(crate) fn is_whole_or_a_miss(input: &[u8]) {
         RawListing { tools: tools.unwrap_or_default(), instructions, ..RawListing::default() };
     let file = disk::encode(&listing, Stamp { definition: DEFINITION, listed_at: NOW });
     assert_eq!(text(&again(&listing)), text(&listing));
-    // Where and what is changed comes from the input.
+    // The input determines the position and the value of the damaged byte.
     let seed = input.iter().fold(7_usize, |sum, byte| sum.wrapping_mul(31) + usize::from(*byte));
     let mut damaged = file.clone();
     let at = seed % file.len();

@@ -9,8 +9,8 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use switchboard_wire::envelope::{self, Id, Message};
 
-/// The parser accepts the same messages as a second, simple one, with the same parts. An accepted
-/// message is also accepted after it is written again.
+/// The parser agrees with a second, simple parser: both accept the same messages, with the same
+/// parts. An accepted message is also accepted after it is written again.
 pub(crate) fn agrees_with_a_plain_reading(input: &[u8]) {
     let frame = Bytes::copy_from_slice(input);
     let parsed = envelope::parse(&frame).ok().map(|message| Parts::of(&message));
@@ -29,7 +29,8 @@ struct Parts {
     method: Option<String>,
     params: Option<String>,
     result: Option<String>,
-    /// Whether it has an error object; its fields are parsed leniently, so they are not compared.
+    /// Whether the message has an error object. Its fields are parsed leniently, so they are not
+    /// compared.
     failed: bool,
 }
 

@@ -10,7 +10,7 @@ pub enum Fact {
     Required(String),
     Optional(String),
     Description(String),
-    /// A value that is admitted: of an enum, or the only one.
+    /// A value that the schema admits: one of an `enum`, or the value of `const`.
     Option(Value),
     Default(Value),
 }
@@ -29,8 +29,8 @@ impl fmt::Display for Fact {
 
 /// The facts of a schema that `text` does not contain.
 ///
-/// References within the schema are followed, each target once. The search is textual, so it is
-/// conclusive only if no two facts are the same.
+/// References within the schema are followed, each target once. The check searches the text, so it
+/// is reliable only if no two facts have the same text.
 pub fn lost(schema: &Value, text: &str) -> Vec<Fact> {
     let mut facts = Facts { root: schema, seen: Vec::new(), found: Vec::new() };
     facts.look(schema);
@@ -41,7 +41,7 @@ pub fn lost(schema: &Value, text: &str) -> Vec<Fact> {
 
 struct Facts<'s> {
     root: &'s Value,
-    /// Targets of references.
+    /// The targets of the references that were followed.
     seen: Vec<&'s Value>,
     found: Vec<Fact>,
 }
@@ -100,7 +100,7 @@ fn says(text: &str, fact: &Fact) -> bool {
     }
 }
 
-/// Whether the text contains the name as a whole word, followed by this mark.
+/// Whether the text contains the name as a whole word, followed by `mark`.
 fn names(text: &str, name: &str, mark: &str) -> bool {
     let quoted = Value::from(name).to_string();
     [name, &quoted].into_iter().any(|name| {

@@ -6,14 +6,14 @@ use std::task::{Context, Poll};
 use switchboard_wire::frame::{Frame, FrameReader};
 use tokio::io::{AsyncRead, ReadBuf};
 
-/// Small, so that short inputs pass it.
+/// The limit of a frame; small, so that short inputs exceed it.
 const LIMIT: usize = 48;
 
 /// Bytes that are kept at either end of a line over the limit.
 const KEPT: usize = 4 * 1024;
 
-/// The frames do not depend on how the bytes arrive, and equal those of a reader that has all bytes
-/// at once. No part of a line over the limit becomes a frame.
+/// The frames do not depend on how the bytes arrive: they equal those of a simple reader that has
+/// all bytes at once. No part of a line over the limit becomes a frame.
 pub(crate) fn any_pieces_give_the_same_frames(input: &[u8]) {
     let expected = plainly(input);
     let sizes = [1, 2, 7, LIMIT, LIMIT + 1, usize::MAX];
@@ -29,9 +29,9 @@ pub(crate) fn any_pieces_give_the_same_frames(input: &[u8]) {
 /// One frame, as it is expected.
 enum Expected<'a> {
     Line(&'a [u8]),
-    /// The beginning of this line.
+    /// The beginning of a line that is over the limit.
     TooLong(&'a [u8]),
-    /// The end of this line.
+    /// The end of a line that is over the limit.
     Drained(&'a [u8]),
 }
 
@@ -51,7 +51,7 @@ fn check(frame: &Frame, expected: &Expected<'_>) {
     }
 }
 
-/// The expected frames, computed from the whole input.
+/// The expected frames, computed from the whole input at once.
 fn plainly(input: &[u8]) -> Vec<Expected<'_>> {
     let mut expected = Vec::new();
     for line in input.split_inclusive(|byte| *byte == b'\n') {

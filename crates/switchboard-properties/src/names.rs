@@ -7,8 +7,9 @@ use switchboard_core::name::{
     NameTier, Owner, Prefixes, ServerName, ToolId, ToolName, fold, shown_names,
 };
 
-/// Lines are servers and tools in turn. Shown names are unique, independent of the order of the tools,
-/// without the prefix of another server, and accepted by hosts.
+/// The lines of the input are server names and tool names in turn. Shown names are unique,
+/// independent of the order of the tools, without the prefix of another server, and accepted by
+/// hosts.
 pub(crate) fn are_distinct_and_found_again(input: &[u8]) {
     let text = String::from_utf8_lossy(input);
     let lines: Vec<&str> = text.lines().take(64).collect();

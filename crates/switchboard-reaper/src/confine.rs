@@ -16,7 +16,7 @@ use landlock::{
 use crate::limits;
 use crate::message::StartRequest;
 
-/// Programs that normally start setuid programs, by the file name after following links: every
+/// The names of programs that usually start setuid programs; links are followed first. Every
 /// program of a snap is a link to `snap`.
 const NEED_SETUID: [&str; 12] = [
     "apptainer",
@@ -33,7 +33,7 @@ const NEED_SETUID: [&str; 12] = [
     "toolbox",
 ];
 
-/// Longest first line of a script, in bytes.
+/// The length of a script's first line that is read, in bytes.
 const LONGEST_SHEBANG: u64 = 256;
 
 /// Makes the new process confine itself between fork and exec.
@@ -50,7 +50,8 @@ pub(crate) fn confine(command: &mut Command, request: &StartRequest) {
     }
 }
 
-/// The Landlock ruleset; `None` if the kernel does not support it.
+/// A Landlock ruleset that forbids signals to other processes; `None` if the kernel does not
+/// support it.
 pub(crate) fn signal_scope() -> Option<RulesetCreated> {
     let ruleset = Ruleset::default().set_compatibility(CompatLevel::HardRequirement);
     ruleset.scope(Scope::Signal).ok()?.create().ok()
@@ -73,12 +74,13 @@ fn restrict(ruleset: &RulesetCreated, setuid: Setuid) {
     if let (false, Setuid::Dispensable) = (privileged, setuid) {
         let _refused = ruleset.try_clone().map(RulesetCreated::restrict_self);
     }
-    // The kernel refuses this under the same conditions.
+    // The seccomp filter also requires `no_new_privs` or `CAP_SYS_ADMIN`, so the kernel may refuse
+    // it too.
     let _refused = limits::restrict();
 }
 
-/// Whether the program, or the interpreter in its first line, is a setuid program or is known to
-/// start some.
+/// Whether the program, or the interpreter in its first line, is a setuid program or usually starts
+/// one.
 fn needs_setuid(request: &StartRequest) -> bool {
     let Some(program) = find(&request.command, request) else { return false };
     is_or_starts_setuid(&program)

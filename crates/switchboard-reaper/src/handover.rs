@@ -12,7 +12,7 @@ use rustix::net::{
     SendAncillaryMessage, SendFlags,
 };
 
-/// The most descriptors in one message: the standard streams of a server.
+/// The maximum number of descriptors in one message: the standard streams of a server.
 const MOST: usize = 3;
 
 const SPACE: usize = rustix::cmsg_space!(ScmRights(MOST));
@@ -55,13 +55,13 @@ pub(crate) fn receive(socket: &UnixStream) -> io::Result<Option<(u64, Vec<OwnedF
     }
 }
 
-/// Whether standard input is a socket, as in a reaper or keeper.
+/// Whether standard input is a socket: the lifeline of a reaper or keeper.
 pub(crate) fn has_lifeline() -> bool {
     rustix::net::sockopt::socket_type(io::stdin()).is_ok()
 }
 
-/// Takes the socket from standard input. Closes all other inherited descriptors: a process that
-/// waits for the end of a pipe must not wait for this one.
+/// Takes the lifeline from standard input. Closes all other inherited descriptors: an open copy of
+/// a pipe would delay its end for the process that reads it.
 pub(crate) fn take_lifeline() -> io::Result<UnixStream> {
     close_inherited();
     let lifeline = io::stdin().as_fd().try_clone_to_owned()?;
@@ -100,9 +100,9 @@ pub fn close_inherited() {
         .filter(|descriptor| *descriptor > 2)
         .collect();
     for descriptor in inherited {
-        // The listing itself is closed already.
+        // `read_dir` listed its own descriptor, which is closed by now.
         if open.join(descriptor.to_string()).is_symlink() {
-            // SAFETY: this process has just begun and holds nothing, so the number is not in use.
+            // SAFETY: this process has just begun and uses no descriptor with this number.
             unsafe { rustix::io::close(descriptor) };
         }
     }

@@ -30,7 +30,7 @@ const FINISH: Duration = Duration::from_secs(2);
 pub(crate) fn run(lifeline: UnixStream) -> io::Result<()> {
     let watch = Watch::begin()?;
     let reaper = watch_reaper()?;
-    // The gateway is already gone.
+    // Without a message, the gateway has already ended.
     let Some((length, streams)) = handover::receive(&lifeline)? else { return Ok(()) };
     let request = read_request(&lifeline, length)?;
     Mark::of(&request.records).set();
@@ -41,7 +41,7 @@ pub(crate) fn run(lifeline: UnixStream) -> io::Result<()> {
     };
     let pid = server.as_raw_nonzero().get();
     let identity = Identity::of(pid).unwrap_or(Identity { pid, start: 0 });
-    // If the gateway has ended, the lifeline reports that later.
+    // A failed send means that the gateway has ended, which the lifeline reports later.
     let _nobody = tell(&lifeline, Report::Started(identity));
     let keeper = Keeper {
         watch,
@@ -88,7 +88,8 @@ fn watch_reaper() -> io::Result<OwnedFd> {
     let named = std::env::args().nth(1).and_then(|pid| Pid::from_raw(pid.parse().ok()?));
     let reaper = named.ok_or(io::ErrorKind::InvalidInput)?;
     let watched = rustix::process::pidfd_open(reaper, PidfdFlags::empty())?;
-    // Otherwise the reaper has already ended, and its process id may have been reused.
+    // If the parent is another process, the reaper has ended, and its process id may have been
+    // reused.
     if rustix::process::getppid() == Some(reaper) {
         Ok(watched)
     } else {
@@ -98,23 +99,25 @@ fn watch_reaper() -> io::Result<OwnedFd> {
 
 struct Keeper {
     watch: Watch,
-    /// `None` once the reaper is gone.
+    /// A descriptor of the reaper's process; `None` once the reaper has ended.
     reaper: Option<OwnedFd>,
-    /// `None` once the gateway is gone.
+    /// The socket to the gateway; `None` once the gateway has ended.
     lifeline: Option<UnixStream>,
     server: Pid,
-    /// Whether the server has not been waited for, so that its process id cannot have been reused.
+    /// Whether the exit status of the server has not been read yet. Until then its process id
+    /// cannot be reused.
     running: bool,
     stage: KeeperStage,
 }
 
 enum KeeperStage {
     Serving,
-    /// The gateway shuts down; the server may exit by itself until then.
+    /// The gateway shuts down; the server may exit by itself until this time.
     Finishing(Instant),
-    /// The server got SIGTERM, because the gateway or the reaper is gone, and may exit until then.
+    /// The server got SIGTERM, because the gateway or the reaper has ended. It may exit until this
+    /// time.
     Terminating(Instant),
-    /// All processes are killed, repeatedly until none is left.
+    /// All processes of the server are killed, repeatedly until none is left.
     Ending(Looks),
 }
 
@@ -143,7 +146,7 @@ impl Keeper {
                 self.begin_termination();
             }
             self.stage = match self.stage {
-                // Descendants get no further time once the server itself has ended.
+                // Descendants get no further time to exit once the server itself has ended.
                 KeeperStage::Terminating(until) if !self.running || until <= Instant::now() => {
                     KeeperStage::Ending(Looks::begin())
                 }
@@ -215,7 +218,8 @@ impl Keeper {
 
     fn tell(&self, report: Report) {
         if let Some(lifeline) = &self.lifeline {
-            // The loss of the gateway is detected where its orders are read.
+            // A failed send is ignored: the end of the gateway is detected where its orders are
+            // read.
             let _nobody = tell(lifeline, report);
         }
     }

@@ -54,18 +54,20 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// Whether a server may signal and trace processes other than its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Confinement {
-    /// It may not, if the kernel has Landlock's signal scope (Linux 6.12).
+    /// A server may not signal or trace other processes, if the kernel has Landlock's signal scope
+    /// (Linux 6.12).
     ///
     /// A PID namespace would do the same on older kernels, but breaks more. A server in one cannot
     /// list the processes of its user and considers the lock file of a running browser stale. It
     /// cannot use `ssh`, because root has no number in an unprivileged user namespace.
     #[default]
     WherePossible,
-    /// It may. For servers that need `sudo`, or that debug or end other processes.
+    /// A server may signal and trace other processes. For servers that need `sudo`, or that debug or
+    /// end other processes.
     Off,
 }
 
-/// The running program, even if its file has been replaced.
+/// The path of the running program, which works even if its file has been replaced.
 pub const PROGRAM: &str = "/proc/self/exe";
 
 /// The `argv[0]` of the reaper.
@@ -95,7 +97,8 @@ pub fn run_if_asked() {
             (Some(KEEPER), 1) => Some((keeper::run, c"switchbd-keeper")),
             (_, _) => None,
         };
-        // A program that was started under this name by others has no lifeline, and runs as usual.
+        // Without the lifeline, a socket on standard input, another program chose this `argv[0]`:
+        // run as usual.
         if let Some((role, shown)) = requested_role.filter(|_| handover::has_lifeline()) {
             // The name in `ps` and `top`, limited to 15 bytes; the default would be `exe`.
             let _shown_as_it_is = rustix::thread::set_name(shown);

@@ -14,14 +14,15 @@ use libc::{c_ulong, sock_filter, sock_fprog};
 
 /// An architecture whose programs this machine can run, with the numbers of system calls.
 struct Abi {
-    /// `AUDIT_ARCH_*` of the kernel.
+    /// The `AUDIT_ARCH_*` constant of the kernel.
     architecture: u32,
     prlimit: u32,
     setrlimit: u32,
     /// `sched_setparam`, `sched_setscheduler`, `sched_setaffinity`, `sched_setattr` and
     /// `migrate_pages`: the first argument is the process.
     scheduling: [u32; 5],
-    /// The first argument is the type of the second one: a process, a group or a user.
+    /// `setpriority`: the first argument tells whether the second one is a process, a group or a
+    /// user.
     setpriority: u32,
     ioprio_set: u32,
 }
@@ -118,15 +119,15 @@ fn filter() -> Vec<sock_filter> {
     filter
 }
 
-/// Of the kernel: the second argument of `setpriority` is a process.
+/// The kernel's value for "the second argument of `setpriority` is a process".
 const PRIO_PROCESS: u32 = 0;
 
-/// `IOPRIO_WHO_PROCESS` of the kernel.
+/// The kernel's value for "the second argument of `ioprio_set` is a process".
 const IOPRIO_PROCESS: u32 = 1;
 
-/// Refuses `setrlimit` of the mark, `prlimit(pid, resource, new, old)` that sets the mark or
-/// any limit of another process, and the scheduling of other processes. The operands of a jump are
-/// numbers of skipped instructions.
+/// The instructions for one architecture. They refuse `setrlimit` of the mark, `prlimit(pid,
+/// resource, new, old)` that sets the mark or any limit of another process, and the scheduling of
+/// other processes. The operands of a jump are numbers of skipped instructions.
 fn block(abi: &Abi) -> Vec<sock_filter> {
     let mut block = vec![load(NUMBER), step(BPF_ALU | BPF_AND | BPF_K, !X32, 0, 0)];
     for number in abi.scheduling {
@@ -142,7 +143,8 @@ fn refuse() -> sock_filter {
     ret(libc::SECCOMP_RET_ERRNO | libc::EPERM.unsigned_abs())
 }
 
-/// Refuses a call unless its arguments have these values; process 0 is the caller.
+/// Instructions that refuse a system call unless its arguments have these values; process 0 is the
+/// caller.
 fn only_with(number: u32, arguments: &[(u32, u32)]) -> Vec<sock_filter> {
     let mut checks = Vec::new();
     for (index, (argument, value)) in arguments.iter().enumerate() {
@@ -169,8 +171,7 @@ fn limits(abi: &Abi) -> [sock_filter; 16] {
         jump_if(0, 0, 2),
         load(high(2)),
         jump_if(0, 5, 0),
-        // A process id of 0 is the calling process. Its own id would be as good, but a filter
-        // cannot know it.
+        // The process id 0 means the calling process. A filter cannot know the caller's own id.
         load(low(0)),
         jump_if(0, 0, 2),
         load(low(1)),
@@ -227,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn seccomp_filter_refuses_scheduling_of_others() {
+    fn seccomp_filter_refuses_scheduling_of_other_processes() {
         for abi in ABIS {
             let check = |number: u32, arguments: [u64; 3], expected: u32| {
                 for number in [number, number | X32] {
@@ -252,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn seccomp_filter_refuses_limits_of_others_and_the_mark() {
+    fn seccomp_filter_protects_other_processes_limits_and_the_mark() {
         let mark = u64::from(libc::RLIMIT_RTTIME);
         let files = u64::from(libc::RLIMIT_NOFILE);
         let new = 0x7f00_0000_1000;

@@ -11,17 +11,17 @@ use std::path::Path;
 
 use rustix::process::{Resource, Rlimit};
 
-/// The upper bound of marks; unmarked processes have no limit at all.
+/// The upper bound of marks; a process without a mark has no limit at all.
 const UNLIMITED: u64 = 1 << 62;
 
-/// 35 years in microseconds: the mark never stops a program.
+/// The lower bound of marks, 35 years in microseconds: a mark never stops a program.
 const LOWEST: u64 = 1 << 50;
 
-/// The lowest bits of every mark, which limits of other origin do not have.
+/// The lowest bits of every mark, by which it differs from limits that other programs set.
 const SIGN: u64 = 0x5_b0a2;
 const SIGN_BITS: u32 = 20;
 
-/// The bits above identify the home directory of the servers.
+/// The number of bits above [`SIGN`] that identify the home directory of the servers.
 const HOME_BITS: u32 = 24;
 const ALL_BITS: u64 = (1 << (SIGN_BITS + HOME_BITS)) - 1;
 
@@ -30,7 +30,7 @@ const ALL_BITS: u64 = (1 << (SIGN_BITS + HOME_BITS)) - 1;
 pub(crate) struct Mark(u64);
 
 impl Mark {
-    /// The mark for the home directory with these records.
+    /// The mark for the home directory that contains the directory `records`.
     pub(crate) fn of(records: &Path) -> Mark {
         // FNV-1a.
         let mix = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3);
@@ -39,7 +39,7 @@ impl Mark {
         Mark(home << SIGN_BITS | SIGN)
     }
 
-    /// Marks this process and its future descendants, unless the limit is in use.
+    /// Marks this process and its future descendants, unless another program has set the limit.
     pub(crate) fn set(self) {
         let limit = rustix::process::getrlimit(Resource::Rttime);
         let highest = limit.maximum.unwrap_or(UNLIMITED).min(UNLIMITED);
@@ -72,7 +72,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn hard_limit_is_parsed_from_the_limits_table() {
+    fn hard_limit_is_parsed_from_proc_pid_limits() {
         let table = "Limit                     Soft Limit           Hard Limit           Units     \n\
                      Max realtime priority     0                    0                    \n\
                      Max realtime timeout      5                    4611686018427387903  us        \n";

@@ -56,7 +56,8 @@ impl ProcessRow {
         ProcessRow::parse(pid, &fs::read(format!("/proc/{pid}/stat")).ok()?)
     }
 
-    /// The program's name, in parentheses, can contain any bytes.
+    /// Parses a line of `/proc/PID/stat`. The name of the program, in parentheses, can contain any
+    /// bytes.
     fn parse(pid: i32, stat: &[u8]) -> Option<ProcessRow> {
         let name_end = stat.iter().rposition(|byte| *byte == b')')?;
         let rest = str::from_utf8(stat.get(name_end + 1..)?).ok()?;
@@ -92,7 +93,7 @@ pub(crate) fn kill_below(parent: Pid, spared: &HashSet<Pid>) -> bool {
     !below.is_empty()
 }
 
-/// All descendants by generation, each generation by age.
+/// All descendants by generation; within one generation the oldest process is first.
 fn below(rows: &[ProcessRow], parent: i32, spared: &HashSet<Pid>) -> Vec<Identity> {
     let is_spared = |pid| Pid::from_raw(pid).is_some_and(|pid| spared.contains(&pid));
     let mut found: Vec<Identity> = Vec::new();
@@ -112,7 +113,7 @@ fn below(rows: &[ProcessRow], parent: i32, spared: &HashSet<Pid>) -> Vec<Identit
     found
 }
 
-/// Ends a process that is not a child of this one, with its group, its session and all their
+/// Ends a process that is not a child of this process, with its group, its session and all their
 /// descendants.
 pub fn end_tree(root: Identity) {
     end(|rows| tree(rows, root));
@@ -120,7 +121,7 @@ pub fn end_tree(root: Identity) {
 
 /// Ends the orphaned processes of servers.
 ///
-/// Decides by `/proc` alone. A file could be written by a server, which could then have any process
+/// Only `/proc` decides which processes these are. A server could write a file that has any process
 /// of its user ended.
 pub(crate) fn end_orphans(mark: Mark) {
     let is_reaper = |pid: i32| {
@@ -157,8 +158,8 @@ fn orphans(
     marked.values().filter(is_orphan).copied().collect()
 }
 
-/// Stops the processes found, so that they cannot start others, until no more are found. Then kills
-/// them all, except this process.
+/// Stops the processes that `find` returns, so that they cannot start others, until it returns no
+/// new ones. Then kills them all, except this process.
 fn end(find: impl Fn(&[ProcessRow]) -> Vec<Identity>) {
     let own = own_pid();
     let mut held: Vec<Identity> = Vec::new();
@@ -172,7 +173,7 @@ fn end(find: impl Fn(&[ProcessRow]) -> Vec<Identity>) {
         fresh.iter().for_each(|process| process.signal(Signal::STOP));
         held.extend(fresh);
     }
-    // The root comes last, because the others are found through it.
+    // The root is killed last, because its descendants are found through it.
     held.iter().rev().for_each(|process| process.signal(Signal::KILL));
 }
 
@@ -198,14 +199,14 @@ pub(crate) fn own_pid() -> i32 {
     rustix::process::getpid().as_raw_nonzero().get()
 }
 
-/// Whether `/proc` is available, which identifies processes and restarts this program. Some
-/// containers and sandboxes have none.
+/// Whether `/proc` is available: it is necessary to identify processes and to restart this program.
+/// Some containers and sandboxes have none.
 pub fn can_be_seen() -> bool {
     Path::new(PROGRAM).is_symlink() && Identity::of(own_pid()).is_some()
 }
 
-/// The PID namespace of this process, in which process ids are unique; 0 if the kernel has no
-/// namespaces.
+/// The number of this process's PID namespace, in which process ids are unique; 0 if the kernel has
+/// no namespaces.
 pub(crate) fn namespace() -> u64 {
     fs::metadata("/proc/self/ns/pid").map_or(0, |found| found.ino())
 }
@@ -241,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn process_with_ended_main_thread_still_runs() {
+    fn process_with_ended_main_thread_counts_as_running() {
         for (state, threads, is_over) in
             [("Z", 1, true), ("Z", 2, false), ("S", 2, false), ("X", 1, true)]
         {

@@ -30,12 +30,12 @@ pub(crate) fn run(lifeline: UnixStream) -> io::Result<()> {
 
 struct Reaper {
     watch: Watch,
-    /// `None` once the gateway is gone.
+    /// The socket to the gateway; `None` once the gateway has ended.
     lifeline: Option<UnixStream>,
     keepers: HashSet<Pid>,
-    /// Set while there may be children other than keepers.
+    /// The schedule for killing children other than keepers; `None` while there are none.
     strays: Option<Looks>,
-    /// When remaining keepers are killed.
+    /// The time at which the remaining keepers are killed; `None` while the gateway runs.
     end: Option<Instant>,
 }
 
@@ -53,7 +53,7 @@ impl Reaper {
                 return Ok(());
             }
             if self.end.is_some_and(|end| end <= Instant::now()) {
-                // Keepers that hang are killed like strays.
+                // From now on, hanging keepers are killed like other children.
                 self.keepers.clear();
                 self.strays.get_or_insert_with(Looks::begin);
                 self.end = None;
@@ -65,7 +65,8 @@ impl Reaper {
     fn reap_children(&mut self) -> Children {
         reap_children(|pid, status| {
             if self.keepers.remove(&pid) && status.exit_status() != Some(0) {
-                // Its descendants became children of the reaper before its end was reported.
+                // The descendants of the keeper became children of the reaper before its end was
+                // reported.
                 self.strays = Some(Looks::begin());
             }
         })
@@ -105,7 +106,7 @@ impl Reaper {
             }
             Err(error) => {
                 let report = Report::NotStarted(error_number(&error));
-                // Fails if the gateway is gone, which needs no answer.
+                // The write fails if the gateway has ended, which needs no answer.
                 let _nobody = UnixStream::from(lifeline).write_all(&report.encode());
             }
         }

@@ -44,7 +44,7 @@ fn create(folder: &Path, path: &Path) -> io::Result<File> {
     OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)
 }
 
-/// The PID namespace, and the identity of the keeper.
+/// The name of a record: the PID namespace, and the identity of the keeper.
 fn file_name(space: u64, keeper: Identity) -> String {
     format!("{space}-{}-{}", keeper.pid, keeper.start)
 }
@@ -61,11 +61,11 @@ fn identity<'a>(words: &mut impl Iterator<Item = &'a str>) -> Option<Identity> {
     Some(Identity { pid, start: words.next()?.parse().ok()? })
 }
 
-/// Ends orphaned server processes, if a leftover record indicates some. Without one, this only
-/// reads the directory.
+/// Ends orphaned server processes if there is a leftover record. Without one, this only reads the
+/// directory.
 ///
-/// Other users who could write there could make every command search, so the directory must be
-/// writable by its owner only.
+/// A directory that another user owns or can write is ignored: that user could place leftover
+/// records in it, and every command would then search all processes.
 pub fn sweep(folder: &Path) {
     if !fs::symlink_metadata(folder).is_ok_and(|found| found.is_dir() && is_ours_alone(&found)) {
         return;
@@ -82,7 +82,7 @@ pub fn sweep(folder: &Path) {
 }
 
 /// Ends orphaned server processes of this home directory, regardless of records: a server could
-/// have removed its own.
+/// have removed its own record.
 pub fn search(folder: &Path) {
     end_orphans(Mark::of(folder));
 }
@@ -91,8 +91,8 @@ fn is_ours_alone(found: &Metadata) -> bool {
     found.uid() == rustix::process::geteuid().as_raw() && found.mode() & 0o022 == 0
 }
 
-/// The content of a record; `None` if the file is not a regular file of this user. Opened without
-/// blocking, in case it is a named pipe.
+/// The content of a record; `None` if the file is not a regular file of this user. The file is
+/// opened without blocking, because it could be a named pipe.
 fn read(path: &Path) -> Option<String> {
     let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
     let flags = i32::try_from(flags.bits()).ok()?;
@@ -118,13 +118,13 @@ fn left_by(path: &Path) -> Option<Run> {
     let (space, keeper) = read_name(path)?;
     let text = read(path)?;
     // Without a complete line, the keeper was killed before it started a server, or has not written
-    // yet.
+    // the line yet.
     let written = text.split_once('\n').map(|(boot, _)| boot);
     if written.is_some_and(|boot| boot_id().is_ok_and(|now| now != boot)) {
         return Some(Run::Earlier);
     }
-    // Process ids of another PID namespace have no meaning here, so whether that keeper still runs
-    // is unknown.
+    // A process id of another PID namespace is meaningless here, so it is unknown whether that
+    // keeper still runs.
     (space == namespace() && !keeper.is_running()).then_some(Run::This)
 }
 
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn record_is_swept_unless_its_keeper_runs() {
+    fn server_record_is_swept_unless_its_keeper_runs() {
         let folder = tempfile::tempdir().unwrap();
         let boot = boot_id().unwrap();
         let here = namespace();
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn record_writable_by_others_is_ignored() {
+    fn server_record_writable_by_other_users_is_ignored() {
         let folder = tempfile::tempdir().unwrap();
         let name = file_name(namespace(), Identity { start: own().start + 1, ..own() });
         let text = format!("{}\n", boot_id().unwrap());
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn record_is_removed_with_its_server() {
+    fn server_record_is_removed_when_its_server_ends() {
         let folder = tempfile::tempdir().unwrap();
         let records = folder.path().join("running");
         let record = ServerRecord::begin(&records).unwrap();

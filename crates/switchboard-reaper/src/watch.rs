@@ -12,10 +12,11 @@ use rustix::io::Errno;
 use rustix::process::{Pid, WaitOptions, WaitStatus};
 use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGTERM};
 
-/// The pause before killed processes are checked again.
+/// The first pause before killed processes are checked again; it grows.
 const FIRST_LOOK: Duration = Duration::from_millis(10);
 
-/// The longest pause, which also applies to root's processes that cannot be killed.
+/// The longest pause between two checks. It also applies to root's processes, which cannot be
+/// killed.
 const LAST_LOOK: Duration = Duration::from_secs(1);
 
 pub(crate) struct Watch {
@@ -23,12 +24,12 @@ pub(crate) struct Watch {
     children: UnixStream,
 }
 
-/// Why a wait ended, apart from children.
+/// The events that ended a wait, except the end of a child.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Woken {
     /// The lifeline is readable or closed.
     pub(crate) called: bool,
-    /// The watched parent has ended.
+    /// The watched process, the reaper of a keeper, has ended.
     pub(crate) alone: bool,
 }
 
@@ -39,16 +40,16 @@ impl Watch {
         let (children, waker) = UnixStream::pair()?;
         children.set_nonblocking(true)?;
         signal_hook::low_level::pipe::register(SIGCHLD, waker)?;
-        // Caught without effect. Ignored signals would also be ignored by the programs started
-        // here.
+        // These signals are caught without effect. If they were ignored, the programs started here
+        // would ignore them too.
         for signal in [SIGTERM, SIGINT, SIGHUP] {
             signal_hook::flag::register(signal, Arc::new(AtomicBool::new(false)))?;
         }
         Ok(Watch { children })
     }
 
-    /// Waits for the lifeline, the end of `parent`, the end of a child, or until `until`. `None` is
-    /// not waited for.
+    /// Waits for the lifeline, the end of `parent`, the end of a child, or the time `until`.
+    /// Anything that is `None` is not waited for.
     pub(crate) fn wait(
         &mut self,
         lifeline: Option<&UnixStream>,
@@ -59,7 +60,7 @@ impl Watch {
         // Rounded up, so that the deadline has passed when the wait ends.
         let left = left.and_then(|left| Timespec::try_from(left + Duration::from_millis(1)).ok());
         let watched = |fd| PollFd::from_borrowed_fd(fd, PollFlags::IN);
-        // A missing lifeline or parent is replaced by a second entry for the children.
+        // A missing lifeline or parent is replaced by a second poll entry for the children.
         let children = self.children.as_fd();
         let mut all = [
             watched(children),
@@ -84,7 +85,7 @@ pub(crate) enum Children {
     None,
 }
 
-/// Reaps all children that have ended.
+/// Reads the exit status of all children that have ended.
 pub(crate) fn reap_children(mut each: impl FnMut(Pid, WaitStatus)) -> Children {
     loop {
         match rustix::process::wait(WaitOptions::NOHANG) {

@@ -30,7 +30,7 @@ pub(crate) enum McpResult {
 /// The style of a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ResultStyle {
-    /// For hosts that mark errors for their model themselves; without `_meta` details.
+    /// For hosts that mark errors for their model themselves. Results have no `_meta` details.
     Plain,
     /// The Pi extension: the text of an error begins with its type, and `_meta` has the details.
     Pi,
@@ -46,7 +46,7 @@ impl ResultStyle {
     }
 }
 
-/// The text of an error result whose server gave no text.
+/// The text of an error result if the server gave no text.
 const UNKNOWN: &str = "Unknown error";
 
 impl McpResult {
@@ -54,7 +54,8 @@ impl McpResult {
         McpResult::Json(Raw::from_json(json.into()))
     }
 
-    /// The size of the server's result; larger than the written one if blocks were saved to files.
+    /// The size of the server's result in bytes. The written result is smaller if blocks were saved
+    /// to files.
     pub(crate) fn source_bytes(&self) -> usize {
         match self {
             McpResult::Output(output, _) => output.content.raw().len(),
@@ -63,7 +64,7 @@ impl McpResult {
         }
     }
 
-    /// Writes the result into the frame.
+    /// Appends the result to `out`, the text of the response.
     pub(crate) fn write(&self, out: &mut String, style: ResultStyle) {
         let start = out.len();
         match self {
@@ -84,7 +85,7 @@ impl McpResult {
     }
 }
 
-/// A text result of the `mcp` tool, cut to the host's limit, with `note` below it.
+/// A text result of the `mcp` tool with `note` below it, truncated to the host's limit.
 pub(crate) async fn text(
     session: &Session,
     reply: &Reply,
@@ -96,14 +97,14 @@ pub(crate) async fn text(
         text.push_str("\n\n");
         text.push_str(&note);
     }
-    // A page of a stored result is cut already.
+    // A page of a stored result is within the limit already.
     if !matches!(reply, Reply::Stored { .. }) {
         text = session.fitted(text, form).await;
     }
     McpResult::Text(text, None)
 }
 
-/// An error result of the `mcp` tool, cut to the host's limit.
+/// An error result of the `mcp` tool, truncated to the host's limit.
 pub(crate) async fn wrong(session: &Session, failure: Failure, form: ResultForm) -> McpResult {
     let text = render::text::failure(&failure);
     if form.max_bytes.is_none_or(|most| text.len() <= most) {
@@ -112,7 +113,7 @@ pub(crate) async fn wrong(session: &Session, failure: Failure, form: ResultForm)
     McpResult::Text(session.fitted(text, form).await, Some(failure.code))
 }
 
-/// A line that names the ignored parameters.
+/// A line that names the ignored parameters; `None` if none was ignored.
 pub(crate) fn note(ignored: &[&'static str]) -> Option<String> {
     let names = ignored.join(", ");
     (!names.is_empty()).then(|| format!("(ignored, because another parameter came first: {names})"))
@@ -252,7 +253,7 @@ pub(crate) fn protocol_code(failure: &Failure) -> i64 {
     }
 }
 
-/// The JSON-RPC error of the server, if that caused the failure.
+/// The JSON-RPC error that the server returned; `None` if the failure has another cause.
 pub(crate) fn servers_own_error(failure: &Failure) -> Option<RpcError> {
     let cause: &(dyn Error + 'static) = failure.cause.as_ref();
     let mut causes = std::iter::successors(Some(cause), |&error| error.source());
@@ -269,8 +270,8 @@ fn without_hidden_text(error: &RpcError) -> RpcError {
     RpcError { code: error.code, message, data: data.map(Raw::from_json) }
 }
 
-/// The error data without elicitations whose URL may not be opened. Ambiguous data, such as
-/// duplicate keys, is left out.
+/// The error data without elicitations whose URL must not be opened; `None` if the data is
+/// ambiguous, such as with duplicate keys.
 fn with_web_pages_only(data: String) -> Option<String> {
     let mut read = Args::parse(&data).ok()?;
     let pages = match read.values().get("elicitations")? {
@@ -301,13 +302,14 @@ pub(crate) fn raw(reply: Reply) -> McpResult {
     }
 }
 
-/// A list result. The rows are the JSON of the servers, unchanged.
+/// The result of a list method. The rows are the JSON of the servers, unchanged.
 pub(crate) fn list(name: &str, rows: &[impl AsRef<str>]) -> Raw {
     let rows: Vec<&str> = rows.iter().map(AsRef::as_ref).collect();
     Raw::from_json(format!("{{\"{name}\":[{}]}}", rows.join(",")))
 }
 
-/// Writes the beginning of a result with one text block; the caller writes the end.
+/// Writes the beginning of a result with one text block; the caller adds further members and the
+/// closing brace.
 fn text_result(out: &mut String, text: &str) {
     out.push_str("{\"content\":[");
     out.push_str(&text_block(text));
@@ -358,7 +360,7 @@ mod tests {
     }
 
     #[test]
-    fn deeply_nested_answer_is_flattened_when_written() {
+    fn deeply_nested_result_is_flattened_when_written() {
         let deep = format!("{}1{}", "{\"a\":".repeat(5_000), "}".repeat(5_000));
         let mut out = String::new();
         McpResult::json(deep).write(&mut out, ResultStyle::Plain);

@@ -12,10 +12,10 @@ use switchboard_wire::{Id, Peer};
 
 use crate::lock::lock;
 
-/// Notifications that are queued until a subscription is acknowledged.
+/// The maximum number of notifications that are queued until a subscription is acknowledged.
 const EARLY: usize = 64;
 
-/// Resources that one client may subscribe to.
+/// The maximum number of resources that one client may subscribe to.
 const MAX_RESOURCES: usize = 256;
 
 /// The notifications that a client subscribes to.
@@ -71,13 +71,13 @@ struct Subscribers {
 struct Subscriber {
     filter: SubscriptionFilter,
     client: Peer,
-    /// The id of its request, as JSON.
+    /// The id of the client's `subscriptions/listen` request, as JSON.
     tag: Value,
-    /// Notifications queued before the acknowledgement; `None` after it.
+    /// The notifications that are queued until the acknowledgement; `None` after it.
     early: Mutex<Option<Vec<(String, Args)>>>,
 }
 
-/// A subscription, until it is dropped.
+/// One subscription; it ends when this is dropped.
 #[derive(Debug)]
 pub(crate) struct Subscription {
     bulletin: Bulletin,
@@ -86,7 +86,7 @@ pub(crate) struct Subscription {
 }
 
 impl Bulletin {
-    /// Adds a subscription. Notifications are queued until [`Subscription::opened`].
+    /// Adds a subscription. Its notifications are queued until [`Subscription::opened`].
     pub(crate) fn subscribe(
         &self,
         filter: SubscriptionFilter,
@@ -116,7 +116,7 @@ impl Bulletin {
         }
     }
 
-    /// Whether any subscriber follows the resource.
+    /// Whether any client subscribes to the resource.
     pub(crate) fn is_followed(&self, uri: &str) -> bool {
         let follows =
             |reader: &Subscriber| reader.filter.resource_subscriptions.iter().any(|u| u == uri);
@@ -149,7 +149,8 @@ impl Subscriber {
 }
 
 impl Subscription {
-    /// Called after the acknowledgement: sends the queued notifications, and stops queueing.
+    /// Must be called after the acknowledgement. Sends the queued notifications; later ones are
+    /// sent at once.
     pub(crate) fn opened(&self) {
         let mut early = lock(&self.reader.early);
         for (method, params) in early.take().into_iter().flatten() {
@@ -176,7 +177,7 @@ impl Subscription {
         json!({ "notifications": self.filter(), "_meta": self.mark() }).to_string()
     }
 
-    /// The `_meta` that names the subscription of a notification.
+    /// The `_meta` that every notification carries: the id of its subscription.
     pub(crate) fn mark(&self) -> Value {
         json!({ meta::SUBSCRIPTION_ID: self.reader.tag })
     }

@@ -19,7 +19,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::lock::lock;
 
-/// How long aborted calls may take to end.
+/// The time that aborted calls get to end.
 const GIVING_UP: Duration = Duration::from_secs(1);
 
 const IN_USE: &str = "a request with this id is in flight";
@@ -31,12 +31,13 @@ const BROKEN: &str = "internal error in the gateway; whether the request took ef
 #[derive(Clone, Default)]
 pub(crate) struct Calls {
     running: TaskTracker,
-    /// Cancelled when `subscriptions/listen` requests must end.
+    /// Cancelled when the `subscriptions/listen` requests must end.
     closing: CancellationToken,
     unanswered: Arc<Mutex<Unanswered>>,
 }
 
-/// The code that removes a request from this map must answer it, or drop it if it was cancelled.
+/// The accepted requests without a response. Code that removes a request from the map must answer
+/// it, unless the client cancelled it.
 #[derive(Debug, Default)]
 struct Unanswered {
     accepted: u64,
@@ -48,16 +49,16 @@ struct Unanswered {
 
 #[derive(Debug)]
 struct RunningCall {
-    /// Distinguishes the call from an earlier one with the same id.
+    /// Distinguishes the request from an earlier one with the same id.
     number: u64,
-    /// The running task; `None` until it is spawned.
+    /// The task that answers the request; `None` until it is spawned.
     task: Option<AbortHandle>,
-    /// Receives an error if the call ends without a response.
+    /// Receives an error if the task ends without a response.
     client: Peer,
 }
 
-/// The right to answer one request. [`Claim::take`] grants it once and frees the id, at the latest
-/// when the response is written.
+/// The right to answer one request. [`Claim::take`] grants it once. It also frees the id, at the
+/// latest when the response is written.
 #[derive(Debug)]
 pub(crate) struct Accepted {
     unanswered: Arc<Mutex<Unanswered>>,
@@ -102,7 +103,7 @@ impl Calls {
         None
     }
 
-    /// Runs the task that answers a request. If it panics or ends without an answer, the client
+    /// Runs the task that answers a request. If it panics or ends without a response, the client
     /// gets an error; other requests are unaffected.
     pub(crate) fn run(
         &self,
@@ -132,19 +133,19 @@ impl Calls {
         self.closing.clone()
     }
 
-    /// Runs a short task that belongs to no request.
+    /// Runs a short task that belongs to no request. [`Calls::drain`] waits for it too.
     pub(crate) fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) {
         self.running.spawn(work);
     }
 
-    /// Aborts a request that its client cancelled, without an answer.
+    /// Aborts the request with this id without a response, because its client cancelled it.
     pub(crate) fn cancel(&self, id: &Id) {
         if let Some(call) = lock(&self.unanswered).by_id.remove(id) {
             call.abort();
         }
     }
 
-    /// Aborts all requests without an answer: the client is gone.
+    /// Aborts all requests without a response, because the client has disconnected.
     pub(crate) fn abandon(&self) {
         self.closing.cancel();
         let mut unanswered = lock(&self.unanswered);
@@ -152,7 +153,8 @@ impl Calls {
         unanswered.by_id.drain().for_each(|(_, call)| call.abort());
     }
 
-    /// Waits at most `limit` for all requests. The rest is aborted and answered with an error.
+    /// Waits at most `limit` for all requests. The remaining ones are aborted and answered with an
+    /// error.
     pub(crate) async fn drain(&self, limit: Duration) {
         self.running.close();
         self.closing.cancel();

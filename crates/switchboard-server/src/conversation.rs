@@ -38,7 +38,7 @@ pub(crate) struct Conversation {
     pub(crate) session: Arc<Session>,
     pub(crate) host: ClientHost,
     face: Face,
-    /// Calls that wait for input from their client.
+    /// The parked calls: each waits for input from its client.
     parking: Parking,
     pub(crate) style: ResultStyle,
     offer: Offer,
@@ -55,20 +55,20 @@ enum Clients {
     Many,
 }
 
-/// How the gateway presents itself to one host.
+/// The host's profile and the tool cards that a client gets.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct View {
     pub(crate) profile: &'static HostProfile,
     pub(crate) cards: Cards,
 }
 
-/// The part of the gateway that answers.
+/// The tools that clients get: the toolset of the conversation.
 enum Face {
-    /// All servers behind `mcp`, and the direct tools.
+    /// The `mcp` tool for all servers, and the direct tools.
     Proxy(Arc<Direct>),
-    /// All servers behind the granular tools.
+    /// The granular tools for all servers.
     Granular,
-    /// One server, passed through unchanged.
+    /// One server under its own names, passed through unchanged.
     Mirror(Mirror),
 }
 
@@ -137,8 +137,9 @@ impl Conversation {
         Conversation { session, host, face, parking, style, offer, clients, instructions }
     }
 
-    /// The view for a client; `client` is the name in its `clientInfo`, if it is stateless. For a
-    /// single client, the first profile stays: a tool once declared read-only must remain so.
+    /// The profile and tool cards for a client. `client` is the name in its `clientInfo`, if it is
+    /// stateless. For a single client, the first profile is permanent: a tool that was declared
+    /// read-only must remain so.
     fn view(&self, client: Option<&str>) -> View {
         let named = client.map(HostProfile::of_client);
         let profile = match self.clients {
@@ -159,7 +160,7 @@ impl Conversation {
         View { profile, cards }
     }
 
-    /// The `instructions` for the client.
+    /// The `instructions` for the client; `None` unless the toolset has the `mcp` tool.
     fn instructions(&self, view: View) -> Option<Cow<'_, str>> {
         let Face::Proxy(_) = &self.face else { return None };
         let made = || self.session.introduction(view.profile);
@@ -189,7 +190,7 @@ impl Conversation {
         }
     }
 
-    /// Drops all parked calls.
+    /// Drops all parked calls, because the client has disconnected.
     pub(crate) fn end(&self) {
         self.parking.clear();
     }
@@ -220,7 +221,7 @@ impl Conversation {
         }
     }
 
-    /// Answers a request. Progress goes to `progress`, unless the caller already handles it.
+    /// Answers a request. Progress is sent to `progress`, unless the caller already handles it.
     pub(crate) async fn answer(
         &self,
         caller: Caller,
@@ -251,7 +252,7 @@ impl Conversation {
         }
     }
 
-    /// Answers a request of the stateless era.
+    /// Answers a request of a stateless client.
     pub(crate) async fn answer_modern(
         self: Arc<Conversation>,
         method: String,
@@ -304,7 +305,7 @@ impl Conversation {
         }
     }
 
-    /// Runs a call until it is done or requires input from its client.
+    /// Runs a call until it has a result or requires input from its client.
     async fn in_rounds(
         self: Arc<Conversation>,
         (method, params): (&str, Option<Raw>),
@@ -346,7 +347,7 @@ impl Conversation {
         }
     }
 
-    /// The arguments that HTTP headers must repeat (`x-mcp-header`), as names and values.
+    /// The names and values of the arguments that HTTP headers must repeat (`x-mcp-header`).
     pub(crate) fn mirrored(&self, tool: &str, args: &Map<String, Value>) -> Vec<(String, String)> {
         let gateway = self.session.gateway();
         let catalog = gateway.catalog();

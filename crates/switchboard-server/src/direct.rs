@@ -1,4 +1,5 @@
-//! The direct tools of one client: the list that it got last, and whether that is out of date.
+//! The direct tools of one client: the tool list that it received last, and whether that list is
+//! out of date.
 
 use std::collections::BTreeSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -25,20 +26,20 @@ use crate::lock::lock;
 use crate::params::invalid_params;
 use crate::service::Offer;
 
-/// Notifies a client that it should list the tools again.
+/// The notification that asks a client to request the tool list again.
 pub(crate) const TOOLS_CHANGED: &str = "notifications/tools/list_changed";
 
-/// The least number of direct tools that causes a warning.
+/// The minimum number of direct tools for a warning.
 const WARN_FROM: usize = 75;
 
-/// The most tools that the searches of one client add to its list.
+/// The maximum number of tools that the searches of one client add to its list.
 const MAX_FOUND: usize = 1_000;
 
-/// The tools of one client.
+/// The direct tools of one client.
 pub(crate) struct Direct {
-    /// The default for servers without a `directTools` setting.
+    /// Which tools are direct for servers without a `directTools` setting.
     otherwise: DirectTools,
-    /// Whether the first list stays (`freezeDirectTools`).
+    /// Whether a client keeps the list that it got first (`freezeDirectTools`).
     frozen: bool,
     /// The lock is held briefly, never across an await.
     state: Mutex<DirectState>,
@@ -49,19 +50,19 @@ pub(crate) struct Direct {
 #[derive(Default)]
 struct DirectState {
     found: BTreeSet<ToolId>,
-    /// The list that the client got last.
+    /// The list that the client received last; `None` before its first `tools/list` request.
     listed: Option<Listed>,
 }
 
 struct Listed {
-    /// The response itself, if the list is frozen.
+    /// The whole response, for repetition, if the list is frozen.
     frozen: Option<Raw>,
-    /// A hash of the list.
+    /// A hash of the tools in the list, to detect changes.
     number: u64,
-    /// A call by name means the tool that had the name in this list.
+    /// The tools by the names of this list. A call by name means the tool that had the name here.
     names: HashMap<Arc<str>, ListedTool>,
-    /// Whether the client was notified of a change. Until it lists again, further changes need no
-    /// notification.
+    /// Whether the client was notified of a change. Further changes need no notification until the
+    /// client requests the list again.
     stale: bool,
 }
 
@@ -81,7 +82,7 @@ impl From<DirectTool> for ListedTool {
     }
 }
 
-/// A warning about too many direct tools, unless the user turned it off.
+/// A warning about too many direct tools; `None` if there are few, or if the user turned it off.
 pub fn warning_of_many(gateway: &Gateway, offer: &Offer) -> Option<String> {
     match offer {
         Offer::Granular | Offer::Mirror(_) => None,
@@ -91,7 +92,7 @@ pub fn warning_of_many(gateway: &Gateway, offer: &Offer) -> Option<String> {
     }
 }
 
-/// The tool definitions of a toolset for a host that has not searched.
+/// The tool definitions that a host gets before its first search.
 pub fn definitions(gateway: &Gateway, toolset: Toolset) -> Vec<String> {
     let offer = match toolset {
         Toolset::Granular => return granular::definitions(),
@@ -118,7 +119,7 @@ impl Direct {
         Direct { otherwise, frozen, state: Mutex::default(), found_more: watch::Sender::new(()) }
     }
 
-    /// See [`warning_of_many`].
+    /// A warning about too many direct tools; see [`warning_of_many`].
     pub(crate) fn warning_of_many(&self, gateway: &Gateway) -> Option<String> {
         let beside = self.present(gateway, &BTreeSet::new()).tools.len();
         let wanted = gateway.settings().warn_on_large_direct_tools && beside >= WARN_FROM;
@@ -130,13 +131,13 @@ impl Direct {
         })
     }
 
-    /// The result of `tools/list`, from the catalog; connects nothing.
+    /// The response to `tools/list`, from the catalog; starts no server.
     pub(crate) fn list(&self, gateway: &Gateway, view: View) -> Raw {
         let mut state = lock(&self.state);
         if let Some(answer) = state.listed.as_ref().and_then(|listed| listed.frozen.clone()) {
             return answer;
         }
-        // Under the lock, so that `tell` notices every catalog that is published later.
+        // The lock is held so that `tell` notices every catalog that is published later.
         let DirectList { tools, left_out } = self.present(gateway, &state.found);
         if left_out > 0 {
             tracing::warn!(left_out, "too many direct tools");
@@ -155,7 +156,8 @@ impl Direct {
     pub(crate) fn target(&self, gateway: &Gateway, name: &str) -> Result<ListedTool, RpcError> {
         let state = lock(&self.state);
         let shown = state.listed.as_ref().and_then(|listed| listed.names.get(name));
-        // A server that was configured after the list may own the prefix of the name.
+        // The prefix of the name may belong to a server that was configured after the list was
+        // sent.
         let permitted = |shown: &&ListedTool| gateway.catalog().permits(name, &shown.id.server);
         if let Some(shown) = shown.filter(permitted) {
             return Ok(shown.clone());
@@ -164,7 +166,8 @@ impl Direct {
         if let Some(at) = tools.iter().position(|tool| *tool.shown == *name) {
             return Ok(tools.swap_remove(at).into());
         }
-        // A denied tool is in no list. Its call fails later, with the rule as the reason.
+        // A denied tool is in no list. The later approval check refuses the call and names the
+        // rule.
         let catalog = gateway.catalog();
         if catalog.denied_by(name).is_some()
             && let Some(denied) = catalog.shown(name)
@@ -174,7 +177,7 @@ impl Direct {
         Err(invalid_params(format!("unknown tool `{}`", clean_line(name, 64))))
     }
 
-    /// Adds the tools of a search to the list, for servers with `"directTools": "search"`.
+    /// Adds the tools that a search found to the list, for servers with `"directTools": "search"`.
     pub(crate) fn add_found_tools(&self, gateway: &Gateway, page: &SearchPage) {
         let catalog = gateway.catalog();
         let mut state = lock(&self.state);
@@ -193,7 +196,7 @@ impl Direct {
         }
     }
 
-    /// Starts to notify `client` when its list is out of date.
+    /// Notifies `client` whenever its list is out of date, until it disconnects.
     pub(crate) async fn tell(self: Arc<Direct>, gateway: Gateway, client: Peer) {
         if self.frozen {
             return;
@@ -211,7 +214,8 @@ impl Direct {
         }
     }
 
-    /// Calls `say` whenever the list changes. For subscribers, which may never request the list.
+    /// Calls `say` whenever the list changes. This is for subscribers, which may never have
+    /// requested the list.
     pub(crate) async fn follow(&self, gateway: &Gateway, say: impl Fn()) {
         if self.frozen {
             return;
@@ -230,7 +234,7 @@ impl Direct {
         }
     }
 
-    /// Whether to notify the client.
+    /// Whether the list of the client is out of date and the client has not been notified.
     fn has_news(&self, gateway: &Gateway) -> bool {
         let mut state = lock(&self.state);
         let DirectState { found, listed } = &mut *state;
@@ -240,7 +244,7 @@ impl Direct {
     }
 
     fn present(&self, gateway: &Gateway, found: &BTreeSet<ToolId>) -> DirectList {
-        // Without direct tools, the listings need not be read.
+        // If no direct tools are configured, the listings are not read.
         if self.otherwise == DirectTools::None && !names_tools(&gateway.watch().borrow()) {
             return DirectList::default();
         }

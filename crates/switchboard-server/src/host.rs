@@ -28,34 +28,34 @@ use crate::params::LevelParams;
 use crate::question::{self, ElicitationMode, LongestApproval, Manner};
 use crate::rounds::CallSender;
 
-/// How long the user may take to answer.
+/// The time limit for an answer of the user.
 const USER_ANSWER_TIMEOUT: Duration = Duration::from_secs(10 * 60);
 
-/// The `Host` of one client.
+/// The user and the model behind one client, as the gateway reaches them.
 #[derive(Clone)]
 pub(crate) struct ClientHost {
     way: ClientLink,
     /// The capabilities that the client declared with `initialize` or with this request.
     abilities: Arc<OnceLock<Abilities>>,
-    /// The capabilities that the first request of a stateless client declared: servers are offered
+    /// The capabilities that the first request of a stateless client declared; servers are offered
     /// these.
     declared: Arc<OnceLock<Abilities>>,
     manner: Manner,
     longest: LongestApproval,
     log_threshold: Arc<Mutex<LogThreshold>>,
-    /// Change feed for clients that cannot receive unsolicited notifications.
+    /// Change notifications for clients that cannot receive unsolicited ones.
     bulletin: Bulletin,
     spacing: Spacing,
-    /// The profile of its host, once known.
+    /// The profile of the client's host; empty until it is known.
     profile: Arc<OnceLock<&'static HostProfile>>,
     under_way: UnderWay,
 }
 
 /// The running requests of one stateless client. A server that requests roots while it connects
-/// gets them from one of these. The lock is held briefly, never across an await.
+/// gets them from one of these requests. The lock is held briefly, never across an await.
 type UnderWay = Arc<Mutex<Vec<Arc<ClientHost>>>>;
 
-/// The registration of one running request; removed on drop.
+/// The registration of one running request; dropping it removes the registration.
 pub(crate) struct RequestUnderWay {
     host: Arc<ClientHost>,
     under_way: UnderWay,
@@ -87,14 +87,14 @@ enum LogThreshold {
 }
 
 impl ClientHost {
-    /// The host of the client of one connection.
+    /// The host behind the client of one connection.
     pub(crate) fn new(peer: Peer, manner: Manner, spacing: Spacing) -> ClientHost {
         let log_threshold = Arc::new(Mutex::new(LogThreshold::All));
         let (way, longest) = (ClientLink::Connection(peer), LongestApproval::Session);
         ClientHost { way, longest, log_threshold, ..ClientHost::common(manner, spacing) }
     }
 
-    /// The host of all stateless HTTP clients.
+    /// The shared host behind all stateless HTTP clients.
     pub(crate) fn common(manner: Manner, spacing: Spacing) -> ClientHost {
         let (abilities, declared, bulletin, profile, under_way) = Default::default();
         ClientHost {
@@ -111,12 +111,13 @@ impl ClientHost {
         }
     }
 
-    /// Records the capabilities of a stateless request; the first ones stay.
+    /// Records the capabilities that a stateless request declares, unless an earlier request has
+    /// declared some.
     pub(crate) fn declare(&self, abilities: &Abilities) {
         let _declared_before = self.declared.set(abilities.clone());
     }
 
-    /// Records the host's profile; the first one stays.
+    /// Records the profile of the client's host, unless it is known already.
     pub(crate) fn set_profile(&self, profile: &'static HostProfile) {
         let _known_before = self.profile.set(profile);
     }
@@ -125,13 +126,13 @@ impl ClientHost {
         self.profile.get().copied().unwrap_or(&UNKNOWN)
     }
 
-    /// The same client, with `peer` for its requests and notifications.
+    /// The same client; its requests and notifications are sent with `peer`.
     pub(crate) fn at(&self, peer: &Peer) -> ClientHost {
         ClientHost { way: ClientLink::Connection(peer.clone()), ..self.clone() }
     }
 
-    /// The same client, with its requests and notifications inside the results of one request that
-    /// declares these capabilities.
+    /// The same client; its requests and notifications are sent inside the results of one request,
+    /// which declares these capabilities.
     pub(crate) fn within(
         &self,
         words: CallSender,
@@ -160,7 +161,7 @@ impl ClientHost {
         RequestUnderWay { host, under_way }
     }
 
-    /// The newest request whose client offers roots; `None` for session-based clients.
+    /// The newest running request whose client offers roots; `None` for a session-based client.
     fn request_with_roots(&self) -> Option<Arc<ClientHost>> {
         if self.abilities.get().is_some() {
             return None;
@@ -188,7 +189,8 @@ impl ClientHost {
         }
     }
 
-    /// A log message if the client's level admits it, with the name of its server in `logger`.
+    /// The log message as it is sent to the client, with the name of its server in `logger`; `None`
+    /// if the level of the client excludes it.
     fn log_line(&self, server: &ServerName, params: &Raw) -> Option<String> {
         let LevelParams { level } = params.parse().ok()?;
         if !self.admits(level) {
@@ -203,7 +205,7 @@ impl ClientHost {
         Some(line.to_string())
     }
 
-    /// Sends a notice of the gateway. Servers cannot use this method.
+    /// Sends a notice of the gateway itself to the client. Servers cannot use this method.
     pub(crate) fn notice(&self, level: LogLevel, text: &str) {
         let notice = json!({ "level": level.as_str(), "text": text });
         self.say("notifications/switchboard/notice", &notice.to_string());
@@ -223,12 +225,12 @@ impl ClientHost {
         let _learnt_once = self.abilities.set(declared(params));
     }
 
-    /// Whether the client supports forms or URLs in elicitations.
+    /// Whether the client supports this mode of elicitation.
     fn takes(&self, mode: ElicitationMode) -> bool {
         let declared = self.abilities.get().and_then(|abilities| abilities.elicitation.as_ref());
         let modes = declared.and_then(|modes| modes.parse::<Map<String, Value>>().ok());
         modes.is_some_and(|modes| match mode {
-            // Older clients declare no mode, and support forms.
+            // Clients of older revisions declare no mode, and support forms.
             ElicitationMode::Form => modes.contains_key("form") || !modes.contains_key("url"),
             ElicitationMode::Url => modes.contains_key("url"),
         })
@@ -251,7 +253,7 @@ impl ClientHost {
         question::consent(&answer, thought)
     }
 
-    /// Sends a form to the user; the response comes with the time that it took.
+    /// Shows a form to the user; returns the response and the time that it took.
     async fn ask_with_form(&self, params: String) -> Result<(Raw, Duration), CannotAsk> {
         let begun = Instant::now();
         let answer = self.request(Topic::Elicitation, None, params).await;
@@ -294,7 +296,7 @@ impl ClientHost {
     /// Sends a notification, which may be lost.
     fn say(&self, method: &str, params: &str) {
         match &self.way {
-            // Change notifications go to subscriptions; they belong to no request.
+            // Change notifications are sent on subscriptions, because they belong to no request.
             ClientLink::Results(words) if method == "notifications/message" => {
                 words.say(method, params)
             }
@@ -337,8 +339,8 @@ impl Host for ClientHost {
         self.abilities.get().cloned().unwrap_or_else(of_a_request)
     }
 
-    /// A stateless client declares its capabilities with each request; the first declaration is
-    /// used.
+    /// The capabilities that servers are offered. A stateless client declares its capabilities with
+    /// each request; those of its first request are used.
     fn declares(&self) -> Abilities {
         let declared = self.abilities.get().or_else(|| self.declared.get());
         declared.cloned().unwrap_or_else(Abilities::all)
@@ -375,7 +377,7 @@ impl Host for ClientHost {
     }
 }
 
-/// The capabilities of `initialize` that concern servers.
+/// The capabilities in the parameters of `initialize` that concern servers.
 pub(crate) fn declared(params: Option<&Raw>) -> Abilities {
     #[derive(Deserialize)]
     struct Hello<'a> {
@@ -387,7 +389,7 @@ pub(crate) fn declared(params: Option<&Raw>) -> Abilities {
     abilities(declared).unwrap_or_default()
 }
 
-/// The declared capabilities that concern servers; `None` if they are no object.
+/// The declared capabilities that concern servers; `None` if `declared` is not a JSON object.
 pub(crate) fn abilities(declared: &str) -> Option<Abilities> {
     #[derive(Default, Deserialize)]
     struct Capabilities<'a> {

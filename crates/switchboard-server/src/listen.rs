@@ -17,7 +17,7 @@ use crate::direct::TOOLS_CHANGED;
 use crate::news::{self, List};
 use crate::params::read;
 
-/// Sends change notifications until the client cancels or `closing` is cancelled.
+/// Sends change notifications until the client cancels its request or `closing` is cancelled.
 pub(crate) async fn run(
     talk: &Conversation,
     closing: CancellationToken,
@@ -46,7 +46,7 @@ pub(crate) async fn run(
     Ok(McpResult::json(json!({ "_meta": seat.mark() }).to_string()))
 }
 
-/// Subscribes to resources, and returns those that could be subscribed to.
+/// Subscribes to resources, and returns the URIs that could be subscribed to.
 async fn subscribe(talk: &Conversation, wanted: Vec<String>) -> Vec<String> {
     let mut followed = Vec::with_capacity(wanted.len());
     for uri in wanted {
@@ -58,7 +58,8 @@ async fn subscribe(talk: &Conversation, wanted: Vec<String>) -> Vec<String> {
     followed
 }
 
-/// Sends changes of the gateway's own lists. A mirrored server sends its own.
+/// Notifies the subscriber of changes of the gateway's own lists. A mirrored server sends its own
+/// notifications.
 async fn follow_lists(talk: &Conversation, seat: &Subscription) {
     let ours = talk.mirror().is_none();
     let tools = async {

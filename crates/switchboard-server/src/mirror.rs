@@ -1,5 +1,5 @@
-//! One server under its own names: every method is forwarded, and calls pass the same gate as
-//! everywhere.
+//! One server under its own names: every method is forwarded, and calls pass the same gate as with
+//! the other toolsets.
 
 use std::sync::OnceLock;
 
@@ -18,7 +18,7 @@ use crate::params::{Passed, initialize_result, with_progress};
 /// The mirrored server of a client.
 #[derive(Debug)]
 pub(crate) struct Mirror {
-    /// The name as the user wrote it.
+    /// The name of the server as the user wrote it.
     wanted: String,
     /// Set once the server is connected.
     shown: OnceLock<MirroredServer>,
@@ -37,7 +37,7 @@ impl Mirror {
         Mirror { wanted: server.to_owned(), shown: OnceLock::new() }
     }
 
-    /// Answers a request; progress goes to `progress`.
+    /// Answers a request. Progress is sent to `progress`.
     pub(crate) async fn answer(
         &self,
         session: &Session,
@@ -57,28 +57,29 @@ impl Mirror {
         with_progress(caller, ask, token.as_ref().zip(progress)).await
     }
 
-    /// The server's `initialize` result, as this client gets it.
+    /// The server's `initialize` result as the client gets it: with the forwarded capabilities
+    /// only.
     pub(crate) async fn offer(&self, session: &Session) -> Result<Map<String, Value>, RpcError> {
         Ok(self.shown(session).await?.offer())
     }
 
-    /// The server's name, once it is connected.
+    /// The server's name; `None` until it is connected.
     pub(crate) fn server(&self) -> Option<&ServerName> {
         self.shown.get().map(|shown| &shown.server)
     }
 
-    /// Whether it is a stateless server.
+    /// Whether the connected server uses the stateless revision.
     pub(crate) fn is_modern(&self) -> bool {
         let revision = self.shown.get().and_then(|shown| shown.hello.get("protocolVersion"));
         revision.is_some_and(|revision| *revision == REVISION)
     }
 
-    /// The server's own `serverInfo`, once it is connected.
+    /// The server's own `serverInfo`; `None` until it is connected.
     pub(crate) fn server_info(&self) -> Option<Value> {
         Some(self.shown.get()?.info.clone())
     }
 
-    /// The server; connects it if necessary.
+    /// The mirrored server; connects it if necessary.
     async fn shown(&self, session: &Session) -> Result<&MirroredServer, RpcError> {
         if let Some(shown) = self.shown.get() {
             return Ok(shown);
@@ -116,7 +117,7 @@ async fn pass_on(
     caller: Caller,
 ) -> Result<McpResult, RpcError> {
     let mut about = std::mem::take(&mut passed.meta);
-    // These members describe the client's connection, not ours to the server.
+    // These members describe the connection of the client, not our connection to the server.
     for ours in [meta::PROTOCOL_VERSION, meta::CLIENT_CAPABILITIES] {
         about.take(ours);
     }

@@ -42,12 +42,12 @@ pub(crate) const MAY_REQUEST_INPUT: [&str; 3] = ["tools/call", "prompts/get", "r
 pub(crate) struct ModernRequest {
     pub(crate) abilities: Abilities,
     pub(crate) level: Option<LogLevel>,
-    /// `name` of `clientInfo`.
+    /// The `name` in the client's `clientInfo`; `None` if the client sent none.
     pub(crate) client: Option<String>,
     /// The part of `_meta` that is forwarded to servers.
     pub(crate) about: Args,
     pub(crate) progress_token: Option<Exact>,
-    /// The remaining parameters.
+    /// The parameters that have no field of their own here.
     pub(crate) request: Args,
     /// `requestState`: identifies a parked call.
     pub(crate) state: Option<String>,
@@ -118,7 +118,7 @@ pub(crate) fn revisions() -> Vec<&'static str> {
     std::iter::once(REVISION).chain(older).collect()
 }
 
-/// The revision that a request states, supported or not.
+/// The revision that a request states, supported or not; `None` if it states none.
 pub(crate) fn stated_revision(params: Option<&Raw>) -> Option<String> {
     #[derive(Deserialize)]
     struct RevisionParams {
@@ -131,7 +131,7 @@ pub(crate) fn stated_revision(params: Option<&Raw>) -> Option<String> {
         revision: String,
     }
     let params = params?;
-    // Most requests state none; searching the text is cheaper than parsing it.
+    // Most requests state no revision. Searching the text is cheaper than parsing it.
     if !params.as_str().contains(meta::PROTOCOL_VERSION) {
         return None;
     }
@@ -146,8 +146,8 @@ pub(crate) fn header_text(value: &str) -> Option<Cow<'_, str>> {
     String::from_utf8(bytes).ok().map(Cow::Owned)
 }
 
-/// Adds the members that every stateless result must have to the result at the end of `out`, from
-/// `start` on. Members that the server wrote stay.
+/// Adds the members that every stateless result must have to the result that `out` contains from
+/// `start` on. Members that the server wrote are not changed.
 pub(crate) fn stamp(out: &mut String, start: usize, method: &str, server_info: &Value) {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
@@ -168,7 +168,7 @@ pub(crate) fn stamp(out: &mut String, start: usize, method: &str, server_info: &
         first.push("\"resultType\":\"complete\"".to_owned());
     }
     if CACHEABLE.contains(&method) {
-        // Changes are announced by notifications; no lifetime can be promised.
+        // Zero, because the gateway can promise no lifetime; it announces changes by notifications.
         read.ttl_ms.is_none().then(|| first.push("\"ttlMs\":0".to_owned()));
         read.cache_scope.is_none().then(|| first.push("\"cacheScope\":\"private\"".to_owned()));
     }
@@ -181,14 +181,14 @@ pub(crate) fn stamp(out: &mut String, start: usize, method: &str, server_info: &
             None
         }
     };
-    // The later insertion first, so that the earlier offset stays valid.
+    // The insertion at the later offset is first, so that the earlier offset stays valid.
     into_meta.into_iter().for_each(|meta| insert(out, meta, &info));
     if !first.is_empty() {
         insert(out, start, &first.join(","));
     }
 }
 
-/// Whether `object` is a JSON object without this member.
+/// Whether `object` is a JSON object without the member `member`.
 fn lacks(object: &str, member: &str) -> bool {
     let members = serde_json::from_str::<BTreeMap<Cow<'_, str>, &RawValue>>(object);
     members.is_ok_and(|members| !members.contains_key(member))

@@ -12,11 +12,11 @@ use tokio::task::JoinSet;
 
 use crate::direct::{Direct, TOOLS_CHANGED};
 
-/// The lists that the client has requested, by the method of their notification.
+/// The lists that the client has requested, keyed by the method of their change notification.
 #[derive(Default)]
 pub(crate) struct News {
     followed: Vec<&'static str>,
-    /// The tasks end with the client.
+    /// The tasks that watch the lists; they end with the client.
     following: JoinSet<()>,
 }
 
@@ -27,14 +27,14 @@ pub(crate) enum List {
 }
 
 impl News {
-    /// Starts to notify the client when this list changes.
+    /// Notifies the client from now on when this list changes.
     pub(crate) fn follow(&mut self, list: List, session: &Session, client: &Peer) {
         let (changes, client) = (session.gateway().watch(), client.clone());
         let say = move |method: &'static str| client.try_notify(method, "");
         self.begin(list.changed(), tell(list, changes, say));
     }
 
-    /// Starts to notify the client when its list of tools changes.
+    /// Notifies the client from now on when its list of tools changes.
     pub(crate) fn follow_tools(&mut self, direct: &Arc<Direct>, session: &Session, client: &Peer) {
         let (direct, gateway) = (Arc::clone(direct), session.gateway().clone());
         self.begin(TOOLS_CHANGED, direct.tell(gateway, client.clone()));
@@ -72,7 +72,7 @@ impl List {
         }
     }
 
-    /// A hash of the list.
+    /// A hash of this list in the catalog.
     fn number(self, catalog: &Catalog) -> u64 {
         let mut hasher = DefaultHasher::new();
         for listing in catalog.offered() {

@@ -1,5 +1,6 @@
-//! Limits how much one client requests before it reads responses: responses in flight are bounded
-//! by bytes, and requests are not read while too many responses are unread.
+//! Limits how much one client requests before it reads responses. Two limits apply: the bytes of
+//! the responses of running requests, and the bytes of unread responses, above which no further
+//! request is read.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -11,37 +12,39 @@ use switchboard_wire::peer::Pause;
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 use tokio::time::Instant;
 
-/// Bytes of the responses of all running requests, as estimated.
+/// The maximum number of bytes of the responses of all running requests, as estimated.
 const ROOM: usize = 32 * 1024 * 1024;
 
-/// The most running requests while responses are small.
+/// The maximum number of running requests while responses are small.
 const MAX_RUNNING: usize = 64;
-/// The most running requests while responses are large.
+/// The maximum number of running requests while responses are large.
 const MIN_RUNNING: usize = 2;
 
-/// The most running requests before the size of responses is known. Each response admits one more,
-/// as long as [`ROOM`] has space for that many of its size.
+/// The maximum number of running requests before the size of responses is known. Each response
+/// allows one more request, as long as that many responses of its size fit into [`ROOM`].
 const SLOW_START: usize = 8;
 
-/// After this time without a request, the next burst starts slowly again: its responses may differ.
+/// After this time without a request, the maximum is [`SLOW_START`] again: the responses of later
+/// requests may be larger.
 const IDLE: Duration = Duration::from_millis(100);
 
 /// After this time without a response, one more request may run.
 const WIDEN_AFTER: Duration = Duration::from_millis(250);
 
-/// Waiting requests before reading pauses.
+/// The number of waiting requests at which no further request is read.
 const MAX_WAITING: usize = 512;
 
-/// Unwritten bytes before reading pauses.
+/// The number of unwritten bytes above which no further request is read.
 const MAX_UNWRITTEN: usize = 4 * 1024 * 1024;
 
-/// Memory of running and waiting requests, as estimated, before reading pauses.
+/// The memory of running and waiting requests, as estimated, above which no further request is
+/// read.
 const MAX_REQUEST_BYTES: usize = 32 * 1024 * 1024;
 
-/// The least size of a request that is counted.
+/// A request up to this size is not counted, because its memory is small.
 const MIN_COUNTED: usize = 64 * 1024;
 
-/// The requests of one client.
+/// Limits the requests of one client.
 #[derive(Clone, Debug)]
 pub(crate) struct Pace {
     pacing: Arc<Pacing>,
@@ -52,25 +55,26 @@ pub(crate) struct Pace {
 struct Pacing {
     /// A permit for each request that may run.
     room: Arc<Semaphore>,
-    /// The number of these permits.
+    /// The number of permits of `room`, free or in use.
     window: AtomicUsize,
     begun: Instant,
-    /// When the last running request was answered, in milliseconds since `begun`; 0 while one runs.
+    /// When the last running request was answered, in milliseconds since `begun`; 0 while a request
+    /// runs.
     idle_at: AtomicU64,
-    /// The largest recent response in bytes; decays slowly.
+    /// The size of the largest recent response in bytes. It decreases slowly.
     largest: AtomicUsize,
     waiting: AtomicUsize,
-    /// Memory of large requests, as estimated, until they are answered.
+    /// The memory of the large requests that are not answered yet, as estimated.
     large_bytes: AtomicUsize,
     fewer: Notify,
 }
 
-/// The share of one request.
+/// The permission of one request to run; dropping it admits another request.
 #[derive(Debug)]
 pub(crate) struct Room {
     pacing: Arc<Pacing>,
     permit: Option<OwnedSemaphorePermit>,
-    /// The memory of a large request.
+    /// The counted memory of a large request; `None` for a small one.
     _request: Option<Counted>,
 }
 
@@ -92,20 +96,20 @@ impl Pace {
     /// Waits until a request of this size may run, in the order of arrival.
     pub(crate) fn room(&self, bytes: usize) -> impl Future<Output = Room> + use<> {
         let (pacing, client) = (Arc::clone(&self.pacing), self.client.clone());
-        // Counted when the request is read, not when its task first runs.
+        // The request is counted when it is read, not when its task first runs.
         let waiting = Counted::new(&pacing, |pacing| &pacing.waiting, 1);
         let large = bytes > MIN_COUNTED;
         let request = large.then(|| Counted::new(&pacing, |pacing| &pacing.large_bytes, bytes));
         async move {
             let permit = pacing.permit().await;
-            // Responses that are written but unread count as well.
+            // Responses that are written but unread are counted too.
             client.written(|backlog| backlog <= MAX_UNWRITTEN).await;
             drop(waiting);
             Room { pacing, permit, _request: request }
         }
     }
 
-    /// A future to await before the next request is read.
+    /// A future to await before the next request is read; `None` if it can be read at once.
     pub(crate) fn pause(&self) -> Option<Pause> {
         if !self.is_over(self.client.backlog()) {
             return None;
@@ -128,8 +132,8 @@ impl Pace {
         }))
     }
 
-    /// Reading never pauses while a server-to-client request is open, because running calls may
-    /// depend on its response.
+    /// Reading never pauses while a server-to-client request has no response, because running calls
+    /// may depend on that response.
     fn is_over(&self, backlog: usize) -> bool {
         let waiting = self.pacing.waiting.load(Ordering::Relaxed) >= MAX_WAITING;
         let large = self.pacing.large_bytes.load(Ordering::Relaxed) > MAX_REQUEST_BYTES;
@@ -138,7 +142,7 @@ impl Pace {
 }
 
 impl Pacing {
-    /// Waits for a response to an earlier request, or briefly if one more request may fit.
+    /// Waits until an earlier request is answered, or for a short time if one more request may fit.
     async fn permit(&self) -> Option<OwnedSemaphorePermit> {
         let idle_at = self.idle_at.swap(0, Ordering::Relaxed);
         if idle_at != 0 && self.now() >= idle_at + IDLE.as_millis() as u64 {
@@ -165,14 +169,14 @@ impl Pacing {
     fn start_slowly(&self) {
         while self.narrow(SLOW_START) {
             if self.room.forget_permits(1) == 0 {
-                // A request has begun in the meantime.
+                // Every permit is in use again, because a request has begun in the meantime.
                 self.window.fetch_add(1, Ordering::Relaxed);
                 return;
             }
         }
     }
 
-    /// The number of responses of the largest size that fit.
+    /// The number of responses of the largest recent size that fit into [`ROOM`].
     fn fitting(&self) -> usize {
         let largest = self.largest.load(Ordering::Relaxed).max(1);
         (ROOM / largest).clamp(MIN_RUNNING, MAX_RUNNING)
@@ -197,7 +201,7 @@ impl Drop for Room {
         let Some(permit) = self.permit.take() else { return };
         let pacing = &self.pacing;
         if pacing.narrow(pacing.fitting()) {
-            // Shrinks the window by one request.
+            // The permit is not returned, so the number of permits shrinks by one.
             permit.forget();
             return;
         }
@@ -210,10 +214,11 @@ impl Drop for Room {
 }
 
 impl Room {
-    /// Records the size of a response: the server's result, or the written one if larger.
+    /// Records the size of a response: that of the server's result, or of the written response if
+    /// that is larger.
     pub(crate) fn answered(&self, bytes: usize) {
         let largest = &self.pacing.largest;
-        // Of two concurrent updates, one suffices.
+        // If two updates are concurrent, one of them may be lost without harm.
         let before = largest.load(Ordering::Relaxed);
         let fading = before - before / 16;
         largest.store(fading.max(bytes), Ordering::Relaxed);
@@ -221,7 +226,7 @@ impl Room {
     }
 }
 
-/// A waiting request, or the bytes of a large one: counted until it is dropped.
+/// Counts a waiting request, or the bytes of a large one, until it is dropped.
 #[derive(Debug)]
 struct Counted {
     pacing: Arc<Pacing>,

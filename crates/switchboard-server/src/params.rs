@@ -13,7 +13,8 @@ use switchboard_wire::era::Revision;
 use switchboard_wire::{Peer, Raw, RpcError};
 use tokio::sync::mpsc;
 
-/// Progress steps queued for a slow client; more are dropped.
+/// The maximum number of progress notifications that are queued for a slow client; further ones are
+/// dropped.
 pub(crate) const WAITING_STEPS: usize = 16;
 
 #[derive(Deserialize)]
@@ -54,7 +55,7 @@ pub(crate) fn agreed_revision(params: Option<&Raw>) -> Revision {
     Revision::negotiate(&requested.map(|hello| hello.protocol_version).unwrap_or_default())
 }
 
-/// The result of `initialize`: `hello` holds the capabilities and instructions.
+/// The result of `initialize`. `hello` contains the capabilities and instructions.
 pub(crate) fn initialize_result(
     mut hello: Map<String, Value>,
     server_info: Value,
@@ -79,8 +80,8 @@ pub(crate) fn read<'a, T: Deserialize<'a>>(params: Option<&'a Raw>) -> Result<T,
     params.parse().map_err(|error| invalid_params(format!("cannot parse `params`: {error}")))
 }
 
-/// All parameters of a request that is forwarded. `_meta` is separate: the client's progress token
-/// is not valid on our connection to the server.
+/// The parameters of a request that is forwarded to a server. `_meta` is separate, because the
+/// client's progress token is not valid on our connection to the server.
 pub(crate) struct Passed {
     pub(crate) params: Args,
     pub(crate) meta: Args,
@@ -95,7 +96,7 @@ impl Passed {
         Ok(Passed { params, meta, progress_token })
     }
 
-    /// Takes out a required string.
+    /// Removes a required string from the parameters and returns it.
     pub(crate) fn text(&mut self, name: &str) -> Result<String, RpcError> {
         match self.params.take(name).map(Exact::into_value) {
             Some(Value::String(text)) => Ok(text),
@@ -103,13 +104,13 @@ impl Passed {
         }
     }
 
-    /// Takes out the arguments of a tool or prompt.
+    /// Removes the arguments of a tool or prompt from the parameters and returns them.
     pub(crate) fn arguments(&mut self) -> Result<Args, RpcError> {
         member(&mut self.params, "arguments")
     }
 }
 
-/// Takes out an object; a missing one is empty.
+/// Removes an object from the parameters and returns it; a missing one is empty.
 fn member(params: &mut Args, name: &str) -> Result<Args, RpcError> {
     let Some(member) = params.take(name).filter(|member| !member.value().is_null()) else {
         return Ok(Args::default());
@@ -117,8 +118,8 @@ fn member(params: &mut Args, name: &str) -> Result<Args, RpcError> {
     member.try_into().map_err(|error| invalid_params(format!("`{name}` is {error}")))
 }
 
-/// Forwards the progress of a call under the token of its client, if there is one; all of it
-/// precedes the response.
+/// Runs a call. Its progress is forwarded under the progress token of the client, if the client
+/// sent one, and always before the response.
 pub(crate) async fn with_progress<T, F: Future<Output = T>>(
     caller: Caller,
     call: impl FnOnce(Caller) -> F,

@@ -1,5 +1,5 @@
-//! Requests that only the Pi extension sends, in addition to MCP: for texts to show to the user,
-//! and for the user's decisions. Tools, servers and other hosts cannot send them.
+//! Requests that only the Pi extension sends, in addition to MCP: they return texts for the user
+//! and carry decisions of the user. Tools, servers and other hosts cannot send them.
 
 mod notices;
 mod prompts;
@@ -26,10 +26,10 @@ use crate::host::ClientHost;
 use crate::lock::lock;
 use crate::params::{read, unsupported_method};
 
-/// The prefix of their methods.
+/// The prefix of the methods that only the Pi extension sends.
 pub(crate) const PI_METHODS: &str = "switchboard/";
 
-/// One page for all tools of a server: more than a user reads.
+/// All tools of a server on one page, with more entries than a user reads.
 const TOOLS: PageRequest = PageRequest { offset: 0, limit: 500 };
 
 /// The requests of one client with the Pi extension.
@@ -41,7 +41,8 @@ pub(crate) struct Pi {
     client: Peer,
     /// A warning to show at the start.
     warning: Option<String>,
-    /// Tasks that run until the client disconnects, by name. The lock is held briefly.
+    /// The running tasks with their names. They end when the client disconnects. The lock is held
+    /// briefly.
     beside: Mutex<(Vec<&'static str>, JoinSet<()>)>,
 }
 
@@ -58,7 +59,7 @@ impl Pi {
         }
     }
 
-    /// Starts the notices: the client has sent `notifications/initialized`.
+    /// Starts to send notices, because the client has sent `notifications/initialized`.
     pub(crate) fn begin(&self) {
         let (session, host) = (Arc::clone(&self.session), self.host.clone());
         let warning = self.warning.clone();
@@ -79,7 +80,7 @@ impl Pi {
         }
     }
 
-    /// Answers a request; failures are worded for the user.
+    /// Answers a request. A failure is worded for the user.
     pub(crate) async fn answer(
         &self,
         caller: Caller,
@@ -121,10 +122,10 @@ impl Pi {
         }
     }
 
-    /// The status; from now on the client is notified when it changes.
+    /// The status of all servers. From now on the client is notified when it changes.
     fn status(&self) -> McpResult {
         let (session, client) = (Arc::clone(&self.session), self.client.clone());
-        // Subscribed before the status is read, so that no change is missed.
+        // The change feed is subscribed to before the status is read, so that no change is missed.
         let changes = session.gateway().changes();
         let status = status::of(&session);
         let answer = McpResult::json(status.to_string());
@@ -146,7 +147,7 @@ impl Pi {
         Ok(McpResult::json(json!({ "pending": rows }).to_string()))
     }
 
-    /// Lists tools from the catalog; connects nothing.
+    /// Lists tools from the catalog; starts no server.
     fn tools(&self, of: &OneOrAll) -> Result<McpResult, RpcError> {
         let server = match &of.server {
             None => None,
@@ -213,7 +214,7 @@ struct Query {
 struct Connect {
     #[serde(default)]
     server: Option<String>,
-    /// Closes an existing connection first.
+    /// Whether an open connection is closed first.
     #[serde(default)]
     again: bool,
 }

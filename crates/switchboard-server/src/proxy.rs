@@ -1,5 +1,5 @@
-//! The proxy face: all servers behind `mcp`, and the direct tools. Translates MCP methods into
-//! requests of a session; holds no policy.
+//! The proxy face: the tool `mcp` for all servers, and the direct tools. Translates MCP methods
+//! into requests of a session; makes no decisions.
 
 use std::borrow::Cow;
 
@@ -23,7 +23,7 @@ use crate::params::{
     with_progress,
 };
 
-/// Answers a request; progress goes to `progress`.
+/// Answers a request. Progress is sent to `progress`.
 pub(crate) async fn answer(
     session: &Session,
     (direct, view): (&Direct, View),
@@ -136,8 +136,8 @@ async fn ask(session: &Session, caller: Caller, request: Request) -> Result<Repl
     session.handle_as(request, caller).await.map_err(|failure| answer::protocol_error(&failure))
 }
 
-/// Capabilities and instructions for a host. `mcp` reads resources too, so the resources capability
-/// is not offered to hosts that would add tools of their own for it.
+/// The capabilities and instructions for a host. `mcp` reads resources too, so the resources
+/// capability is not offered to hosts that would add tools of their own for it.
 pub(crate) fn offer(
     session: &Session,
     view: View,
@@ -170,7 +170,7 @@ pub(crate) fn server_info() -> Value {
     })
 }
 
-/// Calls `mcp` or a direct tool. A failure is a result that the model can read.
+/// Calls `mcp` or a direct tool. A failure becomes a result that the model can read.
 async fn call_tool(
     session: &Session,
     (direct, view): (&Direct, View),
@@ -228,7 +228,7 @@ async fn call_tool(
     let failure = if !ours && failure.code == Code::NotReadOnly {
         explain::no_longer_read_only(failure)
     } else if access == Access::ReadOnly {
-        // A sign-in changes state, so a read-only caller does not start one.
+        // A sign-in changes state, so no sign-in starts for a read-only caller.
         failure
     } else {
         session.offering_sign_in(failure).await

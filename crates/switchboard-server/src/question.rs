@@ -21,28 +21,29 @@ use switchboard_wire::{Raw, RpcError};
 use self::message::approval_message;
 use crate::params::invalid_params;
 
-/// The least time to read a form. A decline before that comes from the host, not from the user.
+/// The minimum time in which a user can read a form. A decline before that comes from the host, not
+/// from the user.
 const READING_TIME: Duration = Duration::from_secs(1);
 
-/// The default choice of a form, for hosts that preselect it and still wait for a key.
+/// The choice that is the default of a form, for hosts that preselect it and still wait for a key.
 const PRESELECTED: &str = "once";
 
-/// The choice that connects a server.
+/// The value of the choice that connects a server.
 const CONNECT: &str = "connect";
 
-/// The member of `_meta` that names the server of a forwarded request.
+/// The member of `_meta` that names the server that sent a forwarded request.
 const ASKER: &str = "switchboard/server";
 
-/// How messages of a server are forwarded to the client.
+/// How requests of a server are forwarded to the client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Manner {
-    /// Switchboard shows one of many servers: requests name their server, and lists are the
-    /// gateway's own.
+    /// The client sees one of many servers: requests name their server, and lists are the gateway's
+    /// own.
     OneOfMany,
     Verbatim,
 }
 
-/// How the user is asked.
+/// How the user answers an elicitation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ElicitationMode {
     Form,
@@ -74,8 +75,8 @@ pub(crate) enum LongestApproval {
     Once,
 }
 
-/// The choices of the user: value, label, meaning. The first must deny: many clients preselect it,
-/// and the form may appear while the user types.
+/// The choices of the user: value, label and meaning. The first choice must deny: many clients
+/// preselect it, and the form may appear while the user types.
 const CHOICES: [(&str, &str, ApprovalAnswer); 4] = [
     ("no", "Deny", ApprovalAnswer::No),
     ("once", "Allow once", ApprovalAnswer::Once),
@@ -83,7 +84,8 @@ const CHOICES: [(&str, &str, ApprovalAnswer); 4] = [
     ("server", "Allow this server for the session", ApprovalAnswer::Server),
 ];
 
-/// The choices of the form. None outlasts the session, because a client may answer for its user.
+/// The choices of the form. No choice outlasts the session, because a client may answer for its
+/// user.
 fn choices(
     longest: LongestApproval,
 ) -> impl Iterator<Item = (&'static str, &'static str, ApprovalAnswer)> {
@@ -93,7 +95,8 @@ fn choices(
         .filter(move |(_, _, answer)| longest == LongestApproval::Session || short(*answer))
 }
 
-/// The parameters of a server-to-client request, as forwarded to the client.
+/// The parameters of a server-to-client request in the form in which they are forwarded to the
+/// client.
 pub(crate) fn of_server(manner: Manner, question: &ServerQuestion<'_>) -> Result<String, RpcError> {
     let ServerQuestion { server, topic, params, .. } = *question;
     let secret = question.asks_for_secret.as_deref();
@@ -112,14 +115,14 @@ pub(crate) fn of_server(manner: Manner, question: &ServerQuestion<'_>) -> Result
     };
     let params = plain(&params).into_owned();
     if topic == Topic::Elicitation {
-        // Checked after hidden characters are removed, because the removal can turn a member's name
-        // into `url`.
+        // The check follows the removal of hidden characters, because the removal can turn a
+        // member's name into `url`.
         check_url(&Args::parse(&params).map_err(|_| unreadable())?)?;
     }
     Ok(params)
 }
 
-/// Refuses an elicitation whose URL may not be opened.
+/// Refuses an elicitation whose URL must not be opened.
 fn check_url(elicitation: &Args) -> Result<(), RpcError> {
     match elicitation.values().get("url").map(Value::as_str) {
         Some(Some(url)) if is_web_page(url) => Ok(()),
@@ -128,8 +131,8 @@ fn check_url(elicitation: &Args) -> Result<(), RpcError> {
     }
 }
 
-/// The elicitation with the server's name before its message, because the client shows the gateway
-/// as the sender.
+/// Puts the server's name before the message of the elicitation, because the client shows the
+/// gateway as the sender.
 fn signed(server: &ServerName, params: &Raw, secret: Option<&str>) -> Result<String, RpcError> {
     let mut question: Args = params.parse().map_err(|_| unreadable())?;
     let message = question.values().get("message").and_then(Value::as_str).unwrap_or_default();
@@ -138,8 +141,8 @@ fn signed(server: &ServerName, params: &Raw, secret: Option<&str>) -> Result<Str
     Ok(question.to_string())
 }
 
-/// The same parameters with the server's name in `_meta`. All other bytes stay the same; a name
-/// that the server put there itself is replaced.
+/// The same parameters with the server's name in `_meta`. All other bytes are unchanged; a name
+/// that the server itself put there is replaced.
 fn marked(server: &ServerName, params: &str) -> Result<String, RpcError> {
     #[derive(Deserialize)]
     struct About<'a> {
@@ -185,8 +188,8 @@ pub(crate) fn of_approval(
     form(&approval_message(question.target(), question.args()), choices, preselected)
 }
 
-/// The parameters of the form that requests approval of a connection. It shows the whole command
-/// line or URL.
+/// The parameters of the form that requests approval of a connection. The form shows the whole
+/// command line or URL.
 pub(crate) fn of_connection(wanted: &ConnectionRequest) -> String {
     let quoted = |text: &str| visible(&format!("{text:?}"));
     let what = match wanted.command() {
@@ -226,13 +229,14 @@ fn form(
     .to_string()
 }
 
-/// The user's decision. A response after `thought` that is too fast for a user is an error.
+/// The user's decision about a call. `thought` is the time until the response. A response that is
+/// too fast for a user is an error.
 pub(crate) fn decision(
     answer: &Raw,
     thought: Duration,
     (longest, host): (LongestApproval, &HostProfile),
 ) -> Result<ApprovalAnswer, CannotAsk> {
-    // The key may have been typed for something else, and accepted the preselected choice.
+    // The key may have been typed for something else, and have accepted the preselected choice.
     if host.preselects && thought < READING_TIME {
         return Err(CannotAsk::Unanswered);
     }
@@ -241,7 +245,7 @@ pub(crate) fn decision(
     Ok(choice.map_or(ApprovalAnswer::No, |(_, _, answer)| answer))
 }
 
-/// The user's decision about a connection, under the same rules.
+/// The user's decision about a connection. `thought` is the time until the response.
 pub(crate) fn consent(answer: &Raw, thought: Duration) -> Result<Consent, CannotAsk> {
     Ok(match chosen(answer, thought)?.as_deref() {
         Some(CONNECT) => Consent::Given,
@@ -249,8 +253,8 @@ pub(crate) fn consent(answer: &Raw, thought: Duration) -> Result<Consent, Cannot
     })
 }
 
-/// The user's choice; `None` if they declined. Without a user, hosts cancel a form or decline it at
-/// once.
+/// The user's choice; `None` if the user declined. If no user is present, hosts cancel a form or
+/// decline it at once.
 fn chosen(answer: &Raw, thought: Duration) -> Result<Option<String>, CannotAsk> {
     #[derive(Deserialize)]
     struct Elicited {
@@ -341,7 +345,7 @@ mod tests {
     }
 
     #[test]
-    fn server_request_is_marked_and_otherwise_unchanged() {
+    fn forwarded_request_names_its_server_and_is_otherwise_unchanged() {
         let server = ServerName::new("kit").unwrap();
         for (question, expected) in [
             ("{}", r#"{"_meta":{"switchboard/server":"kit"}}"#),
@@ -404,7 +408,7 @@ mod tests {
     }
 
     #[test]
-    fn cancelled_or_instantly_declined_form_is_unanswered() {
+    fn cancelled_or_instantly_declined_form_counts_as_no_answer() {
         let unanswered = Err(CannotAsk::Unanswered);
         assert_eq!(decided(r#"{"action":"cancel"}"#, 60.0), unanswered);
         assert_eq!(decided(r#"{"action":"decline"}"#, 0.005), unanswered);

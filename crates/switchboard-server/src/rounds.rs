@@ -22,16 +22,19 @@ use crate::answer::McpResult;
 use crate::lock::lock;
 use crate::params::{WAITING_STEPS, invalid_params, pass_on};
 
-/// How long a call waits for the client's next request; its user may need time to answer.
+/// How long a parked call waits for the client's next request. The user may need this time to
+/// answer.
 const PARKED: Duration = Duration::from_secs(10 * 60);
 
-/// The most parked calls. One more replaces the oldest.
+/// The maximum number of parked calls. A further call replaces the oldest.
 const MOST: usize = 64;
 
-/// Memory of the requests of all parked calls, as estimated. Beyond it, the oldest go.
+/// The maximum memory of the requests of all parked calls, as estimated. Above it, the oldest calls
+/// are dropped.
 const MOST_MEMORY: usize = 32 * 1024 * 1024;
 
-/// Messages of a call that are queued for its client; more notifications are dropped.
+/// The maximum number of messages of a call that are queued for its client. Further notifications
+/// are dropped.
 const WAITING_WORDS: usize = 64;
 
 /// Sends the messages of a call to its client.
@@ -47,14 +50,15 @@ enum CallMessage {
 #[derive(Debug)]
 struct InputRequest {
     topic: Topic,
-    /// The key that the server gave the request.
+    /// The key that the server chose for the request; `None` if it chose none.
     key: Option<String>,
     params: String,
     answer: oneshot::Sender<Raw>,
 }
 
 impl CallSender {
-    /// Sends a request, and waits until the client brings the response.
+    /// Sends a request to the client, and waits until a later request of the client contains the
+    /// response.
     pub(crate) async fn ask(
         &self,
         topic: Topic,
@@ -67,7 +71,7 @@ impl CallSender {
         answered.await.map_err(|_| RequestError::Closed)
     }
 
-    /// Sends a notification, which may be lost.
+    /// Sends a notification to the client, which may be lost.
     pub(crate) fn say(&self, method: &str, params: &str) {
         let word =
             CallMessage::Notification { method: method.to_owned(), params: params.to_owned() };
@@ -79,7 +83,7 @@ type CallFuture = Pin<Box<dyn Future<Output = Result<McpResult, RpcError>> + Sen
 
 /// One call, which may span several requests.
 pub(crate) struct Rounds {
-    /// The original request. The client must repeat it exactly.
+    /// The parameters of the original request. The client must repeat them exactly.
     request: Args,
     call: CallFuture,
     words: mpsc::Receiver<CallMessage>,
@@ -103,8 +107,8 @@ pub(crate) enum Turn {
 }
 
 impl Rounds {
-    /// Begins a call with the channels to its client, for messages and for progress. `given` are
-    /// responses to requests that its server is expected to send.
+    /// Begins a call. `call` gets two senders to the client: one for messages, one for progress.
+    /// `given` holds responses that the client sent before the server requested them.
     pub(crate) fn begin(
         request: Args,
         given: Args,
@@ -116,8 +120,8 @@ impl Rounds {
         Box::new(Rounds { request, call, words, steps, given, open: Vec::new() })
     }
 
-    /// Continues for one request of the client, until the result or the next server-to-client
-    /// request.
+    /// Continues the call during one request of the client, until it has a result or sends a
+    /// server-to-client request.
     pub(crate) async fn go_on(mut self: Box<Rounds>, client: &Peer, token: Option<&Exact>) -> Turn {
         let step = |step: &Raw| token.into_iter().for_each(|token| pass_on(step, token, client));
         while self.open.is_empty() {
@@ -148,7 +152,8 @@ impl Rounds {
         match word {
             CallMessage::Notification { method, params } => client.try_notify(&method, &params),
             CallMessage::Request(ask) => {
-                // A client can bring a response early only to a key that its server chose.
+                // Only keys that the server chose are known to a client in advance, so only these
+                // requests can have an early response.
                 let given = ask.key.as_deref().and_then(|key| self.given.take(key));
                 match given {
                     Some(answer) => drop(ask.answer.send(raw(&answer))),
@@ -158,7 +163,7 @@ impl Rounds {
         }
     }
 
-    /// A key that no open request has.
+    /// A key that no other open request of the call has.
     fn free_key(&self, ask: &InputRequest) -> String {
         let ours = (1..).map(|number| format!("{}-{number}", ask.topic.ability()));
         let mut keys = ask.key.clone().into_iter().chain(ours);
@@ -166,7 +171,7 @@ impl Rounds {
         keys.find(free).expect("there is always one more number")
     }
 
-    /// Takes the client's responses. Requests without a response are sent again.
+    /// Passes the client's responses to the call. Requests without a response are sent again.
     fn take(&mut self, mut answers: Args) {
         for Open { key, ask } in std::mem::take(&mut self.open) {
             match answers.take(&key) {
@@ -210,9 +215,9 @@ pub(crate) struct Parking {
 struct ParkedCall {
     rounds: Box<Rounds>,
     since: Instant,
-    /// The memory of its request, as estimated.
+    /// The memory of the call's request, as estimated.
     size: usize,
-    /// Ends the call when it expires.
+    /// The task that drops the call after [`PARKED`].
     _expiry: AbortOnDropHandle<()>,
 }
 
@@ -249,7 +254,7 @@ impl Parking {
         Ok(questions)
     }
 
-    /// Resumes the call of `state` with the client's responses.
+    /// Resumes the call that `state` identifies with the client's responses.
     pub(crate) fn resume(
         &self,
         state: &str,
@@ -276,7 +281,7 @@ impl Parking {
     }
 }
 
-/// Parses `inputResponses`: an object of objects.
+/// Parses `inputResponses`, which must be an object whose values are objects.
 pub(crate) fn read_answers(answers: Exact) -> Result<Args, RpcError> {
     let answers: Option<Args> = answers.try_into().ok();
     let answers = answers.filter(|answers| answers.values().values().all(Value::is_object));

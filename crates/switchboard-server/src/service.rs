@@ -28,7 +28,7 @@ pub(crate) struct Service {
     pace: Pace,
     news: News,
     era: ClientEra,
-    /// Handles the requests that only the Pi extension may send.
+    /// Handles the requests that only the Pi extension may send; `None` for other clients.
     pi: Option<Arc<Pi>>,
 }
 
@@ -73,18 +73,19 @@ pub enum Offer {
     Pair,
     /// As `Auto`, and every tool that the configuration does not exclude is a direct tool.
     Direct,
-    /// A tool for each step, for all servers.
+    /// The granular tools, one for each step, for all servers.
     Granular,
-    /// One server, passed through unchanged, by its name in the configuration.
+    /// One server under its own names, passed through unchanged. The value is its name in the
+    /// configuration.
     Mirror(String),
 }
 
 /// The era of a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ClientEra {
-    /// The era is not decided yet: each request shows its own.
+    /// The era is not decided yet: each request shows its era.
     Either,
-    /// The client opened with `initialize`.
+    /// The client opened with `initialize`; all its requests are session-based.
     Legacy,
     /// Every request must state the stateless revision.
     Modern,
@@ -137,7 +138,7 @@ impl Service {
                 self.talk.session.gateway().declare(&self.talk.host.abilities());
             }
             "logging/setLevel" => self.talk.host.set_log_threshold(params),
-            // A mirrored server sends its own list changes.
+            // A mirrored server sends its own list changes, so its lists are not watched.
             _ if self.talk.mirror().is_some() => {}
             "tools/list" => {
                 if let Some(direct) = self.talk.direct() {
@@ -163,7 +164,7 @@ impl Service {
         responder: Responder,
     ) {
         let (talk, closing) = (Arc::clone(&self.talk), self.calls.closing());
-        // A `subscriptions/listen` request reserves no room: it has no large result.
+        // A `subscriptions/listen` request is not counted, because it has no large result.
         let room = (method != LISTEN).then(|| self.pace.room(size(params.as_ref())));
         self.calls.run(accepted, async move {
             let room = match room {
@@ -174,7 +175,8 @@ impl Service {
         });
     }
 
-    /// The parameters of a notification that is forwarded to servers; `None` for any other.
+    /// The parameters of a notification that is forwarded to servers; `None` if it is not
+    /// forwarded.
     fn params_to_pass_on(&self, notification: &Notification) -> Option<String> {
         let params = match (self.talk.mirror().is_some(), notification.method.as_str()) {
             // These notifications concern only our connection with the client.
@@ -190,7 +192,7 @@ impl Service {
 }
 
 impl Drop for Service {
-    /// A single stateless request must not end the shared conversation.
+    /// The end of a single stateless request must not end the shared conversation.
     fn drop(&mut self) {
         if self.era != ClientEra::Modern {
             self.talk.end();
@@ -261,7 +263,7 @@ impl Handler for Service {
     }
 }
 
-/// The id of the request that this notification cancels.
+/// The id of the request that this notification cancels; `None` for other notifications.
 pub(crate) fn cancelled_id(notification: &Notification) -> Option<Id> {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]

@@ -13,14 +13,15 @@ use tokio_util::sync::CancellationToken;
 use crate::calls::Calls;
 use crate::service::{HostKind, Offer, Service};
 
-/// How long accepted requests may run after the client closed its end.
+/// How long accepted requests may run after the client closed its output.
 const DRAIN_AFTER_EOF: Duration = Duration::from_secs(30);
 
-/// How long they may run after a request to stop.
+/// How long accepted requests may run after a request to stop.
 pub(crate) const DRAIN_AFTER_STOP: Duration = Duration::from_millis(2_500);
 
-/// Serves until the client closes its end or `stop` is cancelled. Accepted requests are answered
-/// first, within a limit, unless the client is gone. The caller shuts the gateway down.
+/// Serves one client until it closes its output or `stop` is cancelled. Accepted requests are
+/// answered first, within a time limit, unless the client has disconnected. The caller shuts the
+/// gateway down.
 pub async fn serve(
     gateway: Gateway,
     offer: Offer,
@@ -37,9 +38,9 @@ pub async fn serve(
     }
 }
 
-/// Waits until accepted requests are answered and responses are written, within `limit` each.
-/// Returns only after the limit: the caller also awaits the writer, which ends earlier if all is
-/// written.
+/// Waits until accepted requests are answered and responses are written, each for at most `limit`.
+/// It always takes the second `limit`: the caller also awaits the writer, which ends earlier if
+/// everything is written.
 async fn wind_down(calls: &Calls, peer: &Peer, limit: Duration) {
     calls.drain(limit).await;
     let written = async {
@@ -70,7 +71,7 @@ pub async fn serve_over(
                 if let Err(error) = ended {
                     tracing::warn!(%error, "cannot read from the client");
                 }
-                // Pi keeps its end open as long as it runs.
+                // Pi keeps its output open as long as it runs.
                 if host == HostKind::Pi {
                     return calls.abandon();
                 }
@@ -82,7 +83,7 @@ pub async fn serve_over(
             () = stop.cancelled() => wind_down(&calls, &peer, DRAIN_AFTER_STOP).await,
         }
     };
-    // The writer ends last: when everything is written, or the client is gone.
+    // The writer ends last, when everything is written or the client has disconnected.
     let written = tokio::select! {
         Some(written) = writing.join_next() => written.unwrap_or_else(|e| Err(io::Error::other(e))),
         () = reading_and_draining => Ok(()),
@@ -121,7 +122,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn late_reading_client_gets_everything_before_shutdown() {
+    async fn client_that_reads_late_gets_all_responses_before_shutdown() {
         let (peer, mut writing, mut far) = talking().await;
         let calls = Calls::default();
         let reading = async {

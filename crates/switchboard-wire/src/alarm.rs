@@ -27,7 +27,8 @@ impl Alarm {
         }
     }
 
-    /// Runs the timer forever: `ring` receives the current time and returns the next deadline.
+    /// Runs the timer forever. Each time it fires, `ring` is called with the current time and
+    /// returns the next deadline.
     pub(crate) async fn watch(&self, ring: impl Fn(Instant) -> Option<Instant>) -> Infallible {
         loop {
             let at = *self.rings_at();
@@ -37,8 +38,8 @@ impl Alarm {
             };
             tokio::select! {
                 () = tokio::time::sleep_until(at) => {
-                    // Cleared before `ring`, so that a deadline that is set meanwhile is kept:
-                    // `set` takes the lock again.
+                    // Cleared before `ring` runs, so that a deadline that `set` stores in the
+                    // meantime is not lost.
                     *self.rings_at() = None;
                     if let Some(next) = ring(Instant::now()) {
                         self.set(next);

@@ -34,7 +34,7 @@ impl Raw {
         &self.0
     }
 
-    /// Copies the text, so that its frame can be freed.
+    /// Copies the text out of its frame, so that the memory of the frame can be freed.
     pub fn into_string(self) -> String {
         self.0.to_string()
     }
@@ -57,7 +57,7 @@ impl fmt::Debug for Raw {
 pub enum Id {
     /// An integer.
     Number(serde_json::Number),
-    /// Any other number, which is returned as it was written.
+    /// Any other number, such as `1.5` or `-0`. A response repeats it exactly as it was written.
     Odd(Box<str>),
     Text(String),
 }
@@ -127,8 +127,8 @@ pub enum Malformed {
     #[error("not a JSON-RPC 2.0 message")]
     Answer { id: Id },
     #[error("not a JSON-RPC 2.0 message")]
-    /// `id` is set only for a request. The id of a response is one of ours and must not be
-    /// returned.
+    /// `id` is set only for a malformed request. A malformed response has the id of one of our own
+    /// requests, which an error response must not repeat.
     Envelope { id: Option<Id> },
 }
 
@@ -258,7 +258,7 @@ struct Envelope<'a> {
     error: Option<&'a RawValue>,
 }
 
-/// Keeps `null` apart from an absent field.
+/// Distinguishes `null`, which is `Some`, from an absent field, which is `None`.
 fn present<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
     source: D,
 ) -> Result<Option<T>, D::Error> {
@@ -271,7 +271,8 @@ fn present<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
 #[serde(transparent)]
 struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
 
-/// Parses an error object as far as possible: a malformed one still means failure.
+/// Parses an error object as far as possible: a malformed error object still means that the request
+/// failed.
 fn read_error(frame: &ByteString, raw: &RawValue) -> RpcError {
     #[derive(serde::Deserialize)]
     struct ErrorObject<'a> {
@@ -296,7 +297,7 @@ fn read_error(frame: &ByteString, raw: &RawValue) -> RpcError {
     }
 }
 
-/// Replaces line breaks by blanks. In valid JSON they occur only between values.
+/// Replaces line breaks by blanks. In valid JSON, line breaks occur only between tokens.
 pub(crate) fn on_one_line(message: &Bytes) -> Bytes {
     let message = message.slice_ref(message.trim_ascii());
     if memchr::memchr2(b'\n', b'\r', &message).is_none() {
@@ -306,21 +307,21 @@ pub(crate) fn on_one_line(message: &Bytes) -> Bytes {
     message.iter().map(blank).collect()
 }
 
-/// Whether an over-long line is a request or notification, not a response.
+/// Whether an over-long line that begins with `head` is a request or notification, not a response.
 pub(crate) fn asks_in_head(head: &[u8]) -> bool {
     let text = String::from_utf8_lossy(head);
     let before_result = text.split("\"result\"").next().unwrap_or_default();
     before_result.contains("\"method\"")
 }
 
-/// The id of an over-long response, if it precedes the result.
+/// The id of an over-long response, if it is near the beginning of the line.
 pub(crate) fn id_in_head(head: &[u8]) -> Option<u64> {
     let text = String::from_utf8_lossy(head);
     let (before, after) = text.split_once("\"id\"")?;
     if before.contains("\"result\"") { None } else { number_after_colon(after) }
 }
 
-/// The id of an over-long response, if it follows the result.
+/// The id of an over-long response, if it is near the end of the line.
 pub(crate) fn id_in_tail(tail: &[u8]) -> Option<u64> {
     let text = String::from_utf8_lossy(tail);
     let (_, after) = text.rsplit_once("\"id\"")?;

@@ -69,13 +69,14 @@ pub struct ServerHello {
     pub server_name: String,
     pub server_version: String,
     pub instructions: Option<String>,
-    /// Its `capabilities`, unchanged.
+    /// The server's `capabilities`, unchanged.
     pub raw_capabilities: Raw,
-    /// Its `serverInfo`, unchanged.
+    /// The server's `serverInfo`, unchanged.
     pub raw_info: Raw,
 }
 
-/// The capabilities of a server; nothing else is requested.
+/// The capabilities of a server that we use. Methods of an undeclared capability are never
+/// requested.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ServerCapabilities {
     pub tools: bool,
@@ -83,7 +84,7 @@ pub struct ServerCapabilities {
     pub prompts: bool,
     pub completions: bool,
     pub logging: bool,
-    /// The lists whose changes it reports.
+    /// The lists whose changes the server reports in notifications.
     pub changes: Changes,
 }
 
@@ -171,7 +172,8 @@ impl ServerHello {
         })
     }
 
-    /// Converts it into a result of `initialize`, with the revision of the connection.
+    /// Converts the handshake result of either era into a result of `initialize`, with the revision
+    /// of the connection.
     pub fn to_initialize_result(&self) -> Raw {
         let revision = self.revision();
         let (capabilities, info) = (self.raw_capabilities.as_str(), self.raw_info.as_str());
@@ -205,7 +207,7 @@ impl ServerHello {
 pub enum HelloError {
     #[error("the server's handshake result is malformed")]
     Malformed,
-    /// The newest revision of the server, which supports none of ours.
+    /// The newest revision that the server supports. We support none of its revisions.
     #[error("the server speaks protocol revision `{0}`, which is unsupported")]
     Revision(String),
 }

@@ -9,21 +9,21 @@ use tokio::io::{AsyncRead, AsyncReadExt};
 /// The default limit of a frame in memory.
 pub const DEFAULT_MAX_FRAME_BYTES: usize = 16 * 1024 * 1024;
 
-/// Bytes kept at each end of an over-long line, to find the id of the response.
+/// Bytes that are kept of each end of an over-long line, to find the id of the response in them.
 const KEPT_OF_OVERLONG: usize = 4 * 1024;
 
-/// How long an over-long line may stall before the stream counts as broken.
+/// The time without new bytes of an over-long line after which the stream is treated as broken.
 const OVERLONG_STALL: Duration = Duration::from_secs(1);
 
-/// A line that exceeds the limit by this much is considered endless.
+/// A line that exceeds the limit by this many bytes is treated as endless.
 const HOPELESS: u64 = 256 * 1024 * 1024;
 
 const READ_CHUNK: usize = 16 * 1024;
 
-/// Up to this length, copying a line is cheaper than a new buffer.
+/// Up to this length, copying a line is cheaper than allocating a new buffer.
 const COPIED_LINE: usize = 4 * 1024;
 
-/// A larger buffer is freed after the frame that needed it.
+/// The largest capacity at which a buffer is reused. A larger buffer is freed once it is empty.
 const KEPT_CAPACITY: usize = 256 * 1024;
 
 /// The outcome of one read.
@@ -90,8 +90,8 @@ impl<R: AsyncRead + Unpin> FrameReader<R> {
         }
     }
 
-    /// Takes the first `length` bytes. A short line is copied, so that the buffer can be reused; a
-    /// long one keeps the buffer.
+    /// Takes the first `length` bytes out of the buffer. A short line is copied, so that the buffer
+    /// can be reused; a long line is split off without a copy.
     fn take_line(&mut self, length: usize) -> Bytes {
         self.scanned = 0;
         if length > COPIED_LINE {
@@ -110,7 +110,8 @@ impl<R: AsyncRead + Unpin> FrameReader<R> {
         self.source.read_buf(&mut self.buffer).await
     }
 
-    /// Keeps the beginning; `drain` discards the buffer and what follows.
+    /// Returns the beginning of an over-long line. `drain` later discards the buffer and the rest
+    /// of the line.
     fn start_draining(&mut self) -> Frame {
         let kept = &self.buffer[..self.buffer.len().min(KEPT_OF_OVERLONG)];
         // With a small limit, the buffer may already contain the next line.
@@ -120,8 +121,8 @@ impl<R: AsyncRead + Unpin> FrameReader<R> {
         Frame::TooLong { head: Bytes::copy_from_slice(kept) }
     }
 
-    /// Discards up to the newline. `None` if the stream ends first, an error if the line stalls or
-    /// is endless.
+    /// Discards bytes up to the newline. Returns `None` if the stream ends before that, and an
+    /// error if the line stalls or is endless.
     async fn drain(&mut self) -> io::Result<Option<Frame>> {
         loop {
             let end = memchr::memchr(b'\n', &self.buffer);
@@ -210,7 +211,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn byte_order_mark_is_no_part_of_a_frame() {
+    async fn leading_byte_order_mark_is_dropped_from_a_frame() {
         check(b"\xef\xbb\xbf{}\n", &["{}"]).await;
     }
 

@@ -24,7 +24,7 @@ const PROBE: Duration = Duration::from_secs(5);
 pub struct ClientHello<'a> {
     pub name: &'a str,
     pub version: &'a str,
-    /// JSON object.
+    /// The client's capabilities, as a JSON object.
     pub capabilities: &'a str,
 }
 
@@ -54,9 +54,10 @@ impl ClientHello<'_> {
 pub enum Greeting {
     /// The era is unknown: tries `server/discover`, then also `initialize`.
     Probe,
-    /// The server was stateless: tries `server/discover`.
+    /// The server was stateless at its last connection: tries `server/discover`.
     Discover,
-    /// The server was session-based, or exits at any other request: tries `initialize`.
+    /// The server was session-based at its last connection, or exits at any other request: tries
+    /// `initialize`.
     Initialize,
 }
 
@@ -91,7 +92,7 @@ impl HandshakeError {
     }
 }
 
-/// Opens a connection within `timeout`.
+/// Performs the handshake on a new connection within `timeout`.
 pub async fn greet(
     peer: &Peer,
     hello: ClientHello<'_>,
@@ -109,7 +110,7 @@ pub async fn greet(
             Err(HandshakeError::Initialize(RequestError::Refused(refusal)))
                 if refusal.code != modern::UNSUPPORTED_VERSION =>
             {
-                // The server may have been updated since.
+                // The server may support the stateless revision since an update.
                 match discover(peer, hello, until).await {
                     Ok(Discovered::Modern(server)) => Ok(*server),
                     Ok(Discovered::Legacy) | Err(_) => {
@@ -199,7 +200,7 @@ async fn discover(
             _ => Ok(Discovered::Legacy),
         },
         Err(RequestError::Http(error)) => match error {
-            // The server does not support the method.
+            // The server does not support `server/discover`.
             HttpError::Status { .. }
             | HttpError::NotMcp { .. }
             | HttpError::OtherAnswer
@@ -210,6 +211,7 @@ async fn discover(
             | HttpError::Busy { .. }
             | HttpError::Elsewhere { .. }
             | HttpError::Circle
+            | HttpError::NoLocation
             | HttpError::Handshake
             | HttpError::OtherProtocol
             | HttpError::Sign(_) => Err(HandshakeError::Discover(RequestError::Http(error))),

@@ -25,7 +25,7 @@ const BATCH: usize = 64;
 /// copy.
 const JOINED_BYTES: usize = 64 * 1024;
 
-/// The unwritten bytes of a connection, in the queue or waiting for a place in it.
+/// The unwritten bytes of a connection: in the queue, or in senders that wait for the queue.
 #[derive(Debug, Default)]
 pub(crate) struct Backlog {
     bytes: AtomicUsize,
@@ -37,13 +37,13 @@ impl Backlog {
         self.bytes.load(Ordering::Relaxed)
     }
 
-    /// Waits until some bytes are written.
+    /// Completes when some of the unwritten bytes have been written.
     pub(crate) fn less(&self) -> Notified<'_> {
         self.less.notified()
     }
 }
 
-/// Counts one frame in the backlog until it is dropped.
+/// Adds the size of one frame to the backlog until it is dropped.
 #[derive(Debug)]
 pub(crate) struct Weight {
     backlog: Arc<Backlog>,
@@ -100,7 +100,7 @@ pub enum ParcelKind {
 #[derive(Debug)]
 pub(crate) enum Outgoing {
     Frame(Parcel),
-    /// No frame follows: the writer writes the queue and ends.
+    /// The end of the queue: the writer writes all earlier frames and ends.
     End,
 }
 
@@ -111,7 +111,7 @@ pub struct Outlet {
 }
 
 impl Outlet {
-    /// The next message; `None` at the end.
+    /// The next message; `None` at the end of the queue.
     pub async fn next(&mut self) -> Option<Parcel> {
         match self.queue.recv().await {
             Some(Outgoing::Frame(parcel)) => Some(parcel),

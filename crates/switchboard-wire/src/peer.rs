@@ -41,7 +41,8 @@ const MOST_UNREAD: usize = 1024 * 1024;
 #[derive(Clone, Copy, Debug)]
 pub struct PeerLimits {
     pub max_frame_bytes: usize,
-    /// A write that takes longer fails: the other side has stopped reading.
+    /// The time limit of a write: if it takes longer, the other side has stopped reading, and the
+    /// connection fails. `None` if there is no limit.
     pub write_deadline: Option<Duration>,
 }
 
@@ -56,10 +57,10 @@ impl Default for PeerLimits {
 pub trait Handler: Send {
     fn request(&mut self, method: String, params: Option<Raw>, responder: Responder);
     fn notification(&mut self, notification: Notification);
-    /// A line that is not a message; `error` is the error response of a server.
+    /// Handles a line that is not a message. `error` can be sent as the error response.
     fn malformed(&mut self, error: &envelope::Malformed, peer: &Peer);
-    /// A wait before the next message is read, if the other side sends requests faster than it
-    /// reads responses.
+    /// A wait before the next message is read. It is necessary if the other side sends requests
+    /// faster than it reads responses.
     fn pause(&self) -> Option<Pause> {
         None
     }
@@ -75,24 +76,24 @@ pub struct Notification {
     pub exchange: Option<Exchange>,
 }
 
-/// The HTTP POST whose response stream carries a message; other transports have none. The number is
-/// the client's request id; a server uses any number.
+/// Identifies the HTTP POST whose response stream carries a message; other transports have none. A
+/// client uses the id of its request as the number, a server counts the POSTs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Exchange(pub u64);
 
 /// Why a request has no result.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum RequestError {
-    #[error("the other side answered with {0}")]
+    #[error("the peer answered with {0}")]
     Refused(RpcError),
-    #[error("no answer within {} ms", .0.as_millis())]
+    #[error("no response within {} ms", .0.as_millis())]
     TimedOut(Duration),
-    #[error("the answer is larger than {limit} bytes")]
+    #[error("the response is larger than {limit} bytes")]
     AnswerTooLarge { limit: usize },
-    #[error("the connection closed before the answer arrived")]
+    #[error("the connection closed before the response arrived")]
     Closed,
     /// No byte of the request was written, so it can be sent again safely.
-    #[error("the connection was closed already")]
+    #[error("the connection closed before the request was sent")]
     NotSent,
     #[error(transparent)]
     Http(#[from] HttpError),
@@ -222,12 +223,13 @@ impl Peer {
         self.pending(|pending| !pending.is_empty()) == Some(true)
     }
 
-    /// Queued bytes that are not written yet.
+    /// The number of queued bytes that are not written yet.
     pub fn backlog(&self) -> usize {
         self.shared.backlog.bytes()
     }
 
-    /// Waits until `enough` accepts the backlog; calls it after each write.
+    /// Waits until `enough` returns `true` for the number of unwritten bytes. It is called now and
+    /// after each write.
     pub async fn written(&self, mut enough: impl FnMut(usize) -> bool) {
         loop {
             let less = self.shared.backlog.less();

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 
-/// Bytes kept of an over-long event, to identify it.
+/// The number of bytes that are kept of an over-long event, to identify its message.
 const KEPT_OF_OVERLONG: usize = 4 * 1024;
 
 /// Longest name or id of an event; longer ones are ignored.
@@ -16,7 +16,7 @@ const LONGEST_NAME: usize = 1024;
 pub enum Event {
     /// `name` is empty if the event has none.
     Whole { name: String, data: Bytes },
-    /// The data exceeds the limit; this is its beginning.
+    /// The data of the event exceeds the limit. `head` is the beginning of the data.
     TooLong { head: Bytes },
 }
 
@@ -26,10 +26,11 @@ pub struct Parser {
     limit: usize,
     /// The received part of the current line.
     line: BytesMut,
-    /// Whether the rest of the current line is kept.
+    /// Whether the rest of the current line is stored or skipped.
     rest: Rest,
     first_line: bool,
-    /// The last line ended with a carriage return; a line feed that follows belongs to it.
+    /// Whether the last line ended with a carriage return, so that a following line feed belongs to
+    /// it.
     after_return: bool,
     name: String,
     data: EventData,
@@ -71,7 +72,7 @@ impl Parser {
         }
     }
 
-    /// The parser for a stream that resumes this one.
+    /// The parser for the response that resumes this stream.
     pub fn again(self) -> Parser {
         let (id, last_event_id) = (self.last_event_id.clone(), self.last_event_id);
         Parser { id, last_event_id, retry: self.retry, ..Parser::new(self.limit) }
@@ -114,20 +115,20 @@ impl Parser {
             return;
         }
         self.line.put_slice(part);
-        // The field name does not count as data, so the tolerance is generous. A slight excess is
-        // detected at the end of the line.
+        // The line still contains the field name, which is not data, so a slight excess is allowed
+        // here. It is detected at the end of the line.
         if self.held() + self.line.len() > self.limit + KEPT_OF_OVERLONG {
             if is_data(&self.line) {
                 let line = self.line.split().freeze();
                 self.give_up(value_of(&line));
             }
-            // Also frees the memory.
+            // A new buffer also frees the memory of the line.
             self.line = BytesMut::new();
             self.rest = Rest::Skipped;
         }
     }
 
-    /// Completes a line; `part` is its part in the current chunk.
+    /// Completes a line. `part` is the part of the line that the current chunk contains.
     fn end_line(&mut self, part: Bytes) -> Option<Event> {
         // A line within one chunk is not copied.
         let mut line = if self.line.is_empty() && self.rest == Rest::Kept {
@@ -157,7 +158,7 @@ impl Parser {
             b"data" => self.take_data(value),
             b"event" => self.name = text(&value).unwrap_or_default(),
             b"id" if value.contains(&0) => {}
-            // An over-long id must clear the previous one.
+            // An over-long id must clear the previous id.
             b"id" => self.id = text(&value).unwrap_or_default(),
             b"retry" => {
                 let digits = value.iter().all(u8::is_ascii_digit);
@@ -181,7 +182,8 @@ impl Parser {
         };
     }
 
-    /// Marks the event as too long and keeps only its beginning; `value` is the next data.
+    /// Marks the current event as too long and keeps only its beginning. `value` is the next part
+    /// of the data.
     fn give_up(&mut self, value: &[u8]) {
         let beginning = match &self.data {
             EventData::None => value,

@@ -15,13 +15,13 @@ use tokio::net::unix::pipe;
 pub type Input = Box<dyn AsyncRead + Send + Unpin>;
 pub type Output = Box<dyn AsyncWrite + Send + Unpin>;
 
-/// Standard input.
+/// Opens standard input.
 pub fn input() -> Input {
     let stdin = rustix::stdio::stdin();
     polled_input(stdin).unwrap_or_else(|| Box::new(tokio::io::stdin()))
 }
 
-/// Standard output.
+/// Opens standard output.
 pub fn output() -> Output {
     let stdout = rustix::stdio::stdout();
     // If both are the same pipe, standard error would also become non-blocking and lose lines.
@@ -53,7 +53,7 @@ fn polled_output(stream: BorrowedFd<'_>) -> Option<Output> {
     }
 }
 
-/// Some hosts use a socket pair instead of a pipe.
+/// Opens the stream as a socket, because some hosts use a socket pair instead of a pipe.
 fn socket(stream: BorrowedFd<'_>) -> Option<UnixStream> {
     let socket = StdUnixStream::from(stream.try_clone_to_owned().ok()?);
     socket.set_nonblocking(true).ok()?;

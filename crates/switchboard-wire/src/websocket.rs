@@ -34,12 +34,12 @@ const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The URL of a server, and the headers of the upgrade request.
 pub struct Endpoint {
-    /// Has an HTTP scheme, because the upgrade is an HTTP request.
+    /// The URL of the server with an HTTP scheme, because the upgrade is an HTTP request.
     pub url: Url,
-    /// Must use HTTP/1.1 and follow no redirects.
+    /// The HTTP client. It must use HTTP/1.1 and follow no redirects.
     pub client: Client,
     pub headers: HeaderMap,
-    /// Creates headers for this connection, which take precedence over all others.
+    /// Creates headers for the upgrade request, which replace other headers of the same name.
     pub signer: Option<Arc<dyn Signer>>,
 }
 

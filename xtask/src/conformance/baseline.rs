@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn baseline_check_excuses_only_itself() {
+    fn baseline_entry_of_a_check_excuses_only_that_check() {
         check(&["ping:empty"], &["empty"], &[known("ping:empty")]);
         check(&["ping:empty"], &["empty", "late"], &[known("ping:empty"), failed("late")]);
         check(&["ping:empty"], &["late"], &[stale("ping:empty"), failed("late")]);

@@ -7,7 +7,7 @@ use std::{fs, io};
 /// The suite's file about one scenario.
 const CHECKS: &str = "checks.json";
 
-/// The failed check of a scenario without any checks.
+/// The name of the failed check of a scenario without any checks.
 const NOTHING: &str = "nothing-was-checked";
 
 #[derive(Debug, thiserror::Error)]

@@ -39,7 +39,7 @@ pub(crate) fn client() -> String {
     built("conformance-client").display().to_string()
 }
 
-/// The eras that the fixture speaks.
+/// The eras that the fixture supports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Eras {
     Legacy,
@@ -70,7 +70,7 @@ impl Fixture {
         Ok(Self { url, _process: process })
     }
 
-    /// Its entry in a configuration.
+    /// The fixture's entry in a configuration.
     pub(crate) fn entry(&self) -> Value {
         json!({ "url": self.url })
     }
@@ -84,13 +84,13 @@ pub(crate) fn fixture_on_stdio() -> Value {
 /// The gateway as a user runs it, with the relay in front of it.
 pub(crate) struct Gateway {
     url: String,
-    // Dropped in this order.
+    // The fields are dropped in this order.
     _relay: Process,
     _gateway: Process,
 }
 
 impl Gateway {
-    /// Starts it with one server; its files are below `out`.
+    /// Starts the gateway with one server. Its files are below `out`.
     pub(crate) fn start(server: &Value, out: &Path) -> Result<Self, StartError> {
         const PROGRAM: &str = "switchboard";
         let home = out.join("home");
@@ -134,7 +134,7 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // An error means that it has ended already.
+        // An error means that the process has ended already.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }

@@ -12,7 +12,8 @@ use crate::packages::{InstallError, install_once, npm_ci};
 
 const SOURCE: &str = "conformance";
 
-/// In milliseconds: all scenarios of a client run at once, on a machine that may be busy.
+/// The time limit of a scenario in milliseconds. All scenarios of a client run at once, on a
+/// machine that may be busy.
 const TIMEOUT: &str = "90000";
 
 #[derive(Debug, thiserror::Error)]
@@ -33,7 +34,7 @@ pub(crate) struct Suite {
 }
 
 impl Suite {
-    /// Outside of the target directory, so that several checkouts share it.
+    /// Installs the suite outside of the target directory, so that several checkouts share it.
     pub(crate) fn install() -> Result<Self, InstallError> {
         let place = cache().join("conformance");
         install_once(SOURCE, &place, &["package-lock.json"], || npm_ci(&place))?;

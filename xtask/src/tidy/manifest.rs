@@ -6,7 +6,7 @@ use super::{File, Finding, Tree};
 
 const CORE: &str = "switchboard-core";
 
-/// The workspace from the bottom up; a crate uses only crates of lower layers.
+/// The layers of the workspace from the bottom up. A crate uses only crates of lower layers.
 const LAYERS: &[&[&str]] = &[
     &[CORE, "switchboard-wire", "switchboard-reaper"],
     &["switchboard", "switchboard-properties"],
@@ -15,7 +15,7 @@ const LAYERS: &[&[&str]] = &[
     &["switchboard-it"],
 ];
 
-/// Families of crates that do IO, read the clock, the environment or randomness.
+/// The prefixes of crates that do IO, or that read the clock, the environment or randomness.
 const OUTSIDE: &[&str] = &[
     "async-std",
     "axum",
@@ -40,7 +40,7 @@ const OUTSIDE: &[&str] = &[
     "ureq",
 ];
 
-/// The core can do no IO because it links nothing that could.
+/// The core depends on no crate that could do IO.
 pub(super) fn core_dependency(file: &File, _: &Tree) -> Vec<Finding> {
     if file.path != "crates/switchboard-core/Cargo.toml" {
         return Vec::new();
@@ -61,7 +61,7 @@ pub(super) fn core_dependency(file: &File, _: &Tree) -> Vec<Finding> {
     findings
 }
 
-/// Dependencies between our crates point down.
+/// Dependencies between our crates lead to lower layers.
 pub(super) fn dependency_direction(file: &File, _: &Tree) -> Vec<Finding> {
     let ours = file.path.starts_with("crates/") && file.path.matches('/').count() == 2;
     if !file.path.ends_with("/Cargo.toml") || !(ours || file.path == "xtask/Cargo.toml") {
@@ -98,7 +98,7 @@ fn unreadable() -> Finding {
     Finding::error(1, "not a TOML file")
 }
 
-/// The crates of all dependency tables, those for tests, builds and single platforms too.
+/// The crates of all dependency tables, including those for tests, builds and single platforms.
 fn dependencies(manifest: &Table) -> Vec<String> {
     const TABLES: [&str; 3] = ["dependencies", "dev-dependencies", "build-dependencies"];
     let platforms = manifest.get("target").and_then(Value::as_table);
@@ -114,7 +114,7 @@ fn dependencies(manifest: &Table) -> Vec<String> {
     names
 }
 
-/// Where the manifest speaks of the dependency.
+/// The line of the manifest that names the dependency.
 fn line_of(file: &File, name: &str) -> usize {
     super::numbered(&file.text)
         .find(|(_, line)| line.starts_with(name) || line.contains(&format!("\"{name}\"")))

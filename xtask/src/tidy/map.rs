@@ -19,7 +19,7 @@ pub(super) fn mapped_module(file: &File, tree: &Tree) -> Vec<Finding> {
     if !ROOTS.contains(&file.path.as_str()) {
         return Vec::new();
     }
-    // Every second piece between backticks is code.
+    // Every second part between backticks is code.
     let map = tree.file(MAP).map_or("", |map| &map.text);
     let names: Vec<&str> = map.split('`').skip(1).step_by(2).collect();
     let mut findings = Vec::new();

@@ -1,4 +1,5 @@
-//! `cargo xtask tidy`: the project's rules that no compiler checks, each a function with a test.
+//! `cargo xtask tidy`: the project's rules that no compiler checks. Each rule is a function with a
+//! test.
 
 mod manifest;
 mod map;
@@ -44,10 +45,10 @@ const RULES: &[(&str, Rule)] = &[
     ("test-name-length", words::test_name_length),
 ];
 
-/// Looks at one file; the tree tells what else there is.
+/// Checks one file. The tree contains all other files.
 type Rule = fn(&File, &Tree) -> Vec<Finding>;
 
-/// Checks the whole tree, prints what it found and fails on any error.
+/// Checks the whole tree, prints the findings, and fails on any error.
 pub(crate) fn run() -> ExitCode {
     let tree = match Tree::read() {
         Ok(tree) => tree,
@@ -73,11 +74,11 @@ pub(crate) fn run() -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// What a rule has against a line of a file.
+/// A violation of a rule, or a warning, at a line of a file.
 #[derive(Debug, PartialEq, Eq)]
 struct Finding {
     level: Level,
-    /// Counted from 1.
+    /// The number of the line, from 1.
     line: usize,
     message: String,
 }
@@ -110,10 +111,10 @@ impl fmt::Display for Finding {
 
 /// A text file of the repository.
 pub(crate) struct File {
-    /// Relative to the root, with forward slashes.
+    /// The path from the root, with forward slashes.
     pub(crate) path: String,
     pub(crate) text: String,
-    /// What is code and what is comment; `None` unless this is our Rust.
+    /// The code and the comments of the file; `None` unless it is Rust code of this project.
     rust: Option<Source>,
 }
 
@@ -124,7 +125,7 @@ impl File {
         Self { path: path.to_owned(), text: text.to_owned(), rust }
     }
 
-    /// The lines of code, without comments and without what stands in literals.
+    /// The lines of code, without comments and without the contents of literals.
     fn code_lines(&self) -> impl Iterator<Item = (usize, &str)> {
         numbered(self.rust.as_ref().map_or("", |rust| &rust.code))
     }
@@ -139,7 +140,7 @@ fn numbered(text: &str) -> impl Iterator<Item = (usize, &str)> {
     text.lines().enumerate().map(|(index, line)| (index + 1, line))
 }
 
-/// Whether `needle` stands in `line` as a whole word or path, not as part of a longer name.
+/// Whether `line` contains `needle` as a whole word or path, not as a part of a longer name.
 fn has_word(line: &str, needle: &str) -> bool {
     let is_name = |c: char| c.is_alphanumeric() || c == '_';
     line.match_indices(needle).any(|(at, _)| {
@@ -149,10 +150,10 @@ fn has_word(line: &str, needle: &str) -> bool {
     })
 }
 
-/// All that git tracks or would track.
+/// All files that git tracks or would track.
 pub(crate) struct Tree {
     pub(crate) files: Vec<File>,
-    /// Also holds what is not text, and the folders.
+    /// All paths, including those of binary files and of directories.
     paths: BTreeSet<String>,
     by_path: BTreeMap<String, usize>,
 }
@@ -171,7 +172,7 @@ impl Tree {
         for path in paths {
             match std::fs::read(root().join(path)) {
                 Ok(bytes) => found.push((path, String::from_utf8(bytes).ok())),
-                // Deleted here and not yet in the index.
+                // The file was deleted, and the index still has it.
                 Err(cause) if cause.kind() == io::ErrorKind::NotFound => {}
                 Err(cause) => return Err(cause),
             }
@@ -179,7 +180,7 @@ impl Tree {
         Ok(Self::new(found))
     }
 
-    /// A tree of these files; one without text is binary.
+    /// A tree of these files; a file without text is binary.
     pub(crate) fn new<'a>(found: impl IntoIterator<Item = (&'a str, Option<String>)>) -> Self {
         let mut tree = Self { files: Vec::new(), paths: BTreeSet::new(), by_path: BTreeMap::new() };
         for (path, text) in found {

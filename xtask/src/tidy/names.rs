@@ -1,14 +1,14 @@
-//! Rules about names that must not stand in code, or not there.
+//! Rules about names that are not allowed in code, or not at this place.
 
 use super::{File, Finding, Tree, has_word};
 
-/// Modules named after nothing, which then hold anything.
+/// Names of modules that could contain anything.
 const EMPTY_NAMES: &[&str] = &["utils", "helpers", "common", "types", "manager"];
 
-/// The only files that print.
+/// The only files that may print.
 const PRINTERS: &[&str] = &["crates/switchboard-cli/src/printer.rs", "xtask/src/printer.rs"];
 
-/// A module is named after what it owns.
+/// The name of a module says what it owns.
 pub(super) fn module_name(file: &File, _: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (number, line) in file.code_lines() {
@@ -20,7 +20,7 @@ pub(super) fn module_name(file: &File, _: &Tree) -> Vec<Finding> {
     findings
 }
 
-/// A test that does not run is no test.
+/// Every test runs.
 pub(super) fn ignored_test(file: &File, _: &Tree) -> Vec<Finding> {
     let ignored = file.code_lines().filter(|(_, line)| line.contains("#[ignore"));
     ignored
@@ -28,7 +28,7 @@ pub(super) fn ignored_test(file: &File, _: &Tree) -> Vec<Finding> {
         .collect()
 }
 
-/// A test waits for a signal or moves a paused clock.
+/// A test waits for a signal or advances a paused clock; it does not sleep.
 pub(super) fn sleeping_test(file: &File, _: &Tree) -> Vec<Finding> {
     let is_test = file.path.ends_with("/tests.rs") || file.path.contains("/tests/");
     let sleeps = |line: &str| has_word(line, "thread::sleep") || has_word(line, "time::sleep");
@@ -38,7 +38,7 @@ pub(super) fn sleeping_test(file: &File, _: &Tree) -> Vec<Finding> {
         .collect()
 }
 
-/// A file in `tests/it/` has a `mod` line, or it never runs.
+/// A file in `tests/it/` has a `mod` line; without it, its tests never run.
 pub(super) fn unlisted_test(file: &File, tree: &Tree) -> Vec<Finding> {
     let Some((folder, name)) = file.path.rsplit_once('/') else {
         return Vec::new();
@@ -59,9 +59,9 @@ pub(super) fn unlisted_test(file: &File, tree: &Tree) -> Vec<Finding> {
     vec![Finding::error(1, format!("never runs: add `{line}` to {main}"))]
 }
 
-/// One file of a program prints; the rest returns values.
+/// One file of each program prints; all others return values.
 pub(super) fn printing(file: &File, _: &Tree) -> Vec<Finding> {
-    // A build script speaks to Cargo on its standard output.
+    // A build script prints on its standard output, because Cargo reads it.
     let is_build_script = file.path.ends_with("/build.rs");
     if is_build_script || PRINTERS.contains(&file.path.as_str()) {
         return Vec::new();

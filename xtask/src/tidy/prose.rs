@@ -1,11 +1,11 @@
-//! Rules about what is written for people: comments and markdown.
+//! Rules about text for people: comments and markdown.
 
 use super::{File, Finding, Tree, has_word, numbered};
 
-/// Marks that stand for work not done.
+/// Marks of unfinished work.
 const MARKS: &[&str] = &["TODO", "FIXME"];
 
-/// Work left open in a comment names its issue: mark, then `(#12)`.
+/// A comment about unfinished work names its issue: the mark, then `(#12)`.
 pub(super) fn open_work(file: &File, _: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (number, line) in file.comment_lines() {
@@ -49,9 +49,9 @@ pub(super) fn broken_link(file: &File, tree: &Tree) -> Vec<Finding> {
     findings
 }
 
-/// The destinations of inline links and of a link definition on this line.
+/// The targets of the inline links and of the link definition on this line.
 fn links(line: &str) -> Vec<String> {
-    // Every second piece between backticks is code.
+    // Every second part between backticks is code.
     let prose: String = line.split('`').step_by(2).collect();
     let inline = prose.split("](").skip(1).map(|rest| rest.split(')').next().unwrap_or_default());
     let definition = prose.strip_prefix('[').and_then(|rest| rest.split_once("]: "));
@@ -62,7 +62,7 @@ fn links(line: &str) -> Vec<String> {
         .collect()
 }
 
-/// The path from the root that `link` in the file at `from` means; `None` if it leads outside.
+/// The path from the root to which `link` in the file `from` points; `None` if it points outside.
 fn target(from: &str, link: &str) -> Option<String> {
     let path = link.split(['#', '?']).next().unwrap_or_default();
     if path.is_empty() || path.contains(':') {

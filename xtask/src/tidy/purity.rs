@@ -2,7 +2,7 @@
 
 use super::{File, Finding, Tree, has_word};
 
-/// Ways out of the core, wherever they are written out.
+/// Paths that do IO or read the clock or the environment, as they are written in full.
 const WAYS_OUT: &[&str] = &[
     "tokio",
     "std::fs",
@@ -13,10 +13,10 @@ const WAYS_OUT: &[&str] = &[
     "SystemTime::now",
 ];
 
-/// The same, inside of `use std::{…}`.
+/// Modules of `std` that do the same, inside of `use std::{…}`.
 const STD_MODULES: &[&str] = &["fs", "env", "net", "process"];
 
-/// The code of `switchboard-core` is a function of its values.
+/// The code of `switchboard-core` depends only on its arguments.
 pub(super) fn pure_core(file: &File, _: &Tree) -> Vec<Finding> {
     let Some(rust) = &file.rust else {
         return Vec::new();
@@ -45,7 +45,7 @@ fn impure(line: usize, way: &str) -> Finding {
     Finding::error(line, format!("`{way}` in the core: take the value as an argument"))
 }
 
-/// The first names of the paths in a `use` group, given what follows its opening brace.
+/// The first names of the paths in a `use` group. `rest` is the text after its opening brace.
 fn group(rest: &str) -> Vec<&str> {
     let mut depth = 0;
     let mut start = 0;

@@ -1,5 +1,5 @@
-//! Rules about the pages of threats, faults and invariants: each threat and fault has one row, and the
-//! tests that the pages name exist.
+//! Rules about the pages of threats, faults and invariants: each threat and fault has one row, and
+//! the tests that the pages name exist.
 
 use std::collections::BTreeSet;
 
@@ -11,10 +11,10 @@ const PAGE: &str = "docs/safety.md";
 /// The pages whose last column names tests.
 const PAGES_WITH_TESTS: &[&str] = &[PAGE, "docs/invariants.md"];
 
-/// The rows of the page: a letter, and how many there are.
+/// The letters of the rows of the page, and the number of rows for each letter.
 const ROWS: &[(char, u32)] = &[('T', 28), ('F', 35)];
 
-/// Begins the cell of a row without tests, and is followed by the reason.
+/// The beginning of a cell without tests; the reason follows it.
 const NOT_THERE: &str = "not there: ";
 
 /// Each threat and each fault has one row, with tests or a reason why there are none.
@@ -41,7 +41,8 @@ pub(super) fn safety_row(file: &File, _: &Tree) -> Vec<Finding> {
     findings
 }
 
-/// A test that a page names is exactly one test of the repository, and a test file exists.
+/// A test that a page names is exactly one test of the repository, and a file of tests that it
+/// names exists.
 pub(super) fn named_test(file: &File, tree: &Tree) -> Vec<Finding> {
     if !PAGES_WITH_TESTS.contains(&file.path.as_str()) {
         return Vec::new();
@@ -73,14 +74,14 @@ pub(super) fn named_test(file: &File, tree: &Tree) -> Vec<Finding> {
     findings
 }
 
-/// A row of a table of the page.
+/// A row of a table on the page.
 struct Row<'a> {
     line: usize,
     name: &'a str,
     tests: &'a str,
 }
 
-/// The rows of all tables with three columns, but for headings and rules.
+/// The rows of all tables with three columns, without their headings and separator lines.
 fn rows(text: &str) -> impl Iterator<Item = Row<'_>> {
     numbered(text).filter_map(|(line, row)| {
         let cells: Vec<&str> = row.strip_prefix('|')?.strip_suffix('|')?.split('|').collect();
@@ -91,7 +92,7 @@ fn rows(text: &str) -> impl Iterator<Item = Row<'_>> {
     })
 }
 
-/// What stands between backticks.
+/// The texts between backticks.
 fn names_in(cell: &str) -> Vec<&str> {
     let reason = cell.starts_with(NOT_THERE);
     cell.split('`').skip(1).step_by(2).filter(|_| !reason).collect()
@@ -102,7 +103,7 @@ mod tests {
     use super::PAGE;
     use crate::tidy::tests::{CORE_FILE, TEST_FILE, check, check_in};
 
-    /// The whole page, with these cells in the rows of these names.
+    /// The whole page, with these cells in the rows with these names.
     fn page(changed: &[(&str, &str)]) -> String {
         let mut text = "# Safety\n\n| row | promise | tests |\n|---|---|---|\n".to_owned();
         let names = (1..=28).map(|n| format!("T{n}")).chain((1..=35).map(|n| format!("F{n}")));

@@ -1,8 +1,8 @@
-//! Splits Rust into code and comments, so that a rule about one is not fooled by the other.
+//! Splits Rust source into code and comments, so that a rule about one is not misled by the other.
 
-/// Both texts have the lines of the original; what belongs elsewhere is blanked out.
+/// The two texts have the lines of the source. Each has blanks in place of the other's text.
 pub(super) struct Source {
-    /// Without comments and without the contents of string and character literals.
+    /// The code without comments and without the contents of string and character literals.
     pub(super) code: String,
     pub(super) comments: String,
 }
@@ -36,7 +36,7 @@ enum Kind {
     Literal,
 }
 
-/// The kind of what begins at `at`, and where it ends; always at least one character long.
+/// The kind of the token at `at`, and its end. The token has at least one character.
 fn piece(chars: &[char], at: usize) -> (Kind, usize) {
     let rest = &chars[at..];
     match rest {
@@ -49,13 +49,14 @@ fn piece(chars: &[char], at: usize) -> (Kind, usize) {
             Some(hashes) => (Kind::Literal, at + raw_string(rest, hashes)),
             None => (Kind::Literal, at + quoted(rest, '"')),
         },
-        // A quote that closes one character later, or an escape; all others are lifetimes.
+        // A character literal: a quote that closes after one character, or an escape. Any other
+        // quote begins a lifetime.
         ['\'', '\\', ..] | ['\'', _, '\'', ..] => (Kind::Literal, at + quoted(rest, '\'')),
         _ => (Kind::Code, at + 1),
     }
 }
 
-/// Length of a comment that may hold others.
+/// The length of a block comment, which may contain other block comments.
 fn block_comment(rest: &[char]) -> usize {
     let mut depth = 0;
     let mut at = 0;
@@ -78,7 +79,7 @@ fn block_comment(rest: &[char]) -> usize {
     at
 }
 
-/// Length of a literal that begins and ends with `quote` and has backslash escapes.
+/// The length of a literal that begins and ends with `quote` and has backslash escapes.
 fn quoted(rest: &[char], quote: char) -> usize {
     let mut at = 1;
     while at < rest.len() {
@@ -91,7 +92,7 @@ fn quoted(rest: &[char], quote: char) -> usize {
     rest.len()
 }
 
-/// The number of hashes if a quote after `before` opens a raw string.
+/// The number of hashes if `before` ends with the beginning of a raw string; else `None`.
 fn raw_hashes(before: &[char]) -> Option<usize> {
     let hashes = before.iter().rev().take_while(|c| **c == '#').count();
     let prefix = &before[..before.len() - hashes];
@@ -102,7 +103,7 @@ fn raw_hashes(before: &[char]) -> Option<usize> {
     }
 }
 
-/// Length of a raw string whose opening quote is the first character.
+/// The length of a raw string. Its opening quote is the first character of `rest`.
 fn raw_string(rest: &[char], hashes: usize) -> usize {
     let closes = |at: usize| {
         rest[at] == '"' && rest[at + 1..].iter().take_while(|c| **c == '#').count() >= hashes
@@ -114,7 +115,7 @@ fn raw_string(rest: &[char], hashes: usize) -> usize {
 mod tests {
     use super::*;
 
-    /// Compares the two texts with their runs of blanks squeezed to one.
+    /// Compares both texts, with each run of blanks replaced by one blank.
     #[track_caller]
     fn check(text: &str, code: &str, comments: &str) {
         let source = Source::split(text);
@@ -135,12 +136,12 @@ mod tests {
     }
 
     #[test]
-    fn block_comments_nest() {
+    fn nested_block_comment_is_one_comment() {
         check("a /* b /* c */ d */ e", "a e", "/* b /* c */ d */");
     }
 
     #[test]
-    fn strings_hide_comments_and_quotes() {
+    fn comment_markers_in_strings_are_not_comments() {
         check(r#"f("// \" /*") // x"#, "f( )", "// x");
         check(r#"f("\\") // x"#, "f( )", "// x");
     }
@@ -161,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn unterminated_tokens_run_to_the_end() {
+    fn unterminated_literals_and_comments_extend_to_file_end() {
         check("a \"b\nc", "a", "");
         check("a /* b\nc", "a", "/* b c");
         check("a r#\"b\"\nc", "a r#", "");

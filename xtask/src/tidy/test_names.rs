@@ -1,4 +1,4 @@
-//! Which tests a file has, read from its code.
+//! Finds the tests of a file in its code.
 
 use super::File;
 
@@ -6,11 +6,11 @@ use super::File;
 pub(crate) struct Test<'a> {
     pub(crate) line: usize,
     pub(crate) name: &'a str,
-    /// Its modules and name, without the crate, as a test runner shows them.
+    /// The modules and the name of the test without the crate, as a test runner shows them.
     pub(crate) path: String,
 }
 
-/// The tests of a file, in order; none for a file outside of `crates` and `xtask`.
+/// The tests of a file in order; empty for a file outside of `crates` and `xtask`.
 pub(crate) fn tests_of(file: &File) -> Vec<Test<'_>> {
     let Some(module) = module_of(&file.path) else { return Vec::new() };
     let mut tests = Vec::new();
@@ -35,7 +35,7 @@ pub(crate) fn tests_of(file: &File) -> Vec<Test<'_>> {
     tests
 }
 
-/// The modules that a file stands for: those of a library, or of tests in one binary.
+/// The module path of a file: of a library, or of tests in one binary.
 fn module_of(path: &str) -> Option<Vec<&str>> {
     let path = path.strip_suffix(".rs")?;
     let within = match path.strip_prefix("crates/") {
@@ -47,14 +47,14 @@ fn module_of(path: &str) -> Option<Vec<&str>> {
     Some(within.split('/').filter(|part| !roots.contains(part)).collect())
 }
 
-/// What a line of code begins.
+/// The kind of item that a line of code begins.
 enum Item<'a> {
-    /// The attribute that makes a test of a function.
+    /// The attribute that makes a function a test.
     Mark,
     Attribute,
     Module(&'a str),
     Function(&'a str),
-    /// The end of what began at this indentation.
+    /// The end of the item that began at this indentation.
     End,
     Other,
 }

@@ -8,7 +8,7 @@ pub(super) fn check(name: &str, path: &str, text: &str, expected: &[usize]) {
     check_in(&[], name, path, text, expected);
 }
 
-/// The same, with other files around.
+/// The same check, with other files in the tree.
 #[track_caller]
 pub(super) fn check_in(
     around: &[(&str, &str)],

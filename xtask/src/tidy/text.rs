@@ -1,4 +1,4 @@
-//! Rules about the text of a file as it lies on disk.
+//! Rules about the text of a file on disk.
 
 use super::{File, Finding, Tree, numbered};
 
@@ -6,16 +6,16 @@ const WARN_ABOVE: usize = 400;
 const FAIL_ABOVE: usize = 450;
 const TESTS_FAIL_ABOVE: usize = 600;
 
-/// Files that may be longer, each with the reason.
+/// The files that may be longer, each with the reason.
 const LONG_FILES: &[(&str, &str)] = &[];
 
-/// What people write by hand; data files keep the bytes that they came with.
+/// The extensions of files that people write; data files keep their original bytes.
 const WRITTEN: &[&str] = &[".rs", ".toml", ".md", ".ts", ".mjs", ".yaml", ".yml", ".sh", ".ci/run"];
 
-/// Folders of personal files, whose paths exist on one machine only.
+/// The top-level directories of personal files, whose paths exist only on one machine.
 const PRIVATE_FOLDERS: &[&str] = &["home", "root", "work", "Users"];
 
-/// A Rust file opens with a sentence that says what it decides or owns.
+/// A Rust file begins with a sentence that names what it decides or owns.
 pub(super) fn opening_sentence(file: &File, _: &Tree) -> Vec<Finding> {
     let opening = file.text.lines().next().unwrap_or_default();
     let says = opening.strip_prefix("//!").is_some_and(|sentence| !sentence.trim().is_empty());
@@ -25,7 +25,7 @@ pub(super) fn opening_sentence(file: &File, _: &Tree) -> Vec<Finding> {
     vec![Finding::error(1, "open the file with a `//!` sentence: what does it decide or own?")]
 }
 
-/// A file is short enough to be read in one go.
+/// A file is short enough to be read at once.
 pub(super) fn file_length(file: &File, _: &Tree) -> Vec<Finding> {
     let lines = file.text.lines().count();
     let excepted = LONG_FILES.iter().any(|(path, _reason)| *path == file.path);
@@ -42,7 +42,7 @@ pub(super) fn file_length(file: &File, _: &Tree) -> Vec<Finding> {
     }
 }
 
-/// No blanks at the end of a line, no tabs in Rust, a newline at the end.
+/// There are no blanks at the end of a line, no tabs in Rust, and a newline at the end.
 pub(super) fn whitespace(file: &File, _: &Tree) -> Vec<Finding> {
     if !WRITTEN.iter().any(|ending| file.path.ends_with(ending)) {
         return Vec::new();
@@ -63,7 +63,7 @@ pub(super) fn whitespace(file: &File, _: &Tree) -> Vec<Finding> {
     findings
 }
 
-/// No path that is right on one machine only.
+/// There is no path that exists only on one machine.
 pub(super) fn machine_path(file: &File, _: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (number, line) in numbered(&file.text) {
@@ -74,7 +74,7 @@ pub(super) fn machine_path(file: &File, _: &Tree) -> Vec<Finding> {
     findings
 }
 
-/// Whether the line holds an absolute path to something in the top-level `folder`.
+/// Whether the line contains an absolute path to a file in the top-level directory `folder`.
 fn leads_into(line: &str, folder: &str) -> bool {
     let folder = format!("/{folder}/");
     line.match_indices(&folder).any(|(at, _)| {

@@ -3,23 +3,23 @@
 use super::test_names::tests_of;
 use super::{File, Finding, Tree, has_word, numbered};
 
-/// Words that name no party, and what to write instead.
+/// Words that name no party. The message asks for the party.
 const INDEFINITE: &[&str] = &["whoever", "nobody", "somebody", "anybody", "everybody"];
 
-/// Phrases with a term of the field, which is the second item.
+/// Phrases that have a term of the field; the term is the second item.
 const PHRASES: &[(&str, &str)] = &[
     ("does not read:", "cannot be parsed"),
     ("means nothing here", "has no effect"),
     ("who is asking", "authentication"),
 ];
 
-/// Pages that quote excluded words.
+/// The pages that quote excluded words.
 const QUOTING: &[&str] = &["docs/glossary.md", "STYLE.md"];
 
-/// The number of words that a test name may have.
+/// The maximum number of words of a test name.
 const MOST_WORDS: usize = 9;
 
-/// Text for readers names the party, and uses the term of the field.
+/// Text for readers names the party and uses the term of the field.
 pub(super) fn plain_words(file: &File, _: &Tree) -> Vec<Finding> {
     let code = file.path.starts_with("crates/") && file.path.contains("/src/");
     let page = file.path.ends_with(".md") && !QUOTING.contains(&file.path.as_str());
@@ -41,7 +41,7 @@ pub(super) fn plain_words(file: &File, _: &Tree) -> Vec<Finding> {
     findings
 }
 
-/// A test name is short enough to be understood at a glance.
+/// A test name is short, so that it is understood at a glance.
 pub(super) fn test_name_length(file: &File, _: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
     for test in tests_of(file) {

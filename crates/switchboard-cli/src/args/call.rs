@@ -17,17 +17,17 @@ pub(crate) struct CallOptions {
     /// The tool's arguments as a JSON object, or from a file, or from standard input
     #[arg(long, value_name = "JSON|@FILE|-", allow_hyphen_values = true)]
     pub(crate) args: Option<String>,
-    /// Print only the output of this jq filter for the JSON of the result
+    /// Filter the JSON of the result with this jq program, and print only its output
     #[arg(long, value_name = "JQ", conflicts_with = "raw")]
     pub(crate) select: Option<String>,
-    /// How long the start and the call may each take, such as `30s` or `2m`; progress restarts the
-    /// time
+    /// Time limit for the start and for the call, such as `30s` or `2m`; progress restarts that of
+    /// the call
     #[arg(long, value_name = "TIME", value_parser = time)]
     pub(crate) timeout: Option<Duration>,
     /// Approve the call in advance, if a rule requires approval
     #[arg(short, long)]
     pub(crate) yes: bool,
-    /// Look on this server only
+    /// Look up the tool on this server only
     #[arg(long)]
     pub(crate) server: Option<String>,
     #[command(flatten)]
@@ -49,13 +49,13 @@ pub(crate) struct Printed {
     pub(crate) format: Format,
 }
 
-/// A server that is not in the configuration. Nothing about it is stored.
+/// An ad-hoc server, which is not in the configuration. Nothing about it is stored.
 #[derive(Debug, Args)]
 pub(crate) struct AdHoc {
-    /// Use this program as the only server; quotes work, there is no shell
+    /// Use this command line as the only server; quotes are recognised, but no shell runs
     #[arg(long, value_name = "COMMAND ARGS", conflicts_with_all = ["url", "server"])]
     pub(crate) stdio: Option<String>,
-    /// Use the server at this address as the only one
+    /// Use the server at this URL as the only one
     #[arg(long, value_name = "URL", conflicts_with = "server")]
     pub(crate) url: Option<String>,
 }
@@ -68,7 +68,7 @@ impl AdHoc {
 
 const MAX_TIMEOUT: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// `30`, `30s`, `500ms`, `2m`, `1h`.
+/// Parses a time limit such as `30`, `30s`, `500ms`, `2m` or `1h`.
 fn time(text: &str) -> Result<Duration, String> {
     let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     let (number, unit) = text.split_at(digits);

@@ -32,9 +32,10 @@ pub(crate) enum Config {
         switchboard config set --server github env.LOG_LEVEL debug\n  \
         switchboard config set --server github idleTimeout --unset")]
     Set {
-        /// A setting, or with `--server` a field of its entry; `env.NAME` is a key within it
+        /// A setting, or with `--server` a field of the server's entry; `env.NAME` is a key in
+        /// `env`
         key: String,
-        /// JSON, or plain text
+        /// The value, as JSON or as text
         #[arg(required_unless_present = "unset", allow_hyphen_values = true)]
         value: Option<String>,
         /// The server whose entry is changed

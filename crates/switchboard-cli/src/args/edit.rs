@@ -20,7 +20,7 @@ pub(crate) enum Edit {
     Remove {
         /// The name of the server
         server: String,
-        /// The file, if both have it
+        /// The configuration file, if both files have the server
         #[arg(long, value_name = "SCOPE")]
         scope: Option<Scope>,
     },
@@ -73,10 +73,10 @@ pub(crate) struct Add {
     /// An HTTP header for the URL
     #[arg(long, value_name = "NAME: VALUE", conflicts_with = "json")]
     pub(crate) header: Vec<String>,
-    /// Take the servers of a snippet in the form of any host, or `-` for standard input
+    /// Add the servers of this JSON snippet, in the format of any host; `-` reads standard input
     #[arg(long, value_name = "JSON|-", allow_hyphen_values = true)]
     pub(crate) json: Option<String>,
-    /// The file it is added to
+    /// The configuration file to add the server to
     #[arg(long, value_name = "SCOPE", default_value = "user")]
     pub(crate) scope: Scope,
     /// Replace a server of the same name
@@ -96,15 +96,15 @@ pub(crate) enum AddTransport {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Scope {
-    /// Your own file
+    /// Your own configuration file
     User,
-    /// `.mcp.json` of this project
+    /// The `.mcp.json` of this project
     Project,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct Import {
-    /// Only these hosts
+    /// Import from these hosts only
     #[arg(value_name = "HOST", value_parser = hosts())]
     pub(crate) hosts: Vec<Host>,
     /// Show the servers and the changes, and write nothing

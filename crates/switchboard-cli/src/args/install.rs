@@ -6,7 +6,7 @@ use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
 use clap::{Arg, Args, Command, Error};
 use switchboard::config::install::Target;
 
-/// A host whose file is YAML, which we do not edit.
+/// A host with a YAML configuration file, which we do not edit.
 pub(crate) const GOOSE: &str = "goose";
 
 #[derive(Debug, Args)]
@@ -14,7 +14,7 @@ pub(crate) struct Install {
     /// The host; for any other name, prints the entry to paste
     #[arg(value_parser = HostName)]
     pub(crate) host: String,
-    /// Also move its servers into your own file and turn them off in the host
+    /// Also move the servers of the host into your own file, and turn them off in the host
     #[arg(long = "move")]
     pub(crate) move_servers: bool,
     /// Show what would change and write nothing
@@ -25,7 +25,8 @@ pub(crate) struct Install {
     pub(crate) yes: bool,
 }
 
-/// The name of a host. Known names are offered as completions; others are accepted.
+/// The name of a host, as a type of argument. Known names are offered as completions; other names
+/// are accepted.
 #[derive(Clone, Debug)]
 pub(crate) struct HostName;
 

@@ -9,7 +9,7 @@ use switchboard::config::values::Toolset;
 
 #[derive(Debug, Args)]
 pub(crate) struct Serve {
-    /// Serve over HTTP instead, at this address [default: 127.0.0.1:8377]
+    /// Serve over HTTP instead of standard streams, at this address [default: 127.0.0.1:8377]
     #[arg(long, value_name = "ADDR", num_args = 0..=1, default_missing_value = "127.0.0.1:8377",
         value_parser = address)]
     pub(crate) http: Option<SocketAddr>,
@@ -20,11 +20,11 @@ pub(crate) struct Serve {
     #[arg(long, value_name = "SERVER", conflicts_with = "toolset")]
     pub(crate) transparent: Option<String>,
     /// The tools for hosts, instead of the setting `toolset`: the `mcp` tool, all tools beside it,
-    /// or a tool for each step
+    /// or separate tools for connecting, listing, calling and reading
     #[arg(long, conflicts_with = "transparent", value_parser = toolset())]
     pub(crate) toolset: Option<Toolset>,
-    /// The host that starts it, such as `claude-code` or `codex`, instead of the name that it
-    /// reports; an unknown host gets safe defaults
+    /// The host that starts this program, such as `claude-code` or `codex`, instead of the name
+    /// that the host reports; an unknown host gets safe defaults
     #[arg(long, value_name = "NAME", conflicts_with_all = ["http", "transparent"])]
     pub(crate) host: Option<String>,
     /// Append every message to and from servers to this file, secrets masked, up to 64 MiB
@@ -38,7 +38,7 @@ fn toolset() -> impl TypedValueParser<Value = Toolset> {
         .map(|word| Toolset::from_word(&word).expect("a possible value is a toolset"))
 }
 
-/// `HOST:PORT`, or a port of this machine.
+/// Parses `HOST:PORT`, or a port of this machine.
 fn address(text: &str) -> Result<SocketAddr, &'static str> {
     let local = |port: u16| SocketAddr::from((Ipv4Addr::LOCALHOST, port));
     let port = text.strip_prefix("localhost:").unwrap_or(text);

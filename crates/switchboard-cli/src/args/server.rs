@@ -27,7 +27,7 @@ pub(crate) enum ServerCommand {
     #[command(after_help = "Examples:\n  switchboard tools\n  switchboard tools github --json\n  \
         switchboard tools --url https://mcp.example.com/mcp")]
     Tools {
-        /// Only this server
+        /// List only the tools of this server
         server: Option<String>,
         #[command(flatten)]
         ad_hoc: AdHoc,
@@ -43,7 +43,7 @@ pub(crate) enum ServerCommand {
     Describe {
         /// The name of the tool, with or without the prefix of its server
         tool: String,
-        /// Look on this server only
+        /// Look up the tool on this server only
         #[arg(long)]
         server: Option<String>,
         #[command(flatten)]
@@ -59,7 +59,7 @@ pub(crate) enum ServerCommand {
         #[command(flatten)]
         format: Format,
     },
-    /// Call a tool and print its result whole
+    /// Call a tool and print its whole result
     #[command(after_help = "Values are typed by the tool's schema; `key:=JSON` is taken as JSON. \
         `key=@FILE` reads a file, `key=-` standard input; `key=@@x` is the text `@x`. A repeated \
         key is a list.\n\n\
@@ -92,7 +92,7 @@ pub(crate) enum ServerCommand {
     /// List the resources of all servers, or of one
     #[command(after_help = "Example:\n  switchboard resources demo")]
     Resources {
-        /// Only this server
+        /// List only the resources of this server
         server: Option<String>,
         #[command(flatten)]
         ad_hoc: AdHoc,
@@ -106,7 +106,7 @@ pub(crate) enum ServerCommand {
     Read {
         /// The URI of the resource, as `switchboard resources` shows it
         uri: String,
-        /// Ask this server, even if it does not list the resource
+        /// Read from this server, even if it does not list the resource
         #[arg(long)]
         server: Option<String>,
         #[command(flatten)]
@@ -117,7 +117,7 @@ pub(crate) enum ServerCommand {
     /// List the prompts of all servers, or of one
     #[command(after_help = "Example:\n  switchboard prompts demo")]
     Prompts {
-        /// Only this server
+        /// List only the prompts of this server
         server: Option<String>,
         #[command(flatten)]
         ad_hoc: AdHoc,
@@ -132,7 +132,7 @@ pub(crate) enum ServerCommand {
         /// The prompt's arguments
         #[arg(value_name = "KEY=VALUE")]
         arguments: Vec<String>,
-        /// Look on this server only
+        /// Look up the prompt on this server only
         #[arg(long)]
         server: Option<String>,
         #[command(flatten)]
@@ -153,10 +153,10 @@ pub(crate) enum ServerCommand {
         #[arg(long)]
         all: bool,
     },
-    /// Connect and list all servers afresh, or one, as `connect` does
+    /// Connect and list all servers again, or one, as `connect` does
     #[command(after_help = "Example:\n  switchboard reconnect github")]
     Reconnect {
-        /// Only this server
+        /// Reconnect only this server
         server: Option<String>,
         #[command(flatten)]
         format: Format,
@@ -176,7 +176,7 @@ pub(crate) enum ServerCommand {
     Pins {
         #[command(subcommand)]
         command: Option<Pins>,
-        /// Only this server
+        /// Show only the tools of this server
         server: Option<String>,
         #[command(flatten)]
         format: Format,
@@ -213,7 +213,7 @@ pub(crate) struct Search {
 pub(crate) struct Auth {
     /// The name of the server
     pub(crate) server: String,
-    /// Open no browser; paste the address that the browser ends at
+    /// Open no browser; you paste the final URL of a browser elsewhere
     #[arg(long, conflicts_with = "device")]
     pub(crate) paste: bool,
     /// Sign in on another device with a short code, if the authorization server supports it
@@ -225,12 +225,12 @@ pub(crate) struct Auth {
 
 #[derive(Debug, Args)]
 pub(crate) struct Logs {
-    /// Only this server
+    /// Show only the log of this server
     pub(crate) server: Option<String>,
-    /// Continue as lines are written
+    /// Keep printing lines as they are written
     #[arg(short, long)]
     pub(crate) follow: bool,
-    /// Number of lines from the end
+    /// Number of lines to print from the end
     #[arg(short = 'n', long, value_name = "N", default_value_t = 50)]
     pub(crate) lines: usize,
 }
@@ -243,14 +243,14 @@ pub(crate) enum Pins {
     Accept {
         /// The name of the server
         server: String,
-        /// Only these tools; all of them by default
+        /// Pin only these tools; without names, all tools
         #[arg(value_name = "TOOL")]
         tools: Vec<String>,
     },
 }
 
 impl ServerCommand {
-    /// The ad-hoc server of the command, if there is one.
+    /// The ad-hoc server of the command; `None` if the command uses the configured servers.
     pub(crate) fn ad_hoc(&self) -> Option<&AdHoc> {
         match self {
             ServerCommand::Tools { ad_hoc, .. }

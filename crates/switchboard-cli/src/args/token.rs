@@ -22,7 +22,7 @@ pub(crate) enum Token {
     #[command(after_help = "No token is shown.\n\n\
         Examples:\n  switchboard token status\n  switchboard token status github --json")]
     Status {
-        /// Only this server
+        /// Show only the token of this server
         server: Option<String>,
         #[command(flatten)]
         format: Format,

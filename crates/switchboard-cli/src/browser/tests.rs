@@ -128,7 +128,7 @@ async fn browser_failure_names_the_program() {
 
 #[cfg(target_os = "linux")]
 #[tokio::test]
-async fn long_running_browser_is_left_alone() {
+async fn browser_still_running_after_wait_is_not_a_failure() {
     use rustix::fs::{CWD, FileType, Mode, mknodat};
 
     let then = "cd \"${0%/*}\"; read _ _ _ _ group _ < /proc/self/stat; read go < go; \
@@ -188,7 +188,7 @@ fn no_browser_opens_over_ssh_or_without_display() {
 }
 
 #[test]
-fn browser_variable_must_be_a_plain_program() {
+fn browser_variable_is_used_only_if_plain_program() {
     let check = |browser: &str, expected: &str| {
         let environment = Environment::made_of([("DISPLAY", ":0"), ("BROWSER", browser)], "/");
         let expected = format!("{expected} https://as.example/");

@@ -19,7 +19,8 @@ pub(crate) enum ArgSource {
 }
 
 impl ArgSource {
-    /// `@file`, `-` for standard input, `@@text` for a text with an `@`, and any other text.
+    /// Parses the text of an argument: `@file`, `-` for standard input, `@@text` for a text that
+    /// begins with `@`, or any other text.
     pub(crate) fn of(word: &str) -> ArgSource {
         match word.strip_prefix('@') {
             None if word == "-" => ArgSource::Stdin,
@@ -30,7 +31,7 @@ impl ArgSource {
     }
 }
 
-/// Reads sources; standard input once.
+/// Reads the files and the standard input that arguments name. Standard input is read only once.
 pub(crate) struct Input {
     directory: PathBuf,
     home: Option<PathBuf>,
@@ -70,7 +71,7 @@ impl Input {
     }
 }
 
-/// The whole input as text, unchanged.
+/// Reads the whole source as text, up to the size limit.
 fn bounded(source: impl Read) -> io::Result<String> {
     let mut bytes = Vec::new();
     source.take(LARGEST + 1).read_to_end(&mut bytes)?;

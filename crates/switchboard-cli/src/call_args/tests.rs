@@ -78,13 +78,13 @@ fn argument_types_follow_the_schema() {
 }
 
 #[test]
-fn misfit_argument_stays_text_for_schema_validation() {
+fn argument_of_wrong_type_stays_text_for_validation() {
     check(&["count=two"], json!({ "count": "two" }));
     check(&["tags=a"], json!({ "tags": "a" }));
 }
 
 #[test]
-fn undeclared_argument_is_parsed_only_as_plain_json() {
+fn undeclared_argument_is_json_if_unambiguous_and_else_text() {
     check(&["open=2", "other=true"], json!({ "open": 2, "other": true }));
     check(&["open=[1]", "other={}"], json!({ "open": [1], "other": {} }));
     check(&["open=null", "other=\"x\""], json!({ "open": "null", "other": "\"x\"" }));
@@ -94,16 +94,16 @@ fn undeclared_argument_is_parsed_only_as_plain_json() {
 }
 
 #[test]
-fn colon_equals_forces_json() {
+fn argument_after_colon_equals_is_parsed_as_json() {
     check(&["text:=7", "open:=null"], json!({ "text": 7, "open": null }));
     check(&["open:=\"x\""], json!({ "open": "x" }));
-    let unused = "the value of `open` cannot be used: ";
+    let unused = "the value of `open` is invalid: ";
     check(&["open:={"], json!(format!("{unused}not valid JSON (line 1, column 1)")));
     check(&[r#"open:={"a":1,"a":2}"#], json!(format!("{unused}duplicate key `a`")));
 }
 
 #[test]
-fn numbers_keep_their_typed_form() {
+fn number_arguments_keep_their_spelling() {
     let base = object(r#"{ "open": [1.10, 1e2], "count": 1.0 }"#).unwrap();
     let words = ["ratio=12345678901234567890123", "count:=-0", "deep={\"a\":0.10}"];
     let words = words.map(str::to_owned);
@@ -114,7 +114,7 @@ fn numbers_keep_their_typed_form() {
 }
 
 #[test]
-fn argument_that_is_no_pair_is_refused() {
+fn argument_without_key_or_equals_sign_is_refused() {
     check(&["text"], json!("`text` is not of the form `key=value`"));
     check(&["=x"], json!("`=x` is not of the form `key=value`"));
     check(&[":=1"], json!("`:=1` is not of the form `key=value`"));
@@ -130,7 +130,7 @@ fn repeated_key_becomes_a_list_if_the_schema_allows() {
     );
     check(&["open=1", "open=x"], json!({ "open": [1, "x"] }));
     check(&["open:=[1]", "open=2"], json!({ "open": [[1], 2] }));
-    let twice = |key: &str| json!(format!("`{key}` is given twice, and it does not take a list"));
+    let twice = |key: &str| json!(format!("`{key}` is given twice, but does not accept a list"));
     check(&["text=a", "text=b"], twice("text"));
     check(&["count=1", "count=1"], twice("count"));
 }
@@ -150,10 +150,10 @@ fn commas_in_a_list_argument_are_refused() {
 }
 
 #[test]
-fn missing_file_error_explains_how_to_escape_at() {
+fn missing_file_error_explains_escaping_of_at_sign() {
     let file_error = |path: &str| {
         json!(format!(
-            "the file for `text` cannot be used (the text `@x` is `text=@@x`): cannot read \
+            "cannot use the file for `text` (to pass the text `@x`, write `text=@@x`): cannot read \
              `{path}`: No such file or directory (os error 2)"
         ))
     };
@@ -162,7 +162,7 @@ fn missing_file_error_explains_how_to_escape_at() {
 }
 
 #[test]
-fn pairs_override_the_args_object() {
+fn key_value_arguments_override_the_args_object() {
     let base = object(r#"{"text": "a", "count": 1}"#).unwrap();
     let merged = args(base, &["count=2".to_owned()]).unwrap();
     assert_eq!(merged.to_string(), r#"{"text":"a","count":2}"#);
@@ -176,16 +176,13 @@ fn malformed_args_object_error_points_at_the_mistake() {
     };
     check(
         "{\n  \"a\": }",
-        "the value of `--args` cannot be used: `args` is not valid JSON (line 2, column 8)",
+        "the value of `--args` is invalid: `args` is not valid JSON (line 2, column 8)",
     );
     check(
         r#"{"a": {"b": 1, "b": 2}}"#,
-        "the value of `--args` cannot be used: `args` contains the duplicate key `b`",
+        "the value of `--args` is invalid: `args` contains the duplicate key `b`",
     );
-    check(
-        "[1]",
-        "the value of `--args` cannot be used: `args` must hold a JSON object, not an array",
-    );
+    check("[1]", "the value of `--args` is invalid: `args` must hold a JSON object, not an array");
 }
 
 #[test]
@@ -199,7 +196,7 @@ fn prompt_arguments_are_always_text() {
 
 proptest! {
     #[test]
-    fn declared_text_argument_is_kept_exactly(text in proptest::arbitrary::any::<String>()) {
+    fn argument_declared_as_string_is_passed_unchanged(text in proptest::arbitrary::any::<String>()) {
         let word = if text == "-" || text.starts_with('@') {
             format!("text:={}", Value::from(&*text))
         } else {

@@ -1,4 +1,5 @@
-//! Ad-hoc servers, which are given on the command line. Nothing about them is stored.
+//! Ad-hoc servers, which `--stdio` or `--url` names on the command line. Nothing about them is
+//! stored.
 
 use serde_json::{Map, Value};
 use switchboard::config::diagnostic::DiagnosticKind;
@@ -16,12 +17,12 @@ use crate::boot::{App, Terms};
 use crate::conversation::Conversation;
 use crate::report::{CommandResult, Stop};
 
-/// The name of the server in messages.
+/// The name of every ad-hoc server in messages.
 const NAME: &str = "ad-hoc";
 
 #[derive(Debug, thiserror::Error)]
 enum UsageError {
-    #[error("`--stdio` cannot be split into words")]
+    #[error("cannot split the command line of `--stdio` into words")]
     Quote(#[source] OpenQuote),
     #[error("`--stdio` needs a program")]
     NoProgram,
@@ -29,7 +30,7 @@ enum UsageError {
     NotAProgram,
     #[error("`--url` takes a URL; a program goes with `--stdio`")]
     NotAnAddress,
-    #[error("the server cannot be used")]
+    #[error("the ad-hoc server is invalid")]
     Definition(#[source] DiagnosticKind),
 }
 
@@ -39,7 +40,8 @@ impl From<UsageError> for Failure {
     }
 }
 
-/// The server that the options describe, treated as an entry of the user's own file.
+/// The server that `--stdio` or `--url` describes. It is treated as an entry of the user's own
+/// file.
 pub(super) fn wanted(given: &AdHoc) -> Result<ConnectionRequest, Failure> {
     let (entry, address) = entry(given)?;
     let definition = snippet::check(NAME, &entry, Tier::User).map_err(UsageError::Definition)?;
@@ -68,7 +70,7 @@ fn entry(given: &AdHoc) -> Result<(Map<String, Value>, String), UsageError> {
     Ok((entry, url.to_owned()))
 }
 
-/// Runs a command with this server alone. The rules of the user's files apply.
+/// Runs a command with the ad-hoc server alone. The rules of the user's files apply.
 pub(super) async fn with(
     app: &App,
     terms: Terms,
@@ -104,7 +106,7 @@ fn not_connected(error: ConnectError) -> Failure {
     }
 }
 
-/// Removes hints that name the ad-hoc server: other commands cannot find it.
+/// Removes hints that name the ad-hoc server, because other commands do not know it.
 fn without_name(mut failure: Failure) -> Failure {
     let names_it = |hint: &Hint| match hint {
         Hint::ListTools(server)
@@ -121,7 +123,39 @@ fn without_name(mut failure: Failure) -> Failure {
         Hint::Allow(_) => true,
         // These hints refer to configured servers.
         Hint::NotListedYet(_) | Hint::ListServers | Hint::Search(_) | Hint::Correct(_) => true,
-        _ => false,
+        Hint::DidYouMean(_)
+        | Hint::Choose(_)
+        | Hint::Expected(_)
+        | Hint::SignInAt(_)
+        | Hint::VisitFirst(_)
+        | Hint::Unlock
+        | Hint::Configure
+        | Hint::Replace
+        | Hint::RetryAfter(_)
+        | Hint::Stderr(_)
+        | Hint::Setting(_)
+        | Hint::AskUser
+        | Hint::UseWriteTool(_)
+        | Hint::LiftDenial(_)
+        | Hint::ReadResult(_)
+        | Hint::CallAgain
+        | Hint::UseArgs
+        | Hint::CheckCommand(_)
+        | Hint::SplitCommand(_)
+        | Hint::MakeExecutable(_)
+        | Hint::Install(_)
+        | Hint::InstallIn(_)
+        | Hint::SetVariable(_)
+        | Hint::PassOn(_)
+        | Hint::LinkProgram
+        | Hint::ChoosePort
+        | Hint::ListFiles
+        | Hint::Edit { .. }
+        | Hint::CheckConfig
+        | Hint::Rename
+        | Hint::MoveAway(_)
+        | Hint::MakePrivate(_)
+        | Hint::CheckOutcome => false,
     };
     let needs_entry = failure.code == Code::SignInRequired;
     failure.hints.retain(|hint| !names_it(hint));

@@ -104,7 +104,8 @@ async fn check(app: &App, server: &NewServer) -> Result<(), Stop> {
     Ok(())
 }
 
-/// A project's server that the user typed on a terminal is trusted at once.
+/// Approves the added servers of a project if the user typed the command on a terminal. Otherwise
+/// they are pending.
 pub(super) fn trust_what_was_typed(
     app: &App,
     servers: &[NewServer],
@@ -126,7 +127,8 @@ pub(super) fn trust_what_was_typed(
     Ok(approved)
 }
 
-/// Keys of other programs that allow tools without approval. A pasted snippet does not grant that.
+/// Keys with which other programs allow tools without approval. A pasted snippet cannot allow
+/// tools.
 const APPROVAL_KEYS: &[&str] = &["autoApprove", "alwaysAllow"];
 
 pub(super) fn wanted(app: &App, add: &Add) -> Result<Vec<NewServer>, Failure> {
@@ -168,10 +170,10 @@ fn warn_of_ignored(app: &App, keys: &[String]) {
     }
 }
 
-/// The entry that the arguments describe.
+/// The entry that the arguments of `add` describe.
 fn typed(add: &Add) -> Result<Map<String, Value>, UsageError> {
     let endpoint = add.endpoint.as_deref().unwrap_or_default();
-    // An environment variable may hold a URL, but only `--transport` can say so.
+    // An environment variable may contain a URL, but only `--transport` can declare that it does.
     let can_be_address = is_address(endpoint) || endpoint.starts_with('$');
     let is_url = match add.transport {
         None => is_address(endpoint),
@@ -231,7 +233,8 @@ fn command_line(endpoint: &str, args: &[String]) -> (String, Vec<String>) {
     (endpoint.to_owned(), args.to_vec())
 }
 
-/// Splits the command line of a pasted entry in the same way.
+/// Splits the command line in the `command` of a pasted entry, unless a program with that name
+/// exists.
 fn with_split_command(mut entry: Map<String, Value>) -> Map<String, Value> {
     let has_args =
         entry.get("args").is_some_and(|args| args.as_array().is_none_or(|a| !a.is_empty()));
@@ -245,7 +248,7 @@ fn with_split_command(mut entry: Map<String, Value>) -> Map<String, Value> {
     entry
 }
 
-/// `NAME=VALUE`, or `NAME` for the environment variable of that name.
+/// Parses `NAME=VALUE`, or `NAME` for the environment variable of that name.
 fn variable(word: &str) -> Result<(String, Value), UsageError> {
     let (name, value) = match word.split_once('=') {
         Some((name, value)) => (name, value.to_owned()),

@@ -20,7 +20,7 @@ use crate::conversation::Conversation;
 use crate::report::CommandResult;
 use crate::sign_in;
 
-/// Progress steps that may wait to be shown.
+/// The maximum number of progress notifications that are queued for display.
 const QUEUED_STEPS: usize = 16;
 
 pub(super) async fn call(conversation: &Conversation<'_>, call: CallOptions) -> CommandResult {
@@ -29,7 +29,8 @@ pub(super) async fn call(conversation: &Conversation<'_>, call: CallOptions) -> 
     let (words, object) = (call.arguments.clone(), call.args.clone());
     let given = reading(move || arguments(&words, object.as_deref(), &mut input)).await;
     let (base, pairs) = given.map_err(Failure::from)?;
-    // A call that failed because sign-in is required was not made, so it is repeated.
+    // The server refused the call before it ran, because sign-in is required. So the call can be
+    // repeated.
     let made = match make(conversation, &call, base.clone(), pairs.clone()).await {
         Err(failure) => {
             sign_in::for_a_call(conversation, failure).await?;
@@ -39,7 +40,8 @@ pub(super) async fn call(conversation: &Conversation<'_>, call: CallOptions) -> 
     };
     let (reply, blob) = made.map_err(|mut failure| {
         if call.timeout.is_some() {
-            // `--timeout` replaces the setting.
+            // The hint to raise a time limit in the configuration is removed, because `--timeout`
+            // was given.
             failure.hints.retain(|hint| !matches!(hint, Hint::Setting(_)));
         }
         failure
@@ -108,7 +110,7 @@ async fn call_and_watch(
     conversation.wait(stage, conversation.session.call_found(found, args, select, &caller)).await
 }
 
-/// `3/5 copying`, from the parameters of a progress notification.
+/// One line such as `3/5 copying`, from the parameters of a progress notification.
 fn step_line(params: &str) -> String {
     let params: Value = serde_json::from_str(params).unwrap_or_default();
     let number = |key: &str| params.get(key).filter(|n| n.is_number()).map(ToString::to_string);
@@ -134,7 +136,7 @@ pub(super) async fn read(
     output::print(conversation, &reply, PrintOptions { blob: BlobForm::Bytes, printed, save })
 }
 
-/// `logo` of `file:///logo.png`.
+/// The last segment of a URI without extension: `logo` for `file:///logo.png`.
 fn last_segment(uri: &str) -> &str {
     let name = uri.trim_end_matches('/').rsplit(['/', ':']).next().unwrap_or_default();
     name.split_once('.').map_or(name, |(stem, _)| stem)
@@ -157,8 +159,7 @@ pub(super) async fn prompt(
     output::print(conversation, &reply, PrintOptions { blob: BlobForm::Note, printed, save })
 }
 
-/// Refuses undeclared arguments and missing required ones. An unknown prompt is reported by the
-/// session.
+/// Refuses undeclared arguments and missing required ones. The session reports an unknown prompt.
 fn check_prompt(
     conversation: &Conversation<'_>,
     (name, server): (&str, Option<&str>),
@@ -179,7 +180,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn file_stem_is_the_last_segment_of_the_uri() {
+    fn saved_resource_is_named_after_last_uri_segment() {
         let check = |uri: &str, expected: &str| assert_eq!(last_segment(uri), expected, "{uri}");
         check("file:///logo.png", "logo");
         check("note:7", "7");
@@ -188,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn progress_is_one_readable_line() {
+    fn progress_notification_becomes_one_readable_line() {
         let check = |params: &str, expected: &str| assert_eq!(step_line(params), expected);
         check(r#"{"progress": 3, "total": 5, "message": "copying"}"#, "3/5 copying");
         check(r#"{"progress": 0.5}"#, "0.5");

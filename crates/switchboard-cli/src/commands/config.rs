@@ -116,7 +116,7 @@ fn definition(out: &mut String, name: &str, server: &Value, look: (Origins, Pale
     out.push('\n');
 }
 
-/// One line for each field, as in a file.
+/// Appends one line for each field of a server or of the settings.
 fn fields(out: &mut String, object: &Value, (origins, palette): (Origins, Palette)) {
     let about = ["origin", "trust", "pending"];
     let none = Map::new();

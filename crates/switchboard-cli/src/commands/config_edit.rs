@@ -32,7 +32,7 @@ enum EditorError {
     Failed { program: String, status: ExitStatus },
 }
 
-/// Sets a key; no value removes it.
+/// Sets a key of the configuration; removes it if there is no value.
 pub(super) fn set(
     app: &App,
     key: &str,
@@ -40,7 +40,7 @@ pub(super) fn set(
     server: Option<&str>,
 ) -> CommandResult {
     let server = server.map(named).transpose()?;
-    // Text that is not JSON is a string: `short` needs no quotes.
+    // Text that is not JSON becomes a string, so that `short` needs no quotes.
     let value = value
         .map(|text| serde_json::from_str(text).unwrap_or_else(|_| Value::String(text.to_owned())));
     let state = if value.is_some() { "is set" } else { "is not set" };

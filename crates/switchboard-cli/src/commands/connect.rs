@@ -21,7 +21,8 @@ pub(super) async fn connect(
         conversation.print(&reply, format)?;
         return Ok(Exit::Done);
     };
-    // The reply has only one page, sized for a model.
+    // The reply has only the first page, with the size that suits a model, so the page comes from
+    // the catalog.
     let page = conversation.session.gateway().catalog().page(page.server.as_ref(), ALL);
     let printer = conversation.app.printer;
     let count = page.total;

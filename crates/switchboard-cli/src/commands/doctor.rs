@@ -126,7 +126,7 @@ fn in_json(finding: &Finding) -> Value {
     value
 }
 
-/// The fault and its causes on one line.
+/// The fault of a finding with its causes, on one line.
 fn message(finding: &Finding) -> String {
     let mut text = finding.fault.to_string();
     let mut next = std::error::Error::source(&finding.fault);

@@ -89,7 +89,8 @@ fn change_rules(app: &App, rules: Rules, rule: Rule) -> CommandResult {
     Ok(Exit::Done)
 }
 
-/// Warns if a rule matches no known tool. It is written anyway: its server may not be listed yet.
+/// Warns if a rule matches no known tool. The rule is written anyway: the server of the tool may
+/// not be listed yet.
 fn warn_if_unmatched(app: &App, catalog: &Catalog, rules: Rules, pattern: &str) {
     let list = match rules {
         Rules::Allow => RuleList::Allow,
@@ -129,7 +130,7 @@ fn warn_if_denied(app: &App, catalog: &Catalog, pattern: &str) -> Result<(), Fai
     Ok(())
 }
 
-/// Shows the change and the resulting state.
+/// Shows the change of the file and the resulting state.
 pub(super) fn conclude(app: &App, edited: &Edited, state: &str) {
     if edited.is_changed() {
         app.printer.note(&diff::text(edited, app.printer.err));

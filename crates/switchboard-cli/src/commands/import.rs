@@ -31,7 +31,8 @@ struct NoTerminal;
 pub(super) async fn import(app: &App, options: &Import) -> CommandResult {
     let found = app.discover()?;
     let hosts = found.new_imports(&options.hosts);
-    // Planned even without hosts, so that a file that cannot be changed is reported first.
+    // The change is planned even without hosts, so that a file that cannot be changed is reported
+    // first.
     let planned = app.editor().add_imports(&hosts, EditEffect::Planned).map_err(explain::edit)?;
     let conflicts = found.conflicts(&hosts);
     if !options.format.json {
@@ -58,7 +59,7 @@ pub(super) async fn import(app: &App, options: &Import) -> CommandResult {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Ending {
     NothingNew,
-    /// There was nothing to write.
+    /// There was nothing to import.
     NothingWritten,
     Refused,
     Written,
@@ -93,7 +94,7 @@ async fn write_if_confirmed(
     Ok(Ending::Written)
 }
 
-/// The resulting state, and the next command.
+/// The message after an import: the resulting state and the next command.
 pub(super) fn imported(hosts: &[Host], palette: Palette) -> String {
     let verb = if hosts.len() == 1 { "is" } else { "are" };
     let command = palette.command("`switchboard status`");
@@ -132,7 +133,8 @@ pub(super) fn warn(app: &App, found: &Discovery, hosts: &[Host]) {
     }
 }
 
-/// Hosts, their files and servers, without endpoints, which may contain secrets.
+/// Lists hosts with their files and servers. Endpoints are left out, because they may contain
+/// secrets.
 pub(super) fn shown(found: &Discovery, hosts: &[Host], palette: Palette) -> String {
     let mut out = String::new();
     let chosen = hosts.iter().filter_map(|host| found.hosts.iter().find(|f| f.host == *host));
@@ -165,7 +167,7 @@ fn kind(server: &ParsedServer) -> Option<&'static str> {
     server.entry.transport(&server.name).ok().map(|transport| transport.kind())
 }
 
-/// Server names whose endpoint differs between files, and which file takes precedence.
+/// Names the servers whose endpoint differs between files, and the file that takes precedence.
 pub(super) fn disagreement(conflicts: &[Conflict], palette: Palette) -> String {
     let mut out = String::new();
     for Conflict { server, differs, places } in conflicts {

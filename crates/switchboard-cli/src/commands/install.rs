@@ -1,5 +1,5 @@
-//! Adds our entry to a host's file, or our package to Pi, and removes it: shows the change, asks,
-//! and writes.
+//! Adds our entry to a host's file, or our package to Pi, and removes it again. Each command shows
+//! the change, asks, and writes.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -19,7 +19,7 @@ use crate::exit::Exit;
 use crate::report::CommandResult;
 use crate::style::Palette;
 
-/// How many servers a message names.
+/// The maximum number of servers that a message names.
 const NAMES: usize = 20;
 
 #[derive(Debug, thiserror::Error)]
@@ -104,7 +104,7 @@ fn goose(command: &str) -> String {
     )
 }
 
-/// Additional keys and variables that were written, with the reason.
+/// Explains the additional keys and variables that were written with our entry.
 fn explained(added: &Added, target: Target) -> String {
     match added {
         Added::Key { key, why } => format!("`{key}`: {why}"),
@@ -131,7 +131,7 @@ pub(super) async fn uninstall(app: &App, host: &str, yes: bool) -> CommandResult
     let plan = app.installer().uninstall(target).map_err(explain::install)?;
     let title = target.title();
     if plan.is_nothing() {
-        // Removes the record of an interrupted command.
+        // An empty plan removes the record of an interrupted command.
         app.installer().carry_out(&plan).map_err(explain::install)?;
         app.printer.note(&format!("Switchboard is not installed in {title}, nothing was changed"));
         return Ok(Exit::Done);
@@ -199,7 +199,7 @@ async fn carry_out(app: &App, plan: &InstallPlan, yes: bool, done: &str) -> Comm
     Ok(Exit::Done)
 }
 
-/// The servers that were moved, if any.
+/// Names the servers that were moved; empty if none was moved.
 fn with_moved(plan: &InstallPlan) -> String {
     if plan.moved.is_empty() {
         return String::new();

@@ -13,7 +13,7 @@ use crate::conversation::Conversation;
 use crate::exit::Exit;
 use crate::report::CommandResult;
 
-/// Interval for polling a followed file.
+/// The polling interval of `--follow`.
 const POLL_INTERVAL: Duration = Duration::from_millis(300);
 
 const LONGEST_LINE: usize = 16 * 1024;
@@ -65,7 +65,7 @@ pub(super) async fn logs(conversation: &Conversation<'_>, options: &Logs) -> Com
     }
 }
 
-/// The log of one server, as far as it was read.
+/// The log file of one server, read up to the offset `read`.
 struct Log {
     path: PathBuf,
     prefix: String,
@@ -73,11 +73,11 @@ struct Log {
 }
 
 impl Log {
-    /// The whole lines since the last call.
+    /// The complete lines that were written since the last call.
     fn new_lines(&mut self) -> io::Result<Vec<String>> {
         let Some(mut file) = open_regular(&self.path)? else { return Ok(Vec::new()) };
         if file.metadata()?.len() < self.read {
-            // The file was rotated, and begins anew.
+            // A shorter file was rotated: reads the new file from its beginning.
             self.read = 0;
         }
         file.seek(SeekFrom::Start(self.read))?;

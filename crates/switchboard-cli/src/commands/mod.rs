@@ -86,7 +86,7 @@ pub(crate) async fn run(app: &App, command: Command) -> CommandResult {
     }
 }
 
-/// The command that starts this program from any directory.
+/// The command that starts this program from any directory: its name, or its path.
 fn program(app: &App) -> String {
     match std::env::args().next() {
         Some(path) if path.contains('/') => app.typed_in.join(path).display().to_string(),

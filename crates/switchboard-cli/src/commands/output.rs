@@ -18,7 +18,7 @@ use crate::exit::Exit;
 use crate::printer::Printer;
 use crate::report::CommandResult;
 
-/// How a result that is one blob is printed into a pipe or a file.
+/// How a result that consists of one blob is printed into a pipe or a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum BlobForm {
     /// The decoded bytes: the blob is the content of a resource.
@@ -47,7 +47,7 @@ pub(super) fn print(
         return Err(without_filter(conversation, output, unselected, format).into());
     }
     let content = &output.content;
-    // Saving can fail, but the result is printed anyway, because the call was made.
+    // The call was made, so its result is printed even if saving fails.
     let (saved, unsaved) = match save.map(|save| save.write(content)) {
         None => (Vec::new(), None),
         Some((saved, failure)) => (saved, failure),
@@ -87,8 +87,8 @@ fn print_text(printer: Printer, text: &str, exit: Exit) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Prints the unfiltered result before the failure of the filter: the call was made, and no later
-/// command can read its result.
+/// Prints the unfiltered result before the failure of the filter, because the call was made and no
+/// later command can read its result.
 fn without_filter(
     conversation: &Conversation<'_>,
     output: &Output,
@@ -106,7 +106,7 @@ fn without_filter(
     failure
 }
 
-/// The blob of a result that has no other part.
+/// The blob of a result that has no other content; `None` for any other result.
 fn only_blob<'o>(content: &'o CallOutput<'_>) -> Option<Spill<'o>> {
     let blob = content.spills(&ResultForm::default()).pop()?;
     (content.parts().count() == 1).then_some(blob)
@@ -151,7 +151,7 @@ fn decoded_len(data: &str) -> usize {
     symbols.count() * 3 / 4
 }
 
-/// The JSON of an output, with every block as the server sent it.
+/// The JSON of an output. Every block is unchanged from the server.
 fn whole(reply: &Reply, output: &Output, saved: &[Saved]) -> Value {
     let mut value = render::json::reply(reply);
     if let Some(fields) = value.as_object_mut().filter(|_| !saved.is_empty()) {
@@ -184,7 +184,7 @@ fn whole(reply: &Reply, output: &Output, saved: &[Saved]) -> Value {
     value
 }
 
-/// A resource content as a content block.
+/// Converts a resource content into a content block.
 fn block_of(item: &Value) -> Value {
     match item.get("text") {
         Some(Value::String(text)) => json!({ "type": "text", "text": text }),
@@ -197,7 +197,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn decoded_base64_length_counts_bytes() {
+    fn base64_length_is_the_number_of_decoded_bytes() {
         let check = |data: &str, expected: usize| assert_eq!(decoded_len(data), expected);
         check("", 0);
         check("AA==", 1);

@@ -1,5 +1,5 @@
-//! `--save`: where images, audio and blobs are written, and the names of the files. Nothing is
-//! overwritten.
+//! `--save`: decides where images, audio and blobs are written, and how the files are named.
+//! Nothing is overwritten.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -11,10 +11,10 @@ use switchboard::failure::{Code, Failure, Subject};
 
 use crate::boot::App;
 
-/// The most files with the same stem in a directory.
+/// The maximum number of files with the same stem in a directory.
 const MAX_SAME_STEM: usize = 10_000;
 
-/// The most characters of a file's stem.
+/// The maximum length of a file's stem, in characters.
 const LONGEST_STEM: usize = 64;
 
 /// The form of results in which images and audio can be saved as files too.
@@ -52,9 +52,9 @@ impl From<SaveError> for Failure {
 /// The target of `--save`.
 #[derive(Debug)]
 pub(super) enum Destination {
-    /// A directory: files are named after the tool, resource or prompt.
+    /// A directory, in which files are named after the tool, resource or prompt.
     Directory { path: PathBuf, stem: String },
-    /// A file: if a result has several parts, the later ones are numbered.
+    /// A file for the first part of the result; the files of later parts are numbered.
     File(PathBuf),
 }
 
@@ -66,7 +66,7 @@ pub(super) struct Saved {
 }
 
 impl Destination {
-    /// Refuses an unusable target before the call.
+    /// Refuses an unusable target before the call is made.
     pub(super) fn check(
         app: &App,
         wanted: Option<&Path>,
@@ -94,7 +94,7 @@ impl Destination {
         }
     }
 
-    /// Writes all parts that are not text; stops at the first failure.
+    /// Writes all parts that are not text. Stops at the first failure, and returns it.
     pub(super) fn write(&self, content: &CallOutput<'_>) -> (Vec<Saved>, Option<Failure>) {
         let mut saved = Vec::new();
         for spill in content.spills(&STORED) {
@@ -125,7 +125,7 @@ impl Destination {
     }
 }
 
-/// `name.png`, or the first of `name-2.png`, `name-3.png` and so on that is free.
+/// Creates `stem.png`, or the first of `stem-2.png`, `stem-3.png` and so on that does not exist.
 fn free(directory: &Path, stem: &str, extension: &str) -> Result<(File, PathBuf), SaveError> {
     let mut path = directory.join(format!("{stem}.{extension}"));
     for number in 2..MAX_SAME_STEM {
@@ -146,7 +146,7 @@ fn create(path: &Path) -> Result<File, SaveError> {
     })
 }
 
-/// A name with only characters that are safe in file names.
+/// A stem without characters that are unsafe in file names.
 fn stem(name: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
     let plain = name.chars().map(|c| if is_plain(c) { c } else { '_' });
@@ -159,7 +159,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn file_stems_are_plain_and_bounded() {
+    fn saved_file_stems_are_safe_and_bounded() {
         let check = |name: &str, expected: &str| assert_eq!(stem(name), expected, "{name}");
         check("browser_take-shot", "browser_take-shot");
         check("../etc/passwd", "___etc_passwd");

@@ -1,5 +1,5 @@
-//! Serves the `mcp` tool to one host until it disconnects or a signal arrives, or to many over
-//! HTTP.
+//! Serves MCP: over standard streams to one host until it disconnects or a signal arrives, or over
+//! HTTP to many hosts.
 
 use std::io;
 use std::net::SocketAddr;
@@ -41,7 +41,7 @@ enum Face {
 }
 
 pub(super) async fn serve(app: &App, how: &Serve) -> CommandResult {
-    // Reports a listen failure before anything starts.
+    // The listener is bound first, so that a failure is reported before anything starts.
     let face = match how.http {
         None => Face::Stdio,
         Some(address) => listen(app, address, how).await?,
@@ -66,7 +66,7 @@ pub(super) async fn serve(app: &App, how: &Serve) -> CommandResult {
         (None, Toolset::Pair) => Offer::Pair,
     };
     let mut announcing = JoinSet::new();
-    // Pi gets these notices over its connection.
+    // The Pi extension receives these notices over its connection.
     if host != HostKind::Pi {
         announcing.spawn(announce(app.printer, gateway.clone(), offer.clone()));
     }
@@ -87,7 +87,7 @@ pub(super) async fn serve(app: &App, how: &Serve) -> CommandResult {
             stop.cancel();
             tokio::select! {
                 served = &mut serving => served,
-                // A second signal stops without waiting.
+                // A second signal ends the shutdown without waiting.
                 () = signals.stop() => return Ok(Exit::Interrupted),
             }
         }
@@ -131,8 +131,8 @@ fn print_endpoint(app: &App, listening: &Listening, token: &Token) {
     printer.note(&format!("In the configuration of a host:\n  {hosts}"));
 }
 
-/// Warns of too many direct tools, and reports the connects of servers that Pi's server list turns
-/// on.
+/// Prints a warning about too many direct tools, and how the servers that were turned on in Pi's
+/// server list have connected.
 async fn announce(printer: Printer, gateway: Gateway, offer: Offer) {
     gateway.declared().await;
     if let Some(warning) = warning_of_many(&gateway, &offer) {

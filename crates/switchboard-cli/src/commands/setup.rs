@@ -135,7 +135,8 @@ async fn install_in_hosts(
     Ok(())
 }
 
-/// One question about several items: all, none, or some by name. Returns their indexes.
+/// Asks one question about several items, and returns the indexes of the chosen ones. The answer is
+/// all, none, or some by name.
 async fn choose(
     dialogue: &mut Dialogue,
     what: &str,
@@ -166,11 +167,11 @@ async fn choose(
     }
 }
 
-/// Asks for a server, tries it, and writes it. `typed` is the first answer, if the user gave it
-/// already.
+/// Asks for a server, tries to connect to it, and writes it. `typed` is the first answer, if the
+/// user gave it already.
 async fn add(app: &App, dialogue: &mut Dialogue, mut typed: Option<String>) -> CommandResult {
     let printer = dialogue.printer;
-    // If this cannot be determined, writing reports the reason.
+    // On an error the name is treated as free; writing the entry reports the error.
     let is_taken = |name: &ServerName| app.editor().is_taken(name).unwrap_or(false);
     let mut form = ServerForm::new(&is_taken);
     let (scope, servers, planned) = loop {
@@ -227,7 +228,7 @@ async fn add(app: &App, dialogue: &mut Dialogue, mut typed: Option<String>) -> C
     Ok(Exit::Done)
 }
 
-/// Connects to a server that is not in a file yet, lists it, and closes the connection.
+/// Connects to a server that is not in a file yet, lists its tools, and closes the connection.
 pub(super) async fn attempt(app: &App, server: &NewServer) -> Result<Result<(), Failure>, Stop> {
     let config = app.editor().trial(server).map_err(explain::edit)?;
     let gateway = app.gateway(config.clone()).on_demand().build();

@@ -48,7 +48,7 @@ fn overview(conversation: &Conversation<'_>, format: Format) -> CommandResult {
     Ok(Exit::Done)
 }
 
-/// Whether the only server is the built-in one, because nothing is configured.
+/// Whether the status shows only the built-in demo server, because nothing is configured.
 fn servers_of(config: &Config, overview: &Overview) -> Servers {
     match overview.servers.as_slice() {
         [_] if config.servers.is_empty() && config.pending.is_empty() => Servers::DemoAlone,
@@ -56,7 +56,8 @@ fn servers_of(config: &Config, overview: &Overview) -> Servers {
     }
 }
 
-/// Connects all servers; prints a line for each as it finishes, and a summary.
+/// Connects all servers. Prints a line for each server as soon as it is connected or failed, and a
+/// summary.
 async fn check(conversation: &Conversation<'_>, format: Format) -> CommandResult {
     let printer = conversation.app.printer;
     let written = Cell::new(Ok(()));
@@ -90,7 +91,7 @@ async fn check(conversation: &Conversation<'_>, format: Format) -> CommandResult
     Ok(if failed > 0 { Exit::Unreachable } else { Exit::Done })
 }
 
-/// The status; each checked server also has `check`.
+/// The JSON of the status. Each server that was connected also has the member `check`.
 fn with_checks(overview: &Overview, checked: &[CheckedServer]) -> Value {
     let mut value = json::status(overview);
     let lines = value.get_mut("servers").and_then(Value::as_array_mut);
@@ -127,7 +128,7 @@ fn tokens(conversation: &Conversation<'_>, format: Format) -> CommandResult {
     Ok(Exit::Done)
 }
 
-/// Printed only on request: the text of a status may be shown to others.
+/// Prints the bearer token only on request, because users show the text of a status to others.
 fn http_token(app: &App) -> CommandResult {
     let unusable = |error| Failure::new(Code::Storage, Subject::Request, error);
     match Token::existing(&app.paths).map_err(unusable)? {

@@ -25,14 +25,14 @@ const NAMES: usize = 4;
 /// The size limit of a token; real tokens are shorter.
 const MAX_TOKEN_BYTES: u64 = 64 * 1024;
 
-/// The longest line that a terminal passes on; it drops the rest silently.
+/// The longest line that a terminal passes to a program; the terminal drops the rest silently.
 const MAX_TERMINAL_LINE: usize = 4095;
 
 #[derive(Debug, thiserror::Error)]
 enum TokenInputError {
-    #[error("no token was given")]
+    #[error("the token is empty")]
     Empty,
-    #[error("the token is not text, or is too long")]
+    #[error("the token is not valid UTF-8, or is larger than 64 KiB")]
     NoToken,
     #[error("the token is too long to be typed: give it on standard input")]
     TooLongToType,
@@ -54,7 +54,7 @@ pub(super) async fn run(conversation: &Conversation<'_>, command: Token) -> Comm
 
 async fn set(conversation: &Conversation<'_>, server: &str) -> CommandResult {
     let gateway = conversation.session.gateway();
-    // Checked before the user types.
+    // The name is checked before the user types the token.
     let name = gateway.usable(server)?;
     let token = match Dialogue::open(conversation.app.printer) {
         Some(dialogue) => typed(dialogue, name.as_str()).await?,
@@ -170,7 +170,7 @@ fn in_json(token: &KeptToken) -> Value {
     json
 }
 
-/// Where a token is stored, as JSON.
+/// Adds the place where a token is stored to `json`.
 pub(super) fn add_place(json: &mut Value, kept: &TokenLocation) {
     let (kept, path) = match kept {
         TokenLocation::Keyring => ("keyring", None),
@@ -183,7 +183,7 @@ pub(super) fn add_place(json: &mut Value, kept: &TokenLocation) {
     }
 }
 
-/// Issuer, scopes and lifetime.
+/// The issuer, scopes and lifetime of a token as text.
 pub(super) fn in_words(granted: &Granted) -> String {
     let mut words = format!("by {}", clean_line(&granted.issuer, ADDRESS));
     if !granted.scopes.is_empty() {

@@ -20,7 +20,7 @@ enum TrustCommandError {
     Unknown { name: String },
     #[error("`{name}` was not approved in this project")]
     NotApproved { name: String },
-    #[error("the approvals cannot be changed")]
+    #[error("cannot change the approvals")]
     Store(#[source] TrustError),
 }
 
@@ -82,7 +82,7 @@ pub(super) fn untrust(app: &App, names: &[String]) -> CommandResult {
     Ok(Exit::Done)
 }
 
-/// The pending servers with these names; reports why another name is not pending.
+/// The pending servers with these names. For any other name, an error tells why it is not pending.
 fn chosen<'l>(
     app: &App,
     loaded: &'l Loaded,
@@ -115,7 +115,7 @@ fn chosen<'l>(
     Ok(chosen)
 }
 
-/// The definition, with colours.
+/// The definition of a pending server, with colours.
 fn described(app: &App, loaded: &Loaded, pending: &PendingServer) -> String {
     let palette = app.printer.err;
     loaded.definition(pending, &app.environment).text(|part, text| match part {

@@ -16,7 +16,7 @@ struct Attempt {
 }
 
 #[derive(Debug, thiserror::Error)]
-#[error("what stood in the way")]
+#[error("what prevented it")]
 struct Cause;
 
 fn name(name: &str) -> ServerName {
@@ -88,54 +88,54 @@ fn failure(code: Code) -> Failure {
 
 #[test]
 #[expect(clippy::too_many_lines, reason = "the reports are best read here")]
-fn every_code_is_reported_with_its_remedies() {
+fn every_error_code_is_reported_with_its_hints() {
     let reports: Vec<String> =
         Code::ALL.iter().map(|code| text(&failure(*code), Palette::Plain)).collect();
     insta::assert_snapshot!(reports.join("--\n"), @r"
     error: what was attempted (bad_request)
-      caused by: what stood in the way
+      caused by: what prevented it
 
     hint: for example `switchboard call demo_add a=2 b=40`
     --
     error: what was attempted (unknown_tool)
-      caused by: what stood in the way
+      caused by: what prevented it
 
     hint: did you mean `files_read` or `files_write`?
     hint: 2 servers not listed yet: github and linear (try `switchboard connect github`)
     hint: find it with `switchboard search read 'it'\''s' file`
     --
     error: what was attempted (ambiguous_tool)
-      caused by: what stood in the way
+      caused by: what prevented it
 
     hint: it could be `a_read` or `b_read`
     --
     error: what was attempted (unknown_server)
-      caused by: what stood in the way
+      caused by: what prevented it
 
     hint: did you mean `files`?
     hint: see the servers with `switchboard status`
     --
     error: what was attempted (unknown_resource)
-      caused by: what stood in the way
+      caused by: what prevented it
     --
     error: what was attempted (unknown_prompt)
-      caused by: what stood in the way
+      caused by: what prevented it
     --
     error: what was attempted (unknown_result)
-      caused by: what stood in the way
+      caused by: what prevented it
     --
     error: what was attempted (server_disabled)
-      caused by: what stood in the way
+      caused by: what prevented it
 
     hint: enable it with `switchboard enable files`
     --
     error: what was attempted (trust_required)
-      caused by: what stood in the way
+      caused by: what prevented it
 
     hint: look at its definition and approve it with `switchboard trust 'my files'`
     --
     error: what was attempted (sign_in_required)
-      caused by: what stood in the way
+      caused by: what prevented it
 
     hint: sign in with `switchboard auth files`
     hint: give the entry of `files` a `bearerTokenEnv`, or `headers` that the server accepts
@@ -143,49 +143,49 @@ fn every_code_is_reported_with_its_remedies() {
     hint: unlock the keyring, or set another `oauthCredentialStore`
     --
     error: what was attempted (bad_arguments)
-      caused by: what stood in the way
+      caused by: what prevented it
 
     hint: it takes:
       a: number
       b?: number
     --
     error: what was attempted (bad_pattern)
-      caused by: what stood in the way
+      caused by: what prevented it
     --
     error: what was attempted (bad_filter)
-      caused by: what stood in the way
+      caused by: what prevented it
     --
     error: what was attempted (approval_required)
-      caused by: what stood in the way
+      caused by: what prevented it
 
     hint: approve it on a terminal, or in advance with `--yes`
     hint: allow it for good with `switchboard allow 'files/read_?'`
     --
     error: what was attempted (approval_denied)
-      caused by: what stood in the way
+      caused by: what prevented it
 
     hint: to allow the call, remove the rule with `switchboard deny --remove 'files/read_?'`
     --
     error: what was attempted (tool_changed)
-      caused by: what stood in the way
+      caused by: what prevented it
 
     hint: see its tools with `switchboard tools files`
     --
     error: what was attempted (tool_blocked)
-      caused by: what stood in the way
+      caused by: what prevented it
 
     hint: see what changed with `switchboard pins files` and accept it with `switchboard pins accept files`
     --
     error: what was attempted (not_read_only)
-      caused by: what stood in the way
+      caused by: what prevented it
 
     hint: use `mcp_write` in its place
     --
     error: what was attempted (no_instructions)
-      caused by: what stood in the way
+      caused by: what prevented it
     --
     error: what was attempted (config)
-      caused by: what stood in the way
+      caused by: what prevented it
 
     hint: replace it with `--replace`
     hint: disable it with `switchboard disable files`
@@ -193,7 +193,7 @@ fn every_code_is_reported_with_its_remedies() {
     hint: see the files that are read with `switchboard config path`
     --
     error: what was attempted (connect_failed)
-      caused by: what stood in the way
+      caused by: what prevented it
 
     hint: check that `npx` is installed and can be run
     hint: end of its standard error:
@@ -202,53 +202,53 @@ fn every_code_is_reported_with_its_remedies() {
     hint: read its log with `switchboard logs files`
     --
     error: what was attempted (starting)
-      caused by: what stood in the way
+      caused by: what prevented it
 
     hint: wait for 15s
     --
     error: what was attempted (backoff)
-      caused by: what stood in the way
+      caused by: what prevented it
 
     hint: wait for 1m
     hint: connect it with `switchboard connect files`
     --
     error: what was attempted (crash_loop)
-      caused by: what stood in the way
+      caused by: what prevented it
 
     hint: wait for 1m
     hint: connect it with `switchboard connect files`
     --
     error: what was attempted (timed_out)
-      caused by: what stood in the way
+      caused by: what prevented it
 
     hint: raise the setting `requestTimeoutMs`
     --
     error: what was attempted (connection_lost)
-      caused by: what stood in the way
+      caused by: what prevented it
     --
     error: what was attempted (outcome_unknown)
-      caused by: what stood in the way
+      caused by: what prevented it
 
     hint: it may have taken effect: check before you call it again
     --
     error: what was attempted (answer_too_large)
-      caused by: what stood in the way
+      caused by: what prevented it
 
     hint: raise the setting `maxFrameBytes`
     --
     error: what was attempted (server_error)
-      caused by: what stood in the way
+      caused by: what prevented it
     --
     error: what was attempted (disconnected)
-      caused by: what stood in the way
+      caused by: what prevented it
 
     hint: connect it with `switchboard connect files`
     --
     error: what was attempted (shutting_down)
-      caused by: what stood in the way
+      caused by: what prevented it
     --
     error: what was attempted (storage)
-      caused by: what stood in the way
+      caused by: what prevented it
     ");
 }
 
@@ -257,7 +257,7 @@ fn colours_mark_error_hint_and_command() {
     let report = text(&failure(Code::Disconnected), Palette::Coloured);
     insta::assert_snapshot!(report.replace('\u{1b}', "ESC"), @r#"
     ESC[1mESC[31merror:ESC[0m what was attempted (disconnected)
-      caused by: what stood in the way
+      caused by: what prevented it
 
     ESC[1mhint:ESC[0m connect it with ESC[32m`switchboard connect files`ESC[0m
     "#);

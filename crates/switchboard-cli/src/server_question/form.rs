@@ -3,13 +3,13 @@
 use serde_json::{Map, Value};
 use switchboard::render::words::clean_line;
 
-/// A form with more fields is refused.
+/// The maximum number of fields of a form; a larger form is refused.
 const MOST_FIELDS: usize = 50;
 
-/// The most choices of a field.
+/// The maximum number of choices of a field.
 const MOST_CHOICES: usize = 100;
 
-/// Bytes of a name, title or description that are shown.
+/// The number of bytes that are shown of a name, title or description.
 const SHOWN: usize = 300;
 
 /// The type of a field's value.
@@ -87,8 +87,8 @@ fn takes(schema: &Value) -> Option<FieldType> {
     }
 }
 
-/// `enum` with or without `enumNames`, or a list of `const` and `title`. The inner value is `None`
-/// if the choices are unsupported.
+/// The choices of a field: `enum` with or without `enumNames`, or a list of `const` and `title`.
+/// The outer value is `None` if the field has no choices, the inner one if they are unsupported.
 fn choices(schema: &Value) -> Option<Option<Vec<Choice>>> {
     let titled = ["oneOf", "anyOf"].into_iter().find_map(|key| schema.get(key));
     let values = schema.get("enum");
@@ -142,7 +142,7 @@ impl FormField {
         text
     }
 
-    /// Parses the typed text; `None` leaves the field out.
+    /// Parses the typed text into the value of the field; `None` leaves an optional field out.
     pub(super) fn read(&self, typed: &str) -> Result<Option<Value>, &'static str> {
         let typed = typed.trim();
         if typed.is_empty() {
@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn typed_text_is_converted_to_the_field_type() {
+    fn typed_answer_is_converted_to_the_field_type() {
         let check = |schema: Value, typed: &str, expected: Result<Option<Value>, &'static str>| {
             assert_eq!(field(schema.clone()).read(typed), expected, "{schema} {typed:?}");
         };
@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn unsupported_form_is_not_asked() {
+    fn unsupported_elicitation_form_is_refused() {
         for properties in [
             json!({ "a": { "type": "object" } }),
             json!({ "a": {} }),

@@ -12,7 +12,8 @@ use crate::style::Palette;
 const DIRECT: &str = "listed directly";
 const SHOWN: &str = "shown to hosts";
 
-/// A line for each server, the sum, the cost as shown to hosts, and the difference.
+/// The table: a line for each server, the sum, the cost as the tools are served, and the
+/// difference.
 pub(crate) fn table(overview: &Overview, account: &Account, palette: Palette) -> String {
     let names = overview.servers.iter().map(|server| clean_line(server.name.as_str(), NAME));
     let width = names.map(|name| name.chars().count()).max().unwrap_or_default();
@@ -33,7 +34,7 @@ pub(crate) fn table(overview: &Overview, account: &Account, palette: Palette) ->
     out
 }
 
-/// An unlisted server can only increase the savings.
+/// The difference as text. A server without a listing can only increase the savings.
 fn difference(saved: i64, account: &Account, width: usize) -> String {
     let is_known = account.not_listed.is_empty();
     let (word, bound) = if saved < 0 { ("extra", "at most") } else { ("saved", "at least") };

@@ -42,8 +42,8 @@ pub(crate) fn text(overview: &Overview, servers: Servers, palette: Palette) -> S
     out
 }
 
-/// `3 servers, 75 tools: 1 failed, 1 disabled`. The number of connected servers is left out:
-/// between two commands it is always zero.
+/// The summary, such as `3 servers, 75 tools: 1 failed, 1 disabled`. It has no number of connected
+/// servers, which is always zero between two commands.
 fn header(overview: &Overview) -> String {
     let mut out =
         format!("{}, {}", plural(overview.servers.len(), "server"), plural(overview.tools, "tool"));
@@ -64,7 +64,7 @@ fn header(overview: &Overview) -> String {
     out
 }
 
-/// The line that every face shows, with colours.
+/// The status line of a server, worded as in every face, with colours.
 pub(crate) fn line(server: &ServerLine, palette: Palette) -> String {
     let line = render::text::server_line(server);
     let name = clean_line(server.name.as_str(), NAME);
@@ -86,7 +86,8 @@ pub(crate) fn line(server: &ServerLine, palette: Palette) -> String {
     format!("{glyph} {}{rest}", palette.name(name))
 }
 
-/// `✓ name, 12 tools, 0.4 s`, or `✗ name, 0.4 s: reason; next step`.
+/// The result of connecting a server: `✓ name, 12 tools, 0.4 s`, or `✗ name, 0.4 s: reason; next
+/// step`.
 pub(crate) fn checked(checked: &CheckedServer, palette: Palette) -> String {
     let name = palette.name(clean_line(checked.server.as_str(), NAME)).to_string();
     let took = format!("{:.1} s", checked.took.as_secs_f32());

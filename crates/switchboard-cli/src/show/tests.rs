@@ -95,7 +95,7 @@ fn status_has_one_line_per_server() {
 }
 
 #[test]
-fn tools_are_grouped_by_server() {
+fn tool_list_is_grouped_by_server() {
     insta::assert_snapshot!(reply(&Reply::Tools(page(None)), PLAIN), @r#"
     files
     files_read  Read a file. All of it, from the beginning to t…
@@ -151,7 +151,7 @@ fn first_search_hits_are_shown_in_full() {
 }
 
 #[test]
-fn cost_table_shows_unknown_servers_and_losses() {
+fn cost_table_shows_servers_without_listing_and_losses() {
     let overview = Overview {
         stale: Vec::new(),
         mistakes: Vec::new(),

@@ -9,13 +9,13 @@ export const copilotCli = {
   name: "copilot-cli",
   label: "copilot-cli",
   hasPair: true,
-  // Not the wrapper of the package, which does not pass signals on.
+  // The program itself, because the wrapper of the package does not pass signals on.
   program: (packaged) => [packaged("copilot-cli/node_modules/@github/copilot-linux-x64/copilot")],
   environment: ({ model }) => ({
     COPILOT_PROVIDER_BASE_URL: `${model.url}/v1`,
     COPILOT_PROVIDER_API_KEY: "fake",
     COPILOT_MODEL: "gpt-4.1",
-    COPILOT_PROVIDER_MAX_PROMPT_TOKENS: "1000000", // Else it summarizes long conversations.
+    COPILOT_PROVIDER_MAX_PROMPT_TOKENS: "1000000", // Otherwise the host summarizes long conversations.
     COPILOT_OFFLINE: "true",
     COPILOT_AUTO_UPDATE: "false",
   }),

@@ -10,8 +10,8 @@ export const qwenCode = {
   name: "qwen-code",
   label: "qwen-code",
   hasPair: false,
-  errorCopies: 2, // It shows the result of a failed call, and its content again.
-  // Not the wrapper of the package, which does not pass signals on.
+  errorCopies: 2, // The host shows the result of a failed call, and then its content again.
+  // The program itself, because the wrapper of the package does not pass signals on.
   program: (packaged) => [process.execPath, packaged("qwen-code/node_modules/@qwen-code/qwen-code/cli.js")],
   environment: ({ model }) => ({
     OPENAI_API_KEY: "fake",

@@ -12,9 +12,9 @@ export const vibe = {
   name: "vibe",
   label: "vibe",
   hasPair: false,
-  tells: /### Searchable connector groups[^#<]*- mcp_switchboard\b/, // It shows only the names of servers.
+  tells: /### Searchable connector groups[^#<]*- mcp_switchboard\b/, // The host shows only the names of servers.
   isError: ({ text }) => /^run_typescript failed/.test(text),
-  errorCopies: 2, // It adds the stack trace, which begins with the message.
+  errorCopies: 2, // The host adds the stack trace, which begins with the message.
   program: (packaged) => [packaged("vibe/venv/bin/vibe")],
   environment: () => ({ FAKE_KEY: "fake", MISTRAL_API_KEY: "fake" }),
   settings: (world) => writeText(file(world), `active_model = "fake"

@@ -1,4 +1,5 @@
-//! The authorization and device pages: the user consents or denies at once, as the setup says.
+//! The authorization and device pages: the user consents or denies at once, as the
+//! setup decides.
 
 use hyper::Response;
 use url::Url;

@@ -13,9 +13,9 @@ pub(super) struct Books {
     /// Dynamically registered clients.
     pub(super) clients: Vec<Client>,
     pub(super) codes: HashMap<String, Authorized>,
-    /// By `device_code`.
+    /// The pending device authorizations, keyed by `device_code`.
     pub(super) devices: HashMap<String, Device>,
-    /// Sign-ins; a token refers to its own by the index here.
+    /// The sign-ins. A token refers to its sign-in by the index in this list.
     grants: Vec<Grant>,
     access: HashMap<String, Access>,
     refresh: HashMap<String, RefreshToken>,
@@ -142,7 +142,7 @@ impl Books {
         Tokens { access, refresh: None, scopes }
     }
 
-    /// Redeems a refresh token, for all or some scopes of its sign-in.
+    /// Exchanges a refresh token for new tokens, with all or some scopes of its sign-in.
     pub(super) fn redeem(
         &mut self,
         token: &str,

@@ -12,7 +12,7 @@ pub struct Ledger {
     record: watch::Sender<Record>,
 }
 
-/// Everything that happened so far.
+/// The requests and their outcomes so far.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Record {
     /// In order of arrival, including unanswered requests.

@@ -11,13 +11,13 @@ use serde_json::{Map, Value};
 pub struct Setup {
     /// The fixture script of the protected MCP server.
     pub script: String,
-    /// Of the MCP server; zero takes any free port.
+    /// The port of the MCP server; zero takes any free port.
     pub port: u16,
     pub layout: Layout,
     /// The path of the issuer, such as `/tenant`.
     pub tenant: String,
 
-    /// The MCP server redirects all requests to this URL.
+    /// The URL to which the MCP server redirects all requests; `None` if it serves them.
     pub sends_on: Option<String>,
     pub challenge: Challenge,
     pub resource: Document<ResourcePlace>,
@@ -251,7 +251,7 @@ pub struct KnownClient {
     pub secret: Option<String>,
     /// The only accepted authentication method.
     pub method: AuthMethod,
-    /// If empty, any URI on loopback.
+    /// The registered redirect URIs. If there are none, any URI on loopback is accepted.
     #[serde(default)]
     pub redirect_uris: Vec<String>,
 }

@@ -139,7 +139,7 @@ fn configured(programs: Programs, servers: usize) -> Installed {
         // An idle server is stopped after little more than a second.
         "idleTimeout": 0.02,
         "requestTimeoutMs": 1500,
-        // Large lines in flight would hide a leak.
+        // The limit is low, because large lines in flight would hide a leak.
         "maxFrameBytes": MAX_FRAME_BYTES,
     });
     let config = json!({ "settings": settings, "mcpServers": servers });

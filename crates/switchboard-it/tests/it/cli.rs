@@ -132,14 +132,14 @@ async fn mistyped_commands_and_arguments_are_refused_with_hints() {
     exit 2
     --- stdout
     --- stderr
-    error: the value of `--args` cannot be used
+    error: the value of `--args` is invalid
       caused by: `args` is not valid JSON (line 1, column 3)
     "#);
     insta::assert_snapshot!(transcript(&installed, "call demo_add --args '[1]'").await, @r#"
     exit 2
     --- stdout
     --- stderr
-    error: the value of `--args` cannot be used
+    error: the value of `--args` is invalid
       caused by: `args` must hold a JSON object, not an array
     "#);
     insta::assert_snapshot!(transcript(&installed, "call demo_add --args @nowhere.json").await, @r#"

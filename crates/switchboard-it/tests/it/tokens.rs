@@ -212,7 +212,7 @@ async fn stored_token_is_bound_to_its_url() {
 async fn invalid_token_or_local_server_is_refused() {
     let user = User::new(json!({})).await;
     for (line, input, said) in [
-        ("token set far", "", "no token was given"),
+        ("token set far", "", "the token is empty"),
         ("token set far", "two words", "cannot be sent"),
         ("token set far", "line\nline", "cannot be sent"),
         ("token set near", "x", "near"),

@@ -136,7 +136,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(1_000))]
 
     #[test]
-    fn outline_loses_no_fact_of_a_schema(
+    fn schema_outline_loses_no_fact(
         parameters_of_it in object(any_schema()),
         definitions in prop::collection::vec(any_schema(), 0..3),
     ) {

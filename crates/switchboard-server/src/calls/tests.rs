@@ -100,7 +100,7 @@ async fn panic_fails_only_its_own_request() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn request_that_outlasts_the_drain_gets_an_error() {
+async fn request_running_after_the_shutdown_limit_gets_an_error() {
     let line = Line::new();
     let over_http = Some(Exchange(7));
     let (release, released) = oneshot::channel::<()>();

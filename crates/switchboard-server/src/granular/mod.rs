@@ -1,5 +1,5 @@
-//! All servers behind a tool for each step: `mcp_connect`, `mcp_list_tools`, `mcp_call_tool` and so
-//! on. Translates tool calls into requests of a session; holds no policy.
+//! All servers behind the granular tools, one for each step: `mcp_connect`, `mcp_list_tools`,
+//! `mcp_call_tool` and so on. Translates tool calls into requests of a session; makes no decisions.
 
 mod cards;
 
@@ -44,8 +44,8 @@ pub(crate) fn definitions() -> Vec<String> {
     CARDS.iter().map(Card::definition).collect()
 }
 
-/// Calls one of the tools. A failure is a result that the model can read; pending notifications for
-/// handlers are its last line.
+/// Calls one of the granular tools. A failure is a result that the model can read. If notifications
+/// for handlers are pending, the last line reports them.
 pub(crate) async fn call(
     session: &Session,
     caller: Caller,
@@ -150,7 +150,7 @@ async fn reload(session: &Session, mut given: Given) -> Result<ToolOutcome, Tool
 
 fn register(session: &Session, mut given: Given) -> Result<ToolOutcome, ToolError> {
     let (id, types) = (given.optional_text("connection_id")?, given.texts("types")?);
-    // `description` has no effect; only its type is checked.
+    // `description` is accepted but ignored; only its type is checked.
     given.optional_text("description")?;
     let failed = |failure: &Failure| wrong(failure, id.as_deref().unwrap_or_default(), "");
     let server = match &id {
@@ -217,7 +217,7 @@ fn bad(parameter: &str, problem: &str) -> ToolError {
     ToolError { text: format!("Error: {parameter}: {problem}"), code: Code::BadRequest }
 }
 
-/// The arguments of a tool; each parameter is taken out once.
+/// The arguments of a call of a granular tool; each is removed when it is read.
 struct Given {
     card: &'static Card,
     args: Args,
@@ -256,7 +256,7 @@ impl Given {
         }
     }
 
-    /// Accepts a string too: some models write numbers as strings.
+    /// Parses a number. A string is accepted too, because some models write numbers as strings.
     fn count(&mut self, name: &str) -> Result<Option<u64>, ToolError> {
         let whole = || bad(name, "must be a whole number");
         match self.take(name).map(Exact::into_value) {
@@ -292,7 +292,7 @@ impl Given {
         }
     }
 
-    /// The arguments for a server's tool; numbers keep their digits.
+    /// Parses the arguments for a server's tool; numbers keep their digits.
     fn object(&mut self, name: &str) -> Result<Args, ToolError> {
         let Some(given) = self.take(name) else { return Ok(Args::default()) };
         args_of(given).map_err(|error| bad(name, &error.to_string()))

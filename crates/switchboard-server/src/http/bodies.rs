@@ -1,21 +1,21 @@
-//! Limits the memory of all request bodies: a large body reserves room before it is read, and again
-//! before it is parsed, and keeps both until its request is answered.
+//! Limits the memory of all request bodies: a large body reserves memory before it is read, and
+//! again before it is parsed. Both reservations last until its request is answered.
 
 use std::sync::Arc;
 
 use switchboard::exact::parsed_size;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// Bytes of all large bodies together.
+/// The maximum size of all large bodies together, in bytes.
 const ROOM: usize = 64 * 1024 * 1024;
 
-/// Memory of all parsed bodies together, as estimated.
+/// The maximum memory of all parsed large bodies together, as estimated, in bytes.
 const PARSED: usize = 256 * 1024 * 1024;
 
-/// Smaller bodies need no room: the number of connections is limited.
+/// A body up to this size is not counted, because the number of connections is limited.
 const COUNTED: usize = 64 * 1024;
 
-/// Bytes of one permit.
+/// The number of bytes that one permit of the semaphore represents.
 const UNIT: usize = 1024;
 
 #[derive(Clone, Debug)]
@@ -24,7 +24,7 @@ pub(super) struct Bodies {
     parsed: Arc<Semaphore>,
 }
 
-/// The room reserved for one body.
+/// The memory that is reserved for one body.
 #[derive(Debug, Default)]
 pub(super) struct BodyRoom {
     permit: Option<OwnedSemaphorePermit>,
@@ -32,13 +32,13 @@ pub(super) struct BodyRoom {
 }
 
 impl Bodies {
-    /// Room for all bodies; at least for one body of the size `largest`.
+    /// Memory for all large bodies; at least for one body of the size `largest`.
     pub(super) fn new(largest: usize) -> Bodies {
         let semaphore = |bytes| Arc::new(Semaphore::new(units(bytes) as usize));
         Bodies { room: semaphore(ROOM.max(largest)), parsed: semaphore(PARSED) }
     }
 
-    /// Waits for room for a body of up to this size, in the order of arrival.
+    /// Waits until there is memory to read a body of up to this size, in the order of arrival.
     pub(super) async fn room(&self, bytes: usize) -> BodyRoom {
         if bytes <= COUNTED {
             return BodyRoom::default();
@@ -47,7 +47,8 @@ impl Bodies {
         BodyRoom { permit: permit.ok(), _parsed: None }
     }
 
-    /// Waits for room to parse this body. One that alone takes all room waits for all.
+    /// Waits until there is memory to parse this body. A body that needs all memory waits for all
+    /// other bodies.
     pub(super) async fn parsing(&self, body: &[u8], read: BodyRoom) -> BodyRoom {
         let size = std::str::from_utf8(body).map_or(0, parsed_size).min(PARSED);
         let read = read.shrunk_to(body.len());
@@ -60,7 +61,7 @@ impl Bodies {
 }
 
 impl BodyRoom {
-    /// Releases room that the body did not need.
+    /// Releases reserved memory that the body did not need.
     fn shrunk_to(self, bytes: usize) -> BodyRoom {
         let permit = self.permit.filter(|_| bytes > COUNTED).map(|mut permit| {
             let surplus = permit.num_permits().saturating_sub(units(bytes) as usize);
@@ -103,7 +104,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn bodies_of_many_values_wait_to_be_parsed() {
+    async fn bodies_with_many_json_values_wait_for_memory() {
         let bodies = Bodies::new(16 * MIB);
         let wait = Duration::from_secs(1);
         let many = format!("[{}1]", "1,".repeat(MIB / 2));

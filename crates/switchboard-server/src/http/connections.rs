@@ -14,24 +14,24 @@ use tokio_util::sync::CancellationToken;
 use super::unsent::Unsent;
 use crate::lock::lock;
 
-/// The most connections that are served.
+/// The maximum number of connections that are served.
 const MOST: usize = 128;
 
-/// Additional connections, which only get status 503.
+/// The maximum number of further connections, which only get status 503.
 const OVERFLOW: usize = 16;
 
-/// How long the head of a request may take.
+/// The time limit for receiving the head of a request.
 const HEAD: Duration = Duration::from_secs(5);
 
-/// How long a connection may wait for its next request.
+/// How long a connection without a request stays open.
 const IDLE: Duration = Duration::from_secs(120);
 
-/// How long a client may read nothing while data waits to be written.
+/// How long a write may make no progress because the client reads nothing.
 const STALLED: Duration = Duration::from_secs(30);
 
-/// The same time limit while the unread responses exceed their soft limit.
+/// The limit that replaces [`STALLED`] while the unread responses exceed their soft limit.
 const STALLED_UNDER_LOAD: Duration = Duration::from_millis(250);
-/// The same time limit while they exceed their hard limit.
+/// The limit that replaces [`STALLED`] while the unread responses exceed their hard limit.
 const STALLED_WITHOUT_ROOM: Duration = Duration::from_millis(25);
 
 /// All open connections.
@@ -43,21 +43,21 @@ pub(super) struct Connections {
 #[derive(Debug, Default)]
 struct Slots {
     last: u64,
-    /// Keyed by age, oldest first.
+    /// The connections with a slot by number, the oldest first.
     taken: BTreeMap<u64, Arc<Connection>>,
-    /// Connections without a slot, oldest first.
+    /// The connections without a slot by number, the oldest first.
     overflow: BTreeMap<u64, Arc<Connection>>,
 }
 
-/// Whether a connection is served.
+/// Whether a connection has a slot, so that its requests are answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ConnectionPlace {
     Slot,
-    /// Every slot is taken by a connection that is in use.
+    /// No slot is free or can be freed: every connection with a slot is in use.
     Overflow,
 }
 
-/// The place of one connection; freed on drop.
+/// The place of one connection. Dropping it frees the place.
 #[derive(Debug)]
 pub(super) struct Slot {
     number: u64,
@@ -77,9 +77,9 @@ struct Connection {
 #[derive(Debug)]
 struct ConnectionState {
     phase: ConnectionPhase,
-    /// Whether a request had a valid token.
+    /// Whether a request on this connection had a valid token.
     is_authenticated: bool,
-    /// The start of the time in which no write has succeeded.
+    /// The time since which every write has stalled; `None` if the last write succeeded.
     stalled: Option<Instant>,
 }
 
@@ -89,15 +89,15 @@ enum ConnectionPhase {
     Head { since: Instant },
     /// A request is being answered.
     Served,
-    /// An open stream that can be resumed elsewhere; no request is in flight.
+    /// A stream is open that the client can resume on another connection; no request is in flight.
     Listening { since: Instant },
-    /// Between two requests.
+    /// No request is in flight.
     Idle { since: Instant },
 }
 
 impl Connections {
-    /// A place for a new connection. If all slots are taken, an idle connection is closed; if none
-    /// is idle, the new one goes to the overflow and gets an error response.
+    /// Assigns a place to a new connection. If all slots are taken, an idle connection is closed.
+    /// If no connection is idle, the new one gets no slot, and an error response.
     pub(super) fn slot(&self) -> Slot {
         let mut slots = lock(&self.slots);
         slots.last += 1;
@@ -164,7 +164,8 @@ impl Slots {
     }
 
     /// Selects the connection to close: the oldest idle one without authentication, else the one
-    /// that was idle for longest, else the one that only streams for longest.
+    /// that has been idle for the longest time, else the one that has only a resumable stream for
+    /// the longest time.
     fn first_to_close(&self) -> Option<u64> {
         let claim = |(number, connection): (&u64, &Arc<Connection>)| {
             let ConnectionState { phase, is_authenticated, .. } = *lock(&connection.state);
@@ -192,23 +193,25 @@ impl Slot {
         self.place
     }
 
-    /// The client has sent a valid token.
+    /// Records that the client has sent a valid token.
     pub(super) fn authenticated(&self) {
         lock(&self.connection.state).is_authenticated = true;
     }
 
-    /// The head of a request was read. The connection is in use until the guard is dropped.
+    /// Records that the head of a request was read. The connection is in use until the guard is
+    /// dropped.
     pub(super) fn serve(&self) -> Serving {
         lock(&self.connection.state).phase = ConnectionPhase::Served;
         Serving { connection: Arc::clone(&self.connection) }
     }
 
-    /// The response is a stream that can be resumed elsewhere.
+    /// Records that the response is a stream that the client can resume on another connection.
     pub(super) fn listens(&self) {
         lock(&self.connection.state).phase = ConnectionPhase::Listening { since: Instant::now() };
     }
 
-    /// The byte stream of this connection, with time limits.
+    /// Wraps the byte stream of this connection, to record stalled writes and the beginning of each
+    /// request.
     pub(super) fn watch<S>(&self, stream: S) -> Watched<S> {
         Watched { stream, connection: Arc::clone(&self.connection) }
     }

@@ -30,10 +30,10 @@ use crate::conversation::Conversation;
 use crate::host::declared;
 use crate::params::agreed_revision;
 
-/// How long reading the body of a request may take.
+/// The time limit for reading the body of a request.
 const BODY_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// The most bytes of a refused body that are read, and the most time for it.
+/// The maximum number of bytes of a refused body that are read, and the time limit for it.
 const MAX_DISCARDED: usize = 64 * 1024;
 const DISCARD_TIMEOUT: Duration = Duration::from_millis(250);
 
@@ -171,7 +171,7 @@ impl Endpoint {
         let session = self.named(headers)?.ok_or(AMBIGUOUS_SESSION)?;
         let ambiguous = (StatusCode::BAD_REQUEST, "`Last-Event-ID` is ambiguous");
         let last_event_id = only(headers, &LAST_EVENT_ID).map_err(|Twice| ambiguous)?;
-        // 404 would mean that the session has ended.
+        // Status 404 would mean that the session has ended.
         let unknown = (StatusCode::BAD_REQUEST, "unknown `Last-Event-ID`");
         let events = session.listen(last_event_id).ok_or(unknown)?;
         slot.listens();
@@ -188,14 +188,14 @@ impl Endpoint {
         }
     }
 
-    /// The session that the request names in `Mcp-Session-Id`, if any.
+    /// The session that the request names in `Mcp-Session-Id`; `None` without this header.
     fn named(&self, headers: &HeaderMap) -> Result<Option<Arc<HttpSession>>, ErrorResponse> {
         let id = only(headers, &SESSION_ID).map_err(|Twice| AMBIGUOUS_SESSION)?;
         id.map(|id| self.sessions.find(id).ok_or(NO_SESSION)).transpose()
     }
 }
 
-/// A response, or an error that becomes one.
+/// A response, or an error that is turned into a response.
 type HttpResult = Result<Response<Content>, ErrorResponse>;
 
 /// The status of an error response, and the message of its JSON-RPC error.
@@ -245,7 +245,8 @@ async fn discard_body(body: Incoming) {
     let _too_large_or_slow = tokio::time::timeout(DISCARD_TIMEOUT, discarding).await;
 }
 
-/// The body of a refused request is not parsed, so its connection is closed.
+/// The response to a refused request. The connection is closed, because the body of the request may
+/// be unread.
 fn refused(refusal: HttpRefusal) -> Response<Content> {
     let response = closing(text(refusal.status(), &refusal.to_string()));
     match refusal {
@@ -309,7 +310,7 @@ enum Content {
     Events(Events),
 }
 
-/// The body of a response; its connection is in use while it is written.
+/// The body of a response. Its connection is in use until the body is written.
 pub(super) struct Reply {
     content: Content,
     _serving: Serving,

@@ -16,17 +16,17 @@ const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 pub(super) const ENDPOINT: &str = "/mcp";
 const HEALTH: &str = "/healthz";
 
-/// Admits requests with the right host, origin and token.
+/// Admits requests whose `Host`, `Origin` and token are allowed.
 pub(super) struct Guard {
     /// The address of the listener.
     address: SocketAddr,
     token: Token,
 }
 
-/// The purpose of an admitted request.
+/// What an admitted request does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Purpose {
-    /// A health check; the only request without a token.
+    /// Checks the health of the gateway; the only request that needs no token.
     Health,
     /// POST: sends a message.
     Say(ResponseForm),
@@ -36,10 +36,10 @@ pub(super) enum Purpose {
     End,
 }
 
-/// The forms of a response that the client accepts.
+/// The content types that the client accepts for a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ResponseForm {
-    /// JSON, or events if other messages precede the response.
+    /// JSON; or an event stream, if other messages precede the response.
     Any,
     Events,
 }
@@ -47,9 +47,9 @@ pub(super) enum ResponseForm {
 /// Why a request is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum HttpRefusal {
-    #[error("this `Host` is not allowed")]
+    #[error("the `Host` header does not name this listener")]
     Host,
-    #[error("this `Origin` is not allowed")]
+    #[error("requests from this `Origin` are not allowed")]
     Origin,
     #[error("cross-origin requests are not allowed")]
     Preflight,
@@ -57,7 +57,7 @@ pub(super) enum HttpRefusal {
     Path,
     #[error("the bearer token is missing or wrong")]
     Token,
-    #[error("this method is not allowed")]
+    #[error("this HTTP method is not allowed")]
     Method,
     #[error("only POST is allowed without a session")]
     WithoutSession,
@@ -90,7 +90,8 @@ impl Guard {
         Guard { address, token }
     }
 
-    /// Admits or refuses a request. Checks against requests that a web page can cause come first.
+    /// Admits or refuses a request. The checks against requests that a web page can cause are
+    /// first.
     pub(super) fn admit(&self, head: &Parts) -> Result<Purpose, HttpRefusal> {
         let headers = &head.headers;
         self.check_host(&head.uri, headers)?;
@@ -108,8 +109,8 @@ impl Guard {
         if ![Method::POST, Method::GET, Method::DELETE].contains(&head.method) {
             return Err(HttpRefusal::Method);
         }
-        // A request without a session also states its revision in the message; errors there are
-        // reported later, in detail.
+        // A request without a session states its revision in the message too, and a later check of
+        // the message gives a more detailed error.
         if headers.contains_key(SESSION_ID) {
             check_revision(headers)?;
         } else if head.method != Method::POST {
@@ -123,7 +124,7 @@ impl Guard {
         }
     }
 
-    /// Prevents DNS rebinding: a page's own name that resolves to this machine is refused.
+    /// Prevents DNS rebinding: refuses a hostname of a web page that resolves to this machine.
     fn check_host(&self, uri: &Uri, headers: &HeaderMap) -> Result<(), HttpRefusal> {
         let host = only(headers, &HOST).ok().flatten().ok_or(HttpRefusal::Host)?;
         let in_uri = uri.authority().is_none_or(|authority| self.is_ours(authority.as_str()));
@@ -175,7 +176,8 @@ impl Guard {
         let bound = self.address.ip();
         address.is_ok_and(|address| {
             let loopback = [IpAddr::V4(Ipv4Addr::LOCALHOST), IpAddr::V6(Ipv6Addr::LOCALHOST)];
-            // A listener on all addresses is reached by any address; names are still refused.
+            // If the listener is bound to all addresses, any IP address is allowed; hostnames are
+            // still refused.
             loopback.contains(&address) || address == bound || bound.is_unspecified()
         })
     }
@@ -223,7 +225,7 @@ fn accepts(headers: &HeaderMap, kind: &str, subtype: &str) -> bool {
     given.filter_map(|value| value.to_str().ok()).flat_map(|text| text.split(',')).any(allows)
 }
 
-/// A header that is ambiguous, because it occurs twice, or is not text.
+/// The header is ambiguous, because it occurs twice or is not text.
 pub(super) struct Twice;
 
 pub(super) fn only<'a>(

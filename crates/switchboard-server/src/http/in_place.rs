@@ -3,7 +3,7 @@
 //! A connection wakes itself for every request that has a body: `hyper` passes the body from one
 //! half of its future to the other. The runtime treats a task that woke itself as yielding: the
 //! task goes to the end of the queue, and another worker is woken to look there. Two threads then
-//! alternate on each call, which costs more than all the rest of a small call.
+//! alternate on each call, which costs more than the rest of a small call.
 
 use std::pin::Pin;
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -12,26 +12,26 @@ use std::task::{Context, Poll, Wake, Waker};
 
 use crate::lock::lock;
 
-/// The most polls in a row; then other tasks run.
+/// The maximum number of consecutive polls. Then other tasks run.
 const MAX_POLLS: usize = 16;
 
-/// The future is being polled.
+/// Flag: the future is being polled.
 const POLLED: u8 = 1;
-/// The future was woken since the last poll began.
+/// Flag: the future was woken since the last poll began.
 const WOKEN: u8 = 2;
 
-/// State for one future.
+/// Polls one future; see the module.
 #[derive(Debug)]
 pub(super) struct InPlace {
     tracker: Arc<Bell>,
-    /// Wakes through `tracker`.
+    /// The waker that the future gets; it sets [`WOKEN`] in `tracker`.
     waker: Waker,
 }
 
 #[derive(Debug)]
 struct Bell {
     state: AtomicU8,
-    /// The task that the future is part of.
+    /// The waker of the task that the future is part of.
     task: Mutex<Waker>,
 }
 
@@ -55,7 +55,7 @@ impl InPlace {
             {
                 return Poll::Ready(output);
             }
-            // From now on, a wake-up wakes the task.
+            // From now on, waking the future wakes its task.
             if state.compare_exchange(POLLED, 0, Ordering::AcqRel, Ordering::Acquire).is_ok() {
                 return Poll::Pending;
             }
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn future_woken_by_others_wakes_the_task() {
+    fn future_woken_between_polls_wakes_its_task() {
         let mut waiting: Option<Waker> = None;
         let mut future = pin!(poll_fn(|cx| -> Poll<()> {
             waiting = Some(cx.waker().clone());

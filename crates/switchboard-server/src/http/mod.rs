@@ -56,10 +56,10 @@ const SWEEP: Duration = Duration::from_secs(1);
 /// Delay after a failed accept, usually for lack of file descriptors.
 const ACCEPT_RETRY: Duration = Duration::from_millis(100);
 
-/// How long the last bytes may take after everything was answered.
+/// How long the connections may take to write their last bytes after all requests were answered.
 const FLUSH_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// The largest head of a request.
+/// The maximum size of the head of a request.
 const HEAD_BYTES: usize = 64 * 1024;
 
 /// A bound listener for clients.
@@ -81,8 +81,8 @@ impl Listening {
         format!("http://{}{}", self.address, guard::ENDPOINT)
     }
 
-    /// Serves until `stop` is cancelled. Accepted requests are answered first, within a limit. The
-    /// caller shuts the gateway down.
+    /// Serves clients until `stop` is cancelled. Accepted requests are answered first, within a
+    /// time limit. The caller shuts the gateway down.
     pub async fn serve(
         self,
         gateway: Gateway,

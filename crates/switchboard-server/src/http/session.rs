@@ -21,21 +21,21 @@ use crate::calls::Calls;
 use crate::lock::lock;
 use crate::service::{Service, cancelled_id};
 
-/// Requests of one session that run at the same time; others wait.
+/// The maximum number of requests of one session that run at the same time; others wait.
 const IN_FLIGHT: usize = 32;
 
-/// How long a request waits to run.
+/// How long a request may wait before it is refused.
 const SLOT_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// A response within this time, with no message before it, is plain JSON. After it, the client gets
-/// an event stream, which can be resumed.
+/// A response within this time, with no message before it, is JSON in the body. Otherwise the
+/// client gets an event stream, which can be resumed.
 const JSON_DEADLINE: Duration = Duration::from_secs(1);
 
-/// The session of one client, with its conversation with the gateway.
+/// The HTTP session of one client.
 pub(super) struct HttpSession {
     streaming: Streaming,
     inlet: Inlet,
-    /// The lock is held only while a message is dispatched.
+    /// Dispatches the messages of the client. The lock is held only while a message is dispatched.
     service: Mutex<Service>,
     calls: Calls,
     streams: Streams,
@@ -49,14 +49,15 @@ pub(super) struct HttpSession {
 pub(super) enum Streaming {
     /// Every event has an id, so that an interrupted stream can be resumed.
     Resumable,
-    /// As `Resumable`, and the stream begins with an event that has only an id.
+    /// As `Resumable`; in addition the stream begins with an event that has only an id.
     Primed,
     /// Events without ids: closing the stream cancels the request.
     Once,
 }
 
 impl Streaming {
-    /// Clients of older revisions parse every event as a message.
+    /// The form for a session of this revision: clients of older revisions would parse an event
+    /// without a message as one.
     pub(super) fn of(revision: Revision) -> Streaming {
         if revision >= Revision::V2025_11_25 { Streaming::Primed } else { Streaming::Resumable }
     }
@@ -64,14 +65,14 @@ impl Streaming {
 
 /// The response to a POST.
 pub(super) enum PostResponse {
-    /// 202: there is nothing to answer.
+    /// Status 202: the message needs no response.
     Accepted,
     Whole(Bytes),
     Events(Events),
     Malformed(Malformed),
-    /// Too many requests wait.
+    /// Too many requests of the session are waiting.
     Busy,
-    /// The session ended in the meantime.
+    /// The session ended while the message was handled.
     SessionEnded,
 }
 
@@ -97,8 +98,8 @@ impl HttpSession {
         (Arc::new(session), outlet)
     }
 
-    /// Routes outgoing messages until the session ends. Requests still running are then aborted and
-    /// answered with an error.
+    /// Routes outgoing messages to their streams until the session ends. Requests that still run
+    /// are then aborted and answered with an error.
     pub(super) async fn run(self: Arc<HttpSession>, mut outlet: Outlet) {
         let carrying = async {
             while let Some(parcel) = outlet.next().await {
@@ -118,7 +119,8 @@ impl HttpSession {
         self.streams.close();
     }
 
-    /// Dispatches a posted message, and waits until its response is either JSON or an event stream.
+    /// Dispatches a posted message, and waits until its response is complete or an event stream is
+    /// necessary.
     pub(super) async fn say(
         &self,
         frame: &Bytes,
@@ -135,7 +137,7 @@ impl HttpSession {
             ReceivedMessage::Request(method, params, responder) => (method, params, responder),
         };
         let slot = match method.as_str() {
-            // A ping needs no slot: it is answered under load too.
+            // A ping needs no slot, so that it is answered under load too.
             "ping" => None,
             _ => match timeout(SLOT_TIMEOUT, self.turn()).await {
                 Ok(Some(slot)) => Some(slot),
@@ -160,7 +162,7 @@ impl HttpSession {
             Ok(None) if self.streams.are_closed() => return PostResponse::SessionEnded,
             Ok(first) => first,
             Err(_elapsed) if self.streams.as_events(exchange) => None,
-            // The deadline may have passed just as the response arrived.
+            // The response may have arrived exactly at the deadline.
             Err(_elapsed) => tap.next().await,
         };
         match first {
@@ -176,8 +178,8 @@ impl HttpSession {
         }
     }
 
-    /// A stream of unsolicited messages, or the continuation after an event; `None` if that is
-    /// unknown.
+    /// Opens the stream of unsolicited messages, or resumes a stream after the event with this id;
+    /// `None` if the event is unknown.
     pub(super) fn listen(&self, last_event_id: Option<&str>) -> Option<Events> {
         self.streams.touch();
         let (tap, after) = self.streams.listen(last_event_id)?;
@@ -192,7 +194,7 @@ impl HttpSession {
         }
     }
 
-    /// Dropping the guard aborts all running requests.
+    /// A guard that ends the session when it is dropped, which aborts its requests.
     pub(super) fn ending(&self) -> DropGuard {
         self.ended.clone().drop_guard()
     }
@@ -202,7 +204,7 @@ impl HttpSession {
         self.ended.cancel();
     }
 
-    /// Waits for accepted requests, within `limit`, and then ends the session.
+    /// Waits at most `limit` for accepted requests, and then ends the session.
     pub(super) async fn wind_down(&self, limit: Duration) {
         self.streams.stop_listening();
         self.calls.drain(limit).await;
@@ -214,7 +216,7 @@ impl HttpSession {
     }
 }
 
-/// Receives one message; a request is kept until its stream is open.
+/// Receives one message. Keeps a request until the stream for its response is open.
 struct MessageReceiver<'a> {
     session: &'a HttpSession,
     message: ReceivedMessage,

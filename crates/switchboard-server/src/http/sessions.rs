@@ -21,13 +21,14 @@ use crate::conversation::Conversation;
 use crate::lock::lock;
 use crate::service::{HostKind, Offer, Service};
 
-/// The most sessions. A new one replaces the one that was idle for longest.
+/// The maximum number of sessions. A new session replaces the one that has been idle for the
+/// longest time.
 const MOST: usize = 256;
 
-/// A session without requests and open streams ends after this time.
+/// How long a session without requests and open streams is kept.
 const FORGOTTEN: Duration = Duration::from_secs(30 * 60);
 
-/// How long sessions may take to end.
+/// How long sessions may take to end at shutdown.
 const END_TIMEOUT: Duration = Duration::from_secs(2);
 
 pub(super) struct Sessions {
@@ -49,7 +50,7 @@ struct StatelessRequests {
     running: HashMap<u64, Arc<HttpSession>>,
 }
 
-/// Every session is in use.
+/// No session can be opened, because every session is in use.
 #[derive(Debug)]
 pub(super) struct Full;
 
@@ -63,7 +64,7 @@ impl Sessions {
         &self.gateway
     }
 
-    /// Opens a session for a client with these capabilities; returns its id too.
+    /// Opens a session for a client with these capabilities, and returns it with its id.
     pub(super) fn open(
         &self,
         revision: Revision,
@@ -93,7 +94,7 @@ impl Sessions {
         HttpSession::new(limit, (streaming, self.unsent.clone()), service)
     }
 
-    /// A session for a single stateless request.
+    /// Opens a session for a single stateless request.
     pub(super) fn of_one_request(&self, talk: Arc<Conversation>) -> Arc<HttpSession> {
         let service = |peer| Service::of_one_request(talk, peer);
         let (session, outlet) = self.session(Streaming::Once, service);
@@ -110,7 +111,7 @@ impl Sessions {
         session
     }
 
-    /// The shared conversation of stateless clients with these capabilities.
+    /// The shared conversation of stateless clients with these capabilities; created on first use.
     pub(super) fn common(&self, abilities: &Abilities) -> Arc<Conversation> {
         let set = CapabilitySet::of(abilities);
         let mut common = lock(&self.common);
@@ -121,8 +122,8 @@ impl Sessions {
         Arc::clone(talk)
     }
 
-    /// The listings of a client depend on its capabilities. A mirrored server has a connection for
-    /// each client anyway.
+    /// The gateway for a client. Listings depend on its capabilities, except that a mirrored server
+    /// has a connection for each client anyway.
     fn gateway_for(&self, abilities: &Abilities) -> Gateway {
         match self.offer {
             Offer::Mirror(_) => self.gateway.clone(),
@@ -151,7 +152,7 @@ impl Sessions {
         by_id.extract_if(|_, session| forgotten(session)).for_each(|(_, session)| session.end());
     }
 
-    /// Waits for accepted requests, within `limit`, and ends all sessions.
+    /// Waits at most `limit` for accepted requests, and then ends all sessions.
     pub(super) async fn wind_down(&self, limit: Duration) {
         let sessions: Vec<_> = lock(&self.by_id).drain().map(|(_, session)| session).collect();
         let stateless: Vec<_> = lock(&self.stateless).running.values().cloned().collect();

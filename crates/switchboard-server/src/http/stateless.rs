@@ -22,7 +22,7 @@ use crate::modern::{self, ModernRequest};
 const METHOD: HeaderName = HeaderName::from_static("mcp-method");
 const NAME: HeaderName = HeaderName::from_static("mcp-name");
 
-/// The kind of a message without a session.
+/// What a message without a session id is.
 pub(super) enum Judged {
     /// A valid stateless request, with the conversation that it belongs to.
     Fits(Arc<Conversation>),
@@ -55,7 +55,7 @@ pub(super) fn judge(message: &Message, headers: &HeaderMap, sessions: &Sessions)
     }
     let checked = check_revision(header, stated.as_deref()).and_then(|()| match id {
         Some(_) => check(method, params, headers, sessions),
-        // A notification needs no check: it has no response.
+        // A notification is not checked further, because it has no response.
         None => Ok(sessions.common(&Abilities::default())),
     });
     match checked {
@@ -114,7 +114,7 @@ fn header_matches(headers: &HeaderMap, name: &HeaderName, value: &str) -> bool {
     header.and_then(modern::header_text).as_deref() == Some(value)
 }
 
-/// Whether it is a `subscriptions/listen` request, which the client can repeat on another
+/// Whether the message is a `subscriptions/listen` request, which the client can repeat on another
 /// connection.
 pub(super) fn listens(message: &Message) -> bool {
     matches!(message, Message::Request { method, .. } if method == LISTEN)
@@ -125,7 +125,7 @@ fn mismatch(header: &HeaderName) -> RpcError {
     RpcError::new(HEADER_MISMATCH, message)
 }
 
-/// The HTTP status of a response.
+/// The HTTP status for a JSON-RPC response.
 pub(super) fn status_of(frame: &Bytes) -> StatusCode {
     #[derive(Deserialize)]
     struct ErrorFrame {

@@ -17,14 +17,14 @@ use tokio_util::sync::DropGuard;
 
 use super::unsent::Unsent;
 
-/// Bytes that may be queued for a reader before its stream is closed, besides the event that
-/// exceeds the limit.
+/// The number of queued bytes at which the stream of a slow reader is closed. The event that
+/// exceeds the limit is still queued.
 const QUEUED_BYTES: usize = 8 * 1024 * 1024;
 
-/// After this time without an event, a comment keeps the stream alive.
+/// After this time without an event, a comment is sent to keep the connection open.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
-/// The delay before a client resumes a lost stream.
+/// How long a client waits before it resumes a lost stream.
 const RETRY: Duration = Duration::from_secs(1);
 
 /// The size above which a frame is written separately, without a copy.
@@ -34,7 +34,7 @@ const JOINED_BYTES: usize = 16 * 1024;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Position {
     pub(super) stream: u64,
-    /// The number of the event, from 1; 0 is before the first event.
+    /// The number of the event in its stream, from 1; 0 means the position before the first event.
     pub(super) event: u64,
 }
 
@@ -62,7 +62,7 @@ pub(super) struct Tap {
     queued: Arc<AtomicUsize>,
 }
 
-/// The reader is gone, or too slow.
+/// The client has disconnected, or reads too slowly.
 #[derive(Debug)]
 pub(super) struct Gone;
 
@@ -74,7 +74,8 @@ pub(super) fn queue(unsent: &Unsent) -> (Feed, Tap) {
 }
 
 impl Feed {
-    /// Never waits: a client that does not read loses the stream, without effect on others.
+    /// Queues an event without waiting. A client that does not read loses its stream; other clients
+    /// are not affected.
     pub(super) fn put(&self, mut event: Event) -> Result<(), Gone> {
         if self.queued.load(Ordering::Relaxed) > QUEUED_BYTES {
             return Err(Gone);
@@ -111,10 +112,10 @@ pub(super) struct Events {
     tap: Tap,
     /// The prefix of every event id of this session; `None` if the stream cannot be resumed.
     nonce: Option<Arc<str>>,
-    /// Bytes that were not read yet.
+    /// Bytes of the stream that the connection has not read yet.
     pieces: VecDeque<Bytes>,
     silence: Interval,
-    /// Ends the session when the reader is gone.
+    /// Ends the session when this is dropped, because the client has disconnected.
     ending: Option<DropGuard>,
 }
 
@@ -130,14 +131,15 @@ impl Events {
         self
     }
 
-    /// Begins with an event that has only an id, so that the whole stream can be resumed.
+    /// Lets the stream begin with an event that has only an id, so that the whole stream can be
+    /// resumed.
     pub(super) fn primed(mut self, at: Position) -> Events {
         let (id, retry) = (self.id(at), RETRY.as_millis());
         self.pieces.push_back(Bytes::from(format!("{id}retry: {retry}\ndata:\n\n")));
         self
     }
 
-    /// Begins with an event that was received already.
+    /// Lets the stream begin with an event that was taken out of the queue already.
     pub(super) fn with_first(mut self, event: Option<Event>) -> Events {
         if let Some(event) = event {
             self.push(event);
@@ -165,8 +167,8 @@ impl Events {
     }
 }
 
-/// A line end within a frame can only be white space between tokens, but would end the event's
-/// data.
+/// Replaces line breaks by blanks: in a frame they are white space between tokens, but in a stream
+/// they would end the event's data.
 fn one_line(frame: Bytes) -> Bytes {
     let frame = frame.slice(..frame.len() - usize::from(frame.ends_with(b"\n")));
     if !frame.iter().any(|byte| matches!(byte, b'\n' | b'\r')) {

@@ -16,11 +16,11 @@ use super::stream::{Event, Feed, Position, Tap, queue};
 use super::unsent::Unsent;
 use crate::lock::lock;
 
-/// Events kept for resuming.
+/// The maximum number and size of the events that are kept for resuming.
 const KEPT_EVENTS: usize = 256;
 const KEPT_BYTES: usize = 1024 * 1024;
 
-/// The stream of unsolicited messages; requests count from 1.
+/// The number of the stream of unsolicited messages. The streams of requests are numbered from 1.
 const UNSOLICITED: u64 = 0;
 
 /// The streams of a session. The lock is held briefly.
@@ -36,37 +36,39 @@ pub(super) struct Streams {
 #[derive(Debug)]
 struct StreamsState {
     last_exchange: u64,
-    /// Keyed by exchange. The stream of unsolicited messages lives as long as the session.
+    /// The open streams by exchange number. `UNSOLICITED` (0) is the stream of unsolicited
+    /// messages, which stays until the session ends.
     live: BTreeMap<u64, Stream>,
     buffer: EventBuffer,
     used: Instant,
 }
 
-/// A stream that can still get messages.
+/// A stream that can still receive messages.
 #[derive(Debug)]
 struct Stream {
     request: Option<StreamRequest>,
     last_event: u64,
-    /// The last event that a reader got.
+    /// The number of the last event that a reader received.
     handed: u64,
     delivery: Delivery,
-    /// The reader's queue; `None` while there is no reader.
+    /// The queue of the current reader; `None` while the client reads no response with this stream.
     feed: Option<Feed>,
 }
 
-/// The request of a stream.
+/// The request whose response ends a stream.
 #[derive(Debug)]
 struct StreamRequest {
     id: Id,
-    /// The request's share of the session's limits; no slot for a ping.
+    /// The share of the limits on requests and bodies that the request takes up. A ping has no
+    /// permit.
     _slot: (Option<OwnedSemaphorePermit>, BodyRoom),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Delivery {
-    /// No message yet: if the response is first, it is the whole body.
+    /// There is no message yet. If the response is the first message, it becomes the whole body.
     Undecided,
-    /// Events with ids, which can be resumed.
+    /// The messages are sent as events with ids, so that the stream can be resumed.
     Events,
 }
 
@@ -99,7 +101,7 @@ impl Streams {
         Exchange(state.last_exchange)
     }
 
-    /// Opens the stream of a request; `None` if the session ended meanwhile.
+    /// Opens the stream for a request; `None` if the session has ended.
     pub(super) fn open(
         &self,
         exchange: Exchange,
@@ -122,15 +124,15 @@ impl Streams {
         Some(tap)
     }
 
-    /// Turns the messages of this exchange into events from now on; `false` if its response was
-    /// sent already.
+    /// Sends the messages of this exchange as events from now on; `false` if its response was sent
+    /// already.
     pub(super) fn as_events(&self, exchange: Exchange) -> bool {
         let mut state = lock(&self.state);
         let stream = state.live.get_mut(&exchange.0);
         stream.map(|stream| stream.delivery = Delivery::Events).is_some()
     }
 
-    /// Routes a message to its stream. Messages after the response of their exchange are dropped.
+    /// Sends a message to its stream. Drops messages that follow the response of their exchange.
     pub(super) fn route(&self, parcel: Parcel) {
         let state = &mut *lock(&self.state);
         let number = parcel.exchange.map_or(UNSOLICITED, |Exchange(number)| number);
@@ -163,8 +165,8 @@ impl Streams {
         }
     }
 
-    /// Opens the stream of unsolicited messages, or resumes after the event with this id; `None` if
-    /// this session has no such event, or no longer keeps it.
+    /// Opens the stream of unsolicited messages, or resumes a stream after the event with this id;
+    /// `None` if this session never had the event, or no longer keeps it.
     pub(super) fn listen(&self, last_event_id: Option<&str>) -> Option<(Tap, Position)> {
         let state = &mut *lock(&self.state);
         let after = match last_event_id {
@@ -178,7 +180,8 @@ impl Streams {
         match state.live.get_mut(&after.stream) {
             Some(stream) if after.event <= stream.last_event => {
                 stream.delivery = Delivery::Events;
-                // An earlier reader loses the stream: each message goes to one reader.
+                // An earlier reader of the stream is disconnected, because each message is sent to
+                // one reader only.
                 stream.feed = Some(feed);
                 state.buffer.after(after).for_each(|event| stream.give(event.clone()));
             }
@@ -196,7 +199,7 @@ impl Streams {
         Some((tap, after))
     }
 
-    /// Ends the stream of unsolicited messages.
+    /// Disconnects the reader of unsolicited messages.
     pub(super) fn stop_listening(&self) {
         if let Some(unsolicited) = lock(&self.state).live.get_mut(&UNSOLICITED) {
             unsolicited.feed = None;
@@ -218,7 +221,7 @@ impl Streams {
         lock(&self.state).used = Instant::now();
     }
 
-    /// The time since which no request and no open stream has used the session.
+    /// The time of the last use; `None` while a request runs or a stream is open.
     pub(super) fn idle_since(&self) -> Option<Instant> {
         let state = lock(&self.state);
         let open = |stream: &Stream| stream.feed.as_ref().is_some_and(Feed::is_read);
@@ -252,7 +255,8 @@ struct EventBuffer {
 }
 
 impl EventBuffer {
-    /// An oversized response is kept as an error, so that its client does not wait in vain.
+    /// Keeps an event. An oversized response is replaced by an error, so that a client that resumes
+    /// gets a response.
     fn push(&mut self, event: &Event, request: Option<&Id>) {
         let mut event = event.clone();
         if event.frame.len() > KEPT_BYTES {

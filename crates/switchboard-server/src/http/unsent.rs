@@ -1,4 +1,4 @@
-//! Bytes of unread responses to all clients, counted while they are in memory.
+//! Counts the bytes of responses that clients have not read yet, for all clients together.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -6,17 +6,17 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use bytes::Bytes;
 use tokio::sync::watch;
 
-/// The soft limit: above it, new requests wait, and stalled connections are closed early.
+/// The soft limit in bytes. Above it, new requests wait, and stalled connections are closed early.
 const MOST: usize = 64 * 1024 * 1024;
 
-/// Added to the soft limit for the responses of running requests. Above this hard limit, stalled
-/// connections are closed almost at once.
+/// The difference between the soft limit and the hard limit. It is for the responses of running
+/// requests. Above the hard limit, stalled connections are closed almost at once.
 const ROOM: usize = 3 * MOST;
 
-/// The least size of a frame that is counted: socket buffers hold more than smaller ones.
+/// A frame up to this size is not counted, because it fits into a socket buffer.
 const COUNTED: usize = 16 * 1024;
 
-/// The bytes of all responses that are still to be written.
+/// The number of response bytes of all clients that are not written yet.
 #[derive(Clone, Debug)]
 pub(super) struct Unsent {
     total: Arc<Total>,
@@ -36,7 +36,7 @@ impl Default for Unsent {
 }
 
 impl Unsent {
-    /// Returns the same bytes, and counts them until the last reference is dropped.
+    /// Returns the same bytes. They are counted until their last reference is dropped.
     pub(super) fn count(&self, frame: Bytes) -> Bytes {
         if frame.len() <= COUNTED {
             return frame;
@@ -46,17 +46,17 @@ impl Unsent {
         Bytes::from_owner(Counted { frame, total: Arc::clone(&self.total) })
     }
 
-    /// Waits until there is room for more.
+    /// Waits until the unwritten bytes are within the soft limit.
     pub(super) async fn room(&self) {
         self.until(false).await;
     }
 
-    /// Waits until the limit is exceeded.
+    /// Waits until the unwritten bytes exceed the soft limit.
     pub(super) async fn is_much(&self) {
         self.until(true).await;
     }
 
-    /// Whether there is room for responses of running requests.
+    /// Whether the unwritten bytes are within the hard limit.
     pub(super) fn has_room(&self) -> bool {
         self.total.bytes.load(Ordering::Relaxed) <= ROOM
     }
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn unsent_bytes_count_until_released() {
+    fn response_bytes_are_counted_until_last_reference_drops() {
         let unsent = Unsent::default();
         let is_much = || *unsent.total.is_much.borrow();
         let first = unsent.count(Bytes::from(vec![0; MOST]));
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn requests_wait_while_too_much_is_unsent() {
+    async fn new_requests_wait_while_unsent_bytes_exceed_the_limit() {
         let (unsent, frame) = Unsent::more_than_allowed();
         let second = std::time::Duration::from_secs(1);
         assert!(tokio::time::timeout(second, unsent.room()).await.is_err());

@@ -67,7 +67,7 @@ fn revision_inside_arguments_is_ignored() {
 }
 
 #[test]
-fn answer_gains_result_type_and_keeps_server_fields() {
+fn stateless_result_gains_type_and_keeps_server_fields() {
     let info = meta::SERVER_INFO;
     let complete = json!({ "resultType": "complete", "_meta": { info: { "name": "x" } } });
     assert_eq!(stamped("tools/call", "{}"), complete);

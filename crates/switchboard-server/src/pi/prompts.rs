@@ -21,12 +21,12 @@ use crate::params::invalid_params;
 pub(super) struct Typed {
     server: String,
     prompt: String,
-    /// The text after the command.
+    /// The text that the user typed after the command.
     line: String,
 }
 
 impl Pi {
-    /// Lists the prompt commands from the catalog; connects nothing.
+    /// Lists the prompt commands from the catalog; starts no server.
     pub(super) async fn prompts(&self, caller: Caller) -> Result<McpResult, RpcError> {
         let rows = self.listed(None, caller).await?;
         let commands = words::commands(&rows);
@@ -49,7 +49,7 @@ impl Pi {
         let rows = self.listed(Some(server.clone()), caller.clone()).await?;
         let known = rows.iter().find(|(_, prompt)| prompt.name == name);
         let args = match known {
-            // The request itself reports the unknown prompt.
+            // The request below reports the unknown prompt.
             None => Args::default(),
             Some((server, prompt)) => prompt_args(prompt, &line)
                 .map_err(|error| invalid_params(words::line_error(&error, server, prompt)))?,

@@ -13,7 +13,8 @@ use switchboard_wire::Peer;
 /// Changes within this time cause a single notification.
 const COALESCE: Duration = Duration::from_millis(100);
 
-/// Interval for changes over time, such as a failure that becomes old.
+/// Interval for checking parts of the status that depend on the time, such as a failure that
+/// becomes old.
 const POLL_INTERVAL: Duration = Duration::from_secs(5);
 
 /// The object of `status --json`, with the texts that the extension shows.
@@ -28,7 +29,7 @@ pub(super) fn of(session: &Session) -> Value {
     status
 }
 
-/// Notifies the client whenever the status changes; the last status always arrives.
+/// Notifies the client whenever the status changes. The client always receives the latest status.
 pub(super) async fn follow(session: Arc<Session>, mut changes: Changes, sent: Value, client: Peer) {
     let mut known = essence(sent);
     loop {

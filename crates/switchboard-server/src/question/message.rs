@@ -1,23 +1,24 @@
 //! The text of the form that requests approval of a call.
 //!
-//! Claude Code shows three lines of it, each cut at the width of the terminal. They name the tool
-//! and the arguments; whatever does not fit is repeated in full below.
+//! Claude Code shows three lines of it, each truncated at the width of the terminal. They name the
+//! tool and the arguments. Arguments that do not fit are repeated in full below.
 
 use serde_json::Value;
 use switchboard::catalog::{EntryKind, Resolved};
 use switchboard::exact::Args;
 use switchboard::render::words::{bytes, clean_block, clean_line, visible, visible_json};
 
-/// Bytes of a call's arguments that are shown in all.
+/// The maximum number of bytes of a call's arguments that are shown.
 const SHOWN_ARGUMENTS: usize = 2_000;
 
-/// Characters of one line: a terminal of 80 columns less the frame of a dialog.
+/// The maximum length of a line in characters: the 80 columns of a terminal without the frame of a
+/// dialog.
 const COLUMNS: usize = 74;
 
-/// Lines for the arguments, below the question.
+/// The number of lines for the arguments, below the question.
 const ARGUMENT_LINES: usize = 2;
 
-/// Characters of a tool, server or argument name in the summary.
+/// The maximum length of a tool, server or argument name in the summary, in characters.
 const NAME: usize = 24;
 
 pub(super) fn approval_message(target: &Resolved, args: &Args) -> String {
@@ -52,16 +53,16 @@ pub(super) fn approval_message(target: &Resolved, args: &Args) -> String {
     message
 }
 
-/// The arguments in two lines: every name, and of each value as much as there is room for.
+/// The arguments in two lines: every name, and as much of each value as fits.
 struct Summary {
     text: String,
-    /// False if anything was cut or cleaned.
+    /// Whether the summary shows all arguments, complete and unchanged.
     is_whole: bool,
 }
 
 impl Summary {
     fn of(args: &Args) -> Summary {
-        // As sent to the server: numbers keep their digits.
+        // The arguments exactly as they are sent to the server: numbers keep their digits.
         let mut exact = args.clone();
         let written = args.values().keys().map(|name| {
             let value = exact.take(name).and_then(|value| serde_json::to_string(&value).ok());
@@ -85,7 +86,7 @@ impl Summary {
         let shown = cleaned.into_iter().zip(widths);
         let shown: Vec<(String, String)> =
             shown.map(|((name, value), width)| (name, clipped(&value, width))).collect();
-        // Cleaned or clipped text is repeated in full below.
+        // Arguments that are shortened or changed here are repeated in full below.
         let is_whole = written == shown;
         let parts: Vec<String> =
             shown.iter().map(|(name, value)| format!("{name}: {value}")).collect();
@@ -95,8 +96,8 @@ impl Summary {
     }
 }
 
-/// The name of an argument: a JSON string unless it is a plain identifier, because a name such as
-/// `a, b: "c"` reads as two arguments.
+/// The name of an argument as it is shown. A name that is no plain identifier is a JSON string,
+/// because a name such as `a, b: "c"` would look like two arguments.
 fn written_name(name: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | '$');
     if !name.is_empty() && name.chars().all(is_plain) {
@@ -106,7 +107,7 @@ fn written_name(name: &str) -> String {
     visible_json(&quoted).into_owned()
 }
 
-/// The written name in [`NAME`] characters; a quoted one keeps its closing quote.
+/// The shown name, truncated to [`NAME`] characters. A quoted one keeps its closing quote.
 fn clipped_name(name: &str) -> String {
     if name.chars().count() <= NAME || !name.ends_with('"') {
         return clipped(name, NAME);
@@ -114,7 +115,8 @@ fn clipped_name(name: &str) -> String {
     format!("{}\"", clipped(name, NAME - 1))
 }
 
-/// Distributes `room`: short values get what they need, long ones share the rest equally.
+/// Distributes `room` among texts of these lengths: short texts get their length, long ones share
+/// the rest equally.
 fn shared(room: usize, mut needs: Vec<usize>) -> Vec<usize> {
     let mut order: Vec<usize> = (0..needs.len()).collect();
     order.sort_by_key(|index| needs.get(*index).copied());
@@ -129,7 +131,7 @@ fn shared(room: usize, mut needs: Vec<usize>) -> Vec<usize> {
     needs
 }
 
-/// The text, or its beginning and `…`.
+/// The text, or its beginning and `…` if it is longer than `width`.
 fn clipped(text: &str, width: usize) -> String {
     if text.chars().count() <= width {
         return text.to_owned();
@@ -155,16 +157,16 @@ mod tests {
     }
 
     #[test]
-    fn short_arguments_are_shown_whole() {
+    fn approval_form_shows_short_arguments_whole() {
         let (text, is_whole) = summary(r#"{"path":"/tmp/new.txt","content":"new","n":7}"#);
         assert_eq!(text, r#"path: "/tmp/new.txt", content: "new", n: 7"#);
         assert!(is_whole);
         assert_eq!(summary("{}").0, "It takes no arguments.");
     }
 
-    /// The user approves exactly what runs, so a summary that differs is never called whole.
+    /// The user must see exactly the arguments of the call that is approved.
     #[test]
-    fn summary_differing_from_the_arguments_is_not_whole() {
+    fn summary_that_alters_arguments_is_not_marked_whole() {
         let (text, is_whole) = summary(r#"{"n":1.00,"id":12345678901234567890123}"#);
         assert_eq!(text, "n: 1.00, id: 12345678901234567890123");
         assert!(is_whole);
@@ -173,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn hidden_characters_of_names_and_values_are_shown() {
+    fn hidden_characters_in_arguments_are_shown_as_escapes() {
         let check = |args: &str, expected: &str| {
             assert_eq!(summary(args), (expected.to_owned(), true), "{args:?}");
         };
@@ -201,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn long_argument_does_not_hide_the_others() {
+    fn long_argument_does_not_hide_other_arguments() {
         let args = format!(r#"{{"content":"{}","path":"/etc/passwd"}}"#, "x".repeat(9_000));
         let (text, is_whole) = summary(&args);
         assert!(text.contains(r#"path: "/etc/passwd""#), "{text}");
@@ -219,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn many_arguments_stay_within_two_lines() {
+    fn many_arguments_are_summarised_in_two_lines() {
         let members: Vec<String> =
             (0..60).map(|n| format!(r#""parameter_{n}":"{}""#, "v".repeat(n))).collect();
         let (text, is_whole) = summary(&format!("{{{}}}", members.join(",")));

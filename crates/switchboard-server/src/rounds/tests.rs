@@ -65,7 +65,7 @@ fn refusal(parking: &Parking, state: &str, request: Value) -> String {
 const TWO: &[(Option<&str>, Topic)] = &[(None, Topic::Elicitation), (Some("roots"), Topic::Roots)];
 
 #[tokio::test]
-async fn parked_call_resumes_with_each_answer() {
+async fn parked_call_resumes_with_each_client_response() {
     let parking = Parking::default();
     let (state, asked) = park(&parking, asking(TWO)).await;
     let question = json!({ "method": "elicitation/create", "params": { "q": 1 } });
@@ -82,7 +82,7 @@ async fn parked_call_resumes_with_each_answer() {
 }
 
 #[tokio::test]
-async fn request_state_resumes_once_and_only_its_request() {
+async fn request_state_resumes_only_its_own_request_once() {
     let parking = Parking::default();
     let (state, _) = park(&parking, asking(TWO)).await;
     let other = refusal(&parking, &state, json!({ "name": "u" }));

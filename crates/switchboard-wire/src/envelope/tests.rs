@@ -23,7 +23,7 @@ fn check(frame: &str, expected: &str) {
 }
 
 #[test]
-fn requests_answers_and_notifications_are_distinguished() {
+fn frames_parse_as_requests_responses_or_notifications() {
     check(
         r#"{"jsonrpc":"2.0","id":1,"method":"a/b","params":{"z":1.0,"a":2}}"#,
         r#"request Number(Number(1)) a/b {"z":1.0,"a":2}"#,
@@ -41,7 +41,7 @@ fn requests_answers_and_notifications_are_distinguished() {
 }
 
 #[test]
-fn malformed_message_reports_the_reason() {
+fn malformed_message_gives_error_code_and_reason() {
     check("{", "malformed -32700 not valid JSON");
     check("npm notice", "malformed -32700 not valid JSON");
     check("[]", "malformed -32600 JSON-RPC batches are not supported");
@@ -73,7 +73,7 @@ fn duplicate_envelope_key_is_refused() {
 }
 
 #[test]
-fn malformed_request_error_carries_its_id() {
+fn error_for_malformed_request_carries_its_id() {
     let check = |frame: &str, expected: Option<Id>| {
         let malformed = parse(&Bytes::copy_from_slice(frame.as_bytes())).unwrap_err();
         assert_eq!(malformed.id(), expected.as_ref(), "{frame}");
@@ -91,12 +91,12 @@ fn malformed_request_error_carries_its_id() {
 }
 
 #[test]
-fn keys_are_case_sensitive() {
+fn envelope_keys_are_case_sensitive() {
     check(r#"{"jsonrpc":"2.0","ID":1,"method":"a"}"#, "notification a -");
 }
 
 #[test]
-fn id_of_an_oversized_answer_is_still_found() {
+fn id_is_found_at_either_end_of_oversized_response() {
     let head = br#"{"jsonrpc":"2.0","id":42,"result":{"content":[{"te"#;
     assert_eq!(id_in_head(head), Some(42));
     assert_eq!(id_in_head(br#"{"jsonrpc":"2.0","result":{"id":7,"content"#), None);
@@ -105,7 +105,7 @@ fn id_of_an_oversized_answer_is_still_found() {
 }
 
 #[test]
-fn oversized_request_is_not_mistaken_for_an_answer() {
+fn oversized_request_is_distinguished_from_a_response() {
     assert!(asks_in_head(br#"{"jsonrpc":"2.0","id":4,"method":"tools/call","params":{"te"#));
     assert!(!asks_in_head(br#"{"jsonrpc":"2.0","id":4,"result":{"method":"x","te"#));
 }

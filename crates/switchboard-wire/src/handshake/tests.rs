@@ -114,7 +114,7 @@ async fn check(
 }
 
 #[tokio::test(start_paused = true)]
-async fn era_is_detected_from_the_first_answer() {
+async fn era_is_detected_from_the_first_response() {
     let (d, i, done) = ("server/discover", "initialize", "notifications/initialized");
     let both = format!("{d} {i} {done}");
     let old = "old 2025-11-25";
@@ -142,7 +142,7 @@ async fn era_is_detected_from_the_first_answer() {
 
 /// A late response to one first request was once taken for the response to the other.
 #[tokio::test(start_paused = true)]
-async fn late_answers_do_not_confuse_era_detection() {
+async fn late_responses_do_not_confuse_era_detection() {
     let (d, i, done) = ("server/discover", "initialize", "notifications/initialized");
     let (old, new) = ("old 2025-11-25", "new 2026-07-28");
     let probe = Greeting::Probe;
@@ -165,7 +165,7 @@ async fn late_answers_do_not_confuse_era_detection() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn known_era_is_tried_first_and_may_change() {
+async fn last_known_era_is_tried_before_the_other() {
     let (d, i, done) = ("server/discover", "initialize", "notifications/initialized");
     let (old, new) = ("old 2025-11-25", "new 2026-07-28");
     let both = format!("{d} {i} {done}");
@@ -185,7 +185,7 @@ async fn known_era_is_tried_first_and_may_change() {
 }
 
 #[tokio::test]
-async fn both_handshakes_yield_the_same_server_facts() {
+async fn both_handshakes_yield_equal_server_information() {
     let (hello, _) =
         greeted(Greeting::Discover, &[("server/discover", &[Answers(DISCOVERED)])], 0).await;
     let hello = hello.unwrap();

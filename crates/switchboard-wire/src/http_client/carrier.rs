@@ -20,8 +20,8 @@ use crate::peer::{Handler, Inlet, PeerLimits, RequestError};
 /// Timeout of a message that needs no response.
 const NOTIFY_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// The most responses in flight to the server, each on its own connection. Further responses are
-/// dropped if the server sends requests faster than it accepts responses.
+/// The maximum number of responses in flight to the server, each on its own connection. If the
+/// server sends requests faster than it accepts responses, further responses are dropped.
 const MOST_RESPONSES: usize = 64;
 
 /// Transfers the messages of an HTTP connection.
@@ -36,7 +36,7 @@ pub struct Carrier {
 /// Why a connection ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {
-    /// The client closed it.
+    /// The client closed the connection.
     Stopped,
     /// The server no longer knows the session.
     SessionOver,
@@ -114,11 +114,11 @@ struct Flight {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum CancelledBy {
     Notification,
-    /// By closing the response, without a notification.
+    /// By closing the HTTP response to the request; no notification is sent.
     ClosedResponse,
 }
 
-/// A message that has been handled.
+/// The task of a message that has completed, by the kind of the message.
 enum Done {
     Notified,
     Responded,
@@ -187,7 +187,7 @@ impl Traffic {
                 self.answering += 1;
                 self.tell(frame, Done::Responded);
             }
-            // A `Peer` does not send these.
+            // A `Peer` sends neither requests with other ids nor malformed messages.
             Ok(Message::Request { .. }) | Err(_) => {}
         }
     }
@@ -195,7 +195,7 @@ impl Traffic {
     fn tell(&mut self, frame: Bytes, done: Done) {
         let link = Arc::clone(&self.link);
         self.exchanges.spawn(async move {
-            // No caller waits for the outcome.
+            // The outcome is ignored, because no caller waits for it.
             let _taken = tokio::time::timeout(NOTIFY_TIMEOUT, link.tell(&frame)).await;
             done
         });
@@ -215,7 +215,8 @@ impl Traffic {
                 task.abort();
                 cancelled_by
             }
-            // Without a session, a completed request needs no notification.
+            // Without a session, only running requests need a cancellation, and this request has
+            // completed.
             None if self.link.ready.get().is_none() => CancelledBy::ClosedResponse,
             None => CancelledBy::Notification,
         }

@@ -24,7 +24,7 @@ use crate::sse::Event;
 /// Longest `Retry-After` that a request waits for.
 const LONGEST_RETRY_AFTER: Duration = Duration::from_secs(10);
 
-/// How often a request is postponed before it fails.
+/// How many times a request is postponed before it fails.
 const MOST_POSTPONEMENTS: usize = 3;
 
 /// How long to retry while the server refuses connections, as during a restart.
@@ -54,7 +54,7 @@ pub(super) enum ExchangeStage {
     /// `initialize`, whose response determines the transport and revision.
     Opening,
     Open,
-    /// A stateless request, whose result arrives on its own HTTP response or not at all.
+    /// A stateless request, whose response can arrive only on its own HTTP response.
     Stateless,
 }
 
@@ -84,12 +84,13 @@ impl Link {
     /// Sends a message that needs no response.
     pub(super) async fn tell(&self, frame: &Bytes) -> Result<(), RequestError> {
         let response = self.post(&Ask::post(frame), None).await?;
-        // Read to the end, so that the connection can be reused.
+        // Reads the body to its end, so that the connection can be reused.
         trouble::beginning(response).await;
         Ok(())
     }
 
-    /// Sends the first request, whose failures are reported as they are.
+    /// Sends `initialize`. It is not retried after a failure, so that the caller gets the original
+    /// error.
     async fn initialize(&self, id: u64, frame: &Bytes) -> Result<Option<Answers>, RequestError> {
         self.wait_while_busy(Some(id)).await?;
         if self.speaks() == Speaks::Legacy {
@@ -106,7 +107,7 @@ impl Link {
         {
             return Err(error);
         }
-        // If the older transport fails too, the first error is the relevant one.
+        // If HTTP+SSE fails too, the error of Streamable HTTP is the relevant one.
         legacy::open(self, frame).await.map(Some).map_err(|_| error)
     }
 
@@ -125,8 +126,8 @@ impl Link {
         }
     }
 
-    /// Sends a stateless request. The first one shows whether there is a server, so its failures
-    /// are reported as they are.
+    /// Sends a stateless request. The first one shows whether the URL is an MCP server, so it is
+    /// not retried after a failure.
     async fn ask_stateless(
         &self,
         id: u64,
@@ -251,7 +252,8 @@ impl Link {
         let headers = response.headers().clone();
         let is_json = content_type(&headers).contains("json");
         if stage == ExchangeStage::Open && response.status() == StatusCode::ACCEPTED {
-            // Unusual, but the response may arrive on the session's event stream.
+            // Status 202 to a request is unusual: its response may arrive on the session's event
+            // stream.
             return Ok(());
         }
         if !is_json {
@@ -261,8 +263,8 @@ impl Link {
         let body = self.whole(response).await?;
         self.give(&body, id, stage);
         if self.inlet.awaits(id) {
-            // Several messages in one body, which no revision allows, or a message other than the
-            // response.
+            // The body contains a message other than the response, or several messages, which no
+            // revision allows.
             for message in values(&body).iter().skip_while(|only| only.len() == body.len()) {
                 self.take(message, Some(Exchange(id)));
             }

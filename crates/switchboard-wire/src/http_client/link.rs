@@ -34,7 +34,7 @@ pub(super) struct Link {
     pub(super) endpoint: Endpoint,
     pub(super) limits: PeerLimits,
     pub(super) inlet: Inlet,
-    /// Locked for one message at a time, never across an await. A lock, because many tasks read
+    /// Held for one message at a time, never across an await. It is a lock because many tasks read
     /// responses, and each response may carry requests and notifications of the server.
     handler: Mutex<Box<dyn Handler>>,
     state: Mutex<LinkState>,
@@ -77,7 +77,7 @@ impl Default for OriginLoad {
     }
 }
 
-/// The server refuses requests until this time.
+/// A refusal by the server, which lasts until this time.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Busy {
     /// The status of the refusal.
@@ -86,7 +86,7 @@ pub(super) struct Busy {
 }
 
 impl Quiet {
-    /// The current refusal, if its time has not passed.
+    /// The current refusal; `None` once its time has passed.
     pub(super) fn now(&self) -> Option<Busy> {
         self.load().busy.filter(|busy| busy.until > Instant::now())
     }
@@ -98,13 +98,13 @@ impl Quiet {
         }
     }
 
-    /// Adds one message to the budget.
+    /// Adds the share of one message to the budget for resends.
     pub(super) fn sending(&self) {
         let resends = &mut self.load().resends;
         *resends = MOST_RESENDS.min(*resends + 1);
     }
 
-    /// Whether the budget allows another resend; takes it from the budget.
+    /// Takes one resend from the budget; `false` if the budget is used up.
     pub(super) fn may_send_again(&self) -> bool {
         let resends = &mut self.load().resends;
         let left = resends.checked_sub(RESEND);
@@ -128,7 +128,7 @@ pub(super) enum Speaks {
 pub(super) struct Ask<'a> {
     pub(super) method: Method,
     pub(super) body: Option<&'a Bytes>,
-    /// The last event id of a stream to resume.
+    /// The last event id of the stream that this request resumes; `None` if it resumes none.
     pub(super) after: Option<&'a str>,
     /// The headers of a stateless message, which replace those of a session.
     pub(super) stateless: Option<&'a HeaderMap>,
@@ -291,8 +291,8 @@ impl Link {
     /// The target of a redirect.
     fn redirected(&self, from: &Url, response: &Response) -> Result<Url, HttpError> {
         let location = response.headers().get(LOCATION).and_then(|value| value.to_str().ok());
-        let to = location.and_then(|location| from.join(location).ok()).ok_or(HttpError::Circle)?;
-        same_origin(to, &self.endpoint.url)
+        let to = location.and_then(|location| from.join(location).ok());
+        same_origin(to.ok_or(HttpError::NoLocation)?, &self.endpoint.url)
     }
 
     fn state(&self) -> MutexGuard<'_, LinkState> {

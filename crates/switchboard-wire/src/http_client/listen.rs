@@ -13,10 +13,10 @@ use super::trouble::HttpError;
 use crate::peer::RequestError;
 use crate::sse::Parser;
 
-/// The most resumptions in a row without an event.
+/// The maximum number of consecutive resumptions of a stream without an event.
 const MOST_FRUITLESS: u32 = 5;
 
-/// A stream that lasted this long counts as successful even without events.
+/// A stream that lasted this long resets the count of fruitless resumptions even without events.
 const LASTING: Duration = Duration::from_secs(30);
 
 /// The default pause, and the bounds for the server's `retry`.
@@ -24,7 +24,7 @@ const PAUSE: Duration = Duration::from_millis(500);
 const SHORTEST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 
-/// Counts resumptions without an event.
+/// Counts the consecutive resumptions of a stream without an event.
 #[derive(Debug, Default)]
 pub(super) struct Resuming {
     fruitless: u32,
@@ -51,14 +51,15 @@ impl Link {
     /// Completes the handshake: admits further requests, and listens for messages of the server.
     pub(super) async fn begin(&self, initialized: Bytes) {
         let notified = self.tell(&initialized).await;
-        // A failure here is reported by the next request.
+        // If the notification failed, the next request reports the failure.
         let _first_time = self.ready.set(());
         if notified.is_ok() && self.speaks() == Speaks::Streamable {
             self.listen().await;
         }
     }
 
-    /// Resumes the stream of a response after its last event id, if the server sent one.
+    /// Resumes the stream of a response after its last event id. Fails if the server sent no event
+    /// id.
     pub(super) async fn resume(
         &self,
         cut: Stream,
@@ -130,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn empty_listening_streams_back_off_and_then_stop() {
+    fn listening_stream_without_events_backs_off_and_stops() {
         assert_eq!(pauses(None), [500, 1_000, 2_000, 4_000, 8_000]);
         assert_eq!(pauses(Some(Duration::ZERO)), [100, 200, 400, 800, 1_600]);
         assert_eq!(pauses(Some(Duration::from_secs(3_600))), [60_000; 5]);

@@ -34,12 +34,13 @@ use crate::peer::{Peer, PeerLimits, detached};
 pub struct Endpoint {
     pub url: Url,
     pub mode: HttpTransport,
-    /// Must follow no redirects, which are checked here.
+    /// The HTTP client. It must not follow redirects: this module follows them itself, after it has
+    /// checked the target.
     pub client: Client,
     pub headers: HeaderMap,
-    /// Creates headers for each request, which take precedence over all others.
+    /// Creates headers for each request, which replace other headers of the same name.
     pub signer: Option<Arc<dyn Signer>>,
-    /// Shared by all connections to the same origin.
+    /// The refusals and the budget for resends of the origin, shared by all connections to it.
     pub quiet: Quiet,
 }
 
@@ -71,40 +72,40 @@ pub trait Signer: Send + Sync {
     }
 }
 
-/// Two, because a stored token may be expired, and so may one that another process stored
-/// meanwhile; a new token is not.
+/// The maximum number of times that a refused request is resent. Two, because a stored token may be
+/// expired, and so may a token that another process stored meanwhile; a new token is not.
 pub const MOST_REPEATS: u32 = 2;
 
-/// The future headers of a request.
+/// A future that returns the headers for a request.
 pub type Signing<'a> = Pin<Box<dyn Future<Output = Result<HeaderMap, SignError>> + Send + 'a>>;
 
-/// The future decision about a refused request.
+/// A future that returns the decision about a refused request.
 pub type Judging<'a> = Pin<Box<dyn Future<Output = AuthDecision> + Send + 'a>>;
 
 /// A request that was refused with status 401 or 403.
 #[derive(Clone, Copy)]
 pub struct Refused<'a> {
     pub status: u16,
-    /// How often it has been resent already.
+    /// How many times the request has been resent already.
     pub repeats: u32,
-    /// The headers of the request.
+    /// The headers of the refused request.
     pub sent: &'a HeaderMap,
-    /// The headers of the response.
+    /// The headers of the refusing response.
     pub answer: &'a HeaderMap,
 }
 
 /// What to do with a refused request.
 #[derive(Clone, Debug)]
 pub enum AuthDecision {
-    /// Sign it again and resend it.
+    /// Sign the request again and resend it.
     Again,
-    /// Return the response.
+    /// Return the response unchanged.
     Stands,
     /// The user must sign in.
     SignIn(SignError),
     /// The server authenticated the request, but refuses it.
     Forbidden(SignError),
-    /// It cannot be signed again at the moment.
+    /// The request cannot be signed again at the moment.
     Unsigned(SignError),
 }
 

@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn request_headers_repeat_the_message() {
+    fn stateless_request_headers_repeat_parts_of_the_message() {
         let meta = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}"#;
         let version = "mcp-protocol-version: 2026-07-28";
         for (method, rest, expected) in [

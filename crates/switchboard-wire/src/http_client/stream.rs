@@ -14,12 +14,13 @@ pub(super) struct Stream {
 }
 
 impl Stream {
-    /// `limit` is for the data of one event.
+    /// `limit` is the maximum size of the data of one event, in bytes.
     pub(super) fn new(response: Response, limit: usize) -> Stream {
         Stream::go_on(response, Parser::new(limit))
     }
 
-    /// A resumed stream.
+    /// Continues an interrupted stream with the response that resumes it; `parser` is that of the
+    /// interrupted stream.
     pub(super) fn go_on(response: Response, parser: Parser) -> Stream {
         Stream { response, parser, chunk: Bytes::new() }
     }

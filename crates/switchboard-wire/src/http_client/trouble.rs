@@ -9,7 +9,7 @@ use reqwest::{Response, StatusCode};
 
 use super::SignError;
 
-/// Bytes of a body that are read to classify it.
+/// The number of bytes of a body that are read to classify it.
 const LOOKED_AT: usize = 16 * 1024;
 
 /// How long to read the body of an error response.
@@ -28,8 +28,8 @@ pub enum HttpError {
         #[source]
         cause: Arc<reqwest::Error>,
     },
-    /// The request was sent, at least in part.
-    #[error("the connection broke before the answer came")]
+    /// The connection was lost after the request was sent, at least in part.
+    #[error("the connection was lost before the response arrived")]
     Broken {
         #[source]
         cause: Option<Arc<reqwest::Error>>,
@@ -40,29 +40,31 @@ pub enum HttpError {
         #[source]
         cause: Option<SignError>,
     },
-    #[error("the server answered with HTTP status {status}: it does not allow this")]
+    #[error("the server answered with HTTP status {status}: it forbids this request")]
     Forbidden {
         status: u16,
         #[source]
         cause: SignError,
     },
-    #[error("the server is busy or down for a while (HTTP status {status})")]
+    #[error("the server is temporarily unavailable (HTTP status {status})")]
     Busy { status: u16, retry_after: Option<Duration> },
     #[error("the server answered with HTTP status {status} and {page}")]
     Status { status: u16, page: ResponseBody },
-    #[error("the address does not speak MCP: it answered with {page}")]
+    #[error("the URL is not an MCP endpoint: the response was {page}")]
     NotMcp { page: ResponseBody },
     #[error("the server answered with the id of another request, which is a bug of the server")]
     OtherAnswer,
-    #[error("the server redirects to `{origin}`, which is not the configured one")]
+    #[error("the server redirects to `{origin}`, which is not its configured origin")]
     Elsewhere { origin: String },
     #[error("the server redirects too often")]
     Circle,
-    #[error("the server's answer to the WebSocket handshake is malformed")]
+    #[error("the redirect of the server has no valid `Location`")]
+    NoLocation,
+    #[error("the server's response to the WebSocket handshake is malformed")]
     Handshake,
     #[error("the server speaks another protocol than MCP over WebSocket")]
     OtherProtocol,
-    #[error("the headers of the request could not be made")]
+    #[error("cannot create the authentication headers of the request")]
     Sign(#[source] SignError),
 }
 
@@ -81,10 +83,12 @@ impl fmt::Display for ResponseBody {
         match self {
             ResponseBody::Html { title: Some(title) } => write!(f, "a web page titled \"{title}\""),
             ResponseBody::Html { title: None } => f.write_str("a web page"),
-            ResponseBody::Json { excerpt } => write!(f, "JSON that is no message: {excerpt}"),
+            ResponseBody::Json { excerpt } => {
+                write!(f, "JSON that is not an MCP message: {excerpt}")
+            }
             ResponseBody::Text { excerpt } => write!(f, "text: {excerpt}"),
             ResponseBody::Other { kind } => write!(f, "content of type `{kind}`"),
-            ResponseBody::Empty => f.write_str("nothing"),
+            ResponseBody::Empty => f.write_str("an empty body"),
         }
     }
 }
@@ -117,7 +121,7 @@ pub fn content_type(headers: &HeaderMap) -> String {
     kind.trim().to_ascii_lowercase()
 }
 
-/// The error that a status implies by itself.
+/// The error that the status of a response implies, whatever its body contains.
 pub(super) fn by_status(status: StatusCode, headers: &HeaderMap) -> Option<HttpError> {
     let number = status.as_u16();
     match status {
@@ -176,7 +180,7 @@ pub fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
     Some(date.duration_since(now).unwrap_or_default())
 }
 
-/// Whether the status means that the server does not know the transport, so that the older one is
+/// Whether the status means that the server does not support Streamable HTTP, so that HTTP+SSE is
 /// tried.
 pub(super) fn is_unknown_transport(status: StatusCode) -> bool {
     matches!(
@@ -230,11 +234,11 @@ mod tests {
             (
                 "application/json",
                 "{\"error\":\n\"no such\\nroute\"}",
-                "JSON that is no message: {\"error\": \"no such\\nroute\"}",
+                "JSON that is not an MCP message: {\"error\": \"no such\\nroute\"}",
             ),
             ("text/plain", "\u{1b}[31mnot\0 here", "text: [31mnot here"),
             ("image/png", "\u{89}PNG", "content of type `image/png`"),
-            ("application/json", " \n", "nothing"),
+            ("application/json", " \n", "an empty body"),
         ];
         for (kind, body, expected) in cases {
             assert_eq!(page(kind, body), expected, "{kind}: {body}");

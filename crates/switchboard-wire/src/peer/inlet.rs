@@ -25,14 +25,14 @@ impl Inlet {
         &self.peer
     }
 
-    /// Delivers one message: responses to their requests, all others to `handler`.
+    /// Delivers one message: a response to its request, any other message to `handler`.
     pub fn take(&self, frame: &Bytes, exchange: Option<Exchange>, handler: &mut dyn Handler) {
         if let Some(observer) = self.peer.observer() {
             observer.received(frame);
         }
         match envelope::parse(frame) {
             Ok(message) => self.take_message(message, exchange, handler),
-            // Fails the request at once instead of at its timeout.
+            // A malformed response fails its request at once, not only at its timeout.
             Err(envelope::Malformed::Answer { id: Id::Number(id) })
                 if let Some(id) = id.as_u64().filter(|id| self.awaits(*id)) =>
             {
@@ -77,7 +77,8 @@ impl Inlet {
         watch_deadlines(&self.peer).await;
     }
 
-    /// Handles the head of an over-long line; returns whether the message is already assigned.
+    /// Handles the beginning of an over-long line, and returns whether its message could be
+    /// assigned to a request.
     pub(super) fn too_long(&self, head: &[u8], handler: &mut dyn Handler) -> Overlong {
         self.peer.shared.flow.send_replace(Flow::Draining);
         let id = envelope::id_in_head(head);
@@ -204,10 +205,10 @@ pub(super) async fn watch_deadlines(peer: &Peer) {
     peer.shared.alarm.watch(|now| peer.expire(now)).await;
 }
 
-/// Whether the message of a discarded line is already assigned.
+/// Whether the message of an over-long line has been assigned to a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Overlong {
-    /// Assigned: its request has failed, or it was itself a request.
+    /// The request of the response has failed, or the line was itself a request or notification.
     Assigned,
     /// A response whose id may be at the end of the line.
     Unassigned,

@@ -28,7 +28,8 @@ pub(super) struct Deadline {
 /// How long to wait for a response, and the receiver of progress.
 #[derive(Debug, Default)]
 pub struct Patience {
-    /// Counted from the last progress notification.
+    /// The time without a response and without progress after which the request fails; `None`
+    /// waits without a limit.
     pub timeout: Option<Duration>,
     /// The receiver of progress notifications, if any.
     pub progress: Option<mpsc::Sender<Raw>>,

@@ -27,7 +27,7 @@ where
     (peer, reader, StreamWriter { outlet, sink, deadline: limits.write_deadline })
 }
 
-/// The reading half; run it until it ends.
+/// The reading half of a connection. The owner runs it until it ends.
 #[derive(Debug)]
 pub struct StreamReader<R> {
     frames: FrameReader<R>,
@@ -56,7 +56,7 @@ impl<R: AsyncRead + Unpin> StreamReader<R> {
     }
 }
 
-/// The writing half; run it until it ends.
+/// The writing half of a connection. The owner runs it until it ends.
 #[derive(Debug)]
 pub struct StreamWriter<W> {
     outlet: Outlet,

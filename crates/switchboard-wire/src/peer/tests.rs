@@ -76,7 +76,7 @@ fn within(timeout: u64) -> Patience {
 }
 
 #[tokio::test]
-async fn thousand_interleaved_requests_get_their_own_answers() {
+async fn thousand_interleaved_requests_get_their_own_responses() {
     let (peer, _heard) = connected();
     let mut asks = JoinSet::new();
     for n in 0..1_000 {
@@ -91,14 +91,14 @@ async fn thousand_interleaved_requests_get_their_own_answers() {
 }
 
 #[tokio::test]
-async fn error_answer_keeps_its_code_and_message() {
+async fn error_response_keeps_its_code_and_message() {
     let (peer, _heard) = connected();
     let refused = peer.request("nope", String::new(), Patience::default()).await.unwrap_err();
-    assert_eq!(refused.to_string(), "the other side answered with error -32601: unknown");
+    assert_eq!(refused.to_string(), "the peer answered with error -32601: unknown");
 }
 
 #[tokio::test(start_paused = true)]
-async fn malformed_answer_fails_its_own_request_only() {
+async fn malformed_response_fails_only_its_own_request() {
     for rest in ["", r#","result":1,"error":{}"#] {
         let (near, mut far) = pipe::pair();
         let (peer, reader, writer) = open(near.reader, near.writer, PeerLimits::default());
@@ -117,7 +117,7 @@ async fn malformed_answer_fails_its_own_request_only() {
         let failure = second.unwrap_err().to_string();
         assert_eq!(
             failure,
-            "the other side answered with error -32603: the server's answer is malformed"
+            "the peer answered with error -32603: the server's answer is malformed"
         );
     }
 }
@@ -126,7 +126,7 @@ async fn malformed_answer_fails_its_own_request_only() {
 async fn timed_out_request_is_cancelled_at_the_peer() {
     let (peer, heard) = connected();
     let late = peer.request("hold", "{}".to_owned(), within(5)).await.unwrap_err();
-    assert_eq!(late.to_string(), "no answer within 5000 ms");
+    assert_eq!(late.to_string(), "no response within 5000 ms");
     // This response proves that all earlier messages have arrived.
     peer.request("echo", "{}".to_owned(), within(5)).await.unwrap();
     let heard: Vec<_> = heard.try_iter().collect();
@@ -180,7 +180,7 @@ async fn closed_connection_fails_every_waiting_request() {
 }
 
 #[tokio::test]
-async fn oversized_answer_fails_only_its_request() {
+async fn oversized_response_fails_only_its_request() {
     let (near, far) = pipe::pair();
     let limits = PeerLimits { max_frame_bytes: 1_000, write_deadline: None };
     let (peer, reader, writer) = open(near.reader, near.writer, limits);
@@ -204,7 +204,7 @@ async fn oversized_answer_fails_only_its_request() {
         }
     });
     let first = peer.request("big", String::new(), Patience::default()).await.unwrap_err();
-    assert_eq!(first.to_string(), "the answer is larger than 1000 bytes");
+    assert_eq!(first.to_string(), "the response is larger than 1000 bytes");
     let second = peer.request("big", String::new(), Patience::default()).await.unwrap();
     assert_eq!(second.as_str(), "\"xxxxxxxxxx\"");
 }
@@ -260,7 +260,7 @@ async fn oversized_request_is_refused_without_failing_others() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn endless_slow_line_does_not_suspend_deadlines() {
+async fn endless_line_does_not_suspend_request_deadlines() {
     let (peer, _heard, far) = with_raw_far_end();
     let mut answers = far.writer;
     let drip = tokio::spawn(async move {
@@ -280,7 +280,7 @@ async fn endless_slow_line_does_not_suspend_deadlines() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn full_queue_does_not_suspend_deadlines() {
+async fn full_send_queue_does_not_suspend_request_deadlines() {
     let (peer, _heard, _far_that_never_reads) = with_raw_far_end();
     let filler = format!("\"{}\"", "x".repeat(1_000));
     for _ in 0..1_000 {
@@ -293,7 +293,7 @@ async fn full_queue_does_not_suspend_deadlines() {
 }
 
 #[tokio::test]
-async fn sent_messages_carry_their_exchange() {
+async fn messages_during_a_request_carry_its_exchange() {
     let (peer, mut outlet, inlet) = detached(PeerLimits::default());
     let (heard, _hearing) = std_mpsc::channel();
     let mut handler = Recorder { heard, held: Vec::new() };
@@ -347,7 +347,7 @@ async fn request_is_answered_once_by_the_first_claim() {
 }
 
 #[tokio::test]
-async fn request_failed_by_its_transport_fails_alone() {
+async fn transport_error_of_one_request_keeps_connection_open() {
     let (peer, mut outlet, inlet) = detached(PeerLimits::default());
     let ask = peer.request("ask", String::new(), Patience::default());
     let carry = async {

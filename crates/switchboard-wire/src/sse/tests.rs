@@ -39,14 +39,14 @@ fn check(stream: &str, expected: &[&str]) {
 }
 
 #[test]
-fn event_lines_end_in_three_ways() {
+fn lf_cr_or_crlf_ends_an_event_line() {
     check("data: a\n\ndata: b\r\rdata: c\r\n\r\n", &["=a", "=b", "=c"]);
     check("data: a\r\ndata: b\r\n\r\n", &["=a|b"]);
     check("data: a\r\n\ndata: b\n\n", &["=a", "=b"]);
 }
 
 #[test]
-fn event_has_name_id_and_data_lines() {
+fn event_with_name_id_retry_and_data_is_parsed() {
     check(
         ": hello\nevent: endpoint\nid: 7\nretry: 500\nunknown: x\ndata:a\ndata:  b\ndata\n\n",
         &["endpoint=a| b|", "from 7", "in 500 ms"],
@@ -136,7 +136,7 @@ fn oracle(stream: &str) -> Vec<String> {
 
 proptest! {
     #[test]
-    fn any_chunks_parse_as_the_standard_requires(
+    fn events_in_any_chunks_parse_as_html_standard_requires(
         parts in prop::collection::vec(
             prop::sample::select(vec![
                 "data", "event", "id", "retry", ":", ": ", " ", "a", "1", "é", "\0", "\u{feff}",

@@ -195,6 +195,7 @@ pub(super) fn http(error: &HttpError, server: &ServerName) -> (Code, Vec<Hint>) 
         HttpError::Elsewhere { .. }
         | HttpError::NotMcp { .. }
         | HttpError::Circle
+        | HttpError::NoLocation
         | HttpError::Handshake
         | HttpError::OtherProtocol => (Code::ServerError, vec![Hint::Correct("url".to_owned())]),
         HttpError::OtherAnswer | HttpError::Status { .. } => (Code::ServerError, Vec::new()),

@@ -11,7 +11,7 @@ use crate::args::edit::{Add, AddTransport, Scope};
 /// The size limit of pasted JSON.
 const LONGEST_JSON: usize = 64 * 1024;
 
-/// The questions about a server, and the answers so far.
+/// The questions about a new server, and the answers so far.
 pub(super) struct ServerForm<'a> {
     next: Option<ServerField>,
     add: Add,
@@ -21,9 +21,9 @@ pub(super) struct ServerForm<'a> {
 #[derive(Clone, Copy, Debug)]
 enum ServerField {
     Transport,
-    /// More lines of a JSON text that is being pasted.
+    /// Further lines of a pasted JSON text.
     Json,
-    /// The name for a pasted server that has none.
+    /// The name for a pasted server whose JSON has no name.
     NameOfJson,
     Name,
     CommandLine,
@@ -37,11 +37,11 @@ enum ServerField {
 pub(super) struct Question {
     pub(super) text: &'static str,
     pub(super) choices: &'static str,
-    /// Whether input that was typed before belongs to the answer.
+    /// Whether input that was typed before the question is part of the answer.
     pub(super) continues: bool,
 }
 
-/// An invalid answer, after which the question is repeated.
+/// The answer is invalid, so the question is repeated.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum BadAnswer {
     #[error("enter one of {choices}")]
@@ -54,9 +54,9 @@ pub(super) enum BadAnswer {
     Taken { name: String },
     #[error(transparent)]
     Snippet(SnippetError),
-    #[error("a program is needed")]
+    #[error("enter a program")]
     NoProgram,
-    #[error("that is a URL, not a program")]
+    #[error("enter a program, not a URL")]
     NotAProgram,
     #[error("a URL begins with a scheme, such as `https://`")]
     NotAnAddress,
@@ -81,7 +81,7 @@ impl<'a> ServerForm<'a> {
         ServerForm { next: Some(ServerField::Transport), add, is_taken }
     }
 
-    /// The next question, until all are answered.
+    /// The next question; `None` when all are answered.
     pub(super) fn question(&self) -> Option<Question> {
         let (text, choices) = match self.next? {
             ServerField::Transport => (
@@ -181,7 +181,8 @@ impl<'a> ServerForm<'a> {
         Ok(name.as_str().to_owned())
     }
 
-    /// The next question after a line of pasted JSON: more of it, while a bracket or quote is open.
+    /// The next question after a line of pasted JSON. It asks for another line while a bracket or
+    /// quote is open.
     fn next_after_json(&mut self) -> Result<Option<ServerField>, BadAnswer> {
         let text = self.add.json.as_deref().unwrap_or_default();
         match snippet::read(text, None) {
@@ -198,7 +199,7 @@ impl<'a> ServerForm<'a> {
         }
     }
 
-    /// Asks for the endpoint again after a failed connection.
+    /// Returns to the question about the endpoint, because the connection failed.
     pub(super) fn correct(&mut self) {
         self.next = Some(match self.add.transport {
             _ if self.add.json.take().is_some() => ServerField::Transport,
@@ -213,7 +214,7 @@ impl<'a> ServerForm<'a> {
     }
 }
 
-/// Whether the answer begins a pasted JSON text.
+/// Whether the answer is the beginning of a pasted JSON text.
 pub(super) fn is_json(typed: &str) -> bool {
     typed.trim_start().starts_with(['{', '"'])
 }
@@ -292,9 +293,9 @@ mod tests {
         What is its name?  (the name is empty)
         What is its name? taken (a server is called `taken` already: choose another name)
         What is its name? x
-        What is its command line?  (a program is needed)
+        What is its command line?  (enter a program)
         What is its command line? 'open (a quote is not closed)
-        What is its command line? https://x (that is a URL, not a program)
+        What is its command line? https://x (enter a program, not a URL)
         What is its command line? x
         Which environment variables does it need? A=secret (enter names of variables, separated by spaces: their values are read at each start)
         Which environment variables does it need? A

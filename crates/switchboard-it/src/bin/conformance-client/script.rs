@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-/// How deep a schema is followed; what lies deeper is left out.
+/// The depth up to which a schema is followed; deeper parts are left out.
 const DEPTH: usize = 8;
 
 /// A tool that returns the schema of another tool, as the client received it.
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn context_of_the_scenario_names_the_calls() {
+    fn scenario_context_decides_the_tool_calls() {
         let context = json!({ "toolCalls": [
             { "name": "b", "arguments": { "region": "north" } }, { "name": "a" }, "nonsense",
         ] });

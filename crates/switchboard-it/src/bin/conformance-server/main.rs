@@ -42,7 +42,7 @@ fn run() -> Result<(), Failure> {
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let (place, eras) = match words[..] {
         [place] => (place, Eras::Both),
-        // Like servers from before the stateless revision.
+        // Serves as a server did before the stateless revision existed.
         [place, "legacy"] => (place, Eras::Legacy),
         [place, "modern"] => (place, Eras::Modern),
         _ => return Err(USAGE.into()),

@@ -55,7 +55,7 @@ async fn error_of_an_argument_shows_the_right_syntax() {
     exit 2
     --- stdout
     --- stderr
-    error: `body` is given twice, and it does not take a list
+    error: `body` is given twice, but does not accept a list
     ");
     insta::assert_snapshot!(transcript(&installed, "call note body=- count=-").await, @r"
     exit 2
@@ -67,7 +67,7 @@ async fn error_of_an_argument_shows_the_right_syntax() {
     exit 2
     --- stdout
     --- stderr
-    error: the file for `body` cannot be used (the text `@x` is `body=@@x`)
+    error: cannot use the file for `body` (to pass the text `@x`, write `body=@@x`)
       caused by: cannot read `[HOME]/nowhere`
       caused by: No such file or directory (os error 2)
     ");
@@ -75,7 +75,7 @@ async fn error_of_an_argument_shows_the_right_syntax() {
     exit 2
     --- stdout
     --- stderr
-    error: the file for `body` cannot be used (the text `@x` is `body=@@x`)
+    error: cannot use the file for `body` (to pass the text `@x`, write `body=@@x`)
       caused by: cannot read `/dev/zero`
       caused by: not a regular file
     ");

@@ -54,12 +54,12 @@ async fn connection_failure_explains_what_the_url_returned() {
     sign_in_required: cannot use the server `far`: cannot connect: the server answered with HTTP status 403: sign-in required: not signed in yet
     Begin a sign-in: mcp({ action: "auth-start", server: "far" }), or ask the user to run: switchboard auth far
 
-    connect_failed: cannot use the server `far`: cannot connect: the address does not speak MCP: it answered with a web page titled "Welcome"
+    connect_failed: cannot use the server `far`: cannot connect: the URL is not an MCP endpoint: the response was a web page titled "Welcome"
     Ask the user to correct `url`
 
     connect_failed: cannot use the server `far`: cannot connect: the server answered with HTTP status 404 and a web page
 
-    connect_failed: cannot use the server `far`: cannot connect: the address does not speak MCP: it answered with JSON that is no message: {"hello":1}
+    connect_failed: cannot use the server `far`: cannot connect: the URL is not an MCP endpoint: the response was JSON that is not an MCP message: {"hello":1}
     Ask the user to correct `url`
 
     connect_failed: cannot use the server `far`: cannot connect: the server answered with the id of another request, which is a bug of the server
@@ -70,14 +70,14 @@ async fn connection_failure_explains_what_the_url_returned() {
 
     connect_failed: cannot use the server `far`: cannot connect: the server answered `initialize` with an error: error -32600: no
 
-    connect_failed: cannot use the server `far`: cannot connect: the server answered with HTTP status 502 and nothing
+    connect_failed: cannot use the server `far`: cannot connect: the server answered with HTTP status 502 and an empty body
 
-    connect_failed: cannot use the server `far`: cannot connect: the server is busy or down for a while (HTTP status 503)
+    connect_failed: cannot use the server `far`: cannot connect: the server is temporarily unavailable (HTTP status 503)
     Try again in [TIME]
 
-    connect_failed: cannot use the server `far`: cannot connect: the server is busy or down for a while (HTTP status 429)
+    connect_failed: cannot use the server `far`: cannot connect: the server is temporarily unavailable (HTTP status 429)
 
-    connect_failed: cannot use the server `far`: cannot connect: the server redirects to `http://elsewhere.example`, which is not the configured one
+    connect_failed: cannot use the server `far`: cannot connect: the server redirects to `http://elsewhere.example`, which is not its configured origin
     Ask the user to correct `url`
 
     connect_failed: cannot use the server `far`: cannot connect: the server redirects too often

@@ -187,15 +187,15 @@ async fn websocket_connect_failure_explains_the_response() {
 
     connect_failed: cannot use the server `far`: cannot connect: the server answered with HTTP status 404 and a web page
 
-    connect_failed: cannot use the server `far`: cannot connect: the address does not speak MCP: it answered with a web page titled "Welcome"
+    connect_failed: cannot use the server `far`: cannot connect: the URL is not an MCP endpoint: the response was a web page titled "Welcome"
     Ask the user to correct `url`
 
-    connect_failed: cannot use the server `far`: cannot connect: the server redirects to `http://elsewhere.example`, which is not the configured one
+    connect_failed: cannot use the server `far`: cannot connect: the server redirects to `http://elsewhere.example`, which is not its configured origin
     Ask the user to correct `url`
 
-    connect_failed: cannot use the server `far`: cannot connect: the server answered with HTTP status 302 and nothing
+    connect_failed: cannot use the server `far`: cannot connect: the server answered with HTTP status 302 and an empty body
 
-    connect_failed: cannot use the server `far`: cannot connect: the server's answer to the WebSocket handshake is malformed
+    connect_failed: cannot use the server `far`: cannot connect: the server's response to the WebSocket handshake is malformed
     Ask the user to correct `url`
     "#);
 }

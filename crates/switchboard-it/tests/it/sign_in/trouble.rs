@@ -96,13 +96,13 @@ async fn failing_authorization_server_does_not_delete_tokens() {
         .collect();
     assert_eq!(in_use, not_yet);
     insta::assert_snapshot!(in_use.join("\n"), @"
-    connect_failed: the headers of the request could not be made: cannot refresh the token at the moment: the authorization server failed (HTTP status 500)
-    connect_failed: the headers of the request could not be made: cannot refresh the token at the moment: the authorization server failed (HTTP status 503)
-    connect_failed: the headers of the request could not be made: cannot refresh the token at the moment: the authorization server failed (HTTP status 429)
+    connect_failed: cannot create the authentication headers of the request: cannot refresh the token at the moment: the authorization server failed (HTTP status 500)
+    connect_failed: cannot create the authentication headers of the request: cannot refresh the token at the moment: the authorization server failed (HTTP status 503)
+    connect_failed: cannot create the authentication headers of the request: cannot refresh the token at the moment: the authorization server failed (HTTP status 429)
     Try again in 7s
-    connect_failed: the headers of the request could not be made: cannot refresh the token at the moment: the authorization server's response is invalid (HTTP status 200)
-    connect_failed: the headers of the request could not be made: cannot refresh the token at the moment: the request to the authorization server failed: the answer is larger than 64 KiB
-    connect_failed: the headers of the request could not be made: cannot refresh the token at the moment: the authorization server's response is invalid (HTTP status 302)
+    connect_failed: cannot create the authentication headers of the request: cannot refresh the token at the moment: the authorization server's response is invalid (HTTP status 200)
+    connect_failed: cannot create the authentication headers of the request: cannot refresh the token at the moment: the request to the authorization server failed: the answer is larger than 64 KiB
+    connect_failed: cannot create the authentication headers of the request: cannot refresh the token at the moment: the authorization server's response is invalid (HTTP status 302)
     ");
 }
 
@@ -328,7 +328,7 @@ async fn endless_scope_challenge_stops_after_two_sign_ins() {
     let failure = echo(&world, "lost").await.unwrap_err();
     assert_eq!(failure.code, Code::ServerError, "{failure}");
     insta::assert_snapshot!(told(&failure, &authority), @"
-    server_error: the server answered with HTTP status 403: it does not allow this: the server still requires more scopes after 2 sign-ins for them
+    server_error: the server answered with HTTP status 403: it forbids this request: the server still requires more scopes after 2 sign-ins for them
     Ask the user to correct `oauth.scope`
     ");
     assert_eq!(authority.ledger().now().sign_ins, 3);

@@ -303,7 +303,7 @@ async fn b29_failed_start_shows_the_server_output() {
 
         >>> { "connect": "shop" }
         [error]
-        connect_failed: cannot use the server `shop`: cannot connect: the address does not speak MCP: it answered with a web page titled "Welcome"
+        connect_failed: cannot use the server `shop`: cannot connect: the URL is not an MCP endpoint: the response was a web page titled "Welcome"
         Ask the user to correct `url`
         "#,
     )

@@ -14,7 +14,7 @@ async fn after(connections: &Connections, time: Duration) {
 }
 
 #[tokio::test]
-async fn oldest_unauthenticated_or_idle_connection_makes_room() {
+async fn oldest_unauthenticated_or_idle_connection_closes_for_newcomer() {
     let connections = Connections::default();
     let mut slots: Vec<Slot> = (0..MOST).map(|_| connections.slot()).collect();
     slots[0].authenticated();
@@ -48,7 +48,7 @@ async fn oldest_unauthenticated_or_idle_connection_makes_room() {
 }
 
 #[tokio::test]
-async fn connections_above_the_limit_wait_in_a_bounded_queue() {
+async fn connections_above_the_limit_get_bounded_overflow_places() {
     let connections = Connections::default();
     let slots: Vec<Slot> = (0..MOST).map(|_| connections.slot()).collect();
     let _answering: Vec<Serving> = slots.iter().map(Slot::serve).collect();
@@ -93,7 +93,7 @@ async fn first_byte_of_a_request_starts_its_head_timeout() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn stalled_writer_connection_times_out() {
+async fn connection_with_a_stalled_write_times_out() {
     let connections = Connections::default();
     let slot = connections.slot();
     let _answering = slot.serve();
@@ -115,7 +115,7 @@ async fn stalled_writer_connection_times_out() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn stalled_connection_closes_at_once_above_unsent_limit() {
+async fn stalled_connection_closes_early_above_the_soft_limit() {
     let connections = Connections::default();
     let (slow, quick) = (connections.slot(), connections.slot());
     let _answering = (slow.serve(), quick.serve());
@@ -137,7 +137,7 @@ async fn stalled_connection_closes_at_once_above_unsent_limit() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn stalled_connection_closes_sooner_without_memory() {
+async fn stalled_connection_closes_even_sooner_above_hard_limit() {
     let connections = Connections::default();
     let is_closed_by = async |unsent: Unsent| {
         let slot = connections.slot();

@@ -47,7 +47,7 @@ fn host_header_must_be_loopback_or_bound_with_port() {
 }
 
 #[test]
-fn accept_header_is_parsed_as_ranges() {
+fn accept_header_is_parsed_as_media_ranges() {
     let check = |accept: &str, expected: Result<ResponseForm, HttpRefusal>| {
         let mut headers = HeaderMap::new();
         headers.insert(CONTENT_TYPE, "application/json".parse().unwrap());

@@ -13,7 +13,7 @@ fn sessions() -> Sessions {
 }
 
 #[tokio::test(start_paused = true)]
-async fn unused_session_expires() {
+async fn session_without_requests_and_streams_expires() {
     let sessions = sessions();
     let (used, session) = sessions.open(Revision::NEWEST, &Abilities::default()).unwrap();
     let (listening, listener) = sessions.open(Revision::NEWEST, &Abilities::default()).unwrap();

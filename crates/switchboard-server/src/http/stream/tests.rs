@@ -30,7 +30,7 @@ async fn events_have_an_id_and_one_data_line() {
 }
 
 #[tokio::test]
-async fn primed_stream_starts_with_an_id_then_buffered_events() {
+async fn primed_stream_starts_with_an_id_before_any_message() {
     let (feed, tap) = queue(&Unsent::default());
     feed.put(event(2, "{}\n")).unwrap();
     drop(feed);
@@ -44,7 +44,7 @@ async fn primed_stream_starts_with_an_id_then_buffered_events() {
 }
 
 #[tokio::test]
-async fn large_frame_is_written_whole() {
+async fn large_frame_becomes_one_whole_event() {
     let (feed, tap) = queue(&Unsent::default());
     let large = "x".repeat(3 * JOINED_BYTES);
     feed.put(event(1, format!("{large}\n"))).unwrap();
