@@ -93,8 +93,8 @@ fn check(target: Resolved, mut call: CallRequest) -> Result<Checked, Failure> {
     target.check(call.args).map_err(explain::arguments)
 }
 
-/// The value of `arguments`, the protocol's name for `args`, unless the tool declares a parameter
-/// of that name.
+/// The value of the argument `arguments`, unless the tool declares a parameter of that name: some
+/// models write the protocol's name for `args`.
 fn inner_arguments(schema: &Value, args: &mut Args) -> Option<Exact> {
     let is_alone = args.values().len() == 1 && args.values().contains_key("arguments");
     let is_slip = is_alone && schema::undeclared(schema, args.values()).is_some();
@@ -104,9 +104,9 @@ fn inner_arguments(schema: &Value, args: &mut Args) -> Option<Exact> {
 /// Whether a call may continue if the tool's definition changed after the check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum DefinitionChange {
-    /// After a check against the new definition.
+    /// The call continues after a check against the new definition.
     Allowed,
-    /// Not for a guessed tool: the guess was based on the old definition.
+    /// The call of a guessed tool fails: the guess was based on the old definition.
     Refused,
 }
 

@@ -21,7 +21,7 @@ const SAMPLING_CONTEXT: u8 = 1 << 3;
 const FORMS: u8 = 1 << 4;
 const URLS: u8 = 1 << 5;
 
-/// Number of sets: one more than the largest code.
+/// The number of sets: one more than the largest code.
 const EVERY: u8 = 1 << 6;
 
 impl CapabilitySet {
@@ -153,7 +153,7 @@ impl OfferedCapabilities {
         self.set.send_if_modified(|known| known.is_none() && known.replace(set).is_none());
     }
 
-    /// Completes as soon as they are known.
+    /// Completes as soon as the capabilities are known, and returns them.
     pub(crate) async fn wait(&self) -> CapabilitySet {
         let mut changes = self.set.subscribe();
         let known = changes.wait_for(Option::is_some).await;
@@ -162,7 +162,8 @@ impl OfferedCapabilities {
     }
 }
 
-/// Compares identity: each gateway has one such cell, which all its plans share.
+/// Compares by identity: each gateway has one `OfferedCapabilities`, which all its listing plans
+/// share.
 impl PartialEq for OfferedCapabilities {
     fn eq(&self, other: &OfferedCapabilities) -> bool {
         Arc::ptr_eq(&self.set, &other.set)

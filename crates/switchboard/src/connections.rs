@@ -33,9 +33,9 @@ const BUILT_IN: &str = "built-in";
 /// What happens to open connections when the configuration is reloaded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Existing {
-    /// They stay open.
+    /// Open connections stay open.
     Stay,
-    /// They are closed first.
+    /// Open connections are closed first.
     Close,
 }
 
@@ -103,7 +103,7 @@ impl Session {
         lease.map(drop).map_err(|error| explain::connect(error, &server))
     }
 
-    /// The user's approval of a server that is not configured.
+    /// Asks the user to approve a server that is not configured.
     async fn consent_to(&self, wanted: &ConnectionRequest, caller: &Caller) -> Result<(), Failure> {
         match self.gateway.settings().ad_hoc_connections {
             AdHocConnections::Allow => return Ok(()),

@@ -151,7 +151,7 @@ impl Directory {
         let identity = raw.identity.clone();
         let locate = move |file: &ListingFile| file.listed_with(identity.as_deref());
         self.keep(plan, locate, move |present, stamp| {
-            // Read while the file is locked, so that concurrent writers do not lose it.
+            // The flag is read while the file is locked, so that concurrent writers do not lose it.
             raw.asks_client = directory.asks_client(&server);
             disk::renewed(present, &raw, stamp)
         });
@@ -182,8 +182,8 @@ impl Directory {
         self.shared.plans.borrow().get(server).is_some_and(|current| **current == *plan)
     }
 
-    /// Stores why the server failed, for this process and the next. A missing trust or sign-in has
-    /// a status of its own and is not stored.
+    /// Stores why the server failed, for this process and later ones. A missing approval or sign-in
+    /// has a status of its own and is not stored.
     pub(crate) fn failed(&self, server: &ServerName, plan: &ListingPlan, error: &DialError) {
         if !error.needs_trust() && !error.needs_sign_in() {
             self.remember(server, plan, &chain(error));
@@ -233,7 +233,7 @@ impl Directory {
         self.shared.catalog.borrow().listing(server).is_some()
     }
 
-    /// Sets the baseline of a server.
+    /// Sets the baseline with which the definitions of a server are compared.
     pub(crate) fn compare(&self, server: &ServerName, baseline: Baseline) {
         self.shared.catalog.send_if_modified(|catalog| {
             let Some(shelf) = catalog.shelf(server) else { return false };
@@ -284,7 +284,7 @@ impl Directory {
     }
 
     /// Drops the listings of sign-ins that ended: the user may have signed out, or in to another
-    /// account, in another process. If nothing changed, this costs one file status.
+    /// account, in another process. If nothing changed, only the metadata of one file is read.
     fn drop_outdated_listings(&self) {
         let plans = Arc::clone(&self.shared.plans.borrow());
         let files = plans.iter().filter_map(|(server, plan)| Some((server, plan.file.as_ref()?)));
@@ -334,7 +334,7 @@ impl Directory {
     fn load(&self) {
         let now = now();
         self.sweep();
-        // In one step, so that servers removed meanwhile do not reappear.
+        // The change is one step, so that servers removed meanwhile do not reappear.
         self.shared.catalog.send_modify(|catalog| {
             let plans = Arc::clone(&self.shared.plans.borrow());
             let shelves = catalog.shelves().map(|(name, shelf)| (name.clone(), shelf.clone()));
@@ -364,7 +364,8 @@ fn index(plans: &Plans) -> CacheIndex {
     any_file(plans).map(ListingFile::index).unwrap_or_default()
 }
 
-/// Any file will do: all are in one directory and depend on the same capabilities.
+/// The cache file of any server: all files are in one directory and depend on the same
+/// capabilities.
 fn any_file(plans: &Plans) -> Option<&ListingFile> {
     plans.values().find_map(|plan| plan.file.as_ref())
 }

@@ -52,7 +52,7 @@ pub struct FoundFile {
     pub diagnostics: Vec<Diagnostic>,
 }
 
-/// Reads the files of every host. Starts, expands and writes nothing.
+/// Reads the files of every host. Starts no program, expands no variable and writes nothing.
 pub fn discover(
     environment: &Environment,
     locations: &Paths,
@@ -81,7 +81,7 @@ pub fn discover(
 
 impl Discovery {
     /// The hosts with servers that are not imported yet: among those in `named`, in that order, or
-    /// among all. Servers of a project file count only for a named host.
+    /// among all. Servers of a project file are included only for a named host.
     pub fn new_imports(&self, named: &[Host]) -> Vec<Host> {
         let has_servers = |host: Host, tiers: &[Tier]| {
             let found = self.hosts.iter().find(|found| found.host == host && !found.imported);

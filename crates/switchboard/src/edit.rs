@@ -38,7 +38,8 @@ pub struct Editor<'a> {
     options: LoadOptions,
 }
 
-/// Both keys are read. The first is written, unless the file has only the other.
+/// The keys for servers in a configuration file. The first is written, unless the file has only the
+/// second.
 const SERVER_KEYS: [&str; 2] = ["mcpServers", "mcp-servers"];
 
 impl<'a> Editor<'a> {
@@ -93,8 +94,8 @@ impl<'a> Editor<'a> {
         Ok(standing(&self.load()?, server).is_some())
     }
 
-    /// A configuration with only this server, to try it before it is added. The server counts as
-    /// the user's own, because the user typed it.
+    /// A configuration with only this server, to try it before it is added. The server is treated
+    /// as the user's own, because the user typed it.
     pub fn trial(&self, server: &NewServer) -> Result<Config, EditError> {
         let NewServer { name, entry } = server;
         let bad = |cause| EditError::BadDefinition { server: name.clone(), cause };
@@ -224,7 +225,7 @@ impl<'a> Editor<'a> {
         Ok(text_of(path)?.unwrap_or_default())
     }
 
-    /// A file that was named on the command line is not created.
+    /// Refuses a missing file that was named on the command line: such a file is not created.
     fn refuse_missing(&self, path: &Path) -> Result<(), EditError> {
         if self.made_for(path) == MadeFor::Others && !path.exists() {
             return Err(LoadError::Missing { path: path.to_path_buf() }.into());
@@ -374,7 +375,7 @@ fn find(text: &str, server: &ServerName) -> Result<(&'static str, Option<Value>)
     entry_of(text, server.as_str()).map_err(EditRefusal::Text)
 }
 
-/// The same for any name.
+/// Like `find`, for any name.
 pub(crate) fn entry_of(
     text: &str,
     server: &str,

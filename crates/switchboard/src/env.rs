@@ -94,7 +94,7 @@ impl Environment {
     }
 
     /// Runs `work` with the context for expanding templates. A variable that is set but empty
-    /// counts as set.
+    /// is not replaced by its default.
     pub(crate) fn expanding<T>(&self, work: impl FnOnce(&Surroundings<'_>) -> T) -> T {
         let variable = |name: &str| self.variables.get(name).cloned();
         work(&Surroundings { variable: &variable, ..self.places() })
@@ -131,7 +131,7 @@ impl Environment {
 }
 
 impl std::fmt::Debug for Environment {
-    /// Does not print variables, because their values are often secrets.
+    /// Omits the values of variables, because they are often secrets.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Environment").field("cwd", &self.cwd).finish_non_exhaustive()
     }

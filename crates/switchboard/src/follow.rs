@@ -27,7 +27,7 @@ const UNCHANGED_FOR: Duration = Duration::from_millis(250);
 /// A file that keeps changing is read after this many waits.
 const MOST_WAITS: usize = 8;
 
-/// The most mistakes that the status lists.
+/// The maximum number of mistakes that the status lists.
 const SHOWN_MISTAKES: usize = 5;
 
 /// The metadata of each file, `None` if it is missing; any difference means that the file changed.
@@ -35,7 +35,7 @@ type Look = Vec<Option<[i128; 4]>>;
 
 /// A handle to the task that follows the files of a gateway.
 pub(crate) struct Follower {
-    /// Requests that the files are read now.
+    /// The channel for requests to read the files now.
     pub(crate) ask: mpsc::Sender<oneshot::Sender<ReadAgain>>,
     pub(crate) options: LoadOptions,
 }
@@ -95,7 +95,7 @@ pub(crate) async fn follow(
         let Some(gateway) = gateway.upgrade() else { return };
         let now = look(&gateway, &files).await;
         let now = match asked {
-            // A request to reload is sent after the file was written.
+            // A reload is requested after the file was written, so no wait is needed.
             Some(_) => now,
             None if seen.as_ref() == Some(&now) => continue,
             None => until_unchanged(&gateway, &files, now).await,
@@ -190,7 +190,7 @@ async fn load(
     tokio::task::spawn_blocking(reading).await.ok()
 }
 
-/// Includes the file of trust decisions.
+/// The metadata of the files, and of the file with the approvals.
 async fn look(gateway: &Gateway, files: &[PathBuf]) -> Look {
     let mut files = files.to_vec();
     files.push(gateway.blueprint().paths.trust());

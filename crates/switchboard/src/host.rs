@@ -213,11 +213,11 @@ impl Topic {
 /// The client capabilities for server-to-client requests, each as JSON.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Abilities {
-    /// `roots`.
+    /// The capability `roots`; `None` if the client lacks it.
     pub roots: Option<Raw>,
-    /// `sampling`.
+    /// The capability `sampling`; `None` if the client lacks it.
     pub sampling: Option<Raw>,
-    /// `elicitation`.
+    /// The capability `elicitation`; `None` if the client lacks it.
     pub elicitation: Option<Raw>,
 }
 

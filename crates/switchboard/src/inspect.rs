@@ -131,7 +131,8 @@ impl Session {
         }
         let target = self.inspected(server, gated, &named)?;
         let caller = self.caller();
-        // Not checked against the schema, so that the author sees the server's own error.
+        // The arguments are not checked against the schema, so that the author sees the server's
+        // own error.
         let checked = Checked { target, args: args.unwrap_or_default() };
         let approved = call::approve(self, checked, &caller).await?;
         Ok(lease.call(&approved, &caller).await)

@@ -30,7 +30,7 @@ use crate::shared_file::{Privacy, SharedFile};
 pub use self::plan::{FileChange, InstallPlan, Owner, Reason, Servers, Staying};
 pub use switchboard_core::config::install::Added;
 
-/// Installs into hosts, and uninstalls.
+/// Installs Switchboard into hosts, and uninstalls it.
 #[derive(Clone, Debug)]
 pub struct Installer<'a> {
     environment: &'a Environment,
@@ -144,7 +144,8 @@ impl<'a> Installer<'a> {
         })
     }
 
-    /// Without a record: the files without Switchboard's entry and permissions.
+    /// The host's files without Switchboard's entry and permissions, for an uninstallation without
+    /// a record.
     fn files_without_us(&self, target: Target) -> Result<Vec<FileChange>, InstallError> {
         let path = self.file_of(target);
         let Some(now) = text(&path)? else { return Ok(Vec::new()) };
@@ -322,7 +323,8 @@ struct Settings {
 }
 
 /// The files as they were before the installation. The host's file comes first: a server that runs
-/// twice for a moment is better than a lost one. Copies that another installation needs stay.
+/// twice for a moment is better than a lost one. Copies that another installation needs stay in the
+/// user's file.
 fn files_before(
     archive: &Archive,
     record: &InstallRecord,

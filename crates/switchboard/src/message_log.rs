@@ -24,7 +24,7 @@ pub const MESSAGES: &str = "switchboard::messages";
 /// The target of the messages of servers with `debug: true`, at level trace.
 pub const DEBUGGED: &str = "switchboard::debugged";
 
-/// Which messages of servers a process logs at most.
+/// The most detailed messages that a process logs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum LogLimit {
@@ -49,7 +49,7 @@ fn is_wanted(wanted: LogLimit) -> bool {
     LIMIT.load(Ordering::Relaxed) >= wanted as u8
 }
 
-/// Longest name of a method or tool in a log line, in characters.
+/// The maximum length, in characters, of the name of a method or tool in a log line.
 const NAME: usize = 100;
 
 /// The target for the messages of a connection.
@@ -60,7 +60,7 @@ enum LogTarget {
     Debugged,
 }
 
-/// Logs one connection.
+/// Logs the messages of one connection.
 #[derive(Debug)]
 pub(crate) struct Watcher {
     server: ServerName,
@@ -80,7 +80,7 @@ fn add_headers(secrets: &Secrets, headers: &HeaderMap) {
 }
 
 impl Watcher {
-    /// `None` if nothing would be logged.
+    /// The watcher of a connection; `None` if nothing would be logged.
     pub(crate) fn of(server: &ServerName, debug: bool) -> Option<Arc<Watcher>> {
         let debugged = debug && tracing::enabled!(target: DEBUGGED, tracing::Level::TRACE);
         let shown = if debugged {
@@ -97,7 +97,7 @@ impl Watcher {
         Some(Arc::new(Watcher { server: server.clone(), shown, secrets: Secrets::default() }))
     }
 
-    /// Adds the secrets of a program. Every variable that its entry sets counts as one.
+    /// Adds the secrets of a program. Every variable that its entry sets is treated as a secret.
     pub(crate) fn learn_program(&self, program: &Program, set: &TemplateMap) {
         let mut known = lock(&self.secrets);
         let variables = program.env.iter().map(|(name, value)| (name.as_str(), value.as_str()));

@@ -111,7 +111,8 @@ impl Paths {
         self.state.join("trust.json")
     }
 
-    /// The file that records the servers and rules of configuration files.
+    /// The file that records which servers each configuration file named, and whether it held
+    /// rules. It is used when a file is damaged later.
     pub(crate) fn known_files(&self) -> PathBuf {
         self.state.join("known-files.json")
     }
@@ -199,8 +200,8 @@ fn exposed(directory: &Path) -> io::Error {
     io::Error::new(io::ErrorKind::PermissionDenied, message)
 }
 
-/// A counter, because the errors stay in the readers; the load only needs to know whether one
-/// occurred.
+/// The number of such shortages. It is counted globally, because readers handle the errors, and a
+/// load only compares the number before and after.
 static SHORTAGES: AtomicU64 = AtomicU64::new(0);
 
 /// How often this process lacked a file descriptor or memory to open a file. While that lasts, a
@@ -263,7 +264,7 @@ fn read_all(file: File) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Why a file that decides what may run, or a secret, was not read.
+/// Why a file with a secret, or one that decides what may run, was not read.
 #[derive(Debug)]
 pub(crate) enum Unread {
     Io(io::Error),
@@ -276,7 +277,7 @@ pub(crate) fn read_private(path: &Path) -> Result<Option<Vec<u8>>, Unread> {
     read_unless_others(path, 0o022)
 }
 
-/// The same for a file that only its owner can read and write.
+/// Like `read_private`, for a file that only its owner can read and write.
 pub(crate) fn read_secret(path: &Path) -> Result<Option<Vec<u8>>, Unread> {
     read_unless_others(path, 0o077)
 }
@@ -302,7 +303,7 @@ fn read_unless_others(path: &Path, forbidden: u32) -> Result<Option<Vec<u8>>, Un
 /// The timeout for a lock. A process holds it for milliseconds while it changes a file.
 const LOCK_WAIT: Duration = Duration::from_secs(10);
 
-/// The maximum pause between two attempts.
+/// The maximum pause between two attempts to take a lock.
 const LOCK_PAUSE: Duration = Duration::from_millis(10);
 
 #[derive(Debug, thiserror::Error)]
@@ -334,12 +335,12 @@ fn lock_within(path: &Path, limit: Duration) -> io::Result<Lock> {
     }
 }
 
-/// The same without waiting: `None` if another process holds the lock.
+/// Like `lock`, without waiting: `None` if another process holds the lock.
 pub(crate) fn try_lock(path: &Path) -> io::Result<Option<Lock>> {
     flock_now(open_to_append(path)?)
 }
 
-/// The same for a directory; nothing is written to it.
+/// Like `try_lock`, for a directory; nothing is written to it.
 pub(crate) fn try_lock_directory(path: &Path) -> io::Result<Option<Lock>> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let file = File::from(rustix::fs::open(path, flags, Mode::empty())?);

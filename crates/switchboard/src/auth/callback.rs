@@ -25,7 +25,8 @@ use tokio::task::{AbortHandle, JoinSet};
 
 use self::page::{CallbackPage, Content};
 
-/// Connections at the same time. Browsers open a few in advance and send nothing on them.
+/// The maximum number of simultaneous connections. Browsers open a few in advance and send nothing
+/// on them.
 const MOST: usize = 16;
 
 /// How long the head of a request may take.
@@ -41,8 +42,8 @@ const LAST_PAGE_TIMEOUT: Duration = Duration::from_secs(2);
 /// The pause after a failed `accept`, usually for lack of file descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-/// Waits for the browser. The port is bound before the redirect URI is built, so that no other
-/// process can take it. Dropping this closes the port.
+/// The listener that waits for the browser. Its port is bound before the redirect URI is built, so
+/// that no other process can take the port. Dropping the listener closes the port.
 pub(crate) struct Callback {
     uri: String,
     door: Arc<Door>,
@@ -185,7 +186,7 @@ struct Arrival {
     answer: oneshot::Sender<CallbackPage>,
 }
 
-/// The address that requests must name, and the channel for their queries.
+/// The `Host` that requests must name, and the channel that receives their queries.
 struct Door {
     port: u16,
     path: String,

@@ -12,7 +12,7 @@ use url::Url;
 use super::net::{Net, NetError, NetResponse};
 use super::terms::Terms;
 
-/// The maximum length of a foreign URL in a message.
+/// The maximum length, in characters, of a URL of another party in a message.
 const SHOWN: usize = 100;
 
 /// A server that requires tokens, and the authorization server that issues them.
@@ -79,7 +79,8 @@ pub(super) async fn discover(
     Ok(ProtectedResource { authority, resource: name, scopes })
 }
 
-/// The metadata of the server, if it has any. A pointer to another origin is ignored.
+/// The metadata of the server, if it has any. A metadata URL of another origin in the challenge is
+/// ignored.
 async fn describe(
     net: &Net,
     server: &Url,
@@ -145,7 +146,7 @@ async fn of_old(net: &Net, terms: &Terms) -> Result<Authority, DiscoverError> {
             match read_authority(net, terms, &location, expected(terms, issuer)).await {
                 Ok(None) => {}
                 Ok(Some(authority)) => return Ok(authority),
-                // This location is a guess, so the document may be missing.
+                // This location is a guess: some sites answer every path with an HTML page.
                 Err(DiscoverError::Document { cause: BadDocument::NotJson, .. }) => {}
                 Err(error) => return Err(error),
             }

@@ -27,7 +27,7 @@ pub(crate) enum AuthError {
     Ended(#[source] TokenError),
     #[error("the server requires more scopes: `{}`", .scopes.join(" "))]
     MoreScope { scopes: Vec<String> },
-    /// Another sign-in was tried, and did not satisfy the server.
+    /// The user signed in again, and the new token did not satisfy the server either.
     #[error("the server still requires more scopes after {times} sign-ins for them")]
     StillMoreScope { times: u32 },
     #[error("the sign-in is valid, but the server forbids this request")]

@@ -67,7 +67,7 @@ pub enum SignInMethod {
     Device,
 }
 
-/// A sign-in in progress.
+/// The result of beginning a sign-in.
 pub(super) enum Begun {
     /// The user has nothing to do: the grant already exists.
     Done(Box<Grant>, Option<IndexEntry>),
@@ -75,7 +75,8 @@ pub(super) enum Begun {
     Device(Box<DeviceFlow>),
 }
 
-/// A sign-in at a page. Its lock keeps other processes from signing in at the same time.
+/// A sign-in in the browser ([`SignInMethod::Page`]). Its lock keeps other processes from signing
+/// in at the same time.
 pub(super) struct Flow {
     account: Arc<Account>,
     found: ProtectedResource,
@@ -86,12 +87,12 @@ pub(super) struct Flow {
     _alone: Lock,
 }
 
-/// What a sign-in needs before the user acts.
+/// The result of discovery, and the stored grant, from which a sign-in begins.
 struct Prepared {
     found: ProtectedResource,
     scopes: Vec<String>,
     known: Option<Grant>,
-    /// The server answers without authentication, and no metadata says that it requires one.
+    /// Whether the server answers without authentication, and no metadata requires a sign-in.
     is_open: bool,
 }
 
@@ -259,7 +260,8 @@ impl Flow {
         Ok(Flow { account, found, client, request, callback, link, _alone: alone })
     }
 
-    /// Waits for the browser to return. The future may be dropped and called again.
+    /// Waits for the response of the browser. If the future is dropped, another call continues the
+    /// wait.
     pub(super) async fn answered(&mut self) -> Result<Code, AuthError> {
         let Flow { callback, request, found, .. } = self;
         let expected = expected(&request.state, found);

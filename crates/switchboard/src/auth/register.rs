@@ -48,7 +48,7 @@ pub(crate) enum RegisterError {
     Net(#[from] NetError),
 }
 
-/// The requirements for a client.
+/// What a sign-in requires of its OAuth client.
 pub(super) struct Wanted<'a> {
     pub(super) authority: &'a Authority,
     /// The redirect URI, if a browser is used.
@@ -97,7 +97,7 @@ pub(super) async fn client(
     }
 }
 
-/// A configured client stays with the authorization server that it was first used at, unless
+/// A configured client is used only at the authorization server where it was first used, unless
 /// `metadata_url` names another one.
 fn stays(options: &Options, wanted: &Wanted<'_>) -> Result<(), RegisterError> {
     let now = &wanted.authority.issuer;
@@ -183,7 +183,7 @@ async fn register(
         },
         id: registered.client_id,
         secret: secret.map(Secret::new),
-        // Zero means never.
+        // Zero means that the secret never expires.
         secret_expires: registered
             .client_secret_expires_at
             .filter(|seconds| *seconds > 0)

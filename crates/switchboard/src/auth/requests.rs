@@ -98,7 +98,8 @@ struct TokenAnswer {
     access_token: AccessToken,
     #[serde(default = "AccessTokenType::bearer")]
     token_type: AccessTokenType,
-    /// A number in the specification; some authorization servers send a string.
+    /// The lifetime in seconds: a number in the specification, a string from some authorization
+    /// servers.
     expires_in: Option<Value>,
     refresh_token: Option<RefreshToken>,
     scope: Option<String>,
@@ -108,7 +109,7 @@ struct TokenAnswer {
 struct AccessTokenType(String);
 
 impl AccessTokenType {
-    /// The default, for responses without a type.
+    /// The token type of a response that names none.
     fn bearer() -> AccessTokenType {
         AccessTokenType("Bearer".to_owned())
     }
@@ -166,7 +167,7 @@ impl TokenAnswer {
 
 /// The request that sends the user to the page of the authorization server.
 pub(super) struct AuthorizationRequest {
-    /// Returned unchanged in the response.
+    /// The `state` parameter, which the authorization response repeats unchanged.
     pub(super) state: Secret,
     /// Proves that the code belongs to this request (PKCE).
     pub(super) verifier: Secret,
@@ -198,7 +199,7 @@ impl AuthorizationRequest {
             request = request.set_redirect_uri(redirect);
         }
         if self.scopes.iter().any(|scope| scope == scope::OFFLINE) {
-            // Required for the consent to this scope (OpenID Connect Core, 11).
+            // The scope `offline_access` requires this prompt (OpenID Connect Core, 11).
             request = request.add_extra_param("prompt", "consent");
         }
         for (name, value) in &self.params {

@@ -32,7 +32,7 @@ pub(crate) struct OlderGrant {
 pub(crate) struct OlderTokens {
     pub(crate) access_token: Option<Secret>,
     pub(crate) refresh_token: Option<Secret>,
-    /// In seconds since 1970; may be in the past.
+    /// When the access token expires, in seconds since 1970; may be in the past.
     pub(crate) expires_at: Option<f64>,
     pub(crate) scope: Option<String>,
     issuer: Option<String>,
@@ -89,8 +89,8 @@ fn mark(paths: &Paths, url: &str) -> PathBuf {
     paths.tokens().join(format!("{name}.taken"))
 }
 
-/// The directories of a server, the usual one first. A name that is not a plain file name has only
-/// the hashed one.
+/// The possible directories of a server's tokens: first the one named after the hash of its name,
+/// then the one with its plain name, if that is valid as a file name.
 fn folders(server: &ServerName) -> impl Iterator<Item = PathBuf> {
     let name = server.as_str();
     let plain = !name.contains(['/', '\\', '\0']) && !name.starts_with('.');
@@ -104,7 +104,7 @@ enum FileType {
     File,
 }
 
-/// Whether this is of the right type, no symbolic link, and writable only by this user.
+/// Whether the path has this type, is no symbolic link, and is writable only by this user.
 fn is_guarded(path: &Path, sort: FileType) -> bool {
     let Ok(data) = fs::symlink_metadata(path) else { return false };
     let fits = match sort {

@@ -21,16 +21,16 @@ pub use super::vault::TokenKind;
 /// How long to wait for another process that changes the same token.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// A stored token. Nothing in it is secret.
+/// A stored token, without its secret text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeptToken {
     /// The configured servers at its URL; may be empty.
     pub servers: Vec<ServerName>,
-    /// The URL that it is for, with variables expanded, which can be secret.
+    /// The URL that the token is for. Variables are expanded, and can be secret.
     pub address: String,
-    /// The `account` of the entries that it is for.
+    /// The `account` of the entries that the token is for.
     pub account: Option<String>,
-    /// How it was obtained.
+    /// How the token was obtained.
     pub kind: TokenKind,
     /// Where the token is stored.
     pub kept: TokenLocation,
@@ -86,13 +86,13 @@ impl Vault {
     }
 }
 
-/// The token that the user gave, and its identity.
+/// The token that the user stored for a holder, and its identity.
 pub(crate) async fn bearer(
     vault: &Vault,
     holder: &Holder,
 ) -> Result<Option<(Secret, String)>, VaultError> {
     match vault.find(holder, TokenKind::Given).await? {
-        // An index entry with another account was not written for a given token.
+        // An entry with another account does not belong to a token that the user stored.
         Some(entry) if entry.account == account_of(holder) => {
             let secret = vault.read(&entry).await?;
             Ok(secret.map(|secret| (secret, entry.identity())))
@@ -112,7 +112,7 @@ fn account_of(holder: &Holder) -> String {
     hash.update("bearer\0");
     hash.update(&holder.address);
     if let Some(account) = &holder.account {
-        // No address has this character.
+        // A URL never contains this character.
         hash.update("\0");
         hash.update(account);
     }

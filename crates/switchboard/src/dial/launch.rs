@@ -69,13 +69,13 @@ pub(crate) struct Ready {
     pub(crate) start_timeout: Duration,
 }
 
-/// What would run, as far as files show.
+/// What would run, as far as the files on disk show.
 pub(crate) enum Outlook {
     /// The command runs unchanged.
     Plain,
     /// This program runs in place of the launcher.
     Direct(InstalledProgram),
-    /// The launcher has to install the package first, or to say where it is.
+    /// The launcher has to install the package first, or to report its location.
     Ask(Box<Asking>),
 }
 
@@ -93,7 +93,7 @@ pub(crate) struct InstalledProgram {
     swayed: Swayed,
 }
 
-/// What decides, besides the package, which program runs.
+/// Whether the working directory also decides which program runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Swayed {
     ByNothing,
@@ -143,7 +143,7 @@ impl Launching {
         }
     }
 
-    /// What would run; starts nothing.
+    /// Finds out what would run. Starts nothing.
     pub(crate) fn outlook(&self, program: &Program) -> Outlook {
         let launch = launcher::parse(&program.command, &program.args);
         let Some(launch) = launch.filter(|_| self.resolving == Resolving::On) else {
@@ -236,7 +236,8 @@ impl Launching {
         }
     }
 
-    /// The same, created if necessary. If that fails, `/` is used, which belongs to no project.
+    /// Like `place`, but creates the directory. If that fails, `/` is used, which belongs to no
+    /// project.
     fn entered_place(&self, program: &Program) -> PathBuf {
         let place = self.place(program);
         match self.ground {
@@ -250,7 +251,7 @@ impl Launching {
         Ready { program, start_timeout: self.start_timeout }
     }
 
-    /// Starts the installed program.
+    /// The installed program, ready to start.
     fn unswayed(&self, InstalledProgram { mut program, swayed, .. }: InstalledProgram) -> Ready {
         match swayed {
             Swayed::ByNothing => {}
@@ -259,8 +260,8 @@ impl Launching {
         self.directly(program)
     }
 
-    /// Starts the launcher itself. A launcher or version manager reads settings of its working
-    /// directory, so a foreign project is not its working directory.
+    /// The launcher itself, ready to start. A launcher or version manager reads settings of its
+    /// working directory, so a foreign project is not its working directory.
     fn plainly(&self, mut program: Program) -> Ready {
         program.cwd = self.entered_place(&program);
         Ready { program, start_timeout: self.installation() }

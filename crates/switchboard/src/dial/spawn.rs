@@ -32,7 +32,7 @@ pub struct Program {
 }
 
 impl fmt::Debug for Program {
-    /// Arguments and environment can hold secrets.
+    /// Omits arguments and environment, because they can hold secrets.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Program").field("command", &self.command).finish_non_exhaustive()
     }

@@ -20,7 +20,7 @@ use crate::env::Environment;
 use crate::load::Loaded;
 use crate::paths::Paths;
 
-/// The maximum number of tools of one server that are reported for a foreign prefix.
+/// The maximum number of tools of one server that are reported for the prefix of another server.
 const NAMED: usize = 3;
 
 /// The maximum number of rules of each list that are examined.

@@ -46,14 +46,14 @@ pub(crate) fn lease(error: LeaseError, server: &ServerName) -> Failure {
     with_hints(of_server(code, server, Connecting { server: server.clone(), error }), hints)
 }
 
-/// A server that recently failed and is not retried yet.
+/// The failure for a server that recently failed and is not retried yet.
 pub(crate) fn failed_before(server: &ServerName, failure: &KnownFailure, now: u64) -> Failure {
     let ago = failure.ago(now).unwrap_or_default();
     let cause = FailedBefore { server: server.clone(), ago, reason: failure.reason.clone() };
     of_server(Code::ConnectFailed, server, cause).hint(Hint::Connect(server.clone()))
 }
 
-/// A server that is not ready within the wait of a command.
+/// The failure for a server that is not ready within the wait of a command.
 pub(crate) fn still_starting(server: &ServerName, waited: Duration) -> Failure {
     let cause = StillStarting { server: server.clone(), waited };
     of_server(Code::Starting, server, cause).hint(Hint::Connect(server.clone()))
@@ -74,7 +74,7 @@ struct StillStarting {
     waited: Duration,
 }
 
-/// An ad hoc connection that failed.
+/// The error for an ad hoc connection that failed.
 pub(crate) fn connect(error: LeaseError, server: &ServerName) -> ConnectError {
     let lacks_a_way = match &error {
         LeaseError::Dial(cause) => match &**cause {
@@ -92,7 +92,7 @@ pub(crate) fn connect(error: LeaseError, server: &ServerName) -> ConnectError {
     if lacks_a_way { ConnectError::NoTransport(failure) } else { ConnectError::Failed(failure) }
 }
 
-/// Names the server; the source has the reason.
+/// A server that cannot be used. The source of the error has the reason.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot use the server `{server}`")]
 struct Connecting {

@@ -31,12 +31,12 @@ pub(crate) fn unknown_tool(server: &ServerName, name: &str) -> Failure {
     of_server(Code::UnknownTool, server, Cause::NoSuchTool(shown(name)))
 }
 
-/// Why a name resolves to no prompt.
+/// The failure for a name that resolves to no prompt.
 pub(crate) fn prompt(error: ResolveError) -> Failure {
     ambiguous(error, Cause::AmbiguousPrompt)
 }
 
-/// Why a URI resolves to no resource.
+/// The failure for a URI that resolves to no resource.
 pub(crate) fn resource(error: ResolveError) -> Failure {
     ambiguous(error, Cause::AmbiguousResource)
 }

@@ -68,7 +68,8 @@ impl Gateway {
         })
     }
 
-    /// Includes the servers that the session connected ad hoc.
+    /// The open connections in these partitions, and to the servers that the session connected ad
+    /// hoc.
     fn live(&self, session: SessionId, which: impl Fn(Partition) -> bool) -> Vec<Lease> {
         let roster = self.roster();
         let chosen = roster.members.iter().filter(|(key, _)| which(key.partition));

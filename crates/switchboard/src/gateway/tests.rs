@@ -17,10 +17,11 @@ use crate::host::Headless;
 use crate::session::Session;
 use crate::upstream::UpstreamState;
 
-/// The last one sends requests to its client, so each session needs a connection of its own.
+/// The servers. `asking` sends requests to its client, so each session needs a connection of its
+/// own.
 const SERVERS: [&str; 3] = ["one", "two", "asking"];
 
-/// Gateways; each gets [`STEPS`] requests.
+/// The number of gateways; each gets [`STEPS`] requests.
 const GATEWAYS: u64 = 40;
 const STEPS: usize = 40;
 

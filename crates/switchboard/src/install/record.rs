@@ -48,8 +48,8 @@ impl FileBackup {
     pub(super) fn then(&self, now: Option<&str>, after: &str) -> FileBackup {
         match self.untouched(now) {
             Some(_) => FileBackup { after: Some(hash(after)), ..self.clone() },
-            // The file holds edits by others. With a new hash, undoing would restore the old content
-            // and lose them.
+            // The file holds edits by others, so the recorded hash stays: with a new one, undoing
+            // would restore the old content and lose the edits.
             None => self.clone(),
         }
     }

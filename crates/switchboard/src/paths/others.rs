@@ -10,14 +10,14 @@ pub struct Others {
     pub(crate) home: PathBuf,
     /// `~/.config`, unless `XDG_CONFIG_HOME` moves it.
     pub(crate) config: PathBuf,
-    /// The directory that Windows uses instead.
+    /// The directory that replaces `~/.config` on Windows.
     pub(crate) app_data: Option<PathBuf>,
     pub(crate) pi: PathBuf,
     pub(crate) claude: PathBuf,
     /// The state file of Claude Code.
     pub(crate) claude_state: PathBuf,
     pub(crate) codex: PathBuf,
-    /// The directory with `.gemini` in it.
+    /// The directory that contains `.gemini`.
     pub(crate) gemini_home: PathBuf,
     pub(crate) opencode: PathBuf,
     pub(crate) copilot: PathBuf,

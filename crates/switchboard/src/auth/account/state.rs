@@ -19,23 +19,23 @@ use crate::secret::Secret;
 /// After a failed refresh, a token that is still valid is not refreshed for this long.
 const REFRESH_PAUSE: Duration = Duration::from_secs(10);
 
-/// Sign-ins for more scopes within this time count as in a row.
+/// Two sign-ins for more scopes are in a row if less than this time is between them.
 const STEP_UP_WINDOW: Duration = Duration::from_secs(10 * 60);
 
-/// Locked briefly, never across an await.
+/// The state of an account. Its mutex is locked only briefly, never across an `await`.
 #[derive(Default)]
 pub(super) struct AccountState {
     pub(super) held: Option<Arc<HeldGrant>>,
-    /// The outdated token in the vault, if a newer grant is in use that could not be stored.
+    /// The outdated token in the vault, if a newer grant is in use that could not be stored;
+    /// otherwise `None`.
     pub(super) outdated: Option<Secret>,
-    /// The last challenge of the server.
+    /// The last `WWW-Authenticate` challenge of the server.
     challenge: Challenge,
     /// The error and the time of the last failed refresh.
     pub(super) failure: Option<(Arc<TokenError>, Instant)>,
-    /// How many sign-ins in a row began because the server required more scopes, and the time of
-    /// the last.
+    /// The number of sign-ins in a row for more scopes, and the time of the last one.
     steps: Option<(u32, Instant)>,
-    /// The background sign-in that waits for its response.
+    /// The background sign-in that waits for the authorization response.
     pending: Option<Beside>,
     /// The version of the vault's index that was read last.
     pub(super) index: Option<IndexVersion>,
@@ -50,7 +50,7 @@ pub(in crate::auth) struct HeldGrant {
     source: TokenSource,
     /// The identity of the sign-in; a refresh keeps it.
     pub(super) identity: Option<String>,
-    /// Whether it is in the vault, so that its removal there means a sign-out.
+    /// Whether the grant is in the vault. If it is, its removal from the vault means a sign-out.
     pub(super) kept: AtomicBool,
 }
 
@@ -82,13 +82,13 @@ impl Account {
         self.held()?.identity.clone()
     }
 
-    /// Whether this process received this token from the authorization server: if the server
-    /// refuses it, another one would not help.
+    /// Whether the authorization server issued this token to this process. If the server refuses
+    /// such a token, another one would not help.
     pub(in crate::auth) fn is_given(&self, token: &Secret) -> bool {
         self.holding(token).is_some_and(|held| held.source == TokenSource::Authority)
     }
 
-    /// The grant in use, if this is its token.
+    /// The grant in use, if `token` is its access token.
     pub(in crate::auth) fn holding(&self, token: &Secret) -> Option<Arc<HeldGrant>> {
         self.held().filter(|held| held.grant.tokens.access == *token)
     }
@@ -130,7 +130,7 @@ impl Account {
         self.state().pending.clone().filter(|beside| !beside.paste.is_closed())
     }
 
-    /// Uses a grant from now on.
+    /// Replaces the grant in use.
     pub(super) fn hold(&self, grant: Grant, source: TokenSource, identity: Option<String>) {
         let mut state = self.state();
         state.held = Some(Arc::new(HeldGrant::of(grant, source, identity)));

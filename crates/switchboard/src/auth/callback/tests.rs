@@ -19,7 +19,7 @@ async fn bound() -> Callback {
     Callback::bind(&Redirect::default()).await.unwrap()
 }
 
-/// A whole response, up to the end of the connection.
+/// Sends `request` to the listener, and returns the whole response.
 async fn tell(port: u16, request: &str) -> String {
     let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).await.unwrap();
     stream.write_all(request.as_bytes()).await.unwrap();
@@ -36,7 +36,7 @@ fn status(answer: &str) -> u16 {
     answer.split(' ').nth(1).unwrap().parse().unwrap()
 }
 
-/// Waits for the callback during `visit`, which must have no effect.
+/// Runs `visit` while the listener waits. The visit must not end the wait.
 async fn waiting<T>(callback: &mut Callback, visit: impl Future<Output = T>) -> T {
     tokio::select! {
         outcome = callback.wait(judge) => panic!("there was no answer: {outcome:?}"),
@@ -54,7 +54,7 @@ async fn callback_page_reveals_neither_code_nor_state() {
     let waits = async {
         let outcome = callback.wait(judge).await;
         assert!(matches!(callback.phase, CallbackPhase::Over(_)), "it accepts no other answer");
-        // A caller with the code stops listening at once.
+        // A caller that has received the code drops the listener.
         drop(callback);
         outcome
     };

@@ -20,7 +20,7 @@ use crate::dial::names::Names;
 use crate::dial::spawn::Promise;
 use crate::env::Environment;
 
-/// The addresses of each hostname, one set per lookup; the last one repeats.
+/// A fake resolver: the addresses of each hostname, one set per lookup. The last set repeats.
 #[derive(Default)]
 struct Book(Mutex<BTreeMap<String, Vec<Vec<IpAddr>>>>);
 
@@ -52,7 +52,7 @@ fn url(text: &str) -> Url {
     Url::parse(text).unwrap()
 }
 
-/// Requests on behalf of this server.
+/// The client for requests on behalf of this server.
 async fn net(server: &str, names: Arc<dyn Names>, proxy: &str) -> Net {
     let environment = Environment::made_of([("HTTPS_PROXY", proxy)], "/");
     let clients = Clients::new(environment, names);

@@ -110,7 +110,7 @@ fn client(method: Method) -> OAuthClient {
     }
 }
 
-/// None of the secrets is in the message, and something was removed from it.
+/// Asserts that the message contains none of the secrets, and that something was removed from it.
 #[track_caller]
 fn check<T>(what: &str, refused: Result<T, TokenError>) {
     let Err(error) = refused else { panic!("{what}: must be refused") };

@@ -22,7 +22,7 @@ pub(crate) const KEY_VARIABLE: &str = "SWITCHBOARD_TOKEN_KEY";
 const SEAL: Seal = Seal { magic: "switchboard-token", version: 1 };
 const NONCE: usize = 24;
 
-/// The files of one directory.
+/// The secret files in one directory.
 pub(super) struct Files {
     directory: PathBuf,
     key: KeyGiven,
@@ -30,7 +30,7 @@ pub(super) struct Files {
 
 enum KeyGiven {
     No,
-    /// It is not 32 bytes in base64.
+    /// The key is not 32 bytes in base64.
     Unusable,
     Yes(Zeroizing<[u8; 32]>),
 }
@@ -64,7 +64,7 @@ impl Files {
         self.directory.join(format!("{account}.token"))
     }
 
-    /// A key that the user set is used.
+    /// How new secrets are stored: encrypted, if the user set a key.
     pub(super) fn usual_form(&self) -> SecretForm {
         match self.key {
             KeyGiven::No => SecretForm::Plain,

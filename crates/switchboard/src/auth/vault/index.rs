@@ -22,7 +22,7 @@ pub(crate) struct IndexEntry {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) account_name: Option<String>,
     pub(crate) kind: TokenKind,
-    /// In hexadecimal; part of a file name.
+    /// The vault account of the secret, in hexadecimal; part of its file name.
     pub(crate) account: String,
     /// A random id, new for each sign-in, under which cached listings are stored. A refresh keeps
     /// it.
@@ -40,7 +40,7 @@ pub enum TokenKind {
     /// A sign-in: the authorization server issued it. It is stored with the client registration.
     #[serde(rename = "grant")]
     SignIn,
-    /// The user gave it.
+    /// The user stored it.
     #[serde(rename = "bearer")]
     Given,
 }
@@ -129,7 +129,7 @@ impl IndexEntry {
 }
 
 /// Inserts an entry in place of the one with the same holder and type. The scopes that the server
-/// required are kept only if the account is the same.
+/// required are carried over only if the account is the same.
 pub(super) fn put(entries: &mut Vec<IndexEntry>, mut new: IndexEntry) -> Vec<Orphan> {
     let mut orphans = Vec::new();
     let holder = new.holder();
@@ -151,7 +151,7 @@ pub(super) fn put(entries: &mut Vec<IndexEntry>, mut new: IndexEntry) -> Vec<Orp
     orphans
 }
 
-/// Removes an entry.
+/// Removes the entry of a holder and type. Returns its secret, unless another entry shares it.
 pub(super) fn take(
     entries: &mut Vec<IndexEntry>,
     holder: &Holder,
@@ -229,9 +229,9 @@ mod tests {
             // Two accounts at one address.
             (&[line("x#work", SignIn, 'a', File), line("x#home", SignIn, 'b', File)], 2, &[]),
             (&[line("x", SignIn, 'a', File), line("x#home", SignIn, 'b', File)], 2, &[]),
-            // The same again.
+            // The same holder, type and account again, in another place.
             (&[line("x", SignIn, 'a', File), line("x", SignIn, 'a', EncryptedFile)], 1, &[]),
-            // Another kind of the same server.
+            // Another type of token for the same server.
             (&[line("x", SignIn, 'a', File), line("x", Given, 'b', File)], 2, &[]),
             // Another account.
             (
@@ -239,7 +239,7 @@ mod tests {
                 1,
                 &[orphan('a', Keyring)],
             ),
-            // Another place.
+            // The same account in another storage place.
             (
                 &[line("x", SignIn, 'a', Keyring), line("x", SignIn, 'a', File)],
                 1,

@@ -185,7 +185,8 @@ impl Vault {
     /// Locks the secret of `account` against changes by other processes until the lock is dropped.
     /// The future may be dropped at any time.
     pub(crate) async fn lock(&self, account: &str, patience: Duration) -> Result<Lock, VaultError> {
-        // A lock of its own: the one beside the file is taken for each write.
+        // This lock has a file of its own, because each write takes the lock beside the secret's
+        // file.
         let path = self.shared.directory.join(format!("{account}.turn"));
         let waiting = async {
             loop {
@@ -251,7 +252,8 @@ impl Vault {
     ) -> Result<T, VaultError> {
         self.on_disk(move |shared| {
             let path = index_in(&shared.directory);
-            // Refuses a file that other users can read or write, which an update does not.
+            // Refuses an index that other users can read or write, which the update itself does not
+            // check.
             file::read(&path)?;
             let mut outcome = None;
             let changed = SharedFile::guarded(path.clone()).update(|before| {

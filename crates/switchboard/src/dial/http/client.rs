@@ -25,21 +25,22 @@ use crate::upstream::DialError;
 
 const CONNECT: Duration = Duration::from_secs(10);
 
-/// Shorter than the idle timeout of most servers and proxies, which is about a minute.
+/// How long an idle connection is kept: less than the idle timeout of most servers and proxies,
+/// which is about a minute.
 const KEPT_IDLE: Duration = Duration::from_secs(50);
 
-/// The time in which a dead connection is detected, after a network change or a suspend.
+/// How soon a dead connection is detected, after a network change or a suspend.
 const DEAD: Duration = Duration::from_secs(10);
 
 /// One client for each set of trusted certificates, shared by all servers.
 pub(crate) struct Clients {
     environment: Environment,
     names: Arc<dyn Names>,
-    /// Without TLS, so that the system's root certificates need not be loaded.
+    /// The client without TLS, for which the system's root certificates need not be loaded.
     plain: OnceCell<Client>,
     secure: OnceCell<Client>,
     secure_http1: OnceCell<Client>,
-    /// By origin; bounded by the origins in the configuration.
+    /// The requested pauses by origin. The origins in the configuration bound their number.
     quiet: Mutex<HashMap<String, Quiet>>,
 }
 

@@ -40,7 +40,7 @@ pub(crate) struct RemoteRecipe {
     pub(crate) bearer_token: Option<Template>,
     pub(crate) bearer_token_env: Option<String>,
     pub(crate) bearer_token_store: bool,
-    /// The account at the URL, if there are several.
+    /// The `account` of the entry, for a URL with several accounts.
     pub(crate) account: Option<String>,
     /// `None` if the entry excludes a sign-in.
     pub(crate) oauth: Option<OAuthOptions>,
@@ -93,12 +93,12 @@ impl SignedIn {
         }
     }
 
-    /// Whether a program gave another credential since the last call; resets the mark.
+    /// Whether a program has returned another credential since the last call; clears the flag.
     pub(crate) fn take_change(&self) -> bool {
         self.asked.as_ref().is_some_and(|asked| asked.take_change())
     }
 
-    /// Sets the mark again, after the listings could not be read.
+    /// Sets the flag again, because the listings could not be read.
     pub(crate) fn keep_change(&self) {
         self.asked.iter().for_each(|asked| asked.keep_change());
     }

@@ -69,7 +69,7 @@ pub(super) fn program(
 
 enum Script {
     OfNode(PathBuf),
-    /// Run by the interpreter that its first line names.
+    /// The script runs under the interpreter that its first line names.
     Run {
         script: PathBuf,
         by: String,

@@ -9,9 +9,9 @@ use super::{KeyringError, SERVICE};
 use crate::env::Environment;
 use crate::secret::Secret;
 
-/// `errSecItemNotFound`.
+/// The status `errSecItemNotFound`.
 const NOT_FOUND: i32 = -25300;
-/// `errSecInteractionNotAllowed`, `errSecAuthFailed`.
+/// The statuses `errSecInteractionNotAllowed` and `errSecAuthFailed`.
 const LOCKED: [i32; 2] = [-25308, -25293];
 
 pub(super) struct Keychain;
