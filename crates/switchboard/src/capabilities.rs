@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn disabled_topics_are_not_offered() {
+    fn disabled_capabilities_are_not_offered_to_servers() {
         let all = CapabilitySet(0b11_1111);
         assert_eq!(all.only(&Topic::ALL), all);
         assert_eq!(all.only(&[]), CapabilitySet::NONE);

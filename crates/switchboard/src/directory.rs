@@ -34,7 +34,7 @@ struct DirectoryState {
     plans: watch::Sender<Arc<Plans>>,
     /// Set once the cache has been read, which the first search, list or call does.
     loaded: OnceLock<()>,
-    /// Locked briefly, never across an await.
+    /// The sign-ins of the listings. The mutex is locked only briefly, never across an `await`.
     sign_ins: Mutex<SignIns>,
     writers: TaskTracker,
 }

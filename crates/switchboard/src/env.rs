@@ -50,7 +50,7 @@ pub struct Environment {
 impl Environment {
     /// The environment that this process was started with. Variables that are not UTF-8 are left
     /// out.
-    #[expect(clippy::disallowed_methods, reason = "this is the one place that reads it")]
+    #[expect(clippy::disallowed_methods, reason = "the environment is read here alone")]
     pub fn of_process() -> Environment {
         let variables = std::env::vars_os()
             .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
@@ -142,7 +142,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn unexpanded_host_variable_counts_as_unset() {
+    fn unexpanded_host_variable_is_treated_as_unset() {
         let environment = Environment::made_of(
             [("A", "a"), ("B", ""), ("C", "$C"), ("D", "${D}"), ("E", "${env:E}"), ("F", "$E")],
             "/",

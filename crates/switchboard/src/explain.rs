@@ -118,11 +118,11 @@ enum Cause {
     UnfilledUrl(ServerName, #[source] ExpandError),
     #[error("too many notification handlers")]
     ManyHandlers,
-    #[error("no configuration files are being followed, so none can be reloaded")]
+    #[error("cannot reload: this gateway does not watch configuration files")]
     NothingToReload,
     #[error("{miss}, and nothing was called: {why}")]
     NotCalled { why: NotCalled, miss: Arc<dyn Error + Send + Sync> },
-    #[error("the search clearly means `{0}`")]
+    #[error("cannot call `{0}`, which the search clearly means")]
     Found(String, #[source] Arc<dyn Error + Send + Sync>),
     #[error("no tool is named `{name}`; the nearest match is `{shown}`")]
     Misspelt {

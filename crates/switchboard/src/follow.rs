@@ -198,7 +198,7 @@ async fn look(gateway: &Gateway, files: &[PathBuf]) -> Look {
     tokio::task::spawn_blocking(looking).await.unwrap_or_default()
 }
 
-/// Follows symbolic links: a link with a new target counts as a changed file.
+/// Follows symbolic links: a link with a new target is a changed file.
 fn identity(file: &Path) -> Option<[i128; 4]> {
     let data = fs::metadata(file).ok()?;
     let changed = i128::from(data.ctime()) * 1_000_000_000 + i128::from(data.ctime_nsec());

@@ -28,7 +28,7 @@ pub enum Inspected {
 
 #[derive(Debug, thiserror::Error)]
 enum InspectError {
-    #[error("`{method}` is a notification, which has no answer")]
+    #[error("`{method}` is a notification, which has no response")]
     Notification { method: String },
     #[error("`{written}` is not a method of MCP, but `{meant}` is")]
     Spelling { written: String, meant: &'static str },
@@ -187,7 +187,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn misspelt_known_method_is_not_sent() {
+    fn misspelt_mcp_method_is_not_sent() {
         let check = |method: &str, expected: &str| {
             let route =
                 route(method).map_or_else(|error| error.to_string(), |route| format!("{route:?}"));
@@ -201,6 +201,6 @@ mod tests {
         check("acme/forecast", "Open");
         check("Tools/Call", "`Tools/Call` is not a method of MCP, but `tools/call` is");
         check(" prompts/get", "`prompts/get` is not a method of MCP, but `prompts/get` is");
-        check("notifications/x", "`notifications/x` is a notification, which has no answer");
+        check("notifications/x", "`notifications/x` is a notification, which has no response");
     }
 }

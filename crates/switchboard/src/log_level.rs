@@ -56,7 +56,8 @@ impl LogLevel {
 /// The requested levels of all sessions; cheap to clone.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct LogLevels {
-    /// Locked briefly, never across an await.
+    /// The level that each session requested. The mutex is locked only briefly, never across an
+    /// `await`.
     wanted: Arc<Mutex<HashMap<SessionId, LogLevel>>>,
 }
 

@@ -68,8 +68,8 @@ pub(crate) struct Watcher {
     secrets: Secrets,
 }
 
-/// Locked briefly, never across an await. Shared, because tokens are refreshed while messages are
-/// logged.
+/// The secrets to mask. They are shared, because tokens are refreshed while messages are logged.
+/// The mutex is locked only briefly, never across an `await`.
 type Secrets = Arc<Mutex<KnownSecrets>>;
 
 fn add_headers(secrets: &Secrets, headers: &HeaderMap) {

@@ -36,7 +36,7 @@ pub(crate) struct Notices {
 
 #[derive(Debug, Default)]
 struct NoticesState {
-    /// Locked briefly, never across an await.
+    /// The handlers of each session. The mutex is locked only briefly, never across an `await`.
     desks: Mutex<HashMap<SessionId, Desk>>,
     /// Number of sessions with handlers. At zero, calls skip this module.
     listening: AtomicUsize,

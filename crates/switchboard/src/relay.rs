@@ -76,7 +76,7 @@ impl Lookup {
         }
     }
 
-    /// Whether the server must remember its effect for the session.
+    /// Whether the server must remember the effect of the lookup for the session.
     fn is_kept(self) -> bool {
         matches!(self, Lookup::LogLevel | Lookup::Unsubscribe)
     }
@@ -91,7 +91,7 @@ impl Lookup {
 /// pass the pipeline.
 const OURS: [&str; 5] = ["initialize", "ping", "tools/call", "resources/read", "prompts/get"];
 
-/// A method of no MCP revision, defined by the server alone.
+/// A method that no MCP revision defines, but the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Foreign<'m>(&'m str);
 
@@ -240,7 +240,7 @@ impl Session {
             return self.subscribe_at(server, (&uri, uri.clone()), params, caller).await;
         }
         if lookup.is_kept() && self.lease(server).await?.is_stateless() {
-            // Already recorded: each later request to a stateless server carries it.
+            // The level is already recorded: each later request to a stateless server carries it.
             return Ok(Raw::from_json("{}".to_owned()));
         }
         let answer = self.pass_on(server, lookup.method(), params, caller).await?;
@@ -409,7 +409,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn spelling_variant_of_a_known_method_is_not_foreign() {
+    fn spelling_variant_of_an_mcp_method_is_refused() {
         for method in ["tools/call", "Tools/Call", " tools/call", "prompts/get\n", "PING"] {
             assert_eq!(Foreign::method(method), None, "{method:?}");
         }

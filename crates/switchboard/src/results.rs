@@ -24,10 +24,10 @@ use crate::paths;
 use crate::secret::unguessable;
 use crate::select::{self, JqFilter, SelectError};
 
-/// The size of one session's results; the oldest are removed first.
+/// The maximum size of one session's results; the oldest are removed first.
 const QUOTA: usize = 256 * 1024 * 1024;
 
-/// The size of the results of all sessions of this user.
+/// The maximum size of the results of all sessions of this user.
 const QUOTA_OF_ALL: u64 = 1024 * 1024 * 1024;
 
 /// The maximum number of binary parts of one result that are stored.
@@ -42,7 +42,7 @@ pub(crate) struct Results {
     quota_of_all: u64,
     lifetime: Lifetime,
     kept: Mutex<StoredFiles>,
-    /// One result at a time is decoded and written.
+    /// The permit to decode and write a result: one at a time.
     saving: Semaphore,
 }
 
@@ -51,7 +51,7 @@ pub(crate) struct Results {
 pub(crate) enum Lifetime {
     /// As long as its session lives.
     Session,
-    /// For a time, by all clients that have its id: they are not failure_logged apart.
+    /// For a limited time, by every client that has its id: these clients cannot be told apart.
     Limited(Duration),
     /// Not at all: results are passed on in full, and nothing is stored.
     Unstored,
@@ -117,8 +117,8 @@ impl Results {
         (capped.with_id(id.as_deref().unwrap_or("not kept")), id)
     }
 
-    /// Like [`Results::guard`], for a text of Switchboard. It is cut only if the host would cut it,
-    /// and then to the size of a page.
+    /// Like [`Results::guard`], for a text of Switchboard. The text is cut only if the host would
+    /// cut it, and then to the size of a page.
     pub(crate) async fn guard_text(self: &Arc<Self>, text: String, form: ResultForm) -> String {
         let limits = self.limits.fitted(form.max_bytes);
         if text.len() <= limits.max_bytes.max(form.max_bytes.unwrap_or(usize::MAX)) {
@@ -313,7 +313,7 @@ fn shape(json: &str) -> String {
     }
 }
 
-/// Random enough for a private directory, and short enough to type.
+/// An id that is random enough for a private directory, and short enough to type.
 fn random_id() -> String {
     std::iter::repeat_with(|| fastrand::char('a'..='z')).take(10).collect()
 }

@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn token_of_another_home_or_partial_token_is_refused() {
+    fn foreign_or_incomplete_http_token_is_refused() {
         let ((_one, one), (_other, other)) = (home(), home());
         let (one, other) = (Token::of(&one).unwrap(), Token::of(&other).unwrap());
         assert!(one.is(one.expose().as_bytes()));
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn token_file_readable_by_others_is_refused() {
+    fn http_token_file_accessible_to_others_is_refused() {
         let (_home, paths) = home();
         let path = paths.http_token();
         Token::of(&paths).unwrap();

@@ -68,7 +68,7 @@ impl SharedFile {
         SharedFile { path, lock, privacy: Privacy::Private }
     }
 
-    /// The same for a secret, or for a file that decides what may run.
+    /// Like `ours`, for a secret, or for a file that decides what may run.
     pub(crate) fn guarded(path: PathBuf) -> SharedFile {
         SharedFile { privacy: Privacy::Guarded, ..SharedFile::ours(path) }
     }
@@ -140,7 +140,7 @@ impl SharedFile {
         Ok(())
     }
 
-    /// Does the same for all files of one of Switchboard's directories.
+    /// Removes temporary files of killed writers for all files of one of Switchboard's directories.
     pub(crate) fn sweep_directory(directory: &Path) -> io::Result<()> {
         let Ok(entries) = fs::read_dir(directory) else { return Ok(()) };
         for entry in entries.flatten() {
@@ -211,7 +211,8 @@ impl SharedFile {
             .collect()
     }
 
-    /// Only under the lock, which means that no other process is writing.
+    /// Removes temporary files of killed writers. The caller holds the lock, so no other process is
+    /// writing.
     fn remove_leftovers(&self) -> io::Result<()> {
         self.leftovers().iter().try_for_each(fs::remove_file)
     }

@@ -40,13 +40,13 @@ pub enum TrustError {
         #[source]
         cause: io::Error,
     },
-    /// Nothing counts as approved, and the file is left unchanged.
+    /// Nothing is approved, and the file is left unchanged.
     #[error(
         "the approvals in `{}` are a symbolic link, or other users can write them; make the file and its directory writable only by you",
         path.display()
     )]
     Exposed { path: PathBuf },
-    /// Nothing counts as approved, and the file is left unchanged.
+    /// Nothing is approved, and the file is left unchanged.
     #[error("cannot parse the approvals in `{}`; move the file away to start anew", path.display())]
     Damaged { path: PathBuf },
 }
@@ -56,7 +56,7 @@ pub enum TrustError {
 #[serde(deny_unknown_fields)]
 pub struct Approvals {
     version: u32,
-    /// By hash. The values are for people who read the file.
+    /// The approvals by hash. The values are for people who read the file.
     approved: BTreeMap<String, Approval>,
 }
 

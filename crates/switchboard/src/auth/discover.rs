@@ -50,7 +50,7 @@ pub(crate) enum DiscoverError {
     },
     #[error("the authorization server `{issuer}` that the server names has no metadata")]
     Nowhere { issuer: String },
-    #[error("cannot sign in to a server at this URL")]
+    #[error("cannot sign in: the URL of the server is not allowed")]
     Server(#[source] BadLink),
 }
 
@@ -94,7 +94,7 @@ async fn describe(
         let Some(answer) = document(net, &url).await? else { continue };
         match Resource::read(&answer.body, server) {
             Ok(resource) => return Ok(Some(resource)),
-            // Some sites answer every path with an HTML page, so this does not count as metadata.
+            // Some sites answer every path with an HTML page, so this is not metadata.
             Err(BadDocument::NotJson) if pointed.as_ref() != Some(&url) => {}
             Err(cause) => return Err(DiscoverError::Document { url: shown_url(&url), cause }),
         }

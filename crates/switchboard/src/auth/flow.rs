@@ -155,7 +155,8 @@ async fn lock_out_others(
     })
 }
 
-/// The stored grant. An unreadable one counts as missing, so that a new sign-in can replace it.
+/// The stored grant. An unreadable grant is treated as missing, so that a new sign-in can
+/// replace it.
 async fn known(account: &Account) -> Result<Option<(IndexEntry, Grant)>, AuthError> {
     match account.kept().await {
         Err(AuthError::Unreadable(_)) => Ok(None),

@@ -74,9 +74,9 @@ pub(crate) enum NetError {
     Elsewhere { origin: String },
     #[error("the request was redirected more than {MOST_REDIRECTS} times")]
     EndlessRedirects,
-    #[error("the answer is larger than {} KiB", LARGEST_BODY / 1024)]
+    #[error("the response is larger than {} KiB", LARGEST_BODY / 1024)]
     TooLarge,
-    #[error("there was no answer in time")]
+    #[error("the request timed out")]
     TimedOut,
     #[error("no response from `{origin}`")]
     Unreachable {

@@ -54,7 +54,9 @@ pub(crate) enum TokenError {
     Trouble { status: u16, retry_after: Option<Duration> },
     #[error("the authorization server's response is invalid (HTTP status {status})")]
     Malformed { status: u16 },
-    #[error("the authorization server issued a token that no header can carry")]
+    #[error(
+        "the authorization server issued an access token that is empty or not valid in a header"
+    )]
     NoToken,
     #[error("the authorization server issued a token of type `{found}`, not `Bearer`")]
     OtherType { found: String },

@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn server_name_with_a_path_finds_no_tokens() {
+    fn path_traversal_in_server_name_finds_no_older_tokens() {
         let pi = Pi::new();
         pi.leave("../out", WHOLE);
         for name in ["../out", "..", "."] {

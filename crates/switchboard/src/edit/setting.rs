@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn set_key_changes_only_its_place() {
+    fn setting_a_key_keeps_the_rest_unchanged() {
         let text = "{\n  // mine\n  \"mcpServers\": {\n    \"a\": { \"command\": \"x\" }\n  }\n}\n";
         let quiet = set(text, None, "toolPrefix", Some("short".into()));
         assert!(quiet.contains("// mine") && quiet.contains(r#""toolPrefix": "short""#), "{quiet}");

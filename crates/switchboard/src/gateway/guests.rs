@@ -30,7 +30,7 @@ pub(super) struct Guests {
     /// The listings of the guests, which no other session sees.
     directory: Directory,
     by_name: BTreeMap<ServerName, Guest>,
-    /// Locked briefly, never across an await.
+    /// The session's merged catalog. The mutex is locked only briefly, never across an `await`.
     view: Arc<Mutex<Option<View>>>,
 }
 

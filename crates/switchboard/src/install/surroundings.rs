@@ -157,7 +157,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn codex_version_needs_three_numbers() {
+    fn codex_version_without_three_numbers_is_unknown() {
         assert_eq!(version("0.166.0"), Some([0, 166]));
         assert_eq!(version("0.166.0-linux-x64"), Some([0, 166]));
         for other in ["", "codex", "1.2", "1.2.3.4", "v1.2.3", "1.x.0"] {

@@ -46,7 +46,7 @@ struct Stamp {
     length: u64,
 }
 
-/// The file cannot be parsed.
+/// The error for a pin file that cannot be parsed.
 pub(crate) struct DamagedPins;
 
 #[derive(Debug, thiserror::Error)]
@@ -120,8 +120,8 @@ impl PinFile {
         Ok(baseline)
     }
 
-    /// Accepts these tools as they are; the others stay as they were. A damaged file begins anew, and
-    /// then accepts nothing else for any set of capabilities.
+    /// Pins these definitions as they are; other pins stay unchanged. A damaged file is replaced by
+    /// one with only these pins.
     pub(super) fn accept(&self, accepted: &[Accepted]) -> Result<Baseline, PinError> {
         let mut baseline = Baseline::Damaged;
         self.update(|stored| {

@@ -23,11 +23,12 @@ const MEASURED_FOR: Duration = Duration::from_secs(1);
 pub(super) struct StoredFiles {
     pub(super) files: VecDeque<Stored>,
     pub(super) bytes: usize,
-    /// A failure to store a result was logged.
+    /// Whether a failure to store a result has been logged.
     pub(super) failure_logged: bool,
     /// The number of files that are being written.
     pub(super) writers: usize,
-    /// The size of all sessions' results, with what was saved since, and when it was measured.
+    /// When the size of all sessions' results was measured, and the size, including results saved
+    /// since.
     pub(super) measured: Option<(Instant, u64)>,
     /// Locks the directory while it is in use; other processes remove unlocked ones.
     pub(super) owner: Option<Lock>,

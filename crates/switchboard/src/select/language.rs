@@ -20,10 +20,10 @@ use super::natives;
 
 pub(super) type FilterData = JustLut<Val>;
 
-/// Longest error message in bytes; it may quote the result.
+/// The maximum length of an error message in bytes; the message may quote the result.
 const MESSAGE: usize = 200;
 
-/// Longest quotation of a filter in a message, in bytes.
+/// The maximum length of a quotation of a filter in a message, in bytes.
 const QUOTED: usize = 40;
 
 /// Pure functions of `jaq`.

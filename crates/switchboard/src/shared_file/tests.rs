@@ -28,7 +28,7 @@ fn mode(path: &Path) -> u32 {
 }
 
 #[test]
-fn link_is_kept_and_its_target_is_edited() {
+fn edit_keeps_a_link_and_changes_its_target() {
     let home = tempfile::tempdir().unwrap();
     let (link, target) = (home.path().join("link"), home.path().join("dotfiles/mcp.json"));
     symlink("dotfiles/mcp.json", &link).unwrap();
@@ -49,7 +49,7 @@ fn link_is_kept_and_its_target_is_edited() {
 }
 
 #[test]
-fn file_mode_is_kept_and_new_files_are_private() {
+fn edit_keeps_file_mode_and_creates_private_files() {
     let home = tempfile::tempdir().unwrap();
     let path = home.path().join("new/mcp.json");
     let file = SharedFile::ours(path.clone());
@@ -82,7 +82,7 @@ fn leftovers_of_a_killed_writer_are_removed() {
 }
 
 #[test]
-fn failed_or_empty_update_leaves_the_file() {
+fn failed_or_empty_update_leaves_the_file_unchanged() {
     let home = tempfile::tempdir().unwrap();
     let file = SharedFile::ours(home.path().join("mcp.json"));
     append(&file, "one");
@@ -130,7 +130,7 @@ fn concurrent_updates_are_not_lost() {
 
 /// A secret is not written where another user could read, replace or roll it back.
 #[test]
-fn directory_writable_by_others_takes_no_secret() {
+fn directory_writable_by_others_gets_no_secret_file() {
     const OTHER_USER: u32 = 65534;
     let is_root = rustix::process::geteuid().is_root();
     let check = |above: u32, own: u32, owners: [Option<u32>; 2], linked: bool, expected: bool| {

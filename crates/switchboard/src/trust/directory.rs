@@ -86,7 +86,7 @@ struct Walk<'w> {
 }
 
 impl Walk<'_> {
-    /// Adds all entries below; returns whether the walk was complete.
+    /// Adds all entries below a directory; returns whether the walk was complete.
     fn visit(&mut self, directory: &Path, depth: usize) -> bool {
         if !self.visited.insert(directory.to_owned()) {
             return true;
@@ -145,7 +145,7 @@ impl Walk<'_> {
             return true;
         }
         if place::ROOT_MARKS.contains(&name) {
-            // Each commit changes its content.
+            // Each commit changes the content of a directory such as `.git`.
             self.entries.push((path, SurveyEntry::LeftOut));
             return true;
         }

@@ -30,8 +30,8 @@ pub(super) fn is_of_system(path: &Path) -> bool {
     path == Path::new("/") || SYSTEM.iter().any(|place| path.starts_with(place))
 }
 
-/// Whether a path was written relative to the server's working directory. A relative path counts
-/// wherever it leads, because the project controls the directory.
+/// Whether a path was written relative to the server's working directory. A relative path belongs
+/// to the project wherever it leads, because the project controls the directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Written {
     Relative,

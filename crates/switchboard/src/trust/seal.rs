@@ -47,7 +47,7 @@ impl Seal {
         if trust_hash(&self.server, &self.definition, &name, &coverage.hashes()) != self.hash {
             return Err(BrokenSeal::Changed);
         }
-        // While the approvals cannot be parsed, nothing counts as approved.
+        // While the approvals cannot be parsed, nothing is approved.
         if !self.store.approvals().is_ok_and(|approvals| approvals.cover(&self.hash)) {
             return Err(BrokenSeal::Revoked);
         }

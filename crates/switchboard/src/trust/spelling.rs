@@ -10,7 +10,7 @@ use switchboard_core::config::words;
 
 use super::place::{NamedDirectory, ROOT_MARKS};
 
-/// In longer options, no path is looked for after the letters.
+/// The maximum length of an option in which a path is searched after the letters.
 const LONGEST_OPTION: usize = 256;
 
 /// The maximum depth at which a container's mount point is looked for in a path.

@@ -15,8 +15,8 @@ use super::scripts::{Coverage, OTHER_FILES};
 use crate::env::Environment;
 
 /// Variables with directories that programs load code or settings from. If one names the project's
-/// own directory, new file names in it change the hash. Other variables count by the directory that
-/// they name.
+/// own directory, new file names in it change the hash. Of other variables, only the directory that
+/// they name matters.
 const SEARCHED: [&str; 24] = [
     "PATH",
     "PYTHONPATH",
@@ -134,7 +134,7 @@ pub(super) fn name_shell_values(
     }
 }
 
-/// The same for arguments that may or may not be shell code.
+/// Like `name_shell_values`, for arguments that may or may not be shell code.
 pub(super) fn name_shell_args(
     entry: &ServerEntry,
     environment: &Environment,
@@ -149,7 +149,8 @@ pub(super) fn name_shell_args(
     }
 }
 
-/// Variables count as empty here; their values are checked before a start.
+/// The context for expanding values, with empty variables; their real values are checked before a
+/// start.
 fn with_empty_variables(environment: &Environment) -> Surroundings<'_> {
     Surroundings { variable: &|_| Some(String::new()), ..environment.places() }
 }
@@ -161,7 +162,8 @@ fn is_expanded_by_shells(text: &str) -> bool {
     text.contains(['$', '`']) || has_pattern || pieces.any(|piece| piece.starts_with('~'))
 }
 
-/// The `PATH` on which the server is looked up; `None` if it is known only at the start.
+/// The `PATH` on which the server is looked up; `None` if its value is known only when the server
+/// starts.
 pub(super) fn own_path(entry: &ServerEntry, environment: &Environment) -> Option<String> {
     let ours = environment.variable("PATH").unwrap_or_default();
     let Some(path) = entry.env.as_ref().and_then(|env| env.get("PATH")) else {

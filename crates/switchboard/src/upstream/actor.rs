@@ -30,8 +30,8 @@ use super::relisting::{Relisting, sleep_until};
 use super::status::{self, LastFailure, Status};
 use super::{Command, DialError, DialStage, ExitReason, LeaseError, Surroundings};
 
-/// Capacity of the news queue. A full queue drops news; usually an item of the same kind is already
-/// queued.
+/// The capacity of the news queue. A full queue drops news; usually an item of the same kind is
+/// already queued.
 const WAITING_NEWS: usize = 8;
 
 /// The outcome of a task of the actor.
@@ -60,7 +60,7 @@ enum Done {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Service {
     Active,
-    /// No new calls; the actor ends once the calls in flight are finished.
+    /// The server gets no new calls; the actor ends once the calls in flight are finished.
     Retired,
 }
 

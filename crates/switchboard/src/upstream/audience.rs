@@ -67,9 +67,9 @@ pub(super) struct Audience {
     /// message. Only one call without a pending server-to-client request holds it, so that the next
     /// request belongs to that call.
     turns: Option<Arc<Semaphore>>,
-    /// Locked briefly, never across an await.
+    /// The calls on this connection. The mutex is locked only briefly, never across an `await`.
     waiting: Mutex<WaitingCalls>,
-    /// Notified when a call ends.
+    /// Notifies waiting tasks when a call ends.
     left: Notify,
     /// Cancelled when the recipient of a server-to-client request is ambiguous. Calls that can be
     /// resent move to a connection of their own.
@@ -80,9 +80,9 @@ pub(super) struct Audience {
 /// The calls in flight, and those abandoned.
 #[derive(Debug, Default)]
 struct WaitingCalls {
-    /// Keyed by request id.
+    /// The calls in flight by request id.
     calls: HashMap<u64, WaitingCall>,
-    /// Number of calls that ended without a response.
+    /// The number of calls that ended without a response.
     abandoned: u64,
     /// Abandoned calls that the server may still be working on; they may be the cause of its next
     /// request.
@@ -106,7 +106,7 @@ struct AbandonedCall {
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Questions {
     pub(super) ever: usize,
-    /// Those without a response so far.
+    /// The number of requests without a response so far.
     unanswered: usize,
 }
 
@@ -116,7 +116,7 @@ pub(super) enum Meant {
     One(Recipient),
     /// Several callers have calls in flight.
     Several {
-        /// Number of calls abandoned by the time the message arrived.
+        /// The number of calls abandoned by the time the message arrived.
         abandoned: u64,
     },
     NoSession,
@@ -166,8 +166,8 @@ impl Audience {
         Seat { audience: self, request, answered: false }
     }
 
-    /// These requests wait for the response to a server-to-client request. They give up their
-    /// permit, so that other calls proceed.
+    /// Records that these requests wait for the response to a server-to-client request. They give
+    /// up their permit, so that other calls proceed.
     pub(super) fn asked(&self, requests: &[u64]) {
         let mut waiting = lock(&self.waiting);
         for request in requests {
@@ -175,7 +175,8 @@ impl Audience {
         }
     }
 
-    /// The server-to-client request was answered: these requests take the permit again.
+    /// Records that the server-to-client request was answered: these requests take the permit
+    /// again.
     pub(super) async fn go_on(&self, listener: &Listener, requests: &[u64]) {
         let mut turn = self.turn(listener).await;
         let mut waiting = lock(&self.waiting);
@@ -298,7 +299,7 @@ pub(super) struct Seat<'a> {
 }
 
 impl Seat<'_> {
-    /// Deregisters a call that the server has finished, so that it does not count as abandoned.
+    /// Deregisters a call that the server has finished, so that it is not treated as abandoned.
     pub(super) fn answered(mut self) {
         self.answered = true;
     }
@@ -368,7 +369,7 @@ mod tests {
     }
 
     #[test]
-    fn stateless_requests_are_distinguished() {
+    fn message_without_call_is_ambiguous_between_stateless_requests() {
         let own = Audience::of(Some(listener(7)), Telling::Nothing);
         let voice = |number| Listener { caller_id: request(number), ..listener(7) };
         let _one = own.join(1, voice(1), None);
@@ -380,7 +381,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn indistinguishable_calls_take_turns() {
+    async fn calls_take_turns_if_server_requests_name_no_call() {
         let own = Audience::of(Some(listener(7)), Telling::Nothing);
         let voice = |number| Listener { caller_id: request(number), ..listener(7) };
         let turn = own.turn(&voice(1)).await;

@@ -22,7 +22,7 @@ use crate::dial::names::NoSuchHost;
 use crate::dial::secret::SecretError;
 use crate::trust::BrokenSeal;
 
-/// Longest program name in a message, in characters.
+/// The maximum length of a program's name in a message, in characters.
 const HELPER: usize = 100;
 
 /// Why a dial failed.
@@ -61,20 +61,20 @@ pub(crate) enum DialError {
     },
     #[error(transparent)]
     Trust(#[from] BrokenSeal),
-    /// The task that checks the entry panicked or was aborted.
-    #[error("the server's entry could not be checked")]
+    /// The task that prepares the connection panicked or was aborted.
+    #[error("preparing the connection was interrupted")]
     Unchecked,
     #[error("the `url` of the server's entry is not valid")]
     BadUrl,
     #[error("`{name}` is not a valid header")]
     Header { name: String },
-    #[error("`{name}` of the server's entry cannot be used")]
+    #[error("`{name}` of the server's entry is not a valid URL")]
     Incorrect { name: &'static str },
-    #[error("the stored sign-in cannot be used")]
+    #[error("cannot load the stored sign-in")]
     Account(#[source] AuthError),
-    #[error("no token is stored for its URL, but its entry sets `bearerTokenStore`")]
+    #[error("no token is stored for the server's URL, but the entry sets `bearerTokenStore`")]
     NoToken,
-    #[error("cannot read its stored token")]
+    #[error("cannot read the stored token of the server")]
     Vault(#[source] VaultError),
     #[error("the certificates in `{}` cannot be used", path.display())]
     CaFile {

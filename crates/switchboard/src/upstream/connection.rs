@@ -54,7 +54,7 @@ pub(super) struct Connection {
     /// The `_meta` of the gateway's own requests to a stateless server.
     pub(super) meta: Option<Arc<RawValue>>,
     pub(super) signed_in: SignedIn,
-    /// The identity that it was opened with.
+    /// The identity of the sign-in with which the connection was opened.
     pub(super) opened_as: Option<Arc<str>>,
 }
 

@@ -17,13 +17,13 @@ const SHUT: usize = 1 << (usize::BITS - 1);
 
 #[derive(Debug)]
 pub(super) struct Door {
-    /// Number of callers inside, combined with the flag [`SHUT`].
+    /// The number of callers inside, combined with the flag [`SHUT`].
     inside: AtomicUsize,
     /// Microseconds from `began` until the last caller left, plus one; 0 if none has left yet.
     left_at: AtomicU64,
     /// Whether a call on this connection has succeeded.
     worked: AtomicBool,
-    /// Notified when the last caller leaves a door that is shut.
+    /// Notifies waiting tasks when the last caller leaves a door that is shut.
     emptied: Notify,
     began: Instant,
 }
@@ -110,7 +110,7 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn occupied_door_does_not_shut() {
+    async fn door_with_a_caller_inside_does_not_shut() {
         let door = Door::new(Instant::now());
         assert_eq!(door.shut_if_empty(), Usage::default());
         assert!(door.enter().is_none(), "it was shut");
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn waiting_for_an_empty_door_completes() {
+    async fn wait_for_shut_door_ends_with_last_caller() {
         let door = Door::new(Instant::now());
         let passes = [door.enter().unwrap(), door.enter().unwrap()];
         door.shut();

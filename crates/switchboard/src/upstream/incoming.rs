@@ -17,10 +17,10 @@ use super::audience::{Audience, Meant, Recipient, Unanswered};
 use crate::host::{ServerQuestion, Topic};
 use crate::notices::{Notices, Reach};
 
-/// Server-to-client requests of one server that may be pending at the same time.
+/// The maximum number of server-to-client requests of one server that are pending at the same time.
 const QUESTIONS: usize = 16;
 
-/// Largest parameters of a server-to-client request, in bytes.
+/// The maximum size of the parameters of a server-to-client request, in bytes.
 pub(super) const LARGEST_QUESTION: usize = 1024 * 1024;
 
 /// How long the user may take to answer; the timeouts of the waiting calls are extended by as much.
@@ -38,7 +38,7 @@ pub(super) enum News {
 /// Handles the messages of one connection.
 pub(super) struct Incoming {
     pub(super) server: ServerName,
-    /// Set by the handshake.
+    /// The era of the server, set by the handshake.
     pub(super) era: Arc<OnceLock<Era>>,
     pub(super) news: mpsc::Sender<News>,
     pub(super) notices: Notices,
@@ -67,7 +67,7 @@ impl Handler for Incoming {
             let error = RpcError::new(INVALID_PARAMS, "the request is too large");
             return responder.try_error(&error);
         }
-        // The queue already holds one if this fails.
+        // If this fails, the queue already holds this news.
         let _told_already = self.news.try_send(News::AsksClient);
         while self.questions.try_join_next().is_some() {}
         if self.questions.len() >= QUESTIONS {
@@ -102,7 +102,7 @@ impl Handler for Incoming {
             "notifications/message"
             | "notifications/resources/updated"
             | "notifications/elicitation/complete" => {}
-            // Only handlers in the library receive these.
+            // Only handlers of the library receive these notifications.
             "notifications/cancelled" | "notifications/progress" => {
                 return self.notice(&notification);
             }
@@ -217,7 +217,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn subscription_tag_is_read_and_removed() {
+    fn tagged_notification_is_assigned_to_its_subscription() {
         let check = |params: &str, expected: (&str, Option<u64>)| {
             let notification = untagged(Notification {
                 method: "notifications/resources/updated".to_owned(),

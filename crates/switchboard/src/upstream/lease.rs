@@ -396,7 +396,7 @@ fn call_params(approved: &Approved, token: u64) -> String {
     String::from_utf8(out).expect("JSON is written as UTF-8")
 }
 
-/// The same as a value, for calls with `_meta` and for prompts.
+/// The parameters of a call as a value, for calls with `_meta` and for prompts.
 pub(super) fn named(approved: &Approved) -> Args {
     let mut params = Args::of("name", Value::from(approved.target().entry.name.as_str()));
     params.insert("arguments", approved.args().clone());

@@ -15,8 +15,8 @@ use switchboard_wire::{Peer, Raw, RequestError};
 use super::DialError;
 use crate::dial::http::SignedIn;
 
-/// The most resources, templates or prompts that are kept of one server. Tools have the larger of
-/// this limit and `maxTools`.
+/// The maximum number of resources, templates or prompts of one server. For tools, the limit is the
+/// larger of this number and `maxTools`.
 const LEAST_ITEMS: usize = 10_000;
 
 /// A query for all lists of a server, with its bounds.
@@ -114,7 +114,7 @@ fn can_be_called(tool: &RawValue) -> bool {
     struct ToolSchema {
         input_schema: serde_json::Value,
     }
-    // Avoids parsing: nearly all tools have no such header.
+    // This check avoids parsing: nearly all tools have no such header.
     if !tool.get().contains("x-mcp-header") {
         return true;
     }
@@ -209,9 +209,9 @@ fn read_page(raw: &Raw, what: &'static str) -> Option<(RawList, Option<String>)>
         "resourceTemplates" => fields.resource_templates,
         _ => fields.prompts,
     };
-    // An invalid time to live counts as expired.
+    // An invalid time to live is treated as expired.
     let ttl_ms = fields.ttl_ms.map(|ttl| ttl.as_u64().unwrap_or_default());
-    // Any scope other than `public` counts as private.
+    // Any scope other than `public` is treated as private.
     let scope = fields.cache_scope.map(|scope| match scope.as_str() {
         Some("public") => CacheScope::Public,
         Some(_) | None => CacheScope::Private,

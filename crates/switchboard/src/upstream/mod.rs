@@ -45,7 +45,7 @@ use crate::directory::Directory;
 use crate::log_level::LogLevels;
 use crate::notices::Notices;
 
-/// Capacity of the actor's command queue.
+/// The capacity of the actor's command queue.
 const QUEUE: usize = 64;
 
 /// Identifies an upstream: the server, and the sessions that share its connection.
@@ -109,7 +109,7 @@ pub(crate) struct Surroundings {
     pub(crate) offered: OfferedCapabilities,
     pub(crate) log_levels: LogLevels,
     pub(crate) notices: Notices,
-    /// Notified when the state changes.
+    /// Notifies watchers when the state changes.
     pub(crate) pulse: watch::Sender<()>,
     pub(crate) spawner: Arc<dyn Spawner>,
     pub(crate) accounts: Arc<Accounts>,
@@ -298,6 +298,6 @@ async fn installs_for(patience: Duration, mut stage: watch::Receiver<DialStage>)
     }
 }
 
-/// How long a server has to exit before each next step of closing it: end of input, SIGTERM,
-/// SIGKILL.
+/// How long a server may take to exit after each step of closing it, before the next step: end of
+/// input, SIGTERM, SIGKILL.
 pub(crate) const CLOSE_GRACE: Duration = Duration::from_secs(2);

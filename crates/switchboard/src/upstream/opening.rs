@@ -29,7 +29,7 @@ use crate::log_level::LogLevels;
 /// How long pending server-to-client requests may delay the first call.
 const FIRST_REQUESTS_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// How long a server gets to process the responses.
+/// How long a server may take to process the responses to its first requests.
 const SETTLING: Duration = Duration::from_millis(50);
 
 /// How long to wait for the response to `logging/setLevel` before the server is used anyway.
@@ -64,7 +64,7 @@ pub(super) async fn capabilities(context: &DialContext) -> String {
 }
 
 /// Connects. A server that exits at the greeting of the other era is restarted with the next
-/// greeting, which does not count as a failure.
+/// greeting. Such a restart is not a failure.
 pub(super) async fn dial(
     context: &DialContext,
     (greeting, capabilities): (Greeting, &str),
@@ -101,9 +101,9 @@ pub(super) struct Opening {
     pub(super) audience: Arc<Audience>,
     pub(super) end: End,
     pub(super) stop: CancellationToken,
-    /// Longer if a launcher may have to install the server first.
+    /// The start timeout; longer if a launcher may have to install the server first.
     pub(super) start_timeout: Duration,
-    /// Set by the handshake.
+    /// The era of the server, set by the handshake.
     pub(super) era: Arc<OnceLock<Era>>,
     pub(super) signed_in: SignedIn,
 }

@@ -47,7 +47,7 @@ impl Tail {
 /// Puts the time before each line.
 #[derive(Default)]
 struct Times {
-    /// The last chunk ended within a line.
+    /// Whether the last chunk ended within a line.
     within_line: bool,
 }
 

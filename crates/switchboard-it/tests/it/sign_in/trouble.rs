@@ -101,7 +101,7 @@ async fn failing_authorization_server_costs_no_token() {
     connect_failed: the headers of the request could not be made: cannot refresh the token at the moment: the authorization server failed (HTTP status 429)
     Try again in 7s
     connect_failed: the headers of the request could not be made: cannot refresh the token at the moment: the authorization server's response is invalid (HTTP status 200)
-    connect_failed: the headers of the request could not be made: cannot refresh the token at the moment: the request to the authorization server failed: the answer is larger than 64 KiB
+    connect_failed: the headers of the request could not be made: cannot refresh the token at the moment: the request to the authorization server failed: the response is larger than 64 KiB
     connect_failed: the headers of the request could not be made: cannot refresh the token at the moment: the authorization server's response is invalid (HTTP status 302)
     ");
 }

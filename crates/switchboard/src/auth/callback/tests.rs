@@ -161,7 +161,7 @@ async fn authorization_error_ends_the_wait_with_its_page() {
 }
 
 #[tokio::test]
-async fn received_callback_survives_an_abandoned_wait() {
+async fn dropped_wait_does_not_lose_a_received_callback() {
     let mut callback = bound().await;
     let port = callback.door.port;
     let judged = Notify::new();
@@ -211,7 +211,7 @@ async fn incomplete_callback_request_times_out() {
 }
 
 #[tokio::test]
-async fn configured_redirect_uri_is_used_exactly() {
+async fn configured_redirect_uri_is_used_unchanged() {
     let Return::Here(redirect) = Return::of("http://localhost:{port}/sign/in?by=us").unwrap()
     else {
         panic!("it is on this machine")
@@ -225,7 +225,7 @@ async fn configured_redirect_uri_is_used_exactly() {
 }
 
 #[tokio::test]
-async fn occupied_callback_port_is_named() {
+async fn error_names_an_occupied_callback_port() {
     let callback = bound().await;
     let port = callback.door.port;
     let Return::Here(redirect) = Return::of(&format!("http://127.0.0.1:{port}/callback")).unwrap()
@@ -237,7 +237,7 @@ async fn occupied_callback_port_is_named() {
 }
 
 #[tokio::test]
-async fn dropped_callback_closes_its_connections() {
+async fn dropping_the_callback_listener_closes_its_connections() {
     let callback = bound().await;
     let port = callback.door.port;
     let mut visitor = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).await.unwrap();

@@ -21,7 +21,7 @@ pub(super) struct Guard {
 }
 
 #[derive(Debug, thiserror::Error)]
-#[error("`{host}` resolves to an address out of reach")]
+#[error("`{host}` resolves to an internal or reserved address")]
 pub(super) struct OutOfReach {
     pub(super) host: String,
 }

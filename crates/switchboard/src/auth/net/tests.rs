@@ -271,7 +271,7 @@ async fn response_status_type_and_retry_after_are_parsed() {
 }
 
 #[tokio::test]
-async fn unreachable_error_does_not_quote_the_request() {
+async fn connection_error_does_not_quote_the_request() {
     let stub = Stub::start(|_| Some(Vec::new())).await;
     let net = net_of(&stub).await;
     let address = stub.at("/?code=canary");
@@ -291,7 +291,7 @@ async fn unreachable_error_does_not_quote_the_request() {
 }
 
 #[tokio::test]
-async fn https_does_not_redirect_to_http() {
+async fn redirect_from_https_to_http_is_refused() {
     let plain = Stub::start(|_| Some(ok("{}"))).await;
     let to = plain.url("/");
     let stub = Stub::start_secure(move |path| {

@@ -153,7 +153,7 @@ async fn echoed_request_is_quoted_without_its_secrets() {
 }
 
 #[test]
-fn secrets_are_removed_in_every_spelling() {
+fn secrets_are_removed_in_every_encoding() {
     use oauth2::http::header::{AUTHORIZATION, HeaderMap, HeaderValue};
 
     let body =

@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn token_file_is_bound_to_its_account() {
+    fn token_file_copied_to_another_account_is_rejected() {
         let directory = tempfile::tempdir().unwrap();
         let files = files(directory.path(), KEY);
         for form in [SecretForm::Plain, SecretForm::Encrypted] {
@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn exposed_token_file_is_neither_used_nor_overwritten() {
+    fn vault_file_accessible_to_others_is_refused() {
         let directory = tempfile::tempdir().unwrap();
         let files = files(directory.path(), "");
         let path = files.path_of(ACCOUNT);

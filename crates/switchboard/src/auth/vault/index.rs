@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn replaced_index_line_orphans_an_unshared_secret() {
+    fn replacing_an_index_entry_orphans_its_unshared_secret() {
         use SecretPlace::{EncryptedFile, File, Keyring};
         use TokenKind::{Given, SignIn};
         let cases: [(&[IndexEntry], usize, &[Orphan]); 7] = [
@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn wanted_scopes_stay_with_their_account() {
+    fn required_scopes_are_dropped_for_a_new_account() {
         let mut entries = vec![line("x", TokenKind::SignIn, 'a', SecretPlace::File)];
         entries[0].wanted = vec!["write".to_owned()];
         put(&mut entries, line("x", TokenKind::SignIn, 'a', SecretPlace::File));

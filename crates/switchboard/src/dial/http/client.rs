@@ -154,7 +154,7 @@ impl Clients {
     }
 }
 
-#[expect(clippy::disallowed_methods, reason = "this is the one place that makes them")]
+#[expect(clippy::disallowed_methods, reason = "HTTP clients are created here alone")]
 fn base() -> ClientBuilder {
     Client::builder()
         .user_agent(concat!("switchboard/", env!("CARGO_PKG_VERSION")))

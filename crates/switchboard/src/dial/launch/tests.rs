@@ -101,7 +101,7 @@ impl Machine {
 }
 
 #[test]
-fn installed_npm_package_runs_under_node() {
+fn installed_npm_package_runs_under_node_without_npx() {
     let machine = Machine::new();
     for spec in ["@s/server", "server@1.2.3", "server@1.2.4", "server@^1", "server@latest"] {
         let name = if spec.starts_with('@') { "@s/server" } else { "server" };
@@ -132,7 +132,7 @@ fn user_npmrc_decides_the_npm_cache_directory() {
 }
 
 #[test]
-fn package_with_outside_or_invalid_program_is_not_run() {
+fn package_with_invalid_program_is_left_to_launcher() {
     let machine = Machine::new();
     let package = format!("{}/node_modules/@s/a", machine.npx("@s/a"));
     machine.write(&format!("{package}/cli.js"), "");
@@ -232,7 +232,7 @@ fn unresolved_user_launcher_runs_in_a_neutral_directory() {
 }
 
 #[test]
-fn program_that_reads_its_directory_runs_in_neutral_one() {
+fn program_reading_directory_settings_runs_in_neutral_directory() {
     let machine = Machine::new();
     machine.package(&machine.npx("server"), "server", "1.0.0");
     let package = format!("{}/node_modules/server", machine.npx("server"));

@@ -40,7 +40,7 @@ fn covered(files: &[&str], path: &str, json: &Value) -> Vec<String> {
 }
 
 #[test]
-fn project_program_is_covered_wherever_path_finds_it() {
+fn approval_covers_project_program_wherever_path_finds_it() {
     let check = |path: &str, json: Value, expected: &[&str]| {
         assert_eq!(covered(&["bin/srv", "sub/bin/srv"], path, &json), expected, "{path} {json}");
     };
@@ -51,7 +51,7 @@ fn project_program_is_covered_wherever_path_finds_it() {
     check("/bin", own("${PATH}:bin"), &["bin/srv", "bin/"]);
     check("/bin", own("${workspaceFolder}/sub/bin"), &["sub/bin/srv", "sub/bin/"]);
     check("bin", own("/usr/bin"), &[]);
-    // Known only at the start, which is then refused.
+    // The value is known only at the start, and the server is then refused.
     check("/bin", own("${ELSE}/bin"), &[]);
     // A word may be a base directory of other paths.
     check("/bin", own("!echo bin"), &["bin/srv", "bin/"]);
@@ -64,7 +64,7 @@ fn project_program_is_covered_wherever_path_finds_it() {
 }
 
 #[test]
-fn file_loaded_through_a_variable_is_covered() {
+fn approval_covers_a_file_that_a_variable_loads() {
     for (value, counts) in [
         ("x.js", true),
         ("--require ./x.js", true),
@@ -116,7 +116,7 @@ fn repeated_coverage_of_large_files_is_identical() {
 }
 
 #[test]
-fn file_an_interpreter_finds_by_name_is_covered() {
+fn approval_covers_the_file_an_argument_resolves_to() {
     let files = [
         "server.js",
         "pre.js",
@@ -146,7 +146,7 @@ fn file_an_interpreter_finds_by_name_is_covered() {
 }
 
 #[test]
-fn main_file_of_a_package_is_covered() {
+fn approval_covers_the_main_file_of_a_node_package() {
     let (_folder, root) = project(&["lib/start.js"]);
     fs::write(root.join("lib/package.json"), r#"{ "main": "start" }"#).unwrap();
     let environment = Environment::made_of([("PATH", "/bin")], &root);
