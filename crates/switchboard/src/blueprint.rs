@@ -69,14 +69,14 @@ pub(crate) struct Blueprint {
     pub(crate) timeout: Option<Duration>,
 }
 
-/// When servers start and stop.
+/// Whether servers start as configured or on demand.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Starts {
     AsConfigured,
     OnDemand,
 }
 
-/// The servers offered while none is configured.
+/// Whether the demo server is offered while no server is configured.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum WhenEmpty {
     Nothing,
@@ -106,9 +106,9 @@ pub(crate) struct Facts {
     pub(crate) overridden: bool,
     pub(crate) rules: Arc<Rules>,
     pub(crate) first_use: FirstUse,
-    /// `None` for an in-process server.
+    /// The configured transport; `None` for an in-process server.
     pub(crate) transport: Option<Configured>,
-    /// The account that its tokens belong to.
+    /// The account that the server's tokens belong to.
     pub(crate) account: Option<String>,
 }
 

@@ -155,7 +155,7 @@ pub(crate) fn check_read_only(
     let denied = session.catalog().denied_by(&target.shown).map(str::to_owned);
     let shown = target.shown.to_string();
     match (target.check_unnamed(args, access), denied) {
-        // A denied tool is not suggested either.
+        // The failure suggests no denied tool.
         (Err(_), Some(pattern)) => Err(NotCalled::Denied { written: shown, pattern }),
         (checked, _) => checked,
     }

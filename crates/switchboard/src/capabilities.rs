@@ -25,7 +25,7 @@ const URLS: u8 = 1 << 5;
 const EVERY: u8 = 1 << 6;
 
 impl CapabilitySet {
-    /// No capabilities.
+    /// The empty set: no capabilities.
     pub const NONE: CapabilitySet = CapabilitySet(0);
 
     /// The capabilities offered while the client is unknown.

@@ -53,9 +53,9 @@ pub(crate) type Plans = BTreeMap<ServerName, Arc<ListingPlan>>;
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct ListingPlan {
     pub(crate) policy: ListingPolicy,
-    /// `None` for a server whose lists are not stored.
+    /// The cache file; `None` for a server whose lists are not stored.
     pub(crate) file: Option<ListingFile>,
-    /// `None` if definitions are not compared with pins.
+    /// The pin file; `None` if definitions are not compared with pins.
     pub(crate) pins: Option<Arc<PinFile>>,
 }
 
@@ -107,7 +107,7 @@ impl Directory {
         Arc::clone(&self.shared.catalog.borrow())
     }
 
-    /// Receives every new snapshot.
+    /// A receiver of every new snapshot of the catalog.
     pub(crate) fn watch(&self) -> watch::Receiver<Arc<Catalog>> {
         self.shared.catalog.subscribe()
     }

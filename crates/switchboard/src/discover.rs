@@ -18,7 +18,7 @@ use crate::sources;
 /// All known hosts, and the relevant parts of the user's own files.
 #[derive(Clone, Debug)]
 pub struct Discovery {
-    /// Every known host.
+    /// All known hosts, whether they have files or not.
     pub hosts: Vec<FoundHost>,
     /// The imports of the user's own files, in order.
     imports: Vec<Host>,
@@ -29,24 +29,25 @@ pub struct Discovery {
 /// The configuration of one host.
 #[derive(Clone, Debug)]
 pub struct FoundHost {
-    /// The host.
+    /// The host that the files belong to.
     pub host: Host,
-    /// Whether one of the user's files imports it.
+    /// Whether one of the user's files imports the host.
     pub imported: bool,
-    /// All possible files, highest precedence first.
+    /// All possible files of the host, highest precedence first.
     pub files: Vec<FoundFile>,
 }
 
 /// One configuration file of a host.
 #[derive(Clone, Debug)]
 pub struct FoundFile {
-    /// The path, even if the file does not exist.
+    /// The path of the file, which need not exist.
     pub path: PathBuf,
-    /// Whether it belongs to the user or the project.
+    /// Whether the file belongs to the user or the project.
     pub tier: Tier,
     /// Whether the file exists.
     pub found: bool,
-    /// Its servers, without Switchboard's own entry and those that only the host can start.
+    /// The servers in the file, without Switchboard's own entry and those that only the host can
+    /// start.
     pub servers: Vec<ParsedServer>,
     /// The errors in the file.
     pub diagnostics: Vec<Diagnostic>,

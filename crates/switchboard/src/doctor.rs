@@ -127,7 +127,7 @@ fn program_faults(
     fault.into_iter().chain(helpers).collect()
 }
 
-/// The finding about a server's launcher, if it has one.
+/// The finding about a server's launcher; `None` if it has no launcher.
 fn launcher_note(
     name: &ServerName,
     server: &Server,

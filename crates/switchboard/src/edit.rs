@@ -84,7 +84,7 @@ impl<'a> Editor<'a> {
         self.write(&self.file(Scope::User), |text| with(text, std::slice::from_ref(&empty)))
     }
 
-    /// Whether any file that is read names this server.
+    /// Whether any configuration file names this server.
     pub fn is_taken(&self, server: &ServerName) -> Result<bool, EditError> {
         for path in [self.file(Scope::User), self.file(Scope::Project)] {
             if self.content_of(&path, server)?.is_some() {
@@ -154,7 +154,7 @@ impl<'a> Editor<'a> {
                 Ok(Some(EntryContent::Flag)) => flags.push(path),
                 Ok(Some(EntryContent::More)) => defined = defined.or(Some(path)),
                 Ok(None) => {}
-                // An error in a file of lower precedence no longer matters.
+                // The server was found, so an error in a file of lower precedence does not matter.
                 Err(_) if defined.is_some() => {}
                 Err(error) => return Err(error),
             }

@@ -37,11 +37,11 @@ pub(crate) const OWN_VARIABLES: &[&str] = &[
     KEY_VARIABLE,
 ];
 
-/// Environment variables, working directory and program.
+/// The environment of a process: variables, working directory and program.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Environment {
     variables: BTreeMap<String, String>,
-    /// The working directory.
+    /// The working directory of the process.
     pub cwd: PathBuf,
     /// The running program; unknown in an environment for a test or an embedder.
     pub program: Option<PathBuf>,

@@ -57,7 +57,7 @@ pub(crate) fn chain(error: &dyn Error) -> String {
     text
 }
 
-/// Causes without an error type of their own.
+/// Causes of failures for which no other error type exists.
 #[derive(Clone, Debug, thiserror::Error)]
 enum Cause {
     #[error("the server `{0}` has no instructions")]

@@ -24,7 +24,7 @@ const PERIOD: Duration = Duration::from_secs(1);
 /// A changed file is read once it has been unchanged for this long.
 const UNCHANGED_FOR: Duration = Duration::from_millis(250);
 
-/// A file that keeps changing is read after this many waits.
+/// The maximum number of waits for a file that keeps changing; it is then read.
 const MOST_WAITS: usize = 8;
 
 /// The maximum number of mistakes that the status lists.
@@ -137,7 +137,7 @@ pub(crate) async fn follow(
                 gateway.keep(vec![path.display().to_string()]);
                 seen = Some(now);
             }
-            // The runtime is shutting down.
+            // The task was cancelled, because the runtime is shutting down.
             None => return,
         }
         if let Some((asked, read)) = asked.zip(read) {

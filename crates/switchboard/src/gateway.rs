@@ -89,7 +89,7 @@ struct GatewayState {
     roster: watch::Sender<Arc<Roster>>,
     /// When the last background listing of unlisted servers began.
     first_listing: Mutex<Option<Instant>>,
-    /// Set once the configuration files are followed.
+    /// The task that follows the configuration files, once it is started.
     follower: OnceLock<Follower>,
     /// The gateways for clients with other capabilities. Never locked across an await.
     family: Mutex<Family>,
@@ -103,7 +103,7 @@ impl Drop for GatewayState {
     }
 }
 
-/// A weak reference to a gateway.
+/// A weak reference to a gateway, for tasks that must not keep it alive.
 pub(crate) struct WeakGateway {
     shared: Weak<GatewayState>,
 }

@@ -20,9 +20,9 @@ use crate::upstream::{CallError, Lease};
 /// The response of a server.
 #[derive(Debug)]
 pub enum Inspected {
-    /// A result.
+    /// The `result` of the response.
     Result(Raw),
-    /// A JSON-RPC error.
+    /// The `error` of the response, a JSON-RPC error.
     Error(RpcError),
 }
 
@@ -46,13 +46,13 @@ enum Gated {
     Prompt,
 }
 
-/// How a method is handled.
+/// How a request of a method is handled.
 #[derive(Debug, PartialEq, Eq)]
 enum InspectRoute {
-    /// Answered from the handshake, without a request.
+    /// The stored handshake answers the request, and nothing is sent.
     Handshake,
     Gated(Gated),
-    /// Sent without approval.
+    /// The request is sent without approval.
     Open,
 }
 

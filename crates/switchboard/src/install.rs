@@ -263,7 +263,7 @@ impl<'a> Installer<'a> {
         if let Some(ledger) = plan.ledger.as_ref().filter(|ledger| ledger.copies.is_empty()) {
             archive::remove(&archive::ledger_file(&directory, ledger))?;
             if let (true, Some(folder)) = (ledger.made_directory, ledger.path.parent()) {
-                // Fails if the directory is not empty.
+                // Removing the directory fails if it is not empty.
                 let _still_used = fs::remove_dir(folder);
             }
         }
@@ -305,7 +305,7 @@ pub(crate) fn files_with_us(locations: &Paths, target: Target) -> Vec<PathBuf> {
     archive.files(target).collect()
 }
 
-/// The user's file, and the outcome for a host's servers.
+/// The user's file with a host's servers, and which of them are moved.
 struct UserFile {
     file: FileChange,
     moved: Vec<String>,

@@ -16,7 +16,7 @@ pub struct LastGood {
 }
 
 impl LastGood {
-    /// All files that were looked for.
+    /// All configuration files that were looked for.
     pub(crate) fn files(&self) -> &[PathBuf] {
         &self.files
     }

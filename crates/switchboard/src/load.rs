@@ -19,7 +19,7 @@ use crate::shared_file::{Privacy, SharedFile};
 use crate::sources::{self, Candidate};
 use crate::trust::{self, Coverage, Scripts, TrustError, TrustStore, coverage};
 
-/// What to load.
+/// Which configuration files to load.
 #[derive(Clone, Debug, Default)]
 pub struct LoadOptions {
     /// The file to read instead of the `mcp.json` files of Switchboard and Pi (`--config`).
@@ -42,7 +42,7 @@ impl LoadOptions {
 pub struct Loaded {
     /// The merged configuration.
     pub config: Config,
-    /// Every file that was looked for, lowest layer first.
+    /// The state of every file that was looked for, lowest layer first.
     pub files: Vec<FileState>,
     /// The configuration file that Switchboard edits for this user.
     pub user_file: PathBuf,
@@ -68,9 +68,9 @@ impl Loaded {
 /// One configuration file that was looked for.
 #[derive(Clone, Debug)]
 pub struct FileState {
-    /// The path, even if the file does not exist.
+    /// The path of the file, which need not exist.
     pub path: PathBuf,
-    /// Whether it belongs to the user or the project.
+    /// Whether the file belongs to the user or the project.
     pub tier: Tier,
     /// The host whose file this is; `None` for one of Switchboard's own layers.
     pub host: Option<Host>,
@@ -109,9 +109,9 @@ impl Loaded {
 pub struct RefusedEntry {
     /// The name of the server.
     pub server: String,
-    /// The file with the entry.
+    /// The path of the file with the entry.
     pub path: String,
-    /// The line of the entry.
+    /// The line at which the entry begins.
     pub line: u32,
     /// The error in the entry.
     #[source]

@@ -18,7 +18,7 @@ pub enum LogLevel {
     Debug,
     /// General information.
     Info,
-    /// Normal, but significant.
+    /// A normal but significant event.
     Notice,
     /// A warning.
     Warning,

@@ -32,7 +32,7 @@ pub enum LogLimit {
     Debugged,
     /// Each request with its duration.
     Requests,
-    /// All messages.
+    /// All messages, without secrets.
     Messages,
 }
 

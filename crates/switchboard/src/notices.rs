@@ -58,7 +58,7 @@ struct Desk {
 pub(crate) struct Reach {
     /// The session that owns the connection.
     pub(crate) owner: Option<SessionId>,
-    /// The session whose call it belongs to.
+    /// The session whose call the notification belongs to.
     pub(crate) meant: Option<SessionId>,
 }
 

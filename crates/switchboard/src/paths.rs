@@ -25,13 +25,13 @@ const LARGEST_FILE: u64 = 64 * 1024 * 1024;
 /// The directories that Switchboard uses.
 #[derive(Clone, Debug)]
 pub struct Paths {
-    /// Configuration files.
+    /// The directory of configuration files.
     pub config: PathBuf,
-    /// Cached files, which can be recreated.
+    /// The directory of cached files, which can be recreated.
     pub cache: PathBuf,
-    /// Files of this machine, such as logs and approvals.
+    /// The directory of files of this machine, such as logs and approvals.
     pub state: PathBuf,
-    /// Files that other programs load, such as the package for Pi.
+    /// The directory of files that other programs load, such as the package for Pi.
     pub data: PathBuf,
     /// The directories of other programs whose files are read.
     pub others: Others,
@@ -225,7 +225,7 @@ fn open_with(path: &Path, flags: OFlags) -> io::Result<Option<File>> {
     let file = match rustix::fs::open(path, flags, Mode::empty()) {
         Ok(file) => File::from(file),
         Err(Errno::NOENT) => return Ok(None),
-        // `ENXIO`: the path is a socket.
+        // `ENXIO` means that the path is a socket.
         Err(Errno::NXIO) => return Err(not_regular()),
         Err(error) => {
             if matches!(error, Errno::MFILE | Errno::NFILE | Errno::NOMEM) {
@@ -393,7 +393,7 @@ fn open_to_append(path: &Path) -> io::Result<File> {
     let flags = flags | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
     let file = match rustix::fs::open(path, flags, Mode::RUSR | Mode::WUSR) {
         Ok(file) => File::from(file),
-        // `ENXIO`: a pipe without a reader, or a socket.
+        // `ENXIO` means that the path is a pipe without a reader, or a socket.
         Err(Errno::NXIO) => return Err(not_regular()),
         Err(error) => return Err(error.into()),
     };

@@ -31,26 +31,26 @@ use crate::upstream::lease::Caller;
 /// A method that needs no approval, because it runs nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lookup {
-    /// `tools/list`.
+    /// The method `tools/list`.
     Tools,
-    /// `resources/list`.
+    /// The method `resources/list`.
     Resources,
-    /// `resources/templates/list`.
+    /// The method `resources/templates/list`.
     ResourceTemplates,
-    /// `prompts/list`.
+    /// The method `prompts/list`.
     Prompts,
-    /// `completion/complete`.
+    /// The method `completion/complete`.
     Completion,
-    /// `logging/setLevel`.
+    /// The method `logging/setLevel`.
     LogLevel,
-    /// `resources/subscribe`.
+    /// The method `resources/subscribe`.
     Subscribe,
-    /// `resources/unsubscribe`.
+    /// The method `resources/unsubscribe`.
     Unsubscribe,
 }
 
 impl Lookup {
-    /// Every lookup.
+    /// All lookups.
     pub const ALL: [Lookup; 8] = [
         Lookup::Tools,
         Lookup::Resources,
@@ -62,7 +62,7 @@ impl Lookup {
         Lookup::Unsubscribe,
     ];
 
-    /// The MCP method.
+    /// The name of the MCP method.
     pub fn method(self) -> &'static str {
         match self {
             Lookup::Tools => "tools/list",
@@ -91,7 +91,7 @@ impl Lookup {
 /// pass the pipeline.
 const OURS: [&str; 5] = ["initialize", "ping", "tools/call", "resources/read", "prompts/get"];
 
-/// A method that no MCP revision defines, but the server.
+/// A method that only the server defines, not an MCP revision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Foreign<'m>(&'m str);
 
@@ -109,9 +109,9 @@ impl<'m> Foreign<'m> {
 /// The resource or prompt of a completion or subscription, by the server's name for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reference<'a> {
-    /// A resource, or a template of resources.
+    /// The URI of a resource, or of a template of resources.
     Resource(&'a str),
-    /// A prompt.
+    /// The name of a prompt.
     Prompt(&'a str),
 }
 

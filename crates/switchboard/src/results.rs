@@ -49,11 +49,12 @@ pub(crate) struct Results {
 /// How long a result can be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Lifetime {
-    /// As long as its session lives.
+    /// A result can be read until its session ends.
     Session,
-    /// For a limited time, by every client that has its id: these clients cannot be told apart.
+    /// A result can be read for this time, by every client that has its id: stateless clients
+    /// cannot be told apart.
     Limited(Duration),
-    /// Not at all: results are passed on in full, and nothing is stored.
+    /// Results are not stored, but passed on in full.
     Unstored,
 }
 
@@ -173,7 +174,8 @@ impl Results {
         }
     }
 
-    /// Without a limit, white space is preserved.
+    /// Compacts the output, if the host's form permits that. Without a size limit, white space is
+    /// preserved.
     fn space(&self, output: &mut CallOutput<'static>, form: ResultForm) {
         if form.spacing == Spacing::Compact && self.limits != TextLimits::OFF {
             output.compact();
@@ -282,7 +284,7 @@ impl Results {
             let reason = format!("only {MOST_BLOBS} files of one result are kept");
             output.settle(*block, Settled::Omitted(&reason));
         }
-        // One at a time, because decoding copies each part.
+        // The parts are decoded one at a time, because decoding copies each part.
         for block in written {
             let spills = output.spills(&form);
             let Some(spill) = spills.iter().find(|spill| spill.block == *block) else { continue };

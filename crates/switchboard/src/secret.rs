@@ -31,12 +31,12 @@ pub(crate) fn hex<'b>(bytes: impl IntoIterator<Item = &'b u8>) -> String {
 pub struct Secret(Zeroizing<String>);
 
 impl Secret {
-    /// Wraps a text.
+    /// Wraps a text as a secret.
     pub fn new(text: impl Into<String>) -> Secret {
         Secret(Zeroizing::new(text.into()))
     }
 
-    /// The plain text, for the one place that needs it.
+    /// The plain text, for the code that needs it.
     pub fn expose(&self) -> &str {
         &self.0
     }

@@ -57,7 +57,7 @@ pub struct Session {
     connections: Connections,
     /// The number of callers made by [`Session::lone_caller`].
     lone_callers: AtomicU32,
-    /// Connections that are held until the session ends.
+    /// The connections that are held until the session ends.
     opened: Mutex<Vec<Lease>>,
     /// The subscriptions by the client's URI of the resource.
     subscriptions: Mutex<HashMap<String, Subscription>>,
@@ -90,7 +90,7 @@ impl Session {
         }
     }
 
-    /// Handles one request.
+    /// Handles one request of the session's client.
     pub fn handle(&self, request: Request) -> impl Future<Output = Result<Reply, Failure>> + Send {
         self.handle_as(request, self.caller())
     }

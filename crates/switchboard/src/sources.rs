@@ -21,7 +21,7 @@ pub(crate) struct Candidate {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FileFormat {
     Ours,
-    /// Pi's server list.
+    /// The format of Pi's server list.
     PiServers,
     Host(Host),
 }

@@ -84,7 +84,7 @@ impl Approvals {
 }
 
 impl TrustStore {
-    /// The store in this file.
+    /// The approvals that are stored in this file.
     pub fn at(path: PathBuf) -> TrustStore {
         TrustStore { path }
     }

@@ -163,8 +163,8 @@ impl Account {
         if let Some((error, at)) = self.state().failure.clone()
             && at > called_at
         {
-            // Without this, the waiting callers would each repeat the failed request, one after the
-            // other.
+            // The waiting callers get the same error: otherwise each would repeat the failed
+            // request.
             return Err(AuthError::NotRenewed(error));
         }
         let Some(held) = self.holding(refused) else { return Ok(()) };
@@ -332,7 +332,8 @@ impl Account {
     /// next call tries again.
     async fn take_over(&self) {
         if self.terms.account.is_some() {
-            // The older grant may belong to another account.
+            // The entry names an account, and the grant of an older installation may belong to
+            // another one.
             return;
         }
         let left = takeover::left_behind(&self.paths, &self.terms.server, self.url());
@@ -367,7 +368,7 @@ impl Account {
         }
         let grant = flow::by_credentials(self).await?;
         let access = grant.tokens.access.clone();
-        // The credentials give another token at any time, so it is not stored.
+        // The token is not stored, because the credentials give another one at any time.
         self.hold(grant, TokenSource::Authority, None);
         Ok(access)
     }

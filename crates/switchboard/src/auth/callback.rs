@@ -29,7 +29,7 @@ use self::page::{CallbackPage, Content};
 /// on them.
 const MOST: usize = 16;
 
-/// How long the head of a request may take.
+/// How long a connection may take to send the head of its request.
 const HEAD: Duration = Duration::from_secs(5);
 
 /// The maximum size of a request head. Browsers send the cookies of all sites on `localhost`,
@@ -99,8 +99,8 @@ impl Callback {
     /// Waits for a response that `judge` accepts or that ends the sign-in. Unrelated requests get
     /// an error page and change nothing.
     ///
-    /// The future may be dropped and called again: a received response is not lost, and stays the
-    /// only one.
+    /// If the future is dropped, another call continues the wait: a received response is not lost,
+    /// and no other is accepted.
     pub(crate) async fn wait(
         &mut self,
         mut judge: impl FnMut(&str) -> Result<Code, CallbackError>,
@@ -128,7 +128,7 @@ impl Callback {
         }
     }
 
-    /// Serves one more connection; above the limit, the oldest is closed.
+    /// Serves one more connection. Above the limit, the oldest connection is closed.
     fn admit(&mut self, stream: TcpStream) {
         self.seats.retain(|seat| !seat.is_finished());
         if self.seats.len() >= MOST

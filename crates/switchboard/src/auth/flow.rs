@@ -43,7 +43,8 @@ const RESERVED: [&str; 10] = [
     "code_challenge",
     "code_challenge_method",
     "redirect_uri",
-    // These carry the whole request in another form, which would take precedence (RFC 9101).
+    // These parameters carry the whole request in another form, which would take precedence (RFC
+    // 9101).
     "request",
     "request_uri",
     "resource",
@@ -61,9 +62,10 @@ fn is_reserved(parameter: &str) -> bool {
 /// How the user signs in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SignInMethod {
-    /// At a page in the browser. The response returns to this machine, or the user pastes it.
+    /// The user signs in at a page in the browser. The response returns to this machine, or the
+    /// user pastes it.
     Page,
-    /// At another device, with a short code.
+    /// The user signs in on another device, with a short code.
     Device,
 }
 

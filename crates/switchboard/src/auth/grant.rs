@@ -72,13 +72,13 @@ pub(crate) struct Tokens {
 }
 
 impl Tokens {
-    /// When the access token expires, if the authorization server said so.
+    /// When the access token expires; `None` if the authorization server named no lifetime.
     pub(crate) fn expires(&self) -> Option<SystemTime> {
         self.received.checked_add(self.lifetime.duration()?)
     }
 }
 
-/// The stored text of a grant is malformed.
+/// The error for a stored grant that is malformed.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot parse the stored sign-in")]
 pub(crate) struct Unreadable;
@@ -176,7 +176,7 @@ struct StoredGrant {
     revocation_endpoint: Option<String>,
     access_token: String,
     refresh_token: Option<String>,
-    /// In seconds since 1970.
+    /// When the tokens were received, in seconds since 1970.
     received: u64,
     expires_in: Option<u64>,
     scopes: Vec<String>,

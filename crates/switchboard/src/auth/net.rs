@@ -38,18 +38,18 @@ const SHOWN: usize = 100;
 
 /// Makes all requests of one sign-in.
 ///
-/// A proxy resolves the hostnames of requests through it, so their addresses cannot be checked
-/// here. IP addresses in URLs are always checked.
+/// A proxy resolves the hostnames of the requests that it forwards, so the addresses cannot be
+/// checked here. IP addresses in URLs are always checked.
 #[derive(Clone)]
 pub(crate) struct Net {
     client: Client,
     guard: Guard,
 }
 
-/// A response. It can hold tokens.
+/// A response of an authorization server, which can hold tokens.
 pub(crate) struct NetResponse {
     pub(crate) status: u16,
-    /// Whether its content type is JSON.
+    /// Whether the content type of the response is JSON.
     pub(crate) json: bool,
     pub(crate) body: Vec<u8>,
     pub(crate) retry_after: Option<Duration>,

@@ -28,7 +28,7 @@ const SHOWN: usize = 200;
 /// Why there is no OAuth client for an authorization server.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum RegisterError {
-    /// The user has to register a client by hand.
+    /// No client can be registered dynamically: the user has to register one by hand.
     #[error("the authorization server `{issuer}` offers no dynamic client registration")]
     NotOffered { issuer: String },
     #[error("the authorization server refused the client registration (HTTP status {status}{})", clause(.error))]
@@ -54,7 +54,7 @@ pub(super) struct Wanted<'a> {
     /// The redirect URI, if a browser is used.
     pub(super) redirect: Option<&'a str>,
     pub(super) scopes: &'a [String],
-    /// The grant of an earlier sign-in.
+    /// The grant of an earlier sign-in, whose client may be used again.
     pub(super) known: Option<&'a Grant>,
 }
 
@@ -111,7 +111,7 @@ fn stays(options: &Options, wanted: &Wanted<'_>) -> Result<(), RegisterError> {
 }
 
 /// A registration is valid at the authorization server that made it and for its redirect URI. A
-/// request without one can use any.
+/// request without a redirect URI can use any registration.
 fn is_reusable(grant: &Grant, wanted: &Wanted<'_>) -> bool {
     let client = &grant.client;
     let expired = client.secret_expires.is_some_and(|expires| expires <= SystemTime::now());

@@ -49,7 +49,7 @@ pub(crate) enum TokenError {
     Refused { error: String, description: String },
     #[error("the user did not sign in on the other device in time")]
     TooLate,
-    /// The same request may succeed later.
+    /// A temporary failure: the same request may succeed later.
     #[error("the authorization server failed (HTTP status {status})")]
     Trouble { status: u16, retry_after: Option<Duration> },
     #[error("the authorization server's response is invalid (HTTP status {status})")]
@@ -176,7 +176,7 @@ pub(super) struct AuthorizationRequest {
     pub(super) redirect: String,
     pub(super) resource: String,
     pub(super) scopes: Vec<String>,
-    /// Parameters of the user's configuration.
+    /// The parameters that the user configured (`authorizationParams`).
     pub(super) params: Vec<(String, String)>,
 }
 

@@ -35,7 +35,7 @@ pub struct SignIn {
 pub struct SignedIn {
     /// The server that the user signed in to.
     pub server: ServerName,
-    /// The grant of the authorization server.
+    /// The grant that the authorization server issued.
     pub grant: Granted,
     /// Where the tokens are stored; `None` if there is nothing to store.
     pub kept: Option<TokenLocation>,
@@ -44,7 +44,7 @@ pub struct SignedIn {
 /// The outcome of a sign-out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Forgotten {
-    /// There was no sign-in.
+    /// No sign-in was stored.
     NothingKept,
     /// The authorization server revoked the tokens.
     Revoked,

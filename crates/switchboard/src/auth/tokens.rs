@@ -38,10 +38,10 @@ pub struct KeptToken {
     pub grant: Option<Granted>,
 }
 
-/// The grant of an authorization server.
+/// The parts of a grant that are not secret.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Granted {
-    /// The authorization server.
+    /// The authorization server that issued the grant.
     pub issuer: String,
     /// The scopes that were granted.
     pub scopes: Vec<String>,
@@ -67,7 +67,7 @@ impl From<&Grant> for Granted {
 pub enum TokenLocation {
     /// The keyring of the system.
     Keyring,
-    /// A private file.
+    /// A file that only the user can read.
     File(PathBuf),
     /// A file that is encrypted with a passphrase.
     EncryptedFile(PathBuf),

@@ -54,7 +54,7 @@ pub(crate) enum Resolving {
     Off,
 }
 
-/// The owner of the directory that a server runs in.
+/// Whether files in the working directory of a server may decide what runs.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ground {
     /// The entry names the directory, or comes from it: files in it may decide what runs.
@@ -81,14 +81,14 @@ pub(crate) enum Outlook {
 
 pub(crate) struct Asking {
     launch: Launch,
-    /// The program of an earlier installation, used if the launcher fails.
+    /// The program of an earlier installation, which runs if the launcher fails.
     stale: Option<InstalledProgram>,
 }
 
 /// The program of an installed package.
 pub(crate) struct InstalledProgram {
     pub(crate) program: Program,
-    /// The file of the package that runs.
+    /// The path of the file in the package that runs.
     pub(crate) file: String,
     swayed: Swayed,
 }

@@ -19,7 +19,7 @@ const SECRET: ProgramLimits =
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ProgramLimits {
     pub(crate) patience: Duration,
-    /// The maximum output, in bytes.
+    /// The maximum size of the output, in bytes.
     pub(crate) output: usize,
 }
 
@@ -76,7 +76,7 @@ pub(crate) async fn ask_hearing<F: Future<Output = ()>>(
     let mut process = started.process;
     let writing = async {
         let mut stdin = started.stdin;
-        // A program that reads no input may have closed it.
+        // A program that reads no input may have closed the pipe.
         let _unread = stdin.write_all(input.as_bytes()).await;
     };
     let ended = async {

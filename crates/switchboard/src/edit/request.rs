@@ -41,7 +41,7 @@ pub enum EditEffect {
     Written,
 }
 
-/// Whether a server is used.
+/// Whether a server is enabled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Switch {
     /// The server is enabled.

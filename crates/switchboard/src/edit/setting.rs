@@ -127,7 +127,7 @@ mod tests {
             let refused = set(text, server, key, Some(value.clone()));
             assert!(refused.starts_with("refused: "), "{key} {value}: {refused}");
         }
-        // An existing mistake does not prevent another edit.
+        // An existing mistake in the file does not prevent the edit of another key.
         let broken = r#"{ "mcpServers": { "a": { "command": 5 } } }"#;
         assert!(set(broken, None, "maxTools", Some(json!(5))).contains("maxTools"));
     }

@@ -15,7 +15,7 @@ use super::{auth, of_server, vault_hint, with_hints};
 use crate::dial::secret::SecretError;
 use crate::upstream::{DialError, LeaseError};
 
-/// When to retry while a server is being installed.
+/// How long a caller should wait before it retries a server that is being installed.
 const INSTALL_RETRY: Duration = Duration::from_secs(15);
 
 pub(crate) fn lease(error: LeaseError, server: &ServerName) -> Failure {

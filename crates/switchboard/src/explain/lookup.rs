@@ -20,7 +20,7 @@ pub(crate) fn unknown_prompt(name: &str, catalog: &Catalog) -> Failure {
     let own = catalog.prompts().filter(|item| catalog.permits(&item.prompt.name, item.server));
     let own = own.map(|item| item.prompt.name.clone());
     let with_prefix = catalog.prompts().map(|item| item.shown.to_string());
-    // A set, because the two names of a prompt are often equal.
+    // The names are a set, because the two names of a prompt are often equal.
     let names: BTreeSet<String> = own.chain(with_prefix).collect();
     let close = nearest(name, names.into_iter());
     let failure = of_request(Code::UnknownPrompt, Cause::UnknownPrompt(shown(name)));

@@ -30,7 +30,7 @@ async fn settle() {
     let _elapsed = timeout(Duration::from_millis(100), pending::<()>()).await;
 }
 
-/// The roster, and the state of each connection in it.
+/// The roster, and the state of each connection of the gateway.
 fn observed(gateway: &Gateway) -> (Arc<Roster>, Vec<(String, UpstreamState)>) {
     let roster = gateway.roster();
     let state = |member: &super::roster::Member| member.upstream.status().state;

@@ -118,7 +118,7 @@ impl Ledger {
                 continue;
             };
             match entry_of(base, &name)?.1 {
-                // The user's `disabled` flag for this server is kept.
+                // The copy gets the user's `disabled` flag for this server.
                 Some(Value::Object(flags)) if is_flag(&Value::Object(flags.clone())) => {
                     entry.extend(flags);
                 }

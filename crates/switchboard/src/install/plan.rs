@@ -29,12 +29,12 @@ pub struct InstallPlan {
     pub stay: Vec<Staying>,
     /// The packages that are removed because they define the same commands.
     pub displaced: Vec<String>,
-    /// Additions besides the command, with their reasons.
+    /// The additions to the entry besides the command, with their reasons.
     pub added: Vec<Added>,
     /// Whether the host still has an entry for Switchboard afterwards, which it had before the
     /// installation.
     pub leaves_ours: bool,
-    /// The stored records at the time of planning.
+    /// The stored records of all installations at the time of planning.
     pub(super) archive: Archive,
     /// The record to store, if there is one.
     pub(super) record: Option<InstallRecord>,
@@ -82,11 +82,11 @@ pub struct FileChange {
 /// The owner of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Owner {
-    /// The host; the file holds its servers.
+    /// The host, whose servers the file holds.
     Host(Target),
-    /// The host; the file holds its settings.
+    /// The host, whose settings the file holds.
     Settings(Target),
-    /// The user; the file holds the servers of Switchboard.
+    /// The user: the file is Switchboard's configuration.
     User,
     /// The package that Pi loads.
     Package,
@@ -102,7 +102,7 @@ impl FileChange {
         FileChange { path, owner, before, after }
     }
 
-    /// The change as an edit of a configuration file.
+    /// Converts the change to an edit of a configuration file.
     pub fn edited(&self) -> Edited {
         let text = |text: &Option<String>| text.clone().unwrap_or_default();
         Edited { path: self.path.clone(), before: text(&self.before), after: text(&self.after) }

@@ -33,9 +33,9 @@ pub(super) struct InstallRecord {
 #[serde(deny_unknown_fields)]
 pub(super) struct FileBackup {
     pub(super) path: PathBuf,
-    /// `None` if the file did not exist.
+    /// The content before the change; `None` if the file did not exist.
     pub(super) before: Option<String>,
-    /// The hash of the written content.
+    /// The hash of the written content; `None` if the file was removed.
     pub(super) after: Option<String>,
 }
 

@@ -134,7 +134,7 @@ impl Installer<'_> {
 /// How many directories above a program its package may begin.
 const DEEPEST_PACKAGE: usize = 5;
 
-/// Major and minor of a version with three numbers.
+/// The major and minor number of a version with three numbers.
 fn version(text: &str) -> Option<[u32; 2]> {
     let release = text.split(['-', '+']).next()?;
     let numbers: Vec<u32> = release.split('.').map(str::parse).collect::<Result<_, _>>().ok()?;

@@ -22,7 +22,7 @@ pub struct Others {
     pub(crate) opencode: PathBuf,
     pub(crate) copilot: PathBuf,
     pub(crate) qwen: PathBuf,
-    /// Cline's file with its servers.
+    /// The file with Cline's servers.
     pub(crate) cline_servers: PathBuf,
     pub(crate) vibe: PathBuf,
 }

@@ -16,7 +16,7 @@ use crate::paths::{self, Lock};
 /// The maximum number of files of one session: a file system also limits their number.
 pub(super) const MOST_FILES: usize = 1_000;
 
-/// How long the measured size of all sessions is reused.
+/// How long the measured size of all sessions' results is reused.
 const MEASURED_FOR: Duration = Duration::from_secs(1);
 
 #[derive(Debug, Default)]

@@ -13,10 +13,10 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use super::language::{self, Trouble};
 use super::{MEMORY, OUTPUT, PATIENCE, PROCESSOR};
 
-/// The `argv[0]` that selects this role.
+/// The `argv[0]` with which this program runs a filter.
 pub(super) const NAME: &str = "switchboard-select";
 
-/// Stack size of the thread that runs the filter.
+/// The stack size of the thread that runs the filter, in bytes.
 const STACK: usize = 64 << 20;
 
 static AT_HAND: AtomicBool = AtomicBool::new(false);
@@ -24,11 +24,11 @@ static AT_HAND: AtomicBool = AtomicBool::new(false);
 /// The exit code of the process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum FilterExit {
-    /// The output is that of the filter.
+    /// The filter succeeded; the output of the process is its output.
     Done = 0,
-    /// The output is the parse error of the filter.
+    /// The filter is invalid; the output of the process is the parse error.
     Invalid = 10,
-    /// The output is the run-time error of the filter.
+    /// The filter failed; the output of the process is the run-time error.
     Failed = 11,
     TooLarge = 12,
     /// The process could not start its work, or panicked.
@@ -145,7 +145,7 @@ fn confine() -> io::Result<()> {
     }
     limit(Resource::Core, 0, 0)?;
     limit(Resource::Fsize, 0, 0)?;
-    // No further file can be opened.
+    // With this limit, no further file can be opened.
     limit(Resource::Nofile, 0, 0)
 }
 

@@ -4,7 +4,7 @@ use std::os::unix::fs::symlink;
 
 use super::*;
 
-/// Adds a line.
+/// Appends a line to the file in an update.
 fn append(file: &SharedFile, line: &str) {
     file.update(|before| {
         let mut text = before.unwrap_or_default().to_vec();
@@ -33,7 +33,7 @@ fn edit_keeps_a_link_and_changes_its_target() {
     let (link, target) = (home.path().join("link"), home.path().join("dotfiles/mcp.json"));
     symlink("dotfiles/mcp.json", &link).unwrap();
     let locks = home.path().join("locks");
-    // The target need not exist yet.
+    // The target of the link does not exist before the first update.
     for expected in ["one\n", "one\none\n"] {
         let file = SharedFile::elsewhere(&link, &locks, Privacy::Usual).unwrap();
         append(&file, "one");

@@ -13,7 +13,7 @@ const ENDINGS: [&str; 16] = [
     "groovy", "class", "hs",
 ];
 
-/// The entry files of a directory.
+/// The names of files that an interpreter runs for a directory.
 const STARTS: [&str; 14] = [
     "index.js",
     "index.mjs",
@@ -32,7 +32,7 @@ const STARTS: [&str; 14] = [
     "setup.cfg",
 ];
 
-/// A larger manifest is not read.
+/// The maximum size of a manifest that is read.
 const LARGEST_MANIFEST: u64 = 1024 * 1024;
 
 /// The file itself, or the files that an interpreter may load for its name.
@@ -59,7 +59,7 @@ pub(super) struct Module {
     pub(super) files: Vec<PathBuf>,
     /// The paths of the module and of its parent packages, without extensions.
     pub(super) stems: Vec<PathBuf>,
-    /// The outermost package.
+    /// The path of the outermost package.
     pub(super) package: PathBuf,
 }
 

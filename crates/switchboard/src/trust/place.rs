@@ -98,7 +98,7 @@ pub(super) fn resolved_as_text(path: &Path) -> PathBuf {
 pub(super) struct Project {
     /// The directory of the definition, with links resolved.
     pub(super) place: PathBuf,
-    /// The repository around it.
+    /// The repository around that directory.
     pub(super) root: PathBuf,
 }
 
@@ -107,13 +107,13 @@ pub(super) struct Project {
 pub(super) enum Belongs {
     /// The directory of the definition, or one around it. Its content changes all the time.
     Own(PathBuf),
-    /// Another directory that the project controls.
+    /// Any other directory that the project controls.
     Part(PathBuf),
     Elsewhere,
 }
 
 impl Project {
-    /// `None` if the directory does not exist.
+    /// The project of the working directory; `None` if that does not exist.
     pub(super) fn around(environment: &Environment) -> Option<Project> {
         let place = environment.cwd.canonicalize().ok()?;
         let root = project_root(&place, environment.variable("HOME").map(Path::new));

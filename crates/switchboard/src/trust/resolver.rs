@@ -68,11 +68,12 @@ pub(super) struct Candidate {
 pub(super) enum FoundBy {
     /// A word is the path of the file.
     Path,
-    /// An interpreter may load it for a word: a module, a manifest, the entry file of a directory.
+    /// An interpreter may load the file for a word: a module, a manifest, the entry file of a
+    /// directory.
     Guess,
-    /// Found on `PATH`.
+    /// The file was found on `PATH`.
     Search,
-    /// A runner reads commands from it.
+    /// A runner reads commands from the file.
     Runner,
 }
 

@@ -130,7 +130,7 @@ impl Seal {
 }
 
 impl PartialEq for Seal {
-    /// The hash covers all other fields.
+    /// Compares the hashes, which cover all other fields.
     fn eq(&self, other: &Seal) -> bool {
         self.hash == other.hash
     }

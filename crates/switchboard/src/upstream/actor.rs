@@ -203,7 +203,8 @@ impl Actor {
                         self.walk();
                     }
                 }
-                // A new connection is listed anyway.
+                // Without a connection, nothing has to be listed: a new connection is always
+                // listed.
                 (_, Phase::Down | Phase::Dialling | Phase::Up | Phase::Ended) => {
                     self.listing_requested = true;
                     self.acquire(Urgency::Explicit, reply);

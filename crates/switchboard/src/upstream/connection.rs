@@ -49,7 +49,7 @@ pub(super) struct Connection {
     pub(super) hello: Arc<ServerHello>,
     pub(super) audience: Arc<Audience>,
     pub(super) end: End,
-    /// Ends the connection.
+    /// Cancelled to end the connection.
     pub(super) stop: CancellationToken,
     /// The `_meta` of the gateway's own requests to a stateless server.
     pub(super) meta: Option<Arc<RawValue>>,
@@ -134,7 +134,7 @@ struct Program {
     stderr: tokio::task::JoinHandle<()>,
     /// Cancelled when the gateway closes.
     closing: CancellationToken,
-    /// Set once the program has exited by itself.
+    /// The exit status of the program, if it has exited by itself.
     exited: Option<ExitStatus>,
 }
 

@@ -94,7 +94,7 @@ impl Caller {
         self
     }
 
-    /// The form in which its host receives results.
+    /// The form in which the caller's host receives results.
     pub fn result_form(&self) -> ResultForm {
         self.listener.host.result_form()
     }
@@ -159,7 +159,7 @@ impl Lease {
         }
     }
 
-    /// The sign-in that its requests use.
+    /// The sign-in that the requests of the connection use.
     pub(crate) fn signed_in(&self) -> &SignedIn {
         &self.open.connection.signed_in
     }

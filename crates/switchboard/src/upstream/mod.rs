@@ -57,10 +57,10 @@ pub(crate) struct UpstreamKey {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Partition {
-    /// All sessions share it.
+    /// All sessions share the connection.
     Shared,
-    /// Owned by one session: a server that sends requests to its client has one connection for each
-    /// session.
+    /// One session owns the connection: a server that sends requests to its client has one
+    /// connection for each session.
     Session(SessionId),
 }
 
@@ -288,7 +288,7 @@ async fn installs_for(patience: Duration, mut stage: watch::Receiver<DialStage>)
         let installing =
             stage.wait_for(|stage| *stage != DialStage::Starting).await.map(|stage| *stage);
         let Ok(DialStage::Installing { since }) = installing else {
-            // The actor is gone. The other branch of the caller's `select!` reports that.
+            // The actor has ended, which the other branch of the caller's `select!` reports.
             return std::future::pending().await;
         };
         tokio::time::sleep_until(since + patience).await;

@@ -38,13 +38,14 @@ pub(crate) struct Recipe {
     pub(crate) max_frame_bytes: usize,
     pub(crate) max_pages: usize,
     pub(crate) max_tools: usize,
-    /// The log file of its standard error; `None` for ad hoc servers, for which no file is written.
+    /// The log file of the server's standard error; `None` for ad hoc servers, for which no file is
+    /// written.
     pub(crate) log: Option<PathBuf>,
     /// The server-to-client requests that the configuration permits.
     pub(crate) askable: Vec<Topic>,
-    /// How its lists are filtered and stored.
+    /// How the server's lists are filtered and stored.
     pub(crate) plan: Arc<ListingPlan>,
-    /// Whether its messages are logged regardless of the log level.
+    /// Whether the server's messages are logged regardless of the log level.
     pub(crate) debug: bool,
 }
 
@@ -62,11 +63,12 @@ pub(crate) struct ProgramRecipe {
     pub(crate) words: CommandWords,
     pub(crate) env: TemplateMap,
     pub(crate) cwd: Option<Template>,
-    /// Whether it inherits the whole environment instead of a short list of uncritical variables.
+    /// Whether the program inherits the whole environment instead of a short list of uncritical
+    /// variables.
     pub(crate) inherit_env: bool,
     pub(crate) confinement: Confinement,
     pub(crate) environment: Environment,
-    /// The user's approval of a project's server.
+    /// The user's approval, if the server belongs to a project.
     pub(crate) seal: Option<Seal>,
     pub(crate) launching: Launching,
 }

@@ -36,7 +36,7 @@ impl Refreshes {
         self.waiting.drain(..served).collect()
     }
 
-    /// All callers, because no further walk follows on this connection.
+    /// Returns all callers, because no further walk follows on this connection.
     pub(super) fn connection_ended(&mut self) -> Vec<LeaseReply> {
         self.served_by_walk = 0;
         std::mem::take(&mut self.waiting)

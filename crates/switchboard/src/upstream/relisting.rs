@@ -80,7 +80,7 @@ impl Relisting {
         }
     }
 
-    /// When the next walk begins.
+    /// When the next walk begins; `None` if none is scheduled.
     pub(super) fn due_at(&self) -> Option<Instant> {
         match self.state {
             WalkState::Waiting(at) => Some(at),
@@ -88,7 +88,7 @@ impl Relisting {
         }
     }
 
-    /// Cancels any scheduled walk.
+    /// Cancels the scheduled walk, if there is one.
     pub(super) fn stop(&mut self) {
         self.state = WalkState::Idle;
     }

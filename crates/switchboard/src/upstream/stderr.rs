@@ -44,7 +44,7 @@ impl Tail {
     }
 }
 
-/// Puts the time before each line.
+/// Inserts the time before each line of a log.
 #[derive(Default)]
 struct Times {
     /// Whether the last chunk ended within a line.

@@ -48,7 +48,7 @@ pub(in crate::auth) struct HeldGrant {
     age: Option<Duration>,
     since: Instant,
     source: TokenSource,
-    /// The identity of the sign-in; a refresh keeps it.
+    /// The identity of the sign-in, which stays the same after a refresh.
     pub(super) identity: Option<String>,
     /// Whether the grant is in the vault. If it is, its removal from the vault means a sign-out.
     pub(super) kept: AtomicBool,
@@ -57,9 +57,9 @@ pub(in crate::auth) struct HeldGrant {
 /// The origin of the tokens in use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum TokenSource {
-    /// The authorization server issued them to this process.
+    /// The authorization server issued the tokens to this process.
     Authority,
-    /// They were loaded from the vault, and may be outdated.
+    /// The tokens were loaded from the vault, and may be outdated.
     Vault,
 }
 
@@ -105,7 +105,7 @@ impl Account {
         self.state().challenge = challenge;
     }
 
-    /// Counts a sign-in that begins because the server required more scopes.
+    /// Records that a sign-in begins because the server required more scopes.
     pub(in crate::auth) fn steps_up(&self) {
         let times = self.steps() + 1;
         self.state().steps = Some((times, Instant::now()));

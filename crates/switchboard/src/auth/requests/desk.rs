@@ -113,7 +113,8 @@ impl<'a> Desk<'a> {
         }
     }
 
-    /// Classifies errors of other requests, without special cases for OAuth error codes.
+    /// Classifies errors of requests other than those for tokens, without special cases for OAuth
+    /// error codes.
     pub(super) fn other<K: ErrorResponseType + Display + 'static>(
         &self,
         error: RequestTokenError<NetError, StandardErrorResponse<K>>,

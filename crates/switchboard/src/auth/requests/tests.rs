@@ -167,7 +167,7 @@ fn secrets_are_removed_in_every_encoding() {
         ("assertion=eyJhbGci&x", "assertion=[removed]&x"),
         ("Basic YzpDTElFTlQlMkZTRUNSRVQ=", "Basic [removed]="),
         ("client_secret=CLIENT%2FSECRET or CLIENT/SECRET", "client_secret=[removed] or [removed]"),
-        // Too short to be a secret, and no secrets at all.
+        // `short` is too short to be removed, and the client id `public` is no secret.
         ("short of public code", "short of public code"),
     ] {
         assert_eq!(sent.removed_from(text), expected);

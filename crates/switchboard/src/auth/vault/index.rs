@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 pub(crate) struct Holder {
     /// The configured URL, with its variables expanded.
     pub(crate) address: String,
-    /// The `account` of the entry.
+    /// The `account` of the server's entry.
     pub(crate) account: Option<String>,
 }
 
@@ -40,7 +40,7 @@ pub enum TokenKind {
     /// A sign-in: the authorization server issued it. It is stored with the client registration.
     #[serde(rename = "grant")]
     SignIn,
-    /// The user stored it.
+    /// The user stored the token.
     #[serde(rename = "bearer")]
     Given,
 }
@@ -92,7 +92,7 @@ pub(super) fn is_account(text: &str) -> bool {
 }
 
 impl IndexEntry {
-    /// A new entry with this identity.
+    /// Creates an entry with this identity.
     pub(super) fn new(
         holder: &Holder,
         kind: TokenKind,
@@ -233,7 +233,7 @@ mod tests {
             (&[line("x", SignIn, 'a', File), line("x", SignIn, 'a', EncryptedFile)], 1, &[]),
             // Another type of token for the same server.
             (&[line("x", SignIn, 'a', File), line("x", Given, 'b', File)], 2, &[]),
-            // Another account.
+            // The same holder and type with a new account.
             (
                 &[line("x", SignIn, 'a', Keyring), line("x", SignIn, 'b', File)],
                 1,

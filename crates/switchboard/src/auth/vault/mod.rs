@@ -96,7 +96,7 @@ impl Vault {
         Vault { shared: Arc::new(shared), store }
     }
 
-    /// The same vault, with another place for new secrets.
+    /// This vault, with `store` as the place for new secrets.
     pub(crate) fn storing(&self, store: CredentialStore) -> Vault {
         Vault { shared: Arc::clone(&self.shared), store }
     }
@@ -111,7 +111,7 @@ impl Vault {
         Ok(index::find(&mut entries, holder, kind).cloned())
     }
 
-    /// All entries, without the secrets.
+    /// All index entries, which hold no secrets.
     pub(crate) async fn all(&self) -> Result<Vec<IndexEntry>, VaultError> {
         self.on_disk(|shared| lines(&shared.directory)).await
     }

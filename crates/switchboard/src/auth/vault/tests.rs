@@ -195,7 +195,7 @@ async fn account_lock_excludes_other_processes() {
     let impatient = other.lock(ACCOUNT, Duration::from_millis(50)).await.unwrap_err();
     assert!(matches!(impatient, VaultError::Held { .. }), "{impatient:?}");
     other.lock(OTHER, DISK).await.unwrap();
-    // The process that holds the lock can write.
+    // The process that holds the lock can write the secret.
     keep(&one, ACCOUNT, "token").await.unwrap();
     let waiting = tokio::spawn(async move { other.lock(ACCOUNT, DISK).await.map(drop) });
     drop(held);

@@ -48,7 +48,7 @@ pub(crate) struct Clients {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Versions {
     Newest,
-    /// For a connection that is upgraded to another protocol.
+    /// Only HTTP/1.1, for a connection that is upgraded to another protocol.
     Http1,
 }
 
@@ -140,7 +140,7 @@ impl Clients {
         tls: impl FnOnce() -> Result<ClientConfig, DialError> + Send + 'static,
     ) -> Result<Client, DialError> {
         let builder = proxied(base(), &self.environment).dns_resolver(names);
-        // Reads certificate files, so it blocks.
+        // Building a client reads certificate files, so it blocks.
         let building = tokio::task::spawn_blocking(move || {
             let mut tls = tls()?;
             let offered: &[&[u8]] = match versions {
@@ -158,7 +158,7 @@ impl Clients {
 fn base() -> ClientBuilder {
     Client::builder()
         .user_agent(concat!("switchboard/", env!("CARGO_PKG_VERSION")))
-        // The transport decides about redirects.
+        // Redirects are followed by the transport, not by the client.
         .redirect(Policy::none())
         .referer(false)
         .connect_timeout(CONNECT)

@@ -29,7 +29,7 @@ const TTL: Duration = Duration::from_secs(5 * 60);
 pub(super) enum HeaderSource {
     /// A program. `helper` is its name as written in the configuration, for messages.
     Command { words: Vec<String>, helper: String },
-    /// The token that the user stored.
+    /// The token that the user stored in the vault.
     Vault { vault: Vault, holder: Holder },
 }
 
@@ -107,7 +107,7 @@ impl DynamicHeaders {
         self.values.iter().find_map(|value| value.memory().identity.clone())
     }
 
-    /// Requests new values in place of old ones.
+    /// Requests new values in place of those whose lifetime is over.
     pub(super) async fn follow(&self) {
         let _headers = self.headers().await;
     }
@@ -142,7 +142,7 @@ impl Signer for DynamicHeaders {
         Box::pin(async move { Ok(self.headers().await) })
     }
 
-    /// Requests refused values again, once.
+    /// Requests the refused values again, once.
     fn refused<'a>(&'a self, refused: Refused<'a>) -> Judging<'a> {
         let again = refused.status == 401 && refused.repeats == 0;
         if again {

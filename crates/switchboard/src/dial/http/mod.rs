@@ -42,14 +42,14 @@ pub(crate) struct RemoteRecipe {
     pub(crate) bearer_token_store: bool,
     /// The `account` of the entry, for a URL with several accounts.
     pub(crate) account: Option<String>,
-    /// `None` if the entry excludes a sign-in.
+    /// The options for a sign-in; `None` if the entry excludes it.
     pub(crate) oauth: Option<OAuthOptions>,
     /// The vault with the tokens.
     pub(crate) vault: Vault,
     pub(crate) headers_command: Option<RequestHeadersCommand>,
     pub(crate) ca_file: Option<Template>,
     pub(crate) environment: Environment,
-    /// The approval of a project's server, checked at dial time.
+    /// The approval, checked at dial time; `None` unless the server belongs to a project.
     pub(crate) seal: Option<Seal>,
 }
 
@@ -85,7 +85,7 @@ impl SignedIn {
     /// ones.
     pub(crate) async fn follow(&self) {
         if let Some(account) = &self.account {
-            // An error will also fail the next request, which reports it.
+            // An error is ignored, because it will also fail the next request, which reports it.
             let _reported_by_next_request = account.follow().await;
         }
         if let Some(asked) = &self.asked {

@@ -12,7 +12,7 @@ use crate::dial::lookup;
 use crate::dial::spawn::Program;
 use crate::paths;
 
-/// The bytes of a file that are read to find its interpreter.
+/// The number of bytes of a file that are read to find its interpreter.
 const HEAD: u64 = 256;
 
 /// The program that the launcher would run for `plain`, if `root` contains it. As with the

@@ -113,7 +113,7 @@ fn installed_npm_package_runs_under_node_without_npx() {
     machine.check("npx -y @s/server a -b", &direct("@s/server", "@s/server", " a -b"));
     machine.check("npx server@1.2.3", &direct("server@1.2.3", "server", ""));
     machine.check("npm exec -- server@^1 --x", &direct("server@^1", "server", " --x"));
-    // Another version is installed there.
+    // The installed version is another one.
     machine.check("npx server@1.2.4", "asks");
     // Only npm knows the current version.
     machine.check("npx server@latest", "asks");
@@ -162,7 +162,7 @@ fn package_that_npm_finds_elsewhere_is_left_to_npm() {
     machine.package("project", "server", "0.0.1");
     machine.check("npx server", &direct);
     assert_eq!(machine.outlook("npx server", Ground::Own), "as it stands");
-    // A globally installed program is beside npm.
+    // A globally installed program is in the directory of npm.
     machine.program("bin/server");
     machine.check("npx server", "as it stands");
 }

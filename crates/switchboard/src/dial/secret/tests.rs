@@ -15,7 +15,7 @@ use crate::dial::spawn::{Confinement, Process, Promise, Started};
 #[derive(Clone)]
 enum Act {
     Writes(Vec<u8>, i32),
-    /// Neither ends nor closes its output.
+    /// The program neither ends nor closes its output.
     Hangs,
     NotThere,
 }

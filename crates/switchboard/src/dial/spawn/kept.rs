@@ -30,7 +30,7 @@ const KILL: Duration = Duration::from_millis(500);
 /// The timeout for the reaper to exit when it has nothing left to do.
 const CLOSE: Duration = Duration::from_secs(2);
 
-/// The reaper ends when all clones of its socket are closed.
+/// The socket to the reaper, which ends when all clones of the socket are closed.
 type Lifeline = Arc<Socket>;
 
 pub(super) struct Reaper {

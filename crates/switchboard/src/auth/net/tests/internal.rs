@@ -32,7 +32,7 @@ const INTERNAL: &[&str] = &[
     "[::127.0.0.1]",
     "[64:ff9b::7f00:1]",
     "[2002:7f00:1::]",
-    // Linux treats this as loopback, too.
+    // Linux treats the unspecified address as loopback, too.
     "0",
     "0.0.0.0",
     "0x0",
@@ -115,7 +115,7 @@ fn no_request_reaches_an_internal_address() {
             literals().await + names().await + redirects().await + other_servers().await
         });
         assert!(cases >= 60, "{cases}");
-        // Permitted addresses got requests, so the absence of others is significant.
+        // Permitted addresses got requests, which shows that the canaries record them.
         let seen: BTreeSet<IpAddr> = canaries.seen().into_iter().collect();
         assert_eq!(seen, PUBLIC.map(|address| address.parse().unwrap()).into());
     });
