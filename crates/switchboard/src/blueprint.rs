@@ -61,11 +61,12 @@ pub(crate) struct Blueprint {
     pub(crate) spawner: Arc<dyn Spawner>,
     pub(crate) starts: Starts,
     pub(crate) when_empty: WhenEmpty,
-    /// The toolset that replaces the one of the settings; `None` keeps that.
+    /// The toolset that takes precedence over the settings, if there is one.
     pub(crate) toolset: Option<Toolset>,
     /// The client capabilities that shared connections offer servers.
     pub(crate) offered: OfferedCapabilities,
-    /// The start and request timeout that replaces those of the settings and the servers' entries.
+    /// A start and request timeout that takes precedence over the settings and the servers'
+    /// entries.
     pub(crate) timeout: Option<Duration>,
 }
 
@@ -101,8 +102,8 @@ pub(crate) struct Facts {
     pub(crate) standing: Standing,
     pub(crate) trust: TrustLevel,
     pub(crate) description: Option<String>,
-    /// Whether a pending project entry has the same name; once trusted, its fields override those
-    /// of this one.
+    /// Whether a pending project entry has the same name; once it is trusted, its fields override
+    /// those of this server.
     pub(crate) overridden: bool,
     pub(crate) rules: Arc<Rules>,
     pub(crate) first_use: FirstUse,
@@ -116,9 +117,9 @@ pub(crate) struct Facts {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FirstUse {
     Anything,
-    /// Disabled in a list of servers (`enabled: false`): connects only when named.
+    /// The server is disabled in a list of servers (`enabled: false`): it connects only when named.
     ByName,
-    /// Enabled in a list of servers (`enabled: true`): connects at the start.
+    /// The server is enabled in a list of servers (`enabled: true`): it connects at the start.
     Start,
 }
 

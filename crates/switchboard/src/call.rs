@@ -27,8 +27,8 @@ use crate::session::Session;
 use crate::upstream::lease::Caller;
 use crate::upstream::{CallError, Lease};
 
-/// A call is retried once where that is safe, and again if the retry was not sent: after a broken
-/// HTTP connection the server may no longer know the session.
+/// The maximum number of retries of a call. The second one follows only if the first was not sent:
+/// after a broken HTTP connection, the server may no longer know the session.
 const REPETITIONS: usize = 2;
 
 /// Runs one tool call for `session`. Read this function first.
@@ -110,7 +110,7 @@ pub(crate) enum DefinitionChange {
     Refused,
 }
 
-/// Unknown tool name: calls the nearest match if it is read-only, otherwise suggests it.
+/// For an unknown tool name: calls the nearest match if it is read-only, otherwise suggests it.
 async fn call_nearest_match(
     session: &Session,
     call: Box<CallRequest>,
@@ -137,7 +137,7 @@ async fn call_nearest_match(
 }
 
 /// Checks a call of a tool that was not named exactly; fails unless the tool is read-only.
-/// `written` is the name or search text that was given.
+/// `written` is the name or search text in the request.
 pub(crate) fn check_read_only(
     session: &Session,
     written: &str,
@@ -234,7 +234,7 @@ pub(crate) fn finish(
     }
 }
 
-/// Parses the filter. Runs before the call, so that an invalid filter prevents it.
+/// Parses the filter before the call, so that an invalid filter prevents the call.
 async fn filter(text: Option<String>) -> Result<Option<JqFilter>, Failure> {
     let Some(text) = text else { return Ok(None) };
     JqFilter::read(text).await.map(Some).map_err(explain::select)

@@ -61,8 +61,9 @@ async fn reach(upstream: &Upstream, wanted: &ConnectionRequest) -> Result<(), Co
 }
 
 impl Session {
-    /// Connects a server. A server configured with the same endpoint is connected as configured;
-    /// any other becomes a guest of this session, which needs the user's approval.
+    /// Connects the server at an endpoint. If the endpoint is configured, its server is connected
+    /// as configured; otherwise the server becomes a guest of this session, which needs the user's
+    /// approval.
     pub async fn connect_to(
         &self,
         wanted: &ConnectionRequest,

@@ -32,7 +32,7 @@ pub(crate) struct Directory {
 struct DirectoryState {
     catalog: watch::Sender<Arc<Catalog>>,
     plans: watch::Sender<Arc<Plans>>,
-    /// Set once the cache has been read, which the first search, list or call does.
+    /// Set when the cache has been read, which the first search, list or call does.
     loaded: OnceLock<()>,
     /// The sign-ins of the listings. The mutex is locked only briefly, never across an `await`.
     sign_ins: Mutex<SignIns>,
@@ -60,8 +60,8 @@ pub(crate) struct ListingPlan {
 }
 
 impl Directory {
-    /// Replaces the servers. Listings with an unchanged plan stay; the others come from the cache,
-    /// if it has them.
+    /// Replaces the servers. Listings with an unchanged plan stay; other listings come from the
+    /// cache, if it has them.
     pub(crate) fn replace(
         &self,
         mut shelves: BTreeMap<ServerName, Shelf>,
@@ -157,7 +157,7 @@ impl Directory {
         });
     }
 
-    /// Updates the server's file in the background. `change` receives the present content.
+    /// Updates the server's cache file in the background. `change` receives the present content.
     fn keep(
         &self,
         plan: &ListingPlan,
@@ -397,7 +397,8 @@ fn fill(server: &ServerName, shelf: &mut Shelf, plans: &Plans, index: &CacheInde
         if raw.asks_client {
             *shelf = shelf.clone().asking();
         }
-        // The cached listing was made by a version or under a setting without pins.
+        // No pins exist, because the cached listing was made by a version or under a setting
+        // without pins.
         if let (Baseline::Open(others), Some(pins)) = (shelf.baseline(), &plan.pins) {
             let mut records = Records::clone(others);
             let own = records.take_first(pins.set().code(), &raw).baseline();

@@ -104,9 +104,9 @@ impl Discovery {
         hosts
     }
 
-    /// The names that files of the user define differently once `added` are imported. The first
-    /// place takes precedence: the user's own files, then the hosts in the order of `imports`.
-    /// Project files are left out, because a pending server takes no name from the user.
+    /// The names that files of the user define differently once the hosts in `added` are imported.
+    /// The user's own files take precedence, then the hosts in the order of `imports`. Project
+    /// files are left out, because a pending server takes no name from the user.
     pub fn conflicts(&self, added: &[Host]) -> Vec<Conflict> {
         let hosts = self.imports.iter().chain(added);
         let found = hosts.filter_map(|host| self.hosts.iter().find(|found| found.host == *host));

@@ -370,7 +370,7 @@ fn adding(text: &str, servers: &[NewServer], existing: Existing) -> Result<NextT
     with(text, &edits)
 }
 
-/// The key under which a file has a server, or would have it, and the entry.
+/// The key under which a file has, or would have, a server, and the server's entry in the file.
 fn find(text: &str, server: &ServerName) -> Result<(&'static str, Option<Value>), EditRefusal> {
     entry_of(text, server.as_str()).map_err(EditRefusal::Text)
 }

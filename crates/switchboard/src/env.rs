@@ -77,8 +77,8 @@ impl Environment {
         self.variables.get(name).map(String::as_str).filter(|value| !value.is_empty())
     }
 
-    /// Removes variables that are empty or refer to themselves. Hosts pass these if their file
-    /// names a variable that is not set.
+    /// Removes variables that are empty or refer to themselves: hosts pass such values if their
+    /// file names a variable that is not set.
     pub fn without_unset(mut self) -> Environment {
         self.variables.retain(|name, value| {
             let references =

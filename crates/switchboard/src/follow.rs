@@ -24,7 +24,7 @@ const PERIOD: Duration = Duration::from_secs(1);
 /// A changed file is read once it has been unchanged for this long.
 const UNCHANGED_FOR: Duration = Duration::from_millis(250);
 
-/// The maximum number of waits for a file that keeps changing; it is then read.
+/// The maximum number of waits for a file that keeps changing, before it is read.
 const MOST_WAITS: usize = 8;
 
 /// The maximum number of mistakes that the status lists.
@@ -75,8 +75,8 @@ impl ReadAgain {
     }
 }
 
-/// Runs as long as the gateway. The first round always reads the files: they may have changed since
-/// the gateway was built from them.
+/// Follows the files as long as the gateway runs. The first round always reads the files: they may
+/// have changed since the gateway was built from them.
 pub(crate) async fn follow(
     gateway: WeakGateway,
     options: LoadOptions,

@@ -91,7 +91,8 @@ struct GatewayState {
     first_listing: Mutex<Option<Instant>>,
     /// The task that follows the configuration files, once it is started.
     follower: OnceLock<Follower>,
-    /// The gateways for clients with other capabilities. Never locked across an await.
+    /// The gateways for clients with other capabilities. The mutex is never locked across an
+    /// `await`.
     family: Mutex<Family>,
     /// The number of sessions opened so far.
     sessions: AtomicU64,
@@ -233,7 +234,8 @@ impl Gateway {
         &self.shared.surroundings.notices
     }
 
-    /// Runs a task beside the servers, until it completes, its handle is dropped, or the gateway closes.
+    /// Runs a task in the background, until it completes, its handle is dropped, or the gateway
+    /// closes.
     pub(crate) fn beside(
         &self,
         work: impl Future<Output = ()> + Send + 'static,
@@ -241,7 +243,7 @@ impl Gateway {
         AbortOnDropHandle::new(self.run_beside(work))
     }
 
-    /// Runs a task beside the servers, until it completes or the gateway closes.
+    /// Runs a task in the background, until it completes or the gateway closes.
     pub(crate) fn run_beside(
         &self,
         work: impl Future<Output = ()> + Send + 'static,

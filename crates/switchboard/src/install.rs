@@ -186,7 +186,8 @@ impl<'a> Installer<'a> {
         Ok(Some(Settings { file, backup, added }))
     }
 
-    /// The user's file, or the file to which an earlier installation moved servers.
+    /// The content of the user's file, or of the file to which an earlier installation moved
+    /// servers.
     fn user_text(
         &self,
         old: Option<&InstallRecord>,

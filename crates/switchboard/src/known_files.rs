@@ -17,8 +17,8 @@ use crate::shared_file::{SharedFile, UpdateError};
 /// The maximum number of names per file that are recorded.
 const MOST_NAMES: usize = 1_000;
 
-/// Above this number of files, records of removed files that this load did not look for are
-/// dropped.
+/// The maximum number of records. Above it, records of removed files that this load did not look
+/// for are dropped.
 const MOST_FILES: usize = 1_000;
 
 /// The records of earlier commands.

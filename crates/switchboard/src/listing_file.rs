@@ -253,7 +253,7 @@ impl ListingFile {
     }
 }
 
-/// The secret of the vault that requests to a server are made with.
+/// The holder and kind of the vault secret with which requests to a server are made.
 fn stored(server: &Server, environment: &Environment) -> Option<(Holder, TokenKind)> {
     let definition = &server.definition;
     let url = match &server.transport {

@@ -26,7 +26,7 @@ pub struct LoadOptions {
     pub config: Option<PathBuf>,
     /// The bytes of `config` if it is a pipe, which can be read only once.
     pub piped: Option<Arc<[u8]>>,
-    /// The project's directory: the working directory of the environment that it is loaded with.
+    /// The project's directory, which is the working directory of the environment.
     pub project: PathBuf,
 }
 

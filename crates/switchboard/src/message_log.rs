@@ -36,8 +36,9 @@ pub enum LogLimit {
     Messages,
 }
 
-/// With a filter for each layer, `tracing` reports an event as enabled even if every layer drops
-/// it. This limit saves each call the cost of preparing such events.
+/// The most detailed messages that are logged. If each layer has a filter, `tracing` reports an
+/// event as enabled even if every layer drops it; this limit saves each call the cost of preparing
+/// such events.
 static LIMIT: AtomicU8 = AtomicU8::new(LogLimit::Messages as u8);
 
 /// Sets the limit; without it, the subscriber alone decides.

@@ -241,8 +241,8 @@ fn not_regular() -> io::Error {
     io::Error::new(io::ErrorKind::InvalidInput, "not a regular file")
 }
 
-/// Reads a pipe to its end; `None` if `path` is not a pipe. Only for a path that the user typed:
-/// the read waits for the writer.
+/// Reads a pipe to its end; `None` if `path` is not a pipe. Called only for a path that the user
+/// typed, because the read waits for the writer.
 pub fn read_pipe(path: &Path) -> Option<io::Result<Vec<u8>>> {
     let is_pipe = fs::metadata(path).is_ok_and(|data| data.file_type().is_fifo());
     is_pipe.then(|| read_all(File::open(path)?))
@@ -254,7 +254,8 @@ pub(crate) fn read(path: &Path) -> io::Result<Option<Vec<u8>>> {
 }
 
 fn read_all(file: File) -> io::Result<Vec<u8>> {
-    // Capacity beyond the size, so that one read returns everything and the next detects the end.
+    // The buffer is larger than the file, so that one read returns everything and the next detects
+    // the end.
     let size = file.metadata().map_or(0, |data| data.len().min(LARGEST_FILE));
     let mut bytes = Vec::with_capacity(usize::try_from(size).unwrap_or_default() + 64);
     file.take(LARGEST_FILE + 1).read_to_end(&mut bytes)?;

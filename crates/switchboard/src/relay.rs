@@ -123,8 +123,8 @@ impl Session {
         self.subscribe_at(&server, (uri, own), params, self.caller()).await.map(drop)
     }
 
-    /// `uri` is the client's URI of the resource, `own` the server's. Updates go to the session, so
-    /// `caller` is not a single request.
+    /// Subscribes to a resource with the client's URI `uri` and the server's URI `own`. Updates go
+    /// to the session, so `caller` must not be a single request.
     async fn subscribe_at(
         &self,
         server: &ServerName,

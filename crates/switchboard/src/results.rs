@@ -74,7 +74,8 @@ pub(crate) enum ResultError {
 #[derive(Debug)]
 pub(crate) struct Unselected {
     pub(crate) error: SelectError,
-    /// Shown beside the error: the parts that no filter applies to, or everything if it is not stored.
+    /// The output beside the error: the parts that no filter applies to, or the whole result if it
+    /// is not stored.
     pub(crate) shown: CallOutput<'static>,
     /// The id of the stored result.
     pub(crate) id: Option<String>,
@@ -225,7 +226,7 @@ impl Results {
         }
     }
 
-    /// Reads a part of a stored result, or of the output of a filter on it.
+    /// Reads a part of a stored result, or applies a filter to it and reads a part of the output.
     pub(crate) async fn read(
         self: &Arc<Self>,
         id: &str,

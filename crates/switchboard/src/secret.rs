@@ -120,9 +120,9 @@ impl Token {
         if strong { Ok(Some(Token(text.trim().into()))) } else { Err(TokenError::Damaged { path }) }
     }
 
-    /// Whether the client sent this token. The comparison leaks nothing by its time.
+    /// Whether the client sent this token. The time of the comparison does not reveal the token.
     pub fn is(&self, shown: &[u8]) -> bool {
-        // Digests are compared, so the time depends on them and not on the tokens.
+        // Digests are compared, so that the time does not reveal the token.
         Sha256::digest(self.0.as_bytes()) == Sha256::digest(shown)
     }
 

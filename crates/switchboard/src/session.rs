@@ -66,7 +66,7 @@ pub struct Session {
 /// Whether a session shares the servers' connections with others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Connections {
-    /// Shared, except connections to servers that send requests to their client.
+    /// Connections are shared, except those to servers that send requests to their client.
     Shared,
     Own,
 }
@@ -231,7 +231,7 @@ impl Session {
         self.gateway.find_upstream(server, self.id(), self.connections)
     }
 
-    /// The upstream that this session uses for the server; starts it if necessary.
+    /// The upstream that this session uses for the server; started if necessary.
     pub(crate) fn open_upstream(&self, server: &ServerName) -> Result<Upstream, Failure> {
         self.gateway.open_upstream(server, &self.listener, self.connections)
     }

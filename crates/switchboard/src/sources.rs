@@ -26,8 +26,8 @@ pub(crate) enum FileFormat {
     Host(Host),
 }
 
-/// Switchboard's own layers, lowest precedence first. `config` replaces the user's files of Pi and
-/// Switchboard.
+/// The files of Switchboard's own layers, lowest precedence first. `config` replaces the user's
+/// files of Pi and Switchboard.
 pub(crate) fn own(paths: &Paths, project: &Path, config: Option<PathBuf>) -> Vec<Candidate> {
     let user = |path: PathBuf| Candidate { path, tier: Tier::User, form: FileFormat::Ours };
     let shared = &paths.others;

@@ -115,7 +115,7 @@ impl Wish {
     }
 }
 
-/// Completes when the server ends the subscription; never for session-based servers.
+/// Completes when the server ends the subscription, which session-based servers never do.
 async fn over(listening: Option<Listening>) {
     match listening {
         Some(mut listening) => listening.over().await,

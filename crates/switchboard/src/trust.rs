@@ -143,7 +143,7 @@ impl TrustStore {
         let Some(bytes) = bytes else {
             return Ok(Approvals { version: VERSION, approved: BTreeMap::new() });
         };
-        // A user who can write the directory could restore an older version of the file.
+        // Another user who can write the directory could restore an older version of the file.
         if self.path.parent().is_some_and(|directory| paths::check_guarded(directory).is_err()) {
             return Err(TrustError::Exposed { path: path() });
         }

@@ -78,7 +78,7 @@ pub(crate) enum AuthError {
 }
 
 impl AuthError {
-    /// Whether a sign-in would help.
+    /// Whether a new sign-in of the user would resolve the error.
     pub(crate) fn wants_sign_in(&self) -> bool {
         matches!(
             self,

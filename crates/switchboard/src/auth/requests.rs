@@ -30,16 +30,18 @@ use desk::Desk;
 /// The maximum length of an authorization server's text in a message.
 const SHOWN: usize = 200;
 
-/// The minimum interval between polls for a device code, whatever the authorization server says.
+/// The minimum interval between polls for a device code, even if the authorization server sets a
+/// shorter one.
 const SHORTEST_PAUSE: Duration = Duration::from_secs(1);
 
-/// Polling for a device code ends after this time, whatever the authorization server says.
+/// The maximum time of polling for a device code, even if the authorization server sets a longer
+/// one.
 const LONGEST_DEVICE: Duration = Duration::from_secs(15 * 60);
 
 /// Why an authorization server issued no tokens.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum TokenError {
-    /// `invalid_grant`: the code or the refresh token has become useless.
+    /// `invalid_grant`: the code or the refresh token is no longer valid.
     #[error("the authorization server no longer accepts the code or refresh token{}", clause(.description))]
     InvalidGrant { description: String },
     /// `invalid_client`: the client is unknown, or its credentials are wrong.
@@ -144,7 +146,8 @@ impl TokenResponse for TokenAnswer {
 }
 
 impl TokenAnswer {
-    /// A response without scopes means that all requested ones were granted (RFC 6749, 5.1).
+    /// The tokens of a response. Without scopes in it, all requested scopes were granted (RFC 6749,
+    /// 5.1).
     fn tokens(self, asked: &[String]) -> Result<Tokens, TokenError> {
         if !self.token_type.0.eq_ignore_ascii_case("bearer") {
             return Err(TokenError::OtherType { found: self.token_type.0 });
@@ -301,7 +304,7 @@ pub(super) async fn of_device(
     let patience = device.expires_in().min(LONGEST_DEVICE);
     let pause = |wanted: Duration| tokio::time::sleep(wanted.max(SHORTEST_PAUSE));
     let asking = request.request_async(&desk, pause, Some(patience));
-    // The authorization server sets the polling interval, which may exceed the patience.
+    // The authorization server sets the polling interval, which may exceed `patience`.
     let answer = tokio::time::timeout(patience, asking).await.map_err(|_| TokenError::TooLate)?;
     desk.checked(answer.map_err(|error| desk.other(error))?, scopes)
 }

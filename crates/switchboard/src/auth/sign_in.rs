@@ -124,8 +124,8 @@ impl SignIn {
         })
     }
 
-    /// Begins a sign-in in the background. The browser returns to its listener, or
-    /// [`SignIn::complete`] passes on the pasted response. The caller has to spawn the returned
+    /// Begins a sign-in in the background. Its listener receives the response of the browser, or
+    /// [`SignIn::complete`] the response that the user pasted. The caller has to spawn the returned
     /// future.
     pub(crate) async fn begin_beside(
         &self,

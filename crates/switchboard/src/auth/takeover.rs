@@ -54,8 +54,8 @@ impl OlderGrant {
     }
 }
 
-/// The older grant for a server, if it was issued for this URL. A user who can write these files
-/// could choose the account that is used, so other users must not be able to.
+/// The grant of an older installation for a server, if it was issued for this URL. Files that other
+/// users can write are ignored: such a user could choose the account that is used.
 pub(crate) fn left_behind(paths: &Paths, server: &ServerName, url: &str) -> Option<OlderGrant> {
     let url = Url::parse(url).ok()?;
     let root = paths.others.pi.join("mcp-oauth");
@@ -73,7 +73,8 @@ pub(crate) fn left_behind(paths: &Paths, server: &ServerName, url: &str) -> Opti
     })
 }
 
-/// Whether the tokens were taken over before: a sign-out must not bring them back.
+/// Whether the older tokens for this URL were taken over before. They are not taken over again
+/// after a sign-out.
 pub(crate) fn was_taken(paths: &Paths, url: &str) -> bool {
     mark(paths, url).exists()
 }

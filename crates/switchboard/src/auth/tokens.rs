@@ -34,7 +34,8 @@ pub struct KeptToken {
     pub kind: TokenKind,
     /// Where the token is stored.
     pub kept: TokenLocation,
-    /// The details of a sign-in; `None` for a token that the user gave, and for an unreadable one.
+    /// The details of a sign-in; `None` for a token that the user stored, and for an unreadable
+    /// grant.
     pub grant: Option<Granted>,
 }
 
@@ -106,7 +107,7 @@ pub(crate) fn one_spelling(address: String) -> String {
     Url::parse(&address).map(String::from).unwrap_or(address)
 }
 
-/// The vault account of a token that the user gave: one for each holder.
+/// The vault account of a token that the user stored: one for each holder.
 fn account_of(holder: &Holder) -> String {
     let mut hash = Sha256::new();
     hash.update("bearer\0");
@@ -171,8 +172,8 @@ impl Gateway {
         Ok(tokens)
     }
 
-    /// Removes the token that the user gave for a server, or for the URL of one that is no longer
-    /// configured. `None` if there is none.
+    /// Removes the token that the user stored for a server, or for the URL of a server that is no
+    /// longer configured. `None` if no token is stored.
     pub async fn remove_token(&self, server: &str) -> Result<Option<KeptToken>, Failure> {
         let vault = self.vault();
         let holder = match self.holder_of(server) {

@@ -23,7 +23,7 @@ use crate::upstream::stderr::{self, Tail};
 use crate::upstream::{DialError, DialStage};
 use known::{Age, Known};
 
-/// The minimum time for an installation; a longer start timeout extends it.
+/// The minimum timeout for an installation; a longer start timeout takes precedence.
 const INSTALLATION: Duration = Duration::from_secs(60);
 
 /// The maximum size of a launcher's output.
@@ -57,9 +57,11 @@ pub(crate) enum Resolving {
 /// Whether files in the working directory of a server may decide what runs.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ground {
-    /// The entry names the directory, or comes from it: files in it may decide what runs.
+    /// The entry names the directory, or comes from it: files in the directory may decide what
+    /// runs.
     Own,
-    /// The directory of the project in which the user works: files in it must not decide what runs.
+    /// The server runs in the project in which the user happens to work: its files must not decide
+    /// what runs.
     Foreign,
 }
 
@@ -228,7 +230,7 @@ impl Launching {
         Known::of(&self.home, launch, program, &self.place(program))
     }
 
-    /// The directory that a launcher runs in: it uses the settings and packages there.
+    /// The directory that a launcher runs in, whose settings and packages it uses.
     fn place(&self, program: &Program) -> PathBuf {
         match self.ground {
             Ground::Own => program.cwd.clone(),

@@ -92,7 +92,7 @@ pub(crate) async fn ask_hearing<F: Future<Output = ()>>(
         .await
         .map_err(|_| SecretError::TimedOut(limits.patience))?;
     let output = output.map_err(SecretError::Read)?;
-    // Checked before the exit status: a program fails if its output is no longer read.
+    // The size is checked before the exit status: a program fails if its output is no longer read.
     if output.len() > limits.output {
         return Err(SecretError::TooLarge { limit: limits.output });
     }

@@ -56,7 +56,7 @@ pub type Promise<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 /// Control over a running program. Dropping it ends the program and its reachable child processes:
 /// its process group, or with a reaper all of them.
 pub trait Process: Send {
-    /// Waits for the program to exit. The future may be dropped and called again.
+    /// Waits for the program to exit. If the future is dropped, another call continues the wait.
     fn exited(&mut self) -> Promise<'_, io::Result<ExitStatus>>;
     /// Sends SIGTERM to the program and its process group.
     fn terminate(&self);

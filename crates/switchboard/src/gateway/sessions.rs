@@ -27,7 +27,8 @@ impl Gateway {
         self.open_session(host, Connections::Own, Lifetime::Session)
     }
 
-    /// Opens a session for a face that prints results: they are returned uncut and are not stored.
+    /// Opens a session for a face that prints results: the results are returned uncut and are not
+    /// stored.
     pub fn printing_session(&self, host: impl Host + 'static) -> Session {
         self.open_session(host, Connections::Shared, Lifetime::Unstored)
     }

@@ -60,7 +60,8 @@ impl Installer<'_> {
         if self.on_path(program).is_some() {
             return Ok(NAME.to_owned());
         }
-        // Switchboard recognizes its own entry by this name. Without it, it would start itself.
+        // Switchboard recognizes its own entry by this name. Under another name, it would import
+        // the entry and start itself.
         if program.file_stem().is_none_or(|name| name != NAME) {
             return Err(InstallError::Renamed { program: program.to_path_buf() });
         }

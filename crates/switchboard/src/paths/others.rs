@@ -60,7 +60,7 @@ impl Others {
         }
     }
 
-    /// The paths of a desktop program's file on Linux, macOS and Windows.
+    /// The possible paths of a desktop program's file on Linux, macOS and Windows.
     pub(crate) fn desktop(&self, file: &str) -> Vec<PathBuf> {
         let mac = self.home.join("Library/Application Support");
         let folders = [Some(&self.config), Some(&mac), self.app_data.as_ref()];

@@ -58,7 +58,8 @@ pub(crate) struct PinError {
 }
 
 impl PinFile {
-    /// A project's server has its own file in each project; a user's server has one file.
+    /// The pin file of a server: one in each project for a project's server, a single one for a
+    /// user's server.
     pub(crate) fn of(
         name: &ServerName,
         server: &Server,

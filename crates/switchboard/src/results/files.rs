@@ -30,7 +30,7 @@ pub(super) struct StoredFiles {
     /// When the size of all sessions' results was measured, and the size, including results saved
     /// since.
     pub(super) measured: Option<(Instant, u64)>,
-    /// Locks the directory while it is in use; other processes remove unlocked ones.
+    /// The lock of the directory while it is in use; other processes remove unlocked directories.
     pub(super) owner: Option<Lock>,
 }
 
@@ -91,7 +91,7 @@ impl Results {
             kept.owner = Some(lock.ok_or(io::ErrorKind::WouldBlock)?);
         }
         let parent = self.directory.parent().unwrap_or(&self.directory);
-        // Measuring reads the metadata of all files, and many files are saved at once.
+        // The measured size is reused, because measuring reads the metadata of all files.
         let measured = kept.measured.filter(|(at, _)| at.elapsed() < MEASURED_FOR);
         let (at, all) =
             measured.unwrap_or_else(|| (Instant::now(), leftovers::size_of_all(parent)));

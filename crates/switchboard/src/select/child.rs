@@ -73,8 +73,8 @@ pub(crate) fn run_if_asked() {
     AT_HAND.store(true, Ordering::Relaxed);
 }
 
-/// Standard input, which is a socket if the gateway started the process. A process that merely has
-/// the name has no socket there.
+/// Standard input, which is a socket if the gateway started the process. If another program chose
+/// this `argv[0]`, it is no socket.
 fn lifeline() -> io::Result<UnixStream> {
     Ok(UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?))
 }

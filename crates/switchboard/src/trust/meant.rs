@@ -26,7 +26,7 @@ const STARTS: [&str; 14] = [
     "init.lua",
     "__main__.py",
     "package.json",
-    // Installers build packages from these: `uvx --from . name`, `pipx run .`.
+    // Installers build packages from these files: `uvx --from . name`, `pipx run .`.
     "pyproject.toml",
     "setup.py",
     "setup.cfg",
@@ -63,8 +63,8 @@ pub(super) struct Module {
     pub(super) package: PathBuf,
 }
 
-/// Module names: `package.module` or `-mpackage` for Python, `Package::Module` for Perl,
-/// `package.Class` for Java, `package.module` for Lua.
+/// The location of a module: `package.module` or `-mpackage` for Python, `Package::Module` for
+/// Perl, `package.Class` for Java, `package.module` for Lua.
 pub(super) fn by_module(word: &str, cwd: &Path) -> Option<Module> {
     let name = word.strip_prefix("-m").or_else(|| word.strip_prefix("-M")).unwrap_or(word);
     let name = name.replace("::", ".");

@@ -20,7 +20,7 @@ pub(super) fn project_root(directory: &Path, home: Option<&Path>) -> PathBuf {
     let is_home = |place: &&Path| home.as_ref().is_none_or(|home| !home.starts_with(place));
     let places = || directory.ancestors().take_while(is_home);
     let marked = |place: &&Path| ROOT_MARKS.iter().any(|mark| place.join(mark).exists());
-    // A submodule has a `.git` file, so the repository around it takes precedence.
+    // A submodule has a `.git` file, not a directory, so the repository around it takes precedence.
     let whole = |place: &&Path| ROOT_MARKS.iter().any(|mark| place.join(mark).is_dir());
     let found = places().find(whole).or_else(|| places().find(marked));
     found.unwrap_or(directory).to_owned()

@@ -20,7 +20,8 @@ pub(super) const MOST_WORDS: usize = 512;
 /// The maximum number of other directories that relative words are resolved in.
 const MOST_BASES: usize = 12;
 
-/// The maximum depth: scripts name interpreters, and argument files name further arguments.
+/// The maximum depth of files that name files: scripts name interpreters, and argument files name
+/// further arguments.
 pub(super) const DEEPEST: usize = 8;
 
 /// The maximum number of lookups, which bounds the work that a project can cause.
@@ -44,7 +45,7 @@ pub(super) struct CommandLine<'a> {
     pub(super) cwd: &'a Path,
     /// The `PATH` for programs; `None` if its value is known only when the server starts.
     pub(super) path: Option<&'a str>,
-    /// The directory up to which runners look for their files.
+    /// The topmost directory in which runners look for their files.
     pub(super) root: &'a Path,
     pub(super) code: Code,
 }
@@ -107,7 +108,8 @@ pub(super) fn candidates(line: &CommandLine<'_>) -> ReachedPaths {
     let words = line.words.iter().chain(&inner).chain(&below);
     let mut words = parts_of(words.map(String::as_str));
     search.add_bases(&words);
-    // Two rounds: a path after option letters may be a directory in which others are found.
+    // Two rounds are needed: a path after option letters may be a directory in which other paths
+    // are found.
     for _ in 0..2 {
         let behind = search.behind_letters(&options);
         // These words are placed first, so that truncation does not drop them.

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-/// Programs, and the names of their files. `*` matches any text in a name.
+/// Programs, and the names of the files that they read. `*` matches any text in a name.
 const RUNNERS: &[(&str, &str)] = &[
     // Programs for JavaScript.
     ("npm pnpm yarn yarnpkg bun", "package.json"),

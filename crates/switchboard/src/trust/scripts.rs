@@ -26,7 +26,7 @@ use crate::paths;
 /// instead of content, which bounds the work that a project can cause.
 const LARGEST_SCRIPTS: u64 = 32 * 1024 * 1024;
 
-/// Beyond this total, further definitions of a project cannot be approved.
+/// Beyond this total size, further definitions of a project cannot be approved.
 const LARGEST_LOAD: u64 = 512 * 1024 * 1024;
 
 /// Beyond this number of files in directories, further definitions of a project cannot be approved.
@@ -45,7 +45,7 @@ pub(crate) struct Coverage {
     pub(crate) files: Vec<FileHash>,
     /// Descriptions of what is not covered, for the user.
     pub(crate) not_covered: Vec<String>,
-    /// Hashes that an approval is also bound to, but that do not cover all content.
+    /// Hashes that an approval is also bound to, of parts that it does not cover completely.
     counted: Vec<FileHash>,
 }
 

@@ -91,8 +91,8 @@ pub(super) fn runs_in_project(
     project.root.starts_with(&cwd) || project.owns(&cwd, written)
 }
 
-/// The expanded words of a definition. If a word has an unread variable, the paths in it that can
-/// be expanded.
+/// The expanded words of a definition. If a word has a variable that is not read, only the paths in
+/// it that can be expanded are returned.
 pub(super) fn expanded_words(
     entry: &ServerEntry,
     expanded: &dyn Fn(&str) -> Option<String>,
@@ -114,7 +114,7 @@ pub(super) fn expanded_words(
     words
 }
 
-/// Reports the values that a shell would expand again, as it does with `BASH_ENV`, `ENV` and
+/// Reports variables whose values a shell would expand, such as `BASH_ENV`, `ENV` and
 /// `PROMPT_COMMAND`.
 pub(super) fn name_shell_values(
     entry: &ServerEntry,
@@ -149,8 +149,8 @@ pub(super) fn name_shell_args(
     }
 }
 
-/// The context for expanding values, with empty variables; their real values are checked before a
-/// start.
+/// The context for expanding values, in which all variables are empty; the real values are checked
+/// before a start.
 fn with_empty_variables(environment: &Environment) -> Surroundings<'_> {
     Surroundings { variable: &|_| Some(String::new()), ..environment.places() }
 }
@@ -216,7 +216,7 @@ pub(super) fn count_own(searched: &[NamedDirectory], project: &Project, coverage
             hash.update([0]);
         }
         coverage.leave_out(OTHER_FILES.to_owned());
-        // No trailing slash, because files below the directory are not covered.
+        // The path has no trailing slash, because files below the directory are not covered.
         coverage.count((directory.to_string_lossy().into_owned(), hash.finalize().into()));
     }
 }

@@ -132,7 +132,7 @@ impl Actor {
             tokio::select! {
                 command = inbox.recv(), if listening => match command {
                     Some(command) => self.handle_command(command),
-                    // The handles of a retired server are dropped before its last calls end.
+                    // The handles of a retired server are gone, but its last calls may still run.
                     None if retired.is_cancelled() => listening = false,
                     None => self.feed(Input::Shutdown),
                 },

@@ -42,8 +42,8 @@ pub(crate) struct Listener {
 pub(crate) enum CallerId {
     /// The only client of the session.
     Client,
-    /// One request of a stateless client, which nothing else identifies. Small, because every call
-    /// has one.
+    /// One request of a stateless client, which has no other identity. The number is small, because
+    /// every call has a `CallerId`.
     Request(NonZeroU32),
 }
 
@@ -63,9 +63,9 @@ impl std::fmt::Debug for Listener {
 pub(super) struct Audience {
     /// The session that owns this connection; `None` if it is shared.
     owner: Option<Listener>,
-    /// Permit for a call of a stateless client, on a connection that does not name the call of a
-    /// message. Only one call without a pending server-to-client request holds it, so that the next
-    /// request belongs to that call.
+    /// The permit for a call of a stateless client, on a connection whose messages do not name
+    /// their call. Only one call without a pending server-to-client request holds the permit, so
+    /// that the next request belongs to that call.
     turns: Option<Arc<Semaphore>>,
     /// The calls on this connection. The mutex is locked only briefly, never across an `await`.
     waiting: Mutex<WaitingCalls>,
@@ -92,7 +92,8 @@ struct WaitingCalls {
 #[derive(Debug)]
 struct WaitingCall {
     listener: Listener,
-    /// Held while no server-to-client request of this call is pending.
+    /// The permit of the call, which it holds while none of its server-to-client requests is
+    /// pending.
     turn: Option<OwnedSemaphorePermit>,
 }
 
@@ -143,8 +144,7 @@ impl Audience {
         self.turns.is_some() && listener.caller_id != CallerId::Client
     }
 
-    /// Waits for the permit to make a call, on a connection that does not name the call of a
-    /// message.
+    /// Waits for the permit to make a call, on a connection whose messages do not name their call.
     pub(super) async fn turn(&self, listener: &Listener) -> Option<OwnedSemaphorePermit> {
         let turns = self.turns.as_ref().filter(|_| self.takes_turns(listener))?;
         // The semaphore is never closed, so this does not fail.
@@ -259,7 +259,7 @@ impl Audience {
     }
 }
 
-/// Whether a connection names the call that a server-to-client request belongs to.
+/// Whether server-to-client requests on a connection name the call that they belong to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Telling {
     Requests,

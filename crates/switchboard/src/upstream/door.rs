@@ -65,7 +65,7 @@ impl Door {
         }
     }
 
-    /// Shuts the door if no caller is inside; returns its usage either way.
+    /// Shuts the door if no caller is inside. In either case, returns the usage of the door.
     pub(super) fn shut_if_empty(&self) -> Usage {
         let swap = self.inside.compare_exchange(0, SHUT, Ordering::AcqRel, Ordering::Acquire);
         // `held` follows from the failed swap: the caller may have left since, but the door is

@@ -50,11 +50,13 @@ pub(super) struct Incoming {
 
 impl Handler for Incoming {
     fn request(&mut self, method: String, params: Option<Raw>, responder: Responder) {
-        // Answered without a task: a server that floods the gateway only loses its responses.
+        // The gateway answers a ping without a task: a server that floods the gateway only loses
+        // its responses.
         if method == "ping" {
             return responder.try_result("{}");
         }
-        // A stateless server returns its requests inside responses.
+        // A stateless server must return its requests inside responses, so its other requests are
+        // unsupported.
         let known = Topic::of_method(&method).filter(|_| !self.is_stateless());
         let Some(topic) = known else {
             let error = RpcError::new(METHOD_NOT_FOUND, "this client does not support this method");
@@ -102,7 +104,7 @@ impl Handler for Incoming {
             "notifications/message"
             | "notifications/resources/updated"
             | "notifications/elicitation/complete" => {}
-            // Only handlers of the library receive these notifications.
+            // Only registered handlers receive these notifications, not hosts.
             "notifications/cancelled" | "notifications/progress" => {
                 return self.notice(&notification);
             }
@@ -140,8 +142,8 @@ impl Incoming {
     }
 }
 
-/// Assigns a notification on a subscription to the request that opened it, and removes the tag,
-/// which only that client can interpret.
+/// Assigns a notification on a subscription to the request that opened the subscription, and
+/// removes the tag, which only the client of that request can interpret.
 fn untagged(mut notification: Notification) -> Notification {
     let tagged = |params: &&Raw| params.as_str().contains(meta::SUBSCRIPTION_ID);
     let Some(params) = notification.params.as_ref().filter(tagged) else { return notification };
@@ -169,8 +171,8 @@ struct PendingQuestion {
 }
 
 impl PendingQuestion {
-    /// Passes the request to the session's host. The calls that it belongs to do not time out
-    /// meanwhile.
+    /// Passes the request to the session's host. Until it is answered, the calls that it belongs to
+    /// do not time out.
     async fn answer(self, meant: Meant, audience: Arc<Audience>) {
         let PendingQuestion { server, topic, params, responder, _unanswered } = self;
         let recipient = match meant {
@@ -199,8 +201,9 @@ impl PendingQuestion {
     }
 }
 
-/// Servers return this text to their caller. Its promise holds for the next call: by then the
-/// gateway knows that the server sends requests to its client.
+/// The error for a request without a single recipient. Servers return its text to their caller. A
+/// repeated call succeeds, because the gateway then knows that the server sends requests to its
+/// client.
 fn ambiguous_recipient(audience: &Audience) -> RpcError {
     if audience.owner().is_some() {
         let message = "this request cannot be assigned to a call, because an abandoned call may still \

@@ -69,7 +69,7 @@ pub(crate) struct Lease {
     pass: Pass,
 }
 
-/// Receives the progress notifications of a call, if the caller requested them.
+/// The channel for the progress notifications of a call, if the caller requested them.
 pub type Progress = Option<mpsc::Sender<Raw>>;
 
 /// The caller of a request: answers server-to-client requests and receives progress notifications.
@@ -302,8 +302,8 @@ impl Lease {
                 // Boxed, to keep the futures of all other calls small.
                 let unless_parted = Box::pin(async {
                     tokio::select! {
-                        // Checked first: a result that follows from a declined server-to-client
-                        // request is not valid.
+                        // This branch is checked first: a result that follows from a declined
+                        // server-to-client request is not valid.
                         biased;
                         () = connection.audience.parted() => None,
                         outcome = asking => Some(outcome),
@@ -332,7 +332,8 @@ impl Lease {
         match &outcome {
             Ok(_) => {
                 self.pass.worked();
-                // Loaded first, because all calls share the flag and a store is more expensive.
+                // The flag is loaded first, because all calls share it and a store is more
+                // expensive.
                 if unwelcome.load(Ordering::Relaxed) {
                     unwelcome.store(false, Ordering::Relaxed);
                 }

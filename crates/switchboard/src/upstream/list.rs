@@ -32,8 +32,8 @@ pub(super) struct ListQuery<'a> {
     pub(super) timeout: Duration,
     pub(super) max_pages: usize,
     pub(super) max_items: usize,
-    /// Limit for all pages of all lists together, because memory holds several copies until they
-    /// are cached.
+    /// The maximum size, in bytes, of all pages of all lists together: memory holds several copies
+    /// until they are cached.
     pub(super) max_bytes: usize,
 }
 
@@ -44,7 +44,8 @@ pub(super) async fn list_all(query: ListQuery<'_>) -> Result<RawListing, DialErr
     tokio::time::timeout(after, walk_all(query)).await.unwrap_or(Err(late))
 }
 
-/// Fails only if the tools cannot be listed: a server whose other lists fail is still usable.
+/// Requests all lists. Fails only if the tools cannot be listed: a server whose other lists fail is
+/// still usable.
 async fn walk_all(query: ListQuery<'_>) -> Result<RawListing, DialError> {
     let hello = query.hello;
     let mut room = query.max_bytes;
@@ -145,7 +146,7 @@ async fn walk(
         *room = left;
         let (page, next) = read_page(&page, what).ok_or(DialError::MalformedList { what })?;
         let free = query.max_items.max(LEAST_ITEMS).saturating_sub(list.items.len());
-        // One item above the limit shows later that items were omitted.
+        // One item above the limit is kept, which shows later that items were omitted.
         list.items.extend(page.items.into_iter().take(free + 1));
         list.ttl_ms = list.ttl_ms.or(page.ttl_ms);
         list.scope = narrower(list.scope, page.scope);

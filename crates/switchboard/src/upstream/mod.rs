@@ -232,7 +232,7 @@ impl Upstream {
         let _busy_with_others = self.handle.commands.try_send(Command::CloseIfIdle);
     }
 
-    /// Ends the actor; joining the gateway's tasks waits for the end.
+    /// Requests the end of the actor; the gateway waits for it by joining its tasks.
     pub(crate) async fn shutdown(&self) {
         let _already_gone = self.handle.commands.send(Command::Shutdown).await;
     }

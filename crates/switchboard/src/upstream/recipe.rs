@@ -136,8 +136,8 @@ impl ProgramRecipe {
     ) -> Result<Ready, DialError> {
         let (program, secret_commands) = self.program(spawner).await?;
         let ready = self.launching.resolve(spawner, stage, program.clone()).await?;
-        // Checked again: a secret may change which file runs, and files may have changed while the
-        // secrets were read.
+        // The approval is checked again: a secret may change which file runs, and files may have
+        // changed while the secrets were read.
         self.check_seal(&program, &secret_commands).await?;
         Ok(ready)
     }
@@ -225,7 +225,7 @@ impl ProgramRecipe {
     }
 }
 
-/// A program that prints a secret gets the same environment variables as a server. It is not
+/// A program that prints a secret. It gets the same environment variables as a server, but is not
 /// confined: a password manager may be setuid or setgid.
 pub(crate) fn secret_program(environment: &Environment, words: Vec<String>, cwd: &Path) -> Program {
     let (command, args) = split(words);

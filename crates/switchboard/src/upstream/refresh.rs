@@ -12,7 +12,8 @@ pub(super) type LeaseReply = oneshot::Sender<Result<Lease, LeaseError>>;
 #[derive(Default)]
 pub(super) struct Refreshes {
     waiting: Vec<LeaseReply>,
-    /// The current walk serves this many callers at the front of `waiting`; the others came later.
+    /// The number of callers at the front of `waiting` that the current walk serves; the other
+    /// callers came later.
     served_by_walk: usize,
 }
 

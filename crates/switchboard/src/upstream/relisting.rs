@@ -9,8 +9,8 @@ use tokio::time::Instant;
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
-/// After this long without a walk, or twice the pause if that is longer, a change starts a walk at
-/// once.
+/// If no walk has run for this time, or for twice the pause if that is longer, a change starts a
+/// walk at once.
 const QUIET: Duration = Duration::from_secs(1);
 
 /// The walks over the lists of one connection.
@@ -27,7 +27,7 @@ enum WalkState {
     #[default]
     Idle,
     Running,
-    /// The lists changed again since the walk began.
+    /// The lists have changed again since the walk began.
     Outdated,
     /// The next walk begins at this time.
     Waiting(Instant),

@@ -185,7 +185,7 @@ impl Lease {
             }
             questions.push((key, topic, question.params.as_ref()));
         }
-        // Concurrently: some clients accept all requests only together.
+        // The requests are sent concurrently, because some clients accept them only together.
         let asking = questions.into_iter().map(|(key, topic, params)| async move {
             let server = &self.open().server;
             let ability = topic.ability();

@@ -23,7 +23,8 @@ const CODE: &str = "CODE-secret.3";
 const VERIFIER: &str = "VERIFIER~secret~4";
 const DEVICE: &str = "DEVICE=secret&5";
 
-/// Refuses each request with its credentials and its body, as they are and decoded.
+/// A server that refuses each request, and repeats its credentials and body in the error, as sent
+/// and decoded.
 struct Echo {
     url: Url,
     requests: Arc<AtomicUsize>,
@@ -116,7 +117,7 @@ fn check<T>(what: &str, refused: Result<T, TokenError>) {
     let Err(error) = refused else { panic!("{what}: must be refused") };
     let told = format!("{error} {error:?}");
     assert!(told.contains("[removed]"), "{what}: {told}");
-    // Every secret contains this word; the two encodings of the client secret are listed, too.
+    // Every secret contains the word `secret`; the other texts are encodings of the client secret.
     for secret in ["secret", "Y2xpZW50Ok", "Q0xJRU5U"] {
         let told = told.replace("client_secret", "");
         assert!(!told.contains(secret), "{what}: {told}");

@@ -145,7 +145,7 @@ fn key(text: &str) -> Option<Zeroizing<[u8; 32]>> {
     Some(Zeroizing::new(*key))
 }
 
-/// The content of a file, if no other user can have read or written it.
+/// The content of a file; an error if other users can read or write it.
 pub(super) fn read(path: &Path) -> Result<Option<Zeroizing<Vec<u8>>>, VaultError> {
     match paths::read_secret(path) {
         Ok(bytes) => Ok(bytes.map(Zeroizing::new)),
@@ -191,7 +191,8 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let at = |key| files(directory.path(), key);
         let secret = Secret::new("canary");
-        // The key at writing, the form, and the results of reading with no key, this key and another.
+        // Each case: the key at writing, the form of the file, and the results of reading with no
+        // key, with this key and with another key.
         let cases = [
             ("", SecretForm::Plain, ["canary", "canary", "canary"]),
             (KEY, SecretForm::Encrypted, ["NoKey", "canary", "OtherKey"]),

@@ -12,7 +12,7 @@ pub(crate) struct Holder {
     pub(crate) account: Option<String>,
 }
 
-/// One entry of the index: the type, URL, id and place of a secret. Nothing in it is secret.
+/// One entry of the index: the type, URL, id and place of a secret, without the secret itself.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub(crate) struct IndexEntry {
@@ -24,8 +24,8 @@ pub(crate) struct IndexEntry {
     pub(crate) kind: TokenKind,
     /// The vault account of the secret, in hexadecimal; part of its file name.
     pub(crate) account: String,
-    /// A random id, new for each sign-in, under which cached listings are stored. A refresh keeps
-    /// it.
+    /// A random id, under which cached listings are stored. It is new for each sign-in, and stays
+    /// the same after a refresh.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     identity: Option<String>,
     pub(crate) place: SecretPlace,
@@ -110,7 +110,7 @@ impl IndexEntry {
         }
     }
 
-    /// The identity; entries of older versions use their account.
+    /// The identity of the sign-in; entries of older versions use their account instead.
     pub(crate) fn identity(&self) -> String {
         self.identity.as_ref().unwrap_or(&self.account).clone()
     }

@@ -26,7 +26,7 @@ use crate::paths::{self, Lock, Paths};
 use crate::secret::{Secret, hex};
 use crate::shared_file::SharedFile;
 
-/// The timeout of a file operation: beyond it, the disk or another process hangs.
+/// The timeout of a file operation. An operation that takes longer hangs.
 const DISK: Duration = Duration::from_secs(10);
 
 /// The interval between attempts to take a lock.
@@ -183,7 +183,7 @@ impl Vault {
     }
 
     /// Locks the secret of `account` against changes by other processes until the lock is dropped.
-    /// The future may be dropped at any time.
+    /// Dropping the future cancels the wait.
     pub(crate) async fn lock(&self, account: &str, patience: Duration) -> Result<Lock, VaultError> {
         // This lock has a file of its own, because each write takes the lock beside the secret's
         // file.
@@ -314,7 +314,7 @@ pub(crate) fn known_identity(
     Ok(index::find(&mut lines, holder, kind).map(|entry| entry.identity()))
 }
 
-/// The version of the index file: each change replaces the file.
+/// Identifies a version of the index file, because each change replaces the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct IndexVersion {
     inode: u64,

@@ -172,7 +172,8 @@ fn base() -> ClientBuilder {
         .http2_keep_alive_timeout(DEAD)
 }
 
-/// Proxies from the usual environment variables. Loopback addresses are exempt.
+/// Sets the proxies of the usual environment variables. Requests to loopback addresses use no
+/// proxy.
 fn proxied(builder: ClientBuilder, environment: &Environment) -> ClientBuilder {
     let exempt = either(environment, ["NO_PROXY", "no_proxy"]).unwrap_or_default();
     let exempt = NoProxy::from_string(&format!("localhost,127.0.0.0/8,::1,{exempt}"));

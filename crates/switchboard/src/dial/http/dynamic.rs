@@ -27,7 +27,8 @@ const TTL: Duration = Duration::from_secs(5 * 60);
 
 /// The source of a header's value.
 pub(super) enum HeaderSource {
-    /// A program. `helper` is its name as written in the configuration, for messages.
+    /// A program. `helper` is the name of the program as written in the configuration, for
+    /// messages.
     Command { words: Vec<String>, helper: String },
     /// The token that the user stored in the vault.
     Vault { vault: Vault, holder: Holder },
@@ -47,7 +48,8 @@ pub(super) struct DynamicHeader {
 pub(super) struct Asking {
     pub(super) spawner: Arc<dyn Spawner>,
     pub(super) environment: Environment,
-    /// The approval of a project's server, checked before each request of a value.
+    /// The approval, checked before each request of a value; `None` unless the server belongs to a
+    /// project.
     pub(super) seal: Option<Seal>,
 }
 

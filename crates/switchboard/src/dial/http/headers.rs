@@ -76,7 +76,8 @@ impl HeaderForm {
     }
 }
 
-/// The fixed and the dynamic headers. A later setting of the entry takes precedence.
+/// The fixed and the dynamic headers. If two settings set the same header, the later one takes
+/// precedence.
 pub(super) fn of(
     recipe: &RemoteRecipe,
     address: &str,

@@ -81,8 +81,8 @@ impl SignedIn {
         self.account.is_some() || self.asked.is_some()
     }
 
-    /// Follows changes by other processes to the account, and requests new values in place of old
-    /// ones.
+    /// Adopts changes that other processes made to the account, and requests new values for headers
+    /// whose lifetime is over.
     pub(crate) async fn follow(&self) {
         if let Some(account) = &self.account {
             // An error is ignored, because it will also fail the next request, which reports it.

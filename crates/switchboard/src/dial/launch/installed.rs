@@ -15,8 +15,8 @@ use crate::paths;
 /// The number of bytes of a file that are read to find its interpreter.
 const HEAD: u64 = 256;
 
-/// The program that the launcher would run for `plain`, if `root` contains it. As with the
-/// launcher, programs of the package come first in the `PATH`; relative paths are resolved from
+/// The program that the launcher would run for `plain`, if `root` contains it. As under the
+/// launcher, programs of the package come first in the `PATH`, and relative paths are resolved from
 /// `place`.
 pub(super) fn program(
     launch: &Launch,

@@ -223,7 +223,8 @@ impl Keeper {
         }
     }
 
-    /// The next report. Partly read bytes are kept if the future is dropped.
+    /// The next report of the keeper. If the future is dropped, the bytes read so far stay in
+    /// `buffer`.
     async fn report(&mut self) -> io::Result<Report> {
         while self.filled < Report::LENGTH {
             match self.socket.read(&mut self.buffer[self.filled..]).await? {

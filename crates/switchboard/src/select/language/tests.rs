@@ -1,4 +1,4 @@
-//! What a filter can express, and what it cannot access.
+//! Valid filters and their outputs, errors, and functions that a filter cannot use.
 
 use super::*;
 

@@ -30,7 +30,7 @@ fn project(files: &[&str]) -> (TempDir, PathBuf) {
     (folder, root)
 }
 
-/// The files of such a project that an approval would cover.
+/// The files that an approval of this definition would cover, in a project with these files.
 fn covered(files: &[&str], path: &str, json: &Value) -> Vec<String> {
     let (_folder, root) = project(files);
     let environment = Environment::made_of([("PATH", path), ("ELSE", "x.js")], &root);
@@ -51,7 +51,8 @@ fn approval_covers_project_program_wherever_path_finds_it() {
     check("/bin", own("${PATH}:bin"), &["bin/srv", "bin/"]);
     check("/bin", own("${workspaceFolder}/sub/bin"), &["sub/bin/srv", "sub/bin/"]);
     check("bin", own("/usr/bin"), &[]);
-    // The value is known only at the start, and the server is then refused.
+    // The variable is known only at the start, which is refused if it names a directory of the
+    // project.
     check("/bin", own("${ELSE}/bin"), &[]);
     // A word may be a base directory of other paths.
     check("/bin", own("!echo bin"), &["bin/srv", "bin/"]);

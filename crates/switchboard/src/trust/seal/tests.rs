@@ -54,7 +54,8 @@ fn start_is_refused_if_variable_names_project_directory() {
     check(&set("PATH", "./lib:${PATH}"), &[], &[("PATH", "./lib:/bin")], Ok(()));
     check(&set("PATH", "${X}"), &[], &[("PATH", "lib:/bin")], hidden);
     check(&set("ANYTHING", "${X}"), &[], &[("ANYTHING", "ROOT/lib")], hidden);
-    // The project itself, and a plain value that equals the name of a directory.
+    // Permitted values: the project itself, and a text without a slash that equals the name of a
+    // directory.
     check(&set("ANYTHING", "${X}"), &[], &[("ANYTHING", "ROOT")], Ok(()));
     check(&set("ANYTHING", "${X}"), &[], &[("ANYTHING", "lib")], Ok(()));
     let args = json!({ "command": "python3", "args": ["${X}"] });

@@ -84,7 +84,7 @@ const INTERNAL: &[&str] = &[
     "[::ffff:0:7f00:1]",
 ];
 
-/// Addresses to which the hostnames of a public server must not resolve.
+/// Addresses to which hostnames that a public server names must not resolve.
 const BEHIND_NAMES: &[&str] = &[
     "127.0.0.1",
     "10.0.0.1",
@@ -176,7 +176,7 @@ async fn names() -> usize {
     cases + 1
 }
 
-/// A permitted server on loopback redirects elsewhere.
+/// Sends requests to a permitted server on loopback, which redirects to internal addresses.
 async fn redirects() -> usize {
     let mut cases = 0;
     for host in INTERNAL {
@@ -196,7 +196,8 @@ async fn redirects() -> usize {
     cases
 }
 
-/// Servers with a wider reach than public ones still have limits.
+/// Sends requests on behalf of servers that are not public: these may reach more addresses, but not
+/// all.
 async fn other_servers() -> usize {
     let [public, _] = PUBLIC;
     let cases = [

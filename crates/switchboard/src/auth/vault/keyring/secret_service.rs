@@ -101,7 +101,7 @@ impl SecretService {
         let runtime = runtime.map_err(KeyringError::Thread)?;
         let answer = runtime.block_on(async {
             let connecting = Builder::address(self.address.as_str()).build();
-            // Without a bus behind the socket, there is no keyring.
+            // If no bus listens on the socket, the machine has no keyring.
             let connection = connecting.await.map_err(|_| KeyringError::Absent)?;
             work(&Bus { connection }).await
         });

@@ -2,7 +2,8 @@
 
 use super::*;
 
-/// The files of a project that a definition covers, and the names of what it leaves uncovered.
+/// The files that the approval of a definition covers, and the descriptions of what it does not
+/// cover.
 fn look(files: &[(&str, &str)], json: &Value) -> (Vec<String>, Vec<String>) {
     let (_folder, root) = project(&[".git/HEAD"]);
     for (name, text) in files {

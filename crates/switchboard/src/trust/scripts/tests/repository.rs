@@ -1,4 +1,5 @@
-//! Code that runs from a repository is covered or named, and its changes are detected.
+//! An approval covers or names the code that runs from a repository; a change of that code
+//! invalidates the approval.
 
 use std::fs;
 
