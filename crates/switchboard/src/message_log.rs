@@ -187,7 +187,7 @@ impl ObservedRequest for Timed {
             Ok(_) => "answered".into(),
             Err(RequestError::Refused(error)) => format!("error {}", error.code).into(),
             Err(RequestError::TimedOut(_)) => "timed out".into(),
-            Err(RequestError::AnswerTooLarge { .. }) => "answer too large".into(),
+            Err(RequestError::AnswerTooLarge { .. }) => "response too large".into(),
             Err(RequestError::Closed) => "connection closed".into(),
             Err(RequestError::NotSent) => "not sent".into(),
             Err(RequestError::Http(_)) => "HTTP error".into(),

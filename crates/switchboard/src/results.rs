@@ -64,7 +64,7 @@ pub(crate) enum ResultError {
     Unknown { id: String },
     #[error("cannot read the stored result")]
     Io(#[source] io::Error),
-    #[error("`grep` is not a regular expression that can be used")]
+    #[error("`grep` is not a supported regular expression")]
     Pattern(#[source] PatternError),
     #[error(transparent)]
     Select(#[from] SelectError),

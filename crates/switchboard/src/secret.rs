@@ -68,7 +68,7 @@ pub struct Token(Arc<str>);
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the message of each variant documents it")]
 pub enum TokenError {
-    #[error("cannot use the token in `{}`", path.display())]
+    #[error("cannot read or create the token in `{}`", path.display())]
     Io {
         path: PathBuf,
         #[source]

@@ -61,7 +61,7 @@ pub(crate) enum SelectError {
         PROCESSOR.as_secs(), PATIENCE.as_secs()
     )]
     TooSlow,
-    #[error("too many other filters run; try again")]
+    #[error("too many filters are running; try again")]
     Busy,
     #[error("`select` recursed too deeply, or needs more than {} MiB", MEMORY >> 20)]
     TooHungry,
@@ -148,7 +148,10 @@ async fn converse(request: &[u8]) -> io::Result<(ExitStatus, Vec<u8>)> {
     Ok((process.wait().await?, output))
 }
 
-#[expect(clippy::disallowed_methods, reason = "no program of others is started: this is our own")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "this starts Switchboard itself, not another program"
+)]
 fn start(lifeline: Socket) -> io::Result<Child> {
     #[cfg(target_os = "linux")]
     let program = switchboard_reaper::PROGRAM;

@@ -34,7 +34,7 @@ pub struct TrustStore {
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the message of each variant documents it")]
 pub enum TrustError {
-    #[error("cannot use the approvals in `{}`", path.display())]
+    #[error("cannot read or change the approvals in `{}`", path.display())]
     Io {
         path: PathBuf,
         #[source]

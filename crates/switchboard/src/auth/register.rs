@@ -42,7 +42,9 @@ pub(crate) enum RegisterError {
     #[error("the grant `client_credentials` requires a `clientId` and a `clientSecret`")]
     NoCredentials,
     /// Credentials of one authorization server must not be sent to another.
-    #[error("the entry's `clientId` was used at `{before}`, and the server now names `{now}`")]
+    #[error(
+        "the entry's `clientId` belongs to the authorization server `{before}`, but the server now names `{now}`"
+    )]
     OtherAuthority { before: String, now: String },
     #[error("the request to the authorization server failed")]
     Net(#[from] NetError),

@@ -61,7 +61,7 @@ pub(super) fn is_at_hand() -> bool {
 }
 
 /// If the process was started to run a filter, runs it and never returns.
-#[expect(clippy::exit, reason = "the rest of the program is not for a filter")]
+#[expect(clippy::exit, reason = "the process only runs a filter")]
 pub(crate) fn run_if_asked() {
     let mut words = std::env::args_os();
     if words.next().is_some_and(|name| name == NAME)

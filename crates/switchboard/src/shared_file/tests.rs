@@ -74,7 +74,7 @@ fn leftovers_of_a_killed_writer_are_removed() {
     left();
     append(&file, "one");
     let others = [".mcp.json.x.Ab12.switchboard-new", "mcp.json", "mcp.lock"];
-    assert_eq!(names(home.path()), others, "what belongs to another file stays");
+    assert_eq!(names(home.path()), others, "temporary files of other files stay");
     left();
     let _writing = paths::lock(&other.lock).unwrap();
     SharedFile::sweep_directory(home.path()).unwrap();

@@ -395,14 +395,18 @@ mod tests {
             own.asked(&[1]);
             let turn = waits.await;
             let second = own.join(2, voice(2), turn);
-            let Meant::One(recipient) = own.meant(None) else { panic!("it is the second") };
+            let Meant::One(recipient) = own.meant(None) else {
+                panic!("the second call is the recipient")
+            };
             assert_eq!(recipient.requests, [2]);
             let mut answered = pin!(own.go_on(&recipient.listener, &[1]));
             assert!(futures_util::poll!(answered.as_mut()).is_pending(), "not both at once");
             second.answered();
             answered.await;
         }
-        let Meant::One(recipient) = own.meant(None) else { panic!("it is the first again") };
+        let Meant::One(recipient) = own.meant(None) else {
+            panic!("the first call is the recipient")
+        };
         assert_eq!(recipient.requests, [1]);
     }
 

@@ -76,7 +76,7 @@ pub(crate) enum DialError {
     NoToken,
     #[error("cannot read the stored token of the server")]
     Vault(#[source] VaultError),
-    #[error("the certificates in `{}` cannot be used", path.display())]
+    #[error("cannot read the certificates in `{}`", path.display())]
     CaFile {
         path: PathBuf,
         #[source]

@@ -113,11 +113,11 @@ mod tests {
     async fn door_with_a_caller_inside_does_not_shut() {
         let door = Door::new(Instant::now());
         assert_eq!(door.shut_if_empty(), Usage::default());
-        assert!(door.enter().is_none(), "it was shut");
+        assert!(door.enter().is_none(), "the door is shut");
         door.reopen();
         let pass = door.enter().unwrap();
         assert!(door.shut_if_empty().held);
-        let second = door.enter().expect("it is still open");
+        let second = door.enter().expect("the door is open");
         tokio::time::advance(Duration::from_secs(5)).await;
         drop((pass, second));
         let left_at = Some(Duration::from_secs(5));

@@ -153,7 +153,7 @@ mod tests {
         assert!(!relisting.changed(now), "after a pause");
         assert_eq!(relisting.due_at(), Some(now + FIRST_PAUSE));
         assert!(relisting.begin(), "an explicit refresh");
-        assert!(!relisting.begin(), "it is under way");
+        assert!(!relisting.begin(), "a walk is under way");
         relisting.ended(now);
         assert_eq!(relisting.due_at(), None);
         assert!(relisting.changed(now + QUIET));

@@ -39,7 +39,7 @@ fn status(answer: &str) -> u16 {
 /// Runs `visit` while the listener waits. The visit must not end the wait.
 async fn waiting<T>(callback: &mut Callback, visit: impl Future<Output = T>) -> T {
     tokio::select! {
-        outcome = callback.wait(judge) => panic!("there was no answer: {outcome:?}"),
+        outcome = callback.wait(judge) => panic!("the visit ended the wait: {outcome:?}"),
         seen = visit => seen,
     }
 }
@@ -53,7 +53,10 @@ async fn callback_page_reveals_neither_code_nor_state() {
     let request = get(port, GOOD);
     let waits = async {
         let outcome = callback.wait(judge).await;
-        assert!(matches!(callback.phase, CallbackPhase::Over(_)), "it accepts no other answer");
+        assert!(
+            matches!(callback.phase, CallbackPhase::Over(_)),
+            "the listener accepts no other response"
+        );
         // A caller that has received the code drops the listener.
         drop(callback);
         outcome
@@ -65,7 +68,7 @@ async fn callback_page_reveals_neither_code_nor_state() {
     assert_eq!(status(&answer), 200);
     let head = head.to_ascii_lowercase();
     let length = format!("\r\ncontent-length: {}\r\n", page.len());
-    assert!(head.contains(&length), "the page is there to the last byte: {answer}");
+    assert!(head.contains(&length), "the page is incomplete: {answer}");
     for header in [
         "content-type: text/html; charset=utf-8",
         "content-security-policy: default-src 'none'; style-src 'sha256-",
@@ -175,7 +178,7 @@ async fn dropped_wait_does_not_lose_a_received_callback() {
         () = judged.notified() => {}
         outcome = callback.wait(watched) => panic!("the page is not sent yet: {outcome:?}"),
     }
-    let outcome = callback.wait(|_| panic!("there is one answer")).await;
+    let outcome = callback.wait(|_| panic!("only one response is judged")).await;
     assert_eq!(outcome.unwrap().reveal(), "hunter2");
     assert_eq!(status(&visit.await.unwrap()), 200);
 }
@@ -214,7 +217,7 @@ async fn incomplete_callback_request_times_out() {
 async fn configured_redirect_uri_is_used_unchanged() {
     let Return::Here(redirect) = Return::of("http://localhost:{port}/sign/in?by=us").unwrap()
     else {
-        panic!("it is on this machine")
+        panic!("the redirect URI is on this machine")
     };
     let mut callback = Callback::bind(&redirect).await.unwrap();
     let port = callback.door.port;
@@ -230,7 +233,7 @@ async fn error_names_an_occupied_callback_port() {
     let port = callback.door.port;
     let Return::Here(redirect) = Return::of(&format!("http://127.0.0.1:{port}/callback")).unwrap()
     else {
-        panic!("it is on this machine")
+        panic!("the redirect URI is on this machine")
     };
     let refused = Callback::bind(&redirect).await.err().unwrap();
     assert!(matches!(refused, CallbackBindError::Taken { port: taken } if taken == port));

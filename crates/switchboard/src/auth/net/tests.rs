@@ -3,7 +3,10 @@
 
 mod internal;
 #[path = "../../../../switchboard-it/src/network.rs"]
-#[expect(unreachable_pub, reason = "it is the test kit's, which cannot be a dependency here")]
+#[expect(
+    unreachable_pub,
+    reason = "the module belongs to the test kit, which cannot be a dependency here"
+)]
 mod network;
 mod stub;
 

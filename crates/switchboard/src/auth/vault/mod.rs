@@ -55,7 +55,7 @@ impl PartialEq for Vault {
 /// Why a secret cannot be read or stored. An error leaves the stored data unchanged.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum VaultError {
-    #[error("cannot use `{}`", path.display())]
+    #[error("cannot read or write `{}`", path.display())]
     Io {
         path: PathBuf,
         #[source]

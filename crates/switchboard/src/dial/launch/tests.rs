@@ -85,7 +85,7 @@ impl Machine {
             words.join(" ").replace(&self.at("").display().to_string(), "~/").replace(&root, "~")
         };
         match self.launching(ground).outlook(&self.line(line)) {
-            Outlook::Plain => "as it stands".to_owned(),
+            Outlook::Plain => "unchanged".to_owned(),
             Outlook::Direct(found) => shown(&found.program),
             Outlook::Ask(asking) => match &asking.stale {
                 None => "asks".to_owned(),
@@ -118,7 +118,7 @@ fn installed_npm_package_runs_under_node_without_npx() {
     // Only npm knows the current version.
     machine.check("npx server@latest", "asks");
     machine.check("npx server@next", "asks");
-    machine.check("npx --registry x @s/server", "as it stands");
+    machine.check("npx --registry x @s/server", "unchanged");
 }
 
 #[test]
@@ -161,10 +161,10 @@ fn package_that_npm_finds_elsewhere_is_left_to_npm() {
     // A package of the project applies only to servers of the project.
     machine.package("project", "server", "0.0.1");
     machine.check("npx server", &direct);
-    assert_eq!(machine.outlook("npx server", Ground::Own), "as it stands");
+    assert_eq!(machine.outlook("npx server", Ground::Own), "unchanged");
     // A globally installed program is in the directory of npm.
     machine.program("bin/server");
-    machine.check("npx server", "as it stands");
+    machine.check("npx server", "unchanged");
 }
 
 #[test]
@@ -239,7 +239,7 @@ fn program_reading_directory_settings_runs_in_neutral_directory() {
     let check = |ground: Ground, expected: &str| {
         let launching = machine.launching(ground);
         let Outlook::Direct(found) = launching.outlook(&machine.line("npx server")) else {
-            panic!("it is installed");
+            panic!("the package is installed");
         };
         assert_eq!(launching.unswayed(found).program.cwd, machine.at(expected));
     };

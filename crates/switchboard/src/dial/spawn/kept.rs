@@ -126,7 +126,7 @@ impl Reaper {
     }
 }
 
-#[expect(clippy::disallowed_methods, reason = "the reaper is what starts the Spawner's programs")]
+#[expect(clippy::disallowed_methods, reason = "the reaper starts the programs of the spawner")]
 fn start_reaper() -> io::Result<Socket> {
     let (ours, theirs) = Socket::pair()?;
     ours.set_nonblocking(true)?;

@@ -161,11 +161,11 @@ fn filter_errors_name_their_position() {
 #[test]
 fn filter_messages_and_outputs_are_bounded() {
     let big = format!("[{}1]", "1,".repeat(100_000));
-    let Err(Trouble::Failed(why)) = run(".a", &big, MOST) else { panic!("it fails") };
+    let Err(Trouble::Failed(why)) = run(".a", &big, MOST) else { panic!("the filter must fail") };
     assert!(why.len() <= MESSAGE + 5 && why.starts_with("cannot index [1,1,"), "{why}");
     assert!(why.ends_with(r#",1,1] with "a""#) && why.contains(" … "), "{why}");
     let Err(Trouble::Invalid(why)) = run(&format!(". {}", "é".repeat(4_000)), "1", MOST) else {
-        panic!("it is no filter");
+        panic!("the filter must be invalid");
     };
     assert!(why.len() < 200, "{}", why.len());
     assert_eq!(run(".[]", &big, 1_000), Err(Trouble::TooLarge));

@@ -96,7 +96,11 @@ fn file_is_hashed_once_under_a_shared_limit() {
     // The second file exceeds the limit, so no approval matches it.
     let second = hash(json!({ "command": "sh", "args": ["b"] }));
     assert_ne!(second[0].1, first[0].1, "the content is the same");
-    assert_eq!(hash(json!({ "command": "sh", "args": ["./b"] })), second, "decided once a load");
+    assert_eq!(
+        hash(json!({ "command": "sh", "args": ["./b"] })),
+        second,
+        "the limit is checked once per load"
+    );
 }
 
 #[test]

@@ -17,7 +17,7 @@ const LOCKED: [i32; 2] = [-25308, -25293];
 pub(super) struct Keychain;
 
 impl Keychain {
-    #[expect(clippy::unnecessary_wraps, reason = "other systems may have none")]
+    #[expect(clippy::unnecessary_wraps, reason = "other systems may have no keyring")]
     pub(super) fn at_hand(_environment: &Environment) -> Option<Keychain> {
         Some(Keychain)
     }

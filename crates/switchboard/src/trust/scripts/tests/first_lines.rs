@@ -38,7 +38,7 @@ fn class() -> Vec<(Vec<u8>, Vec<u8>)> {
 }
 
 #[test]
-#[expect(clippy::disallowed_methods, reason = "the kernel itself says what it runs")]
+#[expect(clippy::disallowed_methods, reason = "the kernel shows which program it runs")]
 fn approval_covers_the_interpreter_of_a_shebang() {
     for (line, runs) in class() {
         let (_folder, root) = project(&[]);
