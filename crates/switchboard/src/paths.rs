@@ -406,7 +406,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn held_lock_error_names_its_path() {
+    fn lock_timeout_error_names_the_lock_file() {
         let home = tempfile::tempdir().unwrap();
         let path = home.path().join("lock");
         let held = lock(&path).unwrap();

@@ -19,7 +19,7 @@ fn gives(code: &str, json: &str, expected: &str) {
 }
 
 #[test]
-fn each_filter_output_is_a_line_with_plain_strings() {
+fn filter_outputs_are_lines_with_unquoted_strings() {
     let issues =
         r#"{"issues": [{"id": 1, "title": "a \"b\""}, {"id": 2, "title": "c"}], "n": null}"#;
     gives(".issues[].title", issues, "a \"b\"\nc\n");
@@ -159,7 +159,7 @@ fn filter_errors_name_their_position() {
 }
 
 #[test]
-fn filter_messages_and_outputs_are_bounded() {
+fn filter_error_messages_and_outputs_are_bounded() {
     let big = format!("[{}1]", "1,".repeat(100_000));
     let Err(Trouble::Failed(why)) = run(".a", &big, MOST) else { panic!("the filter must fail") };
     assert!(why.len() <= MESSAGE + 5 && why.starts_with("cannot index [1,1,"), "{why}");

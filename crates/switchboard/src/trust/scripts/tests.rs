@@ -84,7 +84,7 @@ fn approval_covers_a_file_that_a_variable_loads() {
 }
 
 #[test]
-fn file_is_hashed_once_under_a_shared_limit() {
+fn files_of_all_definitions_share_a_read_limit() {
     let (_folder, root) = project(&["a", "b"]);
     let environment = Environment::made_of([("PATH", "/bin")], &root);
     let scripts = Scripts { left: Cell::new(6), ..Scripts::default() };
