@@ -145,7 +145,8 @@ fn key(text: &str) -> Option<Zeroizing<[u8; 32]>> {
     Some(Zeroizing::new(*key))
 }
 
-/// The content of a file; an error if other users can read or write it.
+/// The content of a file; `None` if it does not exist. A file that other users can read or write is
+/// an error.
 pub(super) fn read(path: &Path) -> Result<Option<Zeroizing<Vec<u8>>>, VaultError> {
     match paths::read_secret(path) {
         Ok(bytes) => Ok(bytes.map(Zeroizing::new)),
