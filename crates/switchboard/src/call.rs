@@ -284,7 +284,7 @@ async fn run_on(
     }
 }
 
-/// One attempt of a call. Handlers receive its progress.
+/// Makes one attempt of a call, and passes its progress to notification handlers.
 async fn call_with_progress(
     session: &Session,
     lease: &Lease,

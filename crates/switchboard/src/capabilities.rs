@@ -157,7 +157,7 @@ impl OfferedCapabilities {
     pub(crate) async fn wait(&self) -> CapabilitySet {
         let mut changes = self.set.subscribe();
         let known = changes.wait_for(Option::is_some).await;
-        // Does not fail: the sender is a field of `self`.
+        // Receiving does not fail, because `self` owns the sender.
         known.ok().and_then(|set| *set).unwrap_or(CapabilitySet::USUAL)
     }
 }

@@ -28,11 +28,11 @@ pub const DEBUGGED: &str = "switchboard::debugged";
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum LogLimit {
-    /// Only the messages of servers with `debug: true`.
+    /// Only the messages of servers with `debug: true` are logged.
     Debugged,
-    /// Each request with its duration.
+    /// Each request is logged with its duration.
     Requests,
-    /// All messages, without secrets.
+    /// All messages are logged, without secrets.
     Messages,
 }
 

@@ -46,7 +46,7 @@ pub(crate) struct Account {
     pub(super) vault: Vault,
     pub(super) paths: Paths,
     clients: Arc<Clients>,
-    /// Refreshes that continue even if their caller is cancelled.
+    /// The tasks of refreshes, which continue even if their caller is cancelled.
     tasks: TaskTracker,
     this: Weak<Account>,
     net: OnceCell<Net>,
@@ -134,7 +134,7 @@ impl Account {
         };
         match renewed {
             Ok(()) => Ok(self.held().map(|held| held.grant.tokens.access.clone())),
-            // The token may still be valid; the server decides.
+            // The current token is returned, because it may still be valid.
             Err(AuthError::Expired) => Ok(Some(access)),
             Err(AuthError::NotRenewed(error)) if held.condition() == Condition::Ageing => {
                 tracing::warn!(server = %self.terms.server, %error, "cannot refresh a token; using the current one");
@@ -271,8 +271,8 @@ impl Account {
         Ok(entry)
     }
 
-    /// Stores and uses a grant. If storing fails, it is used all the same: the authorization server
-    /// may have invalidated the old one.
+    /// Stores and uses a grant. The grant is used even if it cannot be stored: the authorization
+    /// server may have invalidated the old one.
     pub(super) async fn keep(
         &self,
         grant: Grant,

@@ -36,7 +36,7 @@ const HEAD: Duration = Duration::from_secs(5);
 /// whatever their port.
 const HEAD_BYTES: usize = 64 * 1024;
 
-/// How long the browser may take to receive the last page.
+/// How long the browser may take to receive the page that ends the sign-in.
 const LAST_PAGE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The pause after a failed `accept`, usually for lack of file descriptors.
@@ -172,7 +172,7 @@ impl Callback {
         self.seats.iter().filter(|seat| seat.id() != last).for_each(AbortHandle::abort);
     }
 
-    /// Waits until the browser has received the last page.
+    /// Waits until the browser has received the page that ends the sign-in.
     async fn finish_last_page(&mut self) {
         let left = async { while self.visitors.join_next().await.is_some() {} };
         let _browser_does_not_read = tokio::time::timeout(LAST_PAGE_TIMEOUT, left).await;

@@ -72,7 +72,7 @@ pub(crate) enum AuthError {
     Elsewhere,
     #[error("cannot create the HTTP client")]
     Requests(#[source] Arc<DialError>),
-    /// The task of the refresh or sign-in ended early.
+    /// The task of the refresh or sign-in ended before it had a result.
     #[error("the sign-in was interrupted")]
     CutShort,
 }

@@ -69,8 +69,8 @@ impl Gateway {
         })
     }
 
-    /// The open connections in these partitions, and to the servers that the session connected ad
-    /// hoc.
+    /// The open connections in the partitions that `which` admits, and those to the session's ad
+    /// hoc servers.
     fn live(&self, session: SessionId, which: impl Fn(Partition) -> bool) -> Vec<Lease> {
         let roster = self.roster();
         let chosen = roster.members.iter().filter(|(key, _)| which(key.partition));

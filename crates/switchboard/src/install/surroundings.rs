@@ -107,8 +107,8 @@ impl Installer<'_> {
         Ok(names.into_iter().filter(|name| !ALWAYS_PASSED_ON.contains(&name.as_str())).collect())
     }
 
-    /// The host's version, if the format of its file depends on it. Read from the path of the
-    /// installed program or its package, without running it.
+    /// The host's version, if the format of its file depends on it. The version is read from the
+    /// path of the installed program or from its package, without running the program.
     pub(super) fn version_of(&self, target: Target) -> Option<[u32; 2]> {
         let program = match target {
             Target::Host(Host::Codex) => "codex",

@@ -55,8 +55,8 @@ enum Show {
     Both,
 }
 
-/// `SHOW(re; flags)`: a list of the matches, each a list of its groups, or of the texts between
-/// matches, or of both.
+/// Implements `SHOW(re; flags)`: returns a list of the matches, each a list of its groups, or of
+/// the texts between matches, or of both.
 fn search(mut cv: Cv<'_, FilterData>, show: Show) -> ValR {
     let (flags, pattern) = (cv.0.pop_var(), cv.0.pop_var());
     let subject = text(&cv.1)?;

@@ -128,7 +128,8 @@ fn concurrent_updates_are_not_lost() {
     assert_eq!(names(home.path()), ["mcp.json", "mcp.lock"]);
 }
 
-/// A secret is not written where another user could read, replace or roll it back.
+/// A secret is not written to a directory in which another user could read or replace it, or
+/// restore an older version.
 #[test]
 fn directory_writable_by_others_gets_no_secret_file() {
     const OTHER_USER: u32 = 65534;

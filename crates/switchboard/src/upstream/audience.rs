@@ -40,7 +40,7 @@ pub(crate) struct Listener {
 /// The caller within a session: a message for one caller never reaches another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CallerId {
-    /// The only client of the session.
+    /// The caller is the only client of the session.
     Client,
     /// One request of a stateless client, which has no other identity. The number is small, because
     /// every call has a `CallerId`.

@@ -35,7 +35,7 @@ pub(super) struct Pass {
 }
 
 impl Door {
-    /// An open door; its times are durations since `began`.
+    /// Creates an open door. Its times are durations since `began`.
     pub(super) fn new(began: Instant) -> Arc<Door> {
         Arc::new(Door {
             inside: AtomicUsize::new(0),

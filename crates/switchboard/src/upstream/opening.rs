@@ -42,7 +42,7 @@ pub(super) struct Dialled {
     pub(super) taught: Option<Greeting>,
 }
 
-/// The greeting for a server of this last known era.
+/// The greeting for a server whose last known era is `era`.
 pub(super) fn greeting(recipe: &Recipe, era: Option<catalog::Era>) -> Greeting {
     match (&recipe.transport, recipe.era.or(era)) {
         // The HTTP+SSE transport exists only in session-based revisions.

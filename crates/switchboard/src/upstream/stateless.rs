@@ -96,8 +96,8 @@ impl Lease {
         mirrored.unwrap_or_default()
     }
 
-    /// Sends the call, and again with the answers, until the server returns a result. Each round is
-    /// a new request; none is sent twice.
+    /// Sends the call, and sends it again with the client's answers, until the server returns a
+    /// result. Each round is a new request; no request is sent twice.
     async fn converse(
         &self,
         peer: &Peer,

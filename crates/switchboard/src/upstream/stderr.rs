@@ -25,7 +25,7 @@ pub(crate) struct Tail {
 }
 
 impl Tail {
-    /// The last lines, escaped and bounded.
+    /// The last lines of standard error, escaped and bounded.
     pub(crate) fn lines(&self) -> Vec<String> {
         lock(&self.lines).iter().cloned().collect()
     }

@@ -19,7 +19,7 @@ use crate::secret::Secret;
 /// After a failed refresh, a token that is still valid is not refreshed for this long.
 const REFRESH_PAUSE: Duration = Duration::from_secs(10);
 
-/// Two sign-ins for more scopes are in a row if less than this time is between them.
+/// The maximum time between two sign-ins for more scopes that are treated as sign-ins in a row.
 const STEP_UP_WINDOW: Duration = Duration::from_secs(10 * 60);
 
 /// The state of an account. Its mutex is locked only briefly, never across an `await`.
@@ -44,7 +44,7 @@ pub(super) struct AccountState {
 /// A grant in use.
 pub(in crate::auth) struct HeldGrant {
     pub(in crate::auth) grant: Grant,
-    /// The age of the tokens when they were loaded; unknown if the clock was set back.
+    /// The age of the tokens when they were loaded; `None` if the clock was set back.
     age: Option<Duration>,
     since: Instant,
     source: TokenSource,

@@ -16,7 +16,7 @@ use crate::paths::{self, Unread};
 use crate::secret::Secret;
 use crate::shared_file::SharedFile;
 
-/// The key of secrets in files: 32 bytes in base64.
+/// The environment variable with the key of secrets in files: 32 bytes in base64.
 pub(crate) const KEY_VARIABLE: &str = "SWITCHBOARD_TOKEN_KEY";
 
 const SEAL: Seal = Seal { magic: "switchboard-token", version: 1 };

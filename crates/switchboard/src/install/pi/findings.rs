@@ -93,8 +93,8 @@ fn package(locations: &Paths) -> Vec<PiFault> {
     faults
 }
 
-/// The configured program of the package, if it is not executable. Without a configured program,
-/// the package searches for one.
+/// The fault of a configured program that is not executable. Without a configured program, the
+/// package searches for one.
 fn missing_program(binary: &Path) -> Option<PiFault> {
     let bytes = paths::read(binary).ok()??;
     let written: Value = serde_json::from_slice(&bytes).ok()?;

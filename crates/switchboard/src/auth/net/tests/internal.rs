@@ -7,7 +7,7 @@ use super::*;
 
 /// Hosts that a public server must not name.
 const INTERNAL: &[&str] = &[
-    // Loopback.
+    // Loopback addresses.
     "127.0.0.1",
     "127.1",
     "127.0.0.1.",
@@ -38,7 +38,7 @@ const INTERNAL: &[&str] = &[
     "0x0",
     "[::]",
     "[::ffff:0.0.0.0]",
-    // Private.
+    // Private addresses.
     "10.0.0.1",
     "0xa.1",
     "012.0.0.1",
@@ -84,7 +84,7 @@ const INTERNAL: &[&str] = &[
     "[::ffff:0:7f00:1]",
 ];
 
-/// Addresses to which hostnames that a public server names must not resolve.
+/// Forbidden addresses for the hostnames in URLs of a public server.
 const BEHIND_NAMES: &[&str] = &[
     "127.0.0.1",
     "10.0.0.1",
