@@ -7,17 +7,17 @@ use switchboard::request::{CallRequest, Request, SearchRequest};
 use switchboard::{Environment, Gateway, Headless, render};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    // Before anything else: servers then end with this program even if it is killed.
+    // Must come first: servers then end with this program, even if it is killed.
     switchboard::reaper::run_if_asked();
     run()
 }
 
 #[tokio::main(flavor = "current_thread")]
 async fn run() -> Result<(), Box<dyn std::error::Error>> {
-    // The servers of a configuration come in through `switchboard::load` and `.config(…)`.
+    // For the servers of configuration files, add `switchboard::load` and `.config(…)`.
     let gateway = Gateway::builder(Environment::of_process()).demo().build();
     gateway.list_missing(|_, _, _| {}).await;
-    // `Headless` asks nobody: a call that needs approval is refused.
+    // `Headless` has no user: a call that needs approval is refused.
     let session = gateway.session(Headless);
     let mut out = std::io::stdout();
 

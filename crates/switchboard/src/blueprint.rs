@@ -40,13 +40,15 @@ use crate::paths::Paths;
 use crate::pins::PinFile;
 use crate::upstream::{Recipe, Transport};
 
-/// Longest description of a server, in characters; the search indexes it with every tool.
+/// The maximum length, in characters, of a server's description; the search indexes it with every
+/// tool.
 const LONGEST_DESCRIPTION: usize = 500;
 
 /// How long a call waits for an installation: hosts time out on longer calls without progress.
 const INSTALL_PATIENCE: Duration = Duration::from_secs(25);
 
-/// Chooses the direct tools; takes precedence over the configuration files.
+/// The environment variable that chooses the direct tools; it takes precedence over the
+/// configuration files.
 const DIRECT_TOOLS_VARIABLE: &str = "MCP_DIRECT_TOOLS";
 
 /// The parts of a gateway that stay the same when the configuration changes.
@@ -59,22 +61,23 @@ pub(crate) struct Blueprint {
     pub(crate) spawner: Arc<dyn Spawner>,
     pub(crate) starts: Starts,
     pub(crate) when_empty: WhenEmpty,
-    /// Takes precedence over the settings.
+    /// The toolset that takes precedence over the settings, if there is one.
     pub(crate) toolset: Option<Toolset>,
     /// The client capabilities that shared connections offer servers.
     pub(crate) offered: OfferedCapabilities,
-    /// Start and request timeout; takes precedence over the settings and the servers' entries.
+    /// A start and request timeout that takes precedence over the settings and the servers'
+    /// entries.
     pub(crate) timeout: Option<Duration>,
 }
 
-/// When servers start and stop.
+/// Whether servers start as configured or on demand.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Starts {
     AsConfigured,
     OnDemand,
 }
 
-/// The servers offered while none is configured.
+/// Whether the demo server is offered while no server is configured.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum WhenEmpty {
     Nothing,
@@ -99,14 +102,14 @@ pub(crate) struct Facts {
     pub(crate) standing: Standing,
     pub(crate) trust: TrustLevel,
     pub(crate) description: Option<String>,
-    /// Whether a pending project entry has the same name; once trusted, its fields override those
-    /// of this one.
+    /// Whether a pending project entry has the same name; once it is trusted, its fields override
+    /// those of this server.
     pub(crate) overridden: bool,
     pub(crate) rules: Arc<Rules>,
     pub(crate) first_use: FirstUse,
-    /// `None` for an in-process server.
+    /// The configured transport; `None` for an in-process server.
     pub(crate) transport: Option<Configured>,
-    /// The account that its tokens belong to.
+    /// The account that the server's tokens belong to.
     pub(crate) account: Option<String>,
 }
 
@@ -114,9 +117,9 @@ pub(crate) struct Facts {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FirstUse {
     Anything,
-    /// Disabled in a list of servers (`enabled: false`): connects only when named.
+    /// The server is disabled in a list of servers (`enabled: false`): it connects only when named.
     ByName,
-    /// Enabled in a list of servers (`enabled: true`): connects at the start.
+    /// The server is enabled in a list of servers (`enabled: true`): it connects at the start.
     Start,
 }
 
@@ -248,8 +251,8 @@ impl Blueprint {
         parts.recipes.push((name, recipe, policy));
     }
 
-    /// The shelf and recipe of a server that a session connects ad hoc. It counts as a user's
-    /// server; no file is written for it.
+    /// The shelf and recipe of a server that a session connects ad hoc. The server is treated as a
+    /// user's server; no file is written for it.
     pub(crate) fn of_guest(
         &self,
         wanted: &ConnectionRequest,
@@ -314,7 +317,7 @@ fn start_timeout(definition: &ServerEntry, settings: &Settings) -> Duration {
     definition.start_timeout.unwrap_or(settings.start_timeout)
 }
 
-/// `Disabled` takes precedence over any other standing.
+/// The standing of a server: `Disabled` takes precedence over `otherwise`.
 fn standing(definition: &ServerEntry, otherwise: Standing) -> Standing {
     if definition.is_disabled() { Standing::Disabled } else { otherwise }
 }
@@ -406,7 +409,8 @@ pub(crate) fn askable(definition: &ServerEntry, settings: &Settings) -> Vec<Topi
     Topic::ALL.into_iter().filter(allowed).collect()
 }
 
-/// By default only a lazy server has an idle timeout; others if their own entry sets one.
+/// The lifecycle rules of a server. By default only a lazy server has an idle timeout; another
+/// server has one if its own entry sets it.
 fn policy_of(definition: &ServerEntry, settings: &Settings) -> Policy {
     let lifecycle = definition.lifecycle.unwrap_or_default();
     let general = match lifecycle {

@@ -27,8 +27,8 @@ use crate::session::Session;
 use crate::upstream::lease::Caller;
 use crate::upstream::{CallError, Lease};
 
-/// A call is retried once where that is safe, and again if the retry was not sent: after a broken
-/// HTTP connection the server may no longer know the session.
+/// The maximum number of retries of a call. The second one follows only if the first was not sent:
+/// after a broken HTTP connection, the server may no longer know the session.
 const REPETITIONS: usize = 2;
 
 /// Runs one tool call for `session`. Read this function first.
@@ -93,8 +93,8 @@ fn check(target: Resolved, mut call: CallRequest) -> Result<Checked, Failure> {
     target.check(call.args).map_err(explain::arguments)
 }
 
-/// The value of `arguments`, the protocol's name for `args`, unless the tool declares a parameter
-/// of that name.
+/// The value of the argument `arguments`, unless the tool declares a parameter of that name: some
+/// models write the protocol's name for `args`.
 fn inner_arguments(schema: &Value, args: &mut Args) -> Option<Exact> {
     let is_alone = args.values().len() == 1 && args.values().contains_key("arguments");
     let is_slip = is_alone && schema::undeclared(schema, args.values()).is_some();
@@ -104,13 +104,13 @@ fn inner_arguments(schema: &Value, args: &mut Args) -> Option<Exact> {
 /// Whether a call may continue if the tool's definition changed after the check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum DefinitionChange {
-    /// After a check against the new definition.
+    /// The call continues after a check against the new definition.
     Allowed,
-    /// Not for a guessed tool: the guess was based on the old definition.
+    /// The call of a guessed tool fails: the guess was based on the old definition.
     Refused,
 }
 
-/// Unknown tool name: calls the nearest match if it is read-only, otherwise suggests it.
+/// For an unknown tool name: calls the nearest match if it is read-only, otherwise suggests it.
 async fn call_nearest_match(
     session: &Session,
     call: Box<CallRequest>,
@@ -137,7 +137,7 @@ async fn call_nearest_match(
 }
 
 /// Checks a call of a tool that was not named exactly; fails unless the tool is read-only.
-/// `written` is the name or search text that was given.
+/// `written` is the name or search text in the request.
 pub(crate) fn check_read_only(
     session: &Session,
     written: &str,
@@ -155,7 +155,7 @@ pub(crate) fn check_read_only(
     let denied = session.catalog().denied_by(&target.shown).map(str::to_owned);
     let shown = target.shown.to_string();
     match (target.check_unnamed(args, access), denied) {
-        // A denied tool is not suggested either.
+        // The failure suggests no denied tool.
         (Err(_), Some(pattern)) => Err(NotCalled::Denied { written: shown, pattern }),
         (checked, _) => checked,
     }
@@ -234,7 +234,7 @@ pub(crate) fn finish(
     }
 }
 
-/// Parses the filter. Runs before the call, so that an invalid filter prevents it.
+/// Parses the filter before the call, so that an invalid filter prevents the call.
 async fn filter(text: Option<String>) -> Result<Option<JqFilter>, Failure> {
     let Some(text) = text else { return Ok(None) };
     JqFilter::read(text).await.map(Some).map_err(explain::select)
@@ -284,7 +284,7 @@ async fn run_on(
     }
 }
 
-/// One attempt of a call. Handlers receive its progress.
+/// Makes one attempt of a call, and passes its progress to notification handlers.
 async fn call_with_progress(
     session: &Session,
     lease: &Lease,

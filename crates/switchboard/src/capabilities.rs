@@ -21,11 +21,11 @@ const SAMPLING_CONTEXT: u8 = 1 << 3;
 const FORMS: u8 = 1 << 4;
 const URLS: u8 = 1 << 5;
 
-/// Number of sets: one more than the largest code.
+/// The number of sets: one more than the largest code.
 const EVERY: u8 = 1 << 6;
 
 impl CapabilitySet {
-    /// No capabilities.
+    /// The empty set: no capabilities.
     pub const NONE: CapabilitySet = CapabilitySet(0);
 
     /// The capabilities offered while the client is unknown.
@@ -153,16 +153,17 @@ impl OfferedCapabilities {
         self.set.send_if_modified(|known| known.is_none() && known.replace(set).is_none());
     }
 
-    /// Completes as soon as they are known.
+    /// Completes as soon as the capabilities are known, and returns them.
     pub(crate) async fn wait(&self) -> CapabilitySet {
         let mut changes = self.set.subscribe();
         let known = changes.wait_for(Option::is_some).await;
-        // Does not fail: the sender is a field of `self`.
+        // Receiving does not fail, because `self` owns the sender.
         known.ok().and_then(|set| *set).unwrap_or(CapabilitySet::USUAL)
     }
 }
 
-/// Compares identity: each gateway has one such cell, which all its plans share.
+/// Compares by identity: each gateway has one `OfferedCapabilities`, which all its listing plans
+/// share.
 impl PartialEq for OfferedCapabilities {
     fn eq(&self, other: &OfferedCapabilities) -> bool {
         Arc::ptr_eq(&self.set, &other.set)
@@ -194,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn disabled_topics_are_not_offered() {
+    fn disabled_capabilities_are_not_offered_to_servers() {
         let all = CapabilitySet(0b11_1111);
         assert_eq!(all.only(&Topic::ALL), all);
         assert_eq!(all.only(&[]), CapabilitySet::NONE);

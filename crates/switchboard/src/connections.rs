@@ -33,9 +33,9 @@ const BUILT_IN: &str = "built-in";
 /// What happens to open connections when the configuration is reloaded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Existing {
-    /// They stay open.
+    /// Open connections stay open.
     Stay,
-    /// They are closed first.
+    /// Open connections are closed first.
     Close,
 }
 
@@ -61,8 +61,9 @@ async fn reach(upstream: &Upstream, wanted: &ConnectionRequest) -> Result<(), Co
 }
 
 impl Session {
-    /// Connects a server. A server configured with the same endpoint is connected as configured;
-    /// any other becomes a guest of this session, which needs the user's approval.
+    /// Connects the server at an endpoint. If the endpoint is configured, its server is connected
+    /// as configured; otherwise the server becomes a guest of this session, which needs the user's
+    /// approval.
     pub async fn connect_to(
         &self,
         wanted: &ConnectionRequest,
@@ -103,7 +104,7 @@ impl Session {
         lease.map(drop).map_err(|error| explain::connect(error, &server))
     }
 
-    /// The user's approval of a server that is not configured.
+    /// Asks the user to approve a server that is not configured.
     async fn consent_to(&self, wanted: &ConnectionRequest, caller: &Caller) -> Result<(), Failure> {
         match self.gateway.settings().ad_hoc_connections {
             AdHocConnections::Allow => return Ok(()),

@@ -32,9 +32,9 @@ pub(crate) struct Directory {
 struct DirectoryState {
     catalog: watch::Sender<Arc<Catalog>>,
     plans: watch::Sender<Arc<Plans>>,
-    /// Set once the cache has been read, which the first search, list or call does.
+    /// Set when the cache has been read, which the first search, list or call does.
     loaded: OnceLock<()>,
-    /// Locked briefly, never across an await.
+    /// The sign-ins of the listings. The mutex is locked only briefly, never across an `await`.
     sign_ins: Mutex<SignIns>,
     writers: TaskTracker,
 }
@@ -53,15 +53,15 @@ pub(crate) type Plans = BTreeMap<ServerName, Arc<ListingPlan>>;
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct ListingPlan {
     pub(crate) policy: ListingPolicy,
-    /// `None` for a server whose lists are not stored.
+    /// The cache file; `None` for a server whose lists are not stored.
     pub(crate) file: Option<ListingFile>,
-    /// `None` if definitions are not compared with pins.
+    /// The pin file; `None` if definitions are not compared with pins.
     pub(crate) pins: Option<Arc<PinFile>>,
 }
 
 impl Directory {
-    /// Replaces the servers. Listings with an unchanged plan stay; the others come from the cache,
-    /// if it has them.
+    /// Replaces the servers. Listings with an unchanged plan stay; other listings come from the
+    /// cache, if it has them.
     pub(crate) fn replace(
         &self,
         mut shelves: BTreeMap<ServerName, Shelf>,
@@ -107,7 +107,7 @@ impl Directory {
         Arc::clone(&self.shared.catalog.borrow())
     }
 
-    /// Receives every new snapshot.
+    /// A receiver of every new snapshot of the catalog.
     pub(crate) fn watch(&self) -> watch::Receiver<Arc<Catalog>> {
         self.shared.catalog.subscribe()
     }
@@ -151,13 +151,13 @@ impl Directory {
         let identity = raw.identity.clone();
         let locate = move |file: &ListingFile| file.listed_with(identity.as_deref());
         self.keep(plan, locate, move |present, stamp| {
-            // Read while the file is locked, so that concurrent writers do not lose it.
+            // The flag is read while the file is locked, so that concurrent writers do not lose it.
             raw.asks_client = directory.asks_client(&server);
             disk::renewed(present, &raw, stamp)
         });
     }
 
-    /// Updates the server's file in the background. `change` receives the present content.
+    /// Updates the server's cache file in the background. `change` receives the present content.
     fn keep(
         &self,
         plan: &ListingPlan,
@@ -182,8 +182,8 @@ impl Directory {
         self.shared.plans.borrow().get(server).is_some_and(|current| **current == *plan)
     }
 
-    /// Stores why the server failed, for this process and the next. A missing trust or sign-in has
-    /// a status of its own and is not stored.
+    /// Stores why the server failed, for this process and later ones. A missing approval or sign-in
+    /// has a status of its own and is not stored.
     pub(crate) fn failed(&self, server: &ServerName, plan: &ListingPlan, error: &DialError) {
         if !error.needs_trust() && !error.needs_sign_in() {
             self.remember(server, plan, FailureKind::Failed, &chain(error));
@@ -239,7 +239,7 @@ impl Directory {
         self.shared.catalog.borrow().listing(server).is_some()
     }
 
-    /// Sets the baseline of a server.
+    /// Sets the baseline with which the definitions of a server are compared.
     pub(crate) fn compare(&self, server: &ServerName, baseline: Baseline) {
         self.shared.catalog.send_if_modified(|catalog| {
             let Some(shelf) = catalog.shelf(server) else { return false };
@@ -290,7 +290,7 @@ impl Directory {
     }
 
     /// Drops the listings of sign-ins that ended: the user may have signed out, or in to another
-    /// account, in another process. If nothing changed, this costs one file status.
+    /// account, in another process. If nothing changed, only the metadata of one file is read.
     fn drop_outdated_listings(&self) {
         let plans = Arc::clone(&self.shared.plans.borrow());
         let files = plans.iter().filter_map(|(server, plan)| Some((server, plan.file.as_ref()?)));
@@ -340,7 +340,7 @@ impl Directory {
     fn load(&self) {
         let now = now();
         self.sweep();
-        // In one step, so that servers removed meanwhile do not reappear.
+        // The change is one step, so that servers removed meanwhile do not reappear.
         self.shared.catalog.send_modify(|catalog| {
             let plans = Arc::clone(&self.shared.plans.borrow());
             let shelves = catalog.shelves().map(|(name, shelf)| (name.clone(), shelf.clone()));
@@ -370,7 +370,8 @@ fn index(plans: &Plans) -> CacheIndex {
     any_file(plans).map(ListingFile::index).unwrap_or_default()
 }
 
-/// Any file will do: all are in one directory and depend on the same capabilities.
+/// The cache file of any server: all files are in one directory and depend on the same
+/// capabilities.
 fn any_file(plans: &Plans) -> Option<&ListingFile> {
     plans.values().find_map(|plan| plan.file.as_ref())
 }
@@ -402,7 +403,8 @@ fn fill(server: &ServerName, shelf: &mut Shelf, plans: &Plans, index: &CacheInde
         if raw.asks_client {
             *shelf = shelf.clone().asking();
         }
-        // The cached listing was made by a version or under a setting without pins.
+        // No pins exist, because the cached listing was made by a version or under a setting
+        // without pins.
         if let (Baseline::Open(others), Some(pins)) = (shelf.baseline(), &plan.pins) {
             let mut records = Records::clone(others);
             let own = records.take_first(pins.set().code(), &raw).baseline();

@@ -18,7 +18,7 @@ use crate::sources;
 /// All known hosts, and the relevant parts of the user's own files.
 #[derive(Clone, Debug)]
 pub struct Discovery {
-    /// Every known host.
+    /// All known hosts, whether they have files or not.
     pub hosts: Vec<FoundHost>,
     /// The imports of the user's own files, in order.
     imports: Vec<Host>,
@@ -29,30 +29,31 @@ pub struct Discovery {
 /// The configuration of one host.
 #[derive(Clone, Debug)]
 pub struct FoundHost {
-    /// The host.
+    /// The host that the files belong to.
     pub host: Host,
-    /// Whether one of the user's files imports it.
+    /// Whether one of the user's files imports the host.
     pub imported: bool,
-    /// All possible files, highest precedence first.
+    /// All possible files of the host, highest precedence first.
     pub files: Vec<FoundFile>,
 }
 
 /// One configuration file of a host.
 #[derive(Clone, Debug)]
 pub struct FoundFile {
-    /// The path, even if the file does not exist.
+    /// The path of the file, which need not exist.
     pub path: PathBuf,
-    /// Whether it belongs to the user or the project.
+    /// Whether the file belongs to the user or the project.
     pub tier: Tier,
     /// Whether the file exists.
     pub found: bool,
-    /// Its servers, without Switchboard's own entry and those that only the host can start.
+    /// The servers in the file, without Switchboard's own entry and those that only the host can
+    /// start.
     pub servers: Vec<ParsedServer>,
     /// The errors in the file.
     pub diagnostics: Vec<Diagnostic>,
 }
 
-/// Reads the files of every host. Starts, expands and writes nothing.
+/// Reads the files of every host. Starts no program, expands no variable and writes nothing.
 pub fn discover(
     environment: &Environment,
     locations: &Paths,
@@ -81,7 +82,7 @@ pub fn discover(
 
 impl Discovery {
     /// The hosts with servers that are not imported yet: among those in `named`, in that order, or
-    /// among all. Servers of a project file count only for a named host.
+    /// among all. Servers of a project file are included only for a named host.
     pub fn new_imports(&self, named: &[Host]) -> Vec<Host> {
         let has_servers = |host: Host, tiers: &[Tier]| {
             let found = self.hosts.iter().find(|found| found.host == host && !found.imported);
@@ -103,9 +104,9 @@ impl Discovery {
         hosts
     }
 
-    /// The names that files of the user define differently once `added` are imported. The first
-    /// place takes precedence: the user's own files, then the hosts in the order of `imports`.
-    /// Project files are left out, because a pending server takes no name from the user.
+    /// The names that files of the user define differently once the hosts in `added` are imported.
+    /// The user's own files take precedence, then the hosts in the order of `imports`. Project
+    /// files are left out, because a pending server takes no name from the user.
     pub fn conflicts(&self, added: &[Host]) -> Vec<Conflict> {
         let hosts = self.imports.iter().chain(added);
         let found = hosts.filter_map(|host| self.hosts.iter().find(|found| found.host == *host));

@@ -127,7 +127,7 @@ fn program_faults(
     fault.into_iter().chain(helpers).collect()
 }
 
-/// The finding about a server's launcher, if it has one.
+/// The finding about a server's launcher; `None` if it has no launcher.
 fn launcher_note(
     name: &ServerName,
     server: &Server,
@@ -189,7 +189,7 @@ fn programs(folders: impl Iterator<Item = PathBuf>) -> impl Iterator<Item = Stri
 /// The capabilities that commands offer to servers, with and without a terminal.
 fn offers(server: &Server, settings: &Settings) -> impl Iterator<Item = Offer> {
     let askable = blueprint::askable(&server.definition, settings);
-    // On a terminal, and without one.
+    // A command offers other capabilities on a terminal than without one.
     [CapabilitySet::TERMINAL, CapabilitySet::NONE].into_iter().map(move |set| Offer {
         offered: OfferedCapabilities::known(set),
         askable: askable.clone(),

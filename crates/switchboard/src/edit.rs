@@ -38,7 +38,8 @@ pub struct Editor<'a> {
     options: LoadOptions,
 }
 
-/// Both keys are read. The first is written, unless the file has only the other.
+/// The keys for servers in a configuration file. The first is written, unless the file has only the
+/// second.
 const SERVER_KEYS: [&str; 2] = ["mcpServers", "mcp-servers"];
 
 impl<'a> Editor<'a> {
@@ -83,7 +84,7 @@ impl<'a> Editor<'a> {
         self.write(&self.file(Scope::User), |text| with(text, std::slice::from_ref(&empty)))
     }
 
-    /// Whether any file that is read names this server.
+    /// Whether any configuration file names this server.
     pub fn is_taken(&self, server: &ServerName) -> Result<bool, EditError> {
         for path in [self.file(Scope::User), self.file(Scope::Project)] {
             if self.content_of(&path, server)?.is_some() {
@@ -93,8 +94,8 @@ impl<'a> Editor<'a> {
         Ok(standing(&self.load()?, server).is_some())
     }
 
-    /// A configuration with only this server, to try it before it is added. The server counts as
-    /// the user's own, because the user typed it.
+    /// A configuration with only this server, to try it before it is added. The server is treated
+    /// as the user's own, because the user typed it.
     pub fn trial(&self, server: &NewServer) -> Result<Config, EditError> {
         let NewServer { name, entry } = server;
         let bad = |cause| EditError::BadDefinition { server: name.clone(), cause };
@@ -153,7 +154,7 @@ impl<'a> Editor<'a> {
                 Ok(Some(EntryContent::Flag)) => flags.push(path),
                 Ok(Some(EntryContent::More)) => defined = defined.or(Some(path)),
                 Ok(None) => {}
-                // An error in a file of lower precedence no longer matters.
+                // The server was found, so an error in a file of lower precedence does not matter.
                 Err(_) if defined.is_some() => {}
                 Err(error) => return Err(error),
             }
@@ -224,7 +225,7 @@ impl<'a> Editor<'a> {
         Ok(text_of(path)?.unwrap_or_default())
     }
 
-    /// A file that was named on the command line is not created.
+    /// Refuses a missing file that was named on the command line: such a file is not created.
     fn refuse_missing(&self, path: &Path) -> Result<(), EditError> {
         if self.made_for(path) == MadeFor::Others && !path.exists() {
             return Err(LoadError::Missing { path: path.to_path_buf() }.into());
@@ -369,12 +370,12 @@ fn adding(text: &str, servers: &[NewServer], existing: Existing) -> Result<NextT
     with(text, &edits)
 }
 
-/// The key under which a file has a server, or would have it, and the entry.
+/// The key under which a file has, or would have, a server, and the server's entry in the file.
 fn find(text: &str, server: &ServerName) -> Result<(&'static str, Option<Value>), EditRefusal> {
     entry_of(text, server.as_str()).map_err(EditRefusal::Text)
 }
 
-/// The same for any name.
+/// Like `find`, for any name.
 pub(crate) fn entry_of(
     text: &str,
     server: &str,

@@ -37,11 +37,11 @@ pub(crate) const OWN_VARIABLES: &[&str] = &[
     KEY_VARIABLE,
 ];
 
-/// Environment variables, working directory and program.
+/// The environment of a process: variables, working directory and program.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Environment {
     variables: BTreeMap<String, String>,
-    /// The working directory.
+    /// The working directory of the process.
     pub cwd: PathBuf,
     /// The running program; unknown in an environment for a test or an embedder.
     pub program: Option<PathBuf>,
@@ -50,7 +50,7 @@ pub struct Environment {
 impl Environment {
     /// The environment that this process was started with. Variables that are not UTF-8 are left
     /// out.
-    #[expect(clippy::disallowed_methods, reason = "this is the one place that reads it")]
+    #[expect(clippy::disallowed_methods, reason = "the environment is read here alone")]
     pub fn of_process() -> Environment {
         let variables = std::env::vars_os()
             .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
@@ -77,8 +77,8 @@ impl Environment {
         self.variables.get(name).map(String::as_str).filter(|value| !value.is_empty())
     }
 
-    /// Removes variables that are empty or refer to themselves. Hosts pass these if their file
-    /// names a variable that is not set.
+    /// Removes variables that are empty or refer to themselves: hosts pass such values if their
+    /// file names a variable that is not set.
     pub fn without_unset(mut self) -> Environment {
         self.variables.retain(|name, value| {
             let references =
@@ -94,7 +94,7 @@ impl Environment {
     }
 
     /// Runs `work` with the context for expanding templates. A variable that is set but empty
-    /// counts as set.
+    /// is not replaced by its default.
     pub(crate) fn expanding<T>(&self, work: impl FnOnce(&Surroundings<'_>) -> T) -> T {
         let variable = |name: &str| self.variables.get(name).cloned();
         work(&Surroundings { variable: &variable, ..self.places() })
@@ -131,7 +131,7 @@ impl Environment {
 }
 
 impl std::fmt::Debug for Environment {
-    /// Does not print variables, because their values are often secrets.
+    /// Omits the values of variables, because they are often secrets.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Environment").field("cwd", &self.cwd).finish_non_exhaustive()
     }
@@ -142,7 +142,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn unexpanded_host_variable_counts_as_unset() {
+    fn unexpanded_host_variable_is_treated_as_unset() {
         let environment = Environment::made_of(
             [("A", "a"), ("B", ""), ("C", "$C"), ("D", "${D}"), ("E", "${env:E}"), ("F", "$E")],
             "/",

@@ -57,7 +57,7 @@ pub(crate) fn chain(error: &dyn Error) -> String {
     text
 }
 
-/// Causes without an error type of their own.
+/// Causes of failures for which no other error type exists.
 #[derive(Clone, Debug, thiserror::Error)]
 enum Cause {
     #[error("the server `{0}` has no instructions")]
@@ -118,11 +118,11 @@ enum Cause {
     UnfilledUrl(ServerName, #[source] ExpandError),
     #[error("too many notification handlers")]
     ManyHandlers,
-    #[error("no configuration files are being followed, so none can be reloaded")]
+    #[error("cannot reload: this gateway does not watch configuration files")]
     NothingToReload,
     #[error("{miss}, and nothing was called: {why}")]
     NotCalled { why: NotCalled, miss: Arc<dyn Error + Send + Sync> },
-    #[error("the search clearly means `{0}`")]
+    #[error("cannot call `{0}`, which the search clearly means")]
     Found(String, #[source] Arc<dyn Error + Send + Sync>),
     #[error("no tool is named `{name}`; the nearest match is `{shown}`")]
     Misspelt {
@@ -133,13 +133,13 @@ enum Cause {
     },
 }
 
-/// A request of the `mcp` tool that cannot be parsed.
+/// The failure for a request of the `mcp` tool that cannot be parsed.
 pub fn request_error(error: RequestError) -> Failure {
     let outside = matches!(error, RequestError::OutsideArgs { .. } | RequestError::ArgsAlone);
     with_hints(of_request(Code::BadRequest, error), outside.then_some(Hint::UseArgs))
 }
 
-/// A name that resolves to no tool.
+/// The failure for a name that resolves to no tool.
 pub fn resolve(error: ResolveError) -> Failure {
     let of_server = |server: &ServerName| Subject::Server(server.clone());
     let (code, subject, hints) = match &error {
@@ -192,7 +192,7 @@ pub(crate) fn beside(target: &Resolved, args: &Args) -> Result<(), Failure> {
     Err(of_tool(Code::BadRequest, target, error).hint(expected(target)))
 }
 
-/// An unknown tool name, with the nearest match and why that was not called.
+/// The failure for an unknown tool name, with the nearest match and why that was not called.
 pub(crate) fn offered(mut failure: Failure, target: &Resolved, why: NotCalled) -> Failure {
     failure.cause = Arc::new(Cause::NotCalled { why, miss: failure.cause });
     let signature = schema::signature(&target.shown, &target.entry.input_value());
@@ -206,7 +206,7 @@ pub(crate) fn complaint(target: &Resolved, error: &str) -> Option<String> {
     schema::complains(&schema, error).then(|| schema::expected(&schema))
 }
 
-/// A failed call of a tool that the request did not name exactly.
+/// The failure of calling a tool that the request did not name exactly.
 pub(crate) fn guessed(mut failure: Failure, guessed: &Guessed) -> Failure {
     let (shown, cause) = (guessed.shown.clone(), failure.cause);
     failure.cause = Arc::new(match &guessed.by {
@@ -224,7 +224,7 @@ pub(crate) fn nothing_to_reload() -> Failure {
     of_request(Code::Config, Cause::NothingToReload)
 }
 
-/// A call that was sent and returned no result.
+/// The failure of a call that was sent and returned no result.
 pub(crate) fn call(error: CallError, target: &Resolved) -> Failure {
     if target.entry.kind != EntryKind::Tool {
         return lookup(error, &target.server);
@@ -260,10 +260,10 @@ pub(crate) fn call(error: CallError, target: &Resolved) -> Failure {
     failure
 }
 
-/// The maximum number of pages in a hint.
+/// The maximum number of web pages in a hint.
 const PAGES: usize = 3;
 
-/// The pages that the error of the server names, if their URLs may be opened in a browser.
+/// Hints for the web pages that the server's error names, if their URLs may be opened in a browser.
 fn pages(refused: &RpcError) -> Vec<Hint> {
     let data = refused.data.as_ref().and_then(|data| data.parse::<Value>().ok());
     let wanted = data.as_ref().and_then(|data| data["elicitations"].as_array());
@@ -276,7 +276,7 @@ fn pages(refused: &RpcError) -> Vec<Hint> {
     links.take(PAGES).map(Hint::VisitFirst).collect()
 }
 
-/// A request to a server, such as for a listing, that returned no result.
+/// The failure of a request to a server, such as for a listing, that returned no result.
 pub(crate) fn lookup(error: CallError, server: &ServerName) -> Failure {
     let (code, hints) = match &error {
         CallError::Refused(_) | CallError::Outdated(_) | CallError::Unfinished(_) => {
@@ -307,12 +307,12 @@ pub(crate) fn result(error: ResultError, id: &str) -> Failure {
     with_hints(of_request(code, error), hint)
 }
 
-/// A filter that cannot be parsed; detected before the call.
+/// The failure for a filter that cannot be parsed; detected before the call.
 pub(crate) fn select(error: SelectError) -> Failure {
     of_request(Code::BadFilter, error)
 }
 
-/// A filter that failed after the call.
+/// The failure for a filter that failed after the call.
 pub(crate) fn unselected(error: SelectError, id: Option<String>, target: &Resolved) -> Failure {
     with_hints(of_tool(Code::BadFilter, target, error), id.map(Hint::ReadResult))
 }
@@ -321,7 +321,7 @@ pub(crate) fn storage(error: PinError, server: &ServerName) -> Failure {
     of_server(Code::Storage, server, error)
 }
 
-/// Stored tokens that cannot be read or changed.
+/// The failure for stored tokens that cannot be read or changed.
 pub(crate) fn vault(error: VaultError) -> Failure {
     let hint = vault_hint(&error);
     with_hints(of_request(Code::Storage, Cause::Tokens(Arc::new(error))), hint)
@@ -377,7 +377,7 @@ pub(crate) fn no_lists(server: &ServerName) -> Failure {
     of_server(Code::UnknownTool, server, Cause::NoLists(server.clone()))
 }
 
-/// The tools of a server cannot be accepted before they were listed.
+/// The failure for accepting the tools of a server that were never listed.
 pub(crate) fn never_listed(server: &ServerName) -> Failure {
     of_server(Code::UnknownTool, server, Cause::NeverListed(server.clone()))
         .hint(Hint::Connect(server.clone()))

@@ -24,10 +24,10 @@ const PERIOD: Duration = Duration::from_secs(1);
 /// A changed file is read once it has been unchanged for this long.
 const UNCHANGED_FOR: Duration = Duration::from_millis(250);
 
-/// A file that keeps changing is read after this many waits.
+/// The maximum number of waits for a file that keeps changing, before it is read.
 const MOST_WAITS: usize = 8;
 
-/// The most mistakes that the status lists.
+/// The maximum number of mistakes that the status lists.
 const SHOWN_MISTAKES: usize = 5;
 
 /// The metadata of each file, `None` if it is missing; any difference means that the file changed.
@@ -35,7 +35,7 @@ type Look = Vec<Option<[i128; 4]>>;
 
 /// A handle to the task that follows the files of a gateway.
 pub(crate) struct Follower {
-    /// Requests that the files are read now.
+    /// The channel for requests to read the files now.
     pub(crate) ask: mpsc::Sender<oneshot::Sender<ReadAgain>>,
     pub(crate) options: LoadOptions,
 }
@@ -75,8 +75,8 @@ impl ReadAgain {
     }
 }
 
-/// Runs as long as the gateway. The first round always reads the files: they may have changed since
-/// the gateway was built from them.
+/// Follows the files as long as the gateway runs. The first round always reads the files: they may
+/// have changed since the gateway was built from them.
 pub(crate) async fn follow(
     gateway: WeakGateway,
     options: LoadOptions,
@@ -95,7 +95,7 @@ pub(crate) async fn follow(
         let Some(gateway) = gateway.upgrade() else { return };
         let now = look(&gateway, &files).await;
         let now = match asked {
-            // A request to reload is sent after the file was written.
+            // A reload is requested after the file was written, so no wait is needed.
             Some(_) => now,
             None if seen.as_ref() == Some(&now) => continue,
             None => until_unchanged(&gateway, &files, now).await,
@@ -137,7 +137,7 @@ pub(crate) async fn follow(
                 gateway.keep(vec![path.display().to_string()]);
                 seen = Some(now);
             }
-            // The runtime is shutting down.
+            // The task was cancelled, because the runtime is shutting down.
             None => return,
         }
         if let Some((asked, read)) = asked.zip(read) {
@@ -190,7 +190,7 @@ async fn load(
     tokio::task::spawn_blocking(reading).await.ok()
 }
 
-/// Includes the file of trust decisions.
+/// The metadata of the files, and of the file with the approvals.
 async fn look(gateway: &Gateway, files: &[PathBuf]) -> Look {
     let mut files = files.to_vec();
     files.push(gateway.blueprint().paths.trust());
@@ -198,7 +198,7 @@ async fn look(gateway: &Gateway, files: &[PathBuf]) -> Look {
     tokio::task::spawn_blocking(looking).await.unwrap_or_default()
 }
 
-/// Follows symbolic links: a link with a new target counts as a changed file.
+/// Follows symbolic links: a link with a new target is a changed file.
 fn identity(file: &Path) -> Option<[i128; 4]> {
     let data = fs::metadata(file).ok()?;
     let changed = i128::from(data.ctime()) * 1_000_000_000 + i128::from(data.ctime_nsec());

@@ -89,9 +89,10 @@ struct GatewayState {
     roster: watch::Sender<Arc<Roster>>,
     /// When the last background listing of unlisted servers began.
     first_listing: Mutex<Option<Instant>>,
-    /// Set once the configuration files are followed.
+    /// The task that follows the configuration files, once it is started.
     follower: OnceLock<Follower>,
-    /// The gateways for clients with other capabilities. Never locked across an await.
+    /// The gateways for clients with other capabilities. The mutex is never locked across an
+    /// `await`.
     family: Mutex<Family>,
     /// The number of sessions opened so far.
     sessions: AtomicU64,
@@ -103,7 +104,7 @@ impl Drop for GatewayState {
     }
 }
 
-/// A weak reference to a gateway.
+/// A weak reference to a gateway, for tasks that must not keep it alive.
 pub(crate) struct WeakGateway {
     shared: Weak<GatewayState>,
 }
@@ -233,7 +234,8 @@ impl Gateway {
         &self.shared.surroundings.notices
     }
 
-    /// Runs a task beside the servers, until it completes, its handle is dropped, or the gateway closes.
+    /// Runs a task in the background, until it completes, its handle is dropped, or the gateway
+    /// closes.
     pub(crate) fn beside(
         &self,
         work: impl Future<Output = ()> + Send + 'static,
@@ -241,7 +243,7 @@ impl Gateway {
         AbortOnDropHandle::new(self.run_beside(work))
     }
 
-    /// Runs a task beside the servers, until it completes or the gateway closes.
+    /// Runs a task in the background, until it completes or the gateway closes.
     pub(crate) fn run_beside(
         &self,
         work: impl Future<Output = ()> + Send + 'static,

@@ -31,7 +31,7 @@ pub enum CannotAsk {
 pub enum Consent {
     /// The server may be connected.
     Given,
-    /// The user declined.
+    /// The user declined the connection.
     Refused,
 }
 
@@ -134,11 +134,11 @@ impl Host for Headless {
 pub struct ServerQuestion<'a> {
     /// The server that sends the request.
     pub server: &'a ServerName,
-    /// The kind of the request.
+    /// The topic of the request.
     pub topic: Topic,
     /// The server's key for this request, if one response contains several.
     pub key: Option<&'a str>,
-    /// Its parameters, unchanged.
+    /// The parameters of the request, unchanged.
     pub params: Option<&'a Raw>,
     /// The form field that requests a secret. The host must tell the user which server receives it,
     /// or refuse the form.
@@ -168,11 +168,11 @@ impl<'a> ServerQuestion<'a> {
 /// The kinds of server-to-client requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Topic {
-    /// The directories that the client works on.
+    /// `roots/list`: the directories that the client works on.
     Roots,
-    /// A completion of the client's model.
+    /// `sampling/createMessage`: a completion of the client's model.
     Sampling,
-    /// Input of the user.
+    /// `elicitation/create`: input of the user.
     Elicitation,
 }
 
@@ -180,7 +180,7 @@ impl Topic {
     /// Every topic.
     pub const ALL: [Topic; 3] = [Topic::Roots, Topic::Sampling, Topic::Elicitation];
 
-    /// The MCP method.
+    /// The MCP method of the topic.
     pub fn method(self) -> &'static str {
         match self {
             Topic::Roots => "roots/list",
@@ -194,7 +194,7 @@ impl Topic {
         Topic::ALL.into_iter().find(|topic| topic.method() == method)
     }
 
-    /// The name of the capability.
+    /// The name of the capability for the topic.
     pub fn ability(self) -> &'static str {
         match self {
             Topic::Roots => "roots",
@@ -203,7 +203,7 @@ impl Topic {
         }
     }
 
-    /// The error for a server whose client does not offer this.
+    /// The error for a server whose client does not offer the capability.
     pub fn refused(self) -> RpcError {
         let message = format!("this client does not offer {}", self.ability());
         RpcError::new(METHOD_NOT_FOUND, message)
@@ -213,11 +213,11 @@ impl Topic {
 /// The client capabilities for server-to-client requests, each as JSON.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Abilities {
-    /// `roots`.
+    /// The capability `roots`; `None` if the client lacks it.
     pub roots: Option<Raw>,
-    /// `sampling`.
+    /// The capability `sampling`; `None` if the client lacks it.
     pub sampling: Option<Raw>,
-    /// `elicitation`.
+    /// The capability `elicitation`; `None` if the client lacks it.
     pub elicitation: Option<Raw>,
 }
 

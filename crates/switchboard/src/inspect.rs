@@ -20,15 +20,15 @@ use crate::upstream::{CallError, Lease};
 /// The response of a server.
 #[derive(Debug)]
 pub enum Inspected {
-    /// A result.
+    /// The `result` of the response.
     Result(Raw),
-    /// A JSON-RPC error.
+    /// The `error` of the response, a JSON-RPC error.
     Error(RpcError),
 }
 
 #[derive(Debug, thiserror::Error)]
 enum InspectError {
-    #[error("`{method}` is a notification, which has no answer")]
+    #[error("`{method}` is a notification, which has no response")]
     Notification { method: String },
     #[error("`{written}` is not a method of MCP, but `{meant}` is")]
     Spelling { written: String, meant: &'static str },
@@ -46,13 +46,13 @@ enum Gated {
     Prompt,
 }
 
-/// How a method is handled.
+/// How a request of a method is handled.
 #[derive(Debug, PartialEq, Eq)]
 enum InspectRoute {
-    /// Answered from the handshake, without a request.
+    /// The stored handshake answers the request, and nothing is sent.
     Handshake,
     Gated(Gated),
-    /// Sent without approval.
+    /// The request is sent without approval.
     Open,
 }
 
@@ -131,7 +131,8 @@ impl Session {
         }
         let target = self.inspected(server, gated, &named)?;
         let caller = self.caller();
-        // Not checked against the schema, so that the author sees the server's own error.
+        // The arguments are not checked against the schema, so that the author sees the server's
+        // own error.
         let checked = Checked { target, args: args.unwrap_or_default() };
         let approved = call::approve(self, checked, &caller).await?;
         Ok(lease.call(&approved, &caller).await)
@@ -186,7 +187,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn misspelt_known_method_is_not_sent() {
+    fn misspelt_mcp_method_is_not_sent() {
         let check = |method: &str, expected: &str| {
             let route =
                 route(method).map_or_else(|error| error.to_string(), |route| format!("{route:?}"));
@@ -200,6 +201,6 @@ mod tests {
         check("acme/forecast", "Open");
         check("Tools/Call", "`Tools/Call` is not a method of MCP, but `tools/call` is");
         check(" prompts/get", "`prompts/get` is not a method of MCP, but `prompts/get` is");
-        check("notifications/x", "`notifications/x` is a notification, which has no answer");
+        check("notifications/x", "`notifications/x` is a notification, which has no response");
     }
 }

@@ -30,7 +30,7 @@ use crate::shared_file::{Privacy, SharedFile};
 pub use self::plan::{FileChange, InstallPlan, Owner, Reason, Servers, Staying};
 pub use switchboard_core::config::install::Added;
 
-/// Installs into hosts, and uninstalls.
+/// Installs Switchboard into hosts, and uninstalls it.
 #[derive(Clone, Debug)]
 pub struct Installer<'a> {
     environment: &'a Environment,
@@ -144,7 +144,8 @@ impl<'a> Installer<'a> {
         })
     }
 
-    /// Without a record: the files without Switchboard's entry and permissions.
+    /// The host's files without Switchboard's entry and permissions, for an uninstallation without
+    /// a record.
     fn files_without_us(&self, target: Target) -> Result<Vec<FileChange>, InstallError> {
         let path = self.file_of(target);
         let Some(now) = text(&path)? else { return Ok(Vec::new()) };
@@ -185,7 +186,8 @@ impl<'a> Installer<'a> {
         Ok(Some(Settings { file, backup, added }))
     }
 
-    /// The user's file, or the file to which an earlier installation moved servers.
+    /// The content of the user's file, or of the file to which an earlier installation moved
+    /// servers.
     fn user_text(
         &self,
         old: Option<&InstallRecord>,
@@ -262,7 +264,7 @@ impl<'a> Installer<'a> {
         if let Some(ledger) = plan.ledger.as_ref().filter(|ledger| ledger.copies.is_empty()) {
             archive::remove(&archive::ledger_file(&directory, ledger))?;
             if let (true, Some(folder)) = (ledger.made_directory, ledger.path.parent()) {
-                // Fails if the directory is not empty.
+                // Removing the directory fails if it is not empty.
                 let _still_used = fs::remove_dir(folder);
             }
         }
@@ -304,7 +306,7 @@ pub(crate) fn files_with_us(locations: &Paths, target: Target) -> Vec<PathBuf> {
     archive.files(target).collect()
 }
 
-/// The user's file, and the outcome for a host's servers.
+/// The user's file with a host's servers, and which of them are moved.
 struct UserFile {
     file: FileChange,
     moved: Vec<String>,
@@ -322,7 +324,8 @@ struct Settings {
 }
 
 /// The files as they were before the installation. The host's file comes first: a server that runs
-/// twice for a moment is better than a lost one. Copies that another installation needs stay.
+/// twice for a moment is better than a lost one. Copies that another installation needs stay in the
+/// user's file.
 fn files_before(
     archive: &Archive,
     record: &InstallRecord,

@@ -1,6 +1,6 @@
 //! Records, between two commands, which servers the user's configuration files name and whether
-//! they hold rules. If a file is damaged later, the names stay reserved and the rules count as
-//! unreadable.
+//! they hold rules. If a file is damaged later, the names stay reserved and the rules are treated
+//! as unreadable.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -17,15 +17,15 @@ use crate::shared_file::{SharedFile, UpdateError};
 /// The maximum number of names per file that are recorded.
 const MOST_NAMES: usize = 1_000;
 
-/// Above this number of files, records of removed files that this load did not look for are
-/// dropped.
+/// The maximum number of records. Above it, records of removed files that this load did not look
+/// for are dropped.
 const MOST_FILES: usize = 1_000;
 
 /// The records of earlier commands.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum KnownFiles {
     Read(FileRecords),
-    /// Damaged, or writable by another user: any file may have held rules.
+    /// The records are damaged, or writable by another user: any file may have held rules.
     Unreadable,
 }
 
@@ -57,7 +57,7 @@ impl KnownFiles {
         }
     }
 
-    /// The names of the servers in the last sound version of a file.
+    /// The names of the servers in the last valid version of a file.
     pub(crate) fn servers(&self, path: &str) -> impl Iterator<Item = &str> {
         let file = match self {
             KnownFiles::Read(record) => record.files.get(path),
@@ -66,7 +66,7 @@ impl KnownFiles {
         file.into_iter().flat_map(|file| file.servers.iter().map(String::as_str))
     }
 
-    /// Whether the last sound version of a file may have held rules.
+    /// Whether the last valid version of a file may have held rules.
     pub(crate) fn had_rules(&self, path: &str) -> bool {
         match self {
             KnownFiles::Read(record) => record.files.get(path).is_some_and(|file| file.rules),
@@ -74,7 +74,7 @@ impl KnownFiles {
         }
     }
 
-    /// Records the content of sound files. The record of a removed file is kept if it held rules,
+    /// Records the content of valid files. The record of a removed file is kept if it held rules,
     /// because the file may reappear damaged.
     pub(crate) fn remember(&self, path: &Path, files: &[FileState], layers: &[Layer]) {
         let now = self.updated(files, layers);
@@ -99,7 +99,8 @@ impl KnownFiles {
         let own: Vec<String> = own.map(|file| file.path.to_string_lossy().into_owned()).collect();
         let mut record = match self {
             KnownFiles::Read(record) => record.clone(),
-            // The records are lost, so each file counts as one with rules until it is sound again.
+            // The records are lost, so each file is treated as one with rules until it is valid
+            // again.
             KnownFiles::Unreadable => {
                 let open = || KnownFile { servers: Vec::new(), rules: true };
                 FileRecords { files: own.iter().map(|path| (path.clone(), open())).collect() }

@@ -16,13 +16,13 @@ pub struct LastGood {
 }
 
 impl LastGood {
-    /// All files that were looked for.
+    /// All configuration files that were looked for.
     pub(crate) fn files(&self) -> &[PathBuf] {
         &self.files
     }
 
-    /// The layer to use for a file: itself, or if it is unusable, its last good version with the
-    /// current problems, and the place of the first of them.
+    /// The layer to use for a file: `read`, or if that is unusable, the last good version with the
+    /// problems of `read`, and the place of the first problem.
     pub(crate) fn stand_in(&self, read: Layer) -> (Layer, Option<ConfigOrigin>) {
         let Some(place) = unusable(&read) else { return (read, None) };
         match self.layers.iter().find(|layer| layer.source == read.source) {

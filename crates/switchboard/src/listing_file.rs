@@ -30,7 +30,7 @@ use crate::env::Environment;
 use crate::paths::{self, Paths};
 use crate::shared_file::{SharedFile, UpdateError};
 
-/// Files that have not been written for this long are removed.
+/// How long a cache file is kept after it was last written.
 const UNUSED: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 
 const KEY_BYTES: usize = 32;
@@ -55,7 +55,7 @@ pub(crate) struct ListingFile {
 /// The path and digest of the file for one credential.
 pub(crate) struct Located {
     pub(crate) path: PathBuf,
-    /// The digest that the file must contain.
+    /// The digest that the file must contain to be valid.
     pub(crate) digest: String,
 }
 
@@ -184,7 +184,7 @@ impl ListingFile {
             Err(_) => return Some(Cached { path, listing: Err(Miss::Damaged), era: None }),
         };
         let listing = disk::decode(&bytes, &digest, now).and_then(|found| {
-            // The same definition may stand for another credential by now.
+            // The definition may have another credential by now.
             let private = found.0.scope == Some(CacheScope::Private);
             match self.identity.certainty {
                 Certainty::Unknown if private => Err(Miss::OtherCredential),
@@ -198,7 +198,7 @@ impl ListingFile {
         Some(Cached { path, listing, era })
     }
 
-    /// Stores why the server failed.
+    /// Stores the failure of the server.
     pub(crate) fn remember(&self, failure: &KnownFailure) -> io::Result<()> {
         let key = established_key(&self.key)?;
         let identity = self.stored_identity();
@@ -253,7 +253,7 @@ impl ListingFile {
     }
 }
 
-/// The secret of the vault that requests to a server are made with.
+/// The holder and kind of the vault secret with which requests to a server are made.
 fn stored(server: &Server, environment: &Environment) -> Option<(Holder, TokenKind)> {
     let definition = &server.definition;
     let url = match &server.transport {
@@ -317,7 +317,7 @@ pub(crate) fn sweep(directory: &Path) -> io::Result<()> {
         if age.is_some_and(|age| age > UNUSED) {
             let removed = SharedFile::ours(path.clone()).remove(|_| Ok::<_, Infallible>(()));
             if removed.is_ok() {
-                // The lock file is created again with the cache file.
+                // The lock file is removed, too: it is created again with the cache file.
                 let _gone = fs::remove_file(path.with_extension("lock"));
             }
         }

@@ -19,14 +19,14 @@ use crate::shared_file::{Privacy, SharedFile};
 use crate::sources::{self, Candidate};
 use crate::trust::{self, Coverage, Scripts, TrustError, TrustStore, coverage};
 
-/// What to load.
+/// Which configuration files to load.
 #[derive(Clone, Debug, Default)]
 pub struct LoadOptions {
-    /// Replaces the user's own files.
+    /// The file to read instead of the `mcp.json` files of Switchboard and Pi (`--config`).
     pub config: Option<PathBuf>,
     /// The bytes of `config` if it is a pipe, which can be read only once.
     pub piped: Option<Arc<[u8]>>,
-    /// The project's directory: the working directory of the environment that it is loaded with.
+    /// The project's directory, which is the working directory of the environment.
     pub project: PathBuf,
 }
 
@@ -42,12 +42,11 @@ impl LoadOptions {
 pub struct Loaded {
     /// The merged configuration.
     pub config: Config,
-    /// Every file that was looked for, lowest layer first.
+    /// The state of every file that was looked for, lowest layer first.
     pub files: Vec<FileState>,
-    /// The file for changes by this user.
+    /// The configuration file that Switchboard edits for this user.
     pub user_file: PathBuf,
-    /// Why the approvals could not be read, in which case nothing of the project counts as
-    /// approved.
+    /// Why the approvals could not be read; nothing of the project is then approved.
     pub trust_problem: Option<TrustError>,
     /// The first error of each file whose last good version is used instead.
     pub stale: Vec<ConfigOrigin>,
@@ -69,9 +68,9 @@ impl Loaded {
 /// One configuration file that was looked for.
 #[derive(Clone, Debug)]
 pub struct FileState {
-    /// The path, even if the file does not exist.
+    /// The path of the file, which need not exist.
     pub path: PathBuf,
-    /// Whether it belongs to the user or the project.
+    /// Whether the file belongs to the user or the project.
     pub tier: Tier,
     /// The host whose file this is; `None` for one of Switchboard's own layers.
     pub host: Option<Host>,
@@ -108,13 +107,13 @@ impl Loaded {
 #[derive(Debug, thiserror::Error)]
 #[error("the entry of `{server}` is refused")]
 pub struct RefusedEntry {
-    /// Its name.
+    /// The name of the server.
     pub server: String,
-    /// The file with the entry.
+    /// The path of the file with the entry.
     pub path: String,
-    /// The line of the entry.
+    /// The line at which the entry begins.
     pub line: u32,
-    /// What is wrong with it.
+    /// The error in the entry.
     #[source]
     pub cause: DiagnosticKind,
 }
@@ -137,7 +136,7 @@ pub fn load(
     load_again(environment, locations, options, &LastGood::default())
 }
 
-/// The same, with the last good versions of files that cannot be parsed.
+/// Like [`load`], with the last good versions of files that cannot be parsed.
 pub fn load_again(
     environment: &Environment,
     locations: &Paths,
@@ -174,7 +173,7 @@ pub fn load_again(
         },
     );
     let Gathered { files, layers, stale } = all;
-    // A sound file lists all its names; for a damaged one, its earlier names stay reserved.
+    // A valid file lists all its names; for a damaged one, its earlier names stay reserved.
     let damaged = |layer: &&Layer| layer.source.tier == Tier::User && !is_sound(layer);
     for layer in layers.iter().filter(damaged) {
         config.reserve(known.servers(&layer.source.path), Tier::User);
@@ -198,7 +197,7 @@ fn sweep(own: &Path, locations: &Paths) {
     results::leftovers::sweep(&locations.results());
 }
 
-/// The file for changes by this user.
+/// The configuration file that Switchboard edits for this user.
 pub(crate) fn user_file(
     environment: &Environment,
     locations: &Paths,

@@ -18,7 +18,7 @@ pub enum LogLevel {
     Debug,
     /// General information.
     Info,
-    /// Normal, but significant.
+    /// A normal but significant event.
     Notice,
     /// A warning.
     Warning,
@@ -56,7 +56,8 @@ impl LogLevel {
 /// The requested levels of all sessions; cheap to clone.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct LogLevels {
-    /// Locked briefly, never across an await.
+    /// The level that each session requested. The mutex is locked only briefly, never across an
+    /// `await`.
     wanted: Arc<Mutex<HashMap<SessionId, LogLevel>>>,
 }
 

@@ -24,20 +24,21 @@ pub const MESSAGES: &str = "switchboard::messages";
 /// The target of the messages of servers with `debug: true`, at level trace.
 pub const DEBUGGED: &str = "switchboard::debugged";
 
-/// Which messages of servers a process logs at most.
+/// The most detailed messages that a process logs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum LogLimit {
-    /// Only the messages of servers with `debug: true`.
+    /// Only the messages of servers with `debug: true` are logged.
     Debugged,
-    /// Each request with its duration.
+    /// Each request is logged with its duration.
     Requests,
-    /// All messages.
+    /// All messages are logged, without secrets.
     Messages,
 }
 
-/// With a filter for each layer, `tracing` reports an event as enabled even if every layer drops
-/// it. This limit saves each call the cost of preparing such events.
+/// The most detailed messages that are logged. If each layer has a filter, `tracing` reports an
+/// event as enabled even if every layer drops it; this limit saves each call the cost of preparing
+/// such events.
 static LIMIT: AtomicU8 = AtomicU8::new(LogLimit::Messages as u8);
 
 /// Sets the limit; without it, the subscriber alone decides.
@@ -49,7 +50,7 @@ fn is_wanted(wanted: LogLimit) -> bool {
     LIMIT.load(Ordering::Relaxed) >= wanted as u8
 }
 
-/// Longest name of a method or tool in a log line, in characters.
+/// The maximum length, in characters, of the name of a method or tool in a log line.
 const NAME: usize = 100;
 
 /// The target for the messages of a connection.
@@ -60,7 +61,7 @@ enum LogTarget {
     Debugged,
 }
 
-/// Logs one connection.
+/// Logs the messages of one connection.
 #[derive(Debug)]
 pub(crate) struct Watcher {
     server: ServerName,
@@ -68,8 +69,8 @@ pub(crate) struct Watcher {
     secrets: Secrets,
 }
 
-/// Locked briefly, never across an await. Shared, because tokens are refreshed while messages are
-/// logged.
+/// The secrets to mask. They are shared, because tokens are refreshed while messages are logged.
+/// The mutex is locked only briefly, never across an `await`.
 type Secrets = Arc<Mutex<KnownSecrets>>;
 
 fn add_headers(secrets: &Secrets, headers: &HeaderMap) {
@@ -80,7 +81,7 @@ fn add_headers(secrets: &Secrets, headers: &HeaderMap) {
 }
 
 impl Watcher {
-    /// `None` if nothing would be logged.
+    /// The watcher of a connection; `None` if nothing would be logged.
     pub(crate) fn of(server: &ServerName, debug: bool) -> Option<Arc<Watcher>> {
         let debugged = debug && tracing::enabled!(target: DEBUGGED, tracing::Level::TRACE);
         let shown = if debugged {
@@ -97,7 +98,7 @@ impl Watcher {
         Some(Arc::new(Watcher { server: server.clone(), shown, secrets: Secrets::default() }))
     }
 
-    /// Adds the secrets of a program. Every variable that its entry sets counts as one.
+    /// Adds the secrets of a program. Every variable that its entry sets is treated as a secret.
     pub(crate) fn learn_program(&self, program: &Program, set: &TemplateMap) {
         let mut known = lock(&self.secrets);
         let variables = program.env.iter().map(|(name, value)| (name.as_str(), value.as_str()));
@@ -186,7 +187,7 @@ impl ObservedRequest for Timed {
             Ok(_) => "answered".into(),
             Err(RequestError::Refused(error)) => format!("error {}", error.code).into(),
             Err(RequestError::TimedOut(_)) => "timed out".into(),
-            Err(RequestError::AnswerTooLarge { .. }) => "answer too large".into(),
+            Err(RequestError::AnswerTooLarge { .. }) => "response too large".into(),
             Err(RequestError::Closed) => "connection closed".into(),
             Err(RequestError::NotSent) => "not sent".into(),
             Err(RequestError::Http(_)) => "HTTP error".into(),

@@ -18,13 +18,14 @@ use crate::mutex::lock;
 use crate::upstream::lease::Caller;
 use crate::upstream::{Listener, SessionId};
 
-/// The most handlers of one session.
+/// The maximum number of notification handlers in one session.
 const MOST_HANDLERS: usize = 32;
 
-/// The shortest interval between two notifications of a host; repetitions are merged.
+/// The minimum time between two deliveries of notifications to a host; repetitions are merged.
 const QUIET: Duration = Duration::from_secs(1);
 
-/// Capacity of the queue of a call's progress notifications; beyond it some are skipped.
+/// The capacity of the queue of a call's progress notifications. If it is full, notifications are
+/// skipped.
 const WAITING_STEPS: usize = 16;
 
 /// The handlers of all sessions; cheap to clone.
@@ -35,7 +36,7 @@ pub(crate) struct Notices {
 
 #[derive(Debug, Default)]
 struct NoticesState {
-    /// Locked briefly, never across an await.
+    /// The handlers of each session. The mutex is locked only briefly, never across an `await`.
     desks: Mutex<HashMap<SessionId, Desk>>,
     /// Number of sessions with handlers. At zero, calls skip this module.
     listening: AtomicUsize,
@@ -57,7 +58,7 @@ struct Desk {
 pub(crate) struct Reach {
     /// The session that owns the connection.
     pub(crate) owner: Option<SessionId>,
-    /// The session whose call it belongs to.
+    /// The session whose call the notification belongs to.
     pub(crate) meant: Option<SessionId>,
 }
 
@@ -186,7 +187,7 @@ impl Desk {
     }
 }
 
-/// Notifies the host, then pauses.
+/// Delivers new notifications to the host, with a pause after each delivery.
 async fn tell(notices: Notices, listener: Listener, news: Arc<Notify>) {
     loop {
         news.notified().await;

@@ -25,13 +25,13 @@ const LARGEST_FILE: u64 = 64 * 1024 * 1024;
 /// The directories that Switchboard uses.
 #[derive(Clone, Debug)]
 pub struct Paths {
-    /// Configuration files.
+    /// The directory of configuration files.
     pub config: PathBuf,
-    /// Cached files, which can be recreated.
+    /// The directory of cached files, which can be recreated.
     pub cache: PathBuf,
-    /// Files of this machine, such as logs and approvals.
+    /// The directory of files of this machine, such as logs and approvals.
     pub state: PathBuf,
-    /// Files that other programs load, such as the package for Pi.
+    /// The directory of files that other programs load, such as the package for Pi.
     pub data: PathBuf,
     /// The directories of other programs whose files are read.
     pub others: Others,
@@ -111,7 +111,8 @@ impl Paths {
         self.state.join("trust.json")
     }
 
-    /// The file that records the servers and rules of configuration files.
+    /// The file that records which servers each configuration file named, and whether it held
+    /// rules. It is used when a file is damaged later.
     pub(crate) fn known_files(&self) -> PathBuf {
         self.state.join("known-files.json")
     }
@@ -199,8 +200,8 @@ fn exposed(directory: &Path) -> io::Error {
     io::Error::new(io::ErrorKind::PermissionDenied, message)
 }
 
-/// A counter, because the errors stay in the readers; the load only needs to know whether one
-/// occurred.
+/// The number of such shortages. It is counted globally, because readers handle the errors, and a
+/// load only compares the number before and after.
 static SHORTAGES: AtomicU64 = AtomicU64::new(0);
 
 /// How often this process lacked a file descriptor or memory to open a file. While that lasts, a
@@ -224,7 +225,7 @@ fn open_with(path: &Path, flags: OFlags) -> io::Result<Option<File>> {
     let file = match rustix::fs::open(path, flags, Mode::empty()) {
         Ok(file) => File::from(file),
         Err(Errno::NOENT) => return Ok(None),
-        // `ENXIO`: the path is a socket.
+        // `ENXIO` means that the path is a socket.
         Err(Errno::NXIO) => return Err(not_regular()),
         Err(error) => {
             if matches!(error, Errno::MFILE | Errno::NFILE | Errno::NOMEM) {
@@ -240,8 +241,8 @@ fn not_regular() -> io::Error {
     io::Error::new(io::ErrorKind::InvalidInput, "not a regular file")
 }
 
-/// Reads a pipe to its end; `None` if `path` is not a pipe. Only for a path that the user typed:
-/// the read waits for the writer.
+/// Reads a pipe to its end; `None` if `path` is not a pipe. Called only for a path that the user
+/// typed, because the read waits for the writer.
 pub fn read_pipe(path: &Path) -> Option<io::Result<Vec<u8>>> {
     let is_pipe = fs::metadata(path).is_ok_and(|data| data.file_type().is_fifo());
     is_pipe.then(|| read_all(File::open(path)?))
@@ -253,7 +254,8 @@ pub(crate) fn read(path: &Path) -> io::Result<Option<Vec<u8>>> {
 }
 
 fn read_all(file: File) -> io::Result<Vec<u8>> {
-    // Capacity beyond the size, so that one read returns everything and the next detects the end.
+    // The buffer is larger than the file, so that one read returns everything and the next detects
+    // the end.
     let size = file.metadata().map_or(0, |data| data.len().min(LARGEST_FILE));
     let mut bytes = Vec::with_capacity(usize::try_from(size).unwrap_or_default() + 64);
     file.take(LARGEST_FILE + 1).read_to_end(&mut bytes)?;
@@ -263,7 +265,7 @@ fn read_all(file: File) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Why a file that decides what may run, or a secret, was not read.
+/// Why a file with a secret, or one that decides what may run, was not read.
 #[derive(Debug)]
 pub(crate) enum Unread {
     Io(io::Error),
@@ -276,7 +278,7 @@ pub(crate) fn read_private(path: &Path) -> Result<Option<Vec<u8>>, Unread> {
     read_unless_others(path, 0o022)
 }
 
-/// The same for a file that only its owner can read and write.
+/// Like `read_private`, for a file that only its owner can read and write.
 pub(crate) fn read_secret(path: &Path) -> Result<Option<Vec<u8>>, Unread> {
     read_unless_others(path, 0o077)
 }
@@ -302,7 +304,7 @@ fn read_unless_others(path: &Path, forbidden: u32) -> Result<Option<Vec<u8>>, Un
 /// The timeout for a lock. A process holds it for milliseconds while it changes a file.
 const LOCK_WAIT: Duration = Duration::from_secs(10);
 
-/// The maximum pause between two attempts.
+/// The maximum pause between two attempts to take a lock.
 const LOCK_PAUSE: Duration = Duration::from_millis(10);
 
 #[derive(Debug, thiserror::Error)]
@@ -334,12 +336,12 @@ fn lock_within(path: &Path, limit: Duration) -> io::Result<Lock> {
     }
 }
 
-/// The same without waiting: `None` if another process holds the lock.
+/// Like `lock`, without waiting: `None` if another process holds the lock.
 pub(crate) fn try_lock(path: &Path) -> io::Result<Option<Lock>> {
     flock_now(open_to_append(path)?)
 }
 
-/// The same for a directory; nothing is written to it.
+/// Like `try_lock`, for a directory; nothing is written to it.
 pub(crate) fn try_lock_directory(path: &Path) -> io::Result<Option<Lock>> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let file = File::from(rustix::fs::open(path, flags, Mode::empty())?);
@@ -392,7 +394,7 @@ fn open_to_append(path: &Path) -> io::Result<File> {
     let flags = flags | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
     let file = match rustix::fs::open(path, flags, Mode::RUSR | Mode::WUSR) {
         Ok(file) => File::from(file),
-        // `ENXIO`: a pipe without a reader, or a socket.
+        // `ENXIO` means that the path is a pipe without a reader, or a socket.
         Err(Errno::NXIO) => return Err(not_regular()),
         Err(error) => return Err(error.into()),
     };
@@ -404,7 +406,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn held_lock_error_names_its_path() {
+    fn lock_timeout_error_names_the_lock_file() {
         let home = tempfile::tempdir().unwrap();
         let path = home.path().join("lock");
         let held = lock(&path).unwrap();

@@ -23,7 +23,7 @@ pub(crate) use self::file::{PinError, PinFile};
 /// A definition that differs from its pin or has hidden text.
 struct PinFinding {
     shown: String,
-    /// The server's own name for it.
+    /// The server's own name for the tool, prompt or instructions.
     name: String,
     pin: Pin,
     hidden: Option<Hidden>,
@@ -31,7 +31,8 @@ struct PinFinding {
 }
 
 impl PinFinding {
-    /// How it differs from its pin, for the first set of client capabilities that it is listed to.
+    /// How the definition differs from its pin, for the first set of client capabilities for which
+    /// it is listed.
     fn drift(&self, own: CapabilitySet, records: &Records) -> Drift {
         let Accepted { sets, definition } = &self.accepted;
         let record = sets.first().and_then(|set| records.of_set(set.code()));

@@ -31,26 +31,26 @@ use crate::upstream::lease::Caller;
 /// A method that needs no approval, because it runs nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lookup {
-    /// `tools/list`.
+    /// The method `tools/list`.
     Tools,
-    /// `resources/list`.
+    /// The method `resources/list`.
     Resources,
-    /// `resources/templates/list`.
+    /// The method `resources/templates/list`.
     ResourceTemplates,
-    /// `prompts/list`.
+    /// The method `prompts/list`.
     Prompts,
-    /// `completion/complete`.
+    /// The method `completion/complete`.
     Completion,
-    /// `logging/setLevel`.
+    /// The method `logging/setLevel`.
     LogLevel,
-    /// `resources/subscribe`.
+    /// The method `resources/subscribe`.
     Subscribe,
-    /// `resources/unsubscribe`.
+    /// The method `resources/unsubscribe`.
     Unsubscribe,
 }
 
 impl Lookup {
-    /// Every lookup.
+    /// All lookups.
     pub const ALL: [Lookup; 8] = [
         Lookup::Tools,
         Lookup::Resources,
@@ -62,7 +62,7 @@ impl Lookup {
         Lookup::Unsubscribe,
     ];
 
-    /// The MCP method.
+    /// The name of the MCP method.
     pub fn method(self) -> &'static str {
         match self {
             Lookup::Tools => "tools/list",
@@ -76,7 +76,7 @@ impl Lookup {
         }
     }
 
-    /// Whether the server must remember its effect for the session.
+    /// Whether the server must remember the effect of the lookup for the session.
     fn is_kept(self) -> bool {
         matches!(self, Lookup::LogLevel | Lookup::Unsubscribe)
     }
@@ -91,7 +91,7 @@ impl Lookup {
 /// pass the pipeline.
 const OURS: [&str; 5] = ["initialize", "ping", "tools/call", "resources/read", "prompts/get"];
 
-/// A method of no MCP revision, defined by the server alone.
+/// A method that only the server defines, not an MCP revision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Foreign<'m>(&'m str);
 
@@ -109,9 +109,9 @@ impl<'m> Foreign<'m> {
 /// The resource or prompt of a completion or subscription, by the server's name for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reference<'a> {
-    /// A resource, or a template of resources.
+    /// The URI of a resource, or of a template of resources.
     Resource(&'a str),
-    /// A prompt.
+    /// The name of a prompt.
     Prompt(&'a str),
 }
 
@@ -123,8 +123,8 @@ impl Session {
         self.subscribe_at(&server, (uri, own), params, self.caller()).await.map(drop)
     }
 
-    /// `uri` is the client's URI of the resource, `own` the server's. Updates go to the session, so
-    /// `caller` is not a single request.
+    /// Subscribes to a resource with the client's URI `uri` and the server's URI `own`. Updates go
+    /// to the session, so `caller` must not be a single request.
     async fn subscribe_at(
         &self,
         server: &ServerName,
@@ -240,7 +240,7 @@ impl Session {
             return self.subscribe_at(server, (&uri, uri.clone()), params, caller).await;
         }
         if lookup.is_kept() && self.lease(server).await?.is_stateless() {
-            // Already recorded: each later request to a stateless server carries it.
+            // The level is already recorded: each later request to a stateless server carries it.
             return Ok(Raw::from_json("{}".to_owned()));
         }
         let answer = self.pass_on(server, lookup.method(), params, caller).await?;
@@ -409,7 +409,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn spelling_variant_of_a_known_method_is_not_foreign() {
+    fn spelling_variant_of_an_mcp_method_is_refused() {
         for method in ["tools/call", "Tools/Call", " tools/call", "prompts/get\n", "PING"] {
             assert_eq!(Foreign::method(method), None, "{method:?}");
         }

@@ -24,10 +24,10 @@ use crate::paths;
 use crate::secret::unguessable;
 use crate::select::{self, JqFilter, SelectError};
 
-/// The size of one session's results; the oldest are removed first.
+/// The maximum size of one session's results; the oldest are removed first.
 const QUOTA: usize = 256 * 1024 * 1024;
 
-/// The size of the results of all sessions of this user.
+/// The maximum size of the results of all sessions of this user.
 const QUOTA_OF_ALL: u64 = 1024 * 1024 * 1024;
 
 /// The maximum number of binary parts of one result that are stored.
@@ -42,18 +42,19 @@ pub(crate) struct Results {
     quota_of_all: u64,
     lifetime: Lifetime,
     kept: Mutex<StoredFiles>,
-    /// One result at a time is decoded and written.
+    /// The permit to decode and write a result: one at a time.
     saving: Semaphore,
 }
 
 /// How long a result can be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Lifetime {
-    /// As long as its session lives.
+    /// A result can be read until its session ends.
     Session,
-    /// For a time, by all clients that have its id: they are not failure_logged apart.
+    /// A result can be read for this time, by every client that has its id: stateless clients
+    /// cannot be told apart.
     Limited(Duration),
-    /// Not at all: results are passed on in full, and nothing is stored.
+    /// Results are not stored, but passed on in full.
     Unstored,
 }
 
@@ -63,7 +64,7 @@ pub(crate) enum ResultError {
     Unknown { id: String },
     #[error("cannot read the stored result")]
     Io(#[source] io::Error),
-    #[error("`grep` is not a regular expression that can be used")]
+    #[error("`grep` is not a supported regular expression")]
     Pattern(#[source] PatternError),
     #[error(transparent)]
     Select(#[from] SelectError),
@@ -73,7 +74,8 @@ pub(crate) enum ResultError {
 #[derive(Debug)]
 pub(crate) struct Unselected {
     pub(crate) error: SelectError,
-    /// Shown beside the error: the parts that no filter applies to, or everything if it is not stored.
+    /// The output beside the error: the parts that no filter applies to, or the whole result if it
+    /// is not stored.
     pub(crate) shown: CallOutput<'static>,
     /// The id of the stored result.
     pub(crate) id: Option<String>,
@@ -117,8 +119,8 @@ impl Results {
         (capped.with_id(id.as_deref().unwrap_or("not kept")), id)
     }
 
-    /// Like [`Results::guard`], for a text of Switchboard. It is cut only if the host would cut it,
-    /// and then to the size of a page.
+    /// Like [`Results::guard`], for a text of Switchboard. The text is cut only if the host would
+    /// cut it, and then to the size of a page.
     pub(crate) async fn guard_text(self: &Arc<Self>, text: String, form: ResultForm) -> String {
         let limits = self.limits.fitted(form.max_bytes);
         if text.len() <= limits.max_bytes.max(form.max_bytes.unwrap_or(usize::MAX)) {
@@ -173,7 +175,8 @@ impl Results {
         }
     }
 
-    /// Without a limit, white space is preserved.
+    /// Compacts the output, if the host's form permits that. Without a size limit, white space is
+    /// preserved.
     fn space(&self, output: &mut CallOutput<'static>, form: ResultForm) {
         if form.spacing == Spacing::Compact && self.limits != TextLimits::OFF {
             output.compact();
@@ -223,7 +226,7 @@ impl Results {
         }
     }
 
-    /// Reads a part of a stored result, or of the output of a filter on it.
+    /// Reads a part of a stored result, or applies a filter to it and reads a part of the output.
     pub(crate) async fn read(
         self: &Arc<Self>,
         id: &str,
@@ -282,7 +285,7 @@ impl Results {
             let reason = format!("only {MOST_BLOBS} files of one result are kept");
             output.settle(*block, Settled::Omitted(&reason));
         }
-        // One at a time, because decoding copies each part.
+        // The parts are decoded one at a time, because decoding copies each part.
         for block in written {
             let spills = output.spills(&form);
             let Some(spill) = spills.iter().find(|spill| spill.block == *block) else { continue };
@@ -313,7 +316,7 @@ fn shape(json: &str) -> String {
     }
 }
 
-/// Random enough for a private directory, and short enough to type.
+/// An id that is random enough for a private directory, and short enough to type.
 fn random_id() -> String {
     std::iter::repeat_with(|| fastrand::char('a'..='z')).take(10).collect()
 }

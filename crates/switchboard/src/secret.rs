@@ -31,12 +31,12 @@ pub(crate) fn hex<'b>(bytes: impl IntoIterator<Item = &'b u8>) -> String {
 pub struct Secret(Zeroizing<String>);
 
 impl Secret {
-    /// Wraps a text.
+    /// Wraps a text as a secret.
     pub fn new(text: impl Into<String>) -> Secret {
         Secret(Zeroizing::new(text.into()))
     }
 
-    /// The plain text, for the one place that needs it.
+    /// The plain text, for the code that needs it.
     pub fn expose(&self) -> &str {
         &self.0
     }
@@ -68,7 +68,7 @@ pub struct Token(Arc<str>);
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the message of each variant documents it")]
 pub enum TokenError {
-    #[error("cannot use the token in `{}`", path.display())]
+    #[error("cannot read or create the token in `{}`", path.display())]
     Io {
         path: PathBuf,
         #[source]
@@ -120,9 +120,9 @@ impl Token {
         if strong { Ok(Some(Token(text.trim().into()))) } else { Err(TokenError::Damaged { path }) }
     }
 
-    /// Whether the client sent this token. The comparison leaks nothing by its time.
+    /// Whether the client sent this token. The time of the comparison does not reveal the token.
     pub fn is(&self, shown: &[u8]) -> bool {
-        // Digests are compared, so the time depends on them and not on the tokens.
+        // Digests are compared, so that the time does not reveal the token.
         Sha256::digest(self.0.as_bytes()) == Sha256::digest(shown)
     }
 
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn token_of_another_home_or_partial_token_is_refused() {
+    fn foreign_or_incomplete_http_token_is_refused() {
         let ((_one, one), (_other, other)) = (home(), home());
         let (one, other) = (Token::of(&one).unwrap(), Token::of(&other).unwrap());
         assert!(one.is(one.expose().as_bytes()));
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn token_file_readable_by_others_is_refused() {
+    fn http_token_file_accessible_to_others_is_refused() {
         let (_home, paths) = home();
         let path = paths.http_token();
         Token::of(&paths).unwrap();

@@ -23,22 +23,22 @@ use tokio::sync::Semaphore;
 use child::FilterExit;
 pub(crate) use child::run_if_asked;
 
-/// Longest filter, in bytes.
+/// The maximum length of a filter, in bytes.
 const LONGEST: usize = 8 << 10;
 
-/// Limit of processor time.
+/// The limit of processor time.
 const PROCESSOR: Duration = Duration::from_secs(2);
 
-/// Limit of wall-clock time.
+/// The limit of wall-clock time.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Limit of memory in bytes, including the result.
+/// The limit of memory in bytes, including the result.
 const MEMORY: u64 = 256 << 20;
 
-/// Limit of output in bytes.
+/// The limit of output in bytes.
 const OUTPUT: usize = 16 << 20;
 
-/// The most filters that run at the same time; others wait.
+/// The maximum number of filters that run at the same time; further filters wait.
 const AT_ONCE: usize = 4;
 
 static TURNS: Semaphore = Semaphore::const_new(AT_ONCE);
@@ -61,7 +61,7 @@ pub(crate) enum SelectError {
         PROCESSOR.as_secs(), PATIENCE.as_secs()
     )]
     TooSlow,
-    #[error("too many other filters run; try again")]
+    #[error("too many filters are running; try again")]
     Busy,
     #[error("`select` recursed too deeply, or needs more than {} MiB", MEMORY >> 20)]
     TooHungry,
@@ -148,7 +148,10 @@ async fn converse(request: &[u8]) -> io::Result<(ExitStatus, Vec<u8>)> {
     Ok((process.wait().await?, output))
 }
 
-#[expect(clippy::disallowed_methods, reason = "no program of others is started: this is our own")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "this starts Switchboard itself, not another program"
+)]
 fn start(lifeline: Socket) -> io::Result<Child> {
     #[cfg(target_os = "linux")]
     let program = switchboard_reaper::PROGRAM;

@@ -51,21 +51,22 @@ pub struct Session {
     pub(crate) gateway: Gateway,
     listener: Listener,
     pub(crate) results: Arc<Results>,
-    /// Locked briefly, like all mutexes here, and never across an await.
+    /// The approvals that the user gave for the session. Like all mutexes here, this one is locked
+    /// only briefly, never across an `await`.
     grants: Mutex<Grants>,
     connections: Connections,
-    /// Number of callers made by [`Session::lone_caller`].
+    /// The number of callers made by [`Session::lone_caller`].
     lone_callers: AtomicU32,
-    /// Connections that are held until the session ends.
+    /// The connections that are held until the session ends.
     opened: Mutex<Vec<Lease>>,
-    /// Keyed by the client's URI of the resource.
+    /// The subscriptions by the client's URI of the resource.
     subscriptions: Mutex<HashMap<String, Subscription>>,
 }
 
 /// Whether a session shares the servers' connections with others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Connections {
-    /// Shared, except connections to servers that send requests to their client.
+    /// Connections are shared, except those to servers that send requests to their client.
     Shared,
     Own,
 }
@@ -89,7 +90,7 @@ impl Session {
         }
     }
 
-    /// Handles one request.
+    /// Handles one request of the session's client.
     pub fn handle(&self, request: Request) -> impl Future<Output = Result<Reply, Failure>> + Send {
         self.handle_as(request, self.caller())
     }
@@ -100,7 +101,7 @@ impl Session {
         request: Request,
         caller: Caller,
     ) -> impl Future<Output = Result<Reply, Failure>> + Send {
-        // Boxed before the future exists, which would otherwise contain the request twice.
+        // The request is boxed before the future exists, which would otherwise contain it twice.
         let request = match request {
             Request::Call(request) => Ok(Box::new(request)),
             other => Err(Box::new(other)),
@@ -108,7 +109,7 @@ impl Session {
         async move {
             match request {
                 Ok(request) => call::call(self, request, &caller).await,
-                // Boxed separately, so that the future of a call stays small.
+                // These requests are boxed separately, so that the future of a call stays small.
                 Err(other) => Box::pin(self.answer(*other, &caller)).await,
             }
         }
@@ -230,7 +231,7 @@ impl Session {
         self.gateway.find_upstream(server, self.id(), self.connections)
     }
 
-    /// The upstream that this session uses for the server; starts it if necessary.
+    /// The upstream that this session uses for the server; started if necessary.
     pub(crate) fn open_upstream(&self, server: &ServerName) -> Result<Upstream, Failure> {
         self.gateway.open_upstream(server, &self.listener, self.connections)
     }
@@ -331,7 +332,7 @@ impl Session {
 impl Drop for Session {
     /// Closes the connections that this session owns.
     fn drop(&mut self) {
-        // Before the connections close, so that no subscription reconnects.
+        // Subscriptions end before the connections close, so that none reconnects.
         lock(&self.subscriptions).clear();
         self.gateway.end_session(self.listener.session);
     }

@@ -29,11 +29,11 @@ pub(crate) struct SharedFile {
 /// The permissions of a new file and its new directories for other users.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Privacy {
-    /// No access for other users.
+    /// Other users have no access.
     Private,
-    /// No access, and other users must not be able to replace the file.
+    /// Other users have no access, and must not be able to replace the file.
     Guarded,
-    /// The default of the umask.
+    /// The umask decides.
     Usual,
 }
 
@@ -41,7 +41,7 @@ pub(crate) enum Privacy {
 #[derive(Debug)]
 pub(crate) enum UpdateError<E> {
     Io(io::Error),
-    /// The change itself failed.
+    /// The function that computes the change failed.
     Change(E),
 }
 
@@ -68,7 +68,7 @@ impl SharedFile {
         SharedFile { path, lock, privacy: Privacy::Private }
     }
 
-    /// The same for a secret, or for a file that decides what may run.
+    /// Like `ours`, for a secret, or for a file that decides what may run.
     pub(crate) fn guarded(path: PathBuf) -> SharedFile {
         SharedFile { privacy: Privacy::Guarded, ..SharedFile::ours(path) }
     }
@@ -82,7 +82,7 @@ impl SharedFile {
         Ok(SharedFile { path, lock: locks.join(format!("{name}.lock")), privacy })
     }
 
-    /// The path after all symbolic links.
+    /// The path of the file, after all symbolic links.
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
@@ -140,7 +140,7 @@ impl SharedFile {
         Ok(())
     }
 
-    /// Does the same for all files of one of Switchboard's directories.
+    /// Removes temporary files of killed writers for all files of one of Switchboard's directories.
     pub(crate) fn sweep_directory(directory: &Path) -> io::Result<()> {
         let Ok(entries) = fs::read_dir(directory) else { return Ok(()) };
         for entry in entries.flatten() {
@@ -173,7 +173,7 @@ impl SharedFile {
         self.make_directory()?;
         let mode = match self.privacy {
             Privacy::Guarded | Privacy::Private => 0o600,
-            // The umask removes bits from this mode.
+            // The umask of the process removes bits from this mode.
             Privacy::Usual => 0o666,
         };
         let mut temporary = tempfile::Builder::new()
@@ -211,7 +211,8 @@ impl SharedFile {
             .collect()
     }
 
-    /// Only under the lock, which means that no other process is writing.
+    /// Removes temporary files of killed writers. The caller holds the lock, so no other process is
+    /// writing.
     fn remove_leftovers(&self) -> io::Result<()> {
         self.leftovers().iter().try_for_each(fs::remove_file)
     }
@@ -237,7 +238,7 @@ pub(crate) fn end_of_links(path: &Path) -> io::Result<PathBuf> {
     let mut path = path.to_path_buf();
     for _ in 0..MAX_LINKS {
         let Ok(target) = fs::read_link(&path) else {
-            // The canonical parent, so that one file has one path.
+            // The parent is canonicalized, so that one file has one path.
             let parent = path.parent().and_then(|parent| parent.canonicalize().ok());
             return Ok(match (parent, path.file_name()) {
                 (Some(parent), Some(name)) => parent.join(name),

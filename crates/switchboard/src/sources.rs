@@ -21,13 +21,13 @@ pub(crate) struct Candidate {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FileFormat {
     Ours,
-    /// Pi's server list.
+    /// The format of Pi's server list.
     PiServers,
     Host(Host),
 }
 
-/// Switchboard's own layers, lowest precedence first. `config` replaces the user's files of Pi and
-/// Switchboard.
+/// The files of Switchboard's own layers, lowest precedence first. `config` replaces the user's
+/// files of Pi and Switchboard.
 pub(crate) fn own(paths: &Paths, project: &Path, config: Option<PathBuf>) -> Vec<Candidate> {
     let user = |path: PathBuf| Candidate { path, tier: Tier::User, form: FileFormat::Ours };
     let shared = &paths.others;
@@ -52,7 +52,7 @@ pub(crate) fn own(paths: &Paths, project: &Path, config: Option<PathBuf>) -> Vec
         tier: Tier::Project,
         form,
     });
-    // A project file that is named with `config` counts once, as the user's.
+    // A project file that is named with `config` is listed once, as the user's.
     files.extend(in_project.filter(|file| named.as_ref() != Some(&file.path)));
     files
 }
@@ -107,8 +107,8 @@ pub(crate) fn of_host(paths: &Paths, project: &Path, host: Host) -> Vec<Candidat
     let mut files: Vec<Candidate> = users.collect();
     for path in projects {
         let path = project.join(path);
-        // If the project is the home directory, a project file can be the user's file and stays
-        // that.
+        // If the project is the home directory, the user's file can also be a project file. It is
+        // listed once, as the user's.
         if files.iter().all(|known| known.path != path) {
             files.push(Candidate { path, tier: Tier::Project, form });
         }
@@ -231,12 +231,12 @@ mod tests {
     }
 
     #[test]
-    fn user_file_in_the_home_directory_stays_user_level() {
+    fn home_as_project_lists_the_user_file_once() {
         check([("HOME", "/p")], Host::Cursor, &["user /p/.cursor/mcp.json"]);
     }
 
     #[test]
-    fn own_layers_are_ordered() {
+    fn own_configuration_files_are_ordered_by_precedence() {
         let environment = Environment::made_of(
             [("HOME", "/h"), ("SWITCHBOARD_HOME", "/s"), ("PI_CODING_AGENT_DIR", "/pi")],
             "/p",

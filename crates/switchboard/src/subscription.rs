@@ -16,10 +16,10 @@ use crate::upstream::lease::{Caller, Listening};
 use crate::upstream::stateless::Renewal;
 use crate::upstream::{ExitReason, Lease, Upstream};
 
-/// Longest URI in a message, in characters.
+/// The maximum length, in characters, of a URI in a message.
 const SHOWN_URI: usize = 200;
 
-/// A subscription to a resource; dropping it ends it.
+/// A subscription to a resource, which ends when it is dropped.
 pub(crate) struct Subscription {
     pub(crate) server: ServerName,
     /// The server's URI of the resource.
@@ -115,7 +115,7 @@ impl Wish {
     }
 }
 
-/// Completes when the server ends the subscription; never for session-based servers.
+/// Completes when the server ends the subscription, which session-based servers never do.
 async fn over(listening: Option<Listening>) {
     match listening {
         Some(mut listening) => listening.over().await,

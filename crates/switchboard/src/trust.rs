@@ -34,19 +34,19 @@ pub struct TrustStore {
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the message of each variant documents it")]
 pub enum TrustError {
-    #[error("cannot use the approvals in `{}`", path.display())]
+    #[error("cannot read or change the approvals in `{}`", path.display())]
     Io {
         path: PathBuf,
         #[source]
         cause: io::Error,
     },
-    /// Nothing counts as approved, and the file is left unchanged.
+    /// Nothing is approved, and the file is left unchanged.
     #[error(
         "the approvals in `{}` are a symbolic link, or other users can write them; make the file and its directory writable only by you",
         path.display()
     )]
     Exposed { path: PathBuf },
-    /// Nothing counts as approved, and the file is left unchanged.
+    /// Nothing is approved, and the file is left unchanged.
     #[error("cannot parse the approvals in `{}`; move the file away to start anew", path.display())]
     Damaged { path: PathBuf },
 }
@@ -56,7 +56,7 @@ pub enum TrustError {
 #[serde(deny_unknown_fields)]
 pub struct Approvals {
     version: u32,
-    /// By hash. The values are for people who read the file.
+    /// The approvals by hash. The values are for people who read the file.
     approved: BTreeMap<String, Approval>,
 }
 
@@ -84,7 +84,7 @@ impl Approvals {
 }
 
 impl TrustStore {
-    /// The store in this file.
+    /// The approvals that are stored in this file.
     pub fn at(path: PathBuf) -> TrustStore {
         TrustStore { path }
     }
@@ -143,7 +143,7 @@ impl TrustStore {
         let Some(bytes) = bytes else {
             return Ok(Approvals { version: VERSION, approved: BTreeMap::new() });
         };
-        // A user who can write the directory could restore an older version of the file.
+        // Another user who can write the directory could restore an older version of the file.
         if self.path.parent().is_some_and(|directory| paths::check_guarded(directory).is_err()) {
             return Err(TrustError::Exposed { path: path() });
         }

@@ -74,7 +74,7 @@ async fn unwritable_directories_cause_one_warning_each() {
     installed.write("switchboard/cache", "in the way");
     let warnings = use_everything(installed.serve(&[])).await;
     let [approvals, pins, results] = warnings.as_slice() else { panic!("{warnings:#?}") };
-    assert!(approvals.contains("cannot use the approvals"), "{approvals}");
+    assert!(approvals.contains("cannot read or change the approvals"), "{approvals}");
     assert!(pins.contains("cannot store the pins"), "{pins}");
     assert!(results.contains("cannot store large results"), "{results}");
     for command in [&["status"][..], &["tools"], &["connect", "demo"], &["call", "demo_echo"]] {

@@ -175,12 +175,12 @@ async fn approval_gate_applies_to_calls_by_search() {
     for (settings, expected) in [
         (
             r#""deny": ["garden/lookup_*"]"#,
-            "approval_denied: the search clearly means `garden_lookup_weather`: \
+            "approval_denied: cannot call `garden_lookup_weather`, which the search clearly means: \
              `garden_lookup_weather` is denied by the rule `garden/lookup_*`\n",
         ),
         (
             r#""approve": "all""#,
-            "approval_required: the search clearly means `garden_lookup_weather`: ",
+            "approval_required: cannot call `garden_lookup_weather`, which the search clearly means: ",
         ),
     ] {
         check(settings, request.clone(), expected, &[]).await;
@@ -201,7 +201,9 @@ async fn tool_changed_on_connect_is_not_called_by_search() {
     let world = World::of("garden", "garden").script("garden", &writes).home(home).start();
     let answer = world.ask(request).await;
     assert!(
-        answer.starts_with("tool_changed: the search clearly means `garden_lookup_weather`: "),
+        answer.starts_with(
+            "tool_changed: cannot call `garden_lookup_weather`, which the search clearly means: "
+        ),
         "{answer}"
     );
     assert!(world.fixture("garden").ledger().calls.is_empty());

@@ -33,10 +33,11 @@ use crate::paths::{Lock, Paths};
 use crate::secret::Secret;
 use state::{AccountState, TokenSource};
 
-/// How long to wait for the lock: longer than a request to an authorization server takes.
+/// How long a refresh waits for the lock of another process: longer than a request to an
+/// authorization server takes.
 const LOCKED: Duration = Duration::from_secs(45);
 
-/// After this many sign-ins for more scopes in a row, another one is not offered.
+/// After this many sign-ins for more scopes in a row, no further one is offered.
 const MOST_STEPS: u32 = 2;
 
 /// The sign-in to one server.
@@ -45,12 +46,12 @@ pub(crate) struct Account {
     pub(super) vault: Vault,
     pub(super) paths: Paths,
     clients: Arc<Clients>,
-    /// Refreshes that continue even if their caller is cancelled.
+    /// The tasks of refreshes, which continue even if their caller is cancelled.
     tasks: TaskTracker,
     this: Weak<Account>,
     net: OnceCell<Net>,
     state: Mutex<AccountState>,
-    /// Only the holder of the turn changes the grant in use.
+    /// Admits one task at a time to change the grant in use.
     turn: Semaphore,
 }
 
@@ -90,8 +91,8 @@ impl Account {
         Ok(())
     }
 
-    /// Drops a grant that another process signed out of, and loads the grant of a sign-in in
-    /// another process. Reads only a file's date while nothing changed.
+    /// Drops the grant after a sign-out in another process, and loads the grant after a sign-in
+    /// there. While nothing has changed, only the metadata of the index file is read.
     pub(crate) async fn follow(&self) -> Result<(), AuthError> {
         let Some(held) = self.held().filter(|held| held.kept.load(Ordering::Relaxed)) else {
             return Ok(());
@@ -115,8 +116,8 @@ impl Account {
         if kept.is_some() { self.take_up().await } else { Ok(()) }
     }
 
-    /// The token for a request, refreshed if it is due. `None`: no sign-in; the server may not
-    /// require authentication.
+    /// The access token for a request, refreshed if it is due. `None` without a sign-in: the server
+    /// may not require one.
     pub(crate) async fn token(&self) -> Result<Option<Secret>, AuthError> {
         self.follow().await?;
         let Some(held) = self.held() else {
@@ -133,7 +134,7 @@ impl Account {
         };
         match renewed {
             Ok(()) => Ok(self.held().map(|held| held.grant.tokens.access.clone())),
-            // The token may still be valid; the server decides.
+            // The current token is returned, because it may still be valid.
             Err(AuthError::Expired) => Ok(Some(access)),
             Err(AuthError::NotRenewed(error)) if held.condition() == Condition::Ageing => {
                 tracing::warn!(server = %self.terms.server, %error, "cannot refresh a token; using the current one");
@@ -162,8 +163,8 @@ impl Account {
         if let Some((error, at)) = self.state().failure.clone()
             && at > called_at
         {
-            // Without this, the waiting callers would each repeat the failed request, one after the
-            // other.
+            // The waiting callers get the same error: otherwise each would repeat the failed
+            // request.
             return Err(AuthError::NotRenewed(error));
         }
         let Some(held) = self.holding(refused) else { return Ok(()) };
@@ -192,8 +193,8 @@ impl Account {
         }
     }
 
-    /// The server requires more scopes than this token has. A sign-in since may have granted them
-    /// already.
+    /// The server requires more scopes than `token` has. Succeeds if a newer token exists, which
+    /// may have them; otherwise the error names the scopes for a sign-in.
     pub(super) async fn wants_more(
         &self,
         token: &Secret,
@@ -214,7 +215,8 @@ impl Account {
         Err(AuthError::MoreScope { scopes })
     }
 
-    /// Whether a newer token exists; adopts the token of another process.
+    /// Whether a token newer than `token` is in use. Adopts a newer one that another process
+    /// stored.
     async fn has_changed(&self, token: &Secret) -> Result<bool, AuthError> {
         let _turn = self.turn.acquire().await;
         if self.holding(token).is_none() {
@@ -229,7 +231,7 @@ impl Account {
         }
     }
 
-    /// Whether this or another process has signed in since.
+    /// Whether a sign-in exists now, in this process or by another one.
     pub(super) async fn has_come(&self) -> Result<bool, AuthError> {
         self.open().await?;
         Ok(self.held().is_some())
@@ -269,8 +271,8 @@ impl Account {
         Ok(entry)
     }
 
-    /// Stores and uses a grant. If storing fails, it is used all the same: the authorization server
-    /// may have invalidated the old one.
+    /// Stores and uses a grant. The grant is used even if it cannot be stored: the authorization
+    /// server may have invalidated the old one.
     pub(super) async fn keep(
         &self,
         grant: Grant,
@@ -326,11 +328,12 @@ impl Account {
         Ok(())
     }
 
-    /// Takes over the grant of an older installation for this server, once. A failed attempt is
-    /// repeated the next time.
+    /// Takes over the grant of an older installation for this server, once. After a failure, the
+    /// next call tries again.
     async fn take_over(&self) {
         if self.terms.account.is_some() {
-            // The older grant may belong to another account.
+            // The entry names an account, and the grant of an older installation may belong to
+            // another one.
             return;
         }
         let left = takeover::left_behind(&self.paths, &self.terms.server, self.url());
@@ -345,7 +348,7 @@ impl Account {
         }
     }
 
-    /// Stores an older grant, unless another process already took it over, and maybe refreshed it.
+    /// Stores the grant of an older installation, unless another process has already taken it over.
     async fn keep_older(&self, grant: Grant) {
         let _lock = self.vault.lock(&self.kept_under(&grant), LOCKED).await;
         match self.in_vault().await {
@@ -365,13 +368,13 @@ impl Account {
         }
         let grant = flow::by_credentials(self).await?;
         let access = grant.tokens.access.clone();
-        // The credentials give another token at any time, so it is not stored.
+        // The token is not stored, because the credentials give another one at any time.
         self.hold(grant, TokenSource::Authority, None);
         Ok(access)
     }
 
-    /// Removes from the vault what the authorization server rejected for good, so that it is not
-    /// sent again.
+    /// Removes a token or client that the authorization server rejected for good from the vault, so
+    /// that it is not sent again.
     async fn remove_rejected(&self, entry: IndexEntry, kept: Grant, error: &TokenError) {
         let grant = match error {
             TokenError::InvalidGrant { .. } => {

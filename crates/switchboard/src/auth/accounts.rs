@@ -15,13 +15,13 @@ pub(crate) struct Accounts {
     clients: Arc<Clients>,
     paths: Paths,
     tasks: TaskTracker,
-    /// Accounts stay for the life of the process; their number is bounded by the configurations it
-    /// loads.
+    /// All accounts. None is removed while the process runs; the loaded configurations bound their
+    /// number.
     open: Mutex<Vec<Arc<Account>>>,
 }
 
 impl Accounts {
-    /// The refreshes of all accounts are joined with `tasks`.
+    /// Creates an empty set of accounts. `tasks` tracks the refreshes of all accounts.
     pub(crate) fn new(clients: Clients, paths: Paths, tasks: TaskTracker) -> Accounts {
         Accounts { clients: Arc::new(clients), paths, tasks, open: Mutex::default() }
     }
@@ -30,7 +30,7 @@ impl Accounts {
         &self.clients
     }
 
-    /// The account under these terms; connections with equal terms share it.
+    /// The account for sign-ins with these terms. Connections with equal terms share an account.
     pub(crate) fn of(&self, terms: Terms, vault: &Vault) -> Arc<Account> {
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         let known = open.iter().find(|account| account.terms == terms && account.vault == *vault);

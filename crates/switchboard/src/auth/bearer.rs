@@ -1,5 +1,5 @@
-//! Requests carry the token of their server's account. After a rejected token, a request is
-//! repeated once with another one.
+//! Adds the token of the server's account to each request. If the server rejects the token, the
+//! request is repeated once with another one.
 
 use std::sync::Arc;
 
@@ -70,7 +70,7 @@ fn header(token: &Secret) -> Option<(http_client::HeaderName, HeaderValue)> {
     Some((AUTHORIZATION, value))
 }
 
-/// The token that a request went out with.
+/// The bearer token in the headers of a sent request.
 fn shown(sent: &HeaderMap) -> Option<Secret> {
     let value = sent.get(AUTHORIZATION)?.to_str().ok()?;
     value.strip_prefix("Bearer ").map(Secret::new)

@@ -25,24 +25,25 @@ use tokio::task::{AbortHandle, JoinSet};
 
 use self::page::{CallbackPage, Content};
 
-/// Connections at the same time. Browsers open a few in advance and send nothing on them.
+/// The maximum number of simultaneous connections. Browsers open a few in advance and send nothing
+/// on them.
 const MOST: usize = 16;
 
-/// How long the head of a request may take.
+/// How long a connection may take to send the head of its request.
 const HEAD: Duration = Duration::from_secs(5);
 
 /// The maximum size of a request head. Browsers send the cookies of all sites on `localhost`,
 /// whatever their port.
 const HEAD_BYTES: usize = 64 * 1024;
 
-/// How long the browser may take to receive the last page.
+/// How long the browser may take to receive the page that ends the sign-in.
 const LAST_PAGE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The pause after a failed `accept`, usually for lack of file descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-/// Waits for the browser. The port is bound before the redirect URI is built, so that no other
-/// process can take it. Dropping this closes the port.
+/// The listener that waits for the browser. Its port is bound before the redirect URI is built, so
+/// that no other process can take the port. Dropping the listener closes the port.
 pub(crate) struct Callback {
     uri: String,
     door: Arc<Door>,
@@ -98,8 +99,8 @@ impl Callback {
     /// Waits for a response that `judge` accepts or that ends the sign-in. Unrelated requests get
     /// an error page and change nothing.
     ///
-    /// The future may be dropped and called again: a received response is not lost, and stays the
-    /// only one.
+    /// If the future is dropped, another call continues the wait: a received response is not lost,
+    /// and no other is accepted.
     pub(crate) async fn wait(
         &mut self,
         mut judge: impl FnMut(&str) -> Result<Code, CallbackError>,
@@ -127,7 +128,7 @@ impl Callback {
         }
     }
 
-    /// Serves one more connection; above the limit, the oldest is closed.
+    /// Serves one more connection. Above the limit, the oldest connection is closed.
     fn admit(&mut self, stream: TcpStream) {
         self.seats.retain(|seat| !seat.is_finished());
         if self.seats.len() >= MOST
@@ -171,7 +172,7 @@ impl Callback {
         self.seats.iter().filter(|seat| seat.id() != last).for_each(AbortHandle::abort);
     }
 
-    /// Waits until the browser has received the last page.
+    /// Waits until the browser has received the page that ends the sign-in.
     async fn finish_last_page(&mut self) {
         let left = async { while self.visitors.join_next().await.is_some() {} };
         let _browser_does_not_read = tokio::time::timeout(LAST_PAGE_TIMEOUT, left).await;
@@ -185,7 +186,7 @@ struct Arrival {
     answer: oneshot::Sender<CallbackPage>,
 }
 
-/// The address that requests must name, and the channel for their queries.
+/// The `Host` that requests must name, and the channel that receives their queries.
 struct Door {
     port: u16,
     path: String,

@@ -12,7 +12,7 @@ use url::Url;
 use super::net::{Net, NetError, NetResponse};
 use super::terms::Terms;
 
-/// The maximum length of a foreign URL in a message.
+/// The maximum length, in characters, of a URL of another party in a message.
 const SHOWN: usize = 100;
 
 /// A server that requires tokens, and the authorization server that issues them.
@@ -50,7 +50,7 @@ pub(crate) enum DiscoverError {
     },
     #[error("the authorization server `{issuer}` that the server names has no metadata")]
     Nowhere { issuer: String },
-    #[error("cannot sign in to a server at this URL")]
+    #[error("cannot sign in: the URL of the server is not allowed")]
     Server(#[source] BadLink),
 }
 
@@ -79,7 +79,8 @@ pub(super) async fn discover(
     Ok(ProtectedResource { authority, resource: name, scopes })
 }
 
-/// The metadata of the server, if it has any. A pointer to another origin is ignored.
+/// The metadata of the server, if it has any. A metadata URL of another origin in the challenge is
+/// ignored.
 async fn describe(
     net: &Net,
     server: &Url,
@@ -93,7 +94,7 @@ async fn describe(
         let Some(answer) = document(net, &url).await? else { continue };
         match Resource::read(&answer.body, server) {
             Ok(resource) => return Ok(Some(resource)),
-            // Some sites answer every path with an HTML page, so this does not count as metadata.
+            // This location is a guess: some sites answer every path with an HTML page.
             Err(BadDocument::NotJson) if pointed.as_ref() != Some(&url) => {}
             Err(cause) => return Err(DiscoverError::Document { url: shown_url(&url), cause }),
         }
@@ -145,7 +146,7 @@ async fn of_old(net: &Net, terms: &Terms) -> Result<Authority, DiscoverError> {
             match read_authority(net, terms, &location, expected(terms, issuer)).await {
                 Ok(None) => {}
                 Ok(Some(authority)) => return Ok(authority),
-                // This location is a guess, so the document may be missing.
+                // This location is a guess: some sites answer every path with an HTML page.
                 Err(DiscoverError::Document { cause: BadDocument::NotJson, .. }) => {}
                 Err(error) => return Err(error),
             }

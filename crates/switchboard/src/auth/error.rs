@@ -27,7 +27,7 @@ pub(crate) enum AuthError {
     Ended(#[source] TokenError),
     #[error("the server requires more scopes: `{}`", .scopes.join(" "))]
     MoreScope { scopes: Vec<String> },
-    /// Another sign-in was tried, and did not satisfy the server.
+    /// The user signed in again, and the new token did not satisfy the server either.
     #[error("the server still requires more scopes after {times} sign-ins for them")]
     StillMoreScope { times: u32 },
     #[error("the sign-in is valid, but the server forbids this request")]
@@ -72,13 +72,13 @@ pub(crate) enum AuthError {
     Elsewhere,
     #[error("cannot create the HTTP client")]
     Requests(#[source] Arc<DialError>),
-    /// The task of the refresh or sign-in ended early.
+    /// The task of the refresh or sign-in ended before it had a result.
     #[error("the sign-in was interrupted")]
     CutShort,
 }
 
 impl AuthError {
-    /// Whether a sign-in would help.
+    /// Whether a new sign-in of the user would resolve the error.
     pub(crate) fn wants_sign_in(&self) -> bool {
         matches!(
             self,

@@ -43,7 +43,8 @@ const RESERVED: [&str; 10] = [
     "code_challenge",
     "code_challenge_method",
     "redirect_uri",
-    // These carry the whole request in another form, which would take precedence (RFC 9101).
+    // These parameters carry the whole request in another form, which would take precedence (RFC
+    // 9101).
     "request",
     "request_uri",
     "resource",
@@ -61,13 +62,14 @@ fn is_reserved(parameter: &str) -> bool {
 /// How the user signs in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SignInMethod {
-    /// At a page in the browser. The response returns to this machine, or the user pastes it.
+    /// The user signs in at a page in the browser. The response returns to this machine, or the
+    /// user pastes it.
     Page,
-    /// At another device, with a short code.
+    /// The user signs in on another device, with a short code.
     Device,
 }
 
-/// A sign-in in progress.
+/// The result of beginning a sign-in.
 pub(super) enum Begun {
     /// The user has nothing to do: the grant already exists.
     Done(Box<Grant>, Option<IndexEntry>),
@@ -75,7 +77,8 @@ pub(super) enum Begun {
     Device(Box<DeviceFlow>),
 }
 
-/// A sign-in at a page. Its lock keeps other processes from signing in at the same time.
+/// A sign-in in the browser ([`SignInMethod::Page`]). Its lock keeps other processes from signing
+/// in at the same time.
 pub(super) struct Flow {
     account: Arc<Account>,
     found: ProtectedResource,
@@ -86,12 +89,12 @@ pub(super) struct Flow {
     _alone: Lock,
 }
 
-/// What a sign-in needs before the user acts.
+/// The result of discovery, and the stored grant, from which a sign-in begins.
 struct Prepared {
     found: ProtectedResource,
     scopes: Vec<String>,
     known: Option<Grant>,
-    /// The server answers without authentication, and no metadata says that it requires one.
+    /// Whether the server answers without authentication, and no metadata requires a sign-in.
     is_open: bool,
 }
 
@@ -154,7 +157,8 @@ async fn lock_out_others(
     })
 }
 
-/// The stored grant. An unreadable one counts as missing, so that a new sign-in can replace it.
+/// The stored grant. An unreadable grant is treated as missing, so that a new sign-in can
+/// replace it.
 async fn known(account: &Account) -> Result<Option<(IndexEntry, Grant)>, AuthError> {
     match account.kept().await {
         Err(AuthError::Unreadable(_)) => Ok(None),
@@ -259,7 +263,8 @@ impl Flow {
         Ok(Flow { account, found, client, request, callback, link, _alone: alone })
     }
 
-    /// Waits for the browser to return. The future may be dropped and called again.
+    /// Waits for the response of the browser. If the future is dropped, another call continues the
+    /// wait.
     pub(super) async fn answered(&mut self) -> Result<Code, AuthError> {
         let Flow { callback, request, found, .. } = self;
         let expected = expected(&request.state, found);

@@ -21,12 +21,12 @@ pub(crate) struct Grant {
     pub(crate) tokens: Tokens,
 }
 
-/// The OAuth client that Switchboard is to an authorization server.
+/// The client id and credentials of Switchboard at one authorization server.
 #[derive(Clone, Debug)]
 pub(crate) struct OAuthClient {
     pub(crate) id: String,
     pub(crate) secret: Option<Secret>,
-    /// The time at which the secret expires.
+    /// When the client secret expires; `None` if it never does.
     pub(crate) secret_expires: Option<SystemTime>,
     pub(crate) method: Method,
     pub(crate) source: ClientSource,
@@ -43,15 +43,15 @@ pub(crate) enum Method {
     ClientSecretPost,
 }
 
-/// The origin of a client.
+/// How Switchboard obtained an OAuth client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum ClientSource {
-    /// The configuration of the user.
+    /// The user configured the client id.
     Configured,
-    /// A client metadata document, whose URL is the client id.
+    /// The client id is the URL of a client metadata document.
     Document,
-    /// Dynamic registration at the authorization server.
+    /// The client was registered dynamically at the authorization server.
     Registered,
 }
 
@@ -72,19 +72,19 @@ pub(crate) struct Tokens {
 }
 
 impl Tokens {
-    /// When the access token expires, if the authorization server said so.
+    /// When the access token expires; `None` if the authorization server named no lifetime.
     pub(crate) fn expires(&self) -> Option<SystemTime> {
         self.received.checked_add(self.lifetime.duration()?)
     }
 }
 
-/// The stored text of a grant is malformed.
+/// The error for a stored grant that is malformed.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot parse the stored sign-in")]
 pub(crate) struct Unreadable;
 
 impl Grant {
-    /// The vault account of the grant; `name` is the `account` of the entry.
+    /// The vault account of the grant. `name` is the `account` of the server's entry.
     pub(crate) fn account(&self, name: Option<&str>) -> String {
         let parts = [self.issuer.as_str(), &self.client.id, &self.resource];
         account(&parts.into_iter().chain(name).collect::<Vec<_>>())
@@ -151,8 +151,8 @@ impl Grant {
     }
 }
 
-/// One name for an issuer, a client, a resource and an optional account. The lengths in the digest
-/// keep different parts from having equal names.
+/// The vault account for an issuer, a client, a resource and an optional account: a digest of the
+/// parts and their lengths, so that different parts give different names.
 pub(crate) fn account(parts: &[&str]) -> String {
     let mut digest = Sha256::new();
     for part in parts {
@@ -176,7 +176,7 @@ struct StoredGrant {
     revocation_endpoint: Option<String>,
     access_token: String,
     refresh_token: Option<String>,
-    /// In seconds since 1970.
+    /// When the tokens were received, in seconds since 1970.
     received: u64,
     expires_in: Option<u64>,
     scopes: Vec<String>,
@@ -202,7 +202,7 @@ fn seconds(time: SystemTime) -> u64 {
 }
 
 fn time(seconds: u64) -> SystemTime {
-    // A time beyond the clock's range comes from a damaged file, and counts as past.
+    // A time beyond the clock's range comes from a damaged file, and is treated as past.
     UNIX_EPOCH.checked_add(Duration::from_secs(seconds)).unwrap_or(UNIX_EPOCH)
 }
 

@@ -33,23 +33,23 @@ const LARGEST_BODY: usize = 64 * 1024;
 
 const MOST_REDIRECTS: usize = 3;
 
-/// The maximum length of a foreign origin in a message.
+/// The maximum length, in characters, of the origin of another party in a message.
 const SHOWN: usize = 100;
 
 /// Makes all requests of one sign-in.
 ///
-/// A proxy resolves the hostnames of requests through it, so their addresses cannot be checked
-/// here. IP addresses in URLs are always checked.
+/// A proxy resolves the hostnames of the requests that it forwards, so the addresses cannot be
+/// checked here. IP addresses in URLs are always checked.
 #[derive(Clone)]
 pub(crate) struct Net {
     client: Client,
     guard: Guard,
 }
 
-/// A response. It can hold tokens.
+/// A response of an authorization server, which can hold tokens.
 pub(crate) struct NetResponse {
     pub(crate) status: u16,
-    /// Whether its content type is JSON.
+    /// Whether the content type of the response is JSON.
     pub(crate) json: bool,
     pub(crate) body: Vec<u8>,
     pub(crate) retry_after: Option<Duration>,
@@ -63,7 +63,7 @@ impl fmt::Debug for NetResponse {
     }
 }
 
-/// Why there was no response. Contains nothing that was sent or received.
+/// Why a request got no response. The error contains no data of the request.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum NetError {
     #[error("`{host}` resolves to an internal or reserved address")]
@@ -74,9 +74,9 @@ pub(crate) enum NetError {
     Elsewhere { origin: String },
     #[error("the request was redirected more than {MOST_REDIRECTS} times")]
     EndlessRedirects,
-    #[error("the answer is larger than {} KiB", LARGEST_BODY / 1024)]
+    #[error("the response is larger than {} KiB", LARGEST_BODY / 1024)]
     TooLarge,
-    #[error("there was no answer in time")]
+    #[error("the request timed out")]
     TimedOut,
     #[error("no response from `{origin}`")]
     Unreachable {
@@ -87,8 +87,8 @@ pub(crate) enum NetError {
 }
 
 impl Net {
-    /// Requests on behalf of the server with this reach. `ca_file` holds additional root
-    /// certificates.
+    /// Creates the client for requests on behalf of a server with this reach. `ca_file` holds
+    /// additional root certificates.
     pub(crate) async fn of(
         clients: &Clients,
         reach: Reach,
@@ -189,7 +189,7 @@ fn sent_on(response: &Response) -> Result<Option<Url>, NetError> {
 }
 
 fn failed(error: reqwest::Error, url: &Url) -> NetError {
-    // The error would show the URL with its query.
+    // The message of the error would otherwise contain the URL with its query.
     let error = error.without_url();
     let mut next: Option<&(dyn Error + 'static)> = Some(&error);
     while let Some(cause) = next {

@@ -28,7 +28,7 @@ const SHOWN: usize = 200;
 /// Why there is no OAuth client for an authorization server.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum RegisterError {
-    /// The user has to register a client by hand.
+    /// No client can be registered dynamically: the user has to register one by hand.
     #[error("the authorization server `{issuer}` offers no dynamic client registration")]
     NotOffered { issuer: String },
     #[error("the authorization server refused the client registration (HTTP status {status}{})", clause(.error))]
@@ -42,19 +42,21 @@ pub(crate) enum RegisterError {
     #[error("the grant `client_credentials` requires a `clientId` and a `clientSecret`")]
     NoCredentials,
     /// Credentials of one authorization server must not be sent to another.
-    #[error("the entry's `clientId` was used at `{before}`, and the server now names `{now}`")]
+    #[error(
+        "the entry's `clientId` belongs to the authorization server `{before}`, but the server now names `{now}`"
+    )]
     OtherAuthority { before: String, now: String },
     #[error("the request to the authorization server failed")]
     Net(#[from] NetError),
 }
 
-/// The requirements for a client.
+/// What a sign-in requires of its OAuth client.
 pub(super) struct Wanted<'a> {
     pub(super) authority: &'a Authority,
     /// The redirect URI, if a browser is used.
     pub(super) redirect: Option<&'a str>,
     pub(super) scopes: &'a [String],
-    /// The grant of an earlier sign-in.
+    /// The grant of an earlier sign-in, whose client may be used again.
     pub(super) known: Option<&'a Grant>,
 }
 
@@ -97,7 +99,7 @@ pub(super) async fn client(
     }
 }
 
-/// A configured client stays with the authorization server that it was first used at, unless
+/// A configured client is used only at the authorization server where it was first used, unless
 /// `metadata_url` names another one.
 fn stays(options: &Options, wanted: &Wanted<'_>) -> Result<(), RegisterError> {
     let now = &wanted.authority.issuer;
@@ -111,7 +113,7 @@ fn stays(options: &Options, wanted: &Wanted<'_>) -> Result<(), RegisterError> {
 }
 
 /// A registration is valid at the authorization server that made it and for its redirect URI. A
-/// request without one can use any.
+/// request without a redirect URI can use any registration.
 fn is_reusable(grant: &Grant, wanted: &Wanted<'_>) -> bool {
     let client = &grant.client;
     let expired = client.secret_expires.is_some_and(|expires| expires <= SystemTime::now());
@@ -183,7 +185,7 @@ async fn register(
         },
         id: registered.client_id,
         secret: secret.map(Secret::new),
-        // Zero means never.
+        // Zero means that the secret never expires.
         secret_expires: registered
             .client_secret_expires_at
             .filter(|seconds| *seconds > 0)

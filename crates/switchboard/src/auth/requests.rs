@@ -30,16 +30,18 @@ use desk::Desk;
 /// The maximum length of an authorization server's text in a message.
 const SHOWN: usize = 200;
 
-/// The minimum interval between polls for a device code, whatever the authorization server says.
+/// The minimum interval between polls for a device code, even if the authorization server sets a
+/// shorter one.
 const SHORTEST_PAUSE: Duration = Duration::from_secs(1);
 
-/// Polling for a device code ends after this time, whatever the authorization server says.
+/// The maximum time of polling for a device code, even if the authorization server sets a longer
+/// one.
 const LONGEST_DEVICE: Duration = Duration::from_secs(15 * 60);
 
 /// Why an authorization server issued no tokens.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum TokenError {
-    /// `invalid_grant`: the code or the refresh token has become useless.
+    /// `invalid_grant`: the code or the refresh token is no longer valid.
     #[error("the authorization server no longer accepts the code or refresh token{}", clause(.description))]
     InvalidGrant { description: String },
     /// `invalid_client`: the client is unknown, or its credentials are wrong.
@@ -49,12 +51,14 @@ pub(crate) enum TokenError {
     Refused { error: String, description: String },
     #[error("the user did not sign in on the other device in time")]
     TooLate,
-    /// The same request may succeed later.
+    /// A temporary failure: the same request may succeed later.
     #[error("the authorization server failed (HTTP status {status})")]
     Trouble { status: u16, retry_after: Option<Duration> },
     #[error("the authorization server's response is invalid (HTTP status {status})")]
     Malformed { status: u16 },
-    #[error("the authorization server issued a token that no header can carry")]
+    #[error(
+        "the authorization server issued an access token that is empty or not valid in a header"
+    )]
     NoToken,
     #[error("the authorization server issued a token of type `{found}`, not `Bearer`")]
     OtherType { found: String },
@@ -98,7 +102,8 @@ struct TokenAnswer {
     access_token: AccessToken,
     #[serde(default = "AccessTokenType::bearer")]
     token_type: AccessTokenType,
-    /// A number in the specification; some authorization servers send a string.
+    /// The lifetime in seconds: a number in the specification, a string from some authorization
+    /// servers.
     expires_in: Option<Value>,
     refresh_token: Option<RefreshToken>,
     scope: Option<String>,
@@ -108,7 +113,7 @@ struct TokenAnswer {
 struct AccessTokenType(String);
 
 impl AccessTokenType {
-    /// The default, for responses without a type.
+    /// The token type of a response that names none.
     fn bearer() -> AccessTokenType {
         AccessTokenType("Bearer".to_owned())
     }
@@ -141,7 +146,8 @@ impl TokenResponse for TokenAnswer {
 }
 
 impl TokenAnswer {
-    /// A response without scopes means that all requested ones were granted (RFC 6749, 5.1).
+    /// The tokens of a response. Without scopes in it, all requested scopes were granted (RFC 6749,
+    /// 5.1).
     fn tokens(self, asked: &[String]) -> Result<Tokens, TokenError> {
         if !self.token_type.0.eq_ignore_ascii_case("bearer") {
             return Err(TokenError::OtherType { found: self.token_type.0 });
@@ -166,14 +172,14 @@ impl TokenAnswer {
 
 /// The request that sends the user to the page of the authorization server.
 pub(super) struct AuthorizationRequest {
-    /// Returned unchanged in the response.
+    /// The `state` parameter, which the authorization response repeats unchanged.
     pub(super) state: Secret,
     /// Proves that the code belongs to this request (PKCE).
     pub(super) verifier: Secret,
     pub(super) redirect: String,
     pub(super) resource: String,
     pub(super) scopes: Vec<String>,
-    /// Parameters of the user's configuration.
+    /// The parameters that the user configured (`authorizationParams`).
     pub(super) params: Vec<(String, String)>,
 }
 
@@ -198,7 +204,7 @@ impl AuthorizationRequest {
             request = request.set_redirect_uri(redirect);
         }
         if self.scopes.iter().any(|scope| scope == scope::OFFLINE) {
-            // Required for the consent to this scope (OpenID Connect Core, 11).
+            // The scope `offline_access` requires this prompt (OpenID Connect Core, 11).
             request = request.add_extra_param("prompt", "consent");
         }
         for (name, value) in &self.params {
@@ -298,7 +304,7 @@ pub(super) async fn of_device(
     let patience = device.expires_in().min(LONGEST_DEVICE);
     let pause = |wanted: Duration| tokio::time::sleep(wanted.max(SHORTEST_PAUSE));
     let asking = request.request_async(&desk, pause, Some(patience));
-    // The authorization server sets the polling interval, which may exceed the patience.
+    // The authorization server sets the polling interval, which may exceed `patience`.
     let answer = tokio::time::timeout(patience, asking).await.map_err(|_| TokenError::TooLate)?;
     desk.checked(answer.map_err(|error| desk.other(error))?, scopes)
 }

@@ -35,7 +35,7 @@ pub struct SignIn {
 pub struct SignedIn {
     /// The server that the user signed in to.
     pub server: ServerName,
-    /// The grant of the authorization server.
+    /// The grant that the authorization server issued.
     pub grant: Granted,
     /// Where the tokens are stored; `None` if there is nothing to store.
     pub kept: Option<TokenLocation>,
@@ -44,7 +44,7 @@ pub struct SignedIn {
 /// The outcome of a sign-out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Forgotten {
-    /// There was no sign-in.
+    /// No sign-in was stored.
     NothingKept,
     /// The authorization server revoked the tokens.
     Revoked,
@@ -52,13 +52,13 @@ pub enum Forgotten {
     NotRevoked,
 }
 
-/// A sign-in in progress.
+/// The result of [`SignIn::begin`].
 pub enum Begun {
     /// The user has nothing to do: the sign-in is complete.
     Done(SignedIn),
-    /// A page in the browser.
+    /// The user signs in at a page in the browser.
     Page(Pending),
-    /// A code that the user types on another device.
+    /// The user types a code on another device.
     Device(DevicePending),
 }
 
@@ -67,7 +67,7 @@ pub struct Pending {
     account: Arc<Account>,
     stage: PendingStage,
     link: Link,
-    /// The deadline of the sign-in.
+    /// When the sign-in times out.
     until: Instant,
 }
 
@@ -124,8 +124,8 @@ impl SignIn {
         })
     }
 
-    /// Begins a sign-in in the background. The browser returns to its listener, or
-    /// [`SignIn::complete`] passes on the pasted response. The caller has to spawn the returned
+    /// Begins a sign-in in the background. Its listener receives the response of the browser, or
+    /// [`SignIn::complete`] the response that the user pasted. The caller has to spawn the returned
     /// future.
     pub(crate) async fn begin_beside(
         &self,
@@ -182,13 +182,13 @@ impl SignIn {
     }
 }
 
-/// How a background sign-in began.
+/// The result of beginning a background sign-in.
 pub(crate) enum Started {
     Done(SignedIn),
     Page(Link),
 }
 
-/// A sign-in in the background.
+/// A sign-in in the background, to which a pasted response can be sent.
 #[derive(Clone)]
 pub(super) struct Beside {
     link: Link,
@@ -225,7 +225,7 @@ impl Pending {
         &self.link
     }
 
-    /// Waits for the browser to return. The future may be dropped and called again.
+    /// Waits for the browser to return. If the future is dropped, another call continues the wait.
     pub async fn finished(&mut self) -> Result<SignedIn, Failure> {
         if let PendingStage::Waiting(flow) = &mut self.stage {
             match tokio::time::timeout_at(self.until, flow.answered()).await {
@@ -237,8 +237,8 @@ impl Pending {
         self.redeemed().await
     }
 
-    /// Completes the sign-in with what the user pasted: the URL of the redirect, or the code in it.
-    /// A response to another request changes nothing; see [`Pending::is_over`].
+    /// Completes the sign-in with the URL of the redirect, or the code in it, which the user
+    /// pasted. A response to another request changes nothing; see [`Pending::is_over`].
     pub async fn complete(&mut self, pasted: &str) -> Result<SignedIn, Failure> {
         if let PendingStage::Waiting(flow) = &self.stage {
             match flow.pasted(pasted) {

@@ -32,7 +32,7 @@ pub(crate) struct OlderGrant {
 pub(crate) struct OlderTokens {
     pub(crate) access_token: Option<Secret>,
     pub(crate) refresh_token: Option<Secret>,
-    /// In seconds since 1970; may be in the past.
+    /// When the access token expires, in seconds since 1970; may be in the past.
     pub(crate) expires_at: Option<f64>,
     pub(crate) scope: Option<String>,
     issuer: Option<String>,
@@ -54,8 +54,8 @@ impl OlderGrant {
     }
 }
 
-/// The older grant for a server, if it was issued for this URL. A user who can write these files
-/// could choose the account that is used, so other users must not be able to.
+/// The grant of an older installation for a server, if it was issued for this URL. Files that other
+/// users can write are ignored: such a user could choose the account that is used.
 pub(crate) fn left_behind(paths: &Paths, server: &ServerName, url: &str) -> Option<OlderGrant> {
     let url = Url::parse(url).ok()?;
     let root = paths.others.pi.join("mcp-oauth");
@@ -73,7 +73,8 @@ pub(crate) fn left_behind(paths: &Paths, server: &ServerName, url: &str) -> Opti
     })
 }
 
-/// Whether the tokens were taken over before: a sign-out must not bring them back.
+/// Whether the older tokens for this URL were taken over before. They are not taken over again
+/// after a sign-out.
 pub(crate) fn was_taken(paths: &Paths, url: &str) -> bool {
     mark(paths, url).exists()
 }
@@ -89,8 +90,8 @@ fn mark(paths: &Paths, url: &str) -> PathBuf {
     paths.tokens().join(format!("{name}.taken"))
 }
 
-/// The directories of a server, the usual one first. A name that is not a plain file name has only
-/// the hashed one.
+/// The possible directories of a server's tokens: first the one named after the hash of its name,
+/// then the one with its plain name, if that is valid as a file name.
 fn folders(server: &ServerName) -> impl Iterator<Item = PathBuf> {
     let name = server.as_str();
     let plain = !name.contains(['/', '\\', '\0']) && !name.starts_with('.');
@@ -104,7 +105,7 @@ enum FileType {
     File,
 }
 
-/// Whether this is of the right type, no symbolic link, and writable only by this user.
+/// Whether the path has this type, is no symbolic link, and is writable only by this user.
 fn is_guarded(path: &Path, sort: FileType) -> bool {
     let Ok(data) = fs::symlink_metadata(path) else { return false };
     let fits = match sort {
@@ -236,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn server_name_with_a_path_finds_no_tokens() {
+    fn path_traversal_in_server_name_finds_no_older_tokens() {
         let pi = Pi::new();
         pi.leave("../out", WHOLE);
         for name in ["../out", "..", "."] {

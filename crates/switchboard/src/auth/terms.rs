@@ -15,7 +15,7 @@ use crate::secret::Secret;
 pub(crate) struct Terms {
     pub(crate) server: ServerName,
     pub(crate) url: Url,
-    /// The `account` of the entry.
+    /// The `account` of the server's entry.
     pub(crate) account: Option<String>,
     pub(crate) ca_file: Option<PathBuf>,
     /// The URL of an authorization server that the user, not a project, configured.
@@ -23,7 +23,7 @@ pub(crate) struct Terms {
     pub(crate) options: Options,
 }
 
-/// The `oauth` of the entry.
+/// The `oauth` of the server's entry, with all variables expanded.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Options {
     pub(crate) grant: GrantType,
@@ -42,7 +42,7 @@ pub(crate) struct Options {
 }
 
 impl Terms {
-    /// The holder under which its tokens are stored.
+    /// The holder under which the server's tokens are stored.
     pub(crate) fn holder(&self) -> Holder {
         Holder { address: self.url.to_string(), account: self.account.clone() }
     }

@@ -21,27 +21,28 @@ pub use super::vault::TokenKind;
 /// How long to wait for another process that changes the same token.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// A stored token. Nothing in it is secret.
+/// A stored token, without its secret text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeptToken {
     /// The configured servers at its URL; may be empty.
     pub servers: Vec<ServerName>,
-    /// The URL that it is for, with variables expanded, which can be secret.
+    /// The URL that the token is for. Variables are expanded, and can be secret.
     pub address: String,
-    /// The `account` of the entries that it is for.
+    /// The `account` of the entries that the token is for.
     pub account: Option<String>,
-    /// How it was obtained.
+    /// How the token was obtained.
     pub kind: TokenKind,
     /// Where the token is stored.
     pub kept: TokenLocation,
-    /// The details of a sign-in; `None` for a token that the user gave, and for an unreadable one.
+    /// The details of a sign-in; `None` for a token that the user stored, and for an unreadable
+    /// grant.
     pub grant: Option<Granted>,
 }
 
-/// The grant of an authorization server.
+/// The parts of a grant that are not secret.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Granted {
-    /// The authorization server.
+    /// The authorization server that issued the grant.
     pub issuer: String,
     /// The scopes that were granted.
     pub scopes: Vec<String>,
@@ -67,7 +68,7 @@ impl From<&Grant> for Granted {
 pub enum TokenLocation {
     /// The keyring of the system.
     Keyring,
-    /// A private file.
+    /// A file that only the user can read.
     File(PathBuf),
     /// A file that is encrypted with a passphrase.
     EncryptedFile(PathBuf),
@@ -86,13 +87,13 @@ impl Vault {
     }
 }
 
-/// The token that the user gave, and its identity.
+/// The token that the user stored for a holder, and its identity.
 pub(crate) async fn bearer(
     vault: &Vault,
     holder: &Holder,
 ) -> Result<Option<(Secret, String)>, VaultError> {
     match vault.find(holder, TokenKind::Given).await? {
-        // An index entry with another account was not written for a given token.
+        // An entry with another account does not belong to a token that the user stored.
         Some(entry) if entry.account == account_of(holder) => {
             let secret = vault.read(&entry).await?;
             Ok(secret.map(|secret| (secret, entry.identity())))
@@ -106,13 +107,13 @@ pub(crate) fn one_spelling(address: String) -> String {
     Url::parse(&address).map(String::from).unwrap_or(address)
 }
 
-/// The vault account of a token that the user gave: one for each holder.
+/// The vault account of a token that the user stored: one for each holder.
 fn account_of(holder: &Holder) -> String {
     let mut hash = Sha256::new();
     hash.update("bearer\0");
     hash.update(&holder.address);
     if let Some(account) = &holder.account {
-        // No address has this character.
+        // A URL never contains this character.
         hash.update("\0");
         hash.update(account);
     }
@@ -171,8 +172,8 @@ impl Gateway {
         Ok(tokens)
     }
 
-    /// Removes the token that the user gave for a server, or for the URL of one that is no longer
-    /// configured. `None` if there is none.
+    /// Removes the token that the user stored for a server, or for the URL of a server that is no
+    /// longer configured. `None` if no token is stored.
     pub async fn remove_token(&self, server: &str) -> Result<Option<KeptToken>, Failure> {
         let vault = self.vault();
         let holder = match self.holder_of(server) {

@@ -23,7 +23,7 @@ use crate::upstream::stderr::{self, Tail};
 use crate::upstream::{DialError, DialStage};
 use known::{Age, Known};
 
-/// The minimum time for an installation; a longer start timeout extends it.
+/// The minimum timeout for an installation; a longer start timeout takes precedence.
 const INSTALLATION: Duration = Duration::from_secs(60);
 
 /// The maximum size of a launcher's output.
@@ -54,12 +54,14 @@ pub(crate) enum Resolving {
     Off,
 }
 
-/// The owner of the directory that a server runs in.
+/// Whether files in the working directory of a server may decide what runs.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ground {
-    /// The entry names the directory, or comes from it: files in it may decide what runs.
+    /// The entry names the directory, or comes from it: files in the directory may decide what
+    /// runs.
     Own,
-    /// The directory of the project in which the user works: files in it must not decide what runs.
+    /// The server runs in the project in which the user happens to work: its files must not decide
+    /// what runs.
     Foreign,
 }
 
@@ -69,31 +71,31 @@ pub(crate) struct Ready {
     pub(crate) start_timeout: Duration,
 }
 
-/// What would run, as far as files show.
+/// What would run, as far as the files on disk show.
 pub(crate) enum Outlook {
     /// The command runs unchanged.
     Plain,
     /// This program runs in place of the launcher.
     Direct(InstalledProgram),
-    /// The launcher has to install the package first, or to say where it is.
+    /// The launcher has to install the package first, or to report its location.
     Ask(Box<Asking>),
 }
 
 pub(crate) struct Asking {
     launch: Launch,
-    /// The program of an earlier installation, used if the launcher fails.
+    /// The program of an earlier installation, which runs if the launcher fails.
     stale: Option<InstalledProgram>,
 }
 
 /// The program of an installed package.
 pub(crate) struct InstalledProgram {
     pub(crate) program: Program,
-    /// The file of the package that runs.
+    /// The path of the file in the package that runs.
     pub(crate) file: String,
     swayed: Swayed,
 }
 
-/// What decides, besides the package, which program runs.
+/// Whether the working directory also decides which program runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Swayed {
     ByNothing,
@@ -143,7 +145,7 @@ impl Launching {
         }
     }
 
-    /// What would run; starts nothing.
+    /// Finds out what would run. Starts nothing.
     pub(crate) fn outlook(&self, program: &Program) -> Outlook {
         let launch = launcher::parse(&program.command, &program.args);
         let Some(launch) = launch.filter(|_| self.resolving == Resolving::On) else {
@@ -228,7 +230,7 @@ impl Launching {
         Known::of(&self.home, launch, program, &self.place(program))
     }
 
-    /// The directory that a launcher runs in: it uses the settings and packages there.
+    /// The directory that a launcher runs in, whose settings and packages it uses.
     fn place(&self, program: &Program) -> PathBuf {
         match self.ground {
             Ground::Own => program.cwd.clone(),
@@ -236,7 +238,8 @@ impl Launching {
         }
     }
 
-    /// The same, created if necessary. If that fails, `/` is used, which belongs to no project.
+    /// Like `place`, but creates the directory. If that fails, `/` is used, which belongs to no
+    /// project.
     fn entered_place(&self, program: &Program) -> PathBuf {
         let place = self.place(program);
         match self.ground {
@@ -250,7 +253,7 @@ impl Launching {
         Ready { program, start_timeout: self.start_timeout }
     }
 
-    /// Starts the installed program.
+    /// The installed program, ready to start.
     fn unswayed(&self, InstalledProgram { mut program, swayed, .. }: InstalledProgram) -> Ready {
         match swayed {
             Swayed::ByNothing => {}
@@ -259,8 +262,8 @@ impl Launching {
         self.directly(program)
     }
 
-    /// Starts the launcher itself. A launcher or version manager reads settings of its working
-    /// directory, so a foreign project is not its working directory.
+    /// The launcher itself, ready to start. A launcher or version manager reads settings of its
+    /// working directory, so a foreign project is not its working directory.
     fn plainly(&self, mut program: Program) -> Ready {
         program.cwd = self.entered_place(&program);
         Ready { program, start_timeout: self.installation() }

@@ -22,7 +22,7 @@ async fn sealed(
     asked: Vec<Vec<String>>,
 ) -> Result<(), DialError> {
     let Some(seal) = seal.cloned() else { return Ok(()) };
-    // The server runs no program of its own; the check only needs an environment and a directory.
+    // The server is no program; the check only needs an environment and a directory.
     let program = secret_program(environment, Vec::new(), &environment.cwd);
     let checking = tokio::task::spawn_blocking(move || seal.check(&program, &asked));
     Ok(checking.await.map_err(|_| DialError::Unchecked)??)

@@ -7,7 +7,7 @@ use super::spawn::Promise;
 
 /// Resolves the hostnames of all network connections.
 pub trait Names: Send + Sync {
-    /// All addresses of a hostname; their ports have no meaning. Called for each new connection.
+    /// All addresses of a hostname; their ports are ignored. Called for each new connection.
     fn addresses<'a>(&'a self, host: &'a str) -> Promise<'a, io::Result<Vec<SocketAddr>>>;
 }
 
@@ -20,7 +20,7 @@ impl Names for SystemNames {
     }
 }
 
-/// A hostname without an address.
+/// The error for a hostname without an address.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot resolve the hostname `{host}`")]
 pub(crate) struct NoSuchHost {

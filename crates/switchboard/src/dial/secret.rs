@@ -15,15 +15,16 @@ use crate::upstream::ExitReason;
 const SECRET: ProgramLimits =
     ProgramLimits { patience: Duration::from_secs(10), output: 1024 * 1024 };
 
-/// The time and output limits of such a program.
+/// The time and output limits of a program whose output is read.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ProgramLimits {
     pub(crate) patience: Duration,
-    /// The maximum output, in bytes.
+    /// The maximum size of the output, in bytes.
     pub(crate) output: usize,
 }
 
-/// Contains neither arguments nor output of the program: either may hold the secret.
+/// Why a program returned no secret. The error contains neither arguments nor output of the
+/// program: either may hold the secret.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum SecretError {
     #[error("the program cannot be started")]
@@ -52,7 +53,7 @@ pub(crate) async fn ask(
     ask_with(spawner, program, String::new(), SECRET).await
 }
 
-/// The same, with text for the standard input of the program.
+/// Like `ask`, with text for the standard input of the program.
 pub(crate) async fn ask_with(
     spawner: Arc<dyn Spawner>,
     program: Program,
@@ -63,7 +64,7 @@ pub(crate) async fn ask_with(
     ask_hearing(spawner, program, input, limits, drain).await
 }
 
-/// The same, with a reader of the standard error of the program.
+/// Like `ask_with`, with a reader of the standard error of the program.
 pub(crate) async fn ask_hearing<F: Future<Output = ()>>(
     spawner: Arc<dyn Spawner>,
     program: Program,
@@ -75,7 +76,7 @@ pub(crate) async fn ask_hearing<F: Future<Output = ()>>(
     let mut process = started.process;
     let writing = async {
         let mut stdin = started.stdin;
-        // A program that reads no input may have closed it.
+        // A program that reads no input may have closed the pipe.
         let _unread = stdin.write_all(input.as_bytes()).await;
     };
     let ended = async {
@@ -91,7 +92,7 @@ pub(crate) async fn ask_hearing<F: Future<Output = ()>>(
         .await
         .map_err(|_| SecretError::TimedOut(limits.patience))?;
     let output = output.map_err(SecretError::Read)?;
-    // Checked before the exit status: a program fails if its output is no longer read.
+    // The size is checked before the exit status: a program fails if its output is no longer read.
     if output.len() > limits.output {
         return Err(SecretError::TooLarge { limit: limits.output });
     }

@@ -16,23 +16,23 @@ use rustix::process::{Pid, Signal};
 pub use switchboard_reaper::Confinement;
 use tokio::io::{AsyncRead, AsyncWrite};
 
-/// What to run. No shell is involved.
+/// A program to start, without a shell.
 #[derive(Clone)]
 pub struct Program {
     /// The program, looked up in `PATH` if it has no slash.
     pub command: String,
-    /// Its arguments.
+    /// The arguments of the program.
     pub args: Vec<String>,
     /// The whole environment of the program.
     pub env: BTreeMap<String, String>,
-    /// Its working directory.
+    /// The working directory of the program.
     pub cwd: PathBuf,
-    /// Whether it is confined, if the system supports that.
+    /// Whether the program is confined, if the system supports that.
     pub confinement: Confinement,
 }
 
 impl fmt::Debug for Program {
-    /// Arguments and environment can hold secrets.
+    /// Omits arguments and environment, because they can hold secrets.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Program").field("command", &self.command).finish_non_exhaustive()
     }
@@ -40,11 +40,11 @@ impl fmt::Debug for Program {
 
 /// A running program and its pipes.
 pub struct Started {
-    /// Its standard input.
+    /// The standard input of the program.
     pub stdin: Box<dyn AsyncWrite + Send + Unpin>,
-    /// Its standard output.
+    /// The standard output of the program.
     pub stdout: Box<dyn AsyncRead + Send + Unpin>,
-    /// Its standard error.
+    /// The standard error of the program.
     pub stderr: Box<dyn AsyncRead + Send + Unpin>,
     /// The process itself.
     pub process: Box<dyn Process>,
@@ -56,7 +56,7 @@ pub type Promise<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 /// Control over a running program. Dropping it ends the program and its reachable child processes:
 /// its process group, or with a reaper all of them.
 pub trait Process: Send {
-    /// Waits for the program to exit. The future may be dropped and called again.
+    /// Waits for the program to exit. If the future is dropped, another call continues the wait.
     fn exited(&mut self) -> Promise<'_, io::Result<ExitStatus>>;
     /// Sends SIGTERM to the program and its process group.
     fn terminate(&self);

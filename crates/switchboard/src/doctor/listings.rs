@@ -20,13 +20,13 @@ use crate::env::Environment;
 use crate::load::Loaded;
 use crate::paths::Paths;
 
-/// The maximum number of tools of one server that are reported for a foreign prefix.
+/// The maximum number of tools of one server that are reported for the prefix of another server.
 const NAMED: usize = 3;
 
 /// The maximum number of rules of each list that are examined.
 const MOST_RULES: usize = 100;
 
-/// The maximum length of a tool name in a finding.
+/// The maximum length, in characters, of a tool name in a finding.
 const NAME: usize = 100;
 
 /// The catalog of the configured servers, with their cached listings. Reads files; connects
@@ -85,7 +85,7 @@ pub(super) fn examine(
     findings
 }
 
-/// Servers without a prefix that have tools of the same name.
+/// Findings about servers without a prefix that have tools of the same name.
 fn shared_names(catalog: &Catalog) -> Vec<Finding> {
     let bare = catalog.shelves().filter(|(_, shelf)| shelf.prefix == ToolPrefix::None);
     let mut owners: BTreeMap<&str, &ServerName> = BTreeMap::new();

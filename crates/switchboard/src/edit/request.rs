@@ -1,4 +1,4 @@
-//! What an edit of the configuration is asked to do, and what it changed.
+//! The request for an edit of the configuration, and its result.
 
 use std::path::PathBuf;
 
@@ -17,9 +17,9 @@ pub enum Scope {
 /// A server to be added.
 #[derive(Clone, Debug)]
 pub struct NewServer {
-    /// Its name.
+    /// The name of the server.
     pub name: ServerName,
-    /// Its entry, as written to the file.
+    /// The entry of the server, as written to the file.
     pub entry: Map<String, Value>,
 }
 
@@ -35,13 +35,13 @@ pub enum Existing {
 /// Whether a change is written, or only computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EditEffect {
-    /// It is only computed, to be shown.
+    /// The change is only computed, to be shown.
     Planned,
-    /// It is written to the file.
+    /// The change is written to the file.
     Written,
 }
 
-/// Whether a server is used.
+/// Whether a server is enabled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Switch {
     /// The server is enabled.
@@ -53,11 +53,11 @@ pub enum Switch {
 /// A file before and after a change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Edited {
-    /// The file.
+    /// The path of the file.
     pub path: PathBuf,
-    /// Its content before the edit; empty if there was no file.
+    /// The content before the edit; empty if there was no file.
     pub before: String,
-    /// Its content after the edit.
+    /// The content after the edit.
     pub after: String,
 }
 

@@ -16,7 +16,7 @@ pub enum Rules {
 }
 
 impl Rules {
-    /// Its key below `settings`.
+    /// The key of the list below `settings`.
     pub fn key(self) -> &'static str {
         match self {
             Rules::Allow => "allow",

@@ -14,7 +14,7 @@ const NAME: &str = "mcp.schema.json";
 const KEY: &str = "$schema";
 const REFERENCE: &str = "./mcp.schema.json";
 
-/// The initial text of a new file.
+/// The initial text of a new configuration file.
 pub(super) fn start() -> String {
     let reference = Edit::new([KEY], Change::Set(REFERENCE.into()));
     edit::apply("", &[reference]).unwrap_or_default()
@@ -30,7 +30,7 @@ pub(super) fn keep(file: &Path, text: &str, locks: &Path) {
     if is(&path, &schema) || is_of_another_program(&path) {
         return;
     }
-    // The change of the configuration itself is written, and only editors use the schema.
+    // An error is only logged: the configuration is written, and only editors use the schema.
     if let Err(error) = write(&path, &schema, locks) {
         tracing::warn!(file = NAME, %error, "cannot write the schema of the configuration");
     }
@@ -52,7 +52,7 @@ fn is(path: &Path, schema: &[u8]) -> bool {
     matches!(paths::read(path), Ok(Some(there)) if there == schema)
 }
 
-/// Whether there is something else of this name: a link, or a schema with another title.
+/// Whether the path is not Switchboard's schema, but a link, or a schema with another title.
 fn is_of_another_program(path: &Path) -> bool {
     let Ok(found) = path.symlink_metadata() else { return false };
     let title = |text: &[u8]| {

@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn set_key_changes_only_its_place() {
+    fn setting_a_key_keeps_the_rest_unchanged() {
         let text = "{\n  // mine\n  \"mcpServers\": {\n    \"a\": { \"command\": \"x\" }\n  }\n}\n";
         let quiet = set(text, None, "toolPrefix", Some("short".into()));
         assert!(quiet.contains("// mine") && quiet.contains(r#""toolPrefix": "short""#), "{quiet}");
@@ -127,7 +127,7 @@ mod tests {
             let refused = set(text, server, key, Some(value.clone()));
             assert!(refused.starts_with("refused: "), "{key} {value}: {refused}");
         }
-        // An existing mistake does not prevent another edit.
+        // An existing mistake in the file does not prevent the edit of another key.
         let broken = r#"{ "mcpServers": { "a": { "command": 5 } } }"#;
         assert!(set(broken, None, "maxTools", Some(json!(5))).contains("maxTools"));
     }

@@ -10,7 +10,7 @@ use crate::load::Loaded;
 /// The state of a server across all files.
 pub(super) struct Standing {
     pub(super) tier: Tier,
-    /// The file with its endpoint, or else the last one that names it.
+    /// The file with the endpoint of the server, or else the last file that names the server.
     pub(super) file: String,
     pub(super) is_disabled: bool,
 }

@@ -10,7 +10,7 @@ use super::{NextText, find, schema_file, with};
 /// The content of a server's entry in one file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum EntryContent {
-    /// Only `disabled` or `enabled`; another file may define the server.
+    /// The entry has only `disabled` or `enabled`; another file may define the server.
     Flag,
     More,
 }
@@ -46,7 +46,7 @@ pub(super) fn flagged(
     with(text, &[Edit::new([key, server.as_str(), "disabled"], flag)])
 }
 
-/// Removes the fields that disable a server, and the entry if it has no other.
+/// Removes the fields that disable a server, and the entry if it has no other field.
 pub(super) fn switched_on(
     text: &str,
     server: &ServerName,

@@ -31,7 +31,7 @@ pub(crate) fn denied(target: &Resolved) -> Failure {
         .hint(Hint::Allow(approval::pattern_of(target)))
 }
 
-/// A direct tool that was listed as read-only and no longer is.
+/// The failure for a direct tool that was listed as read-only and no longer is.
 pub fn no_longer_read_only(mut failure: Failure) -> Failure {
     if let Subject::Tool { shown, server } = &failure.subject {
         failure.hints = vec![Hint::ListTools(server.clone())];
@@ -41,7 +41,8 @@ pub fn no_longer_read_only(mut failure: Failure) -> Failure {
     failure
 }
 
-/// A request that changes something, to a tool that accepts only read-only requests.
+/// The failure for a request that changes something, to a tool that accepts only read-only
+/// requests.
 pub(crate) fn reads_only() -> Failure {
     of_request(Code::NotReadOnly, Cause::ReadsOnly).hint(Hint::UseWriteTool(None))
 }
@@ -86,7 +87,8 @@ pub(crate) fn refused(refusal: &RefusedCall) -> Failure {
     }
 }
 
-/// A name that a `deny` rule matches; `target` is the tool of that name, or a similar one.
+/// The failure for a name that a `deny` rule matches. `target` is the tool of that name, or a
+/// similar one.
 pub(crate) fn denied_name(name: String, pattern: String, target: &Resolved) -> Failure {
     let cause = Cause::DeniedByRule { tool: name, pattern: pattern.clone() };
     of_tool(Code::ApprovalDenied, target, cause).hint(Hint::LiftDenial(pattern))

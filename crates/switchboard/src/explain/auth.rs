@@ -12,7 +12,7 @@ use crate::auth::net::NetError;
 use crate::auth::register::RegisterError;
 use crate::auth::requests::TokenError;
 
-/// Names the server; the source has the reason.
+/// A failed sign-in to a server. The source of the error has the reason.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot sign in to the server `{server}`")]
 struct SigningIn {
@@ -27,7 +27,7 @@ struct SigningIn {
 )]
 struct NoSignIn(ServerName);
 
-/// A sign-in that failed.
+/// The failure for a sign-in error.
 pub(crate) fn auth(error: AuthError, server: &ServerName) -> Failure {
     let (code, hints) = classify(&error, server);
     with_hints(of_server(code, server, SigningIn { server: server.clone(), error }), hints)

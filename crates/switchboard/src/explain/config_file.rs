@@ -11,7 +11,7 @@ use crate::edit::error::EditError;
 use crate::install::error::InstallError;
 use crate::load::{LoadError, RefusedEntry};
 
-/// A server whose entry is refused.
+/// The failure for a server whose entry is refused.
 pub fn refused_entry(refused: RefusedEntry) -> Failure {
     let RefusedEntry { path, line, .. } = &refused;
     let (path, line) = (path.clone(), *line);
@@ -19,7 +19,7 @@ pub fn refused_entry(refused: RefusedEntry) -> Failure {
         .hint(Hint::Edit { path, line })
 }
 
-/// A configuration file that was not changed.
+/// The failure for a configuration file that was not changed.
 pub fn edit(error: EditError) -> Failure {
     match error {
         EditError::Unknown { name, suggestions } => {
@@ -65,7 +65,7 @@ pub fn edit(error: EditError) -> Failure {
     }
 }
 
-/// An installation or uninstallation that failed.
+/// The failure for an installation or uninstallation that failed.
 pub fn install(error: InstallError) -> Failure {
     match error {
         InstallError::Edit(error) => edit(error),

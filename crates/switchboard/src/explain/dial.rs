@@ -15,7 +15,7 @@ use super::{auth, of_server, vault_hint, with_hints};
 use crate::dial::secret::SecretError;
 use crate::upstream::{DialError, LeaseError};
 
-/// When to retry while a server is being installed.
+/// How long a caller should wait before it retries a server that is being installed.
 const INSTALL_RETRY: Duration = Duration::from_secs(15);
 
 pub(crate) fn lease(error: LeaseError, server: &ServerName) -> Failure {
@@ -46,7 +46,7 @@ pub(crate) fn lease(error: LeaseError, server: &ServerName) -> Failure {
     with_hints(of_server(code, server, Connecting { server: server.clone(), error }), hints)
 }
 
-/// A server that recently failed and is not retried yet.
+/// The failure for a server that recently failed and is not retried yet.
 pub(crate) fn failed_before(server: &ServerName, failure: &KnownFailure, now: u64) -> Failure {
     let ago = failure.ago(now).unwrap_or_default();
     let (name, reason) = (server.clone(), failure.reason.clone());
@@ -61,7 +61,7 @@ pub(crate) fn failed_before(server: &ServerName, failure: &KnownFailure, now: u6
     failure.hint(Hint::Connect(server.clone()))
 }
 
-/// A server that was being installed or starting when a command stopped waiting for it.
+/// The failure for a server that was being installed or starting when a command stopped waiting for it.
 pub(crate) fn not_ready(server: &ServerName, doing: &'static str, waited: Duration) -> Failure {
     let cause = NotReady { server: server.clone(), doing, waited };
     of_server(Code::Starting, server, cause).hint(Hint::Connect(server.clone()))
@@ -91,7 +91,7 @@ struct NotReady {
     waited: Duration,
 }
 
-/// An ad hoc connection that failed.
+/// The error for an ad hoc connection that failed.
 pub(crate) fn connect(error: LeaseError, server: &ServerName) -> ConnectError {
     let lacks_a_way = match &error {
         LeaseError::Dial(cause) => match &**cause {
@@ -109,7 +109,7 @@ pub(crate) fn connect(error: LeaseError, server: &ServerName) -> ConnectError {
     if lacks_a_way { ConnectError::NoTransport(failure) } else { ConnectError::Failed(failure) }
 }
 
-/// Names the server; the source has the reason.
+/// A server that cannot be used. The source of the error has the reason.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot use the server `{server}`")]
 struct Connecting {

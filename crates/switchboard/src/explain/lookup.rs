@@ -20,7 +20,7 @@ pub(crate) fn unknown_prompt(name: &str, catalog: &Catalog) -> Failure {
     let own = catalog.prompts().filter(|item| catalog.permits(&item.prompt.name, item.server));
     let own = own.map(|item| item.prompt.name.clone());
     let with_prefix = catalog.prompts().map(|item| item.shown.to_string());
-    // A set, because the two names of a prompt are often equal.
+    // The names are a set, because the two names of a prompt are often equal.
     let names: BTreeSet<String> = own.chain(with_prefix).collect();
     let close = nearest(name, names.into_iter());
     let failure = of_request(Code::UnknownPrompt, Cause::UnknownPrompt(shown(name)));
@@ -31,12 +31,12 @@ pub(crate) fn unknown_tool(server: &ServerName, name: &str) -> Failure {
     of_server(Code::UnknownTool, server, Cause::NoSuchTool(shown(name)))
 }
 
-/// Why a name resolves to no prompt.
+/// The failure for a name that resolves to no prompt.
 pub(crate) fn prompt(error: ResolveError) -> Failure {
     ambiguous(error, Cause::AmbiguousPrompt)
 }
 
-/// Why a URI resolves to no resource.
+/// The failure for a URI that resolves to no resource.
 pub(crate) fn resource(error: ResolveError) -> Failure {
     ambiguous(error, Cause::AmbiguousResource)
 }

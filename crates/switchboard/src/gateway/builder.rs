@@ -134,7 +134,7 @@ impl GatewayBuilder {
     }
 
     /// Offers servers the capabilities of the first client; see [`Gateway::declare`]. No server
-    /// starts before.
+    /// starts before they are declared.
     #[must_use]
     pub fn capabilities_of_first_client(mut self) -> GatewayBuilder {
         self.blueprint.offered = OfferedCapabilities::of_first_client();

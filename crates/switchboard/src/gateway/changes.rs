@@ -7,7 +7,7 @@ use tokio::sync::watch;
 
 use super::{Gateway, Roster};
 
-/// The sources of the status, each with its own channel.
+/// A feed of changes of the status: one channel for each source of the status.
 pub struct Changes {
     catalog: watch::Receiver<Arc<Catalog>>,
     roster: watch::Receiver<Arc<Roster>>,

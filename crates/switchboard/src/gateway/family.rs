@@ -19,7 +19,7 @@ use crate::upstream::Surroundings;
 /// The maximum number of capability sets in one process. Further clients share the first gateway.
 const MOST: usize = 8;
 
-/// The other gateways of a process, and the current configuration for new ones.
+/// The gateways of a process for other capabilities, and the current configuration for new ones.
 #[derive(Default)]
 pub(super) struct Family {
     siblings: Vec<(CapabilitySet, Gateway)>,
@@ -40,7 +40,7 @@ impl Gateway {
     }
 
     /// The gateway for a client with these capabilities: this one, or a sibling with the same
-    /// configuration that offers servers exactly these.
+    /// configuration that offers servers exactly these capabilities.
     #[must_use]
     pub fn for_client(&self, abilities: &Abilities) -> Gateway {
         let set = CapabilitySet::of(abilities);
@@ -77,7 +77,7 @@ impl Gateway {
         sibling
     }
 
-    /// Applies a configuration to the siblings, and stores it for later ones.
+    /// Applies a configuration to the siblings of this gateway, and stores it for later ones.
     pub(super) fn apply_to_family(&self, config: &Config, notices: &FileNotices) {
         let mut family = lock(&self.shared.family);
         family.config = Arc::new(config.clone());

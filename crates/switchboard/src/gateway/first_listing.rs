@@ -21,14 +21,14 @@ use crate::mutex::lock;
 /// How long a command waits for unlisted servers.
 const COMMAND_WAIT: Duration = Duration::from_secs(3);
 
-/// The outcome for one server.
+/// The outcome of connecting one server for a check.
 #[derive(Debug)]
 pub struct CheckedServer {
     /// The server that was connected.
     pub server: ServerName,
     /// How long connecting took.
     pub took: Duration,
-    /// The number of its tools.
+    /// The number of the server's tools, or why connecting failed.
     pub outcome: Result<usize, Failure>,
 }
 
@@ -62,9 +62,9 @@ impl Gateway {
         }
     }
 
-    /// The same for a command, which waits for three seconds at most. Unfinished servers are
-    /// reported as starting. Servers that failed or were not ready within the last two minutes are
-    /// reported as such, without a retry.
+    /// Like [`Gateway::list_missing`], for a command, which waits for three seconds at most.
+    /// Unfinished servers are reported as starting. Servers that failed or were not ready within the
+    /// last two minutes are reported as such, without a retry.
     pub async fn list_missing_briefly(
         &self,
         mut report: impl FnMut(&ServerName, Option<&Failure>, usize),
@@ -111,8 +111,8 @@ impl Gateway {
         doing
     }
 
-    /// Does the same in the background, unless the settings forbid it. Then refreshes stale
-    /// listings.
+    /// Like [`Gateway::list_missing`], but in the background, unless the settings forbid it. Then
+    /// refreshes stale listings.
     pub fn list_missing_in_background(&self) {
         if self.roster().settings.first_listing {
             *lock(&self.shared.first_listing) = Some(Instant::now());

@@ -30,7 +30,7 @@ pub(super) struct Guests {
     /// The listings of the guests, which no other session sees.
     directory: Directory,
     by_name: BTreeMap<ServerName, Guest>,
-    /// Locked briefly, never across an await.
+    /// The session's merged catalog. The mutex is locked only briefly, never across an `await`.
     view: Arc<Mutex<Option<View>>>,
 }
 
@@ -53,7 +53,7 @@ struct View {
 
 /// An admitted guest. Dropping this dismisses the guest, unless [`Admission::stays`] was called.
 pub(crate) struct Admission {
-    /// `None` once the guest may stay.
+    /// The gateway that dismisses the guest; `None` once the guest may stay.
     gateway: Option<Gateway>,
     session: SessionId,
     id: ServerName,
@@ -61,7 +61,7 @@ pub(crate) struct Admission {
 }
 
 impl Gateway {
-    /// Whether a session may add one more guest with this name.
+    /// Checks that a session may add one more guest, and that this name is free.
     pub(crate) fn has_room(&self, id: &ServerName, session: SessionId) -> Result<(), ConnectError> {
         match self.roster().guests.get(&session) {
             Some(guests) => guests.has_room(id),

@@ -26,7 +26,8 @@ pub(super) struct Roster {
     pub(super) notices: FileNotices,
     /// The first place in the user's files whose rules cannot be parsed.
     pub(super) unread_rules: Option<ConfigOrigin>,
-    /// Servers that sessions connected ad hoc. They stay when the configuration changes.
+    /// The servers that sessions connected ad hoc. They stay connected when the configuration
+    /// changes.
     pub(super) guests: AllGuests,
 }
 

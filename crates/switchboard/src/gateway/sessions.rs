@@ -27,7 +27,8 @@ impl Gateway {
         self.open_session(host, Connections::Own, Lifetime::Session)
     }
 
-    /// Opens a session for a face that prints results: they are returned uncut and are not stored.
+    /// Opens a session for a face that prints results: the results are returned uncut and are not
+    /// stored.
     pub fn printing_session(&self, host: impl Host + 'static) -> Session {
         self.open_session(host, Connections::Shared, Lifetime::Unstored)
     }
@@ -68,7 +69,8 @@ impl Gateway {
         })
     }
 
-    /// Includes the servers that the session connected ad hoc.
+    /// The open connections in the partitions that `which` admits, and those to the session's ad
+    /// hoc servers.
     fn live(&self, session: SessionId, which: impl Fn(Partition) -> bool) -> Vec<Lease> {
         let roster = self.roster();
         let chosen = roster.members.iter().filter(|(key, _)| which(key.partition));

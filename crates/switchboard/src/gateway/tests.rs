@@ -17,10 +17,11 @@ use crate::host::Headless;
 use crate::session::Session;
 use crate::upstream::UpstreamState;
 
-/// The last one sends requests to its client, so each session needs a connection of its own.
+/// The servers. `asking` sends requests to its client, so each session needs a connection of its
+/// own.
 const SERVERS: [&str; 3] = ["one", "two", "asking"];
 
-/// Gateways; each gets [`STEPS`] requests.
+/// The number of gateways; each gets [`STEPS`] requests.
 const GATEWAYS: u64 = 40;
 const STEPS: usize = 40;
 
@@ -29,7 +30,7 @@ async fn settle() {
     let _elapsed = timeout(Duration::from_millis(100), pending::<()>()).await;
 }
 
-/// The roster, and the state of each connection in it.
+/// The roster, and the state of each connection of the gateway.
 fn observed(gateway: &Gateway) -> (Arc<Roster>, Vec<(String, UpstreamState)>) {
     let roster = gateway.roster();
     let state = |member: &super::roster::Member| member.upstream.status().state;

@@ -17,7 +17,7 @@ use super::text;
 use crate::paths::{self, Paths, Unread};
 use crate::shared_file::{self, SharedFile, UpdateError};
 
-/// The maximum number of files to read; no machine has more installations.
+/// The maximum number of record files to read, more than a machine has installations.
 const MOST_FILES: usize = 1_000;
 
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -180,7 +180,7 @@ pub(super) fn ledger_file(directory: &Path, ledger: &Ledger) -> PathBuf {
     directory.join(format!("{LEDGER}{}.json", short(&ledger.path)))
 }
 
-/// The file at the end of all links, so that each file has one identity.
+/// The path of a file without symbolic links, so that each file has one identity.
 fn identity(path: &Path) -> PathBuf {
     shared_file::end_of_links(path).unwrap_or_else(|_| path.to_path_buf())
 }

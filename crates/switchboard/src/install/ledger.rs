@@ -26,7 +26,7 @@ pub(super) struct Ledger {
     /// Hashes of the file before and after the last write. Any other content is an edit by hand.
     known: Vec<Option<String>>,
     layout: Layout,
-    /// In the order in which they were added.
+    /// The copies, in the order in which they were added.
     pub(super) copies: Vec<Copy>,
 }
 
@@ -42,13 +42,14 @@ pub(super) struct Copy {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 enum Layout {
-    /// Appended to `base` in order, so the text follows from both.
+    /// The copies are appended to `base` in this order, so `base` and the copies determine the
+    /// text.
     Appended,
     /// The file was edited by hand between two writes.
     Mixed,
 }
 
-/// The outcome for a host's servers.
+/// Which servers of a host are moved, and which stay.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Moving {
     pub(super) moved: Vec<String>,
@@ -65,13 +66,13 @@ impl Ledger {
         Ledger { made_directory, known, ..Ledger::of(path, now, Vec::new()) }
     }
 
-    /// The ledger of a file that may have been edited since.
+    /// A ledger with these copies, without a known content of the file.
     pub(super) fn of(path: &Path, base: Option<String>, copies: Vec<Copy>) -> Ledger {
         let (path, layout) = (path.to_path_buf(), Layout::Appended);
         Ledger { path, base, made_directory: false, known: Vec::new(), layout, copies }
     }
 
-    /// The same for a file with this known content.
+    /// Adds the current content of the file to the known ones.
     pub(super) fn unchanged_since(mut self, now: Option<&str>) -> Ledger {
         self.known.push(now.map(hash));
         self
@@ -117,7 +118,7 @@ impl Ledger {
                 continue;
             };
             match entry_of(base, &name)?.1 {
-                // The user's `disabled` flag for this server is kept.
+                // The copy gets the user's `disabled` flag for this server.
                 Some(Value::Object(flags)) if is_flag(&Value::Object(flags.clone())) => {
                     entry.extend(flags);
                 }

@@ -19,7 +19,7 @@ use crate::paths::{self, Paths};
 /// The file of the package that names the program to start.
 pub(crate) const BINARY: &str = "binary.json";
 
-/// Pi's settings of this user.
+/// The path of the user's settings of Pi.
 pub(crate) fn settings(locations: &Paths) -> PathBuf {
     locations.others.pi.join("settings.json")
 }

@@ -12,9 +12,9 @@ use crate::edit::Edited;
 /// Whether the servers of a host are moved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Servers {
-    /// They stay in the host.
+    /// The servers stay in the host.
     Stay,
-    /// They are copied into Switchboard's file and disabled in the host.
+    /// The servers are copied into Switchboard's file and disabled in the host.
     Move,
 }
 
@@ -29,16 +29,16 @@ pub struct InstallPlan {
     pub stay: Vec<Staying>,
     /// The packages that are removed because they define the same commands.
     pub displaced: Vec<String>,
-    /// Additions besides the command, with their reasons.
+    /// The additions to the entry besides the command, with their reasons.
     pub added: Vec<Added>,
     /// Whether the host still has an entry for Switchboard afterwards, which it had before the
     /// installation.
     pub leaves_ours: bool,
-    /// The stored records at the time of planning.
+    /// The stored records of all installations at the time of planning.
     pub(super) archive: Archive,
-    /// The record to store.
+    /// The record to store, if there is one.
     pub(super) record: Option<InstallRecord>,
-    /// The record to remove.
+    /// The record to remove, if there is one.
     pub(super) forget: Option<InstallRecord>,
     /// The ledger of the user's file, if that has or had copies.
     pub(super) ledger: Option<Ledger>,
@@ -66,27 +66,27 @@ impl InstallPlan {
     }
 }
 
-/// A file before and after; `None` means that it does not exist.
+/// A file before and after an installation; `None` means that it does not exist.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileChange {
-    /// The file.
+    /// The path of the file.
     pub path: PathBuf,
     /// The owner of the file.
     pub owner: Owner,
-    /// Its content before; `None` if it does not exist.
+    /// The content before the change; `None` if the file does not exist.
     pub before: Option<String>,
-    /// Its content after; `None` if it is removed.
+    /// The content after the change; `None` if the file is removed.
     pub after: Option<String>,
 }
 
 /// The owner of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Owner {
-    /// The host; the file holds its servers.
+    /// The host, whose servers the file holds.
     Host(Target),
-    /// The host; the file holds its settings.
+    /// The host, whose settings the file holds.
     Settings(Target),
-    /// The user; the file holds the servers of Switchboard.
+    /// The user: the file is Switchboard's configuration.
     User,
     /// The package that Pi loads.
     Package,
@@ -102,7 +102,7 @@ impl FileChange {
         FileChange { path, owner, before, after }
     }
 
-    /// The change as an edit of a configuration file.
+    /// Converts the change to an edit of a configuration file.
     pub fn edited(&self) -> Edited {
         let text = |text: &Option<String>| text.clone().unwrap_or_default();
         Edited { path: self.path.clone(), before: text(&self.before), after: text(&self.after) }
@@ -112,9 +112,9 @@ impl FileChange {
 /// A server that was not moved.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Staying {
-    /// Its name.
+    /// The name of the server.
     pub name: String,
-    /// Why it was not moved.
+    /// Why the server was not moved.
     pub reason: Reason,
 }
 
@@ -123,6 +123,6 @@ pub struct Staying {
 pub enum Reason {
     /// The user's file has a different server of that name.
     Conflict,
-    /// Only the host can start it.
+    /// Only the host can start the server.
     OnlyInHost,
 }

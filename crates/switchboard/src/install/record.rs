@@ -33,9 +33,9 @@ pub(super) struct InstallRecord {
 #[serde(deny_unknown_fields)]
 pub(super) struct FileBackup {
     pub(super) path: PathBuf,
-    /// `None` if the file did not exist.
+    /// The content before the change; `None` if the file did not exist.
     pub(super) before: Option<String>,
-    /// The hash of the written content.
+    /// The hash of the written content; `None` if the file was removed.
     pub(super) after: Option<String>,
 }
 
@@ -48,8 +48,8 @@ impl FileBackup {
     pub(super) fn then(&self, now: Option<&str>, after: &str) -> FileBackup {
         match self.untouched(now) {
             Some(_) => FileBackup { after: Some(hash(after)), ..self.clone() },
-            // The file holds edits by others. With a new hash, undoing would restore the old content
-            // and lose them.
+            // The file holds edits by others, so the recorded hash stays: with a new one, undoing
+            // would restore the old content and lose the edits.
             None => self.clone(),
         }
     }

@@ -60,7 +60,8 @@ impl Installer<'_> {
         if self.on_path(program).is_some() {
             return Ok(NAME.to_owned());
         }
-        // Switchboard recognizes its own entry by this name. Without it, it would start itself.
+        // Switchboard recognizes its own entry by this name. Under another name, it would import
+        // the entry and start itself.
         if program.file_stem().is_none_or(|name| name != NAME) {
             return Err(InstallError::Renamed { program: program.to_path_buf() });
         }
@@ -106,8 +107,8 @@ impl Installer<'_> {
         Ok(names.into_iter().filter(|name| !ALWAYS_PASSED_ON.contains(&name.as_str())).collect())
     }
 
-    /// The host's version, if the format of its file depends on it. Read from the path of the
-    /// installed program or its package, without running it.
+    /// The host's version, if the format of its file depends on it. The version is read from the
+    /// path of the installed program or from its package, without running the program.
     pub(super) fn version_of(&self, target: Target) -> Option<[u32; 2]> {
         let program = match target {
             Target::Host(Host::Codex) => "codex",
@@ -134,7 +135,7 @@ impl Installer<'_> {
 /// How many directories above a program its package may begin.
 const DEEPEST_PACKAGE: usize = 5;
 
-/// Major and minor of a version with three numbers.
+/// The major and minor number of a version with three numbers.
 fn version(text: &str) -> Option<[u32; 2]> {
     let release = text.split(['-', '+']).next()?;
     let numbers: Vec<u32> = release.split('.').map(str::parse).collect::<Result<_, _>>().ok()?;
@@ -157,7 +158,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn codex_version_needs_three_numbers() {
+    fn codex_version_without_three_numbers_is_unknown() {
         assert_eq!(version("0.166.0"), Some([0, 166]));
         assert_eq!(version("0.166.0-linux-x64"), Some([0, 166]));
         for other in ["", "codex", "1.2", "1.2.3.4", "v1.2.3", "1.x.0"] {

@@ -62,7 +62,7 @@ pub(crate) async fn read_resource(
     caller: &Caller,
 ) -> Result<Reply, Failure> {
     let catalog = session.catalog();
-    // A server may serve unlisted resources, so the named one gets the request in any case.
+    // A server may serve unlisted resources, so a named server gets the request in any case.
     let within = server.map(|server| catalog.active_server(server)).transpose();
     let within = within.map_err(explain::resolve)?;
     let found = catalog.find_resource(uri, within.as_ref()).map_err(explain::resource)?;
@@ -79,7 +79,7 @@ pub(crate) async fn read_resource(
 }
 
 impl Session {
-    /// Resolves a reference to the server that owns it, and its name there.
+    /// Resolves a resource or prompt to the server that owns it, and the server's name for it.
     pub fn owner(&self, of: &Reference<'_>) -> Result<(ServerName, String), Failure> {
         let catalog = self.catalog();
         match of {

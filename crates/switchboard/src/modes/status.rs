@@ -62,7 +62,7 @@ pub(crate) fn server_line(session: &Session, catalog: &Catalog, name: &ServerNam
         known => (known.and_then(past_failure), None),
     };
     let status = match status_of(standing, upstream.as_ref(), listing.is_some()) {
-        // Another process failed to connect recently.
+        // Another process recently failed to connect the server.
         ServerStatus::Cached | ServerStatus::NotConnected if known.is_some() => {
             ServerStatus::Failed
         }

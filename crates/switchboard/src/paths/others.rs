@@ -10,19 +10,19 @@ pub struct Others {
     pub(crate) home: PathBuf,
     /// `~/.config`, unless `XDG_CONFIG_HOME` moves it.
     pub(crate) config: PathBuf,
-    /// The directory that Windows uses instead.
+    /// The directory that replaces `~/.config` on Windows.
     pub(crate) app_data: Option<PathBuf>,
     pub(crate) pi: PathBuf,
     pub(crate) claude: PathBuf,
     /// The state file of Claude Code.
     pub(crate) claude_state: PathBuf,
     pub(crate) codex: PathBuf,
-    /// The directory with `.gemini` in it.
+    /// The directory that contains `.gemini`.
     pub(crate) gemini_home: PathBuf,
     pub(crate) opencode: PathBuf,
     pub(crate) copilot: PathBuf,
     pub(crate) qwen: PathBuf,
-    /// Cline's file with its servers.
+    /// The file with Cline's servers.
     pub(crate) cline_servers: PathBuf,
     pub(crate) vibe: PathBuf,
 }
@@ -60,7 +60,7 @@ impl Others {
         }
     }
 
-    /// The paths of a desktop program's file on Linux, macOS and Windows.
+    /// The possible paths of a desktop program's file on Linux, macOS and Windows.
     pub(crate) fn desktop(&self, file: &str) -> Vec<PathBuf> {
         let mac = self.home.join("Library/Application Support");
         let folders = [Some(&self.config), Some(&mac), self.app_data.as_ref()];

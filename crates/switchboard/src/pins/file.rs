@@ -46,7 +46,7 @@ struct Stamp {
     length: u64,
 }
 
-/// The file cannot be parsed.
+/// The error for a pin file that cannot be parsed.
 pub(crate) struct DamagedPins;
 
 #[derive(Debug, thiserror::Error)]
@@ -58,7 +58,8 @@ pub(crate) struct PinError {
 }
 
 impl PinFile {
-    /// A project's server has its own file in each project; a user's server has one file.
+    /// The pin file of a server: one in each project for a project's server, a single one for a
+    /// user's server.
     pub(crate) fn of(
         name: &ServerName,
         server: &Server,
@@ -120,8 +121,8 @@ impl PinFile {
         Ok(baseline)
     }
 
-    /// Accepts these tools as they are; the others stay as they were. A damaged file begins anew, and
-    /// then accepts nothing else for any set of capabilities.
+    /// Pins these definitions as they are; other pins stay unchanged. A damaged file is replaced by
+    /// one with only these pins.
     pub(super) fn accept(&self, accepted: &[Accepted]) -> Result<Baseline, PinError> {
         let mut baseline = Baseline::Damaged;
         self.update(|stored| {

@@ -40,7 +40,7 @@ impl PinnedList {
         }
     }
 
-    /// The page for the client.
+    /// The page without excluded rows, and with marks on changed ones, for the client.
     pub(super) fn shown(
         self,
         catalog: &Catalog,

@@ -16,20 +16,21 @@ use crate::paths::{self, Lock};
 /// The maximum number of files of one session: a file system also limits their number.
 pub(super) const MOST_FILES: usize = 1_000;
 
-/// How long the measured size of all sessions is reused.
+/// How long the measured size of all sessions' results is reused.
 const MEASURED_FOR: Duration = Duration::from_secs(1);
 
 #[derive(Debug, Default)]
 pub(super) struct StoredFiles {
     pub(super) files: VecDeque<Stored>,
     pub(super) bytes: usize,
-    /// A failure to store a result was logged.
+    /// Whether a failure to store a result has been logged.
     pub(super) failure_logged: bool,
     /// The number of files that are being written.
     pub(super) writers: usize,
-    /// The size of all sessions' results, with what was saved since, and when it was measured.
+    /// When the size of all sessions' results was measured, and the size, including results saved
+    /// since.
     pub(super) measured: Option<(Instant, u64)>,
-    /// Locks the directory while it is in use; other processes remove unlocked ones.
+    /// The lock of the directory while it is in use; other processes remove unlocked directories.
     pub(super) owner: Option<Lock>,
 }
 
@@ -90,7 +91,7 @@ impl Results {
             kept.owner = Some(lock.ok_or(io::ErrorKind::WouldBlock)?);
         }
         let parent = self.directory.parent().unwrap_or(&self.directory);
-        // Measuring reads the metadata of all files, and many files are saved at once.
+        // The measured size is reused, because measuring reads the metadata of all files.
         let measured = kept.measured.filter(|(at, _)| at.elapsed() < MEASURED_FOR);
         let (at, all) =
             measured.unwrap_or_else(|| (Instant::now(), leftovers::size_of_all(parent)));

@@ -8,10 +8,11 @@ use rustix::process::{Pid, test_kill_process};
 
 use crate::paths::{self, Lock};
 
-/// The most directories that one sweep examines.
+/// The maximum number of directories that one sweep examines.
 const MOST: usize = 1_000;
 
-/// Younger directories are kept, because a directory is created before it is locked.
+/// The age below which the directory of a running process is kept without a lock: a directory is
+/// created before it is locked.
 const YOUNG: Duration = Duration::from_secs(60);
 
 /// Removes the directories of sessions that were killed or crashed.
@@ -43,8 +44,8 @@ fn abandoned(entry: &DirEntry) -> Option<Lock> {
     let is_alive = !matches!(test_kill_process(owner), Err(rustix::io::Errno::SRCH));
     let made = entry.metadata().and_then(|data| data.modified()).ok();
     let is_young = made.is_some_and(|made| made.elapsed().is_ok_and(|age| age < YOUNG));
-    // The process id may have been reused, or may belong to another PID namespace. Only the lock
-    // decides.
+    // Only the lock decides, because the process id may have been reused, or may belong to another
+    // PID namespace.
     if is_alive && is_young {
         return None;
     }
@@ -68,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn directories_of_ended_sessions_are_removed() {
+    fn result_directories_of_ended_sessions_are_removed() {
         let home = tempfile::tempdir().unwrap();
         let gone = directory(home.path(), &format!("{GONE}-a"));
         let held = directory(home.path(), &format!("{GONE}-c"));

@@ -18,10 +18,14 @@ fn sessions_share_a_quota_and_store_nothing_above_it() {
     let second = one.save("b", "txt", &[b"seven"], Parts::default()).unwrap();
     assert!(first.exists() && second.exists());
     let third = one.save("c", "txt", &[b"four"], Parts::default()).unwrap();
-    assert!(!first.exists() && third.exists(), "the oldest goes first");
+    assert!(!first.exists() && third.exists(), "the oldest result is removed first");
     let refused = other.save("d", "txt", &[b"four"], Parts::default()).unwrap_err();
     assert_eq!(refused.kind(), io::ErrorKind::StorageFull);
-    assert_eq!(fs::read_dir(home.path()).unwrap().count(), 1, "no directory is left of it");
+    assert_eq!(
+        fs::read_dir(home.path()).unwrap().count(),
+        1,
+        "a refused result leaves no directory"
+    );
     drop(one);
     other.save("d", "txt", &[b"four"], Parts::default()).unwrap();
 }
@@ -69,7 +73,7 @@ async fn shared_result_is_found_by_id_until_it_expires() {
     let text = "words ".repeat(1_000);
     let answer = format!(r#"{{"content":[{{"type":"text","text":"{text}"}}]}}"#);
     let (_, id) = results.guard(CallOutput::of_call(answer), ResultForm::default()).await;
-    let id = id.expect("it is too large");
+    let id = id.expect("the result is too large to be shown");
     assert!(id.len() >= 43, "{id}");
     tokio::time::advance(hour - Duration::from_secs(1)).await;
     assert!(results.read(&id, ResultView::default(), ResultForm::default()).await.is_ok());

@@ -13,10 +13,10 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use super::language::{self, Trouble};
 use super::{MEMORY, OUTPUT, PATIENCE, PROCESSOR};
 
-/// The `argv[0]` that selects this role.
+/// The `argv[0]` with which this program runs a filter.
 pub(super) const NAME: &str = "switchboard-select";
 
-/// Stack size of the thread that runs the filter.
+/// The stack size of the thread that runs the filter, in bytes.
 const STACK: usize = 64 << 20;
 
 static AT_HAND: AtomicBool = AtomicBool::new(false);
@@ -24,11 +24,11 @@ static AT_HAND: AtomicBool = AtomicBool::new(false);
 /// The exit code of the process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum FilterExit {
-    /// The output is that of the filter.
+    /// The filter succeeded; the output of the process is its output.
     Done = 0,
-    /// The output is the parse error of the filter.
+    /// The filter is invalid; the output of the process is the parse error.
     Invalid = 10,
-    /// The output is the run-time error of the filter.
+    /// The filter failed; the output of the process is the run-time error.
     Failed = 11,
     TooLarge = 12,
     /// The process could not start its work, or panicked.
@@ -61,7 +61,7 @@ pub(super) fn is_at_hand() -> bool {
 }
 
 /// If the process was started to run a filter, runs it and never returns.
-#[expect(clippy::exit, reason = "the rest of the program is not for a filter")]
+#[expect(clippy::exit, reason = "the process only runs a filter")]
 pub(crate) fn run_if_asked() {
     let mut words = std::env::args_os();
     if words.next().is_some_and(|name| name == NAME)
@@ -73,8 +73,8 @@ pub(crate) fn run_if_asked() {
     AT_HAND.store(true, Ordering::Relaxed);
 }
 
-/// Standard input, which is a socket if the gateway started the process. A process that merely has
-/// the name has no socket there.
+/// Standard input, which is a socket if the gateway started the process. If another program chose
+/// this `argv[0]`, it is no socket.
 fn lifeline() -> io::Result<UnixStream> {
     Ok(UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?))
 }
@@ -145,7 +145,7 @@ fn confine() -> io::Result<()> {
     }
     limit(Resource::Core, 0, 0)?;
     limit(Resource::Fsize, 0, 0)?;
-    // No further file can be opened.
+    // With this limit, no further file can be opened.
     limit(Resource::Nofile, 0, 0)
 }
 

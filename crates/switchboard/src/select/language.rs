@@ -20,10 +20,10 @@ use super::natives;
 
 pub(super) type FilterData = JustLut<Val>;
 
-/// Longest error message in bytes; it may quote the result.
+/// The maximum length of an error message in bytes; the message may quote the result.
 const MESSAGE: usize = 200;
 
-/// Longest quotation of a filter in a message, in bytes.
+/// The maximum length of a quotation of a filter in a message, in bytes.
 const QUOTED: usize = 40;
 
 /// Pure functions of `jaq`.
@@ -188,7 +188,7 @@ fn undefined(name: &str, kind: &Undefined) -> String {
 /// omitted.
 fn message(error: &impl fmt::Display) -> String {
     let mut text = Ends::default();
-    // `Ends` never fails, and a partial text is still useful.
+    // Writing to `Ends` never fails, and a partial text is still useful.
     let _ = write!(text, "{error}");
     text.joined()
 }
@@ -202,7 +202,7 @@ struct Ends {
 }
 
 impl Ends {
-    /// Length of the kept end, in bytes.
+    /// The length of the end of the text that is kept, in bytes.
     const TAIL: usize = MESSAGE / 3;
 
     fn joined(mut self) -> String {
@@ -233,7 +233,7 @@ impl fmt::Write for Ends {
     }
 }
 
-/// Output that fails above its size limit.
+/// A writer that fails above its size limit.
 struct Bounded {
     bytes: Vec<u8>,
     most: usize,

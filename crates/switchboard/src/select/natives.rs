@@ -55,8 +55,8 @@ enum Show {
     Both,
 }
 
-/// `SHOW(re; flags)`: a list of the matches, each a list of its groups, or of the texts between
-/// matches, or of both.
+/// Implements `SHOW(re; flags)`: returns a list of the matches, each a list of its groups, or of
+/// the texts between matches, or of both.
 fn search(mut cv: Cv<'_, FilterData>, show: Show) -> ValR {
     let (flags, pattern) = (cv.0.pop_var(), cv.0.pop_var());
     let subject = text(&cv.1)?;
@@ -113,7 +113,7 @@ fn groups(
     captures.iter().zip(pattern.capture_names()).filter_map(group).collect()
 }
 
-/// Converts byte positions to character positions, continuing from the last one.
+/// Converts increasing byte positions to character positions, each from the one before.
 struct CharPosition<'t> {
     subject: &'t [u8],
     bytes: usize,
@@ -129,7 +129,8 @@ impl CharPosition<'_> {
     }
 }
 
-/// The compiled expression. Cached, because consecutive calls nearly always use the same one.
+/// The compiled regular expression. It is cached, because consecutive calls nearly always use the
+/// same one.
 fn compiled(pattern: &str, flags: &str) -> Result<Regex, Error> {
     thread_local! {
         static LAST: RefCell<Option<(String, String, Regex)>> = const { RefCell::new(None) };

@@ -4,7 +4,7 @@ use std::os::unix::fs::symlink;
 
 use super::*;
 
-/// Adds a line.
+/// Appends a line to the file in an update.
 fn append(file: &SharedFile, line: &str) {
     file.update(|before| {
         let mut text = before.unwrap_or_default().to_vec();
@@ -28,12 +28,12 @@ fn mode(path: &Path) -> u32 {
 }
 
 #[test]
-fn link_is_kept_and_its_target_is_edited() {
+fn edit_keeps_a_link_and_changes_its_target() {
     let home = tempfile::tempdir().unwrap();
     let (link, target) = (home.path().join("link"), home.path().join("dotfiles/mcp.json"));
     symlink("dotfiles/mcp.json", &link).unwrap();
     let locks = home.path().join("locks");
-    // The target need not exist yet.
+    // The target of the link does not exist before the first update.
     for expected in ["one\n", "one\none\n"] {
         let file = SharedFile::elsewhere(&link, &locks, Privacy::Usual).unwrap();
         append(&file, "one");
@@ -49,7 +49,7 @@ fn link_is_kept_and_its_target_is_edited() {
 }
 
 #[test]
-fn file_mode_is_kept_and_new_files_are_private() {
+fn edit_keeps_file_mode_and_creates_private_files() {
     let home = tempfile::tempdir().unwrap();
     let path = home.path().join("new/mcp.json");
     let file = SharedFile::ours(path.clone());
@@ -74,7 +74,7 @@ fn leftovers_of_a_killed_writer_are_removed() {
     left();
     append(&file, "one");
     let others = [".mcp.json.x.Ab12.switchboard-new", "mcp.json", "mcp.lock"];
-    assert_eq!(names(home.path()), others, "what belongs to another file stays");
+    assert_eq!(names(home.path()), others, "temporary files of other files stay");
     left();
     let _writing = paths::lock(&other.lock).unwrap();
     SharedFile::sweep_directory(home.path()).unwrap();
@@ -82,7 +82,7 @@ fn leftovers_of_a_killed_writer_are_removed() {
 }
 
 #[test]
-fn failed_or_empty_update_leaves_the_file() {
+fn failed_or_empty_update_leaves_the_file_unchanged() {
     let home = tempfile::tempdir().unwrap();
     let file = SharedFile::ours(home.path().join("mcp.json"));
     append(&file, "one");
@@ -128,9 +128,10 @@ fn concurrent_updates_are_not_lost() {
     assert_eq!(names(home.path()), ["mcp.json", "mcp.lock"]);
 }
 
-/// A secret is not written where another user could read, replace or roll it back.
+/// A secret is not written to a directory in which another user could read or replace it, or
+/// restore an older version.
 #[test]
-fn directory_writable_by_others_takes_no_secret() {
+fn directory_writable_by_others_gets_no_secret_file() {
     const OTHER_USER: u32 = 65534;
     let is_root = rustix::process::geteuid().is_root();
     let check = |above: u32, own: u32, owners: [Option<u32>; 2], linked: bool, expected: bool| {

@@ -12,7 +12,8 @@ use sha2::{Digest, Sha256};
 use super::place::{self, Project};
 use super::scripts::{Budget, Coverage, Scripts, identity};
 
-/// Above these limits, a directory is hashed by its listing instead of its content.
+/// The limits of files, bytes and depth of a directory that is hashed by its content. Beyond them,
+/// it is hashed by its listing.
 const MOST_FILES: usize = 2_000;
 const MOST_BYTES: u64 = 64 * 1024 * 1024;
 const DEEPEST: usize = 16;
@@ -27,7 +28,7 @@ const INSTALLED: [&str; 3] = ["node_modules", ".venv", "venv"];
 /// The files and directories below a directory.
 #[derive(Debug)]
 pub(super) struct Survey {
-    /// By path, in a stable order; links within the project are resolved.
+    /// The entries by path, in a stable order; links within the project are resolved.
     entries: Vec<(PathBuf, SurveyEntry)>,
     size: Size,
 }
@@ -86,7 +87,7 @@ struct Walk<'w> {
 }
 
 impl Walk<'_> {
-    /// Adds all entries below; returns whether the walk was complete.
+    /// Adds all entries below a directory; returns whether the walk was complete.
     fn visit(&mut self, directory: &Path, depth: usize) -> bool {
         if !self.visited.insert(directory.to_owned()) {
             return true;
@@ -145,7 +146,7 @@ impl Walk<'_> {
             return true;
         }
         if place::ROOT_MARKS.contains(&name) {
-            // Each commit changes its content.
+            // Each commit changes the content of a directory such as `.git`.
             self.entries.push((path, SurveyEntry::LeftOut));
             return true;
         }
@@ -172,7 +173,8 @@ impl Walk<'_> {
         if !data.is_dir() {
             return true;
         }
-        // A directory around this one is skipped: some file in it changes all the time.
+        // A link to a directory around this one is not followed: some file in it changes all the
+        // time.
         let is_around =
             self.directory.starts_with(&target) || self.project.place.starts_with(&target);
         if is_around || !target.starts_with(&self.project.root) {
@@ -189,8 +191,8 @@ impl Walk<'_> {
 }
 
 impl Scripts {
-    /// Adds the line and hash of a directory: of all content, or above the limits of names, sizes
-    /// and times.
+    /// Adds the line and hash of a directory. The hash is of all content, or above the limits of
+    /// names, sizes and times.
     pub(super) fn cover_directory(
         &self,
         directory: &Path,

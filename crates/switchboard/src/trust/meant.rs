@@ -13,7 +13,7 @@ const ENDINGS: [&str; 16] = [
     "groovy", "class", "hs",
 ];
 
-/// The entry files of a directory.
+/// The names of files that an interpreter runs for a directory.
 const STARTS: [&str; 14] = [
     "index.js",
     "index.mjs",
@@ -26,13 +26,13 @@ const STARTS: [&str; 14] = [
     "init.lua",
     "__main__.py",
     "package.json",
-    // Installers build packages from these: `uvx --from . name`, `pipx run .`.
+    // Installers build packages from these files: `uvx --from . name`, `pipx run .`.
     "pyproject.toml",
     "setup.py",
     "setup.cfg",
 ];
 
-/// A larger manifest is not read.
+/// The maximum size of a manifest that is read.
 const LARGEST_MANIFEST: u64 = 1024 * 1024;
 
 /// The file itself, or the files that an interpreter may load for its name.
@@ -59,12 +59,12 @@ pub(super) struct Module {
     pub(super) files: Vec<PathBuf>,
     /// The paths of the module and of its parent packages, without extensions.
     pub(super) stems: Vec<PathBuf>,
-    /// The outermost package.
+    /// The path of the outermost package.
     pub(super) package: PathBuf,
 }
 
-/// Module names: `package.module` or `-mpackage` for Python, `Package::Module` for Perl,
-/// `package.Class` for Java, `package.module` for Lua.
+/// The location of a module: `package.module` or `-mpackage` for Python, `Package::Module` for
+/// Perl, `package.Class` for Java, `package.module` for Lua.
 pub(super) fn by_module(word: &str, cwd: &Path) -> Option<Module> {
     let name = word.strip_prefix("-m").or_else(|| word.strip_prefix("-M")).unwrap_or(word);
     let name = name.replace("::", ".");

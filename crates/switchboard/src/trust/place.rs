@@ -20,7 +20,7 @@ pub(super) fn project_root(directory: &Path, home: Option<&Path>) -> PathBuf {
     let is_home = |place: &&Path| home.as_ref().is_none_or(|home| !home.starts_with(place));
     let places = || directory.ancestors().take_while(is_home);
     let marked = |place: &&Path| ROOT_MARKS.iter().any(|mark| place.join(mark).exists());
-    // A submodule has a `.git` file, so the repository around it takes precedence.
+    // A submodule has a `.git` file, not a directory, so the repository around it takes precedence.
     let whole = |place: &&Path| ROOT_MARKS.iter().any(|mark| place.join(mark).is_dir());
     let found = places().find(whole).or_else(|| places().find(marked));
     found.unwrap_or(directory).to_owned()
@@ -30,8 +30,8 @@ pub(super) fn is_of_system(path: &Path) -> bool {
     path == Path::new("/") || SYSTEM.iter().any(|place| path.starts_with(place))
 }
 
-/// Whether a path was written relative to the server's working directory. A relative path counts
-/// wherever it leads, because the project controls the directory.
+/// Whether a path was written relative to the server's working directory. A relative path belongs
+/// to the project wherever it leads, because the project controls the directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Written {
     Relative,
@@ -98,7 +98,7 @@ pub(super) fn resolved_as_text(path: &Path) -> PathBuf {
 pub(super) struct Project {
     /// The directory of the definition, with links resolved.
     pub(super) place: PathBuf,
-    /// The repository around it.
+    /// The repository around that directory.
     pub(super) root: PathBuf,
 }
 
@@ -107,13 +107,13 @@ pub(super) struct Project {
 pub(super) enum Belongs {
     /// The directory of the definition, or one around it. Its content changes all the time.
     Own(PathBuf),
-    /// Another directory that the project controls.
+    /// Any other directory that the project controls.
     Part(PathBuf),
     Elsewhere,
 }
 
 impl Project {
-    /// `None` if the directory does not exist.
+    /// The project of the working directory; `None` if that does not exist.
     pub(super) fn around(environment: &Environment) -> Option<Project> {
         let place = environment.cwd.canonicalize().ok()?;
         let root = project_root(&place, environment.variable("HOME").map(Path::new));

@@ -18,7 +18,8 @@ use crate::load::{self, Loaded};
 /// A review of pending definitions by the user.
 pub struct DefinitionReview {
     gateway: Gateway,
-    /// Name and hash of the shown definitions. Locked briefly, never across an await.
+    /// Name and hash of the shown definitions. The mutex is locked only briefly, never across an
+    /// `await`.
     shown: Mutex<HashSet<(String, String)>>,
 }
 
@@ -46,7 +47,7 @@ enum ApprovalRefusal {
 }
 
 impl Gateway {
-    /// A review. The user can approve each definition that it shows.
+    /// Begins a review. The user can approve each definition that it shows.
     pub fn reader(&self) -> DefinitionReview {
         DefinitionReview { gateway: self.clone(), shown: Mutex::default() }
     }

@@ -14,13 +14,14 @@ use super::spelling::{self, parts_of};
 use crate::dial::lookup;
 use crate::paths;
 
-/// Further words of a command line are not looked up.
+/// The maximum number of words of a command line that are looked up.
 pub(super) const MOST_WORDS: usize = 512;
 
 /// The maximum number of other directories that relative words are resolved in.
 const MOST_BASES: usize = 12;
 
-/// The maximum depth: scripts name interpreters, and argument files name further arguments.
+/// The maximum depth of files that name files: scripts name interpreters, and argument files name
+/// further arguments.
 pub(super) const DEEPEST: usize = 8;
 
 /// The maximum number of lookups, which bounds the work that a project can cause.
@@ -42,9 +43,9 @@ const HEAD: u64 = 64 * 1024;
 pub(super) struct CommandLine<'a> {
     pub(super) words: Vec<String>,
     pub(super) cwd: &'a Path,
-    /// The `PATH` for programs; `None` if it is known only at the start.
+    /// The `PATH` for programs; `None` if its value is known only when the server starts.
     pub(super) path: Option<&'a str>,
-    /// The directory up to which runners look for their files.
+    /// The topmost directory in which runners look for their files.
     pub(super) root: &'a Path,
     pub(super) code: Code,
 }
@@ -68,11 +69,12 @@ pub(super) struct Candidate {
 pub(super) enum FoundBy {
     /// A word is the path of the file.
     Path,
-    /// An interpreter may load it for a word: a module, a manifest, the entry file of a directory.
+    /// An interpreter may load the file for a word: a module, a manifest, the entry file of a
+    /// directory.
     Guess,
-    /// Found on `PATH`.
+    /// The file was found on `PATH`.
     Search,
-    /// A runner reads commands from it.
+    /// A runner reads commands from the file.
     Runner,
 }
 
@@ -106,10 +108,11 @@ pub(super) fn candidates(line: &CommandLine<'_>) -> ReachedPaths {
     let words = line.words.iter().chain(&inner).chain(&below);
     let mut words = parts_of(words.map(String::as_str));
     search.add_bases(&words);
-    // Two rounds: a path after option letters may be a directory in which others are found.
+    // Two rounds are needed: a path after option letters may be a directory in which other paths
+    // are found.
     for _ in 0..2 {
         let behind = search.behind_letters(&options);
-        // Placed first, so that truncation does not drop them.
+        // These words are placed first, so that truncation does not drop them.
         words.retain(|word| !behind.contains(word));
         words.splice(0..0, behind);
         search.add_bases(&words);
@@ -139,7 +142,7 @@ fn argument_words(words: &[String]) -> Vec<String> {
 }
 
 struct Search<'l> {
-    /// Keyed by text, because `x.js` and `x.js/` are equal as paths.
+    /// The paths that were added, as texts, because `x.js` and `x.js/` are equal as paths.
     seen: HashSet<OsString>,
     /// The names in each listed directory.
     listings: HashMap<PathBuf, Vec<String>>,
@@ -177,7 +180,8 @@ impl Search<'_> {
         behind
     }
 
-    /// Also adds directories relative to others, as in `env -C a env -C b`.
+    /// Adds directories as bases, including directories relative to other bases, as in `env -C a
+    /// env -C b`.
     fn add_bases(&mut self, words: &[String]) {
         for word in words {
             for base in self.bases.clone() {
@@ -398,7 +402,7 @@ struct FurtherText {
     /// The interpreter and its argument as the kernel parses them: separated by spaces and tabs,
     /// with at most one argument.
     by_kernel: Vec<String>,
-    /// Whether the text contains every byte unchanged.
+    /// Whether the text is an unchanged copy of the bytes.
     is_whole: bool,
 }
 

@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-/// Programs, and the names of their files. `*` matches any text in a name.
+/// Programs, and the names of the files that they read. `*` matches any text in a name.
 const RUNNERS: &[(&str, &str)] = &[
-    // JavaScript.
+    // Programs for JavaScript.
     ("npm pnpm yarn yarnpkg bun", "package.json"),
     ("npm-run-all run-s run-p concurrently nodemon electron mocha jest", "package.json"),
     ("npm npx pnpm pnpx", ".npmrc"),
@@ -43,7 +43,7 @@ const RUNNERS: &[(&str, &str)] = &[
     ("firebase", "firebase.json"),
     ("netlify", "netlify.toml"),
     ("vercel", "vercel.json"),
-    // Python.
+    // Programs for Python.
     ("uv poetry pdm hatch rye pixi", "pyproject.toml"),
     ("uv uvx", "uv.toml"),
     ("poetry", "poetry.toml"),
@@ -74,7 +74,7 @@ const RUNNERS: &[(&str, &str)] = &[
     ("pre-commit", ".pre-commit-config.yaml"),
     ("coverage", ".coveragerc setup.cfg tox.ini pyproject.toml"),
     ("pdb", ".pdbrc"),
-    // Ruby, PHP and Perl.
+    // Programs for Ruby, PHP and Perl.
     ("rake", "Rakefile rakefile Rakefile.rb rakefile.rb"),
     ("bundle bundler", "Gemfile gems.rb .bundle/config"),
     ("rackup", "config.ru"),
@@ -96,7 +96,7 @@ const RUNNERS: &[(&str, &str)] = &[
     ("plackup", "app.psgi"),
     ("prove", ".proverc"),
     ("carton", "cpanfile"),
-    // The JVM and .NET.
+    // Programs for the JVM and .NET.
     ("gradle gradlew", "build.gradle build.gradle.kts settings.gradle settings.gradle.kts"),
     ("gradle gradlew", "gradle.properties gradle/wrapper/gradle-wrapper.*"),
     ("mvn mvnw mvnd", "pom.xml .mvn/maven.config .mvn/jvm.config .mvn/extensions.xml"),
@@ -113,7 +113,7 @@ const RUNNERS: &[(&str, &str)] = &[
     ("dotnet msbuild", "*.csproj *.fsproj *.vbproj *.sln *.slnx Program.cs global.json"),
     ("dotnet msbuild", "Directory.Build.* Directory.Packages.props NuGet.config nuget.config"),
     ("dotnet", "Properties/launchSettings.json .config/dotnet-tools.json"),
-    // Compiled languages and builds.
+    // Programs for compiled languages and builds.
     ("make gmake bmake remake", "Makefile makefile GNUmakefile"),
     ("just", "justfile Justfile JUSTFILE .justfile .env"),
     ("task", "Taskfile.yml Taskfile.yaml taskfile.yml taskfile.yaml Taskfile.dist.*"),
@@ -151,7 +151,7 @@ const RUNNERS: &[(&str, &str)] = &[
     ("flutter dart", "pubspec.yaml"),
     ("gdb", ".gdbinit"),
     ("lldb", ".lldbinit"),
-    // Processes, environments and infrastructure.
+    // Programs for processes, environments and infrastructure.
     ("foreman honcho hivemind goreman overmind", "Procfile .env .foreman .overmind.env"),
     ("supervisord", "supervisord.conf etc/supervisord.conf"),
     ("process-compose", "process-compose.yml process-compose.yaml"),
@@ -184,7 +184,7 @@ const RUNNERS: &[(&str, &str)] = &[
     ("earthly", "Earthfile"),
     ("dagger", "dagger.json"),
     ("lefthook", "lefthook.yml lefthook.yaml .lefthook.yml"),
-    // Aliases and hooks.
+    // Programs that read aliases and hooks.
     ("git", ".git/config"),
     ("hg", ".hg/hgrc"),
 ];

@@ -22,14 +22,14 @@ use super::variables::{self, Unread};
 use crate::env::Environment;
 use crate::paths;
 
-/// Above this total, files of a definition are compared by size and times instead of content, which
-/// bounds the work that a project can cause.
+/// If the files of a definition are larger in total, further ones are compared by size and times
+/// instead of content, which bounds the work that a project can cause.
 const LARGEST_SCRIPTS: u64 = 32 * 1024 * 1024;
 
-/// Beyond this total, further definitions of a project cannot be approved.
+/// Beyond this total size, further definitions of a project cannot be approved.
 const LARGEST_LOAD: u64 = 512 * 1024 * 1024;
 
-/// The same for the number of files in directories.
+/// Beyond this number of files in directories, further definitions of a project cannot be approved.
 const LONGEST_LOAD: usize = 200_000;
 
 /// The size limit of a file outside the project, such as an interpreter.
@@ -41,11 +41,11 @@ const MOST_DIRECTORIES: usize = 64;
 /// The files and directories that an approval of a definition covers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Coverage {
-    /// Canonical paths and hashes. A path that ends in `/` stands for all files below a directory.
+    /// Canonical paths and hashes. A path that ends in `/` means all files below a directory.
     pub(crate) files: Vec<FileHash>,
     /// Descriptions of what is not covered, for the user.
     pub(crate) not_covered: Vec<String>,
-    /// Hashes that an approval is also bound to, but that do not cover all content.
+    /// Hashes that an approval is also bound to, of parts that it does not cover completely.
     counted: Vec<FileHash>,
 }
 
@@ -203,7 +203,8 @@ impl Scripts {
             || *by == FoundBy::Path && is_script(&path, &data)
             || project.owns(&path, *written)
         {
-            // A link of the project that leads out of it, or a path in the definition.
+            // The file is outside the project: a link of the project leads to it, or the definition
+            // names its path.
             LARGEST_OUTSIDE
         } else {
             return LookedAt::Nothing;
@@ -254,8 +255,8 @@ impl Scripts {
     }
 }
 
-/// Stated for programs that run in a project, because no list of the files that they load is
-/// complete. Also stated for directories that change too often to hash.
+/// The text for programs that run in a project, because no list of the files that they load is
+/// complete. Also used for directories that change too often to hash.
 pub(super) const OTHER_FILES: &str =
     "other files of the project that its programs load by themselves";
 
@@ -281,7 +282,7 @@ impl Coverage {
         }
     }
 
-    /// States this once, after all more precise descriptions.
+    /// Adds [`OTHER_FILES`] once, after all more precise descriptions.
     fn leave_out_other_files(&mut self) {
         self.not_covered.retain(|what| what != OTHER_FILES);
         self.leave_out(OTHER_FILES.to_owned());

@@ -47,7 +47,7 @@ impl Seal {
         if trust_hash(&self.server, &self.definition, &name, &coverage.hashes()) != self.hash {
             return Err(BrokenSeal::Changed);
         }
-        // While the approvals cannot be parsed, nothing counts as approved.
+        // While the approvals cannot be parsed, nothing is approved.
         if !self.store.approvals().is_ok_and(|approvals| approvals.cover(&self.hash)) {
             return Err(BrokenSeal::Revoked);
         }
@@ -60,8 +60,8 @@ impl Seal {
         Ok(())
     }
 
-    /// Whether something of the project would run that the coverage cannot see because a variable
-    /// or command names it.
+    /// Whether a file of the project would run that no approval covers, because a variable or
+    /// command names it.
     fn is_hidden(
         &self,
         program: &Program,
@@ -75,8 +75,8 @@ impl Seal {
             let path = candidate.file.canonicalize();
             path.is_ok_and(|path| path.is_file() && !is_noticed(&path))
         });
-        // A plain value such as `test` is no path, even if the project has a directory of that
-        // name.
+        // A value without a slash, such as `test`, is no path, even if the project has a directory
+        // of that name.
         let is_path = |name: &str, value: &str| variables::is_searched(name) || value.contains('/');
         let places = self.reached(program, asked, &project.root, is_path).directories;
         let hidden_directory = places.iter().any(|place| match project.belongs(place) {
@@ -130,7 +130,7 @@ impl Seal {
 }
 
 impl PartialEq for Seal {
-    /// The hash covers all other fields.
+    /// Compares the hashes, which cover all other fields.
     fn eq(&self, other: &Seal) -> bool {
         self.hash == other.hash
     }

@@ -10,7 +10,7 @@ use switchboard_core::config::words;
 
 use super::place::{NamedDirectory, ROOT_MARKS};
 
-/// In longer options, no path is looked for after the letters.
+/// The maximum length of an option that is searched for a path after its letters.
 const LONGEST_OPTION: usize = 256;
 
 /// The maximum depth at which a container's mount point is looked for in a path.
@@ -27,7 +27,7 @@ pub(super) fn parts_of<'w>(words: impl Iterator<Item = &'w str>) -> Vec<String> 
     let grouped = words.iter().copied().chain(parts.iter().chain(&more).map(String::as_str));
     let modules: Vec<String> = grouped.flat_map(behind_m).map(str::to_owned).collect();
     more.extend(modules);
-    // Two rounds: a `data:` URL may contain a `file:` URL that is encoded twice.
+    // Two rounds are needed: a `data:` URL may contain a `file:` URL that is encoded twice.
     for _ in 0..2 {
         let decoded: Vec<String> =
             parts.iter().chain(&more).filter_map(|part| decoded(part)).collect();
@@ -123,8 +123,8 @@ fn decoded(part: &str) -> Option<String> {
     (text != part).then(|| text.into_owned())
 }
 
-/// Existing paths in an option: the word itself, as after `--`, or what follows its letters, as in
-/// `-sCdir`.
+/// Existing paths in an option: the word itself, as after `--`, or the text after its letters, as
+/// in `-sCdir`.
 pub(super) fn behind_letters<'w>(word: &'w str, bases: &[NamedDirectory]) -> Vec<&'w str> {
     if !word.starts_with('-') || word.len() > LONGEST_OPTION {
         return Vec::new();
@@ -156,7 +156,7 @@ pub(super) fn patterns_in(code: &str) -> Vec<String> {
     patterns
 }
 
-/// A pattern that matches at least as much: all special syntax becomes `*`.
+/// A simplified pattern that matches at least the same names: all special syntax becomes `*`.
 fn pattern(piece: &str) -> String {
     let here = piece.replace("${PWD}", ".").replace("$PWD", ".").replace("~+", ".");
     let mut out = String::new();

@@ -15,8 +15,8 @@ use super::scripts::{Coverage, OTHER_FILES};
 use crate::env::Environment;
 
 /// Variables with directories that programs load code or settings from. If one names the project's
-/// own directory, new file names in it change the hash. Other variables count by the directory that
-/// they name.
+/// own directory, new file names in it change the hash. Of other variables, only the directory that
+/// they name matters.
 const SEARCHED: [&str; 24] = [
     "PATH",
     "PYTHONPATH",
@@ -91,8 +91,8 @@ pub(super) fn runs_in_project(
     project.root.starts_with(&cwd) || project.owns(&cwd, written)
 }
 
-/// The expanded words of a definition. If a word has an unread variable, the paths in it that can
-/// be expanded.
+/// The expanded words of a definition. If a word has a variable that is not read, only the paths in
+/// it that can be expanded are returned.
 pub(super) fn expanded_words(
     entry: &ServerEntry,
     expanded: &dyn Fn(&str) -> Option<String>,
@@ -114,7 +114,7 @@ pub(super) fn expanded_words(
     words
 }
 
-/// Reports the values that a shell would expand again, as it does with `BASH_ENV`, `ENV` and
+/// Reports variables whose values a shell would expand, such as `BASH_ENV`, `ENV` and
 /// `PROMPT_COMMAND`.
 pub(super) fn name_shell_values(
     entry: &ServerEntry,
@@ -134,7 +134,7 @@ pub(super) fn name_shell_values(
     }
 }
 
-/// The same for arguments that may or may not be shell code.
+/// Like `name_shell_values`, for arguments that may or may not be shell code.
 pub(super) fn name_shell_args(
     entry: &ServerEntry,
     environment: &Environment,
@@ -149,7 +149,8 @@ pub(super) fn name_shell_args(
     }
 }
 
-/// Variables count as empty here; their values are checked before a start.
+/// The context for expanding values, in which all variables are empty; the real values are checked
+/// before a start.
 fn with_empty_variables(environment: &Environment) -> Surroundings<'_> {
     Surroundings { variable: &|_| Some(String::new()), ..environment.places() }
 }
@@ -161,7 +162,8 @@ fn is_expanded_by_shells(text: &str) -> bool {
     text.contains(['$', '`']) || has_pattern || pieces.any(|piece| piece.starts_with('~'))
 }
 
-/// The `PATH` on which the server is looked up; `None` if it is known only at the start.
+/// The `PATH` on which the server is looked up; `None` if its value is known only when the server
+/// starts.
 pub(super) fn own_path(entry: &ServerEntry, environment: &Environment) -> Option<String> {
     let ours = environment.variable("PATH").unwrap_or_default();
     let Some(path) = entry.env.as_ref().and_then(|env| env.get("PATH")) else {
@@ -214,7 +216,7 @@ pub(super) fn count_own(searched: &[NamedDirectory], project: &Project, coverage
             hash.update([0]);
         }
         coverage.leave_out(OTHER_FILES.to_owned());
-        // No trailing slash, because files below the directory are not covered.
+        // The path has no trailing slash, because files below the directory are not covered.
         coverage.count((directory.to_string_lossy().into_owned(), hash.finalize().into()));
     }
 }

@@ -30,8 +30,8 @@ use super::relisting::{Relisting, sleep_until};
 use super::status::{self, LastFailure, Status};
 use super::{Command, DialError, DialStage, ExitReason, LeaseError, Surroundings};
 
-/// Capacity of the news queue. A full queue drops news; usually an item of the same kind is already
-/// queued.
+/// The capacity of the news queue. A full queue drops news; usually an item of the same kind is
+/// already queued.
 const WAITING_NEWS: usize = 8;
 
 /// The outcome of a task of the actor.
@@ -60,7 +60,7 @@ enum Done {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Service {
     Active,
-    /// No new calls; the actor ends once the calls in flight are finished.
+    /// The server gets no new calls; the actor ends once the calls in flight are finished.
     Retired,
 }
 
@@ -132,7 +132,7 @@ impl Actor {
             tokio::select! {
                 command = inbox.recv(), if listening => match command {
                     Some(command) => self.handle_command(command),
-                    // The handles of a retired server are dropped before its last calls end.
+                    // The handles of a retired server are gone, but its last calls may still run.
                     None if retired.is_cancelled() => listening = false,
                     None => self.feed(Input::Shutdown),
                 },
@@ -203,7 +203,8 @@ impl Actor {
                         self.walk();
                     }
                 }
-                // A new connection is listed anyway.
+                // Without a connection, nothing has to be listed: a new connection is always
+                // listed.
                 (_, Phase::Down | Phase::Dialling | Phase::Up | Phase::Ended) => {
                     self.listing_requested = true;
                     self.acquire(Urgency::Explicit, reply);

@@ -40,10 +40,10 @@ pub(crate) struct Listener {
 /// The caller within a session: a message for one caller never reaches another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CallerId {
-    /// The only client of the session.
+    /// The caller is the only client of the session.
     Client,
-    /// One request of a stateless client, which nothing else identifies. Small, because every call
-    /// has one.
+    /// One request of a stateless client, which has no other identity. The number is small, because
+    /// every call has a `CallerId`.
     Request(NonZeroU32),
 }
 
@@ -63,13 +63,13 @@ impl std::fmt::Debug for Listener {
 pub(super) struct Audience {
     /// The session that owns this connection; `None` if it is shared.
     owner: Option<Listener>,
-    /// Permit for a call of a stateless client, on a connection that does not name the call of a
-    /// message. Only one call without a pending server-to-client request holds it, so that the next
-    /// request belongs to that call.
+    /// The permit for a call of a stateless client, on a connection whose messages do not name
+    /// their call. Only one call without a pending server-to-client request holds the permit, so
+    /// that the next request belongs to that call.
     turns: Option<Arc<Semaphore>>,
-    /// Locked briefly, never across an await.
+    /// The calls on this connection. The mutex is locked only briefly, never across an `await`.
     waiting: Mutex<WaitingCalls>,
-    /// Notified when a call ends.
+    /// Notifies waiting tasks when a call ends.
     left: Notify,
     /// Cancelled when the recipient of a server-to-client request is ambiguous. Calls that can be
     /// resent move to a connection of their own.
@@ -80,9 +80,9 @@ pub(super) struct Audience {
 /// The calls in flight, and those abandoned.
 #[derive(Debug, Default)]
 struct WaitingCalls {
-    /// Keyed by request id.
+    /// The calls in flight by request id.
     calls: HashMap<u64, WaitingCall>,
-    /// Number of calls that ended without a response.
+    /// The number of calls that ended without a response.
     abandoned: u64,
     /// Abandoned calls that the server may still be working on; they may be the cause of its next
     /// request.
@@ -92,7 +92,8 @@ struct WaitingCalls {
 #[derive(Debug)]
 struct WaitingCall {
     listener: Listener,
-    /// Held while no server-to-client request of this call is pending.
+    /// The permit of the call, which it holds while none of its server-to-client requests is
+    /// pending.
     turn: Option<OwnedSemaphorePermit>,
 }
 
@@ -106,7 +107,7 @@ struct AbandonedCall {
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Questions {
     pub(super) ever: usize,
-    /// Those without a response so far.
+    /// The number of requests without a response so far.
     unanswered: usize,
 }
 
@@ -116,7 +117,7 @@ pub(super) enum Meant {
     One(Recipient),
     /// Several callers have calls in flight.
     Several {
-        /// Number of calls abandoned by the time the message arrived.
+        /// The number of calls abandoned by the time the message arrived.
         abandoned: u64,
     },
     NoSession,
@@ -143,8 +144,7 @@ impl Audience {
         self.turns.is_some() && listener.caller_id != CallerId::Client
     }
 
-    /// Waits for the permit to make a call, on a connection that does not name the call of a
-    /// message.
+    /// Waits for the permit to make a call, on a connection whose messages do not name their call.
     pub(super) async fn turn(&self, listener: &Listener) -> Option<OwnedSemaphorePermit> {
         let turns = self.turns.as_ref().filter(|_| self.takes_turns(listener))?;
         // The semaphore is never closed, so this does not fail.
@@ -166,8 +166,8 @@ impl Audience {
         Seat { audience: self, request, answered: false }
     }
 
-    /// These requests wait for the response to a server-to-client request. They give up their
-    /// permit, so that other calls proceed.
+    /// Records that these requests wait for the response to a server-to-client request. They give
+    /// up their permit, so that other calls proceed.
     pub(super) fn asked(&self, requests: &[u64]) {
         let mut waiting = lock(&self.waiting);
         for request in requests {
@@ -175,7 +175,8 @@ impl Audience {
         }
     }
 
-    /// The server-to-client request was answered: these requests take the permit again.
+    /// Records that the server-to-client request was answered: these requests take the permit
+    /// again.
     pub(super) async fn go_on(&self, listener: &Listener, requests: &[u64]) {
         let mut turn = self.turn(listener).await;
         let mut waiting = lock(&self.waiting);
@@ -258,7 +259,7 @@ impl Audience {
     }
 }
 
-/// Whether a connection names the call that a server-to-client request belongs to.
+/// Whether server-to-client requests on a connection name the call that they belong to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Telling {
     Requests,
@@ -298,7 +299,7 @@ pub(super) struct Seat<'a> {
 }
 
 impl Seat<'_> {
-    /// Deregisters a call that the server has finished, so that it does not count as abandoned.
+    /// Deregisters a call that the server has finished, so that it is not treated as abandoned.
     pub(super) fn answered(mut self) {
         self.answered = true;
     }
@@ -368,7 +369,7 @@ mod tests {
     }
 
     #[test]
-    fn stateless_requests_are_distinguished() {
+    fn message_without_call_is_ambiguous_between_stateless_requests() {
         let own = Audience::of(Some(listener(7)), Telling::Nothing);
         let voice = |number| Listener { caller_id: request(number), ..listener(7) };
         let _one = own.join(1, voice(1), None);
@@ -380,7 +381,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn indistinguishable_calls_take_turns() {
+    async fn calls_take_turns_if_server_requests_name_no_call() {
         let own = Audience::of(Some(listener(7)), Telling::Nothing);
         let voice = |number| Listener { caller_id: request(number), ..listener(7) };
         let turn = own.turn(&voice(1)).await;
@@ -394,14 +395,18 @@ mod tests {
             own.asked(&[1]);
             let turn = waits.await;
             let second = own.join(2, voice(2), turn);
-            let Meant::One(recipient) = own.meant(None) else { panic!("it is the second") };
+            let Meant::One(recipient) = own.meant(None) else {
+                panic!("the second call is the recipient")
+            };
             assert_eq!(recipient.requests, [2]);
             let mut answered = pin!(own.go_on(&recipient.listener, &[1]));
             assert!(futures_util::poll!(answered.as_mut()).is_pending(), "not both at once");
             second.answered();
             answered.await;
         }
-        let Meant::One(recipient) = own.meant(None) else { panic!("it is the first again") };
+        let Meant::One(recipient) = own.meant(None) else {
+            panic!("the first call is the recipient")
+        };
         assert_eq!(recipient.requests, [1]);
     }
 

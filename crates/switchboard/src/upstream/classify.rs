@@ -22,7 +22,7 @@ use crate::dial::names::NoSuchHost;
 use crate::dial::secret::SecretError;
 use crate::trust::BrokenSeal;
 
-/// Longest program name in a message, in characters.
+/// The maximum length of a program's name in a message, in characters.
 const HELPER: usize = 100;
 
 /// Why a dial failed.
@@ -55,28 +55,28 @@ pub(crate) enum DialError {
         #[source]
         cause: SecretError,
         stderr: Vec<String>,
-        /// Environment variables about the network that are set here but were withheld from the
+        /// The environment variables about the network that are set, but were not passed to the
         /// program.
         withheld: Vec<&'static str>,
     },
     #[error(transparent)]
     Trust(#[from] BrokenSeal),
-    /// The task that checks the entry panicked or was aborted.
-    #[error("the server's entry could not be checked")]
+    /// The task that prepares the connection panicked or was aborted.
+    #[error("preparing the connection was interrupted")]
     Unchecked,
     #[error("the `url` of the server's entry is not valid")]
     BadUrl,
     #[error("`{name}` is not a valid header")]
     Header { name: String },
-    #[error("`{name}` of the server's entry cannot be used")]
+    #[error("`{name}` of the server's entry is not a valid URL")]
     Incorrect { name: &'static str },
-    #[error("the stored sign-in cannot be used")]
+    #[error("cannot load the stored sign-in")]
     Account(#[source] AuthError),
-    #[error("no token is stored for its URL, but its entry sets `bearerTokenStore`")]
+    #[error("no token is stored for the server's URL, but the entry sets `bearerTokenStore`")]
     NoToken,
-    #[error("cannot read its stored token")]
+    #[error("cannot read the stored token of the server")]
     Vault(#[source] VaultError),
-    #[error("the certificates in `{}` cannot be used", path.display())]
+    #[error("cannot read the certificates in `{}`", path.display())]
     CaFile {
         path: PathBuf,
         #[source]
@@ -140,7 +140,8 @@ impl DialError {
         matches!(self, DialError::Http(HttpError::SignIn { .. }) | DialError::NoToken)
     }
 
-    /// Whether the transport itself is unusable, such as a missing program or an invalid URL.
+    /// Whether the transport itself is unusable, for example because of a missing program or an
+    /// invalid URL.
     pub(crate) fn lacks_a_way(&self) -> bool {
         matches!(
             self,
@@ -194,7 +195,7 @@ pub(crate) enum Unreachable {
 }
 
 impl Unreachable {
-    /// Finds the most specific cause: below it, the errors of libraries repeat each other.
+    /// Finds the most specific cause of an error; the causes below it repeat each other.
     pub(crate) fn of(error: &reqwest::Error) -> Unreachable {
         let mut next: Option<&(dyn std::error::Error + 'static)> = Some(error);
         let mut last = String::new();
@@ -309,7 +310,8 @@ pub(crate) enum CallError {
     /// The request did not reach the server, so a retry is safe.
     #[error("the connection was closed before the request was sent")]
     NotSent,
-    /// Cancelled to be resent on a connection of its own; only read-only calls are.
+    /// The call was cancelled, to be resent on a connection of the session's own. Only read-only
+    /// calls are resent.
     #[error("the server sent a request that could belong to several clients")]
     Parted,
     /// The server responded with an HTTP error.

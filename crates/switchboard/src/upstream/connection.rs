@@ -25,7 +25,7 @@ use crate::dial::http::{SignedIn, Speaks};
 use crate::dial::spawn::Process;
 use crate::message_log::Watcher;
 
-/// The connection fails if the server does not read for this long.
+/// How long the server may read nothing before the connection fails.
 const WRITE_DEADLINE: Duration = Duration::from_secs(10);
 
 const PING_TIMEOUT: Duration = Duration::from_secs(5);
@@ -49,12 +49,12 @@ pub(super) struct Connection {
     pub(super) hello: Arc<ServerHello>,
     pub(super) audience: Arc<Audience>,
     pub(super) end: End,
-    /// Ends the connection.
+    /// Cancelled to end the connection.
     pub(super) stop: CancellationToken,
     /// The `_meta` of the gateway's own requests to a stateless server.
     pub(super) meta: Option<Arc<RawValue>>,
     pub(super) signed_in: SignedIn,
-    /// The identity that it was opened with.
+    /// The identity of the sign-in with which the connection was opened.
     pub(super) opened_as: Option<Arc<str>>,
 }
 
@@ -80,7 +80,7 @@ impl Connection {
         matches!(answer, Ok(_) | Err(RequestError::Refused(_)))
     }
 
-    /// Exit reason and last lines of standard error, if the connection is no longer usable.
+    /// The exit reason and the last lines of standard error, if the connection is no longer usable.
     pub(super) fn exited(&self) -> Option<DialError> {
         let closed = || {
             let closed = self.peer.is_closed();
@@ -92,7 +92,8 @@ impl Connection {
 }
 
 impl End {
-    /// Exit reason and last lines of standard error. Waits at most `patience` for the end.
+    /// The exit reason and the last lines of standard error. Waits at most `patience` for the end
+    /// of the connection.
     pub(super) async fn report(&self, patience: Duration) -> (ExitReason, Vec<String>) {
         let mut exit = self.exit.clone();
         let known = tokio::time::timeout(patience, exit.wait_for(Option::is_some)).await;
@@ -103,7 +104,7 @@ impl End {
         (reason, self.tail.lines())
     }
 
-    /// Exit reason and last lines of standard error, if the connection has ended.
+    /// The exit reason and the last lines of standard error, if the connection has ended.
     pub(super) fn known(&self) -> Option<(ExitReason, Vec<String>)> {
         let reason = (*self.exit.borrow())?;
         Some((reason, self.tail.lines()))
@@ -134,7 +135,7 @@ struct Program {
     stderr: tokio::task::JoinHandle<()>,
     /// Cancelled when the gateway closes.
     closing: CancellationToken,
-    /// Set once the program has exited by itself.
+    /// The exit status of the program, if it has exited by itself.
     exited: Option<ExitStatus>,
 }
 

@@ -15,7 +15,7 @@ use super::{DialError, DialStage, ExitReason, Surroundings};
 
 /// The dials of one server, one at a time.
 pub(super) struct Dialler {
-    /// The progress of the current dial.
+    /// Publishes the progress of the current dial.
     stage: watch::Sender<DialStage>,
     /// Sends the actor the server's requests and notifications that concern it.
     news: mpsc::Sender<News>,

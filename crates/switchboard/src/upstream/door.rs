@@ -17,13 +17,13 @@ const SHUT: usize = 1 << (usize::BITS - 1);
 
 #[derive(Debug)]
 pub(super) struct Door {
-    /// Number of callers inside, combined with the flag [`SHUT`].
+    /// The number of callers inside, combined with the flag [`SHUT`].
     inside: AtomicUsize,
     /// Microseconds from `began` until the last caller left, plus one; 0 if none has left yet.
     left_at: AtomicU64,
     /// Whether a call on this connection has succeeded.
     worked: AtomicBool,
-    /// Notified when the last caller leaves a door that is shut.
+    /// Notifies waiting tasks when the last caller leaves a door that is shut.
     emptied: Notify,
     began: Instant,
 }
@@ -35,7 +35,7 @@ pub(super) struct Pass {
 }
 
 impl Door {
-    /// An open door; its times are durations since `began`.
+    /// Creates an open door. Its times are durations since `began`.
     pub(super) fn new(began: Instant) -> Arc<Door> {
         Arc::new(Door {
             inside: AtomicUsize::new(0),
@@ -65,7 +65,7 @@ impl Door {
         }
     }
 
-    /// Shuts the door if no caller is inside; returns its usage either way.
+    /// Shuts the door if no caller is inside. In either case, returns the usage of the door.
     pub(super) fn shut_if_empty(&self) -> Usage {
         let swap = self.inside.compare_exchange(0, SHUT, Ordering::AcqRel, Ordering::Acquire);
         // `held` follows from the failed swap: the caller may have left since, but the door is
@@ -110,14 +110,14 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn occupied_door_does_not_shut() {
+    async fn door_with_a_caller_inside_does_not_shut() {
         let door = Door::new(Instant::now());
         assert_eq!(door.shut_if_empty(), Usage::default());
-        assert!(door.enter().is_none(), "it was shut");
+        assert!(door.enter().is_none(), "the door is shut");
         door.reopen();
         let pass = door.enter().unwrap();
         assert!(door.shut_if_empty().held);
-        let second = door.enter().expect("it is still open");
+        let second = door.enter().expect("the door is open");
         tokio::time::advance(Duration::from_secs(5)).await;
         drop((pass, second));
         let left_at = Some(Duration::from_secs(5));
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn waiting_for_an_empty_door_completes() {
+    async fn wait_for_shut_door_ends_with_last_caller() {
         let door = Door::new(Instant::now());
         let passes = [door.enter().unwrap(), door.enter().unwrap()];
         door.shut();

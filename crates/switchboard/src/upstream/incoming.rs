@@ -17,10 +17,10 @@ use super::audience::{Audience, Meant, Recipient, Unanswered};
 use crate::host::{ServerQuestion, Topic};
 use crate::notices::{Notices, Reach};
 
-/// Server-to-client requests of one server that may be pending at the same time.
+/// The maximum number of server-to-client requests of one server that are pending at the same time.
 const QUESTIONS: usize = 16;
 
-/// Largest parameters of a server-to-client request, in bytes.
+/// The maximum size of the parameters of a server-to-client request, in bytes.
 pub(super) const LARGEST_QUESTION: usize = 1024 * 1024;
 
 /// How long the user may take to answer; the timeouts of the waiting calls are extended by as much.
@@ -38,7 +38,7 @@ pub(super) enum News {
 /// Handles the messages of one connection.
 pub(super) struct Incoming {
     pub(super) server: ServerName,
-    /// Set by the handshake.
+    /// The era of the server, set by the handshake.
     pub(super) era: Arc<OnceLock<Era>>,
     pub(super) news: mpsc::Sender<News>,
     pub(super) notices: Notices,
@@ -50,11 +50,13 @@ pub(super) struct Incoming {
 
 impl Handler for Incoming {
     fn request(&mut self, method: String, params: Option<Raw>, responder: Responder) {
-        // Answered without a task: a server that floods the gateway only loses its responses.
+        // The gateway answers a ping without a task: a server that floods the gateway only loses
+        // its responses.
         if method == "ping" {
             return responder.try_result("{}");
         }
-        // A stateless server returns its requests inside responses.
+        // A stateless server must return its requests inside responses, so its other requests are
+        // unsupported.
         let known = Topic::of_method(&method).filter(|_| !self.is_stateless());
         let Some(topic) = known else {
             let error = RpcError::new(METHOD_NOT_FOUND, "this client does not support this method");
@@ -67,7 +69,7 @@ impl Handler for Incoming {
             let error = RpcError::new(INVALID_PARAMS, "the request is too large");
             return responder.try_error(&error);
         }
-        // The queue already holds one if this fails.
+        // If this fails, the queue already holds this news.
         let _told_already = self.news.try_send(News::AsksClient);
         while self.questions.try_join_next().is_some() {}
         if self.questions.len() >= QUESTIONS {
@@ -102,7 +104,7 @@ impl Handler for Incoming {
             "notifications/message"
             | "notifications/resources/updated"
             | "notifications/elicitation/complete" => {}
-            // Only handlers in the library receive these.
+            // Only registered handlers receive these notifications, not hosts.
             "notifications/cancelled" | "notifications/progress" => {
                 return self.notice(&notification);
             }
@@ -140,8 +142,8 @@ impl Incoming {
     }
 }
 
-/// Assigns a notification on a subscription to the request that opened it, and removes the tag,
-/// which only that client can interpret.
+/// Assigns a notification on a subscription to the request that opened the subscription, and
+/// removes the tag, which only the client of that request can interpret.
 fn untagged(mut notification: Notification) -> Notification {
     let tagged = |params: &&Raw| params.as_str().contains(meta::SUBSCRIPTION_ID);
     let Some(params) = notification.params.as_ref().filter(tagged) else { return notification };
@@ -169,8 +171,8 @@ struct PendingQuestion {
 }
 
 impl PendingQuestion {
-    /// Passes the request to the session's host. The calls that it belongs to do not time out
-    /// meanwhile.
+    /// Passes the request to the session's host. Until it is answered, the calls that it belongs to
+    /// do not time out.
     async fn answer(self, meant: Meant, audience: Arc<Audience>) {
         let PendingQuestion { server, topic, params, responder, _unanswered } = self;
         let recipient = match meant {
@@ -199,8 +201,9 @@ impl PendingQuestion {
     }
 }
 
-/// Servers return this text to their caller. Its promise holds for the next call: by then the
-/// gateway knows that the server sends requests to its client.
+/// The error for a request without a single recipient. Servers return its text to their caller. A
+/// repeated call succeeds, because the gateway then knows that the server sends requests to its
+/// client.
 fn ambiguous_recipient(audience: &Audience) -> RpcError {
     if audience.owner().is_some() {
         let message = "this request cannot be assigned to a call, because an abandoned call may still \
@@ -217,7 +220,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn subscription_tag_is_read_and_removed() {
+    fn tagged_notification_is_assigned_to_its_subscription() {
         let check = |params: &str, expected: (&str, Option<u64>)| {
             let notification = untagged(Notification {
                 method: "notifications/resources/updated".to_owned(),

@@ -69,7 +69,7 @@ pub(crate) struct Lease {
     pass: Pass,
 }
 
-/// Receives the progress notifications of a call, if the caller requested them.
+/// The channel for the progress notifications of a call, if the caller requested them.
 pub type Progress = Option<mpsc::Sender<Raw>>;
 
 /// The caller of a request: answers server-to-client requests and receives progress notifications.
@@ -94,7 +94,7 @@ impl Caller {
         self
     }
 
-    /// The form in which its host receives results.
+    /// The form in which the caller's host receives results.
     pub fn result_form(&self) -> ResultForm {
         self.listener.host.result_form()
     }
@@ -159,7 +159,7 @@ impl Lease {
         }
     }
 
-    /// The sign-in that its requests use.
+    /// The sign-in that the requests of the connection use.
     pub(crate) fn signed_in(&self) -> &SignedIn {
         &self.open.connection.signed_in
     }
@@ -302,8 +302,8 @@ impl Lease {
                 // Boxed, to keep the futures of all other calls small.
                 let unless_parted = Box::pin(async {
                     tokio::select! {
-                        // Checked first: a result that follows from a declined server-to-client
-                        // request is not valid.
+                        // This branch is checked first: a result that follows from a declined
+                        // server-to-client request is not valid.
                         biased;
                         () = connection.audience.parted() => None,
                         outcome = asking => Some(outcome),
@@ -332,7 +332,8 @@ impl Lease {
         match &outcome {
             Ok(_) => {
                 self.pass.worked();
-                // Loaded first, because all calls share the flag and a store is more expensive.
+                // The flag is loaded first, because all calls share it and a store is more
+                // expensive.
                 if unwelcome.load(Ordering::Relaxed) {
                     unwelcome.store(false, Ordering::Relaxed);
                 }
@@ -396,7 +397,7 @@ fn call_params(approved: &Approved, token: u64) -> String {
     String::from_utf8(out).expect("JSON is written as UTF-8")
 }
 
-/// The same as a value, for calls with `_meta` and for prompts.
+/// The parameters of a call as a value, for calls with `_meta` and for prompts.
 pub(super) fn named(approved: &Approved) -> Args {
     let mut params = Args::of("name", Value::from(approved.target().entry.name.as_str()));
     params.insert("arguments", approved.args().clone());

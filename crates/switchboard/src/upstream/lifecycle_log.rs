@@ -11,7 +11,7 @@ use super::DialError;
 use super::recipe::Recipe;
 use crate::explain;
 
-/// Longest text of a server in a log line, in characters.
+/// The maximum length, in characters, of a server's name or version in a log line.
 const NAME: usize = 100;
 const LINE: usize = 500;
 

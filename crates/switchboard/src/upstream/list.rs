@@ -15,8 +15,8 @@ use switchboard_wire::{Peer, Raw, RequestError};
 use super::DialError;
 use crate::dial::http::SignedIn;
 
-/// The most resources, templates or prompts that are kept of one server. Tools have the larger of
-/// this limit and `maxTools`.
+/// The maximum number of resources, templates or prompts of one server. For tools, the limit is the
+/// larger of this number and `maxTools`.
 const LEAST_ITEMS: usize = 10_000;
 
 /// A query for all lists of a server, with its bounds.
@@ -32,8 +32,8 @@ pub(super) struct ListQuery<'a> {
     pub(super) timeout: Duration,
     pub(super) max_pages: usize,
     pub(super) max_items: usize,
-    /// Limit for all pages of all lists together, because memory holds several copies until they
-    /// are cached.
+    /// The maximum size, in bytes, of all pages of all lists together: memory holds several copies
+    /// until they are cached.
     pub(super) max_bytes: usize,
 }
 
@@ -44,7 +44,8 @@ pub(super) async fn list_all(query: ListQuery<'_>) -> Result<RawListing, DialErr
     tokio::time::timeout(after, walk_all(query)).await.unwrap_or(Err(late))
 }
 
-/// Fails only if the tools cannot be listed: a server whose other lists fail is still usable.
+/// Requests all lists. Fails only if the tools cannot be listed: a server whose other lists fail is
+/// still usable.
 async fn walk_all(query: ListQuery<'_>) -> Result<RawListing, DialError> {
     let hello = query.hello;
     let mut room = query.max_bytes;
@@ -114,7 +115,7 @@ fn can_be_called(tool: &RawValue) -> bool {
     struct ToolSchema {
         input_schema: serde_json::Value,
     }
-    // Avoids parsing: nearly all tools have no such header.
+    // This check avoids parsing: nearly all tools have no such header.
     if !tool.get().contains("x-mcp-header") {
         return true;
     }
@@ -145,7 +146,7 @@ async fn walk(
         *room = left;
         let (page, next) = read_page(&page, what).ok_or(DialError::MalformedList { what })?;
         let free = query.max_items.max(LEAST_ITEMS).saturating_sub(list.items.len());
-        // One item above the limit shows later that items were omitted.
+        // One item above the limit is kept, which shows later that items were omitted.
         list.items.extend(page.items.into_iter().take(free + 1));
         list.ttl_ms = list.ttl_ms.or(page.ttl_ms);
         list.scope = narrower(list.scope, page.scope);
@@ -209,9 +210,9 @@ fn read_page(raw: &Raw, what: &'static str) -> Option<(RawList, Option<String>)>
         "resourceTemplates" => fields.resource_templates,
         _ => fields.prompts,
     };
-    // An invalid time to live counts as expired.
+    // An invalid time to live is treated as expired.
     let ttl_ms = fields.ttl_ms.map(|ttl| ttl.as_u64().unwrap_or_default());
-    // Any scope other than `public` counts as private.
+    // Any scope other than `public` is treated as private.
     let scope = fields.cache_scope.map(|scope| match scope.as_str() {
         Some("public") => CacheScope::Public,
         Some(_) | None => CacheScope::Private,

@@ -45,7 +45,7 @@ use crate::directory::Directory;
 use crate::log_level::LogLevels;
 use crate::notices::Notices;
 
-/// Capacity of the actor's command queue.
+/// The capacity of the actor's command queue.
 const QUEUE: usize = 64;
 
 /// Identifies an upstream: the server, and the sessions that share its connection.
@@ -57,10 +57,10 @@ pub(crate) struct UpstreamKey {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Partition {
-    /// All sessions share it.
+    /// All sessions share the connection.
     Shared,
-    /// Owned by one session: a server that sends requests to its client has one connection for each
-    /// session.
+    /// One session owns the connection: a server that sends requests to its client has one
+    /// connection for each session.
     Session(SessionId),
 }
 
@@ -109,7 +109,7 @@ pub(crate) struct Surroundings {
     pub(crate) offered: OfferedCapabilities,
     pub(crate) log_levels: LogLevels,
     pub(crate) notices: Notices,
-    /// Notified when the state changes.
+    /// Notifies watchers when the state changes.
     pub(crate) pulse: watch::Sender<()>,
     pub(crate) spawner: Arc<dyn Spawner>,
     pub(crate) accounts: Arc<Accounts>,
@@ -232,7 +232,7 @@ impl Upstream {
         let _busy_with_others = self.handle.commands.try_send(Command::CloseIfIdle);
     }
 
-    /// Ends the actor; joining the gateway's tasks waits for the end.
+    /// Requests the end of the actor; the gateway waits for it by joining its tasks.
     pub(crate) async fn shutdown(&self) {
         let _already_gone = self.handle.commands.send(Command::Shutdown).await;
     }
@@ -288,7 +288,7 @@ async fn installs_for(patience: Duration, mut stage: watch::Receiver<DialStage>)
         let installing =
             stage.wait_for(|stage| *stage != DialStage::Starting).await.map(|stage| *stage);
         let Ok(DialStage::Installing { since }) = installing else {
-            // The actor is gone. The other branch of the caller's `select!` reports that.
+            // The actor has ended, which the other branch of the caller's `select!` reports.
             return std::future::pending().await;
         };
         tokio::time::sleep_until(since + patience).await;
@@ -298,6 +298,6 @@ async fn installs_for(patience: Duration, mut stage: watch::Receiver<DialStage>)
     }
 }
 
-/// How long a server has to exit before each next step of closing it: end of input, SIGTERM,
-/// SIGKILL.
+/// How long a server may take to exit after each step of closing it, before the next step: end of
+/// input, SIGTERM, SIGKILL.
 pub(crate) const CLOSE_GRACE: Duration = Duration::from_secs(2);

@@ -29,7 +29,7 @@ use crate::log_level::LogLevels;
 /// How long pending server-to-client requests may delay the first call.
 const FIRST_REQUESTS_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// How long a server gets to process the responses.
+/// How long a server may take to process the responses to its first requests.
 const SETTLING: Duration = Duration::from_millis(50);
 
 /// How long to wait for the response to `logging/setLevel` before the server is used anyway.
@@ -42,7 +42,7 @@ pub(super) struct Dialled {
     pub(super) taught: Option<Greeting>,
 }
 
-/// The greeting for a server of this last known era.
+/// The greeting for a server whose last known era is `era`.
 pub(super) fn greeting(recipe: &Recipe, era: Option<catalog::Era>) -> Greeting {
     match (&recipe.transport, recipe.era.or(era)) {
         // The HTTP+SSE transport exists only in session-based revisions.
@@ -63,8 +63,8 @@ pub(super) async fn capabilities(context: &DialContext) -> String {
     abilities.only(&context.recipe.askable).to_json()
 }
 
-/// Connects. A server that exits at the greeting of the other era is restarted with the next
-/// greeting, which does not count as a failure.
+/// Opens a connection. A server that exits at the greeting of the other era is restarted with the
+/// next greeting; such a restart is not a failure.
 pub(super) async fn dial(
     context: &DialContext,
     (greeting, capabilities): (Greeting, &str),
@@ -101,9 +101,9 @@ pub(super) struct Opening {
     pub(super) audience: Arc<Audience>,
     pub(super) end: End,
     pub(super) stop: CancellationToken,
-    /// Longer if a launcher may have to install the server first.
+    /// The start timeout; longer if a launcher may have to install the server first.
     pub(super) start_timeout: Duration,
-    /// Set by the handshake.
+    /// The era of the server, set by the handshake.
     pub(super) era: Arc<OnceLock<Era>>,
     pub(super) signed_in: SignedIn,
 }
@@ -193,8 +193,8 @@ impl Opening {
         Err((error, another))
     }
 
-    /// Subscribes to list changes, which a stateless server sends only on request. Sent before the
-    /// first listing, so that no change is missed.
+    /// Subscribes to list changes, which a stateless server sends only on request. The request is
+    /// sent before the first listing, so that no change is missed.
     fn listen(&self, connection: &Connection, context: &DialContext) {
         let Changes { tools, resources, prompts } = connection.hello.capabilities.changes;
         let Some(meta) = connection.meta.clone() else { return };
@@ -212,7 +212,7 @@ impl Opening {
         }
     }
 
-    /// Sets the log level that its sessions requested before it was connected.
+    /// Sets the log level that sessions requested before the server was connected.
     async fn set_log_level(&self, hello: &ServerHello, log_levels: &LogLevels) {
         let owner = self.audience.owner().map(|owner| owner.session);
         if let Some(level) = log_levels.of(owner).filter(|_| hello.capabilities.logging) {
@@ -227,8 +227,9 @@ impl Opening {
     async fn answer_first_requests(&self) {
         let answer_first_requests = async {
             if self.audience.answered().await.ever > 0 {
-                // Such a server checks each directory first, and does not report when it is done.
-                // The response to the ping at least shows that it has read the roots.
+                // A server that requested roots checks each directory first, and does not report
+                // when it is done. The response to the ping at least shows that it has read the
+                // roots.
                 let _pong = self.peer.request("ping", String::new(), Patience::default()).await;
                 tokio::time::sleep(SETTLING).await;
             }

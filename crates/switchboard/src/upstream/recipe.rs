@@ -38,13 +38,14 @@ pub(crate) struct Recipe {
     pub(crate) max_frame_bytes: usize,
     pub(crate) max_pages: usize,
     pub(crate) max_tools: usize,
-    /// The log file of its standard error; `None` for ad hoc servers, for which no file is written.
+    /// The log file of the server's standard error; `None` for ad hoc servers, for which no file is
+    /// written.
     pub(crate) log: Option<PathBuf>,
     /// The server-to-client requests that the configuration permits.
     pub(crate) askable: Vec<Topic>,
-    /// How its lists are filtered and stored.
+    /// How the server's lists are filtered and stored.
     pub(crate) plan: Arc<ListingPlan>,
-    /// Whether its messages are logged regardless of the log level.
+    /// Whether the server's messages are logged regardless of the log level.
     pub(crate) debug: bool,
 }
 
@@ -62,11 +63,12 @@ pub(crate) struct ProgramRecipe {
     pub(crate) words: CommandWords,
     pub(crate) env: TemplateMap,
     pub(crate) cwd: Option<Template>,
-    /// Whether it inherits the whole environment instead of a short list of uncritical variables.
+    /// Whether the program inherits the whole environment instead of a short list of uncritical
+    /// variables.
     pub(crate) inherit_env: bool,
     pub(crate) confinement: Confinement,
     pub(crate) environment: Environment,
-    /// The user's approval of a project's server.
+    /// The user's approval, if the server belongs to a project.
     pub(crate) seal: Option<Seal>,
     pub(crate) launching: Launching,
 }
@@ -134,8 +136,8 @@ impl ProgramRecipe {
     ) -> Result<Ready, DialError> {
         let (program, secret_commands) = self.program(spawner).await?;
         let ready = self.launching.resolve(spawner, stage, program.clone()).await?;
-        // Checked again: a secret may change which file runs, and files may have changed while the
-        // secrets were read.
+        // The approval is checked again: a secret may change which file runs, and files may have
+        // changed while the secrets were read.
         self.check_seal(&program, &secret_commands).await?;
         Ok(ready)
     }
@@ -223,7 +225,7 @@ impl ProgramRecipe {
     }
 }
 
-/// A program that prints a secret gets the same environment variables as a server. It is not
+/// A program that prints a secret. It gets the same environment variables as a server, but is not
 /// confined: a password manager may be setuid or setgid.
 pub(crate) fn secret_program(environment: &Environment, words: Vec<String>, cwd: &Path) -> Program {
     let (command, args) = split(words);

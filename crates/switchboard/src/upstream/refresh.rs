@@ -12,7 +12,8 @@ pub(super) type LeaseReply = oneshot::Sender<Result<Lease, LeaseError>>;
 #[derive(Default)]
 pub(super) struct Refreshes {
     waiting: Vec<LeaseReply>,
-    /// The current walk serves this many callers at the front of `waiting`; the others came later.
+    /// The number of callers at the front of `waiting` that the current walk serves; the other
+    /// callers came later.
     served_by_walk: usize,
 }
 
@@ -36,7 +37,7 @@ impl Refreshes {
         self.waiting.drain(..served).collect()
     }
 
-    /// All callers, because no further walk follows on this connection.
+    /// Returns all callers, because no further walk follows on this connection.
     pub(super) fn connection_ended(&mut self) -> Vec<LeaseReply> {
         self.served_by_walk = 0;
         std::mem::take(&mut self.waiting)

@@ -9,8 +9,8 @@ use tokio::time::Instant;
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
-/// After this long without a walk, or twice the pause if that is longer, a change starts a walk at
-/// once.
+/// If no walk has run for this time, or for twice the pause if that is longer, a change starts a
+/// walk at once.
 const QUIET: Duration = Duration::from_secs(1);
 
 /// The walks over the lists of one connection.
@@ -27,7 +27,7 @@ enum WalkState {
     #[default]
     Idle,
     Running,
-    /// The lists changed again since the walk began.
+    /// The lists have changed again since the walk began.
     Outdated,
     /// The next walk begins at this time.
     Waiting(Instant),
@@ -80,7 +80,7 @@ impl Relisting {
         }
     }
 
-    /// When the next walk begins.
+    /// When the next walk begins; `None` if none is scheduled.
     pub(super) fn due_at(&self) -> Option<Instant> {
         match self.state {
             WalkState::Waiting(at) => Some(at),
@@ -88,7 +88,7 @@ impl Relisting {
         }
     }
 
-    /// Cancels any scheduled walk.
+    /// Cancels the scheduled walk, if there is one.
     pub(super) fn stop(&mut self) {
         self.state = WalkState::Idle;
     }
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn list_change_after_quiet_is_listed_at_once() {
+    fn list_change_after_pause_is_listed_at_once() {
         let mut relisting = Relisting::default();
         let now = Instant::now();
         assert!(relisting.changed(now));
@@ -153,7 +153,7 @@ mod tests {
         assert!(!relisting.changed(now), "after a pause");
         assert_eq!(relisting.due_at(), Some(now + FIRST_PAUSE));
         assert!(relisting.begin(), "an explicit refresh");
-        assert!(!relisting.begin(), "it is under way");
+        assert!(!relisting.begin(), "a walk is under way");
         relisting.ended(now);
         assert_eq!(relisting.due_at(), None);
         assert!(relisting.changed(now + QUIET));

@@ -23,40 +23,40 @@ use super::incoming::{LARGEST_QUESTION, USER_ANSWER_TIMEOUT};
 use super::lease::{Caller, Lease, named};
 use crate::host::{ServerQuestion, Topic};
 
-/// The most rounds of input requests within one call.
+/// The maximum number of rounds of input requests within one call.
 const ROUNDS: usize = 8;
 
-/// The most input requests in one response.
+/// The maximum number of input requests in one response.
 const QUESTIONS: usize = 16;
 
-/// Largest `requestState`, in bytes.
+/// The maximum size of `requestState`, in bytes.
 const LARGEST_STATE: usize = 64 * 1024;
 
-/// Longest text of the server in an error message, in characters.
+/// The maximum length of a text of the server in an error message, in characters.
 const SHOWN: usize = 64;
 
 /// Why a call with input requests failed.
 #[derive(Clone, Debug, thiserror::Error)]
 pub(crate) enum DialogueError {
-    #[error("its result has the type `{0}`, which is unsupported")]
+    #[error("the server's result has the unsupported type `{0}`")]
     ResultType(String),
-    #[error("its result is malformed")]
+    #[error("the server's result is malformed")]
     Malformed,
-    #[error("it requested input more than {ROUNDS} times")]
+    #[error("the server requested input more than {ROUNDS} times")]
     Rounds,
-    #[error("it sends more than {QUESTIONS} input requests at once")]
+    #[error("the server sent more than {QUESTIONS} input requests in one response")]
     Questions,
-    #[error("it sends an input request larger than {LARGEST_QUESTION} bytes")]
+    #[error("the server sent an input request larger than {LARGEST_QUESTION} bytes")]
     QuestionTooLarge,
-    #[error("its `requestState` is larger than {LARGEST_STATE} bytes")]
+    #[error("the server's `requestState` is larger than {LARGEST_STATE} bytes")]
     StateTooLarge,
-    #[error("it requests `{0}`, which no client offers")]
+    #[error("the server requested `{0}`, which no client offers")]
     Method(String),
-    #[error("it requests {0}, which this client does not offer")]
+    #[error("the server requested {0}, which this client does not offer")]
     NotOffered(&'static str),
-    #[error("it requested {ability}, and the client answered with an error: {said}")]
+    #[error("the server requested {ability}, and the client answered with an error: {said}")]
     Refused { ability: &'static str, said: String },
-    #[error("it requested {0}, and the client did not answer in time")]
+    #[error("the server requested {0}, and the client did not answer in time")]
     Unanswered(&'static str),
 }
 
@@ -96,8 +96,8 @@ impl Lease {
         mirrored.unwrap_or_default()
     }
 
-    /// Sends the call, and again with the answers, until the server returns a result. Each round is
-    /// a new request; none is sent twice.
+    /// Sends the call, and sends it again with the client's answers, until the server returns a
+    /// result. Each round is a new request; no request is sent twice.
     async fn converse(
         &self,
         peer: &Peer,
@@ -185,7 +185,7 @@ impl Lease {
             }
             questions.push((key, topic, question.params.as_ref()));
         }
-        // Concurrently: some clients accept all requests only together.
+        // The requests are sent concurrently, because some clients accept them only together.
         let asking = questions.into_iter().map(|(key, topic, params)| async move {
             let server = &self.open().server;
             let ability = topic.ability();
@@ -226,7 +226,7 @@ fn own_info() -> Exact {
 #[derive(Debug)]
 struct InputRequired {
     questions: BTreeMap<String, InputRequest>,
-    /// Returned to the server unchanged.
+    /// The state to return to the server unchanged.
     state: Option<Exact>,
 }
 
@@ -318,7 +318,7 @@ mod tests {
     fn check(answer: &str, expected: &str) {
         let required = InputRequired::of(&Raw::from_json(answer.to_owned()));
         let shown = match required {
-            Ok(None) => "an answer".to_owned(),
+            Ok(None) => "a result".to_owned(),
             Ok(Some(InputRequired { questions, state })) => {
                 let asked: Vec<String> = questions
                     .iter()
@@ -333,12 +333,12 @@ mod tests {
     }
 
     #[test]
-    fn result_type_distinguishes_answer_and_input_request() {
-        check("{}", "an answer");
-        check(r#"{"resultType":"complete","inputRequests":7}"#, "its result is malformed");
-        check(r#"{"resultType":"complete","content":[]}"#, "an answer");
-        check(r#"{"resultType":"task"}"#, "its result has the type `task`, which is unsupported");
-        check(r#"{"resultType":3}"#, "its result is malformed");
+    fn result_type_distinguishes_result_and_input_request() {
+        check("{}", "a result");
+        check(r#"{"resultType":"complete","inputRequests":7}"#, "the server's result is malformed");
+        check(r#"{"resultType":"complete","content":[]}"#, "a result");
+        check(r#"{"resultType":"task"}"#, "the server's result has the unsupported type `task`");
+        check(r#"{"resultType":3}"#, "the server's result is malformed");
         check(r#"{"resultType":"input_required"}"#, " ");
         check(
             r#"{"resultType":"input_required","inputRequests":{"b":{"method":"roots/list"},"a":{"method":"x","params":{}}},"requestState":"s"}"#,
@@ -346,12 +346,12 @@ mod tests {
         );
         check(
             r#"{"resultType":"input_required","inputRequests":{"a":7}}"#,
-            "its result is malformed",
+            "the server's result is malformed",
         );
     }
 
     #[test]
-    fn input_requests_of_a_server_are_bounded() {
+    fn input_requests_beyond_their_limits_are_rejected() {
         let asking = |requests: &str, state: &str| {
             format!(
                 r#"{{"resultType":"input_required","inputRequests":{{{requests}}},"requestState":"{state}"}}"#
@@ -359,12 +359,15 @@ mod tests {
         };
         let many: Vec<String> =
             (0..=QUESTIONS).map(|n| format!(r#""{n}":{{"method":"roots/list"}}"#)).collect();
-        check(&asking(&many.join(","), ""), "it sends more than 16 input requests at once");
+        check(
+            &asking(&many.join(","), ""),
+            "the server sent more than 16 input requests in one response",
+        );
         let large = format!(r#""a":{{"method":"{}"}}"#, "x".repeat(LARGEST_QUESTION));
-        check(&asking(&large, ""), "it sends an input request larger than 1048576 bytes");
+        check(&asking(&large, ""), "the server sent an input request larger than 1048576 bytes");
         check(
             &asking("", &"x".repeat(LARGEST_STATE)),
-            "its `requestState` is larger than 65536 bytes",
+            "the server's `requestState` is larger than 65536 bytes",
         );
     }
 

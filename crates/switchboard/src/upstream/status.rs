@@ -43,7 +43,7 @@ pub(crate) enum UpstreamState {
         since: Instant,
     },
     Connected,
-    /// Connected, but the server refuses all requests until the user signs in.
+    /// The server is connected, but refuses all requests until the user signs in.
     AuthRequired,
 }
 

@@ -25,7 +25,7 @@ pub(crate) struct Tail {
 }
 
 impl Tail {
-    /// The last lines, escaped and bounded.
+    /// The last lines of standard error, escaped and bounded.
     pub(crate) fn lines(&self) -> Vec<String> {
         lock(&self.lines).iter().cloned().collect()
     }
@@ -44,10 +44,10 @@ impl Tail {
     }
 }
 
-/// Puts the time before each line.
+/// Inserts the time before each line of a log.
 #[derive(Default)]
 struct Times {
-    /// The last chunk ended within a line.
+    /// Whether the last chunk ended within a line.
     within_line: bool,
 }
 

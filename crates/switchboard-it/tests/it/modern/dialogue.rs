@@ -45,8 +45,8 @@ async fn input_rounds_repeat_until_complete_or_over_limit() {
     for (tool, expected, asked, made) in [
         ("kit_thrice", "asked 3 times", 3, 4),
         ("kit_eight", "asked 8 times", 8, 9),
-        ("kit_nine", "it requested input more than 8 times", 8, 9),
-        ("kit_heavy", "its `requestState` is larger than 65536 bytes", 0, 1),
+        ("kit_nine", "the server requested input more than 8 times", 8, 9),
+        ("kit_heavy", "the server's `requestState` is larger than 65536 bytes", 0, 1),
     ] {
         let before = (host.asked().len(), world.fixture("kit").ledger().calls.len());
         let answer = call(&session, tool, json!({})).await;
@@ -82,8 +82,8 @@ async fn unoffered_or_disabled_input_request_fails_the_call() {
     }
     // A server that requests input despite the missing capability gets no response.
     let answer = call(&session, "kit_thrice", json!({})).await;
-    let expected =
-        "the server did not finish the call: it requests roots, which this client does not offer";
+    let expected = "the server did not finish the call: the server requested roots, which this client \
+                    does not offer";
     assert!(answer.contains(expected), "{answer}");
     assert_eq!(host.asked(), Vec::<String>::new());
 }
@@ -102,7 +102,7 @@ async fn call_timeout_excludes_the_answer_time_of_the_user() {
     let begun = tokio::time::Instant::now();
     let answer = call(&world.gateway.session(never), "kit_ask", json!({})).await;
     assert!(
-        answer.contains("it requested elicitation, and the client did not answer in time"),
+        answer.contains("the server requested elicitation, and the client did not answer in time"),
         "{answer}"
     );
     assert_eq!(begun.elapsed().as_secs(), 600);

@@ -101,7 +101,7 @@ async fn failing_authorization_server_does_not_delete_tokens() {
     connect_failed: cannot create the authentication headers of the request: cannot refresh the token at the moment: the authorization server failed (HTTP status 429)
     Try again in 7s
     connect_failed: cannot create the authentication headers of the request: cannot refresh the token at the moment: the authorization server's response is invalid (HTTP status 200)
-    connect_failed: cannot create the authentication headers of the request: cannot refresh the token at the moment: the request to the authorization server failed: the answer is larger than 64 KiB
+    connect_failed: cannot create the authentication headers of the request: cannot refresh the token at the moment: the request to the authorization server failed: the response is larger than 64 KiB
     connect_failed: cannot create the authentication headers of the request: cannot refresh the token at the moment: the authorization server's response is invalid (HTTP status 302)
     ");
 }

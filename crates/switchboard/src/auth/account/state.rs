@@ -19,23 +19,23 @@ use crate::secret::Secret;
 /// After a failed refresh, a token that is still valid is not refreshed for this long.
 const REFRESH_PAUSE: Duration = Duration::from_secs(10);
 
-/// Sign-ins for more scopes within this time count as in a row.
+/// The maximum time between two sign-ins for more scopes that are treated as sign-ins in a row.
 const STEP_UP_WINDOW: Duration = Duration::from_secs(10 * 60);
 
-/// Locked briefly, never across an await.
+/// The state of an account. Its mutex is locked only briefly, never across an `await`.
 #[derive(Default)]
 pub(super) struct AccountState {
     pub(super) held: Option<Arc<HeldGrant>>,
-    /// The outdated token in the vault, if a newer grant is in use that could not be stored.
+    /// The outdated token in the vault, if a newer grant is in use that could not be stored;
+    /// otherwise `None`.
     pub(super) outdated: Option<Secret>,
-    /// The last challenge of the server.
+    /// The last `WWW-Authenticate` challenge of the server.
     challenge: Challenge,
     /// The error and the time of the last failed refresh.
     pub(super) failure: Option<(Arc<TokenError>, Instant)>,
-    /// How many sign-ins in a row began because the server required more scopes, and the time of
-    /// the last.
+    /// The number of sign-ins in a row for more scopes, and the time of the last one.
     steps: Option<(u32, Instant)>,
-    /// The background sign-in that waits for its response.
+    /// The background sign-in that waits for the authorization response.
     pending: Option<Beside>,
     /// The version of the vault's index that was read last.
     pub(super) index: Option<IndexVersion>,
@@ -44,22 +44,22 @@ pub(super) struct AccountState {
 /// A grant in use.
 pub(in crate::auth) struct HeldGrant {
     pub(in crate::auth) grant: Grant,
-    /// The age of the tokens when they were loaded; unknown if the clock was set back.
+    /// The age of the tokens when they were loaded; `None` if the clock was set back.
     age: Option<Duration>,
     since: Instant,
     source: TokenSource,
-    /// The identity of the sign-in; a refresh keeps it.
+    /// The identity of the sign-in, which stays the same after a refresh.
     pub(super) identity: Option<String>,
-    /// Whether it is in the vault, so that its removal there means a sign-out.
+    /// Whether the grant is in the vault. If it is, its removal from the vault means a sign-out.
     pub(super) kept: AtomicBool,
 }
 
 /// The origin of the tokens in use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum TokenSource {
-    /// The authorization server issued them to this process.
+    /// The authorization server issued the tokens to this process.
     Authority,
-    /// They were loaded from the vault, and may be outdated.
+    /// The tokens were loaded from the vault, and may be outdated.
     Vault,
 }
 
@@ -82,13 +82,13 @@ impl Account {
         self.held()?.identity.clone()
     }
 
-    /// Whether this process received this token from the authorization server: if the server
-    /// refuses it, another one would not help.
+    /// Whether the authorization server issued this token to this process. If the server refuses
+    /// such a token, another one would not help.
     pub(in crate::auth) fn is_given(&self, token: &Secret) -> bool {
         self.holding(token).is_some_and(|held| held.source == TokenSource::Authority)
     }
 
-    /// The grant in use, if this is its token.
+    /// The grant in use, if `token` is its access token.
     pub(in crate::auth) fn holding(&self, token: &Secret) -> Option<Arc<HeldGrant>> {
         self.held().filter(|held| held.grant.tokens.access == *token)
     }
@@ -105,7 +105,7 @@ impl Account {
         self.state().challenge = challenge;
     }
 
-    /// Counts a sign-in that begins because the server required more scopes.
+    /// Records that a sign-in begins because the server required more scopes.
     pub(in crate::auth) fn steps_up(&self) {
         let times = self.steps() + 1;
         self.state().steps = Some((times, Instant::now()));
@@ -130,7 +130,7 @@ impl Account {
         self.state().pending.clone().filter(|beside| !beside.paste.is_closed())
     }
 
-    /// Uses a grant from now on.
+    /// Replaces the grant in use.
     pub(super) fn hold(&self, grant: Grant, source: TokenSource, identity: Option<String>) {
         let mut state = self.state();
         state.held = Some(Arc::new(HeldGrant::of(grant, source, identity)));

@@ -17,16 +17,16 @@ pub(super) type Content = Full<Bytes>;
 /// The page for a request. It contains nothing of the request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum CallbackPage {
-    /// The expected response.
+    /// The request is the expected response.
     Received,
-    /// A response that ends the sign-in without a code.
+    /// The request is a response that ends the sign-in without a code.
     Refused,
-    /// An unrelated response; the sign-in continues.
+    /// The request is a response to another sign-in; this one continues.
     Stray,
-    /// No page has this path; browsers request an icon, for example.
+    /// The path is unknown: browsers request an icon, for example.
     Missing,
     OnlyGet,
-    /// The `Host` header names another host.
+    /// The `Host` header names another hostname.
     Misled,
 }
 
@@ -91,7 +91,7 @@ h1 { font-size: 1.5rem; line-height: 1.2; margin: 0 0 .5rem; }
 p { margin: 0; opacity: .8; }
 ";
 
-/// Allows this style and nothing else: no script, no request, no frame.
+/// The content security policy: allows the style of the page, but no script, request or frame.
 fn policy() -> HeaderValue {
     let style = STANDARD.encode(Sha256::digest(STYLE));
     let policy = format!(

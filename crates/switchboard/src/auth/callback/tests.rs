@@ -19,7 +19,7 @@ async fn bound() -> Callback {
     Callback::bind(&Redirect::default()).await.unwrap()
 }
 
-/// A whole response, up to the end of the connection.
+/// Sends `request` to the listener, and returns the whole response.
 async fn tell(port: u16, request: &str) -> String {
     let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).await.unwrap();
     stream.write_all(request.as_bytes()).await.unwrap();
@@ -36,10 +36,10 @@ fn status(answer: &str) -> u16 {
     answer.split(' ').nth(1).unwrap().parse().unwrap()
 }
 
-/// Waits for the callback during `visit`, which must have no effect.
+/// Runs `visit` while the listener waits. The visit must not end the wait.
 async fn waiting<T>(callback: &mut Callback, visit: impl Future<Output = T>) -> T {
     tokio::select! {
-        outcome = callback.wait(judge) => panic!("there was no answer: {outcome:?}"),
+        outcome = callback.wait(judge) => panic!("the visit ended the wait: {outcome:?}"),
         seen = visit => seen,
     }
 }
@@ -53,8 +53,11 @@ async fn callback_page_reveals_neither_code_nor_state() {
     let request = get(port, GOOD);
     let waits = async {
         let outcome = callback.wait(judge).await;
-        assert!(matches!(callback.phase, CallbackPhase::Over(_)), "it accepts no other answer");
-        // A caller with the code stops listening at once.
+        assert!(
+            matches!(callback.phase, CallbackPhase::Over(_)),
+            "the listener accepts no other response"
+        );
+        // A caller that has received the code drops the listener.
         drop(callback);
         outcome
     };
@@ -65,7 +68,7 @@ async fn callback_page_reveals_neither_code_nor_state() {
     assert_eq!(status(&answer), 200);
     let head = head.to_ascii_lowercase();
     let length = format!("\r\ncontent-length: {}\r\n", page.len());
-    assert!(head.contains(&length), "the page is there to the last byte: {answer}");
+    assert!(head.contains(&length), "the page is incomplete: {answer}");
     for header in [
         "content-type: text/html; charset=utf-8",
         "content-security-policy: default-src 'none'; style-src 'sha256-",
@@ -161,7 +164,7 @@ async fn authorization_error_ends_the_wait_with_its_page() {
 }
 
 #[tokio::test]
-async fn received_callback_survives_an_abandoned_wait() {
+async fn dropped_wait_does_not_lose_a_received_callback() {
     let mut callback = bound().await;
     let port = callback.door.port;
     let judged = Notify::new();
@@ -175,7 +178,7 @@ async fn received_callback_survives_an_abandoned_wait() {
         () = judged.notified() => {}
         outcome = callback.wait(watched) => panic!("the page is not sent yet: {outcome:?}"),
     }
-    let outcome = callback.wait(|_| panic!("there is one answer")).await;
+    let outcome = callback.wait(|_| panic!("only one response is judged")).await;
     assert_eq!(outcome.unwrap().reveal(), "hunter2");
     assert_eq!(status(&visit.await.unwrap()), 200);
 }
@@ -211,10 +214,10 @@ async fn incomplete_callback_request_times_out() {
 }
 
 #[tokio::test]
-async fn configured_redirect_uri_is_used_exactly() {
+async fn configured_redirect_uri_is_used_unchanged() {
     let Return::Here(redirect) = Return::of("http://localhost:{port}/sign/in?by=us").unwrap()
     else {
-        panic!("it is on this machine")
+        panic!("the redirect URI is on this machine")
     };
     let mut callback = Callback::bind(&redirect).await.unwrap();
     let port = callback.door.port;
@@ -225,19 +228,19 @@ async fn configured_redirect_uri_is_used_exactly() {
 }
 
 #[tokio::test]
-async fn occupied_callback_port_is_named() {
+async fn error_names_an_occupied_callback_port() {
     let callback = bound().await;
     let port = callback.door.port;
     let Return::Here(redirect) = Return::of(&format!("http://127.0.0.1:{port}/callback")).unwrap()
     else {
-        panic!("it is on this machine")
+        panic!("the redirect URI is on this machine")
     };
     let refused = Callback::bind(&redirect).await.err().unwrap();
     assert!(matches!(refused, CallbackBindError::Taken { port: taken } if taken == port));
 }
 
 #[tokio::test]
-async fn dropped_callback_closes_its_connections() {
+async fn dropping_the_callback_listener_closes_its_connections() {
     let callback = bound().await;
     let port = callback.door.port;
     let mut visitor = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).await.unwrap();

@@ -64,8 +64,8 @@ pub(in crate::auth) async fn of_older(
     Ok(grant(account, found, client, tokens))
 }
 
-/// The time left until a time in seconds since 1970. A time before 1970 or beyond the clock's range
-/// counts as past.
+/// The time from `now` until a time in seconds since 1970. Zero for a time in the past, before
+/// 1970, or beyond the range of the clock.
 fn until(seconds: f64, now: SystemTime) -> Duration {
     let since_1970 = Duration::try_from_secs_f64(seconds.trunc()).unwrap_or_default();
     let at = SystemTime::UNIX_EPOCH.checked_add(since_1970);

@@ -1,4 +1,4 @@
-//! Resolves hostnames for a sign-in, and refuses those that resolve to an address out of reach.
+//! Resolves hostnames for a sign-in, and refuses a hostname that resolves to a forbidden address.
 
 use std::error::Error;
 use std::net::SocketAddr;
@@ -21,7 +21,7 @@ pub(super) struct Guard {
 }
 
 #[derive(Debug, thiserror::Error)]
-#[error("`{host}` resolves to an address out of reach")]
+#[error("`{host}` resolves to an internal or reserved address")]
 pub(super) struct OutOfReach {
     pub(super) host: String,
 }
@@ -32,8 +32,8 @@ impl Guard {
         Guard { names, reach, proxies: proxies.into() }
     }
 
-    /// Whether requests may go to a host directly. Only a proxy's own hostname is checked here; all
-    /// others are checked when they are resolved.
+    /// Whether a request may name this host. Only a proxy's own hostname is resolved and checked
+    /// here; other hostnames are checked when a connection resolves them.
     pub(super) async fn admits(&self, host: &str) -> bool {
         !self.is_proxy(host) || self.look_up(host).await.is_ok()
     }
@@ -42,7 +42,7 @@ impl Guard {
         self.proxies.iter().any(|proxy| proxy == host)
     }
 
-    /// One address that is out of reach is enough to refuse the hostname.
+    /// Resolves a hostname. One forbidden address is enough to refuse it.
     async fn look_up(&self, host: &str) -> Result<Vec<SocketAddr>, Box<dyn Error + Send + Sync>> {
         let addresses = look_up(&*self.names, host).await?;
         match addresses.iter().all(|address| self.reach.admits(host, address.ip())) {

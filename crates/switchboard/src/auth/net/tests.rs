@@ -3,7 +3,10 @@
 
 mod internal;
 #[path = "../../../../switchboard-it/src/network.rs"]
-#[expect(unreachable_pub, reason = "it is the test kit's, which cannot be a dependency here")]
+#[expect(
+    unreachable_pub,
+    reason = "the module belongs to the test kit, which cannot be a dependency here"
+)]
 mod network;
 mod stub;
 
@@ -20,7 +23,7 @@ use crate::dial::names::Names;
 use crate::dial::spawn::Promise;
 use crate::env::Environment;
 
-/// The addresses of each hostname, one set per lookup; the last one repeats.
+/// A fake resolver: the addresses of each hostname, one set per lookup. The last set repeats.
 #[derive(Default)]
 struct Book(Mutex<BTreeMap<String, Vec<Vec<IpAddr>>>>);
 
@@ -52,7 +55,7 @@ fn url(text: &str) -> Url {
     Url::parse(text).unwrap()
 }
 
-/// Requests on behalf of this server.
+/// The client for requests on behalf of this server.
 async fn net(server: &str, names: Arc<dyn Names>, proxy: &str) -> Net {
     let environment = Environment::made_of([("HTTPS_PROXY", proxy)], "/");
     let clients = Clients::new(environment, names);
@@ -271,7 +274,7 @@ async fn response_status_type_and_retry_after_are_parsed() {
 }
 
 #[tokio::test]
-async fn unreachable_error_does_not_quote_the_request() {
+async fn connection_error_does_not_quote_the_request() {
     let stub = Stub::start(|_| Some(Vec::new())).await;
     let net = net_of(&stub).await;
     let address = stub.at("/?code=canary");
@@ -291,7 +294,7 @@ async fn unreachable_error_does_not_quote_the_request() {
 }
 
 #[tokio::test]
-async fn https_does_not_redirect_to_http() {
+async fn redirect_from_https_to_http_is_refused() {
     let plain = Stub::start(|_| Some(ok("{}"))).await;
     let to = plain.url("/");
     let stub = Stub::start_secure(move |path| {

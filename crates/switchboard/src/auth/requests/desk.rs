@@ -69,8 +69,8 @@ impl<'a> Desk<'a> {
 
     /// Text of the authorization server as one clean line, without the secrets of the request.
     fn quoted(&self, text: &str) -> String {
-        // Cleaned first, so that a hidden character inside a secret does not prevent its removal.
-        // Cut last, so that no part of a secret remains.
+        // The text is cleaned first, so that a hidden character inside a secret does not prevent
+        // its removal. It is cut last, so that no part of a secret remains.
         let line = clean_line(text, usize::MAX);
         let sent = self.sent.lock().unwrap_or_else(PoisonError::into_inner);
         clean_line(&sent.removed_from(&line), SHOWN).into_owned()
@@ -113,7 +113,8 @@ impl<'a> Desk<'a> {
         }
     }
 
-    /// Classifies errors of other requests, without special cases for OAuth error codes.
+    /// Classifies errors of requests other than those for tokens, without special cases for OAuth
+    /// error codes.
     pub(super) fn other<K: ErrorResponseType + Display + 'static>(
         &self,
         error: RequestTokenError<NetError, StandardErrorResponse<K>>,
@@ -131,8 +132,8 @@ impl<'a> Desk<'a> {
         }
     }
 
-    /// Whether the status reports a temporary failure of the server, whatever the body says about
-    /// the request.
+    /// Whether the HTTP status reports a temporary failure of the server; the error in the body is
+    /// then ignored.
     fn is_trouble(&self) -> bool {
         matches!(self.seen().status, 408 | 425 | 429 | 500..)
     }

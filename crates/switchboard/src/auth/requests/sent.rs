@@ -11,10 +11,11 @@ use url::form_urlencoded;
 
 use crate::secret::Secret;
 
-/// Replaces a secret.
+/// The text that replaces a secret in a message.
 const REMOVED: &str = "[removed]";
 
-/// A shorter text is no secret; removing it would damage the words of a message.
+/// The minimum length of a secret that is removed. Removing shorter texts would damage the words of
+/// a message.
 const SHORTEST: usize = 6;
 
 /// OAuth request parameters that are secrets.
@@ -30,7 +31,7 @@ const SECRET_PARAMETERS: [&str; 9] = [
     "token",
 ];
 
-/// All but the unreserved characters of RFC 3986.
+/// The characters to percent-encode: all but the unreserved characters of RFC 3986.
 const RESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
 /// The secrets of a request, in every encoding in which a response may repeat them.

@@ -23,7 +23,8 @@ const CODE: &str = "CODE-secret.3";
 const VERIFIER: &str = "VERIFIER~secret~4";
 const DEVICE: &str = "DEVICE=secret&5";
 
-/// Refuses each request with its credentials and its body, as they are and decoded.
+/// A server that refuses each request, and repeats its credentials and body in the error, as sent
+/// and decoded.
 struct Echo {
     url: Url,
     requests: Arc<AtomicUsize>,
@@ -110,13 +111,13 @@ fn client(method: Method) -> OAuthClient {
     }
 }
 
-/// None of the secrets is in the message, and something was removed from it.
+/// Asserts that the message contains none of the secrets, and that something was removed from it.
 #[track_caller]
 fn check<T>(what: &str, refused: Result<T, TokenError>) {
     let Err(error) = refused else { panic!("{what}: must be refused") };
     let told = format!("{error} {error:?}");
     assert!(told.contains("[removed]"), "{what}: {told}");
-    // Every secret contains this word; the two encodings of the client secret are listed, too.
+    // Every secret contains the word `secret`; the other texts are encodings of the client secret.
     for secret in ["secret", "Y2xpZW50Ok", "Q0xJRU5U"] {
         let told = told.replace("client_secret", "");
         assert!(!told.contains(secret), "{what}: {told}");
@@ -153,7 +154,7 @@ async fn echoed_request_is_quoted_without_its_secrets() {
 }
 
 #[test]
-fn secrets_are_removed_in_every_spelling() {
+fn secrets_are_removed_in_every_encoding() {
     use oauth2::http::header::{AUTHORIZATION, HeaderMap, HeaderValue};
 
     let body =
@@ -167,7 +168,7 @@ fn secrets_are_removed_in_every_spelling() {
         ("assertion=eyJhbGci&x", "assertion=[removed]&x"),
         ("Basic YzpDTElFTlQlMkZTRUNSRVQ=", "Basic [removed]="),
         ("client_secret=CLIENT%2FSECRET or CLIENT/SECRET", "client_secret=[removed] or [removed]"),
-        // Too short to be a secret, and no secrets at all.
+        // `short` is too short to be removed, and the client id `public` is no secret.
         ("short of public code", "short of public code"),
     ] {
         assert_eq!(sent.removed_from(text), expected);

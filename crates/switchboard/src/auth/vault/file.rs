@@ -16,13 +16,13 @@ use crate::paths::{self, Unread};
 use crate::secret::Secret;
 use crate::shared_file::SharedFile;
 
-/// The key of secrets in files: 32 bytes in base64.
+/// The environment variable with the key of secrets in files: 32 bytes in base64.
 pub(crate) const KEY_VARIABLE: &str = "SWITCHBOARD_TOKEN_KEY";
 
 const SEAL: Seal = Seal { magic: "switchboard-token", version: 1 };
 const NONCE: usize = 24;
 
-/// The files of one directory.
+/// The secret files in one directory.
 pub(super) struct Files {
     directory: PathBuf,
     key: KeyGiven,
@@ -30,7 +30,7 @@ pub(super) struct Files {
 
 enum KeyGiven {
     No,
-    /// It is not 32 bytes in base64.
+    /// The key is not 32 bytes in base64.
     Unusable,
     Yes(Zeroizing<[u8; 32]>),
 }
@@ -64,7 +64,7 @@ impl Files {
         self.directory.join(format!("{account}.token"))
     }
 
-    /// A key that the user set is used.
+    /// How new secrets are stored: encrypted, if the user set a key.
     pub(super) fn usual_form(&self) -> SecretForm {
         match self.key {
             KeyGiven::No => SecretForm::Plain,
@@ -145,7 +145,8 @@ fn key(text: &str) -> Option<Zeroizing<[u8; 32]>> {
     Some(Zeroizing::new(*key))
 }
 
-/// The content of a file, if no other user can have read or written it.
+/// The content of a file; `None` if it does not exist. A file that other users can read or write is
+/// an error.
 pub(super) fn read(path: &Path) -> Result<Option<Zeroizing<Vec<u8>>>, VaultError> {
     match paths::read_secret(path) {
         Ok(bytes) => Ok(bytes.map(Zeroizing::new)),
@@ -191,7 +192,8 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let at = |key| files(directory.path(), key);
         let secret = Secret::new("canary");
-        // The key at writing, the form, and the results of reading with no key, this key and another.
+        // Each case: the key at writing, the form of the file, and the results of reading with no
+        // key, with this key and with another key.
         let cases = [
             ("", SecretForm::Plain, ["canary", "canary", "canary"]),
             (KEY, SecretForm::Encrypted, ["NoKey", "canary", "OtherKey"]),
@@ -228,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn token_file_is_bound_to_its_account() {
+    fn token_file_copied_to_another_account_is_rejected() {
         let directory = tempfile::tempdir().unwrap();
         let files = files(directory.path(), KEY);
         for form in [SecretForm::Plain, SecretForm::Encrypted] {
@@ -260,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn exposed_token_file_is_neither_used_nor_overwritten() {
+    fn vault_file_accessible_to_others_is_refused() {
         let directory = tempfile::tempdir().unwrap();
         let files = files(directory.path(), "");
         let path = files.path_of(ACCOUNT);

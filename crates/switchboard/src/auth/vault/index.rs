@@ -8,11 +8,11 @@ use serde::{Deserialize, Serialize};
 pub(crate) struct Holder {
     /// The configured URL, with its variables expanded.
     pub(crate) address: String,
-    /// The `account` of the entry.
+    /// The `account` of the server's entry.
     pub(crate) account: Option<String>,
 }
 
-/// One entry of the index: the type, URL, id and place of a secret. Nothing in it is secret.
+/// One entry of the index: the type, URL, id and place of a secret, without the secret itself.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub(crate) struct IndexEntry {
@@ -22,10 +22,10 @@ pub(crate) struct IndexEntry {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) account_name: Option<String>,
     pub(crate) kind: TokenKind,
-    /// In hexadecimal; part of a file name.
+    /// The vault account of the secret, in hexadecimal; part of its file name.
     pub(crate) account: String,
-    /// A random id, new for each sign-in, under which cached listings are stored. A refresh keeps
-    /// it.
+    /// A random id, under which cached listings are stored. It is new for each sign-in, and stays
+    /// the same after a refresh.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     identity: Option<String>,
     pub(crate) place: SecretPlace,
@@ -40,7 +40,7 @@ pub enum TokenKind {
     /// A sign-in: the authorization server issued it. It is stored with the client registration.
     #[serde(rename = "grant")]
     SignIn,
-    /// The user gave it.
+    /// The user stored the token.
     #[serde(rename = "bearer")]
     Given,
 }
@@ -92,7 +92,7 @@ pub(super) fn is_account(text: &str) -> bool {
 }
 
 impl IndexEntry {
-    /// A new entry with this identity.
+    /// Creates an entry with this identity.
     pub(super) fn new(
         holder: &Holder,
         kind: TokenKind,
@@ -110,7 +110,7 @@ impl IndexEntry {
         }
     }
 
-    /// The identity; entries of older versions use their account.
+    /// The identity of the sign-in; entries of older versions use their account instead.
     pub(crate) fn identity(&self) -> String {
         self.identity.as_ref().unwrap_or(&self.account).clone()
     }
@@ -129,7 +129,7 @@ impl IndexEntry {
 }
 
 /// Inserts an entry in place of the one with the same holder and type. The scopes that the server
-/// required are kept only if the account is the same.
+/// required are carried over only if the account is the same.
 pub(super) fn put(entries: &mut Vec<IndexEntry>, mut new: IndexEntry) -> Vec<Orphan> {
     let mut orphans = Vec::new();
     let holder = new.holder();
@@ -151,7 +151,7 @@ pub(super) fn put(entries: &mut Vec<IndexEntry>, mut new: IndexEntry) -> Vec<Orp
     orphans
 }
 
-/// Removes an entry.
+/// Removes the entry of a holder and type. Returns its secret, unless another entry shares it.
 pub(super) fn take(
     entries: &mut Vec<IndexEntry>,
     holder: &Holder,
@@ -222,24 +222,24 @@ mod tests {
     }
 
     #[test]
-    fn replaced_index_line_orphans_an_unshared_secret() {
+    fn replacing_an_index_entry_orphans_its_unshared_secret() {
         use SecretPlace::{EncryptedFile, File, Keyring};
         use TokenKind::{Given, SignIn};
         let cases: [(&[IndexEntry], usize, &[Orphan]); 7] = [
             // Two accounts at one address.
             (&[line("x#work", SignIn, 'a', File), line("x#home", SignIn, 'b', File)], 2, &[]),
             (&[line("x", SignIn, 'a', File), line("x#home", SignIn, 'b', File)], 2, &[]),
-            // The same again.
+            // The same holder, type and account again, in another place.
             (&[line("x", SignIn, 'a', File), line("x", SignIn, 'a', EncryptedFile)], 1, &[]),
-            // Another kind of the same server.
+            // Another type of token for the same server.
             (&[line("x", SignIn, 'a', File), line("x", Given, 'b', File)], 2, &[]),
-            // Another account.
+            // The same holder and type with a new account.
             (
                 &[line("x", SignIn, 'a', Keyring), line("x", SignIn, 'b', File)],
                 1,
                 &[orphan('a', Keyring)],
             ),
-            // Another place.
+            // The same account in another storage place.
             (
                 &[line("x", SignIn, 'a', Keyring), line("x", SignIn, 'a', File)],
                 1,
@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn wanted_scopes_stay_with_their_account() {
+    fn required_scopes_are_dropped_for_a_new_account() {
         let mut entries = vec![line("x", TokenKind::SignIn, 'a', SecretPlace::File)];
         entries[0].wanted = vec!["write".to_owned()];
         put(&mut entries, line("x", TokenKind::SignIn, 'a', SecretPlace::File));

@@ -24,18 +24,18 @@ use crate::secret::Secret;
 /// The service name of Switchboard's secrets.
 const SERVICE: &str = "switchboard";
 
-/// The timeout: a locked keyring may wait for a prompt that no user sees.
+/// The timeout of a keyring operation: a locked keyring may wait for a prompt that no user sees.
 const PATIENCE: Duration = Duration::from_secs(3);
 
-/// Connects and starts nothing until it is first used.
+/// The keyring of the system. Nothing is connected or started before its first use.
 pub(super) struct Keyring {
     /// `None` if this machine has no keyring.
     backend: Option<Arc<Backend>>,
-    /// An earlier operation timed out, so later ones fail at once.
+    /// Whether an earlier operation timed out; later ones then fail at once.
     silent: AtomicBool,
 }
 
-/// Contains no text of the keyring.
+/// Why a keyring operation failed. The error contains no text of the keyring.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum KeyringError {
     #[error("there is no keyring")]

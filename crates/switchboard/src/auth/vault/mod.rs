@@ -26,7 +26,7 @@ use crate::paths::{self, Lock, Paths};
 use crate::secret::{Secret, hex};
 use crate::shared_file::SharedFile;
 
-/// The timeout of a file operation: beyond it, the disk or another process hangs.
+/// The timeout of a file operation. An operation that takes longer hangs.
 const DISK: Duration = Duration::from_secs(10);
 
 /// The interval between attempts to take a lock.
@@ -55,7 +55,7 @@ impl PartialEq for Vault {
 /// Why a secret cannot be read or stored. An error leaves the stored data unchanged.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum VaultError {
-    #[error("cannot use `{}`", path.display())]
+    #[error("cannot read or write `{}`", path.display())]
     Io {
         path: PathBuf,
         #[source]
@@ -96,7 +96,7 @@ impl Vault {
         Vault { shared: Arc::new(shared), store }
     }
 
-    /// The same vault, with another place for new secrets.
+    /// This vault, with `store` as the place for new secrets.
     pub(crate) fn storing(&self, store: CredentialStore) -> Vault {
         Vault { shared: Arc::clone(&self.shared), store }
     }
@@ -111,7 +111,7 @@ impl Vault {
         Ok(index::find(&mut entries, holder, kind).cloned())
     }
 
-    /// All entries, without the secrets.
+    /// All index entries, which hold no secrets.
     pub(crate) async fn all(&self) -> Result<Vec<IndexEntry>, VaultError> {
         self.on_disk(|shared| lines(&shared.directory)).await
     }
@@ -183,9 +183,10 @@ impl Vault {
     }
 
     /// Locks the secret of `account` against changes by other processes until the lock is dropped.
-    /// The future may be dropped at any time.
+    /// Dropping the future cancels the wait.
     pub(crate) async fn lock(&self, account: &str, patience: Duration) -> Result<Lock, VaultError> {
-        // A lock of its own: the one beside the file is taken for each write.
+        // This lock has a file of its own, because each write takes the lock beside the secret's
+        // file.
         let path = self.shared.directory.join(format!("{account}.turn"));
         let waiting = async {
             loop {
@@ -251,7 +252,8 @@ impl Vault {
     ) -> Result<T, VaultError> {
         self.on_disk(move |shared| {
             let path = index_in(&shared.directory);
-            // Refuses a file that other users can read or write, which an update does not.
+            // Refuses an index that other users can read or write, which the update itself does not
+            // check.
             file::read(&path)?;
             let mut outcome = None;
             let changed = SharedFile::guarded(path.clone()).update(|before| {
@@ -312,7 +314,7 @@ pub(crate) fn known_identity(
     Ok(index::find(&mut lines, holder, kind).map(|entry| entry.identity()))
 }
 
-/// The version of the index file: each change replaces the file.
+/// Identifies a version of the index file, because each change replaces the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct IndexVersion {
     inode: u64,

@@ -71,7 +71,7 @@ async fn stored_secret_is_found_until_it_is_removed() {
 }
 
 #[tokio::test]
-async fn new_account_replaces_the_old_and_its_secret() {
+async fn storing_a_new_account_removes_the_old_secret() {
     let home = Home::new();
     let vault = home.plain();
     keep(&vault, ACCOUNT, "old").await.unwrap();
@@ -82,7 +82,7 @@ async fn new_account_replaces_the_old_and_its_secret() {
 }
 
 #[tokio::test]
-async fn requested_scopes_are_remembered_with_the_grant() {
+async fn required_scopes_survive_a_token_refresh() {
     let home = Home::new();
     let vault = home.plain();
     vault.want(&holder(SERVER), vec!["early".to_owned()]).await.unwrap();
@@ -129,7 +129,7 @@ async fn secret_is_stored_only_where_configured() {
 }
 
 #[tokio::test]
-async fn damaged_token_index_is_refused_and_kept() {
+async fn damaged_token_index_is_refused_and_left_unchanged() {
     let home = Home::new();
     let vault = home.plain();
     let entry = keep(&vault, ACCOUNT, "token").await.unwrap();
@@ -146,7 +146,7 @@ async fn damaged_token_index_is_refused_and_kept() {
 }
 
 #[tokio::test]
-async fn absent_keyring_is_not_waited_for() {
+async fn absent_keyring_is_reported_or_replaced_by_file() {
     let home = Home::new();
     let nowhere = format!("unix:path={}", home.path("no-bus").display());
     let runtime = home.path("run");
@@ -167,7 +167,7 @@ async fn absent_keyring_is_not_waited_for() {
 
 #[cfg(not(target_os = "macos"))]
 #[tokio::test(start_paused = true)]
-async fn silent_keyring_is_waited_for_once() {
+async fn hanging_keyring_is_waited_for_only_once() {
     let home = Home::new();
     let socket = home.path("bus");
     let _never_answers = std::os::unix::net::UnixListener::bind(&socket).unwrap();
@@ -188,14 +188,14 @@ async fn silent_keyring_is_waited_for_once() {
 }
 
 #[tokio::test]
-async fn account_lock_is_exclusive() {
+async fn account_lock_excludes_other_processes() {
     let home = Home::new();
     let (one, other) = (home.plain(), home.plain());
     let held = one.lock(ACCOUNT, DISK).await.unwrap();
     let impatient = other.lock(ACCOUNT, Duration::from_millis(50)).await.unwrap_err();
     assert!(matches!(impatient, VaultError::Held { .. }), "{impatient:?}");
     other.lock(OTHER, DISK).await.unwrap();
-    // The process that holds the lock can write.
+    // The process that holds the lock can write the secret.
     keep(&one, ACCOUNT, "token").await.unwrap();
     let waiting = tokio::spawn(async move { other.lock(ACCOUNT, DISK).await.map(drop) });
     drop(held);
@@ -203,7 +203,7 @@ async fn account_lock_is_exclusive() {
 }
 
 #[tokio::test]
-async fn abandoned_lock_wait_holds_nothing() {
+async fn cancelled_wait_for_account_lock_leaves_it_free() {
     let home = Home::new();
     let vault = home.plain();
     let held = vault.lock(ACCOUNT, DISK).await.unwrap();

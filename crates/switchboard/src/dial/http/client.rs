@@ -25,21 +25,22 @@ use crate::upstream::DialError;
 
 const CONNECT: Duration = Duration::from_secs(10);
 
-/// Shorter than the idle timeout of most servers and proxies, which is about a minute.
+/// How long an idle connection is kept: less than the idle timeout of most servers and proxies,
+/// which is about a minute.
 const KEPT_IDLE: Duration = Duration::from_secs(50);
 
-/// The time in which a dead connection is detected, after a network change or a suspend.
+/// How soon a dead connection is detected, after a network change or a suspend.
 const DEAD: Duration = Duration::from_secs(10);
 
 /// One client for each set of trusted certificates, shared by all servers.
 pub(crate) struct Clients {
     environment: Environment,
     names: Arc<dyn Names>,
-    /// Without TLS, so that the system's root certificates need not be loaded.
+    /// The client without TLS, for which the system's root certificates need not be loaded.
     plain: OnceCell<Client>,
     secure: OnceCell<Client>,
     secure_http1: OnceCell<Client>,
-    /// By origin; bounded by the origins in the configuration.
+    /// The requested pauses by origin. The origins in the configuration bound their number.
     quiet: Mutex<HashMap<String, Quiet>>,
 }
 
@@ -47,7 +48,7 @@ pub(crate) struct Clients {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Versions {
     Newest,
-    /// For a connection that is upgraded to another protocol.
+    /// Only HTTP/1.1, for a connection that is upgraded to another protocol.
     Http1,
 }
 
@@ -139,7 +140,7 @@ impl Clients {
         tls: impl FnOnce() -> Result<ClientConfig, DialError> + Send + 'static,
     ) -> Result<Client, DialError> {
         let builder = proxied(base(), &self.environment).dns_resolver(names);
-        // Reads certificate files, so it blocks.
+        // Building a client reads certificate files, so it blocks.
         let building = tokio::task::spawn_blocking(move || {
             let mut tls = tls()?;
             let offered: &[&[u8]] = match versions {
@@ -153,11 +154,11 @@ impl Clients {
     }
 }
 
-#[expect(clippy::disallowed_methods, reason = "this is the one place that makes them")]
+#[expect(clippy::disallowed_methods, reason = "HTTP clients are created here alone")]
 fn base() -> ClientBuilder {
     Client::builder()
         .user_agent(concat!("switchboard/", env!("CARGO_PKG_VERSION")))
-        // The transport decides about redirects.
+        // Redirects are followed by the transport, not by the client.
         .redirect(Policy::none())
         .referer(false)
         .connect_timeout(CONNECT)
@@ -171,7 +172,8 @@ fn base() -> ClientBuilder {
         .http2_keep_alive_timeout(DEAD)
 }
 
-/// Proxies from the usual environment variables. Loopback addresses are exempt.
+/// Sets the proxies of the usual environment variables. Requests to loopback addresses use no
+/// proxy.
 fn proxied(builder: ClientBuilder, environment: &Environment) -> ClientBuilder {
     let exempt = either(environment, ["NO_PROXY", "no_proxy"]).unwrap_or_default();
     let exempt = NoProxy::from_string(&format!("localhost,127.0.0.0/8,::1,{exempt}"));

@@ -25,11 +25,12 @@ use crate::upstream::{DialError, secret_program};
 const TTL_VARIABLE: &str = "SWITCHBOARD_TOKEN_COMMAND_TTL_MS";
 const TTL: Duration = Duration::from_secs(5 * 60);
 
-/// The source of a value.
+/// The source of a header's value.
 pub(super) enum HeaderSource {
-    /// A program. `helper` is its name as written in the configuration, for messages.
+    /// A program. `helper` is the name of the program as written in the configuration, for
+    /// messages.
     Command { words: Vec<String>, helper: String },
-    /// The token that the user stored.
+    /// The token that the user stored in the vault.
     Vault { vault: Vault, holder: Holder },
 }
 
@@ -42,12 +43,13 @@ pub(super) struct DynamicHeader {
     pub(super) source: HeaderSource,
 }
 
-/// What requesting a value requires.
+/// The objects that a request of a header's value uses.
 #[derive(Clone)]
 pub(super) struct Asking {
     pub(super) spawner: Arc<dyn Spawner>,
     pub(super) environment: Environment,
-    /// The approval of a project's server, checked before each request of a value.
+    /// The approval, checked before each request of a value; `None` unless the server belongs to a
+    /// project.
     pub(super) seal: Option<Seal>,
 }
 
@@ -60,7 +62,8 @@ pub(super) struct DynamicHeaders {
     values: Vec<Remembered>,
     asking: Asking,
     ttl: Duration,
-    /// Set if a program gave another value than before: the listings may depend on the credential.
+    /// Whether a program has returned another value than before: the listings may depend on the
+    /// credential.
     changed: AtomicBool,
 }
 
@@ -71,18 +74,18 @@ struct Remembered {
 }
 
 struct Memory {
-    /// `None` after the user removed the token.
+    /// The current value; `None` after the user removed the token.
     value: Option<HeaderValue>,
-    /// The identity of a token from the vault.
+    /// The identity of the token, if it comes from the vault.
     identity: Option<String>,
     /// The time of the last request; `None` after the server refused the value.
     since: Option<Instant>,
-    /// Set while a task requests a new value.
+    /// Whether a task is requesting a new value.
     renewing: bool,
 }
 
 impl DynamicHeaders {
-    /// Requests all values concurrently.
+    /// Creates the headers, and requests all their values concurrently.
     pub(super) async fn new(
         asked: Vec<DynamicHeader>,
         asking: Asking,
@@ -106,17 +109,17 @@ impl DynamicHeaders {
         self.values.iter().find_map(|value| value.memory().identity.clone())
     }
 
-    /// Requests new values in place of old ones.
+    /// Requests new values in place of those whose lifetime is over.
     pub(super) async fn follow(&self) {
         let _headers = self.headers().await;
     }
 
-    /// Whether a program gave another value since the last call; resets the mark.
+    /// Whether a program has returned another value since the last call; clears the flag.
     pub(super) fn take_change(&self) -> bool {
         self.changed.swap(false, Ordering::Relaxed)
     }
 
-    /// Sets the mark again, after the change could not be handled.
+    /// Sets the flag again, because the change could not be handled.
     pub(super) fn keep_change(&self) {
         self.changed.store(true, Ordering::Relaxed);
     }
@@ -141,7 +144,7 @@ impl Signer for DynamicHeaders {
         Box::pin(async move { Ok(self.headers().await) })
     }
 
-    /// Requests refused values again, once.
+    /// Requests the refused values again, once.
     fn refused<'a>(&'a self, refused: Refused<'a>) -> Judging<'a> {
         let again = refused.status == 401 && refused.repeats == 0;
         if again {
@@ -177,7 +180,7 @@ impl Remembered {
         memory.value.clone()
     }
 
-    /// Never held across an await.
+    /// Locks the memory. The guard must not be held across an `await`.
     fn memory(&self) -> MutexGuard<'_, Memory> {
         self.memory.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -33,7 +33,7 @@ struct Value {
     origin: ValueOrigin,
 }
 
-/// The origin of a value.
+/// The origin of a header's value.
 enum ValueOrigin {
     Text(String),
     Dynamic(HeaderSource),
@@ -60,7 +60,7 @@ impl ValueOrigin {
 pub(super) enum HeaderForm {
     Plain,
     Bearer,
-    /// With this username.
+    /// Basic authentication with this username.
     Basic(String),
 }
 
@@ -76,7 +76,8 @@ impl HeaderForm {
     }
 }
 
-/// The fixed and the dynamic headers. A later setting of the entry takes precedence.
+/// The fixed and the dynamic headers. If two settings set the same header, the later one takes
+/// precedence.
 pub(super) fn of(
     recipe: &RemoteRecipe,
     address: &str,
@@ -120,7 +121,7 @@ fn values(
         Some(Auth::ApiKey { header, key }) => {
             values.push(Value::plain("auth.key", header, credential(key, with)?));
         }
-        // These use the configured headers only.
+        // These kinds of authentication use the configured headers only.
         Some(Auth::Custom | Auth::Off | Auth::OAuth) => {}
         Some(Auth::Bearer) | None => values.extend(bearer(recipe, address, with)?),
     }

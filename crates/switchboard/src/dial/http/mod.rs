@@ -40,16 +40,16 @@ pub(crate) struct RemoteRecipe {
     pub(crate) bearer_token: Option<Template>,
     pub(crate) bearer_token_env: Option<String>,
     pub(crate) bearer_token_store: bool,
-    /// The account at the URL, if there are several.
+    /// The `account` of the entry, for a URL with several accounts.
     pub(crate) account: Option<String>,
-    /// `None` if the entry excludes a sign-in.
+    /// The options for a sign-in; `None` if the entry excludes it.
     pub(crate) oauth: Option<OAuthOptions>,
     /// The vault with the tokens.
     pub(crate) vault: Vault,
     pub(crate) headers_command: Option<RequestHeadersCommand>,
     pub(crate) ca_file: Option<Template>,
     pub(crate) environment: Environment,
-    /// The approval of a project's server, checked at dial time.
+    /// The approval, checked at dial time; `None` unless the server belongs to a project.
     pub(crate) seal: Option<Seal>,
 }
 
@@ -81,11 +81,11 @@ impl SignedIn {
         self.account.is_some() || self.asked.is_some()
     }
 
-    /// Follows changes by other processes to the account, and requests new values in place of old
-    /// ones.
+    /// Adopts changes that other processes made to the account, and requests new values for headers
+    /// whose lifetime is over.
     pub(crate) async fn follow(&self) {
         if let Some(account) = &self.account {
-            // An error will also fail the next request, which reports it.
+            // An error is ignored, because it will also fail the next request, which reports it.
             let _reported_by_next_request = account.follow().await;
         }
         if let Some(asked) = &self.asked {
@@ -93,12 +93,12 @@ impl SignedIn {
         }
     }
 
-    /// Whether a program gave another credential since the last call; resets the mark.
+    /// Whether a program has returned another credential since the last call; clears the flag.
     pub(crate) fn take_change(&self) -> bool {
         self.asked.as_ref().is_some_and(|asked| asked.take_change())
     }
 
-    /// Sets the mark again, after the listings could not be read.
+    /// Sets the flag again, because the listings could not be read.
     pub(crate) fn keep_change(&self) {
         self.asked.iter().for_each(|asked| asked.keep_change());
     }

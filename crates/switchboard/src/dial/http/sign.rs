@@ -68,7 +68,7 @@ pub(super) struct HeadersCommand {
     spawner: Arc<dyn Spawner>,
 }
 
-/// Contains no output of the program.
+/// Why a program returned no headers. The error contains no output of the program.
 #[derive(Debug, thiserror::Error)]
 enum SignError {
     #[error("the `requestHeadersCommand` failed")]
@@ -127,7 +127,7 @@ fn fill(
     for (name, value) in command.env.iter() {
         match expand::expand_value(value, with)? {
             Expanded::Text(text) => drop(program.env.insert(name.to_owned(), text)),
-            // The program can fetch secrets by itself.
+            // `!command` is refused here: the program can fetch secrets by itself.
             Expanded::Command(_) => return Err(DialError::Header { name: name.to_owned() }),
         }
     }

@@ -12,11 +12,11 @@ use crate::dial::lookup;
 use crate::dial::spawn::Program;
 use crate::paths;
 
-/// The bytes of a file that are read to find its interpreter.
+/// The number of bytes of a file that are read to find its interpreter.
 const HEAD: u64 = 256;
 
-/// The program that the launcher would run for `plain`, if `root` contains it. As with the
-/// launcher, programs of the package come first in the `PATH`; relative paths are resolved from
+/// The program that the launcher would run for `plain`, if `root` contains it. As under the
+/// launcher, programs of the package come first in the `PATH`, and relative paths are resolved from
 /// `place`.
 pub(super) fn program(
     launch: &Launch,
@@ -69,7 +69,7 @@ pub(super) fn program(
 
 enum Script {
     OfNode(PathBuf),
-    /// Run by the interpreter that its first line names.
+    /// The script runs under the interpreter that its first line names.
     Run {
         script: PathBuf,
         by: String,

@@ -31,7 +31,7 @@ pub(super) struct Known {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Age {
     Fresh,
-    /// The version that the launcher would install may have changed.
+    /// The location is known, but the version that the launcher would install may have changed.
     Stale,
 }
 
@@ -43,7 +43,7 @@ struct File {
 #[derive(Serialize, Deserialize)]
 struct PackagePlace {
     root: PathBuf,
-    /// In seconds since 1970.
+    /// When the launcher reported the location, in seconds since 1970.
     at: u64,
 }
 
@@ -73,7 +73,7 @@ impl Known {
         // The file decides what runs, so other users must not be able to write it.
         let bytes = paths::read_private(&self.file).ok()??;
         let place = read(&bytes).packages.remove(&self.key)?;
-        // A time in the future comes from a changed clock.
+        // If the stored time is in the future, the clock was changed.
         let age = match now().checked_sub(place.at) {
             Some(0..DAY) => Age::Fresh,
             Some(_) | None => Age::Stale,
@@ -92,7 +92,7 @@ impl Known {
     }
 }
 
-/// A malformed file counts as empty.
+/// Parses the stored locations. A malformed file is treated as empty.
 fn read(bytes: &[u8]) -> File {
     serde_json::from_slice(bytes).unwrap_or_default()
 }

@@ -27,7 +27,7 @@ pub(super) fn root_of(package: &Package, env: &BTreeMap<String, String>) -> Opti
     Some(cache.join("_npx").join(package.npx_folder()))
 }
 
-/// npm ignores the case of its variables.
+/// The value of an npm setting in the environment. npm ignores the case of its variables.
 fn setting<'a>(name: &str, env: &'a BTreeMap<String, String>) -> Option<&'a str> {
     let found = env.iter().find(|(key, value)| key.eq_ignore_ascii_case(name) && !value.is_empty());
     found.map(|(_, value)| value.as_str())

@@ -85,7 +85,7 @@ impl Machine {
             words.join(" ").replace(&self.at("").display().to_string(), "~/").replace(&root, "~")
         };
         match self.launching(ground).outlook(&self.line(line)) {
-            Outlook::Plain => "as it stands".to_owned(),
+            Outlook::Plain => "unchanged".to_owned(),
             Outlook::Direct(found) => shown(&found.program),
             Outlook::Ask(asking) => match &asking.stale {
                 None => "asks".to_owned(),
@@ -101,7 +101,7 @@ impl Machine {
 }
 
 #[test]
-fn installed_npm_package_runs_under_node() {
+fn installed_npm_package_runs_under_node_without_npx() {
     let machine = Machine::new();
     for spec in ["@s/server", "server@1.2.3", "server@1.2.4", "server@^1", "server@latest"] {
         let name = if spec.starts_with('@') { "@s/server" } else { "server" };
@@ -113,12 +113,12 @@ fn installed_npm_package_runs_under_node() {
     machine.check("npx -y @s/server a -b", &direct("@s/server", "@s/server", " a -b"));
     machine.check("npx server@1.2.3", &direct("server@1.2.3", "server", ""));
     machine.check("npm exec -- server@^1 --x", &direct("server@^1", "server", " --x"));
-    // Another version is installed there.
+    // The installed version is another one.
     machine.check("npx server@1.2.4", "asks");
     // Only npm knows the current version.
     machine.check("npx server@latest", "asks");
     machine.check("npx server@next", "asks");
-    machine.check("npx --registry x @s/server", "as it stands");
+    machine.check("npx --registry x @s/server", "unchanged");
 }
 
 #[test]
@@ -132,7 +132,7 @@ fn user_npmrc_decides_the_npm_cache_directory() {
 }
 
 #[test]
-fn package_with_outside_or_invalid_program_is_not_run() {
+fn package_with_invalid_program_is_left_to_launcher() {
     let machine = Machine::new();
     let package = format!("{}/node_modules/@s/a", machine.npx("@s/a"));
     machine.write(&format!("{package}/cli.js"), "");
@@ -161,10 +161,10 @@ fn package_that_npm_finds_elsewhere_is_left_to_npm() {
     // A package of the project applies only to servers of the project.
     machine.package("project", "server", "0.0.1");
     machine.check("npx server", &direct);
-    assert_eq!(machine.outlook("npx server", Ground::Own), "as it stands");
-    // A globally installed program is beside npm.
+    assert_eq!(machine.outlook("npx server", Ground::Own), "unchanged");
+    // A globally installed program is in the directory of npm.
     machine.program("bin/server");
-    machine.check("npx server", "as it stands");
+    machine.check("npx server", "unchanged");
 }
 
 #[test]
@@ -232,14 +232,14 @@ fn unresolved_user_launcher_runs_in_a_neutral_directory() {
 }
 
 #[test]
-fn program_that_reads_its_directory_runs_in_neutral_one() {
+fn program_reading_directory_settings_runs_in_neutral_directory() {
     let machine = Machine::new();
     machine.package(&machine.npx("server"), "server", "1.0.0");
     let package = format!("{}/node_modules/server", machine.npx("server"));
     let check = |ground: Ground, expected: &str| {
         let launching = machine.launching(ground);
         let Outlook::Direct(found) = launching.outlook(&machine.line("npx server")) else {
-            panic!("it is installed");
+            panic!("the package is installed");
         };
         assert_eq!(launching.unswayed(found).program.cwd, machine.at(expected));
     };

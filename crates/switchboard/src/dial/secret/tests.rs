@@ -15,7 +15,7 @@ use crate::dial::spawn::{Confinement, Process, Promise, Started};
 #[derive(Clone)]
 enum Act {
     Writes(Vec<u8>, i32),
-    /// Neither ends nor closes its output.
+    /// The program neither ends nor closes its output.
     Hangs,
     NotThere,
 }
@@ -107,7 +107,7 @@ async fn check(act: Act, expected: Result<&str, &str>) {
     let outcome = outcome.map(Secret::reveal).map_err(|error| error.to_string());
     assert_eq!(outcome.as_deref().map_err(String::as_str), expected);
     let was_started = !matches!(act, Act::NotThere);
-    assert_eq!(killed.load(Ordering::Relaxed), was_started, "nothing of it is left");
+    assert_eq!(killed.load(Ordering::Relaxed), was_started, "a started program is killed");
 }
 
 #[tokio::test(start_paused = true)]

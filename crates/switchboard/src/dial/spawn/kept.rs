@@ -23,21 +23,23 @@ use super::{Process, Program, Promise, Spawner, Started};
 /// The timeout for starting a program through the reaper.
 const START: Duration = Duration::from_secs(20);
 
-/// The timeout for a keeper to kill its server, after which the keeper counts as killed or stopped.
+/// The timeout for a keeper to kill its server. A keeper that takes longer is treated as killed or
+/// stopped.
 const KILL: Duration = Duration::from_millis(500);
 
 /// The timeout for the reaper to exit when it has nothing left to do.
 const CLOSE: Duration = Duration::from_secs(2);
 
-/// The reaper ends when all clones of its socket are closed.
+/// The socket to the reaper, which ends when all clones of the socket are closed.
 type Lifeline = Arc<Socket>;
 
 pub(super) struct Reaper {
     /// The directory for the records of running programs.
     records: PathBuf,
-    /// `None` before the first program. Never held across an await.
+    /// The socket to the reaper; `None` before the first program. The mutex is never locked across
+    /// an `await`.
     lifeline: Mutex<Option<Lifeline>>,
-    /// Set after a program was left to its keeper.
+    /// Whether a program was left to its keeper.
     left: Arc<AtomicBool>,
     /// The task that searches for programs of earlier gateways, started with the reaper.
     searching: Mutex<Option<JoinHandle<()>>>,
@@ -124,7 +126,7 @@ impl Reaper {
     }
 }
 
-#[expect(clippy::disallowed_methods, reason = "the reaper is what starts the Spawner's programs")]
+#[expect(clippy::disallowed_methods, reason = "the reaper starts the programs of the spawner")]
 fn start_reaper() -> io::Result<Socket> {
     let (ours, theirs) = Socket::pair()?;
     ours.set_nonblocking(true)?;
@@ -221,7 +223,8 @@ impl Keeper {
         }
     }
 
-    /// The next report. Partly read bytes are kept if the future is dropped.
+    /// The next report of the keeper. If the future is dropped, the bytes read so far stay in
+    /// `buffer`.
     async fn report(&mut self) -> io::Result<Report> {
         while self.filled < Report::LENGTH {
             match self.socket.read(&mut self.buffer[self.filled..]).await? {
@@ -257,8 +260,9 @@ impl Keeper {
         }
     }
 
-    /// Cleans up after a killed keeper. The reaper ends its programs; if the reaper is gone too,
-    /// this ends the server's process tree, and by the records the processes outside it.
+    /// Ends the orphans of a killed keeper. The reaper does that; if the reaper is gone, too, this
+    /// function ends the server's process tree, and finds processes outside the tree by the
+    /// records.
     async fn end_orphans(&mut self) {
         self.gone = true;
         if let Some(server) = self.server.take() {

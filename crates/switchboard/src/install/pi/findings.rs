@@ -20,7 +20,7 @@ use crate::load::Loaded;
 use crate::paths::{self, Paths};
 use crate::sources;
 
-/// The findings; none without Pi.
+/// All findings about Pi; none if Pi has no directory.
 pub(crate) fn examine(with: &Surroundings<'_>, locations: &Paths, loaded: &Loaded) -> Vec<Finding> {
     if !locations.others.pi.is_dir() {
         return Vec::new();
@@ -52,7 +52,8 @@ fn files(with: &Surroundings<'_>, locations: &Paths, loaded: &Loaded) -> Vec<PiF
         });
         let (servers, narrow) = (file.servers.len(), narrow.count());
         faults.push(PiFault::FileRead { path: path.clone(), servers, imports: file.imports });
-        // A project may not request more environment variables.
+        // The fault is reported for user files only: a project must not request more environment
+        // variables.
         if narrow > 0 && candidate.tier == Tier::User {
             faults.push(PiFault::NarrowEnvironment { path, servers: narrow });
         }
@@ -92,8 +93,8 @@ fn package(locations: &Paths) -> Vec<PiFault> {
     faults
 }
 
-/// The configured program of the package, if it is not executable. Without a configured program,
-/// the package searches for one.
+/// The fault of a configured program that is not executable. Without a configured program, the
+/// package searches for one.
 fn missing_program(binary: &Path) -> Option<PiFault> {
     let bytes = paths::read(binary).ok()??;
     let written: Value = serde_json::from_slice(&bytes).ok()?;

@@ -1,4 +1,4 @@
-//! What a filter can express, and what it cannot access.
+//! Valid filters and their outputs, errors, and functions that a filter cannot use.
 
 use super::*;
 
@@ -19,7 +19,7 @@ fn gives(code: &str, json: &str, expected: &str) {
 }
 
 #[test]
-fn each_filter_output_is_a_line_with_plain_strings() {
+fn filter_outputs_are_lines_with_unquoted_strings() {
     let issues =
         r#"{"issues": [{"id": 1, "title": "a \"b\""}, {"id": 2, "title": "c"}], "n": null}"#;
     gives(".issues[].title", issues, "a \"b\"\nc\n");
@@ -105,7 +105,7 @@ const FORBIDDEN: &[&str] = &[
 ];
 
 #[test]
-fn filter_cannot_reach_beyond_its_input() {
+fn filter_with_a_forbidden_function_is_invalid() {
     for code in FORBIDDEN {
         let outcome = run(code, "{}", MOST);
         assert!(matches!(outcome, Err(Trouble::Invalid(_))), "{code}: {outcome:?}");
@@ -114,7 +114,7 @@ fn filter_cannot_reach_beyond_its_input() {
 }
 
 #[test]
-fn every_filter_function_has_been_reviewed() {
+fn native_jaq_functions_are_all_allowed_except_halt() {
     let mut theirs: Vec<&str> = jaq_core::funs::<FilterData>()
         .chain(jaq_std::base_funs())
         .chain(jaq_json::funs())
@@ -122,7 +122,7 @@ fn every_filter_function_has_been_reviewed() {
         .filter(|name| !ALLOWED.contains(name))
         .collect();
     theirs.dedup();
-    assert_eq!(theirs, ["halt"], "what is not allowed, and was not there when it was decided");
+    assert_eq!(theirs, ["halt"], "a native function of `jaq` was not reviewed");
 }
 
 #[test]
@@ -159,13 +159,13 @@ fn filter_errors_name_their_position() {
 }
 
 #[test]
-fn filter_messages_and_outputs_are_bounded() {
+fn filter_error_messages_and_outputs_are_bounded() {
     let big = format!("[{}1]", "1,".repeat(100_000));
-    let Err(Trouble::Failed(why)) = run(".a", &big, MOST) else { panic!("it fails") };
+    let Err(Trouble::Failed(why)) = run(".a", &big, MOST) else { panic!("the filter must fail") };
     assert!(why.len() <= MESSAGE + 5 && why.starts_with("cannot index [1,1,"), "{why}");
     assert!(why.ends_with(r#",1,1] with "a""#) && why.contains(" … "), "{why}");
     let Err(Trouble::Invalid(why)) = run(&format!(". {}", "é".repeat(4_000)), "1", MOST) else {
-        panic!("it is no filter");
+        panic!("the filter must be invalid");
     };
     assert!(why.len() < 200, "{}", why.len());
     assert_eq!(run(".[]", &big, 1_000), Err(Trouble::TooLarge));

@@ -30,7 +30,7 @@ fn project(files: &[&str]) -> (TempDir, PathBuf) {
     (folder, root)
 }
 
-/// The files of such a project that an approval would cover.
+/// The files that an approval of this definition would cover, in a project with these files.
 fn covered(files: &[&str], path: &str, json: &Value) -> Vec<String> {
     let (_folder, root) = project(files);
     let environment = Environment::made_of([("PATH", path), ("ELSE", "x.js")], &root);
@@ -40,7 +40,7 @@ fn covered(files: &[&str], path: &str, json: &Value) -> Vec<String> {
 }
 
 #[test]
-fn project_program_is_covered_wherever_path_finds_it() {
+fn approval_covers_project_program_wherever_path_finds_it() {
     let check = |path: &str, json: Value, expected: &[&str]| {
         assert_eq!(covered(&["bin/srv", "sub/bin/srv"], path, &json), expected, "{path} {json}");
     };
@@ -51,7 +51,8 @@ fn project_program_is_covered_wherever_path_finds_it() {
     check("/bin", own("${PATH}:bin"), &["bin/srv", "bin/"]);
     check("/bin", own("${workspaceFolder}/sub/bin"), &["sub/bin/srv", "sub/bin/"]);
     check("bin", own("/usr/bin"), &[]);
-    // Known only at the start, which is then refused.
+    // The variable is known only at the start, which is refused if it names a directory of the
+    // project.
     check("/bin", own("${ELSE}/bin"), &[]);
     // A word may be a base directory of other paths.
     check("/bin", own("!echo bin"), &["bin/srv", "bin/"]);
@@ -64,7 +65,7 @@ fn project_program_is_covered_wherever_path_finds_it() {
 }
 
 #[test]
-fn file_loaded_through_a_variable_is_covered() {
+fn approval_covers_a_file_that_a_variable_loads() {
     for (value, counts) in [
         ("x.js", true),
         ("--require ./x.js", true),
@@ -83,7 +84,7 @@ fn file_loaded_through_a_variable_is_covered() {
 }
 
 #[test]
-fn file_is_hashed_once_under_a_shared_limit() {
+fn files_of_all_definitions_share_a_read_limit() {
     let (_folder, root) = project(&["a", "b"]);
     let environment = Environment::made_of([("PATH", "/bin")], &root);
     let scripts = Scripts { left: Cell::new(6), ..Scripts::default() };
@@ -95,7 +96,11 @@ fn file_is_hashed_once_under_a_shared_limit() {
     // The second file exceeds the limit, so no approval matches it.
     let second = hash(json!({ "command": "sh", "args": ["b"] }));
     assert_ne!(second[0].1, first[0].1, "the content is the same");
-    assert_eq!(hash(json!({ "command": "sh", "args": ["./b"] })), second, "decided once a load");
+    assert_eq!(
+        hash(json!({ "command": "sh", "args": ["./b"] })),
+        second,
+        "the limit is checked once per load"
+    );
 }
 
 #[test]
@@ -116,7 +121,7 @@ fn repeated_coverage_of_large_files_is_identical() {
 }
 
 #[test]
-fn file_an_interpreter_finds_by_name_is_covered() {
+fn approval_covers_the_file_an_argument_resolves_to() {
     let files = [
         "server.js",
         "pre.js",
@@ -146,7 +151,7 @@ fn file_an_interpreter_finds_by_name_is_covered() {
 }
 
 #[test]
-fn main_file_of_a_package_is_covered() {
+fn approval_covers_the_main_file_of_a_node_package() {
     let (_folder, root) = project(&["lib/start.js"]);
     fs::write(root.join("lib/package.json"), r#"{ "main": "start" }"#).unwrap();
     let environment = Environment::made_of([("PATH", "/bin")], &root);

@@ -39,7 +39,7 @@ fn check(json: &Value, args: &[&str], env: &[(&str, &str)], expected: Result<(),
 }
 
 #[test]
-fn project_directory_behind_a_variable_is_refused() {
+fn start_is_refused_if_variable_names_project_directory() {
     let set = |name: &str, value: &str| json!({ "command": "python3", "env": { name: value } });
     let hidden = Err(BrokenSeal::HiddenScript);
     check(&set("PYTHONPATH", "lib"), &[], &[("PYTHONPATH", "lib")], Ok(()));
@@ -54,7 +54,8 @@ fn project_directory_behind_a_variable_is_refused() {
     check(&set("PATH", "./lib:${PATH}"), &[], &[("PATH", "./lib:/bin")], Ok(()));
     check(&set("PATH", "${X}"), &[], &[("PATH", "lib:/bin")], hidden);
     check(&set("ANYTHING", "${X}"), &[], &[("ANYTHING", "ROOT/lib")], hidden);
-    // The project itself, and a plain value that equals the name of a directory.
+    // Permitted values: the project itself, and a text without a slash that equals the name of a
+    // directory.
     check(&set("ANYTHING", "${X}"), &[], &[("ANYTHING", "ROOT")], Ok(()));
     check(&set("ANYTHING", "${X}"), &[], &[("ANYTHING", "lib")], Ok(()));
     let args = json!({ "command": "python3", "args": ["${X}"] });

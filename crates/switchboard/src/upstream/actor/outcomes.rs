@@ -17,7 +17,7 @@ use crate::upstream::{DialError, ExitReason, lifecycle_log};
 
 impl Actor {
     pub(super) fn finished(&mut self, done: Result<Done, JoinError>) {
-        // The task was aborted or panicked. Its connection ends with it, which is reported
+        // The task was aborted or panicked. The connection ends with the task, which is reported
         // separately.
         let Ok(done) = done else { return };
         let jitter = fastrand::f64();

@@ -7,7 +7,7 @@ use super::*;
 
 /// Hosts that a public server must not name.
 const INTERNAL: &[&str] = &[
-    // Loopback.
+    // Loopback addresses.
     "127.0.0.1",
     "127.1",
     "127.0.0.1.",
@@ -32,13 +32,13 @@ const INTERNAL: &[&str] = &[
     "[::127.0.0.1]",
     "[64:ff9b::7f00:1]",
     "[2002:7f00:1::]",
-    // Linux treats this as loopback, too.
+    // Linux treats the unspecified address as loopback, too.
     "0",
     "0.0.0.0",
     "0x0",
     "[::]",
     "[::ffff:0.0.0.0]",
-    // Private.
+    // Private addresses.
     "10.0.0.1",
     "0xa.1",
     "012.0.0.1",
@@ -84,7 +84,7 @@ const INTERNAL: &[&str] = &[
     "[::ffff:0:7f00:1]",
 ];
 
-/// Addresses to which the hostnames of a public server must not resolve.
+/// Forbidden addresses for the hostnames in URLs of a public server.
 const BEHIND_NAMES: &[&str] = &[
     "127.0.0.1",
     "10.0.0.1",
@@ -115,7 +115,7 @@ fn no_request_reaches_an_internal_address() {
             literals().await + names().await + redirects().await + other_servers().await
         });
         assert!(cases >= 60, "{cases}");
-        // Permitted addresses got requests, so the absence of others is significant.
+        // Permitted addresses got requests, which shows that the canaries record them.
         let seen: BTreeSet<IpAddr> = canaries.seen().into_iter().collect();
         assert_eq!(seen, PUBLIC.map(|address| address.parse().unwrap()).into());
     });
@@ -176,7 +176,7 @@ async fn names() -> usize {
     cases + 1
 }
 
-/// A permitted server on loopback redirects elsewhere.
+/// Sends requests to a permitted server on loopback, which redirects to internal addresses.
 async fn redirects() -> usize {
     let mut cases = 0;
     for host in INTERNAL {
@@ -196,7 +196,8 @@ async fn redirects() -> usize {
     cases
 }
 
-/// Servers with a wider reach than public ones still have limits.
+/// Sends requests on behalf of servers that are not public: these may reach more addresses, but not
+/// all.
 async fn other_servers() -> usize {
     let [public, _] = PUBLIC;
     let cases = [

@@ -16,7 +16,7 @@ use tokio_rustls::TlsAcceptor;
 
 use super::testdata;
 
-/// Stops when it is dropped.
+/// A stub of an HTTP server, which stops when it is dropped.
 pub(super) struct Stub {
     pub(super) port: u16,
     asked: Arc<Mutex<Vec<String>>>,
@@ -50,7 +50,7 @@ impl Stub {
         Stub::serve(answer, None, Then::Close).await
     }
 
-    /// Keeps the connection open after its response, and sends nothing more.
+    /// Starts a stub that keeps each connection open after its response, and sends nothing more.
     pub(super) async fn start_slow(
         answer: impl Fn(&str) -> Option<Vec<u8>> + Send + Sync + 'static,
     ) -> Stub {
@@ -119,7 +119,7 @@ impl Stub {
     }
 }
 
-/// One request and its response.
+/// Reads one request and sends its response.
 async fn converse(
     mut socket: impl AsyncRead + AsyncWrite + Unpin,
     port: u16,

@@ -9,15 +9,15 @@ use super::{KeyringError, SERVICE};
 use crate::env::Environment;
 use crate::secret::Secret;
 
-/// `errSecItemNotFound`.
+/// The status `errSecItemNotFound`.
 const NOT_FOUND: i32 = -25300;
-/// `errSecInteractionNotAllowed`, `errSecAuthFailed`.
+/// The statuses `errSecInteractionNotAllowed` and `errSecAuthFailed`.
 const LOCKED: [i32; 2] = [-25308, -25293];
 
 pub(super) struct Keychain;
 
 impl Keychain {
-    #[expect(clippy::unnecessary_wraps, reason = "other systems may have none")]
+    #[expect(clippy::unnecessary_wraps, reason = "other systems may have no keyring")]
     pub(super) fn at_hand(_environment: &Environment) -> Option<Keychain> {
         Some(Keychain)
     }

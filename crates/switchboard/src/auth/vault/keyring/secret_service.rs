@@ -14,7 +14,7 @@ use crate::secret::Secret;
 
 const BUS_NAME: &str = "org.freedesktop.secrets";
 const ROOT: &str = "/org/freedesktop/secrets";
-/// The object path that stands for "none".
+/// The object path that means "none".
 const NOTHING: &str = "/";
 
 const OF_SERVICE: &str = "org.freedesktop.Secret.Service";
@@ -28,7 +28,7 @@ pub(super) struct SecretService {
 }
 
 impl SecretService {
-    /// Only a Unix socket of this machine is a session bus.
+    /// The service at the session bus, if that is a Unix socket of this machine.
     pub(super) fn at_hand(environment: &Environment) -> Option<SecretService> {
         let address = match environment.variable("DBUS_SESSION_BUS_ADDRESS") {
             Some(addresses) => {
@@ -101,7 +101,7 @@ impl SecretService {
         let runtime = runtime.map_err(KeyringError::Thread)?;
         let answer = runtime.block_on(async {
             let connecting = Builder::address(self.address.as_str()).build();
-            // Without a bus behind the socket, there is no keyring.
+            // If no bus listens on the socket, the machine has no keyring.
             let connection = connecting.await.map_err(|_| KeyringError::Absent)?;
             work(&Bus { connection }).await
         });

@@ -38,8 +38,8 @@ fn class() -> Vec<(Vec<u8>, Vec<u8>)> {
 }
 
 #[test]
-#[expect(clippy::disallowed_methods, reason = "the kernel itself says what it runs")]
-fn interpreter_of_a_shebang_is_covered() {
+#[expect(clippy::disallowed_methods, reason = "the kernel shows which program it runs")]
+fn approval_covers_the_interpreter_of_a_shebang() {
     for (line, runs) in class() {
         let (_folder, root) = project(&[]);
         let at = |name: &[u8]| root.join(std::ffi::OsStr::from_bytes(name));
@@ -62,7 +62,7 @@ fn interpreter_of_a_shebang_is_covered() {
 }
 
 #[test]
-fn non_utf8_shebang_is_named_as_not_covered() {
+fn approval_prompt_names_non_utf8_shebang_as_uncovered() {
     let (_folder, root) = project(&[]);
     fs::write(root.join("script"), b"#!./b\xff\n").unwrap();
     let environment = Environment::made_of([("PATH", "/bin:/usr/bin")], root);

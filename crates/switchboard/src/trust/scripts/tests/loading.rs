@@ -2,7 +2,8 @@
 
 use super::*;
 
-/// The files of a project that a definition covers, and the names of what it leaves uncovered.
+/// The files that the approval of a definition covers, and the descriptions of what it does not
+/// cover.
 fn look(files: &[(&str, &str)], json: &Value) -> (Vec<String>, Vec<String>) {
     let (_folder, root) = project(&[".git/HEAD"]);
     for (name, text) in files {
@@ -22,14 +23,14 @@ fn line(text: &str) -> Value {
     json!({ "command": words[0], "args": words[1..] })
 }
 
-/// The definition covers the file, which has this text.
+/// Asserts that the definition covers the file, which has this text.
 fn covers(json: &Value, file: &str, text: &str) {
     let (files, _) = look(&[(file, text)], json);
     assert!(files.iter().any(|known| known == file), "{json} {file}: {files:?}");
 }
 
 #[test]
-fn module_in_grouped_short_options_is_covered() {
+fn approval_covers_module_in_grouped_short_options() {
     for group in ["-m", "-um", "-Bm", "-Bum", "-uBm", "-OOm", "-qm", "-Im", "-bbm", "-Esm"] {
         covers(&line(&format!("python3 {group}mod")), "mod.py", "");
         covers(&line(&format!("python3 {group}pkg.sub")), "pkg/sub.py", "");
@@ -44,7 +45,7 @@ fn module_in_grouped_short_options_is_covered() {
 }
 
 #[test]
-fn inline_code_in_grouped_options_is_named() {
+fn approval_prompt_names_inline_code_in_grouped_options() {
     let named = |args: Value| {
         let (_, lines) = look(&[("mod.py", "")], &json!({ "command": "python3", "args": args }));
         lines.iter().any(|what| what == "files that its code names in other ways")
@@ -57,7 +58,7 @@ fn inline_code_in_grouped_options_is_named() {
 }
 
 #[test]
-fn value_that_a_shell_expands_is_named() {
+fn approval_prompt_names_variable_that_a_shell_expands() {
     let named = |value: &str| {
         let json = json!({ "command": "bash", "args": ["x.sh"], "env": { "BASH_ENV": value } });
         let (_, lines) = look(&[("r", "")], &json);
@@ -90,7 +91,7 @@ fn value_that_a_shell_expands_is_named() {
 }
 
 #[test]
-fn argument_that_a_shell_may_expand_is_named() {
+fn approval_prompt_names_argument_that_shell_may_expand() {
     let lines = |args: Value| look(&[], &json!({ "command": "tool", "args": args })).1;
     let expected = "files that \"--run=$PWD/r\" names after a shell expands it";
     assert_eq!(lines(json!(["--run=$PWD/r"])), [expected, OTHER_FILES]);
@@ -98,7 +99,7 @@ fn argument_that_a_shell_may_expand_is_named() {
 }
 
 #[test]
-fn module_specifier_is_resolved_to_its_file() {
+fn approval_covers_the_file_of_a_module_specifier() {
     for word in ["./x.mjs?a", "./x.mjs#a", "./x.mjs?a#b", "./nosuch/../x.mjs?a", "./x%2Emjs?a"] {
         covers(&line(&format!("node --import {word} b.js")), "x.mjs", "");
         covers(&line(&format!("node --import={word}")), "x.mjs", "");
@@ -108,7 +109,7 @@ fn module_specifier_is_resolved_to_its_file() {
 }
 
 #[test]
-fn package_name_of_the_project_covers_its_manifest() {
+fn approval_covers_manifest_for_the_project_package_name() {
     const MANIFEST: &str = r##"{ "name": "@scope/own", "exports": "./x.js",
         "imports": { "#foo": "./f.mjs" }, "bin": { "start": "./x.js" } }"##;
     let check = |text: &str, is_covered: bool| {
@@ -131,7 +132,7 @@ fn package_name_of_the_project_covers_its_manifest() {
 }
 
 #[test]
-fn file_implied_by_a_name_is_covered() {
+fn approval_covers_a_file_that_a_name_implies() {
     for (text, file) in [
         ("java Main", "Main.class"),
         ("java com.ex.Main", "com/ex/Main.class"),
@@ -163,7 +164,7 @@ fn file_implied_by_a_name_is_covered() {
 }
 
 #[test]
-fn task_runner_file_is_covered_and_its_tasks_named() {
+fn approval_covers_task_runner_file_and_names_tasks() {
     for (text, file) in [
         ("tox -e serve", "tox.ini"),
         ("python3 -m nox", "noxfile.py"),

@@ -1,4 +1,5 @@
-//! Code that runs from a repository is covered or named, and its changes are detected.
+//! An approval covers or names the code that runs from a repository; a change of that code
+//! invalidates the approval.
 
 use std::fs;
 
@@ -96,7 +97,8 @@ fn run(command: &str, args: &[&str]) -> Value {
     json!({ "command": command, "args": args })
 }
 
-/// Definitions, and a file that each of them runs, from the root of the repository.
+/// Definitions, and the path of a file that each of them runs, relative to the root of the
+/// repository.
 fn class() -> Vec<(Value, &'static str)> {
     let with = |mut json: Value, key: &str, value: Value| {
         json[key] = value;
@@ -157,7 +159,7 @@ fn class() -> Vec<(Value, &'static str)> {
     ]
 }
 
-/// The same for words that name a file without its path.
+/// Like `class`, for words that name a file without its path.
 fn indirect() -> Vec<(Value, &'static str)> {
     let set = |name: &str, value: &str| json!({ "command": "true", "env": { name: value } });
     vec![
@@ -228,7 +230,7 @@ fn added() -> Vec<(Value, &'static str)> {
 }
 
 #[test]
-fn new_file_that_would_run_changes_the_approval() {
+fn new_file_that_would_run_invalidates_the_approval() {
     for (json, new) in added() {
         let repository = Repository::new();
         let before = repository.coverage(&json);
@@ -241,7 +243,7 @@ fn new_file_that_would_run_changes_the_approval() {
 }
 
 #[test]
-fn relative_path_out_of_the_repository_is_covered() {
+fn approval_covers_relative_path_out_of_the_repository() {
     let files = ["lib/x.pm", "mod.py", "package.json", "Makefile"];
     let check = |json: Value, runs: &str, mark: Option<&str>| {
         let (_folder, root) = project(&files);
@@ -264,7 +266,7 @@ fn relative_path_out_of_the_repository_is_covered() {
 }
 
 #[test]
-fn user_programs_are_not_covered_when_path_is_extended() {
+fn approval_omits_user_programs_if_path_is_extended() {
     let (_folder, root) = project(&["home/bin/node", "home/bin/x.js", "pkg/x.js"]);
     let path = format!("{}:/bin", root.join("home/bin").display());
     let environment = Environment::made_of([("PATH", path.as_str())], root.join("pkg"));
@@ -285,7 +287,7 @@ fn crowded(count: usize) -> (TempDir, PathBuf, Environment) {
 }
 
 #[test]
-fn oversized_directory_is_named_and_covered_by_listing() {
+fn approval_covers_an_oversized_directory_by_its_listing() {
     let json = entry(&json!({ "command": "true", "env": { "PYTHONPATH": "lib" } }));
     for (count, is_covered) in [(2_000, true), (2_001, false)] {
         let (_folder, root, environment) = crowded(count);
@@ -300,7 +302,7 @@ fn oversized_directory_is_named_and_covered_by_listing() {
 }
 
 #[test]
-fn installed_packages_in_a_directory_are_named() {
+fn approval_prompt_names_installed_packages_as_uncovered() {
     let (_folder, root) = project(&["lib/node_modules/a/x.js", "lib/.git/HEAD", "lib/x.js"]);
     let environment = Environment::made_of([("PATH", "/bin")], &root);
     let json = entry(&json!({ "command": "true", "env": { "NODE_PATH": "lib" } }));
@@ -315,7 +317,7 @@ fn installed_packages_in_a_directory_are_named() {
 }
 
 #[test]
-fn link_in_a_directory_and_its_target_are_covered() {
+fn approval_covers_a_link_and_its_target() {
     let (_folder, root) = project(&["lib/x", "other/y", "more/deep/z"]);
     let link = |to: &str, at: &str| std::os::unix::fs::symlink(to, root.join(at)).unwrap();
     link("../other/y", "lib/file");
@@ -359,7 +361,7 @@ fn pipe_in_place_of_a_script_is_never_approved() {
 }
 
 #[test]
-fn changed_byte_of_a_running_file_changes_the_approval() {
+fn changed_byte_of_running_file_invalidates_the_approval() {
     for (json, runs) in class().into_iter().chain(indirect()) {
         let repository = Repository::new();
         let before = repository.coverage(&json);
@@ -391,7 +393,7 @@ fn files_below(path: &Path) -> Vec<PathBuf> {
 }
 
 #[test]
-fn absolute_path_into_the_repository_is_covered() {
+fn approval_covers_absolute_path_into_the_repository() {
     let repository = Repository::new();
     let file = repository.root.join("tools/srv.py");
     let named = |word: String| {
@@ -405,7 +407,7 @@ fn absolute_path_into_the_repository_is_covered() {
 }
 
 #[test]
-fn uncoverable_inputs_are_named() {
+fn approval_prompt_names_inputs_that_it_cannot_cover() {
     let repository = Repository::new();
     let named = |json: Value| {
         let mut lines = repository.coverage(&json).not_covered;
@@ -435,7 +437,7 @@ fn uncoverable_inputs_are_named() {
 }
 
 #[test]
-fn program_that_may_load_other_files_is_named() {
+fn approval_prompt_names_program_that_loads_other_files() {
     let (_folder, outer) = project(&["repo/x.py", "repo/pkg/y", "other/z.py"]);
     fs::create_dir(outer.join("repo/.git")).unwrap();
     let environment = Environment::made_of([("PATH", "/bin")], outer.join("repo"));

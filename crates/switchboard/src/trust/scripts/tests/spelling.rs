@@ -64,7 +64,7 @@ fn matching(random: &mut fastrand::Rng, path: &str) -> String {
 }
 
 #[test]
-fn any_spelling_of_a_repository_path_is_covered() {
+fn approval_covers_any_spelling_of_a_repository_path() {
     let random = &mut fastrand::Rng::with_seed(7);
     for case in 0..400 {
         let (_folder, root) = project(&[]);
@@ -125,7 +125,7 @@ fn any_spelling_of_a_repository_path_is_covered() {
 }
 
 #[test]
-fn path_resolved_only_textually_is_covered() {
+fn approval_covers_a_path_resolved_only_as_text() {
     const FILES: [&str; 8] = [
         "x.js",
         "b.js",
