@@ -19,8 +19,8 @@ pub(crate) struct Serve {
     /// Serve one server unchanged, under its own names, in place of the `mcp` tool
     #[arg(long, value_name = "SERVER", conflicts_with = "toolset")]
     pub(crate) transparent: Option<String>,
-    /// The tools for hosts, instead of the setting `toolset`: the `mcp` tool, all tools beside it,
-    /// or a tool for each step
+    /// The tools for hosts, instead of the setting `toolset`: the `mcp` tool, also all tools of all
+    /// servers, or separate tools for connecting, listing, calling and reading
     #[arg(long, conflicts_with = "transparent", value_parser = toolset())]
     pub(crate) toolset: Option<Toolset>,
     /// The host that starts it, such as `claude-code` or `codex`, instead of the name that it
