@@ -90,9 +90,9 @@ pub(super) fn page() -> Result<String, DocsError> {
          `inheritEnv: true` passes all variables instead.\n\
          Shell functions that are exported as variables are never passed on.\n\
          A server of yours that is `python -m NAME` and has no `cwd` also gets `PYTHONSAFEPATH=1`, which Python supports since 3.11.\n\n\
-         Proxy variables such as `HTTPS_PROXY`, `SSL_CERT_FILE`, `SSL_CERT_DIR` and `NODE_EXTRA_CA_CERTS` are not passed to servers by default, \
+         Variables for proxies and certificates, such as `HTTPS_PROXY`, `SSL_CERT_FILE`, `SSL_CERT_DIR` and `NODE_EXTRA_CA_CERTS`, are not passed to servers by default, \
          because the URL of a proxy can contain a password.\n\
-         They are not passed to launchers either, such as `npx` and `uvx`, because launchers run the packages that they install.\n\
+         These variables are not passed to launchers either, such as `npx` and `uvx`, because launchers run the packages that they install.\n\
          If a launcher needs a proxy to reach its registry, name the variable in the setting `passEnv`, in the `env` of the entry, \
          `\"HTTPS_PROXY\": \"${{HTTPS_PROXY}}\"`, or set the proxy in the launcher's own settings, such as `~/.npmrc`. \
          The error of a failed installation names the variables that are set and were not passed on.\n\n\
