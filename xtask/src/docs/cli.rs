@@ -13,9 +13,9 @@ pub(super) fn page() -> Result<String, DocsError> {
     let about = root.get_long_about().or(root.get_about()).map(ToString::to_string);
     let _ = writeln!(out, "{}\n", about.unwrap_or_default());
     out.push_str(
-        "Data goes to standard output, everything else to standard error.\n\
+        "Data is written to standard output, all other text to standard error.\n\
          With `--json`, a failure is `{ \"error\": { \"code\", \"message\", \"hints\" } }` on standard output; \
-         the codes and exit codes are in [errors.md](errors.md).\n\n",
+         [errors.md](errors.md) lists the codes and exit codes.\n\n",
     );
     out.push_str("## Options of every command\n\n");
     arguments(&mut out, root.get_arguments().filter(|arg| arg.is_global_set()));
@@ -82,7 +82,7 @@ fn takes_value(arg: &Arg) -> bool {
     arg.get_action().takes_values()
 }
 
-/// `-n, --lines <N>`, or `<TOOL>` for what stands alone.
+/// The argument as a user types it: `-n, --lines <N>`, or `<TOOL>` for a positional argument.
 fn spelling(arg: &Arg) -> String {
     let names = arg.get_value_names().unwrap_or_default();
     let value = match names.first() {

@@ -12,23 +12,23 @@ use super::{DocsError, covers, settings};
 /// Each field of a server: its key, its values, and its meaning.
 const FIELDS: &[(&str, &str, &str)] = &[
     ("command", "text", "the program of a stdio server"),
-    ("args", "list of texts", "its arguments, as they are: there is no shell"),
-    ("env", "map of texts", "environment variables of the program, added to the default ones"),
-    ("inheritEnv", "boolean", "pass it the whole environment"),
+    ("args", "list of texts", "the arguments of the program, without a shell"),
+    ("env", "map of texts", "environment variables of the program, added to the default variables"),
+    ("inheritEnv", "boolean", "`true` passes the whole environment of Switchboard to the server"),
     (
         "confine",
         "boolean",
-        "`false` lets it signal and debug other processes, and use `sudo`; see the [guide](../guide/lifecycle.md#confinement)",
+        "`false` lets the server signal and debug other processes, and use `sudo`; see the [guide](../guide/lifecycle.md#confinement)",
     ),
     (
         "cwd",
         "text",
-        "its working directory, relative to the project; by default the project itself",
+        "the working directory of the server, relative to the project; by default the project's directory",
     ),
     (
         "resolveLauncher",
         "boolean",
-        "`false` keeps `npx`, `uvx` and other launchers running; by default, the program that they install runs without them",
+        "`false` runs the server through its launcher, such as `npx` or `uvx`; by default, the program that the launcher installed runs without it",
     ),
     (
         "url",
@@ -56,71 +56,87 @@ const FIELDS: &[(&str, &str, &str)] = &[
     (
         "bearerTokenStore",
         "boolean",
-        "use the token that `switchboard token set` stored for the URL, if the entry has no other",
+        "`true` uses the token that `switchboard token set` stored for the URL, if the entry has no other token",
     ),
     (
         "account",
         "text",
         "a name for one of several accounts at the `url`; each has its own sign-in and token",
     ),
-    ("oauth", "`false` or object", "details of the OAuth sign-in"),
+    (
+        "oauth",
+        "`false` or object",
+        "`false` turns the OAuth sign-in off; an object has its [details](../guide/sign-in.md#with-your-own-client-registration)",
+    ),
     ("requestHeadersCommand", "object", "a program that returns the headers of each request"),
-    ("caFile", "text", "certificates in PEM that replace those of the system"),
+    ("caFile", "text", "a PEM file with the certificates to trust instead of those of the system"),
     (
         "lifecycle",
         "`lazy`, `eager`, `keep-alive`, `lazy-keep-alive`",
-        "when it runs; `lazy` by default",
+        "when the server runs; `lazy` by default",
     ),
     (
         "idleTimeout",
         "minutes",
-        "how long it may be idle; 0 means without limit; takes precedence over the setting",
+        "how long the server may be idle before it is stopped; 0 means without limit; takes precedence over the setting",
     ),
     ("requestTimeoutMs", "milliseconds", "how long a call may take without progress"),
     (
         "startTimeoutMs",
         "milliseconds, 1000 to 300000",
-        "how long its start may take; `timeout` is an alias",
+        "how long the start of the server may take; `timeout` is an alias",
     ),
     (
         "protocolVersion",
         "`legacy`, `auto`, `2026-07-28`",
         "the era of the protocol to try first; `auto`, the default, detects it",
     ),
-    ("exposeResources", "boolean", "`false` hides its resources from the list of tools"),
+    ("exposeResources", "boolean", "`false` hides the server's resources from the list of tools"),
     (
         "directTools",
         "boolean, `\"search\"` or list of names",
-        "its tools that are shown beside `mcp` under their own names",
+        "the server's tools that are shown beside `mcp` under their own names",
     ),
-    ("toolPrefix", "`server`, `short`, `none`, `mcp`", "the prefix of the names of its tools"),
-    ("includeTools", "list of globs", "only these tools, and only the resources whose tools match"),
-    ("excludeTools", "list of globs", "not these tools, and not the resources that they read"),
-    ("roots", "boolean", "`false` does not tell it the directories that the host works on"),
+    ("toolPrefix", "`server`, `short`, `none`, `mcp`", "the prefix of the server's tool names"),
+    (
+        "includeTools",
+        "list of globs",
+        "use only these tools, and only the resources whose `read_` tools match",
+    ),
+    (
+        "excludeTools",
+        "list of globs",
+        "do not use these tools, nor the resources whose `read_` tools match",
+    ),
+    ("roots", "boolean", "`false` hides the directories that the host works on from the server"),
     ("searchKeywords", "map of lists of words", "additional words by which a search finds a tool"),
     (
         "approveTools",
         "boolean or list of globs",
-        "its tools that require approval; `false` requires it for none",
+        "the server's tools that require approval; with `false`, none does",
     ),
     (
         "autoApprove",
         "boolean or list of globs",
-        "its tools that run without approval, unless its `approveTools` lists them",
+        "the server's tools that run without approval, unless its `approveTools` matches them",
     ),
     (
         "debug",
         "boolean",
-        "`true` logs its messages to standard error, secrets masked; see the [guide](../guide/server-authors.md#watch-a-server)",
+        "`true` logs the server's messages to standard error, with secrets masked; see the [guide](../guide/server-authors.md#watch-a-server)",
     ),
-    ("disabled", "boolean", "`true` lists it, but never starts it; the same as `enabled: false`"),
+    (
+        "disabled",
+        "boolean",
+        "`true` shows the server, but never starts it; the same as `enabled: false`",
+    ),
     (
         "enabled",
         "boolean",
-        "in `.pi/mcp-servers.json`: `true` connects it at the start, without it the server connects on explicit request; in all other files `false` is `disabled: true`",
+        "in `.pi/mcp-servers.json`, `true` connects the server at the start, and without `enabled` the server connects on explicit request; in all other files `false` is the same as `disabled: true`",
     ),
-    ("name", "text", "a display name; shown in the status and searched"),
-    ("description", "text", "shown beside its name in the status, and searched"),
+    ("name", "text", "a display name of the server; shown in the status and searched"),
+    ("description", "text", "a description of the server; shown in the status and searched"),
 ];
 
 pub(super) fn page() -> Result<String, DocsError> {
@@ -128,9 +144,10 @@ pub(super) fn page() -> Result<String, DocsError> {
     covers("config.rs", &rows, ServerEntry::KEYS)?;
     let mut out = String::from(
         "# Configuration\n\n\
-         JSON with comments and trailing commas.\n\
-         The root has `mcpServers` (or `mcp-servers`), `settings` and `imports` (hosts whose files are read, too; not in a project). `$schema`, `version`, `name` and `description` are accepted.\n\
-         The same as a JSON Schema: [mcp.schema.json](../mcp.schema.json), and [mcp-servers.schema.json](../mcp-servers.schema.json) for `.pi/mcp-servers.json`; `switchboard config schema` prints both.\n\
+         A configuration file is JSON with comments and trailing commas.\n\
+         The root object has `mcpServers` (or `mcp-servers`), `settings` and `imports` (hosts whose files are read, too; not in a project).\n\
+         The keys `$schema`, `version`, `name` and `description` of the root are accepted and have no effect.\n\
+         JSON Schemas describe the same format: [mcp.schema.json](../mcp.schema.json), and [mcp-servers.schema.json](../mcp-servers.schema.json) for `.pi/mcp-servers.json`; `switchboard config schema` prints both.\n\
          [The guide](../guide/configuration.md) lists the files, their precedence, and what a project may set.\n\n\
          ## A server\n\n\
          An entry needs one of `command`, `url` and `socket`.\n\n\

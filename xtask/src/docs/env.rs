@@ -12,7 +12,7 @@ const HONOURED: &[(&str, &str)] = &[
     ),
     (
         "SWITCHBOARD_LAUNCHER",
-        "`off` keeps `npx`, `uvx` and other launchers running, as `resolveLauncher: false` does for one server",
+        "`off` runs every server through its launcher, such as `npx` or `uvx`, as `resolveLauncher: false` does for one server",
     ),
     ("SWITCHBOARD_TOKEN_KEY", "32 bytes in base64 that encrypt tokens in files; no server gets it"),
     (
@@ -49,21 +49,24 @@ const HONOURED: &[(&str, &str)] = &[
     ),
     (
         "HTTP_PROXY",
-        "the proxy for servers at `http://`; this and the next three are also read in lower case",
+        "the proxy for servers at `http://`; this variable and the next three are also read in lower case",
     ),
     ("HTTPS_PROXY", "the proxy for servers at `https://`"),
-    ("ALL_PROXY", "the proxy if those two are not set"),
-    ("NO_PROXY", "the hostnames that are reached without a proxy; this machine always is"),
+    ("ALL_PROXY", "the proxy if the variable for `http://` or `https://` is not set"),
+    (
+        "NO_PROXY",
+        "the hostnames that are reached without a proxy; this machine is always reached without one",
+    ),
     (
         "BROWSER",
         "the program that opens the page of a sign-in, by name or full path; by default `xdg-open`",
     ),
     ("DISPLAY", "without it, and without `WAYLAND_DISPLAY`, no browser is opened on Linux"),
-    ("SSH_CONNECTION", "if set, no browser is opened: it would be on the wrong machine"),
-    ("NO_COLOR", "if set, no colours"),
-    ("CLICOLOR", "`0` means no colours"),
-    ("CLICOLOR_FORCE", "colours also without a terminal"),
-    ("TERM", "`dumb` means no colours"),
+    ("SSH_CONNECTION", "if set, no browser is opened, because it would open on the remote machine"),
+    ("NO_COLOR", "if set, output has no colours"),
+    ("CLICOLOR", "`0`: output has no colours"),
+    ("CLICOLOR_FORCE", "if set, output has colours also without a terminal"),
+    ("TERM", "`dumb`: output has no colours"),
 ];
 
 /// The default variables of a server, besides the `env` of its entry.
@@ -73,7 +76,7 @@ const PASSED_ON: &str = "`HOME`, `LOGNAME`, `PATH`, `SHELL`, `TERM`, `USER`, `LA
 pub(super) fn page() -> Result<String, DocsError> {
     let mut out = String::from(
         "# Environment variables\n\n\
-         An empty variable counts as not set, and so does an XDG variable that is not an absolute path.\n\n\
+         An empty variable is treated as not set, and so is an XDG variable that is not an absolute path.\n\n\
          | variable | effect |\n|---|---|\n",
     );
     for (name, effect) in HONOURED {
@@ -85,13 +88,13 @@ pub(super) fn page() -> Result<String, DocsError> {
          ## Variables of servers\n\n\
          A server starts with {PASSED_ON}, and with the `env` of its entry.\n\
          `inheritEnv: true` passes all variables instead.\n\
-         Functions that a shell exports are never passed on.\n\
+         Shell functions that are exported as variables are never passed on.\n\
          A server of yours that is `python -m NAME` and has no `cwd` also gets `PYTHONSAFEPATH=1`, which Python supports since 3.11.\n\n\
-         Proxy variables such as `HTTPS_PROXY`, `SSL_CERT_FILE`, `SSL_CERT_DIR` and `NODE_EXTRA_CA_CERTS` are not among them: \
-         the URL of a proxy can contain a password.\n\
-         The same applies to launchers such as `npx` and `uvx`, because they run the packages that they install.\n\
-         If a launcher needs a proxy to reach its registry, name it in the setting `passEnv`, in the `env` of the entry, \
-         `\"HTTPS_PROXY\": \"${{HTTPS_PROXY}}\"`, or in the launcher's own settings, such as `~/.npmrc`. \
+         Variables for proxies and certificates, such as `HTTPS_PROXY`, `SSL_CERT_FILE`, `SSL_CERT_DIR` and `NODE_EXTRA_CA_CERTS`, are not passed to servers by default, \
+         because the URL of a proxy can contain a password.\n\
+         These variables are not passed to launchers either, such as `npx` and `uvx`, because launchers run the packages that they install.\n\
+         If a launcher needs a proxy to reach its registry, name the variable in the setting `passEnv`, in the `env` of the entry, \
+         `\"HTTPS_PROXY\": \"${{HTTPS_PROXY}}\"`, or set the proxy in the launcher's own settings, such as `~/.npmrc`. \
          The error of a failed installation names the variables that are set and were not passed on.\n\n\
          ## In values\n\n\
          `${{VAR}}`, `${{VAR:-default}}`, `${{env:VAR}}`, `$env:VAR` and `{{env:VAR}}` are replaced when a server starts; \

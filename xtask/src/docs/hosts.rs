@@ -13,10 +13,10 @@ use super::DocsError;
 pub(super) fn page() -> Result<String, DocsError> {
     let mut out = String::from(
         "# Host profiles\n\n\
-         A host is known by `clientInfo.name`, or by `switchboard serve --host NAME`, which takes \
+         Switchboard recognises a host by `clientInfo.name`, or by `switchboard serve --host NAME`, which takes \
          precedence.\n\
-         [The guide](../guide/hosts.md) says how to connect one, and what each host does that \
-         cannot be changed from here.\n\n\
+         [The guide](../guide/hosts.md) describes how to connect a host, and the behaviour of each host that \
+         Switchboard cannot change.\n\n\
          | host | version tried | `clientInfo.name` | tools shown | loaded | page of a result | \
          resources offered | headless elicitation | other |\n\
          |---|---|---|---|---|---|---|---|---|\n",
@@ -25,15 +25,15 @@ pub(super) fn page() -> Result<String, DocsError> {
         let _ = writeln!(out, "{}", row(profile));
     }
     out.push_str(
-        "\n*Tools shown*: hosts that gate tools by `readOnlyHint` get two tools. `mcp` calls only tools \
-         that declare `readOnlyHint: true`; `mcp_write` calls all.\n\
+        "\n*Tools shown*: hosts that allow or refuse calls by `readOnlyHint` get two tools. `mcp` calls only tools \
+         that declare `readOnlyHint: true`; `mcp_write` calls all tools.\n\
          Clients of revision 2026-07-28 over HTTP share one session and get `mcp` alone, unless \
          `toolset` is `pair`.\n\
          *Loaded*: when the definitions are in the model's prompt.\n\
-         *Page of a result*: bytes of text that reach the model whole; `outputGuard.maxBytes` \
-         takes precedence if you set it to anything else than 51,200.\n\
-         *Resources offered*: a host that adds tools of its own for resources is not told of them, \
-         because `mcp` reads them, too; `advertiseResources` takes precedence.\n",
+         *Page of a result*: the number of bytes up to which the text of a result is not cut; `outputGuard.maxBytes` \
+         takes precedence if you set it to another value than 51,200.\n\
+         *Resources offered*: Switchboard offers no resources to a host that adds its own tools for resources, \
+         because `mcp` can read resources, too; `advertiseResources` takes precedence.\n",
     );
     Ok(out)
 }

@@ -21,10 +21,11 @@ pub(super) fn page() -> Result<String, DocsError> {
     };
     let mut out = String::from(
         "# The `mcp` tool\n\n\
-         The mode is that of the first of these parameters that is given: \
-         `tool`, `result`, `connect`, `describe`, `instructions`, `search`, `server`. Without any of them, it is the status.\n\
-         Parameters of a later one are ignored, and the answer says so.\n\
-         [Search and call](../guide/search-and-call.md) shows an example of each.\n\n\
+         A call of `mcp` has one mode. The first of these parameters that is present selects it: \
+         `action`, `tool`, `result`, `connect`, `describe`, `instructions`, `search`, `server`.\n\
+         If none of them is present, `mcp` shows the status.\n\
+         Parameters of other modes are ignored, and the result names them.\n\
+         [Search and call](../guide/search-and-call.md) shows examples of the modes.\n\n\
          | parameter | values | where | meaning |\n|---|---|---|---|\n",
     );
     for parameter in PARAMETERS {
@@ -43,21 +44,21 @@ pub(super) fn page() -> Result<String, DocsError> {
     }
     let _ = write!(
         out,
-        "\n*Card*: in the definition that the model sees.\n\
-         *Accepted*: not in the definition; `mcp({{}})` and errors mention it.\n\
+        "\n*Card*: the parameter is in the definition that the model sees.\n\
+         *Accepted*: not in the definition; the status (`mcp({{}})`) and errors name the parameter.\n\
          \n\
          A page has {DEFAULT_LIMIT} tools by default, and at most {MAX_LIMIT}; \
-         the output guard bounds a page of a stored result.\n\n\
+         the setting `outputGuard` limits a page of a stored result.\n\n\
          ## The card\n\n\
          The whole definition costs {tokens} tokens (o200k), however many servers are configured, \
          and is the same in every session.\n\n\
          ```json\n{pretty}\n```\n\n\
          ## The pair\n\n\
-         A host that gates tools by `readOnlyHint` gets two tools ([the hosts](hosts.md)), together \
+         A host that allows or refuses calls by `readOnlyHint` gets two tools ([table of hosts](hosts.md)), which together cost \
          {pair} tokens (o200k).\n\
-         `mcp` takes the same parameters and calls only tools that declare `readOnlyHint: true`. \
-         Any other call fails with `not_read_only` and names `mcp_write`, which calls all.\n\
-         Answers of `mcp` mark the tools that only `mcp_write` calls.\n",
+         `mcp` has the same parameters as above, and calls only tools that declare `readOnlyHint: true`. \
+         A call of any other tool fails with `not_read_only` and names `mcp_write`, which calls all tools.\n\
+         The results of `mcp` mark the tools that only `mcp_write` calls.\n",
     );
     Ok(out)
 }
