@@ -1,4 +1,4 @@
-//! Which rule takes precedence, and what a grant covers.
+//! Which approval rule takes precedence, and which later calls an approval covers.
 
 use serde_json::value::RawValue;
 
@@ -174,14 +174,14 @@ fn allow_skips_approval_and_deny_always_refuses() {
     check(&["files/*"], &["files/delete"], "++-+");
     check(&[], &["files_*"], "----");
     check(&[], &["*"], "----");
-    // A call finds the tool by each of these spellings too.
+    // A call finds the tool by each of these names.
     for spelling in ["delete", "mcp__files_delete", "files_delete"] {
         check(&["*"], &[spelling], "++-+");
     }
 }
 
-/// A project may set the prefix: the resulting names must not match `allow`, and must not escape
-/// `approveTools`.
+/// A project may set the prefix. The shown names that result must not match `allow`, and must still
+/// match `approveTools`.
 #[test]
 fn changed_prefix_bypasses_no_approval_rule() {
     let bare = || {
@@ -301,7 +301,7 @@ fn pattern_of_one_server_ignores_similarly_named_servers() {
     assert!(!asks(&rules, &Grants::default(), other));
 }
 
-/// The annotations are parsed independently of the code under test.
+/// Reads the annotations independently of the code under test.
 mod read_only_access {
     use proptest::prelude::*;
     use serde_json::{Value, json};

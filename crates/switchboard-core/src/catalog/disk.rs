@@ -7,40 +7,42 @@ use super::{Era, RawListing};
 
 const SEAL: Seal = Seal { magic: "switchboard-listing", version: 2 };
 
-/// Cached lists are used for this long, independent of `ttlMs`: SDKs send 0 by default.
+/// The lifetime of cached lists. It does not depend on `ttlMs`, because SDKs send 0 by default.
 pub const LISTING_LIFETIME: Duration = Duration::from_secs(7 * DAY);
 
-/// Lists that are stale by `ttlMs` and older than this are refreshed in the background.
+/// The age from which cached lists are refreshed in the background if they are also stale by
+/// `ttlMs`.
 const REFRESH_AGE: Duration = Duration::from_secs(DAY);
 
 const DAY: u64 = 24 * 60 * 60;
 
-/// The age at which unchanged lists are written again, so that they do not expire.
+/// The age from which a cache file with unchanged lists is written again, so that it does not
+/// expire.
 const RENEWAL: Duration = Duration::from_secs(10 * 60);
 
-/// The data of a cache file besides the lists.
+/// The header data of a cache file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stamp<'a> {
-    /// The hash of the definition that the lists belong to.
+    /// The hash of the server's definition when the lists were requested.
     pub definition: &'a str,
-    /// The time of the listing, in seconds since the epoch.
+    /// The time when the lists were requested, in seconds since the epoch.
     pub listed_at: u64,
 }
 
-/// Why the lists of a file cannot be used.
+/// Why the lists of a cache file cannot be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Miss {
-    /// The file is damaged, or of another version.
+    /// The file is damaged, or was written by another version of Switchboard.
     Damaged,
     /// The lists belong to another definition of the server.
     Foreign,
     /// The lists are older than [`LISTING_LIFETIME`].
     Expired,
-    /// The lists are private to one credential, and the present credential is unknown.
+    /// The lists are private to one credential, and the credential in use now is unknown.
     OtherCredential,
 }
 
-/// Whether to connect just to refresh the lists.
+/// Whether Switchboard connects to the server just to refresh its cached lists.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Refresh {
     #[default]
@@ -49,13 +51,14 @@ pub enum Refresh {
     Due,
 }
 
-/// The bytes of a cache file.
+/// The content of the cache file for these lists.
 pub fn encode(listing: &RawListing, stamp: Stamp<'_>) -> Vec<u8> {
     let body = serde_json::to_vec(listing).unwrap_or_default();
     SEAL.close(&[stamp.definition, &stamp.listed_at.to_string()], &body)
 }
 
-/// The bytes that replace `present`; `None` if it has the same lists and was written recently.
+/// The content that replaces the cache file `present`. `None` if the file has the same lists and
+/// was written recently.
 pub fn renewed(present: Option<&[u8]>, listing: &RawListing, stamp: Stamp<'_>) -> Option<Vec<u8>> {
     let body = serde_json::to_vec(listing).unwrap_or_default();
     let is_current = |file: &[u8]| {
@@ -69,7 +72,8 @@ pub fn renewed(present: Option<&[u8]>, listing: &RawListing, stamp: Stamp<'_>) -
     Some(SEAL.close(&[stamp.definition, &stamp.listed_at.to_string()], &body))
 }
 
-/// The lists of a file that is undamaged, of this definition, and not expired.
+/// The lists in a cache file, if the file is undamaged, belongs to this definition and has not
+/// expired.
 pub fn decode(file: &[u8], definition: &str, now: u64) -> Result<(RawListing, Refresh), Miss> {
     let ([owner, listed_at], body) = SEAL.open(file).ok_or(Miss::Damaged)?;
     if owner != definition {
@@ -77,7 +81,7 @@ pub fn decode(file: &[u8], definition: &str, now: u64) -> Result<(RawListing, Re
     }
     let listed_at: u64 = listed_at.parse().map_err(|_| Miss::Damaged)?;
     let listing: RawListing = serde_json::from_slice(body).map_err(|_| Miss::Damaged)?;
-    // A time in the future means that the clock was set back; it counts as now.
+    // A listing time in the future means that the clock was set back. Its age is then zero.
     let age = Duration::from_secs(now.saturating_sub(listed_at));
     if age >= LISTING_LIFETIME {
         return Err(Miss::Expired);
@@ -87,7 +91,8 @@ pub fn decode(file: &[u8], definition: &str, now: u64) -> Result<(RawListing, Re
     Ok((listing, if due { Refresh::Due } else { Refresh::NotDue }))
 }
 
-/// The era of the server in an undamaged file of this definition, even an expired one.
+/// The era of the server that a cache file records, even if its lists have expired. `None` if the
+/// file is damaged or belongs to another definition.
 pub fn era(file: &[u8], definition: &str) -> Option<Era> {
     let ([owner, _listed_at], body) = SEAL.open(file)?;
     let listing: RawListing = serde_json::from_slice(body).ok()?;

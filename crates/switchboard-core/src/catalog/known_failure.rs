@@ -6,16 +6,16 @@ use super::sealed::Seal;
 
 const SEAL: Seal = Seal { magic: "switchboard-failure", version: 1 };
 
-/// A failure is shown for this long; afterwards the status is `not-connected` again.
+/// How long the status of a server shows a failure. Afterwards it is `not-connected` again.
 pub const FAILURE_IS_NEWS: Duration = Duration::from_secs(10 * 60);
 
-/// How long after a failure a server is connected only by commands that name it.
+/// For this time after a failure, only commands that name the server connect to it.
 pub const RETRY_PAUSE: Duration = Duration::from_secs(2 * 60);
 
-/// The most characters of a reason.
+/// The maximum number of characters of a stored reason.
 const LONGEST_REASON: usize = 1_000;
 
-/// A failure of another process, or of this one.
+/// The last connection failure of a server, in this process or another.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KnownFailure {
     /// The time of the failure, in seconds since the epoch.
@@ -28,23 +28,24 @@ impl KnownFailure {
         KnownFailure { at, reason: reason.chars().take(LONGEST_REASON).collect() }
     }
 
-    /// How long ago it was; `None` if it is no longer shown, or if the clock was set back.
+    /// The time since the failure. `None` if the failure is no longer shown, or if the clock was
+    /// set back.
     pub fn ago(&self, now: u64) -> Option<Duration> {
         let ago = Duration::from_secs(now.checked_sub(self.at)?);
         Some(ago).filter(|ago| *ago < FAILURE_IS_NEWS)
     }
 
-    /// The time until commands that do not name the server connect it again.
+    /// The time until commands that do not name the server connect to it again.
     pub fn retry_in(&self, now: u64) -> Option<Duration> {
         RETRY_PAUSE.checked_sub(self.ago(now)?).filter(|wait| !wait.is_zero())
     }
 
-    /// The bytes of the file for this definition.
+    /// The content of the failure file for this definition of the server.
     pub fn encode(&self, definition: &str) -> Vec<u8> {
         SEAL.close(&[definition, &self.at.to_string()], self.reason.as_bytes())
     }
 
-    /// The failure in an undamaged file of this definition.
+    /// The failure in a file, if the file is undamaged and belongs to this definition.
     pub fn decode(file: &[u8], definition: &str) -> Option<KnownFailure> {
         let ([owner, at], reason) = SEAL.open(file)?;
         let reason = std::str::from_utf8(reason).ok()?;

@@ -1,5 +1,5 @@
-//! Keys of an older program for Pi in the files that we share with it. They have no effect here and
-//! are not reported as misspelt.
+//! Keys of an older program for Pi that uses the same files. They have no effect here, and are not
+//! reported as misspelt.
 
 pub(super) const ROOT: &[&str] = &["claudePlugins"];
 

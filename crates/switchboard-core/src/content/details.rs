@@ -1,4 +1,4 @@
-//! The machine-readable details of a reply, bounded, for `_meta["switchboard/details"]`.
+//! The machine-readable details of a reply, limited in size, for `_meta["switchboard/details"]`.
 
 use serde_json::Value;
 
@@ -8,7 +8,7 @@ use super::json::{push_json_string, significant};
 use crate::nesting::shallow;
 use crate::spelled::spelled_enum;
 
-/// Bytes that each part of the details may have.
+/// The maximum number of bytes of each part of the details.
 pub const MAX_PART_BYTES: usize = 16 << 10;
 
 /// The call that the details describe.
@@ -19,11 +19,11 @@ pub struct CallTarget<'d> {
     pub tool: &'d str,
 }
 
-/// A failure without a result of the server.
+/// A failure that is not a result of the server.
 #[derive(Debug, Clone, Copy)]
 pub struct Fault<'d> {
     pub error_type: ErrorType,
-    /// The message of the server or of the transport.
+    /// The error text of the server or of the transport.
     pub original: &'d str,
     pub code: &'d str,
 }
@@ -32,14 +32,14 @@ spelled_enum! {
     pub enum ErrorType {
         /// A result with `isError`.
         Tool = "MCPToolError",
-        /// The arguments do not fit the schema.
+        /// The arguments do not match the tool's schema.
         Validation = "ValidationError",
-        /// Transport, time-out or protocol.
+        /// The transport failed, the request timed out, or a message violated the protocol.
         Connection = "MCPConnectionError",
     }
 }
 
-/// Writes the details of a server's result, as compact JSON.
+/// Appends the details of a server's result to `json`, as compact JSON.
 pub fn of_output(json: &mut String, target: &CallTarget<'_>, output: &CallOutput<'_>) {
     open(json, target);
     json.push_str(",\"mcpResult\":");
@@ -60,7 +60,7 @@ pub fn of_output(json: &mut String, target: &CallTarget<'_>, output: &CallOutput
     json.push('}');
 }
 
-/// Writes the details of a failure, as compact JSON.
+/// Appends the details of a failure to `json`, as compact JSON.
 pub fn of_fault(json: &mut String, target: &CallTarget<'_>, fault: &Fault<'_>) {
     open(json, target);
     push_field(json, "errorType", fault.error_type.as_str());
@@ -83,7 +83,7 @@ fn push_field(json: &mut String, name: &str, value: &str) {
     push_json_string(json, value);
 }
 
-/// Writes JSON of the server, or only its length if it is too long.
+/// Appends JSON of the server, or just its length if it is longer than the maximum.
 fn push_bounded(json: &mut String, part: &str) {
     if part.len() <= MAX_PART_BYTES {
         json.push_str(&shallow(part));
@@ -111,7 +111,7 @@ fn push_data(json: &mut String, output: &CallOutput<'_>) {
     json.push('}');
 }
 
-/// Whether a text is a JSON object or array. Other JSON values count as plain text.
+/// Whether a text is a JSON object or array.
 fn is_json(text: &str) -> bool {
     text.len() <= MAX_PART_BYTES
         && text.trim_start().starts_with(['{', '['])

@@ -1,4 +1,4 @@
-//! Misspelt names, and calls of tools that the caller did not name exactly.
+//! Misspelt tool names, and calls of tools that the caller did not name exactly.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -56,7 +56,7 @@ fn misspelt_name_resolves_to_the_only_near_tool() {
     for name in ["github_ecko", "eco", "mcp__github_echoo"] {
         check(&one, name, Some("github_echo"));
     }
-    // Names with too many edits, too short ones, one with another digit, and an ambiguous one.
+    // Each name has too many edits, is too short, has another digit or is ambiguous.
     for name in ["list_teams", "github_ad", "ad", "get_v2", "read_fil", "eho_", "", "gitlab_echo"] {
         check(&one, name, None);
     }

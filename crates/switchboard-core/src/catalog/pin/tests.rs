@@ -1,4 +1,4 @@
-//! Which changes are detected, and that a damaged pin file is rejected.
+//! Which changes of definitions are detected, and which pin files are rejected.
 
 use proptest::prelude::*;
 
@@ -118,7 +118,7 @@ fn pin_file_is_bound_to_its_server() {
     }
 }
 
-/// The file of a server `abc`.
+/// A pin file with the key `abc`.
 fn stored() -> Vec<u8> {
     let mut records = Records::default();
     records.take_first(0, &listing(&[SAVE]));
@@ -149,7 +149,7 @@ proptest! {
         prop_assert!(Records::decode(&damaged, "abc").is_none());
     }
 
-    /// A tool matches its pin exactly if it equals the definition that was accepted last.
+    /// A tool matches its pin exactly if its definition equals the one accepted last.
     #[test]
     fn pin_matches_exactly_the_last_accepted_definition(
         steps in prop::collection::vec((0..4usize, any::<bool>()), 1..40),
@@ -203,7 +203,7 @@ fn changed_tool_is_not_accepted_for_another_capability_set() {
     assert_eq!(pin(&records, SAVE), Pin::Same);
     records.of_set_mut(ALL_CAPABILITIES).accept(Entry::tool(&raw(&changed)).unwrap().pinned());
     assert_eq!(pin(&records, &changed), Pin::Same);
-    // A definition that was accepted for one set of capabilities is accepted for a third set.
+    // A definition that was accepted for one set of capabilities is accepted for other sets too.
     records.take_first(1, &listing(&[&changed]));
     assert_eq!(pin_of(&changed, &records.baseline(1)), Pin::Same);
 }

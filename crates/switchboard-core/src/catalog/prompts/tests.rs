@@ -1,4 +1,4 @@
-//! Prompts of several servers.
+//! Names, arguments and descriptions of prompts of several servers.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Resources of several servers.
+//! URIs that several servers share, and server-qualified URIs.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use super::*;
 use crate::catalog::{ListingPolicy, RawListing, Shelf, Standing};
 use crate::config::values::ToolPrefix;
 
-/// Servers with the URIs that they list; one with a brace is a template.
+/// A catalog of servers with the URIs that they list. A URI with a brace is a template.
 fn catalog(servers: &[(&str, &[&str])]) -> Catalog {
     let shelf = |(server, addresses): &(&str, &[&str])| {
         let server = ServerName::new(server).unwrap();
@@ -59,7 +59,7 @@ fn equal_resource_uris_are_listed_and_read_apart() {
     assert_eq!(found(&catalog, of_b), "b/c file:///x");
     assert_eq!(found(&catalog, "switchboard://a/file:///x"), "a file:///x");
     assert_eq!(found(&catalog, "file:///only"), "a file:///only");
-    // A server-qualified URI is accepted even if it need not be.
+    // A server-qualified URI is accepted even if only one server has the resource.
     assert_eq!(found(&catalog, "switchboard://a/file:///only"), "a file:///only");
     assert_eq!(found(&catalog, "file:///x"), format!("switchboard://a/file:///x {of_b}"));
     assert_eq!(found(&catalog, "mail://1"), "b/c mail://1");
@@ -90,7 +90,7 @@ fn uri_within_a_template_reaches_only_its_server() {
         let listed = addresses(&catalog.resource_definitions());
         assert_eq!(listed, [format!("switchboard://evil/{evil}")]);
     }
-    // A template without a literal scheme claims no URI of another server.
+    // A template without a scheme does not match the URIs of another server.
     let catalog = catalog(&[("a", &["note:1"]), ("greedy", &["{+uri}"])]);
     assert_eq!(found(&catalog, "note:1"), "a note:1");
     assert_eq!(found(&catalog, "other:1"), "greedy other:1");

@@ -1,4 +1,4 @@
-//! Which tools are found, in which order, and properties for any input.
+//! Which tools a search finds and in which order, and properties that hold for any input.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -10,7 +10,7 @@ use super::{Document, Fit, Hit, Indexer, Postings, RankingPage, index_all, rank}
 use crate::catalog::Annotations;
 use crate::pattern::{Case, Pattern};
 
-/// A tool as `server/name`, its description, its schema and its keywords.
+/// A tool for the tests: `server/name`, description, schema and keywords.
 #[derive(Debug, Clone)]
 struct Tool {
     server: String,
@@ -66,7 +66,7 @@ fn tools() -> Vec<Tool> {
     tools
 }
 
-/// Tools by server, in the order of their first tool.
+/// The tools grouped by server, in the order of each server's first tool.
 fn listings(tools: &[Tool]) -> Vec<Vec<Tool>> {
     let mut listings: Vec<Vec<Tool>> = Vec::new();
     for tool in tools {
@@ -83,7 +83,7 @@ fn indexed(listings: &[Vec<Tool>]) -> Vec<Postings> {
     listings.iter().map(|tools| indexer.index(tools.iter().map(Tool::document))).collect()
 }
 
-/// The ranking over listings, as `server/name` with scores.
+/// The ranking of tools for a query, each as `server/name` with its score.
 fn ranking(listings: &[Vec<Tool>], query: &str) -> Vec<(String, f32)> {
     ranking_by(listings, &indexed(listings), query)
 }
@@ -97,7 +97,7 @@ fn ranking_by(listings: &[Vec<Tool>], postings: &[Postings], query: &str) -> Vec
     hits.iter().map(shown).collect()
 }
 
-/// Checks the names of the tools that a query finds among `tools()`, best first.
+/// Checks which of `tools()` a query finds, best first.
 fn check(query: &str, expected: &[&str]) {
     let found: Vec<String> =
         ranking(&listings(&tools()), query).into_iter().map(|(name, _)| name).collect();
@@ -129,7 +129,7 @@ fn search_covers_server_names_properties_and_keywords() {
     check("land", &["github/merge_pull_request"]);
 }
 
-/// The tool shares neither a word nor a synonym with the query.
+/// The expected tool shares no word and no synonym with the query.
 #[test]
 fn search_finds_tools_by_topic_without_shared_words() {
     let mut tools = tools();
@@ -214,7 +214,7 @@ fn word_prefix_matches_unless_it_is_a_word() {
     check("re", &[]);
 }
 
-/// `for` and `get` are words of the other tool.
+/// `for` and `get` are words of other tools.
 #[test]
 fn dictionary_word_is_not_split_into_others() {
     let tools = [tool("web/get", "Gets a page for you."), tool("memory/delete_entities", "")];
@@ -266,7 +266,7 @@ fn reading_query_ranks_destructive_tools_last() {
     };
     assert_eq!(order(&tools, "look at the pages"), ["a/tally_pages", "a/reset_pages"]);
     assert_eq!(order(&tools, "reset the pages"), ["a/reset_pages", "a/tally_pages"]);
-    // Annotations take precedence over the name.
+    // Annotations take precedence over the verb in the name.
     assert!(score(&declared(Some(true), None)) > score(&tools));
     assert_eq!(score(&declared(None, Some(true))), score(&tools));
 }
@@ -397,7 +397,7 @@ fn regex_search_matches_names_texts_and_keywords() {
     assert_eq!(matched("^land$"), ["merge_pull_request"]);
 }
 
-/// Few similar words, so that ties, prefixes and misspellings occur.
+/// Random words of a small set, so that ties, common beginnings and misspellings occur.
 fn phrase() -> impl Strategy<Value = String> {
     let word = prop::sample::select(vec![
         "issue",

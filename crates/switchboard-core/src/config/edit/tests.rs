@@ -1,4 +1,4 @@
-//! Edits of realistic files by example, and of generated files by property.
+//! Edits of realistic files, as examples.
 
 mod properties;
 
@@ -30,7 +30,7 @@ fn with(at: &[&str], change: Change) -> Edit {
     Edit { at: at.iter().map(|key| (*key).to_owned()).collect(), change }
 }
 
-/// The lines that an edit removes and adds; asserts that nothing else changed.
+/// The lines that the edits remove and add. Asserts that no other line changed.
 fn diff(before: &str, edits: &[Edit]) -> String {
     let after = apply(before, edits).unwrap();
     let (old, new): (Vec<&str>, Vec<&str>) = (lines(before), lines(&after));
@@ -138,7 +138,7 @@ fn list_pattern_is_added_once_and_removed_exactly() {
     assert_eq!(apply(&twice, &[back]).unwrap(), once);
 }
 
-/// Text before, edit, text after.
+/// Each row has the text before, the edit and the text after.
 #[test]
 fn every_shape_of_a_file_accepts_an_edit() {
     let put = || set(&["mcpServers", "a"], json!({ "url": "https://a" }));

@@ -1,4 +1,4 @@
-//! Every form of a template, with its expansion.
+//! The expansion of every form of a template.
 
 use proptest::prelude::*;
 
@@ -52,7 +52,8 @@ fn leading_tilde_is_the_home_directory() {
 #[test]
 fn editor_variables_expand_to_project_and_home() {
     check("${workspaceFolder}/run.js --in=${userHome}/x", Ok("/p/run.js --in=/h/u/x"));
-    // Only the exact form is special: this is an environment variable of that name.
+    // Only `${workspaceFolder}` is special. With `env:`, it is an environment variable of that
+    // name.
     check("${env:workspaceFolder}", Err("the environment variable `workspaceFolder` is not set"));
     let nowhere = Surroundings { project: None, ..WITH };
     let expanded = expand(&Template::new("${workspaceFolder}"), &nowhere);
@@ -134,7 +135,7 @@ proptest! {
             let with = Surroundings { variable: &variable, home: None, project: None };
             expand_url(&Template::new(format!("{origin}${{V}}")), &with)
         };
-        // The authority is the same for every value of the variable.
+        // The part before the path is the same for every value of the variable.
         let place = |url: &str| url.splitn(3, '/').nth(2).map(|rest| {
             rest.split(['/', '?', '#', '\\']).next().unwrap_or_default().to_owned()
         });

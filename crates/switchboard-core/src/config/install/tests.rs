@@ -1,4 +1,4 @@
-//! For every host: the installed entry is found by the host's parser, and can be removed again.
+//! For every host: its parser finds the installed entry, and the entry can be removed.
 
 use proptest::prelude::*;
 
@@ -31,7 +31,7 @@ fn targets() -> impl Iterator<Item = Target> {
     Target::all()
 }
 
-/// Adds our entry with a command only.
+/// Adds our entry with only a command.
 fn install(target: Target, text: &str, command: &str) -> Result<String, EditError> {
     let setup = Setup { command, variables: &[], version: None };
     super::install(target, text, &setup).map(|put| put.text)
@@ -49,7 +49,8 @@ fn sample(target: Target) -> String {
     }
 }
 
-/// The servers that the host would start, by its own parser, and whether ours is among them.
+/// The servers that the host would start according to its parser, and whether our entry is among
+/// them.
 fn active(target: Target, text: &str) -> (Vec<String>, Presence) {
     let source = ConfigSource { path: "".into(), tier: Tier::User };
     let file = match target.host() {

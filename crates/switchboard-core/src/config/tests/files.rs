@@ -1,4 +1,4 @@
-//! Parsing one file: values, diagnostics and their positions.
+//! Parses a single file: values, diagnostics and their positions.
 
 use super::*;
 
@@ -127,15 +127,15 @@ f:2:35: warning: `mcpServers.a.env.A` is given twice, the last one takes precede
     );
 }
 
-/// Whether the rules of a user file are uncertain, and the servers that are refused.
+/// Whether the file makes the deny rules unknown, and which servers are refused.
 fn spoilt(text: &str) -> (bool, Vec<String>) {
     let file = parse(text, &source("f", USER));
     let hides = file.diagnostics.iter().any(|found| found.is_error() && found.hides_rules());
     (hides, file.refused.into_iter().map(|(name, _)| name).collect())
 }
 
-/// All spellings of `word` with one letter missing, doubled, swapped or in another case, and with
-/// separators.
+/// All misspellings of `word` with one letter missing, doubled, swapped or in another case, and the
+/// spellings with separators.
 fn slips(word: &str) -> Vec<String> {
     let mut slips = vec![word.to_uppercase(), word.to_lowercase()];
     for at in 0..word.len() {

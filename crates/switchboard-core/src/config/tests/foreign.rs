@@ -1,10 +1,11 @@
-//! Files of other hosts: the meaning of each key, ignored servers, and no panics.
+//! Files of other hosts: what each key means, which servers are ignored, and that no text causes a
+//! panic.
 
 use super::*;
 
 const ROOT: &str = "/p";
 
-/// Every server with its values and the lines they come from, then the diagnostics.
+/// A text for snapshots: every server with its values and their lines, then the diagnostics.
 fn read(host: Host, text: &str) -> String {
     let file = hosts::parse(host, text, &source("f", USER), ROOT);
     let mut lines = Vec::new();

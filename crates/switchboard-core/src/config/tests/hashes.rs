@@ -1,4 +1,4 @@
-//! The parts of a definition that the trust hash and the cache hash cover.
+//! Which parts of a definition change its trust hash and its definition hash.
 
 use super::*;
 

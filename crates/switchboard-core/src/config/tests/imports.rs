@@ -1,8 +1,8 @@
-//! Imported files of other hosts: precedence, merging, and ignored entries.
+//! Imported files of other hosts: precedence, merging, and entries that are ignored.
 
 use super::*;
 
-/// A file at the given path, ours or a host's, with one server `s`.
+/// A file at the given path, of Switchboard or of a host, with one server `s`.
 fn layer((place, tier, host, server): (&str, Tier, Option<Host>, &str)) -> Layer {
     let text = format!(r#"{{"mcpServers": {{"s": {server}}}}}"#);
     let source = source(place, tier);
@@ -53,7 +53,7 @@ fn import_fills_open_fields_of_the_same_endpoint() {
     let ours = r#"{"command": "x", "args": ["b"]}"#;
     let expected = "usable: args=o command=o env=c";
     check(&[("c", USER, CURSOR, IMPORTED), ("o", USER, OURS, ours)], false, expected);
-    // The order of the files does not matter.
+    // The order of the files does not matter here.
     check(&[("o", USER, OURS, ours), ("c", USER, CURSOR, IMPORTED)], false, expected);
     let off = r#"{"disabled": true}"#;
     check(
@@ -70,7 +70,7 @@ fn disabled_in_host_disables_none_of_ours() {
     check(&[("c", USER, CLINE, off)], false, "usable: command=c disabled=c");
     let ours = r#"{"command": "x"}"#;
     check(&[("c", USER, CLINE, off), ("o", USER, OURS, ours)], false, "usable: command=o");
-    // Without an endpoint, our entry only adds to the host's entry.
+    // An entry of ours without an endpoint only adds to the host's entry.
     let more = r#"{"args": ["b"]}"#;
     let expected = "usable: args=o command=c disabled=c";
     check(&[("c", USER, CLINE, off), ("o", USER, OURS, more)], false, expected);
@@ -134,7 +134,7 @@ fn first_host_with_a_name_takes_precedence_entirely() {
         false,
         "usable: command=z cwd=z",
     );
-    // Only one host's entry is merged into ours.
+    // The entry of only one host is merged into ours.
     let same = r#"{"command": "x", "cwd": "/"}"#;
     check(
         &[
@@ -157,7 +157,7 @@ fn project_host_file_adds_nothing_to_user_servers() {
             &format!("usable: command={place}"),
         );
     }
-    // An imported entry is merged into a project's server, which is pending as a whole.
+    // A host's entry is merged into a project's server. The whole server is then pending.
     check(
         &[("p", PROJECT, CURSOR, IMPORTED), ("o", PROJECT, OURS, user)],
         false,
@@ -197,7 +197,7 @@ proptest! {
         };
         let definition = &merge(&layers, &approvals).servers["s"].definition;
         for (index, (key, _)) in FIELDS.iter().enumerate() {
-            // If our file gives the endpoint, the server is enabled unless our file disables it.
+            // If our file sets the endpoint, `disabled` of the host's file has no effect.
             let lent = theirs[index] && !(*key == "disabled" && ours[4]);
             let expected = if ours[index] { Some("o") } else { lent.then_some("c") };
             prop_assert_eq!(definition.origins.get(key).map(|at| &*at.path), expected);

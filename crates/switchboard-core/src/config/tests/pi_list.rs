@@ -1,5 +1,5 @@
-//! Tests of `.pi/mcp-servers.json`: its defaults, and its diagnostics, whose wording users of the
-//! format know.
+//! `.pi/mcp-servers.json`: the defaults of this format, and diagnostics in the words that its users
+//! know.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! `config show` and the JSON Schemas of the configuration.
+//! The output of `config show`, and the JSON Schemas of the configuration files.
 
 use serde_json::json;
 

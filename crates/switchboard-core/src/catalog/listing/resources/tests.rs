@@ -1,4 +1,5 @@
-//! Resources that a filter excludes, and the names of the others.
+//! Which resources `includeTools` and `excludeTools` exclude, and the names with which rules match
+//! the rest.
 
 use super::super::{Listing, RawListing};
 use super::*;
@@ -29,7 +30,7 @@ fn listing(include: Option<&[&str]>, exclude: &[&str]) -> Listing {
     Listing::build(ServerName::new("files").unwrap(), &listed, &policy)
 }
 
-/// Spellings that a server may treat as `file:///secret.txt`.
+/// URIs that a server may treat as `file:///secret.txt`.
 const SECRETS: [&str; 26] = [
     "file:///secret.txt",
     "FILE:///secret.txt",
@@ -69,7 +70,8 @@ fn filtered_resource_is_not_readable_by_another_spelling() {
         for uri in ["file:///notes.md", "file:///other.txt", "user://1/key"] {
             assert!(!listing.hides(uri), "{exclude} {uri}");
         }
-        // An unlisted URI, or an odd spelling of a template's, may be any resource.
+        // A URI that is not listed, or an unusual spelling of a template's URI, can mean any
+        // resource.
         for uri in ["x:y", "file:///a/../x", "file:///a%20b", "user://1/key?x"] {
             assert!(listing.hides(uri), "{exclude} {uri}");
         }
