@@ -1,4 +1,5 @@
-//! Untrusted regular expressions: bounded in size, matched in linear time.
+//! Regular expressions from models and configuration files: limited in size, and matched in linear
+//! time.
 
 use regex::{Regex, RegexBuilder};
 
@@ -7,11 +8,11 @@ use crate::globs::compile;
 const LONGEST: usize = 256;
 const LARGEST_PROGRAM: usize = 1 << 20;
 
-/// A compiled pattern.
+/// A compiled regular expression.
 #[derive(Clone, Debug)]
 pub struct Pattern(Regex);
 
-/// Whether `a` matches `A`.
+/// Whether upper-case and lower-case letters differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Case {
     Matters,
@@ -50,7 +51,7 @@ impl Pattern {
         self.0.is_match(text)
     }
 
-    /// The offset of the first match at or after `start`.
+    /// The offset of the first match that begins at `start` or later.
     pub fn match_from(&self, text: &str, start: usize) -> Option<usize> {
         if start > text.len() {
             return None;
@@ -59,7 +60,7 @@ impl Pattern {
     }
 }
 
-/// Whether a glob over names is valid. An invalid one would silently match nothing.
+/// Whether a glob for names is valid. An invalid glob would match no name without notice.
 pub fn is_glob(pattern: &str) -> bool {
     const LONGEST: usize = 512;
     (1..=LONGEST).contains(&pattern.len())
@@ -74,12 +75,12 @@ fn has_foreign_syntax(pattern: &str) -> bool {
     let mut outside = String::with_capacity(pattern.len());
     for (at, c) in pattern.char_indices() {
         match set {
-            // A `]` at the beginning of a set is a member of it.
+            // A `]` at the beginning of a set is an element of the set.
             Some(first) if c == ']' && at > first => set = None,
             None if c == '[' => {
                 let negated = pattern[at + 1..].starts_with(['!', '^']);
                 set = Some(at + 1 + usize::from(negated));
-                // A set counts as a character that is no space.
+                // A set is treated as one character other than a blank.
                 outside.push('[');
             }
             Some(_) => {}

@@ -1,4 +1,4 @@
-//! Results of servers, and what a host gets of them.
+//! Results of servers, and how hosts receive them.
 
 mod compact;
 
@@ -10,7 +10,7 @@ use super::details::{self, CallTarget};
 use super::guard::{Capped, Guarded, TextLimits, guard, line_count};
 use super::{BlobError, CallOutput, MediaForm, Part, ResultForm, Settled};
 
-/// The content array, a line per block.
+/// The `content` array as text, one line per block.
 fn shown(output: &CallOutput<'_>) -> String {
     let mut content = String::new();
     output.write_content(&mut content);
@@ -489,7 +489,7 @@ mod guarding {
         proptest::collection::vec(word, 0..60).prop_map(|words| words.concat())
     }
 
-    /// Found by the property below: a short block before a long one was not counted.
+    /// A regression: a short block before a long one was not counted.
     #[test]
     fn line_breaks_of_every_block_count() {
         let output = texts(&["\n".repeat(7), format!("{}a", "\n".repeat(43))]);

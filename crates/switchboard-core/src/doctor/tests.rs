@@ -1,4 +1,4 @@
-//! Findings about a configuration alone.
+//! Findings from the configuration alone.
 
 use super::configuration::examine;
 use super::*;
@@ -21,7 +21,7 @@ fn config(user: &str, project: &str) -> Config {
     merge(&layers, &approvals)
 }
 
-/// The level, code, server and message of every finding.
+/// The level, code, server and message of every finding, as text.
 fn findings(user: &str, project: &str) -> String {
     let variable = |name: &str| (name == "SET").then(|| "secret-value".to_owned());
     let with = Surroundings { variable: &variable, home: None, project: None };

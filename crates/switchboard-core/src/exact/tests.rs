@@ -1,4 +1,4 @@
-//! JSON is written as it was read.
+//! JSON is written exactly as it was read.
 
 use proptest::prelude::*;
 use serde_json::json;
@@ -63,7 +63,7 @@ fn written(exact: &Exact) -> String {
     serde_json::to_string(exact).unwrap()
 }
 
-/// JSON without whitespace, with numbers of any spelling that fits an `f64`.
+/// Random JSON without white space. Its numbers fit into an `f64` and are written in any form.
 fn json_text() -> impl Strategy<Value = String> {
     let number = "-?(0|[1-9][0-9]{0,30})(\\.[0-9]{1,20})?([eE][+-]?[0-9]{1,2})?";
     let string = any::<String>().prop_map(|text| serde_json::to_string(&text).unwrap());
@@ -109,7 +109,7 @@ fn parsed_size_counts_each_value() {
 #[test]
 fn number_of_values_is_bounded() {
     let list = |count: usize| format!(r#"{{"a":[{}]}}"#, vec!["[]"; count].join(","));
-    // The object and its array are values, too.
+    // The object and its array are two values of their own.
     assert!(Args::parse(&list(MOST_VALUES - 2)).is_ok());
     assert_eq!(Args::parse(&list(MOST_VALUES - 1)), Err(ReadError::TooMany));
     let text = serde_json::json!({ "a": "[],".repeat(MOST_VALUES) }).to_string();

@@ -1,4 +1,4 @@
-//! Shown names, prefixes and validation of names.
+//! Shown names and prefixes of tools, and validation of names.
 
 use std::collections::HashSet;
 
@@ -38,7 +38,7 @@ fn all_of_the_user(tools: &[(ToolId, ToolPrefix)]) -> Prefixes {
     Prefixes::new(tools.iter().map(|(id, _)| (&id.server, NameTier::User)))
 }
 
-/// The shown names of tools, given as server, tool and mode; no other servers exist.
+/// The shown names of these tools, given as server, tool and mode. There are no other servers.
 fn shown_of(tools: &[(&str, &str, ToolPrefix)]) -> Vec<ShownName> {
     let tools: Vec<_> =
         tools.iter().map(|(server, tool, mode)| (id(server, tool), *mode)).collect();

@@ -1,4 +1,4 @@
-//! Findings about Pi: which of its files are read, and whether our package is installed.
+//! Findings about Pi: which of its files Switchboard reads, and whether our package is installed.
 
 use crate::config::diagnostic::Level;
 use crate::config::edit::EditError;
@@ -12,7 +12,7 @@ use crate::render::words::{list, plural};
 pub enum PiFault {
     #[error("`{path}` of Pi is read: {}{}", plural(*servers, "server"), Imported(imports))]
     FileRead { path: String, servers: usize, imports: Vec<Host> },
-    /// Older MCP programs for Pi passed on the whole environment.
+    /// Older MCP programs for Pi passed the whole environment on to servers.
     #[error(
         "{} of `{path}` {} only the environment variables in `env`, and a few such as `PATH`; \
         `inheritEnv: true` in an entry passes on all variables",
@@ -26,7 +26,7 @@ pub enum PiFault {
         #[source]
         cause: EditError,
     },
-    /// Two packages cannot register the same command.
+    /// Pi cannot load two packages that register the same command.
     #[error("`{path}` of Pi has `{RIVAL}` beside `{PACKAGE}`: both register the command `/mcp`")]
     Both { path: String },
     #[error("`{path}` of Pi has `{RIVAL}`, but not `{PACKAGE}`")]

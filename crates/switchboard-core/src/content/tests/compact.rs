@@ -1,4 +1,4 @@
-//! Compaction of results that are JSON.
+//! Removes the white space from results that are JSON.
 
 use super::*;
 
