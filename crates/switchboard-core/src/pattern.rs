@@ -68,8 +68,8 @@ pub fn is_glob(pattern: &str) -> bool {
         && !has_foreign_syntax(pattern)
 }
 
-/// Whether a pattern uses syntax of other programs: a space at an end (no name has one), a
-/// backslash as an escape, or `!` as negation.
+/// Whether a pattern uses the syntax of other programs: a blank at its beginning or end, which no
+/// name has, a backslash as an escape, or `!` as negation.
 fn has_foreign_syntax(pattern: &str) -> bool {
     let mut set = None;
     let mut outside = String::with_capacity(pattern.len());

@@ -1,4 +1,4 @@
-//! Which spellings of a tool a pattern restricts.
+//! Which spellings of a tool's name a pattern matches.
 
 use proptest::prelude::*;
 
@@ -38,7 +38,7 @@ fn case_folding_of_any_script_restricts() {
             assert!(denied(&format!("{rule}/{rule}"), name, name), "{rule} {name}");
         }
     }
-    // Letters that look like ASCII are still matched.
+    // A letter that looks like an ASCII letter still matches.
     assert!(denied("srv/name", "srv", "\u{39d}ame"));
     assert!(denied("srv/video", "srv", "\u{3bd}ideo"));
     assert!(!denied("srv/файлы", "srv", "файл"));
@@ -85,13 +85,13 @@ fn every_spelling_of_a_tool_restricts_it() {
         ("srv/delete_issue", "deIete_issue"),
         ("srv/delete_issue", "de1ete_1ssue"),
         ("delete_item", "delete_itern"),
-        // The name of the tool already has the prefix of its server.
+        // The original name of the tool already has the prefix of its server.
         ("srv/commit", "srv_commit"),
         ("commit", "srv_commit"),
         ("srv/com*", "srv-commit"),
         ("mcp__srv_commit", "SRV_COMMIT"),
         ("srv_commit", "srv_commit"),
-        // Wildcards, sets and alternatives.
+        // These patterns have wildcards, sets and alternatives.
         ("srv/delete_*", "deIete_repo"),
         ("*delete*", "de1ete_repo"),
         ("*/delete_repo", "delete_rep0"),
@@ -156,7 +156,7 @@ fn other_tools_and_servers_are_not_restricted() {
 }
 
 proptest! {
-    /// A rule restricts a tool by any name that a call finds it by.
+    /// A rule restricts a tool by every name with which a call finds it.
     #[test]
     fn rule_in_any_case_and_separator_restricts(
         server in "[a-z]{1,6}([-_. ][a-z]{1,4})?",

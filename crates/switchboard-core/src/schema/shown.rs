@@ -1,5 +1,4 @@
-//! The input schema of a direct tool: exactly as the server wrote it, except for parts that hosts
-//! reject.
+//! The input schema of a direct tool: as the server wrote it, except for parts that hosts reject.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -11,13 +10,14 @@ use crate::exact::{Members, members};
 /// A schema that accepts any object.
 const EMPTY: &str = r#"{"type":"object","properties":{}}"#;
 
-/// How deep nested schemas are checked.
+/// The maximum nesting of schemas that are checked.
 const DEPTH: usize = 16;
 
 const TYPES: [&str; 7] = ["string", "number", "integer", "boolean", "array", "object", "null"];
 
-/// The schema of the parameters. A root that is no object schema is replaced by one that accepts
-/// any object; a property of an unknown type accepts anything.
+/// The schema of a tool's parameters in a form that hosts accept. A root that is not an object
+/// schema is replaced by one that accepts any object. The schema of a property with an unknown type
+/// is replaced by one that accepts any value.
 pub fn as_parameters(schema: &str) -> Cow<'_, str> {
     let Some(root) = members(schema) else { return Cow::Borrowed(EMPTY) };
     let mut edits = Edits::new();

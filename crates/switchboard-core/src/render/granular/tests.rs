@@ -1,4 +1,4 @@
-//! The exact text of each answer, also with hostile content.
+//! The exact text of each reply, also with hostile text from servers.
 
 use std::time::Duration;
 

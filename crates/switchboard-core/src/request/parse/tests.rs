@@ -1,4 +1,4 @@
-//! Requests parsed from arguments, and the errors for invalid ones.
+//! Requests that are parsed from arguments, and the errors about invalid arguments.
 
 use proptest::prelude::*;
 use serde_json::json;
@@ -111,7 +111,7 @@ fn parameters_beside_tool_become_its_arguments() {
     assert_eq!(call.args.to_string(), r#"{"n":12345678901234567890123}"#);
 }
 
-/// The rules check, the user sees and the server gets the same text.
+/// The same exact text is compared with rules, shown to the user and sent to the server.
 #[test]
 fn tool_arguments_keep_numbers_and_refuse_duplicate_names() {
     let check = |args: &str, expected: &str| {

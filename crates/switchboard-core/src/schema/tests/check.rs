@@ -1,4 +1,4 @@
-//! Arguments checked and repaired.
+//! Checks and repairs of arguments.
 
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
@@ -47,7 +47,7 @@ fn outcome(schema: &Value, args: Value) -> Result<Value, String> {
     )
 }
 
-/// Checks the given fields together with the required one.
+/// Checks these fields, together with the required one.
 #[track_caller]
 fn check(args: Value, expected: Result<Value, &str>) {
     let with_repo = |fields: Value| {
@@ -285,7 +285,7 @@ proptest! {
         let mut twice = once.clone();
         repair(&schema(), &mut twice);
         prop_assert_eq!(once, twice, "a repair leaves nothing to repair");
-        // Judged by the library on the original schema, not through `compile`.
+        // The validator comes from the library with the original schema, not from `compile`.
         let judge = jsonschema::validator_for(&schema()).unwrap();
         let valid = judge.is_valid(&Value::Object(args.clone()));
         match Validator::compile(&schema()).unwrap().check(args.clone().into()) {

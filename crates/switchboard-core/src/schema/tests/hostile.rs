@@ -1,11 +1,12 @@
-//! Hostile schemas: every text is bounded, every check ends, nothing panics.
+//! Hostile schemas: every text is limited, every check ends, and no schema causes a panic.
 
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
 use crate::schema::{SchemaError, Validator, expected, output_shape, parameters, signature};
 
-/// Checks that all texts are within their bounds, and the outcome of compiling.
+/// Checks that all texts about the schema are within their limits, and compares the result of
+/// compiling it.
 #[track_caller]
 fn check(schema: &Value, compiled: Result<(), SchemaError>) {
     assert_bounded(schema);
@@ -49,12 +50,12 @@ fn deep_schema_is_refused() {
     ] {
         let mut schema = json!({});
         for _ in 0..10_000 {
-            // Not through `json!`, which would copy the whole value.
+            // `json!` would copy the whole value.
             let slot = std::mem::take(&mut schema);
             schema = replace_null(wrap(Value::Null), slot);
         }
         check(&schema, Err(SchemaError::TooDeep { limit: 64 }));
-        // Dropping a value recurses; that is not what is tested here.
+        // The value is not dropped, because dropping it would recurse too deep.
         std::mem::forget(schema);
     }
 }
@@ -156,7 +157,7 @@ fn large_invalid_arguments_get_a_bounded_error() {
     assert!(endless.check(args.into()).is_ok(), "a check of them would take long");
 }
 
-/// JSON that looks like a schema more often than not.
+/// Random JSON that mostly looks like a schema.
 fn any_json() -> impl Strategy<Value = Value> {
     let keyword = prop::sample::select(vec![
         "type",

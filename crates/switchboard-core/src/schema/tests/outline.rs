@@ -1,4 +1,4 @@
-//! The outline of a tool's parameters, and its token cost.
+//! The list of a tool's parameters, and its cost in tokens.
 
 use insta::assert_snapshot;
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! Schemas as one line.
+//! Schemas as a type on one line.
 
 use serde_json::{Value, json};
 
@@ -9,7 +9,7 @@ fn check(schema: Value, expected: &str) {
     assert_eq!(signature("t", &schema), format!("t({expected})"));
 }
 
-/// A schema with one required parameter `a`.
+/// Checks the type of the parameter `a`, which has this schema.
 #[track_caller]
 fn check_type(schema: Value, expected: &str) {
     check(json!({"properties": {"a": schema}, "required": ["a"]}), &format!("a: {expected}"));

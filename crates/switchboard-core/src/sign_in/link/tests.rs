@@ -1,4 +1,4 @@
-//! Tests of links and endpoints.
+//! Validation of links and endpoints.
 
 use super::*;
 
@@ -338,7 +338,7 @@ fn long_url_is_refused_and_its_error_is_short() {
     let long = |length: usize| format!("https://auth.example/{:a>1$}", "", length - 21);
     assert_eq!(Link::of(&long(LONGEST), &reach).unwrap().as_str().len(), LONGEST);
     assert_eq!(Link::of(&long(LONGEST + 1), &reach), Err(BadLink::TooLong));
-    // Parsing appends a slash to the host.
+    // Parsing adds a slash after the hostname.
     let query = format!("https://auth.example?{:a>1$}", "", LONGEST - 21);
     assert_eq!(Link::of(&query, &reach), Err(BadLink::TooLong));
     for text in ["a".repeat(5_000), format!("{}:x", "s".repeat(5_000))] {

@@ -1,4 +1,4 @@
-//! Valid, sloppy and hostile metadata documents.
+//! Metadata documents: valid, imprecise and hostile ones.
 
 use serde_json::json;
 
@@ -18,7 +18,7 @@ fn texts(urls: &[Url]) -> Vec<&str> {
     urls.iter().map(Url::as_str).collect()
 }
 
-/// Minimal valid authorization server metadata, with some fields changed.
+/// Parses minimal authorization server metadata with some fields changed.
 fn authority(changes: Value) -> Result<Authority, BadDocument> {
     let mut document = json!({
         "issuer": ISSUER,
