@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn notification_topics_match_their_mcp_names() {
+    fn notification_kinds_are_found_by_their_mcp_methods() {
         for (word, expected) in [
             ("tools/list_changed", Some(NotificationKind::ToolsChanged)),
             ("logging/setLevel", Some(NotificationKind::Log)),
@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn empty_notification_filter_covers_everything() {
+    fn empty_notification_filter_admits_every_notification() {
         let kit = NoticeFilter { server: Some(server("kit")), kinds: vec![NotificationKind::Log] };
         assert!(kit.covers(&server("kit"), NotificationKind::Log));
         assert!(!kit.covers(&server("kit"), NotificationKind::Progress));

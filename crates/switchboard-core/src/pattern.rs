@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn case_matters_only_if_requested() {
+    fn letter_case_matters_only_if_requested() {
         assert!(!Pattern::compile("abc", Case::Matters).unwrap().is_match("ABC"));
         assert!(Pattern::compile("abc", Case::Ignored).unwrap().is_match("ABC"));
     }

@@ -130,7 +130,7 @@ fn nested(levels: usize) -> Value {
 }
 
 #[test]
-fn answers_from_a_huge_catalog_stay_within_budget() {
+fn replies_from_a_huge_catalog_stay_within_budget() {
     let catalog = catalog();
     assert_eq!(catalog.tool_count(), SERVERS * (TOOLS_EACH - 1), "the tool of 1 MB is left out");
     searches(&catalog);

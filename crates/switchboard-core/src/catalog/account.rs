@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn account_costs_usable_servers_and_names_unknown_ones() {
+    fn token_account_counts_listed_servers_and_names_unlisted_ones() {
         let name = |name: &str| ServerName::new(name).unwrap();
         let shelf = |standing| Shelf::new(ToolPrefix::default(), standing);
         let files = name("files");

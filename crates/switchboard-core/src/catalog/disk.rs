@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn unchanged_listing_is_not_rewritten_for_a_while() {
+    fn unchanged_listing_is_rewritten_only_after_ten_minutes() {
         let at = |listed_at| Stamp { definition: "abc", listed_at };
         let writes = |ttl_ms, listed_at| {
             let present = file(ttl_ms);
@@ -139,14 +139,14 @@ mod tests {
     }
 
     #[test]
-    fn stored_listing_is_decoded_word_for_word() {
+    fn stored_listing_is_decoded_unchanged() {
         let (read, _) = decode(&file(None), "abc", 1_000_000 + DAY).unwrap();
         assert_eq!(read.tools[0].get(), listing(None).tools[0].get());
         assert_eq!(read.instructions.as_deref(), Some("use with care"));
     }
 
     #[test]
-    fn foreign_or_expired_listing_is_a_miss() {
+    fn listing_is_a_miss_if_expired_or_definition_changed() {
         let check = |ttl, definition, age, expected| {
             let found = decode(&file(ttl), definition, 1_000_000 + age);
             assert_eq!(found.map(|(_, refresh)| refresh), expected, "{ttl:?} {age}");
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn stored_era_is_known_while_the_definition_stays() {
+    fn stored_era_is_used_unless_the_definition_changed() {
         let stamp = Stamp { definition: "abc", listed_at: 1_000_000 };
         let of = |era| encode(&RawListing { era, ..listing(Some(0)) }, stamp);
         let modern = of(Some(Era::Modern));

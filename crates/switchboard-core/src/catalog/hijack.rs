@@ -138,7 +138,7 @@ fn bearers_of(catalog: &Catalog, name: &str, tier: NameTier) -> Vec<ServerName> 
 }
 
 #[test]
-fn unusable_entry_reserves_its_name_from_lookalikes() {
+fn name_of_an_invalid_entry_is_reserved_against_lookalikes() {
     let name = |name: &str| ServerName::new(name).unwrap();
     let shelves = [(name("GITHUB"), Shelf::new(ToolPrefix::Server, Standing::Active))];
     let catalog =
@@ -157,7 +157,7 @@ fn unusable_entry_reserves_its_name_from_lookalikes() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 10_000, ..ProptestConfig::default() })]
     #[test]
-    fn call_reaches_the_server_whose_prefix_its_name_bears(
+    fn call_reaches_only_the_server_whose_prefix_it_has(
         servers in proptest::collection::vec(any_server(), 1..6),
         calls in proptest::collection::vec(any_call(), 1..8),
     ) {
@@ -207,7 +207,7 @@ proptest! {
 }
 
 #[test]
-fn name_owner_is_decided_over_all_servers() {
+fn prefix_of_a_disabled_server_reaches_no_other_server() {
     let catalog = Catalog::new(BTreeMap::from_iter([
         (ServerName::new("github").unwrap(), shelf(&("github", ToolPrefix::Server, 0, vec![]))),
         (ServerName::new("evil").unwrap(), shelf(&("evil", ToolPrefix::None, 3, vec!["github_x"]))),

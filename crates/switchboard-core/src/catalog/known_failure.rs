@@ -58,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn failure_is_remembered_ten_minutes_and_retried_after_two() {
+    fn failure_is_shown_ten_minutes_and_retried_after_two() {
         let failure = KnownFailure::new(1_000, "no such program");
         let seconds = Duration::from_secs;
         let check = |now, ago, retry_in| {
@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn damaged_or_foreign_failure_file_is_ignored() {
+    fn failure_file_is_ignored_if_damaged_or_definition_changed() {
         let failure = KnownFailure::new(1_000, "exit code 1: Größe");
         let file = failure.encode("abc");
         assert_eq!(KnownFailure::decode(&file, "abc"), Some(failure));
@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn stored_failure_reason_is_bounded() {
+    fn stored_failure_reason_is_limited_in_length() {
         assert_eq!(KnownFailure::new(0, &"é".repeat(5_000)).reason.chars().count(), 1_000);
     }
 }

@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn allow_rule_fully_denied_reports_the_deny_pattern() {
+    fn fully_denied_allow_rule_reports_the_deny_pattern() {
         let check = |deny: &[&str], allow: &str, expected: Option<&str>| {
             let deny: Vec<String> = deny.iter().map(|pattern| (*pattern).to_owned()).collect();
             let found = catalog().denied_throughout(&deny, allow);

@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn account_changes_the_identity_and_layout_does_not() {
+    fn identity_changes_with_account_but_not_with_filters() {
         let entry = |account: &str| format!("{{ \"url\": \"http://h/\" {account} }}");
         let plain = of(&entry(""), &[]);
         assert_ne!(plain.hash, of(&entry(", \"account\": \"work\""), &[]).hash);

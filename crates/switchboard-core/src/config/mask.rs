@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn possible_secrets_are_masked_and_names_stay() {
+    fn possible_secrets_are_masked_but_names_are_shown() {
         let text = r#"{ "mcpServers": { "secret-keeper": {
             "command": "npx", // a comment
             "args": ["-y", "x", "--token", "s3cret", "--api-key=s3cret", "--token=${T}"],
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn malformed_text_is_not_shown_at_all() {
+    fn malformed_configuration_text_is_not_shown() {
         assert_eq!(masked(r#"{ "env": { "TOKEN": "s3cret" }"#), None);
     }
 }

@@ -208,7 +208,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn secret_after_a_telling_name_is_masked() {
+    fn secrets_in_command_lines_and_urls_are_masked() {
         let check = |text: &str, expected: &str| assert_eq!(line(text), expected, "{text}");
         check("npx -y pkg --token hunter2 -v", "npx -y pkg --token … -v");
         check("x --api-key=hunter2 --token=${T}", "x --api-key=… --token=${T}");

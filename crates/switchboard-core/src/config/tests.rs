@@ -134,7 +134,7 @@ fn debug_output_hides_possible_secrets() {
 }
 
 #[test]
-fn transport_follows_type_and_url_scheme() {
+fn transport_is_chosen_by_type_and_url_scheme() {
     fn check(fields: &str, expected: Result<Transport, &str>) {
         let transport = entry(fields).transport("s").map_err(|kind| kind.to_string());
         assert_eq!(transport, expected.map_err(str::to_owned), "{fields}");

@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn details_carry_small_results_whole() {
+    fn details_contain_small_results_unchanged() {
         assert_snapshot!(
             of(r#"{"content":[{"type":"text","text":"hi \"you\""}]}"#),
             @r#"{"mode":"call","server":"git\"hub","tool":"t","mcpResult":{"content":[{"type":"text","text":"hi \"you\""}]},"data":{"raw":"hi \"you\""}}"#
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn error_details_carry_the_server_content() {
+    fn error_details_contain_the_content_of_the_server() {
         assert_snapshot!(
             of(r#"{"content":[{"type":"text","text":"no"}],"isError":true}"#),
             @r#"{"mode":"call","server":"git\"hub","tool":"t","mcpResult":{"content":[{"type":"text","text":"no"}],"isError":true},"data":{"raw":"no"},"errorType":"MCPToolError","originalError":[{"type":"text","text":"no"}]}"#

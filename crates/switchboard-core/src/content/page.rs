@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn page_foot_states_its_position() {
+    fn last_line_of_a_page_states_its_position() {
         let check = |at: Window, expected: &str| {
             assert_eq!(page(&numbered(1_200), at, &TextLimits::DEFAULT).text(), expected);
         };
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn hidden_characters_of_a_page_are_counted_below() {
+    fn last_line_of_a_page_counts_its_hidden_characters() {
         let text = "plain\nmid\u{200b}\u{e0041}dle\nend\u{1b}[8m\n";
         let read = |at: Window| page(text, at, &TextLimits::DEFAULT).foot;
         assert_eq!(read(window(0, 1)), "[lines 1-1 of 3 · next offset: 1]");

@@ -43,7 +43,7 @@ fn valid_configuration_has_no_findings() {
 }
 
 #[test]
-fn every_mistake_names_its_server_without_values() {
+fn finding_names_its_server_but_shows_no_value() {
     let user = r#"{ "mcpServers": {
         "two": { "command": "x", "url": "https://example.com" },
         "none": { "args": ["x"] },

@@ -58,7 +58,7 @@ fn secret_fields_are_recognized_by_text_and_format() {
 }
 
 #[test]
-fn other_fields_are_not_marked_as_secret() {
+fn form_without_secret_fields_gets_no_warning() {
     let names = "name|email|title|branch|shipping_address|opinion|pinned_by|company|\
          next_page_token|pageToken|continuationToken|keyboard|key|card|cards|message|\
          description|compass|passenger|secretary|tokenizer|seeds|code|postal_code|\
@@ -90,7 +90,7 @@ fn with_mode(mode: Value) -> Map<String, Value> {
 }
 
 #[test]
-fn form_with_a_url_and_another_mode_is_marked() {
+fn only_exact_url_mode_skips_the_secret_check() {
     for mode in [json!("form"), json!("FORM"), json!("Url"), json!(""), json!(null), json!(5)] {
         let expected = Some("password".to_owned());
         assert_eq!(asks_for_secret(&with_mode(mode.clone())), expected, "{mode}");
@@ -236,7 +236,7 @@ fn uncommon_and_encoded_secret_words_are_found() {
 }
 
 #[test]
-fn lookalikes_of_secret_words_are_not_marked() {
+fn harmless_words_like_secret_words_get_no_warning() {
     let is_marked = |text: &&str| {
         self::text(text).is_some() || titled(text).is_some() || asked_in_message(text).is_some()
     };
@@ -292,7 +292,7 @@ fn secrets_are_found_at_every_place_of_a_schema() {
 }
 
 #[test]
-fn fields_without_typed_secrets_are_not_marked() {
+fn form_without_typed_secrets_gets_no_warning() {
     for schema in [
         json!({ "type": "object", "title": "Password", "properties": { "keep": { "type": "boolean" } } }),
         json!({ "type": "object", "required": ["keep_password"],
@@ -310,7 +310,7 @@ fn fields_without_typed_secrets_are_not_marked() {
 }
 
 #[test]
-fn form_too_large_to_check_is_marked() {
+fn form_too_large_to_check_gets_a_warning() {
     let mut deep = json!({ "type": "string" });
     for _ in 0..=form::DEPTH {
         deep = json!({ "type": "object", "properties": { "a": deep } });
@@ -321,7 +321,7 @@ fn form_too_large_to_check_is_marked() {
 }
 
 #[test]
-fn form_with_a_url_beside_it_is_checked() {
+fn form_mode_with_a_url_is_checked_for_secrets() {
     for (mode, url) in [("form", "https://a.example/"), ("", "")] {
         let form = json!({ "mode": mode, "url": url, "requestedSchema": {
             "properties": { "password": { "type": "string" } } } });

@@ -100,14 +100,14 @@ proptest! {
 }
 
 #[test]
-fn parsed_size_counts_each_value() {
+fn parsed_size_estimate_grows_with_each_value() {
     let (few, many) = (parsed_size(&"x".repeat(1_000)), parsed_size(&"{},".repeat(1_000)));
     assert_eq!(few, 1_000);
     assert!(many > 100_000, "{many}");
 }
 
 #[test]
-fn number_of_values_is_bounded() {
+fn json_with_too_many_values_is_rejected() {
     let list = |count: usize| format!(r#"{{"a":[{}]}}"#, vec!["[]"; count].join(","));
     // The object and its array are two values of their own.
     assert!(Args::parse(&list(MOST_VALUES - 2)).is_ok());

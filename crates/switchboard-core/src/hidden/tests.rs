@@ -83,7 +83,7 @@ fn hidden_characters_are_removed_and_revealed() {
 }
 
 #[test]
-fn characters_needed_by_scripts_and_emoji_stay() {
+fn characters_needed_by_scripts_and_emoji_are_not_removed() {
     for text in [
         "plain",
         "Größe, naïve, 日本語, हिन्दी, עברית",
@@ -113,7 +113,7 @@ fn characters_needed_by_scripts_and_emoji_stay() {
 }
 
 #[test]
-fn private_use_characters_are_marked_but_stay() {
+fn private_use_characters_are_reported_but_not_removed() {
     let text = "icon \u{f8ff}\u{f0001}";
     assert_eq!(strip(text), text);
     let found = find(text).unwrap();
@@ -128,7 +128,7 @@ fn one_bit_per_letter(letter: &str, zero: &str, one: &str) -> String {
 }
 
 #[test]
-fn excess_of_allowed_invisible_characters_is_marked() {
+fn suspiciously_many_invisible_characters_are_reported() {
     let long = "שלום ".repeat(2_000);
     let mut unmarked = Vec::new();
     for text in [

@@ -74,7 +74,7 @@ fn launcher_line_is_split_into_package_and_program_arguments() {
 }
 
 #[test]
-fn unknown_launcher_syntax_runs_unchanged() {
+fn launcher_line_with_unknown_flags_is_not_replaced() {
     let lines = [
         "npx",
         "npx -y",
@@ -201,7 +201,7 @@ fn npx_cache_directory_matches_npm() {
 }
 
 #[test]
-fn launcher_query_uses_its_syntax_and_answer_is_parsed() {
+fn probe_uses_the_launcher_syntax_and_returns_the_path() {
     let asked = |line: &str| {
         let args = read(line).unwrap().probe_args();
         let words: Vec<&str> = args.iter().map(String::as_str).collect();

@@ -137,7 +137,7 @@ fn explicit_connect_does_not_wait_for_backoff() {
 }
 
 #[test]
-fn missing_sign_in_is_retried_by_calls_and_slowly() {
+fn call_after_missing_sign_in_redials_without_backoff() {
     let mut machine = Machine::new(Policy { lifecycle: Lifecycle::KeepAlive, idle: None });
     machine.on(seconds(0), Input::Begin);
     machine.on(seconds(0), Input::DialFailed { generation: 1, jitter: 1.0 });
@@ -200,7 +200,7 @@ fn eight_crashes_in_a_row_open_the_circuit() {
 }
 
 #[test]
-fn first_crash_after_success_is_redialed_by_next_call() {
+fn call_after_first_crash_redials_without_backoff() {
     let mut machine = lazy();
     machine.on(seconds(0), call(1));
     machine.on(seconds(0), Input::Dialled { generation: 1 });
@@ -256,7 +256,7 @@ fn second_forgotten_session_without_an_answer_starts_the_backoff() {
 }
 
 #[test]
-fn disconnect_is_served_during_a_stuck_dial() {
+fn disconnect_takes_effect_during_a_stuck_dial() {
     check(
         &mut lazy(),
         &[

@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn longest_prefix_and_closest_spelling_decide() {
+    fn longest_prefix_and_closest_spelling_decide_the_server() {
         assert_eq!(owner(&["git", "git_hub"], "git_hub_x"), "git_hub");
         assert_eq!(owner(&["git", "git_hub"], "git_status"), "git");
         assert_eq!(owner(&["git-hub", "git_hub"], "git-hub_x"), "git-hub");

@@ -349,7 +349,7 @@ mod tests {
     use crate::reply::Description;
 
     #[test]
-    fn server_self_description_is_bounded() {
+    fn instructions_of_a_server_are_limited_in_length() {
         let server = ServerName::new("talker").unwrap();
         let flood = "so many words \u{1b}[31m".repeat(20_000);
         let line = ToolLine {

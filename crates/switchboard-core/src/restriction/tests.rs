@@ -25,7 +25,7 @@ fn composed_and_decomposed_letters_are_equal() {
 }
 
 #[test]
-fn case_folding_of_any_script_restricts() {
+fn rule_matches_in_any_letter_case_of_any_script() {
     for word in ["файлы", "запись", "δημος", "νησί", "удалить", "ქართული", "հայերեն", "büro"]
     {
         let (small, capital) = (word.to_lowercase(), word.to_uppercase());
@@ -45,7 +45,7 @@ fn case_folding_of_any_script_restricts() {
 }
 
 #[test]
-fn every_spelling_of_a_tool_restricts_it() {
+fn rule_matches_every_spelling_of_a_tool_name() {
     for pattern in [
         "srv/danger",
         "SRV/DANGER",
@@ -110,7 +110,7 @@ fn every_spelling_of_a_tool_restricts_it() {
 }
 
 #[test]
-fn written_name_is_restricted_without_a_matching_tool() {
+fn requested_name_is_denied_without_a_matching_tool() {
     let server = ServerName::new("s-mcp").unwrap();
     let restriction = Restriction::new(&["s-mcp/delete_repo".to_owned()]);
     for name in [
@@ -141,7 +141,7 @@ fn written_name_is_restricted_without_a_matching_tool() {
 }
 
 #[test]
-fn other_tools_and_servers_are_not_restricted() {
+fn rule_matches_no_other_tool_or_server() {
     assert!(!denied("git/*", "git_hub", "create"));
     assert!(!denied("git/hub_create", "git_hub", "create"));
     assert!(!denied("a/*", "a/b", "x"));
@@ -158,7 +158,7 @@ fn other_tools_and_servers_are_not_restricted() {
 proptest! {
     /// A rule restricts a tool by every name with which a call finds it.
     #[test]
-    fn rule_in_any_case_and_separator_restricts(
+    fn rule_matches_in_any_case_with_any_separator(
         server in "[a-z]{1,6}([-_. ][a-z]{1,4})?",
         tool in "[a-zA-Z]{1,8}([-_. ][a-zA-Z]{1,6}){0,2}",
         seed in any::<u64>(),

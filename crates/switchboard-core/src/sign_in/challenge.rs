@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn quoted_text_contains_no_parameters() {
+    fn parameters_inside_quoted_text_are_ignored() {
         let headers =
             ["Bearer error_description=\"scope=admin resource_metadata=https://evil\", scope=a"];
         check(&headers, None, &["a"], None);

@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn granted_scopes_are_kept_in_a_step_up() {
+    fn step_up_sign_in_requests_granted_scopes_again() {
         check(["", "write", "a", "read", ""], "read write");
         check(["", "read", "", "read write", ""], "read write");
     }

@@ -85,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn token_lifetime_formats_are_understood() {
+    fn token_lifetime_is_parsed_in_every_format() {
         let seconds =
             |value: Value| Lifetime::read(Some(&value)).duration().map(|life| life.as_secs());
         assert_eq!(seconds(json!(3600)), Some(3600));
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn token_of_unknown_lifetime_is_used() {
+    fn token_of_unknown_lifetime_or_age_is_used() {
         assert_eq!(condition(Lifetime::Unknown, Some(LONGEST)), Condition::Fresh);
         assert_eq!(condition(Lifetime::For(Duration::ZERO), None), Condition::Fresh);
     }

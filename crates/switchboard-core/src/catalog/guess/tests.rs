@@ -28,7 +28,7 @@ fn named(names: &[&str]) -> Vec<Value> {
 }
 
 #[test]
-fn query_naming_another_server_means_no_tool_here() {
+fn query_that_names_another_server_matches_no_tool() {
     let issue = named(&["create_issue"]);
     let catalog = catalog(&[("github", &issue), ("evil", &issue), ("\u{444}\u{430}", &issue)]);
     let evil = catalog.tools().find(|tool| tool.server.as_str() == "evil").unwrap();
@@ -75,7 +75,7 @@ fn misspelt_name_resolves_to_the_only_near_tool() {
 }
 
 #[test]
-fn unnamed_call_runs_only_reading_or_adding_tools() {
+fn inexact_name_calls_only_reading_or_adding_tools() {
     let check_with = |access: Access, tool: Value, args: &str, expected: Result<&str, &str>| {
         let mut tool = tool;
         tool["name"] = json!("t");

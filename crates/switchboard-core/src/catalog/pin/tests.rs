@@ -25,7 +25,7 @@ fn check(definition: &str, expected: Pin) {
 }
 
 #[test]
-fn every_part_relevant_to_model_or_rules_is_pinned() {
+fn change_relevant_to_models_or_rules_breaks_the_pin() {
     check(SAVE, Pin::Same);
     check(&SAVE.replace("Saves.", "Saves all."), Pin::Changed);
     check(&SAVE.replace(r#""string""#, r#""number""#), Pin::Changed);
@@ -44,7 +44,7 @@ fn reordered_definition_matches_its_pin() {
 }
 
 #[test]
-fn missing_baseline_marks_nothing_and_damaged_everything() {
+fn tool_pin_is_unknown_only_if_file_is_damaged() {
     assert_eq!(pin_of(SAVE, &Baseline::Off), Pin::Same);
     assert_eq!(pin_of(SAVE, &Records::default().baseline(0)), Pin::Same);
     assert_eq!(pin_of(SAVE, &Baseline::Damaged), Pin::Unknown);
@@ -108,7 +108,7 @@ fn pin_diff_of_many_changes_is_bounded() {
 }
 
 #[test]
-fn pin_file_is_bound_to_its_server() {
+fn pin_file_with_another_key_is_rejected() {
     let file = stored();
     let read = Records::decode(&file, "abc").unwrap();
     assert_eq!(pin_of(SAVE, &read.baseline(0)), Pin::Same);
@@ -209,7 +209,7 @@ fn changed_tool_is_not_accepted_for_another_capability_set() {
 }
 
 #[test]
-fn set_lost_with_a_damaged_file_accepts_nothing() {
+fn capability_set_lost_by_damage_accepts_no_definition() {
     let mut records = Records::after_damage();
     let entry = Entry::tool(&raw(SAVE)).unwrap();
     records.of_set_mut(NO_CAPABILITIES).accept(entry.pinned());

@@ -48,7 +48,7 @@ fn addresses(rows: &[String]) -> Vec<String> {
 }
 
 #[test]
-fn equal_resource_uris_are_listed_and_read_apart() {
+fn uri_of_several_servers_is_listed_server_qualified() {
     let catalog = catalog(&[
         ("a", &["file:///x", "file:///only", "note://{id}"]),
         ("b/c", &["file:///x", "note://{id}", "mail://{id}"]),
@@ -73,7 +73,7 @@ fn equal_resource_uris_are_listed_and_read_apart() {
 }
 
 #[test]
-fn uri_within_a_template_reaches_only_its_server() {
+fn read_of_a_template_uri_reaches_only_its_server() {
     let github = ("github", &["repo://{owner}/{name}"][..]);
     for evil in [
         "repo://me/secrets",
@@ -97,7 +97,7 @@ fn uri_within_a_template_reaches_only_its_server() {
 }
 
 #[test]
-fn forged_switchboard_uri_stays_with_its_server() {
+fn forged_server_qualified_uri_does_not_reach_another_server() {
     let forged = "SwitchBoard://github/repo://x";
     let catalog = catalog(&[("github", &["repo://x"]), ("evil", &[forged])]);
     let listed = addresses(&catalog.resource_definitions());

@@ -140,7 +140,7 @@ fn search_finds_tools_by_topic_without_shared_words() {
 }
 
 #[test]
-fn misspelt_query_word_matches_the_intended_topic() {
+fn misspelt_query_word_finds_tools_by_topic() {
     let tools = [
         tool("a/one", "Pictures of animals."),
         tool("a/two", "Timetable of trains and railway stations."),
@@ -202,13 +202,13 @@ fn deprecated_tool_ranks_behind_its_successor() {
 }
 
 #[test]
-fn joined_words_are_split_for_search() {
+fn query_word_of_two_known_words_is_split() {
     check("mergepull", &["github/merge_pull_request"]);
     check("writefile", &["files/write_file", "files/read_file", "browser/take_screenshot"]);
 }
 
 #[test]
-fn word_prefix_matches_unless_it_is_a_word() {
+fn beginning_of_a_word_matches_unless_itself_known() {
     check("screensh", &["browser/take_screenshot"]);
     check("tick", &["trains/get-tickets"]);
     check("re", &[]);
@@ -216,7 +216,7 @@ fn word_prefix_matches_unless_it_is_a_word() {
 
 /// `for` and `get` are words of other tools.
 #[test]
-fn dictionary_word_is_not_split_into_others() {
+fn known_word_is_not_split_into_other_words() {
     let tools = [tool("web/get", "Gets a page for you."), tool("memory/delete_entities", "")];
     let found = ranking(&listings(&tools), "forget");
     assert_eq!(found.first().map(|(name, _)| name.as_str()), Some("memory/delete_entities"));
@@ -354,7 +354,7 @@ fn invalid_schema_yields_no_text() {
 }
 
 #[test]
-fn malformed_schema_yields_the_text_before_the_fault() {
+fn malformed_schema_yields_the_text_before_the_error() {
     check_pieces(
         r#"{"description": "x", "properties": {"y": {"#,
         &[Piece::Text("x"), Piece::Name("y")],
@@ -362,7 +362,7 @@ fn malformed_schema_yields_the_text_before_the_fault() {
 }
 
 #[test]
-fn index_flood_keeps_tool_names_searchable() {
+fn tool_names_stay_searchable_beyond_the_index_limit() {
     let words =
         |from: usize| (from..from + 900).map(|word| format!(" w{word}x")).collect::<String>();
     let flood = |number: usize| tool_of("a", &format!("tool{number}"), &words(number * 900));

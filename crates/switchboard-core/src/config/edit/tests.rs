@@ -215,7 +215,7 @@ fn edit_of_a_wrong_type_is_refused() {
 }
 
 #[test]
-fn value_at_a_path_can_be_read() {
+fn value_at_an_existing_path_is_returned() {
     let at = |at: &[&str]| value_at(COMMENTED, at).unwrap();
     assert_eq!(at(&["mcpServers", "github", "args"]), Some(json!(["--read-only"])));
     assert_eq!(at(&["mcpServers", "old"]), None);

@@ -32,7 +32,7 @@ fn every_variable_form_is_expanded_once() {
 }
 
 #[test]
-fn incomplete_variable_syntax_stays_text() {
+fn incomplete_variable_is_expanded_as_plain_text() {
     for text in ["$A", "${", "${}", "${A", "${A b}", "$env:", "{env:}", "{A}", "$$", "{}", "!x"] {
         check(text, Ok(text));
     }
@@ -94,7 +94,7 @@ fn url_allows_variables_only_after_its_host() {
 }
 
 #[test]
-fn missing_variable_is_named_and_expansion_is_bounded() {
+fn missing_variable_or_oversized_expansion_is_an_error() {
     check("a${X}", Err("the environment variable `X` is not set"));
     check("{env:Y}", Err("the environment variable `Y` is not set"));
     check("${BIG}${BIG}", Err("the expanded value is larger than 65536 bytes"));

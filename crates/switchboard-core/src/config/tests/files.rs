@@ -78,7 +78,7 @@ f:7:20: error: `mcpServers.f.command` must be a string that is not empty",
 }
 
 #[test]
-fn numbers_and_choices_have_bounds() {
+fn invalid_number_or_choice_is_an_error() {
     check(
         USER,
         r#"{"mcpServers": {
@@ -156,7 +156,7 @@ fn slips(word: &str) -> Vec<String> {
 }
 
 #[test]
-fn misspelt_root_or_settings_key_makes_rules_uncertain() {
+fn misspelt_key_of_rules_makes_rules_unparseable() {
     for slip in slips("mcpServers") {
         let text = format!(r#"{{"{slip}": {{"s": {{"excludeTools": ["ex"]}}}}}}"#);
         assert_eq!(spoilt(&text), (true, vec![]), "{text}");
@@ -177,7 +177,7 @@ fn misspelt_root_or_settings_key_makes_rules_uncertain() {
 }
 
 #[test]
-fn misplaced_rules_make_all_rules_uncertain() {
+fn misplaced_rules_make_all_rules_unparseable() {
     let deny = r#"{"deny": ["s/del"]}"#;
     let entries = [
         r#"{"s": {"excludeTools": ["ex"]}}"#,
@@ -231,7 +231,7 @@ fn misplaced_rules_make_all_rules_uncertain() {
 }
 
 #[test]
-fn foreign_rule_keys_in_an_entry_drop_the_server() {
+fn entry_with_rule_keys_of_another_program_is_dropped() {
     let named = ["disabledTools", "disabled_tools", "allowedTools", "allowed-tools", "exclude"];
     let more = [
         "include",
@@ -257,7 +257,7 @@ fn foreign_rule_keys_in_an_entry_drop_the_server() {
 }
 
 #[test]
-fn unrelated_unknown_keys_keep_rules_certain() {
+fn unrelated_unknown_keys_do_not_affect_the_rules() {
     for text in [
         r#"{"$schema": "x", "version": "1", "inputs": [{"id": "a", "password": true}]}"#,
         r#"{"inputs": {}, "servers": {}, "theme": "dark", "telemetry": {"enabled": false}}"#,
@@ -284,7 +284,7 @@ f:2:50: error: unknown key `config`, where `settings` may be meant",
 }
 
 #[test]
-fn project_file_may_not_have_security_keys() {
+fn security_key_in_a_project_file_is_an_error() {
     let text = r#"{"mcpServers": {
   "a": {"command": "x", "approveTools": true},
   "b": {"command": "x", "autoApprove": ["t"]},

@@ -42,14 +42,14 @@ const GEMINI: Option<Host> = Some(Host::GeminiCli);
 const IMPORTED: &str = r#"{"command": "x", "args": ["a"], "env": {"A": "1"}}"#;
 
 #[test]
-fn imported_server_applies_without_one_of_ours() {
+fn imported_server_is_used_without_an_entry_of_ours() {
     check(&[("c", USER, CURSOR, IMPORTED)], false, "usable: args=c command=c env=c");
     check(&[("c", PROJECT, CURSOR, IMPORTED)], false, "pending: args=c command=c env=c");
     check(&[("c", PROJECT, CURSOR, IMPORTED)], true, "usable: args=c command=c env=c");
 }
 
 #[test]
-fn import_fills_open_fields_of_the_same_endpoint() {
+fn imported_entry_fills_unset_fields_for_the_same_endpoint() {
     let ours = r#"{"command": "x", "args": ["b"]}"#;
     let expected = "usable: args=o command=o env=c";
     check(&[("c", USER, CURSOR, IMPORTED), ("o", USER, OURS, ours)], false, expected);
@@ -64,7 +64,7 @@ fn import_fills_open_fields_of_the_same_endpoint() {
 }
 
 #[test]
-fn disabled_in_host_disables_none_of_ours() {
+fn disabled_flag_of_a_host_does_not_disable_ours() {
     const CLINE: Option<Host> = Some(Host::Cline);
     let off = r#"{"command": "x", "disabled": true}"#;
     check(&[("c", USER, CLINE, off)], false, "usable: command=c disabled=c");
@@ -122,7 +122,7 @@ fn entry_with_another_endpoint_inherits_nothing_from_imports() {
 }
 
 #[test]
-fn first_host_with_a_name_takes_precedence_entirely() {
+fn only_the_first_host_defining_a_name_is_used() {
     let other = r#"{"command": "z", "cwd": "/"}"#;
     check(
         &[("c", USER, CURSOR, IMPORTED), ("z", USER, GEMINI, other)],
@@ -176,7 +176,7 @@ fn repository_cannot_hide_an_imported_user_server() {
 
 proptest! {
     #[test]
-    fn imported_fields_keep_their_origin(
+    fn origin_of_an_imported_field_is_the_host_file(
         theirs in prop::collection::vec(any::<bool>(), 4),
         ours in prop::collection::vec(any::<bool>(), 5),
     ) {

@@ -32,7 +32,7 @@ fn check(files: &[(Tier, &str)], approval: bool, expected: &str) {
 }
 
 #[test]
-fn later_layer_overrides_field_by_field() {
+fn later_file_overrides_an_earlier_one_by_field() {
     let lower = r#"{"command": "x", "args": ["a"], "env": {"A": "1", "B": "2"}, "debug": true}"#;
     let upper = r#"{"command": "x", "env": {"B": "3"}, "enabled": false}"#;
     check(
@@ -103,7 +103,7 @@ fn pending_project_entry_leaves_the_user_entry_active() {
 }
 
 #[test]
-fn entry_with_forbidden_key_leaves_the_user_entry() {
+fn project_entry_with_forbidden_key_leaves_user_entry_active() {
     let error = "f1:1:39: error: `mcpServers.s.inheritEnv` is not allowed in a project file";
     check(
         &[(USER, r#"{"command": "x"}"#), (PROJECT, r#"{"command": "y", "inheritEnv": true}"#)],
@@ -142,7 +142,7 @@ fn disabled_flag_without_its_server_is_ignored() {
 }
 
 #[test]
-fn trust_question_names_the_file_of_the_endpoint() {
+fn pending_server_names_the_file_with_its_endpoint() {
     let origin = |files: &[(Tier, &str)]| {
         let wrapped: Vec<(Tier, String)> = files
             .iter()
@@ -266,7 +266,7 @@ fn project_settings_cannot_loosen_user_settings() {
 }
 
 #[test]
-fn project_settings_cannot_set_tiny_timeouts() {
+fn project_timeout_under_one_second_is_refused() {
     let check = |tier, setting: &str, expected: &str| {
         let text = format!(r#"{{"settings": {{{setting}}}}}"#);
         let config = merged(&[(tier, &text)], &|_| true);

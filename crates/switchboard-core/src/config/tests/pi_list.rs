@@ -33,7 +33,7 @@ my_sse enabled:6 url:6",
 }
 
 #[test]
-fn only_enabled_list_servers_connect_at_start() {
+fn pi_list_server_connects_at_start_only_if_enabled() {
     let on = server(r#""url": "npx -y x", "enabled": true"#);
     assert_eq!((on.enabled, on.lifecycle), (Some(true), Some(Lifecycle::Eager)));
     for fields in [r#""url": "npx -y x""#, r#""url": "npx -y x", "enabled": false"#] {

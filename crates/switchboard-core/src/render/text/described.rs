@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn annotation_hints_become_words_only_when_meaningful() {
+    fn annotations_are_shown_only_if_they_are_meaningful() {
         let check = |declared: &str, expected: &[&str]| {
             assert_eq!(hints(&serde_json::from_str(declared).unwrap()), expected);
         };

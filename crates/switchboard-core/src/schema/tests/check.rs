@@ -147,7 +147,7 @@ fn json_string_with_duplicate_key_is_not_unpacked() {
 }
 
 #[test]
-fn each_mismatch_names_its_place_and_cause() {
+fn each_mismatch_names_its_path_and_cause() {
     check(json!({"count": 0}), Err("`count` must be at least 1"));
     check(json!({"count": "11"}), Err("`count` must be at most 10"));
     check(json!({"tags": ["x"]}), Err("`tags[0]` must have at least 2 characters"));
@@ -238,7 +238,7 @@ fn schema_dialect_decides_what_is_checked() {
 }
 
 #[test]
-fn uncheckable_subschema_accepts_everything_at_its_place() {
+fn uncheckable_subschema_accepts_any_value() {
     let schema = json!({
         "properties": {
             "remote": {"$ref": "https://example.com/schema.json#/a"},

@@ -79,7 +79,7 @@ fn alternatives_are_listed_and_repeated_objects_shown_once() {
 }
 
 #[test]
-fn alternatives_beside_properties_are_kept() {
+fn any_of_beside_properties_is_in_the_outline() {
     assert_snapshot!(parameters(&json!({
         "properties": {"id": {"type": "string"}},
         "anyOf": [
@@ -96,7 +96,7 @@ fn alternatives_beside_properties_are_kept() {
 }
 
 #[test]
-fn outline_without_parameters_says_so() {
+fn outline_of_a_schema_without_parameters_is_empty() {
     for schema in [json!({"type": "object", "properties": {}}), json!(7)] {
         assert_eq!(parameters(&schema), "");
         assert_eq!(expected(&schema), "(no parameters)");
@@ -112,7 +112,7 @@ fn descriptions_cannot_break_lines_or_hide_text() {
 }
 
 #[test]
-fn errors_show_the_outline_within_a_tighter_bound() {
+fn outline_in_an_error_has_a_tighter_limit() {
     assert_eq!(expected(&issue_search()), parameters(&issue_search()));
     let properties: serde_json::Map<String, Value> = (0..300)
         .map(|n| (format!("p{n}"), json!({"type": "string", "description": "long ".repeat(100)})))

@@ -100,7 +100,7 @@ fn ipv6_addresses_are_classified_including_embedded_ipv4() {
 }
 
 #[test]
-fn reachable_addresses_follow_from_the_configured_url() {
+fn server_url_decides_which_address_classes_are_admitted() {
     let (public, loopback, private, reserved) =
         ("9.9.9.9", "127.0.0.1", "10.1.1.1", "169.254.169.254");
     // A server's URL, the class of an address, and whether requests to the server's hostname and to

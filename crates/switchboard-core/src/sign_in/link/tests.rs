@@ -316,7 +316,7 @@ fn valid_url_is_opened_unchanged() {
 }
 
 #[test]
-fn endpoint_follows_link_rules_without_a_fragment() {
+fn endpoint_url_with_fragment_or_without_tls_is_refused() {
     let reach = reach("https://mcp.example/mcp");
     let cases = [
         ("https://auth.example/token?tenant=1", Ok("https://auth.example/token?tenant=1")),

@@ -61,7 +61,7 @@ const SECRETS: [&str; 26] = [
 ];
 
 #[test]
-fn filtered_resource_is_not_readable_by_another_spelling() {
+fn excluded_resource_is_unreadable_in_any_uri_spelling() {
     for exclude in ["read_secret", "files/read_secret", "*secret*", "read_file_secret_txt"] {
         let listing = listing(None, &[exclude]);
         for uri in SECRETS {
@@ -79,7 +79,7 @@ fn filtered_resource_is_not_readable_by_another_spelling() {
 }
 
 #[test]
-fn filtered_template_is_neither_listed_nor_read() {
+fn excluded_template_is_neither_listed_nor_readable() {
     let excluding = listing(None, &["read_keys"]);
     assert_eq!(excluding.templates.len(), 1);
     for uri in ["user://1/key", "USER://1/KEY", "user://a%2Fb/key", "user://1/key?x"] {
@@ -99,7 +99,7 @@ fn filtered_template_is_neither_listed_nor_read() {
 }
 
 #[test]
-fn resource_names_cover_every_spelling_and_lookalike() {
+fn rules_match_a_resource_in_any_uri_spelling() {
     let listing = listing(None, &[]);
     for uri in SECRETS {
         let names = listing.names_of_resource(uri).own;
@@ -116,7 +116,7 @@ fn resource_names_cover_every_spelling_and_lookalike() {
 }
 
 #[test]
-fn uri_within_a_template_is_claimed_by_its_server() {
+fn uri_that_matches_a_template_belongs_to_its_server() {
     let listing = listing(None, &[]);
     for uri in ["file:///x", "FILE:///x", "user://7/key", "file:///notes.md"] {
         assert!(listing.claims(&Address::of(uri)), "{uri}");
