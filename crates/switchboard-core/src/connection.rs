@@ -54,13 +54,13 @@ pub enum ConnectError {
     BadType,
     #[error("Invalid protocol: use http://, https://, sse:// or a command")]
     InvalidProtocol,
-    #[error("url: does not fit the type")]
+    #[error("url: does not match the type")]
     TypeMismatch,
     #[error("url: must be an address or a command, with every quote closed")]
     BadAddress,
     #[error("url: must not be longer than {LONGEST_ADDRESS} bytes")]
     TooLong,
-    #[error("url: variables are not filled in here")]
+    #[error("url: variables are not supported")]
     Variables,
     #[error("Connection '{0}' already exists")]
     Exists(ServerName),
@@ -271,7 +271,7 @@ mod tests {
             None,
             "BadRequest: Invalid protocol: use http://, https://, sse:// or a command",
         );
-        check("https://x/", Some("stdio"), "BadRequest: url: does not fit the type");
+        check("https://x/", Some("stdio"), "BadRequest: url: does not match the type");
         let unclosed = "BadRequest: url: must be an address or a command, with every quote closed";
         check("", None, unclosed);
         check("a 'b", None, unclosed);
@@ -283,7 +283,7 @@ mod tests {
     fn connection_url_expands_no_variables() {
         for address in ["http://x/${SECRET}", "http://x/$env:SECRET", "http://x/{env:A}"] {
             let read = read("x", address, None, None);
-            assert_eq!(read, "BadRequest: url: variables are not filled in here", "{address}");
+            assert_eq!(read, "BadRequest: url: variables are not supported", "{address}");
         }
     }
 

@@ -38,22 +38,25 @@ pub enum Log {
 pub enum Fault {
     #[error("{}:{}:{}: {}", .0.path.as_deref().unwrap_or_default(), .0.line, .0.column, .0.kind)]
     Config(Diagnostic),
-    #[error("its name looks like `{other}`")]
+    #[error("the name looks like `{other}`")]
     CollidingNames { other: String },
-    #[error("its tool `{tool}` has the prefix of `{other}`, so it is shown as `{shown}`")]
+    #[error("the tool `{tool}` has the prefix of `{other}`, so it is shown as `{shown}`")]
     ForeignPrefix { tool: String, shown: String, other: String },
     /// The names do not show to which server a tool belongs.
-    #[error("it has tools of the same names as `{other}`, and neither shows a prefix: {}", list(.tools, 3))]
+    #[error(
+        "the server has tools of the same names as `{other}`, and neither shows a prefix: {}",
+        list(.tools, 3)
+    )]
     SharedNames { other: String, tools: Vec<String> },
     #[error("the `{list}` rule `{pattern}` matches no known tool")]
     UnmatchedRule { list: &'static str, pattern: String, nearest: Option<String> },
     #[error("{0}")]
     HiddenText(HiddenPlaces),
-    #[error("left out because of hidden characters in names: {}", list(.0, 3))]
+    #[error("skipped because of hidden characters in names: {}", list(.0, 3))]
     ShadowedNames(Vec<String>),
-    #[error("the entry disables it")]
+    #[error("the entry disables this server")]
     Disabled,
-    #[error("it comes from this project and {cause}")]
+    #[error("the server comes from this project and {cause}")]
     Untrusted { cause: PendingCause },
     #[error("`{field}` needs the environment variable `{name}`, which is not set")]
     MissingVariable { field: String, name: String },
@@ -84,19 +87,19 @@ pub enum Fault {
     HelperNotFound { field: String, command: String },
     #[error("`{launcher}` is not needed: `{program}` runs instead of it")]
     Launched { launcher: String, program: String },
-    #[error("`{launcher}` installs or locates it at the next start")]
+    #[error("`{launcher}` installs or locates the server at the next start")]
     NotInstalled { launcher: String, log: Log },
-    #[error("`{launcher}` starts it and keeps running")]
+    #[error("`{launcher}` starts the server and keeps running")]
     Attended { launcher: String },
     #[error("`{path}` cannot be run: it is not executable")]
     NotExecutable { path: String },
     #[error("there is no working directory `{path}`")]
     WorkingDirectory { path: String },
-    #[error("its cached listing is older than 7 days and is no longer used")]
+    #[error("the cached listing is older than 7 days and is no longer used")]
     ExpiredCache,
-    #[error("cannot parse its listing file `{path}`")]
+    #[error("cannot parse the listing file `{path}`")]
     DamagedCache { path: String },
-    #[error("cannot parse its pin file `{path}`")]
+    #[error("cannot parse the pin file `{path}`")]
     DamagedPins { path: String },
     #[error("cannot parse the approvals of project servers: {cause}")]
     DamagedTrust { path: String, cause: String },

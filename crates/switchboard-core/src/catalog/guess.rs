@@ -22,7 +22,7 @@ pub enum NotCalled {
     #[error("{shown} does not match its pin")]
     Blocked { shown: String },
     /// The tool's schema cannot check arguments.
-    #[error("arguments of {shown} cannot be checked")]
+    #[error("cannot check the arguments of {shown}")]
     Unchecked { shown: String },
     #[error("{error} ({shown})")]
     Mismatch { shown: String, error: ArgumentsError },

@@ -200,7 +200,7 @@ impl Listing {
         let filter = ToolFilter::new(policy);
         entries.retain(|entry| filter.admits(&server, &entry.names()));
         if entries.len() > policy.max_tools {
-            skipped.push(format!("{} tools over the limit", entries.len() - policy.max_tools));
+            skipped.push(format!("{} tools beyond `maxTools`", entries.len() - policy.max_tools));
             entries.truncate(policy.max_tools);
         }
         let keywords = entries.iter().map(|entry| keywords_of(entry, &policy.keywords)).collect();

@@ -111,7 +111,7 @@ pub enum DiagnosticKind {
     Unreadable { reason: String },
     #[error("the file is larger than {limit} bytes")]
     FileTooLarge { limit: usize },
-    #[error("more than {limit} problems, the others are not shown")]
+    #[error("more than {limit} problems; further ones are not shown")]
     TooManyProblems { limit: usize },
     #[error("{} has more than {limit} entries", Key(key))]
     TooManyEntries { key: String, limit: usize },

@@ -41,7 +41,7 @@ impl fmt::Debug for Expanded {
 pub enum ExpandError {
     #[error("the environment variable `{name}` is not set")]
     MissingVariable { name: String },
-    #[error("the home directory is used, but it is unknown")]
+    #[error("the home directory is unknown")]
     NoHome,
     #[error("`${{workspaceFolder}}` is used outside of a project")]
     NoProject,

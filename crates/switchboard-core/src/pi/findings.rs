@@ -10,7 +10,7 @@ use crate::render::words::{list, plural};
 
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum PiFault {
-    #[error("`{path}` of Pi is read: {}{}", plural(*servers, "server"), Imported(imports))]
+    #[error("Switchboard reads Pi's `{path}`: {}{}", plural(*servers, "server"), Imported(imports))]
     FileRead { path: String, servers: usize, imports: Vec<Host> },
     /// Older MCP programs for Pi passed the whole environment on to servers.
     #[error(
@@ -20,7 +20,7 @@ pub enum PiFault {
         if *servers == 1 { "gets" } else { "get" }
     )]
     NarrowEnvironment { path: String, servers: usize },
-    #[error("`{path}` of Pi cannot be used")]
+    #[error("Pi's `{path}` is invalid")]
     Settings {
         path: String,
         #[source]
@@ -37,7 +37,7 @@ pub enum PiFault {
     NoPackage { path: String, directory: String },
     #[error("`{PACKAGE}` in Pi starts `{program}`, which is not an executable file")]
     NoProgram { program: String },
-    #[error("it uses the sign-in tokens of an older program for Pi")]
+    #[error("the server uses the sign-in tokens of an older program for Pi")]
     OlderTokens,
 }
 

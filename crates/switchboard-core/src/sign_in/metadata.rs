@@ -57,19 +57,19 @@ pub enum Proof {
 /// terminal.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadDocument {
-    #[error("it is not a JSON object")]
+    #[error("expected a JSON object")]
     NotJson,
-    #[error("it is nested more than {DEEPEST} levels deep")]
+    #[error("the nesting exceeds {DEEPEST} levels")]
     TooDeep,
-    #[error("it has no `{0}`")]
+    #[error("`{0}` is missing")]
     Missing(&'static str),
-    #[error("its `{0}` has the wrong type")]
+    #[error("`{0}` has the wrong type")]
     WrongType(&'static str),
-    #[error("its `resource` is `{found}`, which is not this server")]
+    #[error("`resource` is `{found}`, which is not this server")]
     OtherResource { found: String },
-    #[error("its `issuer` is `{found}`, expected `{expected}`")]
+    #[error("`issuer` is `{found}`, expected `{expected}`")]
     OtherIssuer { found: String, expected: String },
-    #[error("its `{field}` cannot be used")]
+    #[error("the URL `{field}` is refused")]
     Link {
         field: &'static str,
         #[source]

@@ -126,5 +126,5 @@ fn inexact_name_calls_only_reading_or_adding_tools() {
         check(tool(&open, reads.clone()), "{}", Ok("{}"));
     }
     let odd = json!({ "$schema": "https://example.com/none", "properties": { "n": {} } });
-    check(tool(&odd, reads), "{}", Err("arguments of s_t cannot be checked"));
+    check(tool(&odd, reads), "{}", Err("cannot check the arguments of s_t"));
 }
