@@ -46,7 +46,7 @@ pub struct Rules {
     definition: DefinitionHash,
 }
 
-/// A [`ToolRule`] with compiled patterns.
+/// A [`ToolRule`] of the configuration with its patterns compiled.
 #[derive(Clone, Debug)]
 enum CompiledRule<P> {
     None,
@@ -155,7 +155,7 @@ pub enum RefusalCause {
     NotReadOnly,
 }
 
-/// Applies the rules to a checked call.
+/// Whether a call with valid arguments is approved, needs the user's approval, or is refused.
 pub fn decide(rules: &Rules, grants: &Grants, access: Access, checked: Checked) -> Decision {
     let Checked { target, args } = checked;
     if let Some(cause) = rules.refuse(&target, access) {
@@ -287,8 +287,8 @@ impl<P> CompiledRule<P> {
     }
 }
 
-/// The shown name, if it begins with the name of its server. A project may change the prefix, and a
-/// shown name without a prefix could be that of another server's tool.
+/// The shown name of a tool; `None` if it does not begin with the name of its server. A project may
+/// change the prefix, and a shown name without a prefix could be that of another server's tool.
 fn shown_with_server(target: &Resolved) -> Option<String> {
     let prefixes = [ToolPrefix::Server, ToolPrefix::Short, ToolPrefix::Mcp];
     let has_prefix = prefixes.iter().any(|mode| {
@@ -298,7 +298,7 @@ fn shown_with_server(target: &Resolved) -> Option<String> {
     has_prefix.then(|| target.shown.to_string())
 }
 
-/// Additional names of a tool: its shown name and its path.
+/// The names of a tool that rules match besides its original name: its shown name and its path.
 fn names(target: &Resolved) -> [String; 2] {
     [target.shown.to_string(), target.id().path()]
 }

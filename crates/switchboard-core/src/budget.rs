@@ -39,7 +39,7 @@ pub const TOOLS: Budget = Budget::of(24_000);
 /// The description of one tool.
 pub const DESCRIBE: Budget = Budget::of(32_000);
 
-/// The instructions of a server.
+/// The `instructions` of one server.
 pub const INSTRUCTIONS: Budget = Budget::of(17_000);
 
 /// A list of resources or prompts.

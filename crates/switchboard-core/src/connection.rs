@@ -39,7 +39,7 @@ pub struct ConnectParams<'a> {
     pub id: &'a str,
     pub address: &'a str,
     pub transport: Option<&'a str>,
-    /// The timeout in milliseconds.
+    /// The time limit for connecting, in milliseconds.
     pub timeout: Option<u64>,
 }
 
@@ -232,7 +232,7 @@ pub struct Reloaded {
     /// How many connections were closed before the reload; `None` if the request did not ask to
     /// close them.
     pub closed: Option<usize>,
-    /// The files that were read.
+    /// The configuration files that were read.
     pub files: Vec<String>,
     /// The problems in the files, with positions.
     pub mistakes: Vec<String>,

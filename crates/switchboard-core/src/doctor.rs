@@ -17,7 +17,7 @@ use crate::name::ServerName;
 use crate::pi::findings::PiFault;
 use crate::render::words::list;
 
-/// One finding.
+/// A fault or fact that `doctor` found, with the server that it concerns.
 #[derive(Clone, Debug)]
 pub struct Finding {
     /// The name of the server; `None` if the finding concerns all servers.
@@ -180,7 +180,7 @@ impl Fault {
         self.level_and_code().0
     }
 
-    /// The stable code for machines.
+    /// The stable code of the finding, for programs.
     pub fn code(&self) -> &'static str {
         self.level_and_code().1
     }

@@ -146,7 +146,7 @@ impl Args {
     }
 }
 
-/// Collects values into an array.
+/// Collects values into a JSON array.
 impl FromIterator<Exact> for Exact {
     fn from_iter<T: IntoIterator<Item = Exact>>(items: T) -> Exact {
         let (mut values, mut floats) = (Vec::new(), Floats::new());
@@ -213,7 +213,7 @@ fn shown(text: &str) -> String {
     clean_line(text, SHOWN).into_owned()
 }
 
-/// The name of a JSON type, for messages.
+/// The name of the value's JSON type, for messages.
 pub(crate) fn kind_of(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",

@@ -98,7 +98,7 @@ pub fn parse(command: &str, args: &[String]) -> Option<Launch> {
 }
 
 impl LauncherSyntax {
-    /// The package given by a flag, and all words that are neither flags nor their values.
+    /// The package that a flag names, and all words that are neither flags nor values of flags.
     fn read(&self, words: &[String]) -> Option<(Option<String>, Vec<String>)> {
         let mut package = None;
         let mut named: Vec<String> = Vec::new();

@@ -72,7 +72,7 @@ pub struct Machine {
     failed_at: Duration,
     /// The time of the next automatic dial, if `wanted`.
     retry_at: Duration,
-    /// The time until which calls are refused.
+    /// The time until which calls are refused, after a failed dial.
     refuse_until: Duration,
     crashes: VecDeque<Duration>,
     /// Whether a lost connection is dialled again after the backoff. True for keep-alive servers.
@@ -286,8 +286,8 @@ impl Machine {
         }
     }
 
-    /// Dials again at once, because the server ended the session. If the session was never used,
-    /// this is treated as a lost connection.
+    /// Records that the server ended the session: the next dial may follow at once. If the session
+    /// was never used, this is treated as a lost connection.
     fn forget(&mut self, now: Duration, usage: Usage, jitter: f64) {
         self.learn(now, usage);
         if usage.worked {

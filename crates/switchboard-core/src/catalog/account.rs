@@ -37,7 +37,7 @@ impl Account {
         let listed = catalog.shelves().filter(|(_, shelf)| shelf.is_active());
         let listed = listed.filter_map(|(server, shelf)| Some((server, shelf.listing()?)));
         let costs = listed.map(|(server, listing)| {
-            // A host that connects to the server itself gets no tools for its resources.
+            // Resources are not counted: without Switchboard, a host gets no tools for them.
             let tools = listing.entries.iter().filter(|entry| entry.kind == EntryKind::Tool);
             (server.clone(), tools.map(|entry| tokens_of_entry(entry)).collect())
         });

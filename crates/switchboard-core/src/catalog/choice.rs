@@ -32,7 +32,7 @@ impl Catalog {
             Matching::Words => self.only_taker(args, page),
             Matching::Pattern => None,
         };
-        // If the request names a server, its tools are unambiguous.
+        // If the request names a server, the tool is certainly of the server that was meant.
         let is_meant = |tool: &Resolved| within.is_some() || self.can_mean(&page.query, tool);
         found.or_else(only).filter(is_meant)
     }
@@ -52,7 +52,7 @@ impl Catalog {
         is_told.then(|| only.clone())
     }
 
-    /// The first hits whose schemas accept the arguments.
+    /// The tools among the first hits whose schemas accept the arguments.
     pub fn takers<'a>(
         &'a self,
         args: &'a Args,

@@ -9,7 +9,7 @@ use super::Catalog;
 use crate::approval::denying;
 use crate::name::ServerName;
 
-/// Denied tools by shown name, with their server and the pattern.
+/// The denied tools by shown name, each with its server and the `deny` pattern that matches it.
 pub(super) type Denied = HashMap<Arc<str>, (ServerName, String)>;
 
 impl Catalog {

@@ -1,4 +1,4 @@
-//! The direct tools, shown beside `mcp`: their selection, order and definitions.
+//! Direct tools, which hosts get beside `mcp`: their selection, order and definitions.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -39,7 +39,7 @@ pub struct Choice<'a> {
     pub pins: Pins,
 }
 
-/// A tool that is shown under a name of its own.
+/// A tool that hosts get under its own name, beside `mcp`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DirectTool {
     pub id: ToolId,
@@ -50,7 +50,7 @@ pub struct DirectTool {
     pub only_reads: bool,
 }
 
-/// Direct tools, sorted by server name, and within a server in its own order.
+/// Direct tools, sorted by server, and within a server in listing order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DirectList {
     pub tools: Vec<DirectTool>,
@@ -119,7 +119,7 @@ fn is_ours(shown: &str) -> bool {
 }
 
 impl Resolved {
-    /// The definition as an element of `tools/list`, under the tool's original name.
+    /// The definition as an element of `tools/list`, under the original name of the tool.
     pub fn own_definition(&self) -> String {
         let shown = Arc::from(strip(self.entry.name.as_str()));
         definition(&Resolved { shown, ..self.clone() })

@@ -1,4 +1,4 @@
-//! The cache file of a server's listing: checksummed, so that a damaged file is a cache miss.
+//! The cache file of a server's listing. Its checksum ensures that a damaged file is not used.
 
 use std::time::Duration;
 
@@ -47,7 +47,7 @@ pub enum Miss {
 pub enum Refresh {
     #[default]
     NotDue,
-    /// The lists are stale by the server's `ttlMs`, and older than a day.
+    /// The lists are stale by the `ttlMs` of the server, and older than a day.
     Due,
 }
 

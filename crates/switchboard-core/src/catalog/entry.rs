@@ -1,4 +1,4 @@
-//! One tool as its server defined it: the unchanged JSON, and the fields parsed from it.
+//! One tool: its definition exactly as its server wrote it, and the fields that are parsed from it.
 
 use std::ops::Range;
 use std::sync::OnceLock;
@@ -76,7 +76,7 @@ pub enum EntryError {
 }
 
 impl Entry {
-    /// Parses one element of a `tools/list` result.
+    /// Parses the definition of a tool, which is one element of a `tools/list` result.
     pub fn tool(definition: &RawValue) -> Result<Entry, EntryError> {
         #[derive(Deserialize)]
         #[serde(rename_all = "camelCase")]
@@ -106,7 +106,7 @@ impl Entry {
         Ok(Entry {
             name: match hidden {
                 None => ToolName::new(&read.name)?,
-                // Calls must use the name exactly as the server wrote it.
+                // Calls use the name exactly as the server wrote it, with hidden characters.
                 Some(_) => ToolName::new(&own_name(original).unwrap_or(read.name))?,
             },
             title: read.title.filter(|title| !title.trim().is_empty()),
@@ -184,7 +184,7 @@ impl Entry {
         self.output_schema.as_ref().map(|range| self.part(range))
     }
 
-    /// The annotations as the server wrote them, including vendor-specific ones.
+    /// The annotations as JSON, exactly as the server wrote them, including vendor-specific ones.
     pub fn raw_annotations(&self) -> Option<&str> {
         self.raw_annotations.as_ref().map(|range| self.part(range))
     }
@@ -199,7 +199,7 @@ impl Entry {
         self.original.as_ref().unwrap_or(&self.raw)
     }
 
-    /// Whether both definitions are equal byte for byte.
+    /// Whether the definitions of both entries are equal byte for byte.
     pub fn same_definition(&self, other: &Entry) -> bool {
         self.definition() == other.definition() && self.kind == other.kind
     }

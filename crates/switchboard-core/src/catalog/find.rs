@@ -201,7 +201,7 @@ impl Catalog {
 }
 
 impl Resolved {
-    /// The full description of the tool.
+    /// Everything about the tool, for `describe`.
     pub fn describe(&self) -> Description {
         let input = self.entry.input_value();
         let output = self.entry.output_schema();

@@ -1,4 +1,4 @@
-//! Whether a tool that the caller did not name exactly may be called.
+//! Decides whether a tool may be called although the caller did not name it exactly.
 
 use super::Catalog;
 use super::resolve::{ArgumentsError, Checked, Resolved};
@@ -129,7 +129,8 @@ impl Catalog {
         };
         let mut near: Vec<(Slip<'_>, &Resolved)> = self
             .scope(within.as_ref())
-            // A misspelt prefix must not lead to a tool whose name has another server's prefix.
+            // A name with a misspelt prefix must not reach a tool whose own name has another
+            // server's prefix.
             .filter(|tool| {
                 tool.claims.is_none() && self.permits(tool.entry.name.as_str(), &tool.server)
             })

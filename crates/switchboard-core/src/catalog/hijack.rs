@@ -52,7 +52,7 @@ const TOOLS: &[&str] = &[
     "rn_x",
 ];
 
-/// A server with its tools, in any state.
+/// A random server with its tools, in any state.
 fn any_server() -> impl Strategy<Value = (&'static str, ToolPrefix, u8, Vec<&'static str>)> {
     let tools = proptest::collection::vec(select(TOOLS), 0..6);
     (select(SERVERS), select(&ToolPrefix::ALL[..]), 0_u8..6, tools)

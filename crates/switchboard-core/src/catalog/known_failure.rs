@@ -1,4 +1,5 @@
-//! The remembered failure of a server: its reason and time, and when the server is retried.
+//! The last connection failure of a server, remembered across processes: its reason and time, and
+//! when the server is tried again.
 
 use std::time::Duration;
 

@@ -43,7 +43,7 @@ pub struct RawListing {
     /// Whether the server sent server-to-client requests: roots, sampling or elicitation.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub asks_client: bool,
-    /// The `ttlMs` of the lists.
+    /// The `ttlMs` of the lists; `None` if the server sends none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ttl_ms: Option<u64>,
     /// The `cacheScope` of the lists; `None` if the server sends none.
@@ -52,7 +52,7 @@ pub struct RawListing {
     /// The sign-in that was used to request the lists. It is not stored in the cache.
     #[serde(skip)]
     pub identity: Option<String>,
-    /// The era of the server when it was listed.
+    /// The era of the server when the lists were requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub era: Option<Era>,
 }
@@ -341,7 +341,7 @@ pub(super) fn read_prompt(raw: &RawValue) -> Option<Prompt> {
     let definition: PromptDefinition<'_> = serde_json::from_str(&raw).ok()?;
     let name = match hidden {
         None => definition.name,
-        // Requests must use the name exactly as the server wrote it.
+        // Requests use the name exactly as the server wrote it, with hidden characters.
         Some(_) => own_name(original).unwrap_or(definition.name),
     };
     let arguments = definition.arguments.iter().take(MOST_ARGUMENTS);

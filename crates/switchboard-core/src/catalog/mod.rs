@@ -63,11 +63,11 @@ pub struct Shelf {
     refresh: Refresh,
     /// The last connection failure, in this process or another.
     failure: Option<Arc<KnownFailure>>,
-    /// The era of the server when it was last connected.
+    /// The era of the server at its last connection; `None` if it is unknown.
     era: Option<Era>,
 }
 
-/// Whether a server may be used.
+/// Whether a server may be used, and why not.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Standing {
     #[default]
@@ -294,7 +294,7 @@ impl Shelf {
         self
     }
 
-    /// The era of the server, if known.
+    /// The era of the server; `None` if it is unknown.
     pub fn era(&self) -> Option<Era> {
         self.era
     }

@@ -46,7 +46,7 @@ const INSTRUCTIONS: &str = "\u{1}instructions";
 
 /// A definition in the form in which it is pinned.
 pub struct PinnedDefinition<'a> {
-    /// The key in the pin file.
+    /// The key of the definition in the pin file: the name of a tool, or a prefix and a name.
     key: Cow<'a, str>,
     json: Cow<'a, str>,
 }
@@ -126,7 +126,7 @@ impl DriftCount {
 /// The accepted definitions of a server, with which its listings are compared.
 #[derive(Clone, Debug, Default)]
 pub enum Baseline {
-    /// Pins are off.
+    /// The setting `pins` is off, so no definition is compared.
     #[default]
     Off,
     /// No definition was accepted yet for clients with these capabilities. The next listing becomes
@@ -232,7 +232,7 @@ impl PinRecord {
     pub fn of(listing: &RawListing) -> PinRecord {
         let mut record = PinRecord::default();
         for definition in &listing.tools {
-            // A skipped definition is not accepted.
+            // Definitions that the listing skips are not accepted.
             if let Ok(entry) = Entry::tool(definition)
                 && !record.tools.contains_key(entry.name.as_str())
             {
@@ -287,12 +287,12 @@ pub struct Records {
 }
 
 impl Records {
-    /// The records that replace a damaged file.
+    /// The content of the pin file that replaces a damaged one.
     pub fn after_damage() -> Records {
         Records { closed: true, ..Records::default() }
     }
 
-    /// The baseline of listings for clients with the capabilities `set`.
+    /// The baseline for listings of clients with the capabilities `set`.
     pub fn baseline(&self, set: u8) -> Baseline {
         match self.sets.get(&set) {
             Some(record) => record.baseline(),
@@ -390,7 +390,7 @@ pub struct Drift {
     pub listed_to: Vec<String>,
 }
 
-/// The kinds of pinned definitions.
+/// What a pinned definition is: a tool, a prompt or instructions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pinned {
     Tool,

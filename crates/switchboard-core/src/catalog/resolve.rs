@@ -39,7 +39,7 @@ pub struct Checked {
 #[derive(Clone, Debug)]
 pub enum Resolution {
     Tool(Resolved),
-    /// The server was never listed, and the name may be one of its tools.
+    /// The name may be a tool of this server, which was never listed.
     Unlisted(ServerName),
 }
 

@@ -145,7 +145,7 @@ impl Canonical for Credential {
     }
 }
 
-/// The `oauth` of a server.
+/// The `oauth` of a server: `false`, or an object with options.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum OAuth {
     Off,

@@ -79,7 +79,7 @@ impl fmt::Display for Diagnostic {
     }
 }
 
-/// The severity of a problem.
+/// How serious a problem is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Level {
     /// Part of the configuration does not work.

@@ -23,7 +23,7 @@ use super::syntax::{STRICT, lower_first};
 /// A change of one value in a file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Edit {
-    /// The path from the root to the changed value.
+    /// The keys from the root of the file to the changed value.
     pub at: Vec<String>,
     pub change: Change,
 }

@@ -41,7 +41,7 @@ pub struct ParsedFile {
     /// The servers in the order of the file. Their names are unique.
     pub servers: Vec<ParsedServer>,
     pub settings: SettingsEntry,
-    /// The hosts whose files are imported.
+    /// The hosts that `imports` of this file names.
     pub imports: Vec<Host>,
     /// The host whose file this is; `None` for one of our files.
     pub host: Option<Host>,

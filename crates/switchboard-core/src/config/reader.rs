@@ -37,7 +37,7 @@ pub(super) struct KeyedValue<'v> {
     pub(super) value: &'v Value<'v>,
 }
 
-/// A member of an object.
+/// A member of an object: its name and its value.
 pub(super) struct Member<'v> {
     pub(super) name: &'v str,
     /// The path of the key, shortened for messages.

@@ -103,7 +103,7 @@ settings! {
 }
 
 impl Settings {
-    /// How many lines of a result Pi shows until it is expanded.
+    /// How many lines of a result Pi shows before the user expands it.
     pub fn shown_lines(&self) -> u8 {
         match (self.collapsed_lines, self.result_rendering) {
             (CollapsedLines::Exactly(lines), _) => lines,

@@ -15,7 +15,7 @@ const HOLDERS: &[&str] =
 /// The keys of an endpoint. An object with one of them is the entry of a server.
 const ENDPOINTS: &[&str] = &["command", "url", "httpUrl", "serverUrl", "socket"];
 
-/// The content of a snippet.
+/// The servers in a pasted snippet, and the keys that were ignored.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Snippet {
     /// The servers with their names, in the order of the snippet.

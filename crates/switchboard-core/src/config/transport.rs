@@ -61,7 +61,7 @@ impl Transport {
         }
     }
 
-    /// The URL or the command line, unexpanded and with possible secrets masked.
+    /// The URL or the command line before expansion, with possible secrets masked.
     pub fn shown(&self) -> String {
         match self {
             Transport::Stdio { command, args } => {
@@ -140,7 +140,7 @@ pub fn is_address(text: &str) -> bool {
     scheme(text).is_some()
 }
 
-/// The text before `://`, if it is a valid scheme.
+/// The scheme of a URL: the text before `://`, if it is a valid scheme.
 fn scheme(text: &str) -> Option<&str> {
     let (scheme, _) = text.split_once("://")?;
     let valid = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.');

@@ -159,7 +159,7 @@ choice! {
 }
 
 choice! {
-    /// The prefix of a tool's shown name.
+    /// The prefix in the shown names of a server's tools.
     #[derive(Default)]
     pub enum ToolPrefix {
         /// A shown name such as `github-mcp_create_issue`.
@@ -249,7 +249,7 @@ choice! {
     }
 }
 
-/// How many lines of a result Pi shows until it is expanded.
+/// How many lines of a result Pi shows before the user expands it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CollapsedLines {
     /// A number of lines that fits how results are rendered.

@@ -30,7 +30,7 @@ pub struct Fault<'d> {
 
 spelled_enum! {
     pub enum ErrorType {
-        /// A result with `isError`.
+        /// The result of the tool has `isError`.
         Tool = "MCPToolError",
         /// The arguments do not match the tool's schema.
         Validation = "ValidationError",

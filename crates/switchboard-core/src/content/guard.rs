@@ -78,7 +78,7 @@ pub struct Whole {
     json: Json,
 }
 
-/// The JSON on which a filter runs.
+/// The JSON of an output, on which a filter runs.
 #[derive(Debug)]
 enum Json {
     None,

@@ -39,7 +39,7 @@ const NESTED: [&str; 14] = [
 
 #[derive(Clone, Copy)]
 enum FieldKind {
-    /// The user types a value.
+    /// The user types a value of this type.
     Typed(AnswerType),
     /// The user chooses one of several values.
     Choice,

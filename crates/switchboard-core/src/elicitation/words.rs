@@ -33,7 +33,7 @@ pub(super) fn squashed(words: &[Word]) -> String {
     look(&words.iter().map(|word| word.folded.as_str()).collect::<String>())
 }
 
-/// The words of a text that may be encoded.
+/// The words of a text, which may be encoded.
 pub(super) fn words_of(text: &str) -> Vec<Word> {
     words_of_plain(&normalized(text))
 }

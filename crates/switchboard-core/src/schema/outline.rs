@@ -12,7 +12,7 @@ use crate::render::words::list;
 /// The limits for `describe`, which are large enough for all parameters of a usual tool.
 const FULL: Bounds = Bounds { whole: 18_000, description: 6_000, detail: Detail::Outline };
 
-/// The limits for the reply to invalid arguments.
+/// The limits for the list of parameters in the reply to invalid arguments.
 const TIGHT: Bounds = Bounds { whole: 3_000, description: 160, detail: Detail::Tight };
 
 /// The maximum number of omitted parameters that are named.
@@ -79,7 +79,7 @@ struct Outline<'s> {
     shape: Shape<'s>,
     bounds: Bounds,
     text: String,
-    /// The weight of `text`.
+    /// The weight of `text` so far.
     weight: usize,
     /// The top-level parameters, each with the offset in `text` at which it begins.
     starts: Vec<(String, usize)>,

@@ -50,7 +50,7 @@ pub fn as_parameters(schema: &str) -> Cow<'_, str> {
 
 type Edits = Vec<(Range<usize>, String)>;
 
-/// Checks the schemas of properties and of array items.
+/// Collects the replacements of unknown types in the schemas of properties and array items.
 fn within(schema: &Members<'_>, whole: &str, depth: usize, edits: &mut Edits) {
     if depth == 0 {
         return;

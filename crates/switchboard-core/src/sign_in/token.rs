@@ -1,4 +1,4 @@
-//! The lifetime of an access token, and when to refresh it.
+//! The lifetime of an access token, and the time to refresh it.
 
 use std::time::Duration;
 

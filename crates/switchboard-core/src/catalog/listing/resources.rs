@@ -25,7 +25,7 @@ pub struct Resource {
     pub name: String,
     pub description: Option<String>,
     pub mime_type: Option<String>,
-    /// The definition as the server wrote it.
+    /// The definition of the resource as JSON, as the server wrote it.
     #[serde(skip)]
     pub raw: Box<str>,
 }
@@ -37,7 +37,7 @@ pub struct ResourceTemplate {
     pub uri_template: String,
     #[serde(default)]
     pub name: String,
-    /// The definition as the server wrote it.
+    /// The definition of the template as JSON, as the server wrote it.
     #[serde(skip)]
     pub raw: Box<str>,
 }
@@ -78,7 +78,7 @@ pub(super) fn admitted(
 }
 
 impl super::Listing {
-    /// Whether the configuration excludes this resource, under any spelling of its URI.
+    /// Whether `includeTools` or `excludeTools` excludes this resource, in any spelling of its URI.
     pub fn hides(&self, uri: &str) -> bool {
         let LeftOut { server, filter, resources, .. } = &self.left_out;
         if filter.admits_all() {

@@ -69,7 +69,7 @@ fn words(text: &str) -> Vec<String> {
     words
 }
 
-/// Replaces quoted text by its shape. An apostrophe inside a word is no quotation mark.
+/// Replaces quoted text by its shape. An apostrophe inside a word does not begin a quote.
 fn without_quotes(query: &str, shapes: &mut Vec<&'static str>) -> String {
     let mut text = String::with_capacity(query.len());
     let mut rest = query;

@@ -1,4 +1,4 @@
-//! Ranked search over tools.
+//! Searches tools by words, and ranks the results.
 
 mod effect;
 mod expand;

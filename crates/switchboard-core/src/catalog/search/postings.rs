@@ -30,7 +30,7 @@ pub(super) enum ToolField {
     /// The rest of the description.
     Description,
     PropertyNames,
-    /// Descriptions and enum values of properties.
+    /// The descriptions and enum values of properties.
     PropertyText,
     Keywords,
 }

@@ -1,4 +1,4 @@
-//! The searchable text of an input schema.
+//! Extracts the searchable text of an input schema.
 
 use std::fmt;
 
@@ -8,7 +8,7 @@ use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess,
 const LARGEST_SCHEMA: usize = 256 * 1024;
 const DEEPEST: usize = 64;
 
-/// A piece of searchable text in a schema.
+/// A piece of text in a schema that is indexed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Piece<'a> {
     /// The name of a property.
@@ -150,11 +150,11 @@ impl<E: FnMut(Piece<'_>)> Visitor<'_> for Member<'_, '_, E> {
 enum KeywordKind {
     /// A schema, or an array of schemas.
     Schema,
-    /// Schemas by property name.
+    /// Schemas by the names of properties.
     Properties,
     /// Schemas by a name that is not a property of the arguments.
     Definitions,
-    /// A text, or an array of values that may contain texts.
+    /// A text, or an array of values with texts among them.
     Text,
 }
 

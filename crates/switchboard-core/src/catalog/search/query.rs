@@ -6,7 +6,7 @@ use super::tokens::{self, WordForm};
 const LONGEST_QUERY: usize = 1024;
 pub(super) const MOST_WORDS: usize = 64;
 
-/// A word of a query.
+/// A word of a query, as typed and as a stem.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct QueryWord {
     /// The word in lower case, as typed.

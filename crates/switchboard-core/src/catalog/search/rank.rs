@@ -15,7 +15,7 @@ use super::table::{self, Direction, Sum};
 use super::tokens::WordForm;
 use super::vocabulary::Key;
 
-/// A tool that matches a query.
+/// A tool that matches a query, with its score.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Hit {
     /// The index of the tool's listing among the searched listings.

@@ -63,7 +63,7 @@ impl Vocabulary {
     }
 }
 
-/// All words in one string, without separators.
+/// Words in one string, without separators between them.
 #[derive(Debug, Default)]
 struct WordArena {
     text: String,

@@ -15,11 +15,11 @@ pub(super) enum Dialect {
     Ours,
     /// `${workspaceFolder}`, `${userHome}`, `${input:x}` and similar names, as in VS Code.
     Editor,
-    /// `$VAR`, in addition to `${VAR}`.
+    /// `$VAR` and `${VAR}`.
     Dollar,
-    /// `$VAR`, `${VAR}` and `$(command)`.
+    /// `$VAR`, `${VAR}`, and `$(command)`, which only the host runs.
     Shell,
-    /// `{file:path}`, in addition to `{env:VAR}`.
+    /// `{env:VAR}`, and `{file:path}`, which only the host reads.
     Braces,
 }
 
