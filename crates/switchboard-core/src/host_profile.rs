@@ -242,7 +242,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_client_name_finds_its_host() {
+    fn each_client_name_has_its_host_profile() {
         for (client, name) in [
             ("claude-code", "claude-code"),
             ("codex-mcp-client", "codex"),

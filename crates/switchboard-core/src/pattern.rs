@@ -97,7 +97,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn patterns_are_bounded_in_length_and_size() {
+    fn oversized_or_unsupported_regular_expression_is_rejected() {
         assert!(Pattern::compile(&"é".repeat(256), Case::Matters).is_ok());
         let long = Pattern::compile(&"é".repeat(257), Case::Matters);
         assert!(matches!(long, Err(PatternError::TooLong)));
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn pattern_that_can_match_no_name_is_malformed() {
+    fn glob_that_can_match_no_name_is_invalid() {
         for wrong in [
             "",
             " ",

@@ -173,7 +173,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn token_estimate_is_bounded_by_the_byte_count(text in ".*") {
+        fn token_estimate_never_exceeds_the_byte_count(text in ".*") {
             prop_assert_eq!(pieces(&text).concat(), &*text);
             prop_assert!(about(&text) <= text.len() + 1);
         }

@@ -93,7 +93,7 @@ fn allow_pattern_without_slash_matches_shown_names_only() {
 }
 
 #[test]
-fn prefix_set_by_a_project_widens_no_allow_rule() {
+fn prefix_of_a_project_does_not_widen_allow_rules() {
     let destroys = || checked("delete", r#"{"destructiveHint":true}"#);
     for (pattern, mode, shown) in [
         ("mcp_*", ToolPrefix::Mcp, "mcp__files_delete"),

@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn url_is_found_under_alternative_keys() {
+    fn url_in_a_snippet_may_have_alternative_keys() {
         insta::assert_snapshot!(shown(r#"{ "mcpServers": {
             "a": { "serverUrl": "https://a" },
             "b": { "httpUrl": "https://b", "headers": {}, "timeout": 5, "trust": true },

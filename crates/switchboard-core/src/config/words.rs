@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn unclosed_quote_is_an_error() {
+    fn command_line_with_unclosed_quote_is_an_error() {
         check("a 'b", Err(OpenQuote));
         check("a \"b", Err(OpenQuote));
         check("a \"b\\", Err(OpenQuote));

@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn details_data_is_json_if_the_text_is() {
+    fn result_details_contain_json_if_the_text_is_json() {
         assert_eq!(data_of("{\n \"a\": \"b c\"\n}\n"), json!({"a": "b c"}));
         assert_eq!(data_of("[1]"), json!([1]));
         assert_eq!(data_of("5"), json!({"raw": "5"}));
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn result_details_are_bounded() {
+    fn details_of_a_large_result_are_truncated() {
         let big = "\u{1}".repeat(100_000);
         let raw = json!({
             "content": [{"type": "text", "text": big}],

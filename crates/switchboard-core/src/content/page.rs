@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn giant_line_is_paged_completely() {
+    fn pages_of_a_giant_line_contain_all_of_it() {
         let json = format!("[{}1]", "1234567890,".repeat(20_000));
         let mut read = String::new();
         let mut next = Some(0);

@@ -108,7 +108,7 @@ mod blocks {
     }
 
     #[test]
-    fn is_error_must_be_exactly_true() {
+    fn only_is_error_true_marks_an_error_result() {
         let check = |raw: &str, expected: bool| {
             assert_eq!(CallOutput::of_call(raw).is_error(), expected, "{raw}");
         };
@@ -216,7 +216,7 @@ mod structured {
     }
 
     #[test]
-    fn reordered_structured_content_is_omitted() {
+    fn structured_content_equal_except_key_order_is_omitted() {
         let items: Vec<String> =
             (0..5_000).map(|n| format!(r#"{{"id":{n},"name":"n{n}"}}"#)).collect();
         let turned: Vec<String> =
@@ -227,7 +227,7 @@ mod structured {
     }
 
     #[test]
-    fn differing_structured_content_is_appended() {
+    fn structured_content_that_differs_from_text_is_appended() {
         check("done", r#"{"a": 1}"#, "done\n{\"a\":1}");
         check(r#"{"a":1}"#, r#"{"a":2}"#, "{\"a\":1}\n{\"a\":2}");
         check(r#"{"a":"x y"}"#, r#"{"a":"xy"}"#, "{\"a\":\"x y\"}\n{\"a\":\"xy\"}");
@@ -237,7 +237,7 @@ mod structured {
     }
 
     #[test]
-    fn structured_content_alone_becomes_the_text() {
+    fn structured_content_without_text_becomes_the_text() {
         assert_eq!(
             CallOutput::of_call(r#"{"structuredContent":{"a" : [ ]}}"#).text(),
             r#"{"a":[]}"#
@@ -380,7 +380,7 @@ mod guarding {
     }
 
     #[test]
-    fn giant_line_is_cut_by_bytes() {
+    fn giant_line_of_a_result_is_cut_by_bytes() {
         let output = over(texts(&["é".repeat(60_000)]), &TextLimits::DEFAULT).with_id("r1");
         let text = output.text();
         assert!(text.len() <= 51_200 && text.len() > 50_000, "{}", text.len());
@@ -392,7 +392,7 @@ mod guarding {
     }
 
     #[test]
-    fn giant_line_after_a_short_one_keeps_its_beginning() {
+    fn beginning_of_a_later_giant_line_is_shown() {
         let output =
             over(texts(&[format!("ok\nBEGIN{}END\nok", "x".repeat(90_000))]), &TextLimits::DEFAULT);
         let text = output.with_id("r1").text().into_owned();

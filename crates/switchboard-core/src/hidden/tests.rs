@@ -184,7 +184,7 @@ fn hidden_characters_are_found_anywhere_in_long_json() {
 }
 
 #[test]
-fn revealed_hidden_text_is_bounded() {
+fn readable_form_of_hidden_text_is_limited() {
     let found = find(&tags(&"x".repeat(10_000))).unwrap();
     assert_eq!((found.characters, found.text.chars().count()), (10_000, REVEALED + 1));
     assert!(found.text.ends_with("x…"));
@@ -211,7 +211,7 @@ fn hidden_characters_of_filter_output_are_counted() {
 
 proptest! {
     #[test]
-    fn stripped_text_hides_nothing_and_keeps_the_rest(text in ".{0,60}") {
+    fn stripping_removes_hidden_characters_and_nothing_else(text in ".{0,60}") {
         let stripped = strip(&text);
         prop_assert!(find(&stripped).is_none_or(|left| !left.is_left_out()));
         let seen = |text: &str| text.chars().filter(|c| !is_hidden(*c)).collect::<String>();

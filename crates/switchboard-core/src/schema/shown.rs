@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn supported_schema_is_shown_unchanged() {
+    fn direct_tool_shows_a_supported_schema_unchanged() {
         let of = |property: &str| {
             format!("{{ \"type\" : \"object\", \"properties\":{{\"p\": {property} }} }}")
         };
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn non_object_root_schema_is_shown_as_any_object() {
+    fn direct_tool_shows_a_non_object_schema_as_object() {
         for root in [
             r#"{"type":"array","items":{"type":"object"}}"#,
             r#"{"type":"string"}"#,

@@ -144,7 +144,7 @@ fn direct_tool_with_pin_mismatch_is_marked_or_omitted() {
 }
 
 #[test]
-fn direct_list_is_bounded_in_count_and_bytes() {
+fn direct_tools_are_limited_in_count_and_bytes() {
     let many: Vec<String> = (0..3_000).map(|n| format!("t{n}")).collect();
     let many: Vec<&str> = many.iter().map(String::as_str).collect();
     let crowd = list(vec![plain("crowd", &many)], &DirectTools::All);

@@ -100,7 +100,7 @@ fn long_text_diff_starts_at_the_difference() {
 }
 
 #[test]
-fn pin_diff_of_many_changes_is_bounded() {
+fn pin_diff_of_many_changes_is_limited_in_length() {
     let properties: Vec<String> = (0..500).map(|n| format!(r#""p{n}":{{}}"#)).collect();
     let new = SAVE.replace(r#""text":{"type":"string"}"#, &properties.join(","));
     let diff = diff_of(SAVE, &new);

@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn first_verb_decides_the_intent_of_a_query() {
+    fn first_verb_of_a_query_decides_its_intent() {
         let cases = [
             ("show the history", Intent::Look),
             ("please can you list files", Intent::Look),

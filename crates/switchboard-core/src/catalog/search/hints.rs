@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn hint_applies_only_if_all_parts_match() {
+    fn search_hint_applies_only_if_all_parts_match() {
         let words = |query: &str, shapes: &[&'static str]| -> Vec<&'static str> {
             let words: Vec<&str> = query.split(' ').collect();
             of(&words, shapes).iter().map(|hint| hint.word).collect()

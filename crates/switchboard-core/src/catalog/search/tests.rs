@@ -345,7 +345,7 @@ fn schema_yields_property_names_and_texts_in_order() {
 }
 
 #[test]
-fn invalid_schema_yields_no_text() {
+fn invalid_schema_has_no_searchable_text() {
     for schema in ["", "{", "7", "[]", r#"{"properties": 1, "description": {}}"#] {
         check_pieces(schema, &[]);
     }
@@ -354,7 +354,7 @@ fn invalid_schema_yields_no_text() {
 }
 
 #[test]
-fn malformed_schema_yields_the_text_before_the_error() {
+fn malformed_schema_is_searchable_up_to_the_error() {
     check_pieces(
         r#"{"description": "x", "properties": {"y": {"#,
         &[Piece::Text("x"), Piece::Name("y")],

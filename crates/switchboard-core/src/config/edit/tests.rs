@@ -80,7 +80,7 @@ fn new_server_is_added_below_the_existing_ones() {
 }
 
 #[test]
-fn added_field_follows_the_layout_of_its_entry() {
+fn added_field_is_formatted_like_its_entry() {
     insta::assert_snapshot!(diff(COMMENTED, &[
         set(&["mcpServers", "github", "disabled"], json!(true)),
         set(&["mcpServers", "files", "disabled"], json!(true)),
@@ -140,7 +140,7 @@ fn list_pattern_is_added_once_and_removed_exactly() {
 
 /// Each row has the text before, the edit and the text after.
 #[test]
-fn every_shape_of_a_file_accepts_an_edit() {
+fn file_of_any_layout_can_be_edited() {
     let put = || set(&["mcpServers", "a"], json!({ "url": "https://a" }));
     let allow = || with(&["settings", "allow"], Change::AddItem("a".into()));
     let remove = || with(&["mcpServers", "a"], Change::Remove);
@@ -204,7 +204,7 @@ fn every_shape_of_a_file_accepts_an_edit() {
 }
 
 #[test]
-fn edit_of_a_wrong_type_is_refused() {
+fn edit_inside_a_value_of_wrong_type_is_refused() {
     let add = with(&["settings", "allow"], Change::AddItem("a".into()));
     let refusal = |text: &str| apply(text, std::slice::from_ref(&add)).unwrap_err().to_string();
     insta::assert_snapshot!(refusal("{ \"settings\": { \"allow\": [\"b\" } }"), @"line 1, column 31: unexpected close brace");

@@ -356,7 +356,7 @@ fn unknown_import_error_lists_the_known_hosts() {
 }
 
 #[test]
-fn diagnostics_and_quoted_keys_are_bounded() {
+fn diagnostics_are_limited_in_number_and_length() {
     let keys: String =
         (0..300).map(|n| format!("\"k{n}\\u001b{}\": 1,", "x".repeat(200))).collect();
     let file = parse(&format!("{{{keys}}}"), &source("f", USER));
@@ -369,7 +369,7 @@ fn diagnostics_and_quoted_keys_are_bounded() {
 }
 
 #[test]
-fn excess_servers_are_dropped_with_one_diagnostic() {
+fn servers_over_the_limit_cause_only_one_diagnostic() {
     let many = |entry: &str| (0..1_005).map(|n| entry.replace('N', &n.to_string())).collect();
     let named: String = many(r#""sN": {"command": "x"},"#);
     let listed: String = many(r#"{"id": "sN", "url": "x"},"#);

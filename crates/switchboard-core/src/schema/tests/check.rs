@@ -60,7 +60,7 @@ fn check(args: Value, expected: Result<Value, &str>) {
 }
 
 #[test]
-fn unambiguous_value_is_repaired() {
+fn value_with_one_correction_is_repaired() {
     check(json!({"count": "7"}), Ok(json!({"count": 7})));
     check(json!({"ratio": "0.1"}), Ok(json!({"ratio": 0.1})));
     check(json!({"deep": "true"}), Ok(json!({"deep": true})));
@@ -88,7 +88,7 @@ fn unambiguous_value_is_repaired() {
 }
 
 #[test]
-fn valid_value_is_left_unchanged() {
+fn repair_leaves_a_valid_value_unchanged() {
     check(json!({"count": 3.0}), Ok(json!({"count": 3.0})));
     check(json!({"either": "7"}), Ok(json!({"either": "7"})));
     check(json!({"count": "7", "either": "8"}), Ok(json!({"count": 7, "either": "8"})));
@@ -96,7 +96,7 @@ fn valid_value_is_left_unchanged() {
 }
 
 #[test]
-fn ambiguous_value_is_not_repaired() {
+fn value_with_several_corrections_is_not_repaired() {
     check(json!({"count": "seven"}), Err("`count` must be an integer, not a string"));
     check(json!({"count": ""}), Err("`count` must be an integer, not a string"));
     check(json!({"deep": "yes"}), Err("`deep` must be a boolean, not a string"));
@@ -176,7 +176,7 @@ fn misspelt_required_name_is_reported_in_open_schemas() {
 }
 
 #[test]
-fn mismatches_are_few_and_short() {
+fn at_most_eight_short_mismatches_are_reported() {
     let many: Map<String, Value> =
         (0..100).map(|n| (format!("{n}{}", "unknown".repeat(100)), json!(1))).collect();
     let mismatches = Validator::compile(&schema()).unwrap().check(many.into()).unwrap_err();

@@ -125,7 +125,7 @@ fn outline_in_an_error_has_a_tighter_limit() {
 }
 
 #[test]
-fn omitted_parameters_are_named() {
+fn outline_names_the_omitted_parameters() {
     let long = "long ".repeat(1_000);
     let field = json!({"type": "string", "description": long});
     let names = ["a", "b", "c", "d", "e"];
@@ -138,7 +138,7 @@ fn omitted_parameters_are_named() {
 }
 
 #[test]
-fn equal_objects_are_shown_once() {
+fn outline_shows_equal_objects_once() {
     let point =
         json!({"type": "object", "required": ["x"], "properties": {"x": {"type": "number"}}});
     let schema = json!({"properties": {"from": point, "to": {"type": "array", "items": point}}});
