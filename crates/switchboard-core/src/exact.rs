@@ -67,7 +67,7 @@ pub enum ReadError {
     Twice { name: String },
     #[error("more than 1,000,000 values")]
     TooMany,
-    #[error("not an object but {found}")]
+    #[error("must be a JSON object, not {found}")]
     NotAnObject { found: &'static str },
 }
 

@@ -16,7 +16,7 @@ use crate::schema;
 pub enum SearchError {
     #[error(transparent)]
     Server(#[from] ResolveError),
-    #[error("the search is not a regular expression that can be used")]
+    #[error("the search is not a supported regular expression")]
     Pattern(#[from] PatternError),
 }
 

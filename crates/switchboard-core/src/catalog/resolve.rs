@@ -47,7 +47,7 @@ pub enum Resolution {
 pub enum ResolveError {
     #[error("no tool is named `{name}`")]
     NotFound { name: String, suggestions: Vec<String>, unlisted: Vec<ServerName> },
-    #[error("`{name}` could be any of {} tools", choices.len())]
+    #[error("`{name}` matches {} tools", choices.len())]
     Ambiguous { name: String, choices: Vec<String> },
     #[error("no server is named `{name}`")]
     UnknownServer { name: String, suggestions: Vec<String> },

@@ -139,7 +139,7 @@ pub enum DiagnosticKind {
     #[error("`{key}` is given twice")]
     GivenTwice { key: String },
     /// An error and not a warning, because a misspelt rule would be ignored.
-    #[error("unknown key `{key}`, where `{rule}` may be meant")]
+    #[error("unknown key `{key}`, did you mean `{rule}`?")]
     MisspeltRule { key: String, rule: String },
     #[error("the file is empty; write `{{}}` to configure nothing")]
     Empty,

@@ -32,7 +32,7 @@ pub enum SnippetError {
     NoServer,
     #[error("the snippet does not name its server")]
     NoName,
-    #[error("one name was given for {servers} servers")]
+    #[error("cannot give one name to {servers} servers")]
     SeveralServers { servers: usize },
 }
 
@@ -228,7 +228,7 @@ mod tests {
         let one = r#"{ "mcpServers": { "theirs": { "command": "x" } } }"#;
         assert_eq!(shown(one, Some("mine")), "mine {\"command\":\"x\"}\n");
         let two = r#"{ "a": { "command": "x" }, "b": { "command": "y" } }"#;
-        assert_eq!(shown(two, Some("mine")), "one name was given for 2 servers");
+        assert_eq!(shown(two, Some("mine")), "cannot give one name to 2 servers");
         assert_eq!(shown(r#"{ "mcp": { "command": "x" } }"#, None), "mcp {\"command\":\"x\"}\n");
     }
 

@@ -39,7 +39,7 @@ fn unrepresentable_json_is_rejected_with_position() {
     check(r#"{"a": [1, 2.5, x], "b": 3}"#, "not valid JSON (line 1, column 16)");
     check(r#"{"a": "\ud800"}"#, "not valid JSON (line 1, column 14)");
     check(r#"{"a": 1} 2"#, "not valid JSON (line 1, column 10)");
-    check("[1]", "not an object but an array");
+    check("[1]", "must be a JSON object, not an array");
 }
 
 #[test]
