@@ -1,5 +1,5 @@
-//! Compiles the patterns of `hints.txt` into tables that need no parsing at startup: all phrases by
-//! their stems, sorted, and the patterns.
+//! Compiles the patterns of `hints.txt` into two tables that need no parsing at startup: the sorted
+//! phrases, reduced to word stems, and the patterns.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::error::Error;
@@ -39,9 +39,9 @@ struct Tables<'a> {
     stemmer: WordStemmer,
     classes: HashMap<&'a str, &'a str>,
     numbers: HashMap<&'a str, usize>,
-    /// The numbers of the pattern parts that contain a phrase.
+    /// Each phrase of the patterns, with the numbers of the pattern parts that contain it.
     parts: BTreeMap<String, BTreeSet<usize>>,
-    /// One line per pattern: `LEAST:MOST:NUMBER … > WORDS`.
+    /// The pattern table: one line per pattern, as `LEAST:MOST:NUMBER … > WORDS`.
     patterns: String,
 }
 
@@ -96,7 +96,7 @@ impl<'a> Tables<'a> {
         Ok(())
     }
 
-    /// One line per phrase: `PHRASE NUMBER …`.
+    /// The phrase table: one line per phrase, as `PHRASE NUMBER …`.
     fn phrases(&self) -> String {
         let mut lines = String::new();
         for (phrase, numbers) in &self.parts {

@@ -23,29 +23,30 @@ use crate::restriction::{BareServer, Restriction};
 /// The approval rules for one server, in order of precedence.
 #[derive(Clone, Debug)]
 pub struct Rules {
-    /// A file that cannot be parsed: the `deny` rules are unknown.
+    /// A file of the user that cannot be parsed. Its `deny` rules are unknown, so every call is
+    /// refused.
     unread: Option<ConfigOrigin>,
-    /// Calls that are refused; takes precedence over all other rules.
+    /// The `deny` rules. They take precedence over all other rules.
     deny: Restriction,
-    /// Whether a tool that does not match its pin may be called.
+    /// The setting `pins`: whether a tool that does not match its pin may be called.
     pins: Pins,
-    /// Calls that need no approval.
+    /// The `allow` rules: a matching call needs no approval.
     allow: Globs,
-    /// The user's own `toolPrefix`, if a project's file overrides it.
+    /// The `toolPrefix` in the user's files, if a project's file overrides it.
     own_prefix: Option<ToolPrefix>,
-    /// The server's own `approveTools`; `false` requires approval for none of its tools.
+    /// `approveTools` of the server; `false` requires approval for none of its tools.
     approve_tools: Option<CompiledRule<Restriction>>,
-    /// The server's `autoApprove`.
+    /// `autoApprove` of the server.
     auto_approve: Option<CompiledRule<Globs>>,
-    /// `approveTools` of the settings, for servers that have none of their own.
+    /// `approveTools` of the settings, for servers without `approveTools`.
     general_approve_tools: Option<CompiledRule<Restriction>>,
-    /// The default policy, by the annotations of the tool.
+    /// The setting `approve`: which tools need approval, by their annotations.
     policy: ApprovePolicy,
-    /// The hash of the server's definition, to which a grant for all its tools is bound.
+    /// The hash of the server's definition. The approval of all tools of a server is bound to it.
     definition: DefinitionHash,
 }
 
-/// A [`ToolRule`] with compiled patterns.
+/// A [`ToolRule`] of the configuration with its patterns compiled.
 #[derive(Clone, Debug)]
 enum CompiledRule<P> {
     None,
@@ -53,27 +54,28 @@ enum CompiledRule<P> {
     Matching(P),
 }
 
-/// The approvals of the user for the rest of a session.
+/// The approvals that the user gave for the rest of a session.
 #[derive(Clone, Debug, Default)]
 pub struct Grants {
-    /// Approved tools, each with the definition that the user saw. A changed definition is not
-    /// covered.
+    /// Approved tools, each with the definition that the user saw. If the definition changes, the
+    /// tool needs approval again.
     tools: HashMap<ToolId, Arc<Entry>>,
-    /// Servers all of whose tools are approved, each with its definition at the time of the grant.
+    /// Servers whose tools are all approved, each with the hash of its definition when the user
+    /// approved.
     servers: HashMap<ServerName, DefinitionHash>,
 }
 
-/// The tools that a caller may reach; takes precedence over rules and grants.
+/// Which tools a caller may call. This takes precedence over rules and grants.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Access {
     #[default]
     Full,
-    /// Only tools with `readOnlyHint`. The caller used `mcp` of the pair, which promises to be
-    /// read-only.
+    /// Only tools with `readOnlyHint`, because the call came from `mcp` of the pair, which promises
+    /// to be read-only.
     ReadOnly,
 }
 
-/// An approved call. No other call reaches a server.
+/// An approved call. Connections accept calls only in this form.
 #[derive(Clone, Debug)]
 pub struct Approved {
     target: Resolved,
@@ -81,11 +83,11 @@ pub struct Approved {
     by: By,
 }
 
-/// The source of an approval.
+/// Who approved a call: a rule or the user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum By {
     Rule,
-    /// The user, who saw this definition.
+    /// The user approved this call and saw the definition of the tool.
     User,
 }
 
@@ -102,7 +104,8 @@ impl Approved {
         self.by
     }
 
-    /// Discards the approval, to ask again about another definition.
+    /// The tool and arguments without the approval, for a call that must be approved again because
+    /// the definition changed.
     pub fn into_parts(self) -> (Resolved, Args) {
         (self.target, self.args)
     }
@@ -119,9 +122,9 @@ pub struct Question {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ApprovalAnswer {
     Once,
-    /// Approve this tool for the rest of the session.
+    /// Approve this call, and further calls of this tool in the session.
     Tool,
-    /// Approve every tool of this server for the rest of the session.
+    /// Approve this call, and further calls of every tool of this server in the session.
     Server,
     No,
 }
@@ -152,7 +155,7 @@ pub enum RefusalCause {
     NotReadOnly,
 }
 
-/// Applies the rules to a checked call.
+/// Whether a call with valid arguments is approved, needs the user's approval, or is refused.
 pub fn decide(rules: &Rules, grants: &Grants, access: Access, checked: Checked) -> Decision {
     let Checked { target, args } = checked;
     if let Some(cause) = rules.refuse(&target, access) {
@@ -190,7 +193,7 @@ impl Rules {
         }
     }
 
-    /// Refuses every call while a file of the user cannot be parsed.
+    /// Rules that refuse every call, for when a file of the user cannot be parsed.
     pub fn unread(place: &ConfigOrigin) -> Rules {
         let unread = Some(place.clone());
         Rules { unread, ..Rules::new(&ServerEntry::default(), &Settings::default()) }
@@ -209,13 +212,13 @@ impl Rules {
         }
     }
 
-    /// Whether the tool is refused because it does not match its pin.
+    /// Whether `pins` blocks the tool because its definition does not match its pin.
     pub fn block(&self, target: &Resolved) -> bool {
         self.pins == Pins::Block && target.pin != Pin::Same
     }
 
-    /// The pattern that denies `name`, the requested name in whose place `target` is called. A
-    /// target that is denied itself is left to [`decide`].
+    /// The `deny` pattern that matches `name`, if the caller requested `name` and `target` is
+    /// called instead. `None` if `target` itself is denied, which [`decide`] reports.
     pub fn deny_written(&self, name: &str, target: &Resolved) -> Option<&str> {
         if denying(&self.deny, target).is_some() {
             return None;
@@ -224,7 +227,7 @@ impl Rules {
     }
 
     /// Whether `allow` matches the tool. If a project's file changes the prefix, `allow` must also
-    /// match the name that the tool has without that file.
+    /// match the shown name with the user's own prefix.
     fn allows(&self, target: &Resolved) -> bool {
         let by_own_name = |own: ToolPrefix| {
             let shown = Arc::from(name::shown(&target.id(), own));
@@ -284,8 +287,8 @@ impl<P> CompiledRule<P> {
     }
 }
 
-/// The shown name, if it begins with the name of its server. A project may change the prefix, and a
-/// shown name without a prefix could be that of another server's tool.
+/// The shown name of a tool; `None` if it does not begin with the name of its server. A project may
+/// change the prefix, and a shown name without a prefix could be that of another server's tool.
 fn shown_with_server(target: &Resolved) -> Option<String> {
     let prefixes = [ToolPrefix::Server, ToolPrefix::Short, ToolPrefix::Mcp];
     let has_prefix = prefixes.iter().any(|mode| {
@@ -295,12 +298,12 @@ fn shown_with_server(target: &Resolved) -> Option<String> {
     has_prefix.then(|| target.shown.to_string())
 }
 
-/// Additional names of a tool: its shown name and its path.
+/// The names of a tool that rules match besides its original name: its shown name and its path.
 fn names(target: &Resolved) -> [String; 2] {
     [target.shown.to_string(), target.id().path()]
 }
 
-/// The first pattern that matches any name of the tool or of the resource that it reads.
+/// The first pattern that matches a name of the tool, or of the resource that the tool reads.
 fn find<'a>(rules: &'a Restriction, target: &Resolved, bare: BareServer) -> Option<&'a str> {
     let server = &target.server;
     let alias = |tool: &ToolName| {
@@ -312,7 +315,7 @@ fn find<'a>(rules: &'a Restriction, target: &Resolved, bare: BareServer) -> Opti
         .or_else(|| target.entry.aliases().iter().find_map(alias))
 }
 
-/// All names of a tool, for patterns that permit it: one match is enough.
+/// All spellings of a tool's name. A pattern permits the tool if it matches any of them.
 fn spellings(target: &Resolved) -> Vec<String> {
     let mut spellings = target.id().spellings();
     spellings.extend(names(target));
@@ -330,7 +333,7 @@ pub(crate) fn allowing(allow: &Globs, target: &Resolved) -> bool {
     })
 }
 
-/// The pattern of `deny` that denies the tool.
+/// The `deny` pattern that matches the tool.
 pub(crate) fn denying<'a>(deny: &'a Restriction, target: &Resolved) -> Option<&'a str> {
     if deny.is_empty() {
         return None;
@@ -338,12 +341,12 @@ pub(crate) fn denying<'a>(deny: &'a Restriction, target: &Resolved) -> Option<&'
     find(deny, target, BareServer::Restricts)
 }
 
-/// The pattern that matches this tool alone in `allow` and `deny`.
+/// The pattern for `allow` and `deny` that matches only this tool.
 pub fn pattern_of(target: &Resolved) -> String {
     globs::literal(&target.id().path())
 }
 
-/// The pattern that matches all tools of a server.
+/// The pattern for `allow` and `deny` that matches all tools of a server.
 pub(crate) fn pattern_of_server(server: &ServerName) -> String {
     format!("{}/*", globs::literal(&name::segment(server)))
 }
@@ -365,7 +368,7 @@ impl Question {
         &self.checked.args
     }
 
-    /// Applies the answer; an approval for the session is also added to `grants`.
+    /// Applies the user's answer. An approval for the session is also added to `grants`.
     pub fn settle(self, answer: ApprovalAnswer, grants: &mut Grants) -> Result<Approved, Resolved> {
         let Question { checked: Checked { target, args }, definition } = self;
         match answer {

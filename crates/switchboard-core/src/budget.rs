@@ -1,15 +1,15 @@
-//! Size limits of every reply to a model, independent of what servers send: one table.
+//! Size limits of every reply to a model, in one table. They hold whatever a server sends.
 //!
-//! Room is measured in weight, which needs no tokenizer: an ASCII byte weighs one, any other byte
-//! two. English and code have about four bytes a token. The worst case, random characters of any
-//! script, has up to four tokens for a weight of five. So even hostile text stays within its budget
+//! Sizes are measured as a weight, which needs no tokenizer: an ASCII byte weighs one, any other
+//! byte two. English and code have about four bytes a token. In the worst case, random characters
+//! of any script, a weight of five costs four tokens. So even hostile text stays within its budget
 //! of tokens, and real tools cost far less.
 
-/// The largest size of one kind of reply.
+/// The size limit of one kind of reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Budget {
     pub bytes: usize,
-    /// Tokens of the `o200k` tokenizer, in the worst case.
+    /// The limit in tokens of the `o200k` tokenizer, in the worst case.
     pub tokens: usize,
 }
 
@@ -18,49 +18,49 @@ impl Budget {
         Budget { bytes: weight, tokens: weight / 5 * 4 }
     }
 
-    /// The unused budget.
+    /// A counter of the unused budget, which is full at first.
     pub(crate) fn room(self) -> Room {
         Room { left: self.bytes }
     }
 }
 
-/// `mcp({})`: all servers, and the parameters of `mcp`.
+/// The reply to `mcp({})`: all servers, and the parameters of `mcp`.
 pub const STATUS: Budget = Budget::of(12_000);
 
-/// A page of a search with the default `limit`.
+/// A page of search results with the default `limit`.
 pub const SEARCH: Budget = Budget::of(3_200);
 
-/// A page of a search with a `limit` above the default.
+/// A page of search results with a `limit` above the default.
 pub const LONG_SEARCH: Budget = Budget::of(16_000);
 
-/// A page of the tools of a server or of all.
+/// A page of the tools of one server, or of all servers.
 pub const TOOLS: Budget = Budget::of(24_000);
 
-/// Everything about one tool.
+/// The description of one tool.
 pub const DESCRIBE: Budget = Budget::of(32_000);
 
-/// The instructions of a server.
+/// The `instructions` of one server.
 pub const INSTRUCTIONS: Budget = Budget::of(17_000);
 
-/// Resources or prompts.
+/// A list of resources or prompts.
 pub const LISTS: Budget = Budget::of(24_000);
 
-/// A failure with its hints and the expected parameters.
+/// An error with its hints and the expected parameters.
 pub const FAILURE: Budget = Budget::of(8_000);
 
-/// The weight of a text, as it counts against a budget.
+/// The weight of a text: an ASCII byte weighs one, any other byte two.
 pub fn weight(text: &str) -> usize {
     text.len() + text.bytes().filter(|byte| !byte.is_ascii()).count()
 }
 
-/// The unused rest of a budget.
+/// The unused part of a budget.
 #[derive(Debug)]
 pub(crate) struct Room {
     left: usize,
 }
 
 impl Room {
-    /// Whether the text still fits; if so, its room is taken.
+    /// Subtracts the weight of the text from the unused budget; `false` if the text does not fit.
     pub(crate) fn take(&mut self, text: &str) -> bool {
         let Some(left) = self.left.checked_sub(weight(text)) else { return false };
         self.left = left;
@@ -68,7 +68,7 @@ impl Room {
     }
 }
 
-/// The beginning of a text that weighs at most `max`, ending in `…` if it is not the whole.
+/// Shortens a text to a weight of `max`. A shortened text ends in `…`.
 pub(crate) fn cut(mut text: String, max: usize) -> String {
     if weight(&text) <= max {
         return text;
@@ -103,7 +103,7 @@ mod tests {
         assert_eq!(cut("語".to_owned(), 0), "…");
     }
 
-    /// The worst case found: characters that are part of no word of the tokenizer.
+    /// Random characters that are not part of any word of the tokenizer cost the most tokens.
     #[test]
     fn token_count_stays_below_four_fifths_of_weight() {
         let mut state = 0x2545_f491_4f6c_dd1d_u64;

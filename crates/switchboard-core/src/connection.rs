@@ -1,6 +1,6 @@
-//! Connections by id: parsing a request to connect to an address, and the values of the replies.
+//! Connections by id: parses requests to connect to an address, and has the values of the replies.
 //!
-//! The error texts are fixed: users of the granular toolset search for them.
+//! The error texts must not change, because users of the granular toolset search for them.
 
 use std::time::Duration;
 
@@ -14,36 +14,36 @@ use crate::failure::{Code, Failure};
 use crate::name::{self, ServerName};
 use crate::reply::ToolLine;
 
-/// The maximum number of ad-hoc connections of a session.
+/// The maximum number of ad-hoc connections in one session.
 pub const MOST_AD_HOC: usize = 10;
 
-/// The length limit of an address, because the user has to read all of it for approval.
+/// The maximum length of an address in bytes. The user has to read all of it before approving.
 const LONGEST_ADDRESS: usize = 4_096;
 
 const SHORTEST_TIMEOUT: u64 = 1_000;
 const LONGEST_TIMEOUT: u64 = 300_000;
 
-/// A requested connection.
+/// A valid request to connect to a server.
 #[derive(Clone, Debug)]
 pub struct ConnectionRequest {
     pub id: ServerName,
-    /// The address as given in the request.
+    /// The address exactly as in the request.
     pub address: String,
     pub definition: ServerEntry,
     pub transport: Transport,
 }
 
-/// The unparsed parameters of a request to connect.
+/// The parameters of a request to connect, before they are checked.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ConnectParams<'a> {
     pub id: &'a str,
     pub address: &'a str,
     pub transport: Option<&'a str>,
-    /// The timeout in milliseconds.
+    /// The time limit for connecting, in milliseconds.
     pub timeout: Option<u64>,
 }
 
-/// Why a connection was not made.
+/// Why no connection was made.
 #[derive(Debug, thiserror::Error)]
 pub enum ConnectError {
     #[error("id: must contain only alphanumeric characters, underscores and hyphens")]
@@ -54,13 +54,13 @@ pub enum ConnectError {
     BadType,
     #[error("Invalid protocol: use http://, https://, sse:// or a command")]
     InvalidProtocol,
-    #[error("url: does not fit the type")]
+    #[error("url: does not match the type")]
     TypeMismatch,
     #[error("url: must be an address or a command, with every quote closed")]
     BadAddress,
     #[error("url: must not be longer than {LONGEST_ADDRESS} bytes")]
     TooLong,
-    #[error("url: variables are not filled in here")]
+    #[error("url: variables are not supported")]
     Variables,
     #[error("Connection '{0}' already exists")]
     Exists(ServerName),
@@ -68,7 +68,7 @@ pub enum ConnectError {
     TooMany,
     #[error("Connection timeout after {}ms", .0.as_millis())]
     TimedOut(Duration),
-    /// The program does not start, or the address is invalid.
+    /// The program could not be started, or the address is invalid.
     #[error("Failed to create transport")]
     NoTransport(#[source] Failure),
     #[error(transparent)]
@@ -95,7 +95,7 @@ impl ConnectError {
 }
 
 impl ConnectionRequest {
-    /// Parses an address as in a configuration file, except that variables are never expanded.
+    /// Parses an address like in a configuration file, except that variables are never expanded.
     pub fn read(order: ConnectParams<'_>) -> Result<ConnectionRequest, ConnectError> {
         let id = name::plain_id(order.id).ok_or(ConnectError::BadId)?;
         let within = SHORTEST_TIMEOUT..=LONGEST_TIMEOUT;
@@ -123,7 +123,7 @@ impl ConnectionRequest {
         let literal = match &transport {
             Transport::Http { url, .. } | Transport::WebSocket { url } => expand::is_literal(url),
             Transport::Stdio { .. } | Transport::Socket { .. } => false,
-            // The words of a command line are taken literally.
+            // The words of a command line are never expanded.
             Transport::CommandLine { .. } => true,
         };
         if !literal {
@@ -137,7 +137,7 @@ impl ConnectionRequest {
         })
     }
 
-    /// Whether a configured server is the requested one.
+    /// Whether the configured server has the requested endpoint.
     pub fn is(&self, configured: &Transport) -> bool {
         match (&self.transport, configured) {
             (Transport::CommandLine { words }, Transport::Stdio { command, args }) => {
@@ -152,7 +152,7 @@ impl ConnectionRequest {
         }
     }
 
-    /// The command line as words; `None` for a remote server.
+    /// The words of the command line; `None` for a remote server.
     pub fn command(&self) -> Option<&[String]> {
         match &self.transport {
             Transport::CommandLine { words } => Some(words),
@@ -164,24 +164,24 @@ impl ConnectionRequest {
     }
 }
 
-/// A successful connection.
+/// The reply to a successful connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Connected {
     pub id: ServerName,
     pub address: String,
     pub transport: &'static str,
-    /// The original names of its tools.
+    /// The original names of the server's tools.
     pub tools: Vec<String>,
     pub resources: usize,
 }
 
-/// An open or possible connection.
+/// A connection that is open, or that can be opened.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConnectionLine {
     pub id: ServerName,
     pub address: String,
     pub state: ConnectionState,
-    /// `None` until the server has been listed once.
+    /// The number of tools; `None` until the server was first listed.
     pub tools: Option<usize>,
     /// The name and version that the server declares.
     pub implementation: Option<(String, String)>,
@@ -206,7 +206,7 @@ impl ConnectionState {
     }
 }
 
-/// The tools of one connection, by their original names.
+/// The tools of one connection, with their original names.
 #[derive(Debug)]
 pub struct ToolsFrom {
     pub id: ServerName,
@@ -219,26 +219,27 @@ pub struct ResourcesFrom {
     pub resources: Vec<Resource>,
 }
 
-/// A connection that was closed.
+/// The reply after a connection was closed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Closed {
     pub id: ServerName,
     pub address: String,
 }
 
-/// The outcome of reloading the configuration files and connecting the servers that they enable.
+/// The result of reloading the configuration files and connecting to the servers that they enable.
 #[derive(Debug, Default)]
 pub struct Reloaded {
-    /// The number of connections that were closed first, if that was requested.
+    /// How many connections were closed before the reload; `None` if the request did not ask to
+    /// close them.
     pub closed: Option<usize>,
-    /// The files that were read.
+    /// The configuration files that were read.
     pub files: Vec<String>,
-    /// The problems in them, with positions.
+    /// The problems in the files, with positions.
     pub mistakes: Vec<String>,
     pub connected: Vec<ServerName>,
-    /// Servers that could not be connected, each with the reason.
+    /// The servers that could not be connected, each with the failure.
     pub failed: Vec<(ServerName, Failure)>,
-    /// Servers that the user has not trusted yet.
+    /// The servers of a project that the user has not approved.
     pub pending: Vec<ServerName>,
 }
 
@@ -270,7 +271,7 @@ mod tests {
             None,
             "BadRequest: Invalid protocol: use http://, https://, sse:// or a command",
         );
-        check("https://x/", Some("stdio"), "BadRequest: url: does not fit the type");
+        check("https://x/", Some("stdio"), "BadRequest: url: does not match the type");
         let unclosed = "BadRequest: url: must be an address or a command, with every quote closed";
         check("", None, unclosed);
         check("a 'b", None, unclosed);
@@ -282,12 +283,12 @@ mod tests {
     fn connection_url_expands_no_variables() {
         for address in ["http://x/${SECRET}", "http://x/$env:SECRET", "http://x/{env:A}"] {
             let read = read("x", address, None, None);
-            assert_eq!(read, "BadRequest: url: variables are not filled in here", "{address}");
+            assert_eq!(read, "BadRequest: url: variables are not supported", "{address}");
         }
     }
 
     #[test]
-    fn connection_ids_and_timeouts_are_bounded() {
+    fn connection_id_or_timeout_out_of_range_is_rejected() {
         let bad_id =
             "BadRequest: id: must contain only alphanumeric characters, underscores and hyphens";
         for id in ["", "a b", "a/b", "größe", &"x".repeat(257)] {

@@ -1,7 +1,7 @@
-//! What `doctor` can find about servers, each with its level, code and remedies.
+//! The findings of `doctor`, each with its level, code and remedies.
 //!
-//! This crate checks the configuration alone; the engine checks the disk and reports with the same
-//! types.
+//! This crate checks only the configuration. The engine checks files and processes, and reports its
+//! findings with the same types.
 
 pub mod configuration;
 pub mod hidden_text;
@@ -17,42 +17,46 @@ use crate::name::ServerName;
 use crate::pi::findings::PiFault;
 use crate::render::words::list;
 
-/// One finding.
+/// A fault or fact that `doctor` found, with the server that it concerns.
 #[derive(Clone, Debug)]
 pub struct Finding {
-    /// `None` if it concerns all servers.
+    /// The name of the server; `None` if the finding concerns all servers.
     pub server: Option<String>,
     pub fault: Fault,
 }
 
-/// Whether the log of a server has content, which may say why the installation failed.
+/// Whether a server's log has content, which may explain a failed installation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Log {
     Empty,
     Written,
 }
 
-/// Values of variables, arguments and headers are never part of a message.
+/// A problem or a fact that `doctor` reports. Values of variables, arguments and headers never
+/// appear in the message.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum Fault {
     #[error("{}:{}:{}: {}", .0.path.as_deref().unwrap_or_default(), .0.line, .0.column, .0.kind)]
     Config(Diagnostic),
-    #[error("its name looks like `{other}`")]
+    #[error("the name looks like `{other}`")]
     CollidingNames { other: String },
-    #[error("its tool `{tool}` has the prefix of `{other}`, so it is shown as `{shown}`")]
+    #[error("the tool `{tool}` has the prefix of `{other}`, so it is shown as `{shown}`")]
     ForeignPrefix { tool: String, shown: String, other: String },
-    /// Their tools cannot be told apart by name.
-    #[error("it has tools of the same names as `{other}`, and neither shows a prefix: {}", list(.tools, 3))]
+    /// The names do not show to which server a tool belongs.
+    #[error(
+        "the server has tools of the same names as `{other}`, and neither shows a prefix: {}",
+        list(.tools, 3)
+    )]
     SharedNames { other: String, tools: Vec<String> },
     #[error("the `{list}` rule `{pattern}` matches no known tool")]
     UnmatchedRule { list: &'static str, pattern: String, nearest: Option<String> },
     #[error("{0}")]
     HiddenText(HiddenPlaces),
-    #[error("left out because of hidden characters in names: {}", list(.0, 3))]
+    #[error("skipped because of hidden characters in names: {}", list(.0, 3))]
     ShadowedNames(Vec<String>),
-    #[error("the entry disables it")]
+    #[error("the entry disables this server")]
     Disabled,
-    #[error("it comes from this project and {cause}")]
+    #[error("the server comes from this project and {cause}")]
     Untrusted { cause: PendingCause },
     #[error("`{field}` needs the environment variable `{name}`, which is not set")]
     MissingVariable { field: String, name: String },
@@ -62,7 +66,7 @@ pub enum Fault {
         host.title()
     )]
     NotPassedOn { host: Target, path: String, name: String },
-    /// That file could only contain the value as plain text.
+    /// The host's file could contain the variable only with its value, as plain text.
     #[error(
         "{} starts Switchboard without the environment variable `{name}`, and `{path}` cannot name \
          one to pass on",
@@ -83,19 +87,19 @@ pub enum Fault {
     HelperNotFound { field: String, command: String },
     #[error("`{launcher}` is not needed: `{program}` runs instead of it")]
     Launched { launcher: String, program: String },
-    #[error("`{launcher}` installs or locates it at the next start")]
+    #[error("`{launcher}` installs or locates the server at the next start")]
     NotInstalled { launcher: String, log: Log },
-    #[error("`{launcher}` starts it and keeps running")]
+    #[error("`{launcher}` starts the server and keeps running")]
     Attended { launcher: String },
     #[error("`{path}` cannot be run: it is not executable")]
     NotExecutable { path: String },
     #[error("there is no working directory `{path}`")]
     WorkingDirectory { path: String },
-    #[error("its cached listing is older than 7 days and is no longer used")]
+    #[error("the cached listing is older than 7 days and is no longer used")]
     ExpiredCache,
-    #[error("cannot parse its listing file `{path}`")]
+    #[error("cannot parse the listing file `{path}`")]
     DamagedCache { path: String },
-    #[error("cannot parse its pin file `{path}`")]
+    #[error("cannot parse the pin file `{path}`")]
     DamagedPins { path: String },
     #[error("cannot parse the approvals of project servers: {cause}")]
     DamagedTrust { path: String, cause: String },
@@ -114,12 +118,12 @@ impl Finding {
         Finding { server: Some(server.to_owned()), fault }
     }
 
-    /// Whether the user should act.
+    /// Whether the user should act on the finding.
     pub fn is_fault(&self) -> bool {
         self.fault.level() != Level::Note
     }
 
-    /// The remedies, most useful first.
+    /// The remedies, the most useful one first.
     pub fn hints(&self) -> Vec<Hint> {
         let server = self.server.as_deref().and_then(|name| ServerName::new(name).ok());
         let about = |hint: fn(ServerName) -> Hint| server.clone().map(hint).into_iter().collect();
@@ -176,7 +180,7 @@ impl Fault {
         self.level_and_code().0
     }
 
-    /// The stable code for machines.
+    /// The stable code of the finding, for programs.
     pub fn code(&self) -> &'static str {
         self.level_and_code().1
     }
@@ -187,7 +191,7 @@ impl Fault {
             Fault::CollidingNames { .. } => (Level::Warning, "colliding_names"),
             Fault::ForeignPrefix { .. } => (Level::Warning, "foreign_prefix"),
             Fault::SharedNames { .. } => (Level::Warning, "shared_names"),
-            // The rule may be for a server of another project.
+            // The rule may be meant for a server of another project.
             Fault::UnmatchedRule { nearest: None, .. } => (Level::Note, "unmatched_rule"),
             Fault::UnmatchedRule { nearest: Some(_), .. } => (Level::Warning, "unmatched_rule"),
             Fault::HiddenText(_) => (Level::Warning, "hidden_text"),
@@ -217,7 +221,7 @@ impl Fault {
         }
     }
 
-    /// The total number of items, if the message names only some of them.
+    /// The total number of items, if the message names only some of them; otherwise `None`.
     pub fn count(&self) -> Option<usize> {
         match self {
             Fault::HiddenText(places) => Some(places.count()),
@@ -229,7 +233,7 @@ impl Fault {
     }
 }
 
-/// Launchers, each with the product that contains it.
+/// Launchers and interpreters, each with the product to install.
 const LAUNCHERS: [(&str, &str); 11] = [
     ("npx", "Node.js"),
     ("npm", "Node.js"),
@@ -244,11 +248,10 @@ const LAUNCHERS: [(&str, &str); 11] = [
     ("docker", "Docker"),
 ];
 
-/// The remedy for a program that was not found. A whole command line in `command` is a common
-/// mistake.
+/// The remedy for a program that was not found. Often `command` contains the whole command line.
 pub fn check_command(command: &str) -> Hint {
     match command.trim().split_once(char::is_whitespace) {
-        // A directory in a path may contain a blank.
+        // A path may contain a blank in the name of a directory.
         Some((program, _)) if !program.contains(['/', '\\']) => {
             Hint::SplitCommand(program.to_owned())
         }
@@ -256,7 +259,8 @@ pub fn check_command(command: &str) -> Hint {
     }
 }
 
-/// A program that was not found: a known launcher, or perhaps a misspelt name.
+/// The finding about a program that does not exist. It may be a known launcher, or the name may be
+/// misspelt.
 pub fn not_found(command: &str, on_path: impl Iterator<Item = String>) -> Fault {
     match LAUNCHERS.iter().find(|(launcher, _)| *launcher == command) {
         Some((_, product)) => Fault::LauncherMissing { command: command.to_owned(), product },

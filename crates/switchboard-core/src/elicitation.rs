@@ -1,4 +1,4 @@
-//! Detects elicitation forms that ask for a secret, which forms must not do.
+//! Detects elicitation forms that request a secret. The specification forbids such forms.
 
 mod form;
 mod spelling;
@@ -13,14 +13,14 @@ use crate::config::secrecy::TOKEN_PREFIXES;
 use crate::name::ServerName;
 use crate::render::words::{clean_block, clean_line};
 
-/// The maximum length of a server's shown message.
+/// The maximum length of a server's message that is shown.
 const SHOWN_MESSAGE: usize = 4_000;
 
 /// The maximum length of a field's name in the warning.
 const FIELD: usize = 60;
 
-/// More prefixes of tokens and key files, also as written in regular expressions. A form that shows
-/// one asks for a secret.
+/// Further prefixes of tokens and key files, also as they are written in regular expressions. A
+/// form whose text contains one requests a secret.
 const TOKEN_STARTS: [&str; 13] = [
     "gh[",
     "xox[",
@@ -37,10 +37,11 @@ const TOKEN_STARTS: [&str; 13] = [
     "-----BEGIN ",
 ];
 
-/// The field that asks for a secret, or the text of the message that does.
+/// The name of the field that requests a secret. If the message itself requests it, the name of the
+/// first field that the user types into.
 pub fn asks_for_secret(params: &Map<String, Value>) -> Option<String> {
-    // URL mode is the right way to ask for secrets. Hosts show everything else as a form, also with a
-    // `url`, and with an absent or unknown mode.
+    // In URL mode, a server may request secrets. Hosts show all other requests as a form, even with
+    // a `url`, or if the mode is missing or unknown.
     let text = |key: &str| params.get(key).and_then(Value::as_str).unwrap_or_default();
     if text("mode") == "url" {
         return None;
@@ -54,13 +55,12 @@ pub fn asks_for_secret(params: &Map<String, Value>) -> Option<String> {
     walk.about.iter().any(|about| asks(about)).then(|| shown_name(name))
 }
 
-/// The name on one line and without quotes, so that it cannot end our quotation and imitate our
-/// text.
+/// A name on one line and without quotes, so that it cannot end our quotation and imitate our text.
 fn shown_name(name: &str) -> String {
     clean_line(&name.replace(['`', '´', '‘', '’'], "'"), FIELD).into_owned()
 }
 
-/// Whether a text asks for a secret that is typed as text.
+/// Whether a text requests a secret, which the user would type.
 fn asks(text: &str) -> bool {
     names_secret(text, AnswerType::Text) || shows_token(text)
 }
@@ -68,7 +68,7 @@ fn asks(text: &str) -> bool {
 fn shows_token(text: &str) -> bool {
     let starts = |start: &&str| {
         text.match_indices(*start).any(|(at, _)| {
-            // `task-x` does not contain the prefix `sk-`.
+            // The prefix must begin a word: `task-x` does not contain the prefix `sk-`.
             !text[..at].ends_with(|c: char| c.is_alphanumeric())
         })
     };
@@ -83,8 +83,8 @@ fn shows_password_in_url(text: &str) -> bool {
     })
 }
 
-/// The message for the user: the server's name, a warning if the form asks for a secret, and the
-/// server's message as plain text.
+/// The message for the user: the server's name, a warning if the form requests a secret, and the
+/// server's message without control characters.
 pub fn signed_message(server: &ServerName, message: &str, secret: Option<&str>) -> String {
     let message = clean_block(message, SHOWN_MESSAGE);
     let server = clean_line(server.as_str(), 200);
@@ -97,8 +97,8 @@ pub fn signed_message(server: &ServerName, message: &str, secret: Option<&str>) 
     }
 }
 
-/// Whether a URL elicitation may use this URL: over TLS or on this machine, and without user info
-/// that disguises the host.
+/// Whether the user may be asked to open this URL. It must use TLS or lead to this machine, and
+/// must not contain user info, which disguises the host.
 pub fn is_web_page(url: &str) -> bool {
     let local = ["http://localhost", "http://127.0.0.1", "http://[::1]"];
     let rest = match url.strip_prefix("https://") {

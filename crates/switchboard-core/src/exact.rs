@@ -1,8 +1,9 @@
-//! JSON that is passed on to a server: parsed once, without duplicate keys, numbers as written.
+//! JSON that is passed on to a server. It is parsed once, must not have duplicate keys, and keeps
+//! its numbers as they were written.
 //!
 //! A [`Value`] has 64 bits for a number. That is enough for checks, but not for passing it on:
-//! `12345678901234567890123` would arrive as another number, and `1.10` in another spelling. So the
-//! spelling of each number that is parsed as a float is kept beside the values.
+//! `12345678901234567890123` would become another number, and `1.10` would be written differently.
+//! So the text of each number that is parsed as a float is stored beside the value.
 
 mod members;
 mod reading;
@@ -20,52 +21,53 @@ pub(crate) use members::{Members, members};
 use reading::Reading;
 pub(crate) use reading::{Numbers, is_kept};
 
-/// The most bytes of a key or a number that a message shows.
+/// The maximum number of bytes of a key or a number in a message.
 const SHOWN: usize = 64;
 
-/// Limits memory: a value takes up to sixty bytes, but only three on the wire (`[],`).
+/// The maximum number of values in a JSON text. It limits memory: a value takes up to sixty bytes
+/// in memory, but can have three in the text (`[],`).
 const MOST_VALUES: usize = 1_000_000;
 
-/// An estimate of the memory that a JSON text takes when it is parsed: a small value takes far more
-/// than its bytes.
+/// An estimate of the memory that a JSON text takes once it is parsed. A small value takes far more
+/// memory than text.
 pub fn parsed_size(text: &str) -> usize {
-    /// What one value takes, with its key and its place in a map.
+    /// The estimated memory of one value with its key.
     const VALUE: usize = 200;
     let values = memchr::memchr3_iter(b',', b'{', b'[', text.as_bytes()).count();
     text.len() + values * VALUE
 }
 
-/// A JSON value that is written as it was read.
+/// A JSON value that is written exactly as it was read.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Exact {
     value: Value,
     floats: Floats,
 }
 
-/// The arguments of a tool: a JSON object that is written as it was read.
+/// The arguments of a tool call: a JSON object that is written exactly as it was read.
 #[derive(Clone, Default, PartialEq)]
 pub struct Args {
     values: Map<String, Value>,
     floats: Floats,
 }
 
-/// The spelling of each float of a value, in document order.
+/// The texts of all floats in a value, in document order.
 type Floats = Vec<Box<str>>;
 
-/// Why a text is not JSON that can be passed on to a server.
+/// Why a JSON text cannot be passed on to a server.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ReadError {
     #[error("not valid JSON (line {line}, column {column})")]
     Syntax { line: usize, column: usize },
-    /// A number that `f64` cannot hold cannot be validated.
+    /// Numbers that `f64` cannot represent cannot be validated.
     #[error("the number `{number}` is out of range")]
     OutOfRange { number: String },
-    /// Parsers differ in which of two values with the same key they use.
+    /// If a key occurs twice, parsers differ in which value they use.
     #[error("duplicate key `{name}`")]
     Twice { name: String },
     #[error("more than 1,000,000 values")]
     TooMany,
-    #[error("not an object but {found}")]
+    #[error("must be a JSON object, not {found}")]
     NotAnObject { found: &'static str },
 }
 
@@ -95,7 +97,7 @@ impl Exact {
         self.value
     }
 
-    /// Whether the [`Value`] alone keeps every number exactly.
+    /// Whether the [`Value`] represents all numbers exactly, without their texts.
     pub(crate) fn is_all_value(&self) -> bool {
         self.floats.iter().all(|float| is_kept(float))
     }
@@ -121,7 +123,7 @@ impl Args {
         self.values.is_empty()
     }
 
-    /// Removes a member and returns it.
+    /// Removes the member `name`, and returns its value.
     pub fn take(&mut self, name: &str) -> Option<Exact> {
         let start = self.floats_before(name);
         let value = self.values.shift_remove(name)?;
@@ -129,7 +131,7 @@ impl Args {
         Some(Exact { value, floats })
     }
 
-    /// Replaces the member of this name, or appends one.
+    /// Replaces the value of the member `name`, or appends the member.
     pub fn insert(&mut self, name: &str, member: impl Into<Exact>) {
         let Exact { value, floats } = member.into();
         let start = self.floats_before(name);
@@ -144,7 +146,7 @@ impl Args {
     }
 }
 
-/// Collects values into an array.
+/// Collects values into a JSON array.
 impl FromIterator<Exact> for Exact {
     fn from_iter<T: IntoIterator<Item = Exact>>(items: T) -> Exact {
         let (mut values, mut floats) = (Vec::new(), Floats::new());
@@ -211,7 +213,7 @@ fn shown(text: &str) -> String {
     clean_line(text, SHOWN).into_owned()
 }
 
-/// The name of a JSON type, for messages.
+/// The name of the value's JSON type, for messages.
 pub(crate) fn kind_of(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
@@ -251,7 +253,7 @@ impl Serialize for Args {
     }
 }
 
-/// A value, and the spellings of the floats that are not yet written.
+/// A value, and the texts of the floats that remain to be written.
 struct Spelled<'v, 'f> {
     value: &'v Value,
     floats: &'v Cell<&'f [Box<str>]>,

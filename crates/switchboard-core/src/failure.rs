@@ -1,4 +1,4 @@
-//! Failures: a code to branch on, the cause to report, remedies as data.
+//! Failures: a code on which callers branch, the cause to show, and the remedies as data.
 
 use std::error::Error;
 use std::fmt;
@@ -13,7 +13,7 @@ use crate::sign_in::link::Link;
 use crate::spelled::spelled_enum;
 
 spelled_enum! {
-    /// The kind of a failure. Callers branch on this and on nothing else.
+    /// The kind of a failure. Callers branch only on this code.
     pub enum Code {
         BadRequest = "bad_request",
         UnknownTool = "unknown_tool",
@@ -51,7 +51,7 @@ spelled_enum! {
 }
 
 impl Code {
-    /// Whether a name or URI is unknown.
+    /// Whether the failure is an unknown name or URI.
     pub fn is_unknown_name(self) -> bool {
         use Code::{UnknownPrompt, UnknownResource, UnknownServer, UnknownTool};
         matches!(self, UnknownTool | UnknownServer | UnknownResource | UnknownPrompt)
@@ -64,12 +64,12 @@ impl fmt::Display for Code {
     }
 }
 
-/// The subject of a failure.
+/// What a failure is about, such as a server or a tool.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Subject {
     Request,
     Server(ServerName),
-    /// A tool, by its shown name.
+    /// A tool, given by its shown name.
     Tool {
         shown: String,
         server: ServerName,
@@ -79,21 +79,21 @@ pub enum Subject {
     },
 }
 
-/// A remedy as data. Each face puts it into its own words.
+/// A remedy as data, which each face puts into its own words.
 ///
-/// The names of the variants are stable: machines get them as keys of JSON.
+/// The names of the variants are stable, because JSON output uses them as keys.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Hint {
-    /// Names close to the requested one.
+    /// Use one of these names, which are similar to the requested one.
     DidYouMean(Vec<String>),
-    /// The user or the model must choose one of these names.
+    /// Choose one of these names, because the requested one is ambiguous.
     Choose(Vec<String>),
-    /// The parameters of the tool, in full.
+    /// Use these parameters: all parameters of the tool.
     Expected(String),
-    /// Search with these words.
+    /// Search for tools with these words.
     Search(String),
-    /// Servers that have never been listed, so their tools are not known.
+    /// List the tools of these servers, which were never listed.
     #[serde(rename = "notListed")]
     NotListedYet(Vec<ServerName>),
     /// List the servers.
@@ -105,89 +105,89 @@ pub enum Hint {
     Trust(ServerName),
     /// Sign in, or add a token or headers to the server's entry.
     SignIn(ServerName),
-    /// The sign-in has started: the user has to open this URL.
+    /// Open this URL to finish the sign-in, which has started.
     #[serde(serialize_with = "as_text")]
     SignInAt(Link),
-    /// The call was not executed: the user has to open this URL first.
+    /// Open this URL, then repeat the call, which was not executed.
     #[serde(serialize_with = "as_text")]
     VisitFirst(Link),
-    /// The server rejects the credentials of its entry: set another token.
+    /// Set another token, because the server rejects the credentials in its entry.
     GiveToken(ServerName),
-    /// Store the token that the server's entry refers to.
+    /// Store the token to which the server's entry refers.
     SetToken(ServerName),
-    /// Unlock the keyring, or store tokens elsewhere.
+    /// Unlock the keyring, or store tokens in a file.
     Unlock,
     /// Remove `disabled` from the server's entry.
     Enable(ServerName),
-    /// Disable the server in this file, because its entry is in another one.
+    /// Disable the server in this file, because another file has its entry.
     Disable(ServerName),
-    /// Import servers, or add one.
+    /// Import servers from other hosts, or add a server.
     Configure,
     /// Repeat the command with the flag that replaces an existing entry.
     Replace,
-    /// Wait, then retry.
+    /// Wait for this time, then retry.
     #[serde(rename = "retryAfterMs", serialize_with = "as_millis")]
     RetryAfter(Duration),
-    /// The last lines that the server wrote to its standard error.
+    /// Read these last lines that the server wrote to its standard error.
     Stderr(Vec<String>),
     /// Read the server's log.
     ReadLog(ServerName),
-    /// A setting that lifts a limit.
+    /// Change this setting, which raises a limit.
     Setting(&'static str),
-    /// Use a host that can ask the user, or allow the call in advance.
+    /// Use a host that can ask the user for approval, or add an `allow` rule.
     AskUser,
-    /// Call this tool with `mcp_write`; without a name, repeat the request with `mcp_write`.
+    /// Call this tool with `mcp_write`. Without a name: repeat the request with `mcp_write`.
     UseWriteTool(Option<String>),
-    /// Add this pattern to `allow`.
+    /// Add this pattern to the `allow` rules.
     Allow(String),
-    /// Review what changed in the tools of a server, and accept it.
+    /// Review the changed definitions of a server, and accept them.
     Accept(ServerName),
-    /// Remove this pattern from `deny`.
+    /// Remove this pattern from the `deny` rules.
     LiftDenial(String),
-    /// Read a stored result by its id: the call was made, although its filter failed.
+    /// Read the stored result with this id. The call succeeded, although its filter failed.
     #[serde(rename = "result")]
     ReadResult(String),
-    /// Repeat the call: its result is not stored any more.
+    /// Repeat the call, because its result is no longer stored.
     CallAgain,
-    /// Put the arguments of a tool into `args`.
+    /// Put the arguments of the tool into the parameter `args`.
     UseArgs,
-    /// Check the named program or path.
+    /// Check this program or path.
     CheckCommand(String),
-    /// Keep only this program in `command`, and move the rest to `args`.
+    /// Keep only this program in `command`, and move the other words to `args`.
     SplitCommand(String),
-    /// Make a file executable.
+    /// Make this file executable.
     MakeExecutable(String),
-    /// Install a product that includes the program.
+    /// Install this product, which includes the program.
     Install(&'static str),
-    /// Repeat the installation into this host.
+    /// Repeat `install` for this host.
     #[serde(serialize_with = "as_text")]
     InstallIn(Target),
-    /// Set an environment variable.
+    /// Set this environment variable.
     SetVariable(String),
-    /// Pass these environment variables to the server, if it needs them.
+    /// Pass these environment variables on to the server, if it needs them.
     PassOn(Vec<String>),
-    /// Link this program under the command name that it is called by.
+    /// Add a link to this program with the command name that the caller uses.
     LinkProgram,
-    /// Listen on another port.
+    /// Choose another port to listen on.
     ChoosePort,
     /// List the configuration files.
     ListFiles,
-    /// Correct a place in a configuration file.
+    /// Correct the file at this position.
     Edit {
         path: String,
         line: u32,
     },
     /// List all errors in the configuration files.
     CheckConfig,
-    /// Correct a field of the server's entry.
+    /// Correct this field of the server's entry.
     Correct(String),
     /// Give the server another name.
     Rename,
-    /// Move a file away, so that a new one is created.
+    /// Move this file to another place, so that a new one is created.
     MoveAway(String),
-    /// Give only the owner access to a directory.
+    /// Allow only the owner to access this directory.
     MakePrivate(String),
-    /// Check whether the call took effect before repeating it.
+    /// Check whether the call had an effect before repeating it.
     CheckOutcome,
 }
 
@@ -199,13 +199,13 @@ fn as_millis<S: Serializer>(wait: &Duration, out: S) -> Result<S::Ok, S::Error> 
     out.serialize_u64(wait.as_millis() as u64)
 }
 
-/// A failed request.
+/// A failed request, with its code, subject, cause and remedies.
 #[derive(Clone, Debug)]
 pub struct Failure {
     pub code: Code,
     pub subject: Subject,
     pub cause: Arc<dyn Error + Send + Sync>,
-    /// The remedies, the most useful first.
+    /// The remedies, the most useful one first.
     pub hints: Vec<Hint>,
 }
 
@@ -220,7 +220,7 @@ impl Failure {
         self
     }
 
-    /// Replaces one hint with a better one.
+    /// Replaces the hint `of` by `better`.
     #[must_use]
     pub fn instead(mut self, of: &Hint, better: Hint) -> Failure {
         self.hints.retain(|hint| hint != of);
@@ -228,7 +228,7 @@ impl Failure {
         self
     }
 
-    /// The error, then each of its sources.
+    /// The texts of the error and of each of its sources.
     pub fn chain(&self) -> Vec<String> {
         let mut chain = Vec::new();
         let mut next: Option<&(dyn Error + 'static)> = Some(self.cause.as_ref());

@@ -1,17 +1,18 @@
-//! Glob patterns over names, for `includeTools`, `approveTools`, `allow` and `deny`.
+//! Glob patterns for names, as in `includeTools`, `approveTools`, `allow` and `deny`.
 
 use globset::{GlobBuilder, GlobMatcher};
 
 use crate::pattern::Case;
 
-/// Patterns with `*`, `?` and `[…]`, in the order of the configuration.
+/// Globs with `*`, `?` and `[…]`, in the order of the configuration.
 #[derive(Clone, Debug, Default)]
 pub struct Globs {
     patterns: Vec<(String, Option<GlobMatcher>)>,
 }
 
 impl Globs {
-    /// A pattern that is no valid glob is taken literally: a typo must not disable a rule.
+    /// Compiles the patterns. An invalid glob matches its own text literally, because a typing
+    /// error must not disable a rule.
     pub fn new(patterns: &[String]) -> Globs {
         let compiled =
             patterns.iter().map(|pattern| (pattern.clone(), compile(pattern, Case::Matters)));
@@ -22,7 +23,7 @@ impl Globs {
         self.patterns.is_empty()
     }
 
-    /// The first pattern that matches one of the names.
+    /// The first pattern that matches at least one of the names.
     pub fn find(&self, names: &[impl AsRef<str>]) -> Option<&str> {
         self.iter().find(|pattern| names.iter().any(|name| self.fits(pattern, name.as_ref())))
     }
@@ -31,7 +32,7 @@ impl Globs {
         self.patterns.iter().map(|(pattern, _)| pattern.as_str())
     }
 
-    /// Whether the glob `pattern` of this set matches the name.
+    /// Whether the glob `pattern`, one of these patterns, matches the name.
     pub fn fits(&self, pattern: &str, name: &str) -> bool {
         let of_text = |(text, _): &&(String, Option<GlobMatcher>)| text == pattern;
         self.patterns.iter().find(of_text).is_some_and(|(text, glob)| match glob {
@@ -45,22 +46,22 @@ impl Globs {
     }
 }
 
-/// `None` for an invalid glob. There are no escapes by backslash, so that [`literal`] can write any
-/// name.
+/// Compiles a glob; `None` if it is invalid. A backslash is no escape, so that [`literal`] can
+/// match any name.
 pub(crate) fn compile(pattern: &str, case: Case) -> Option<GlobMatcher> {
     let mut glob = GlobBuilder::new(pattern);
     glob.backslash_escape(false).case_insensitive(case == Case::Ignored);
     glob.build().ok().map(|glob| glob.compile_matcher())
 }
 
-/// The pattern that matches only this text; see [`crate::pattern::is_glob`].
+/// The glob that matches only this text; see [`crate::pattern::is_glob`].
 pub fn literal(text: &str) -> String {
     let mut pattern = String::with_capacity(text.len());
     for (at, c) in text.char_indices() {
         let at_end = at == 0 || at + c.len_utf8() == text.len();
         let after_mark = at == 1 && text.starts_with('!');
         match c {
-            // `[!]` would begin a set.
+            // The text `[!]` would begin a negated set.
             '!' if at == 0 => pattern.push_str("{!}"),
             '*' | '?' | '[' | ']' | '{' | '}' | ',' | '\\' => pattern.extend(['[', c, ']']),
             c if c.is_whitespace() && (at_end || after_mark) => pattern.extend(['[', c, ']']),
@@ -98,7 +99,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn literal_pattern_matches_itself(name in "[ -~]{1,40}") {
+        fn escaped_name_is_a_glob_that_matches_the_name(name in "[ -~]{1,40}") {
             let pattern = literal(&name);
             prop_assert!(is_glob(&pattern), "{pattern}");
             prop_assert!(Globs::new(&[pattern]).is_match(&[&name]));

@@ -1,8 +1,8 @@
-//! Hidden text: characters that are invisible to users but read by models.
+//! Hidden text: characters that users do not see but models read.
 //!
-//! Server texts pass [`strip`] or [`strip_json`] when they are received, so that no face has to do
-//! it. Characters that scripts and emoji need stay: a joiner between letters of Persian or Hindi,
-//! or the variation selector of ❤️.
+//! Texts of servers pass [`strip`] or [`strip_json`] when they arrive, so that every face gets them
+//! without hidden characters. Characters that scripts and emoji need are kept: a joiner between
+//! letters of Persian or Hindi, or the variation selector of ❤️.
 
 mod characters;
 mod excess;
@@ -20,32 +20,34 @@ use crate::content::{push_json_string, push_unescaped};
 use crate::exact::Args;
 use crate::render::words::plural;
 
-/// The key in `_meta` of a result or a tool for the number of hidden characters in it, removed or
-/// not.
+/// The key in `_meta` of a result or a tool. Its value is the number of hidden characters, both
+/// removed and kept.
 pub const MARK: &str = "switchboard/hiddenCharacters";
 
-/// The maximum number of hidden characters that are shown.
+/// The maximum number of hidden characters that a message shows.
 const REVEALED: usize = 120;
 
-/// The hidden characters of a text.
+/// The hidden characters of a text, counted and in readable form.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hidden {
     pub characters: usize,
-    /// The number of private-use characters, which stay.
+    /// The number of private-use characters. They are not removed.
     pub private: usize,
-    /// The number of characters that scripts need, which stay although they are suspiciously many.
+    /// The number of characters that scripts need but that are suspiciously many. They are not
+    /// removed.
     pub excess: usize,
-    /// A readable form: bounded, plain ASCII.
+    /// The hidden characters in readable form: short, and only ASCII.
     pub text: Box<str>,
 }
 
 impl Hidden {
-    /// The number of removed characters.
+    /// The number of characters that were removed.
     pub fn left_out(&self) -> usize {
         self.characters - self.private - self.excess
     }
 
-    /// The number of hidden characters in data, where many blanks and joiners are normal.
+    /// The number of hidden characters, without those that are normal in data: many blanks and
+    /// joiners.
     pub fn in_data(&self) -> usize {
         self.characters - self.excess
     }
@@ -64,7 +66,7 @@ impl fmt::Display for Hidden {
 
 /// The text without its hidden characters.
 pub fn strip(text: &str) -> Cow<'_, str> {
-    // Nearly all texts are printable ASCII, which has no hidden characters.
+    // Nearly all texts consist of printable ASCII and have no hidden characters.
     if is_plain(text) || hidden(text).next().is_none() {
         return Cow::Borrowed(text);
     }
@@ -78,7 +80,7 @@ pub fn strip(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// The hidden characters of a text.
+/// The hidden characters of a text; `None` if it has none.
 pub fn find(text: &str) -> Option<Hidden> {
     if is_plain(text) {
         return None;
@@ -86,8 +88,8 @@ pub fn find(text: &str) -> Option<Hidden> {
     reveal(found(text).into_iter())
 }
 
-/// JSON without the hidden characters in its strings, including member names. All other bytes stay
-/// unchanged.
+/// The JSON without the hidden characters in its strings, including names of members. All other
+/// bytes are unchanged.
 pub fn strip_json(json: &str) -> Cow<'_, str> {
     if is_plain_json(json) {
         return Cow::Borrowed(json);
@@ -98,7 +100,7 @@ pub fn strip_json(json: &str) -> Cow<'_, str> {
         let Cow::Owned(stripped) = strip(&text) else { continue };
         out.push_str(&json[from..at]);
         match text {
-            // The escapes decode to visible characters, so they stay as written.
+            // The escapes decode to visible characters, so they are written unchanged.
             Cow::Borrowed(_) => out.push_str(&format!("\"{stripped}\"")),
             Cow::Owned(_) => push_json_string(&mut out, &stripped),
         }
@@ -111,7 +113,7 @@ pub fn strip_json(json: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// The hidden characters in the strings of JSON.
+/// The hidden characters in the strings of a JSON text; `None` if it has none.
 pub fn find_json(json: &str) -> Option<Hidden> {
     if is_plain_json(json) {
         return None;
@@ -119,19 +121,20 @@ pub fn find_json(json: &str) -> Option<Hidden> {
     reveal(strings(json).flat_map(|(_, _, text)| found(&text)))
 }
 
-/// A result with the number of its hidden characters in `_meta`; `None` if there are none. The
-/// result itself is data and stays unchanged.
+/// The result with the number of its hidden characters in `_meta`; `None` if it has none. Otherwise
+/// the result is unchanged, because it is data.
 pub fn marked_result(json: &str) -> Option<String> {
     let characters = find_json(json)?.in_data();
     if characters == 0 { None } else { with_mark(json, characters) }
 }
 
-/// Adds the number of hidden characters to `_meta` of an object; `None` if it is not an object.
+/// The object with the number of hidden characters in its `_meta`; `None` if the JSON is not an
+/// object.
 pub fn with_mark(json: &str, characters: usize) -> Option<String> {
     with_meta(json, MARK, Value::from(characters))
 }
 
-/// Adds a member to `_meta` of an object; `None` if it is not an object.
+/// The object with another member in its `_meta`; `None` if the JSON is not an object.
 pub fn with_meta(json: &str, key: &str, value: Value) -> Option<String> {
     let mut object = Args::parse(json).ok()?;
     let mut meta = Args::default();
@@ -143,15 +146,15 @@ pub fn with_meta(json: &str, key: &str, value: Value) -> Option<String> {
     Some(object.to_string())
 }
 
-/// Whether a text has only printable ASCII, line breaks and tabs.
+/// Whether a text consists only of printable ASCII, line breaks and tabs.
 fn is_plain(text: &str) -> bool {
     text.bytes().all(|byte| matches!(byte, b' '..=b'~' | b'\n' | b'\t'))
 }
 
-/// Whether JSON has only printable ASCII and no escapes of other characters, so that nothing can be
-/// hidden.
+/// Whether a JSON text consists only of printable ASCII, and has no escapes of other characters. It
+/// then has no hidden characters.
 fn is_plain_json(json: &str) -> bool {
-    /// Bytes that are checked without an early exit, so that the compiler can vectorize the loop.
+    /// How many bytes are checked without an early exit, so that the compiler vectorizes the loop.
     const STEP: usize = 16 << 10;
     let bytes = json.as_bytes();
     let follows = |at: usize| bytes.get(at + 1..).unwrap_or_default();
@@ -164,15 +167,15 @@ fn is_plain_json(json: &str) -> bool {
     }) && bytes.last().is_none_or(|last| *last < 0x7f)
 }
 
-/// Whether JSON has an escape that may be of a hidden character.
+/// Whether a JSON text has an escape that may decode to a hidden character.
 fn escapes_hide(json: &str) -> bool {
     let bytes = json.as_bytes();
     memchr::memchr_iter(b'\\', bytes)
         .any(|at| matches!(bytes.get(at + 1), Some(b'u' | b'b' | b'f' | b'r')))
 }
 
-/// The string literals of JSON that are not plain: offset, literal and value. The value keeps its
-/// escapes if none of them may be of a hidden character.
+/// The string literals of a JSON text that may have hidden characters: offset, literal and value.
+/// If no escape may decode to a hidden character, the value still has its escapes.
 fn strings(json: &str) -> impl Iterator<Item = (usize, &str, Cow<'_, str>)> {
     let bytes = json.as_bytes();
     let mut at = 0;
@@ -195,8 +198,7 @@ fn strings(json: &str) -> impl Iterator<Item = (usize, &str, Cow<'_, str>)> {
             if !escapes_hide(literal) && !literal.contains(CSI) {
                 return Some((start, literal, Cow::Borrowed(&literal[1..literal.len() - 1])));
             }
-            // serde_json refuses a lone surrogate, which would leave the rest of the string
-            // unchecked.
+            // serde_json rejects a lone surrogate. The rest of the string would then be unchecked.
             let mut text = String::new();
             push_unescaped(literal, &mut text);
             return Some((start, literal, Cow::Owned(text)));
@@ -204,17 +206,17 @@ fn strings(json: &str) -> impl Iterator<Item = (usize, &str, Cow<'_, str>)> {
     })
 }
 
-/// The reason why a character is reported.
+/// Why a character is reported, or why it is not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Finding {
     LeftOut,
     Private,
     Excess,
-    /// The character is not reported: its neighbours need it.
+    /// The character is not reported, because its neighbours need it.
     Needed,
 }
 
-/// The characters of a text that are reported.
+/// The characters of a text to report, each with the reason.
 fn found(text: &str) -> Vec<(Finding, char)> {
     let (needed, found): (Vec<_>, Vec<_>) =
         classified(text).partition(|(_, _, finding)| *finding == Finding::Needed);
@@ -223,13 +225,14 @@ fn found(text: &str) -> Vec<(Finding, char)> {
     found.into_iter().map(|(_, c, finding)| (finding, c)).chain(excess).collect()
 }
 
-/// The characters of a text that are removed, with their offsets.
+/// The characters of a text to remove, each with its offset.
 fn hidden(text: &str) -> impl Iterator<Item = (usize, char)> {
     let left_out = classified(text).filter(|(_, _, finding)| *finding == Finding::LeftOut);
     left_out.map(|(at, c, _)| (at, c))
 }
 
-/// The hidden characters of a text, each with its offset and whether it is removed or stays.
+/// The characters of a text that are hidden, for private use or needed by their neighbours. Each
+/// has its offset and finding.
 fn classified(text: &str) -> impl Iterator<Item = (usize, char, Finding)> {
     let mut before = None;
     let mut chars = text.char_indices().peekable();
@@ -263,11 +266,11 @@ fn classified(text: &str) -> impl Iterator<Item = (usize, char, Finding)> {
     })
 }
 
-/// The control character that begins a control sequence, like `ESC [`.
+/// The control character that, like `ESC [`, begins a control sequence.
 const CSI: char = '\u{9b}';
 
-/// The text after a control sequence (`ESC [ 31 m`) at its beginning, which terminals do not show.
-/// An escape character before any other text is hidden alone.
+/// The text after the control sequence that `text` begins with, such as `ESC [ 31 m`, which
+/// terminals do not show. `None` if it begins with none.
 pub(crate) fn after_sequence(text: &str) -> Option<&str> {
     const LONGEST: usize = 32;
     let body = text.strip_prefix("\u{1b}[").or_else(|| text.strip_prefix(CSI))?;
@@ -276,8 +279,8 @@ pub(crate) fn after_sequence(text: &str) -> Option<&str> {
     if is_final { body.get(end + 1..) } else { None }
 }
 
-/// The text after a control string (`ESC ] 0;title BEL`) at its beginning, which sets a title or
-/// link.
+/// The text after the control string that `text` begins with, such as `ESC ] 0;title BEL`, which
+/// sets a title or a link. `None` if it begins with none.
 fn after_string(text: &str) -> Option<&str> {
     const LONGEST: usize = 1024;
     const ENDS: [&str; 3] = ["\u{7}", "\u{1b}\\", "\u{9c}"];
@@ -290,7 +293,8 @@ fn after_string(text: &str) -> Option<&str> {
     body.get(at + length..)
 }
 
-/// Shows tags and selectors as the bytes that they encode, and other characters by code point.
+/// Converts hidden characters to readable form. Tags and selectors are shown as the bytes that they
+/// encode, all others by code point.
 fn reveal(characters: impl Iterator<Item = (Finding, char)>) -> Option<Hidden> {
     let (mut count, mut private, mut excess, mut text) = (0, 0, 0, String::new());
     let mut room = REVEALED;
@@ -300,7 +304,7 @@ fn reveal(characters: impl Iterator<Item = (Finding, char)>) -> Option<Hidden> {
         excess += usize::from(finding == Finding::Excess);
         let code = u32::from(c);
         let byte = match code {
-            // Part of a control sequence.
+            // The character is part of a control sequence.
             0x20..=0x7e => u8::try_from(code).ok(),
             0xe0020..=0xe007e => u8::try_from(code - 0xe0000).ok(),
             0xfe00..=0xfe0f => u8::try_from(code - 0xfe00).ok(),

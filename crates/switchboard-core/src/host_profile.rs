@@ -1,43 +1,44 @@
-//! The known hosts: one row for each, with its evidence.
+//! The known hosts, one row for each, with the version in which it was verified.
 //!
-//! A host is identified by `clientInfo.name` or by `serve --host NAME`. Its row decides everything
-//! that a face does differently for it; a host without a row gets [`UNKNOWN`].
+//! A host is identified by `clientInfo.name` or by `serve --host NAME`. Its row has everything that
+//! Switchboard does differently for this host. A host without a row gets [`UNKNOWN`].
 
 use crate::content::MediaForm;
 
-/// The properties of a host that decide which tools it sees and how it gets results.
+/// The properties of a host: which tools it gets, and how it gets results.
 #[derive(Debug, PartialEq, Eq)]
 pub struct HostProfile {
-    /// The name for `serve --host` and `install`.
+    /// The name of the host for `serve --host` and `install`.
     pub name: &'static str,
-    /// The product name.
+    /// The name of the product.
     pub title: &'static str,
-    /// The host's `clientInfo.name`.
+    /// The `clientInfo.name` of the host.
     pub client: ClientName,
-    /// Bytes of text that reach the model uncut. Hosts count characters, of which there are at most
-    /// as many.
+    /// How many bytes of a text the host passes to the model uncut. Hosts limit characters, and a
+    /// text has at most as many characters as bytes.
     pub result_bytes: Option<usize>,
-    /// How the model gets the definitions of our tools.
+    /// When the host shows the definitions of our tools to the model.
     pub loading: ToolLoading,
     pub gate: HostGate,
     /// The keys of a tool's `_meta` that the host supports.
     pub tool_meta: &'static [ToolMeta],
-    /// If the host adds tools of its own as soon as a server offers resources: the tokens that they
-    /// cost.
+    /// The tokens of the tools that the host adds if a server offers resources; `None` if it adds
+    /// none.
     pub resource_tools: Option<u16>,
-    /// About how many tokens the digest of the servers may take in the prompt.
+    /// About how many tokens the digest of servers may take in the prompt.
     pub digest_tokens: usize,
-    /// The host's response to an elicitation in a headless run.
+    /// How the host responds to an elicitation in a headless run.
     pub headless_elicitation: HeadlessAnswer,
-    /// Whether the approval form has a preselected choice; the user still has to confirm it.
+    /// Whether the approval form has a preselected choice, which the user only has to confirm.
     pub preselects: bool,
-    /// Stored in files if the model would get their bytes as text.
+    /// How the host gets images. They are stored in files if the host would show their bytes to the
+    /// model as text.
     pub images: MediaForm,
     pub audio: MediaForm,
-    /// Whether it adds `additionalProperties: false`: the model can name the card's parameters
-    /// only.
+    /// Whether the host adds `additionalProperties: false` to the schema of `mcp`. The model can
+    /// then use only the parameters that the card lists.
     pub closes_schemas: bool,
-    /// The host version with which this was verified.
+    /// The version of the host with which these properties were verified.
     pub evidence: &'static str,
 }
 
@@ -45,35 +46,35 @@ pub struct HostProfile {
 pub enum ClientName {
     Exactly(&'static str),
     StartsWith(&'static str),
-    /// The host cannot be identified by its `clientInfo.name`.
+    /// The `clientInfo.name` does not identify the host.
     None,
 }
 
-/// When the definitions of our tools are in the model's prompt.
+/// When the definitions of our tools are in the prompt of the model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ToolLoading {
     FromTheStart,
-    /// Found by the host's own tool search, unless a tool or an entry is marked otherwise.
+    /// After the host's tool search found them, unless a tool or an entry is marked otherwise.
     DeferredUnlessMarked,
-    /// Found only by the host's own tool search.
+    /// Only after the host's tool search found them.
     Deferred,
 }
 
-/// How a host decides which calls its user approves.
+/// How a host decides which calls need the approval of its user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HostGate {
-    /// No calls, or all calls alike.
+    /// The annotations of a tool make no difference.
     IgnoresAnnotations,
-    /// The host uses `readOnlyHint`, in its plan mode or always: it gets the pair of tools.
+    /// The host uses `readOnlyHint`, always or in its plan mode. It gets the pair of tools.
     ByAnnotations,
 }
 
-/// A key of a tool's `_meta`.
+/// A key in the `_meta` of a tool that a host supports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ToolMeta {
     /// The definition is in the prompt from the start.
     AlwaysLoad,
-    /// Results of up to this many characters are not replaced by a preview.
+    /// A result of up to this many characters is not replaced by a preview.
     MaxResultChars(u32),
 }
 
@@ -104,7 +105,7 @@ pub const UNKNOWN: HostProfile = HostProfile {
     evidence: "–",
 };
 
-/// Every known host, in the order of its documentation page.
+/// Every known host, in the order of the documentation page.
 pub const PROFILES: &[HostProfile] = &[
     HostProfile {
         name: "claude-code",
@@ -124,7 +125,8 @@ pub const PROFILES: &[HostProfile] = &[
         name: "codex",
         title: "Codex",
         client: ClientName::Exactly("codex-mcp-client"),
-        // Models that Codex does not know get 12,000 bytes, others four times that.
+        // Codex gives models that it does not know 12,000 bytes, and other models four times as
+        // many.
         result_bytes: Some(11_500),
         loading: ToolLoading::Deferred,
         gate: HostGate::ByAnnotations,
@@ -140,7 +142,8 @@ pub const PROFILES: &[HostProfile] = &[
         result_bytes: Some(38_000),
         gate: HostGate::ByAnnotations,
         resource_tools: Some(221),
-        // Gemini CLI adds a parameter to every tool and a frame to the instructions, 140 tokens in all.
+        // Gemini CLI adds a parameter to every tool and a frame to the instructions: 140 tokens in
+        // all.
         digest_tokens: 12,
         evidence: "0.61.0",
         ..UNKNOWN
@@ -178,7 +181,7 @@ pub const PROFILES: &[HostProfile] = &[
         name: "cline",
         title: "Cline",
         client: ClientName::StartsWith("@cline/"),
-        // The host counts the JSON of the result, in which line breaks and quotes are two
+        // The host measures the JSON of the result, in which line breaks and quotes take two
         // characters.
         result_bytes: Some(3_900),
         images: MediaForm::Stored,
@@ -188,7 +191,8 @@ pub const PROFILES: &[HostProfile] = &[
     HostProfile {
         name: "vibe",
         title: "Mistral Vibe",
-        // The default name of the Python SDK, so other clients of the SDK get this limit, too.
+        // This is the default name of the Python SDK, so other programs that use the SDK get this
+        // limit too.
         client: ClientName::Exactly("mcp"),
         result_bytes: Some(14_000),
         loading: ToolLoading::Deferred,
@@ -207,12 +211,12 @@ pub const PROFILES: &[HostProfile] = &[
 ];
 
 impl HostProfile {
-    /// The profile for `serve --host NAME`; [`UNKNOWN`] without a row.
+    /// The profile for `serve --host NAME`; [`UNKNOWN`] if no row has this name.
     pub fn named(name: &str) -> &'static HostProfile {
         PROFILES.iter().find(|profile| profile.name == name).unwrap_or(&UNKNOWN)
     }
 
-    /// The profile for a `clientInfo.name`.
+    /// The profile for a `clientInfo.name`; [`UNKNOWN`] if no row has this name.
     pub fn of_client(name: &str) -> &'static HostProfile {
         let known = PROFILES.iter().find(|profile| match profile.client {
             ClientName::Exactly(own) => name == own,
@@ -222,12 +226,12 @@ impl HostProfile {
         known.unwrap_or(&UNKNOWN)
     }
 
-    /// Whether the definitions of our tools are in the model's prompt from the start.
+    /// Whether the model sees the definitions of our tools from the start.
     pub fn shows_cards(&self) -> bool {
         self.loading != ToolLoading::Deferred
     }
 
-    /// Whether it gets `mcp` and `mcp_write` by default.
+    /// Whether the host gets `mcp` and `mcp_write` by default.
     pub fn wants_pair(&self) -> bool {
         self.gate == HostGate::ByAnnotations
     }
@@ -238,7 +242,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_client_name_finds_its_host() {
+    fn each_client_name_has_its_host_profile() {
         for (client, name) in [
             ("claude-code", "claude-code"),
             ("codex-mcp-client", "codex"),

@@ -1,39 +1,39 @@
-//! The `instructions` of our server, which a host shows its model before the first request.
+//! The `instructions` of Switchboard, which a host shows to its model before the first request.
 //!
-//! Of the servers' texts, only plain tool names are included, because this text is placed beside
-//! the user's own instructions.
+//! This text stands beside the user's own instructions. So it includes no text of servers except
+//! names of tools that consist of plain ASCII.
 
 use crate::host_profile::HostProfile;
 use crate::render::words::{clean_line, plural};
 use crate::tokens;
 
-/// The maximum length in bytes; hosts truncate longer instructions.
+/// The maximum length of the instructions in bytes. Hosts shorten longer ones.
 pub const MAX_BYTES: usize = 2_000;
 
-/// The maximum length of a description from the configuration, in bytes.
+/// The maximum length in bytes of a server's description.
 const DESCRIPTION: usize = 60;
 
-/// The maximum length of a name in bytes; longer names are omitted to save tokens.
+/// The maximum length in bytes of a tool's name. Longer names are omitted to save tokens.
 const NAME: usize = 40;
 
 /// The text for hosts that show the definition of `mcp`, which explains its use.
 const BESIDE_CARD: &str = "`mcp` reaches all MCP servers.";
 
-/// The text for hosts whose model must load the tool before it sees its definition.
+/// The text for hosts in which the model must load the tool before it sees the definition.
 const ALONE: &str = "The tool `mcp` reaches all MCP servers of this user: \
     mcp({search: \"words\"}) finds tools and says how to call them.";
 
-/// A server of the digest.
+/// A server in the digest.
 #[derive(Debug)]
 pub struct DigestServer<'a> {
     pub name: &'a str,
-    /// The description from the user's configuration.
+    /// The description of the server in the user's configuration.
     pub description: Option<&'a str>,
-    /// The names of its tools; `None` until it was listed.
+    /// The names of the server's tools; `None` until the server was listed.
     pub tools: Option<Vec<&'a str>>,
 }
 
-/// The instructions; with `servers`, they end with a digest of the servers' tools.
+/// The instructions for a host. With `servers`, a digest of their tools follows.
 pub fn instructions(host: &HostProfile, servers: Option<&[DigestServer<'_>]>) -> String {
     let about = if host.shows_cards() { BESIDE_CARD } else { ALONE };
     let digest = servers.map(|servers| digest(servers, host.digest_tokens)).unwrap_or_default();
@@ -41,14 +41,15 @@ pub fn instructions(host: &HostProfile, servers: Option<&[DigestServer<'_>]>) ->
     format!("{about}{separator}{digest}")
 }
 
-/// `Servers: files (read_file, write_file, 12 more), search, 3 more.`
+/// The digest, such as `Servers: files (read_file, write_file, 12 more), search, 3 more.`
 fn digest(servers: &[DigestServer<'_>], tokens: usize) -> String {
     let servers: Vec<&DigestServer<'_>> =
         servers.iter().filter(|server| is_plain(server.name)).collect();
     if servers.is_empty() {
         return String::new();
     }
-    // All server names first; the remaining tokens are shared among the servers, word by word.
+    // First, as many names of servers as possible are included. The remaining tokens are then used
+    // for the details of all these servers, one step at a time.
     let mut shown = servers.len();
     let fits = |shown, words| fits(&written(&servers, shown, words), tokens);
     while shown > 1 && !fits(shown, 0) {
@@ -59,13 +60,13 @@ fn digest(servers: &[DigestServer<'_>], tokens: usize) -> String {
     written(&servers, shown, rounds.last().unwrap_or(0))
 }
 
-/// Whether a text fits. The estimate is at most a fifth too low.
+/// Whether the text fits into the budget. The estimate is at most a fifth too low.
 fn fits(text: &str, tokens: usize) -> bool {
     text.len() < MAX_BYTES / 2 && tokens::about(text) <= tokens
 }
 
-/// The first `shown` servers: with `words` = 0 their names only, with 1 also the description or the
-/// number of tools, and with each further one another tool name.
+/// The digest of the first `shown` servers. With `words` = 0, it has only their names. With 1, it
+/// also has their descriptions or numbers of tools. Each further step adds one tool name.
 fn written(servers: &[&DigestServer<'_>], shown: usize, words: usize) -> String {
     let mut items: Vec<String> =
         servers.iter().take(shown).map(|server| described(server, words)).collect();
@@ -95,7 +96,7 @@ fn described(server: &DigestServer<'_>, words: usize) -> String {
     format!("{} ({}{rest})", server.name, named.join(", "))
 }
 
-/// Whether a name is plain, so that it cannot be read as an instruction.
+/// Whether a name consists of plain ASCII, so that it cannot be read as an instruction.
 fn is_plain(name: &str) -> bool {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
     (1..=NAME).contains(&name.len()) && name.chars().all(plain)
@@ -106,7 +107,7 @@ mod tests {
     use super::*;
     use crate::host_profile::{PROFILES, UNKNOWN};
 
-    /// The estimate that guarantees at most 120 tokens.
+    /// The estimate that corresponds to at most 120 tokens.
     const MOST: usize = 96;
 
     fn server<'a>(name: &'a str, tools: &[&'a str]) -> DigestServer<'a> {
@@ -151,7 +152,7 @@ mod tests {
         }
     }
 
-    /// Random letters cost the most tokens for their length.
+    /// Random letters have the most tokens for their length.
     #[test]
     fn digest_of_hostile_names_stays_within_its_budget() {
         let mut state = 7_u64;

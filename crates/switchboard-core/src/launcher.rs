@@ -7,7 +7,7 @@ pub mod probe;
 
 use package::Package;
 
-/// The launchers, by the cache into which they install.
+/// The launchers, grouped by the cache into which they install.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LauncherKind {
     Npm,
@@ -16,32 +16,32 @@ pub enum LauncherKind {
     Uv,
 }
 
-/// A launcher's command line whose program can be run without the launcher.
+/// The command line of a launcher whose program can also be run without the launcher.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Launch {
     pub kind: LauncherKind,
     pub package: Package,
-    /// The program of the package, if the line names it separately.
+    /// The name of the program, if the command line has it besides the package.
     pub bin: Option<String>,
-    /// The arguments of the program.
+    /// The arguments for the program.
     pub args: Vec<String>,
-    /// The subcommand that makes the command a launcher: `exec` of `npm`.
+    /// The subcommand with which the command is a launcher, such as `exec` of `npm`.
     mode: &'static [&'static str],
 }
 
-/// The syntax of a launcher's command line.
+/// The syntax of one launcher's command line.
 struct LauncherSyntax {
     command: &'static str,
     mode: &'static [&'static str],
     kind: LauncherKind,
-    /// Flags without a value that do not affect which program runs.
+    /// The flags without a value. They do not affect which program runs.
     switches: &'static [&'static str],
-    /// Flags whose value is the package; the first word is then the program.
+    /// The flags whose value is the package. The first word after the flags is then the program.
     package: &'static [&'static str],
     flags_end: FlagsEnd,
 }
 
-/// Where the flags of a launcher end and those of the program begin.
+/// What ends the flags of a launcher, after which those of the program begin.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum FlagsEnd {
     AtFirstWord,
@@ -60,12 +60,12 @@ const SYNTAXES: [LauncherSyntax; 8] = [
     LauncherSyntax { command: "uv", mode: &["tool", "run"], kind: LauncherKind::Uv, switches: &[], package: &["--from"], flags_end: FlagsEnd::AtFirstWord },
 ];
 
-/// Which launcher a command line starts, regardless of its flags.
+/// The launcher that a command line starts, whatever its flags.
 pub fn kind_of(command: &str, args: &[String]) -> Option<LauncherKind> {
     let program = program_of(command);
     let has_mode = |syntax: &&LauncherSyntax| {
         let words = args.iter().take_while(|arg| *arg != "--").filter(|arg| !arg.starts_with('-'));
-        // Values of flags may come in between.
+        // Values of flags may stand between the words of the subcommand.
         syntax.mode.iter().all(|mode| words.clone().any(|word| word == mode))
     };
     SYNTAXES
@@ -75,7 +75,7 @@ pub fn kind_of(command: &str, args: &[String]) -> Option<LauncherKind> {
         .map(|syntax| syntax.kind)
 }
 
-/// Parses a command line; `None` if it starts no launcher or has an unknown flag.
+/// Parses a command line; `None` if it starts no launcher, or if it has an unsupported flag.
 pub fn parse(command: &str, args: &[String]) -> Option<Launch> {
     let program = program_of(command);
     let (syntax, words) =
@@ -90,7 +90,7 @@ pub fn parse(command: &str, args: &[String]) -> Option<Launch> {
         None => (named.next()?, None),
     };
     let package = Package::parse(syntax.kind, &spec)?;
-    // A URL does not give the name of its program.
+    // The URL of a package does not contain the name of its program.
     if bin.is_none() && package.name.is_empty() {
         return None;
     }
@@ -98,7 +98,7 @@ pub fn parse(command: &str, args: &[String]) -> Option<Launch> {
 }
 
 impl LauncherSyntax {
-    /// The package given by a flag, and all words that are neither flags nor their values.
+    /// The package that a flag names, and all words that are neither flags nor values of flags.
     fn read(&self, words: &[String]) -> Option<(Option<String>, Vec<String>)> {
         let mut package = None;
         let mut named: Vec<String> = Vec::new();
@@ -122,7 +122,7 @@ impl LauncherSyntax {
                 Some((flag, value)) if flag.starts_with("--") => (flag, value.to_owned()),
                 Some(_) | None => (word.as_str(), words.next().cloned()?),
             };
-            // Several packages, and other flags, need the launcher itself.
+            // Other flags, and several packages, are supported only by the launcher itself.
             if !self.package.contains(&flag) || package.is_some() {
                 return None;
             }
@@ -132,7 +132,7 @@ impl LauncherSyntax {
     }
 }
 
-/// The file name of the program; empty for a relative path, because any program may have that name.
+/// The file name of the program. Empty for a relative path, because any program may have that name.
 fn program_of(command: &str) -> &str {
     match command.rsplit_once('/') {
         Some((folder, name)) if folder.is_empty() || folder.starts_with('/') => name,
@@ -141,7 +141,7 @@ fn program_of(command: &str) -> &str {
     }
 }
 
-/// Whether a name is a plain file name, not a path or a flag.
+/// Whether a name is only a file name, not a path or a flag.
 fn is_file_name(name: &str) -> bool {
     !name.is_empty() && !name.starts_with(['.', '-']) && !name.contains(['/', '\\', '\0'])
 }

@@ -1,7 +1,7 @@
-//! The vocabulary of Switchboard: every decision that is a function of values.
+//! The core of Switchboard: its types, and every decision that only depends on values.
 //!
-//! Nothing here accesses a runtime, a file, the clock or the environment; a face or the engine
-//! passes those in as values. Modules are in reading order.
+//! No code here accesses a runtime, a file, the clock or the environment. The faces and the engine
+//! pass such data in as values. The modules are in reading order.
 
 mod spelled;
 pub mod name;

@@ -1,8 +1,8 @@
-//! When a server is started, kept, stopped and retried: a state machine without a clock.
+//! Decides when a server is started, stopped and retried: a state machine without a clock.
 //!
-//! The upstream's actor feeds [`Input`]s with the time since it began and carries out the
-//! [`Effect`]s. Time is a `Duration`, waiters are numbers, connections are generations, so every
-//! rule here is tested without a process, a task or a wait.
+//! The actor of the server passes [`Input`]s with the time since its start, and carries out the
+//! [`Effect`]s. Times are `Duration`s, waiting callers and connections are numbers. So every rule
+//! is tested without a process, a task or a wait.
 
 mod events;
 
@@ -18,7 +18,7 @@ const LONGEST_BACKOFF: Duration = Duration::from_secs(60);
 const LONGEST_KEEP_ALIVE_BACKOFF: Duration = Duration::from_secs(300);
 const HEALTH_CHECK: Duration = Duration::from_secs(30);
 
-/// A call waits for the next retry if it is due within this time, and is refused otherwise.
+/// If the next retry is due within this time, a call waits for it. Otherwise the call is refused.
 const WORTH_WAITING: Duration = Duration::from_secs(5);
 
 /// A server that fails this often within [`CRASH_WINDOW`], without a response in between, is not
@@ -30,13 +30,13 @@ const CRASH_WINDOW: Duration = Duration::from_secs(180);
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Policy {
     pub lifecycle: Lifecycle,
-    /// `None`: never stopped when idle.
+    /// How long an unused server keeps running; `None` if it is never stopped.
     pub idle: Option<Duration>,
 }
 
 impl Policy {
-    /// The policy for the connection of a single session: it is not started before that session
-    /// uses it.
+    /// The policy for a connection that only one session uses: it is not opened before that session
+    /// needs it.
     #[must_use]
     pub fn of_a_session(self) -> Policy {
         let lifecycle = match self.lifecycle {
@@ -56,25 +56,26 @@ pub enum Phase {
     Ended,
 }
 
-/// The lifecycle of one server.
+/// The lifecycle state of one server.
 #[derive(Clone, Debug, Default)]
 pub struct Machine {
     policy: Policy,
     phase: Phase,
     generation: Generation,
     waiters: Vec<Waiter>,
-    /// The time since which no lease is known to be held; only meaningful while up.
+    /// The time from which no lease is known to be held. It has a meaning only while the connection
+    /// is up.
     idle_since: Duration,
-    /// When the next ping is due, while a keep-alive server is up.
+    /// The time of the next ping, while a keep-alive server is up.
     ping_at: Option<Duration>,
     failures: u32,
     failed_at: Duration,
-    /// When the machine redials automatically, if it does.
+    /// The time of the next automatic dial, if `wanted`.
     retry_at: Duration,
-    /// The time until which calls are refused.
+    /// The time until which calls are refused, after a failed dial.
     refuse_until: Duration,
     crashes: VecDeque<Duration>,
-    /// Whether to redial after the backoff; set for a keep-alive server.
+    /// Whether a lost connection is dialled again after the backoff. True for keep-alive servers.
     wanted: bool,
 }
 
@@ -87,12 +88,13 @@ impl Machine {
         self.phase
     }
 
-    /// The connection that is up or being dialled, else the last one.
+    /// The number of the current connection, up or being dialled. Without one, the number of the
+    /// last connection.
     pub fn generation(&self) -> Generation {
         self.generation
     }
 
-    /// Applies one input at time `now` and returns the effects to carry out.
+    /// Applies one input at the time `now`. Returns the effects to carry out.
     pub fn on(&mut self, now: Duration, input: Input) -> Vec<Effect> {
         let mut effects = Vec::new();
         if self.phase == Phase::Ended {
@@ -118,7 +120,7 @@ impl Machine {
                 self.down();
                 self.failures = 0;
                 self.crashes.clear();
-                // A call may redial at once; automatic retries wait.
+                // A call may dial again at once. Automatic retries wait.
                 self.retry_at = now + LONGEST_BACKOFF;
                 self.refuse_all(ConnectRefusal::DialFailed, &mut effects);
             }
@@ -134,7 +136,7 @@ impl Machine {
                 effects.push(Effect::Close { generation });
                 self.lose(now, jitter);
             }
-            // These inputs are about an older connection.
+            // The input concerns an older connection.
             Input::DialFailed { .. }
             | Input::NotSignedIn { .. }
             | Input::Lost { .. }
@@ -151,12 +153,12 @@ impl Machine {
         effects
     }
 
-    /// Whether the present connection has this number and is in this phase.
+    /// Whether the current connection has this number and is in this phase.
     fn is(&self, phase: Phase, generation: Generation) -> bool {
         self.phase == phase && self.generation == generation
     }
 
-    /// When [`Input::Wake`] is due, if ever.
+    /// The time at which [`Input::Wake`] is due; `None` if it is not.
     pub fn wake_at(&self) -> Option<Duration> {
         match self.phase {
             Phase::Up => {
@@ -192,14 +194,14 @@ impl Machine {
                     self.dial(effects);
                 }
             },
-            // `on` returns early for an ended machine.
+            // An ended machine is handled at the beginning of `on`.
             Phase::Ended => {}
         }
     }
 
     fn learn(&mut self, now: Duration, usage: Usage) {
         if usage.worked {
-            // A response is progress: earlier failures do not count.
+            // After a response, earlier failures are forgotten.
             self.failures = 0;
             self.crashes.clear();
         }
@@ -209,7 +211,7 @@ impl Machine {
 
     fn dialled(&mut self, now: Duration, generation: Generation, effects: &mut Vec<Effect>) {
         if !self.is(Phase::Dialling, generation) {
-            // A dial that was cancelled or replaced.
+            // This dial was cancelled or replaced, so its connection is closed.
             effects.push(Effect::Close { generation });
             return;
         }
@@ -233,7 +235,7 @@ impl Machine {
                     self.down();
                 } else if self.ping_at.is_some_and(|at| now >= at) {
                     self.ping_at = Some(now + HEALTH_CHECK);
-                    // A server with a call in flight may be too busy for a ping.
+                    // A server with a call in flight may be too busy to answer a ping.
                     if !usage.held {
                         effects.push(Effect::Ping { generation: self.generation });
                     }
@@ -255,7 +257,7 @@ impl Machine {
         effects.push(Effect::Dial { generation: self.generation });
     }
 
-    /// Records a failed dial or a lost connection, and sets the backoff.
+    /// Records a failed dial or a lost connection, and sets the next backoff.
     fn fail(&mut self, now: Duration, jitter: f64) {
         self.down();
         self.failed_at = now;
@@ -265,7 +267,7 @@ impl Machine {
         let longest = if self.stays_up() { LONGEST_KEEP_ALIVE_BACKOFF } else { LONGEST_BACKOFF };
         let doublings = self.failures.saturating_sub(1).min(16);
         let backoff = FIRST_BACKOFF.saturating_mul(1 << doublings).min(longest);
-        // Half of the backoff is jitter, so that many gateways do not retry at once.
+        // Half of the backoff is random, so that many gateways do not retry at the same time.
         self.retry_at = now + backoff.mul_f64(0.5 + jitter.clamp(0.0, 1.0) / 2.0);
         if self.crashes.len() >= CRASHES
             && let Some(first) = self.crashes.front()
@@ -284,7 +286,8 @@ impl Machine {
         }
     }
 
-    /// Redials at once after a session that was used; an unused one counts as a lost connection.
+    /// Records that the server ended the session: the next dial may follow at once. If the session
+    /// was never used, this is treated as a lost connection.
     fn forget(&mut self, now: Duration, usage: Usage, jitter: f64) {
         self.learn(now, usage);
         if usage.worked {

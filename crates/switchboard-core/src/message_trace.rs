@@ -1,5 +1,5 @@
-//! One line of the message trace: a JSON-RPC message with secrets masked, bounded and safe for a
-//! terminal.
+//! One line of the message trace: a JSON-RPC message with its secrets masked, limited in length and
+//! safe for a terminal.
 
 use std::borrow::Cow;
 use std::fmt::{self, Write as _};
@@ -8,20 +8,21 @@ use crate::config::secrecy::{self, HIDDEN};
 use crate::nesting::string_length;
 use crate::render::words::{bytes, visible_json};
 
-/// The maximum number of bytes shown of a message.
+/// The maximum number of bytes of a message that are shown.
 const MOST_BYTES: usize = 16 * 1024;
 
-/// The maximum number of secrets of one connection; refreshed tokens are added on top.
+/// The maximum number of secrets of one connection. A further secret replaces the shortest one.
 const MOST_SECRETS: usize = 1_000;
 
-/// A shorter value, such as `1` or `info`, is masked only where it is a whole string.
+/// The minimum length of a secret that is masked inside of strings. A shorter one, such as `1` or
+/// `info`, is masked only if it is the whole string.
 const SHORTEST: usize = 6;
 
-/// The secrets that must not appear in a trace. It cannot be printed.
+/// The secrets that a trace must not show. `Debug` does not print them either.
 #[derive(Default)]
 pub struct KnownSecrets {
-    /// The secrets, escaped as in a JSON string. The longest are first, because one may be a part
-    /// of another.
+    /// The secrets, escaped as in a JSON string. Longer ones come first, because one secret may
+    /// contain another.
     escaped: Vec<String>,
 }
 
@@ -58,7 +59,7 @@ impl KnownSecrets {
         }
     }
 
-    /// Adds a program's environment variables: those set by its entry, and others whose names
+    /// Adds environment variables of a program: those that its entry sets, and others whose names
     /// suggest a secret.
     pub fn add_variables<'a>(
         &mut self,
@@ -96,7 +97,7 @@ impl KnownSecrets {
         }
     }
 
-    /// The line for a message, given as bytes on the wire.
+    /// The trace line of a message, given as the bytes that were sent.
     pub fn trace_line(&self, message: &[u8]) -> String {
         let text = String::from_utf8_lossy(message);
         let masked = self.mask(text.trim());
@@ -123,7 +124,7 @@ impl KnownSecrets {
     }
 }
 
-/// Normalizes JSON escapes, so that no spelling of an escape hides a secret.
+/// Decodes and re-encodes JSON escapes, so that a secret is found in any escaped form.
 fn canonical(text: &str) -> Cow<'_, str> {
     if !text.contains('\\') {
         return Cow::Borrowed(text);
@@ -168,8 +169,8 @@ fn push_escaped(out: &mut String, c: char) {
     }
 }
 
-/// Masks strings whose key suggests a secret, and possible secrets in URLs. It scans tokens, not a
-/// tree, so that it works at any depth and on text that is not JSON.
+/// Masks strings whose key suggests a secret, and possible secrets in URLs. The text is scanned
+/// token by token, so that nesting does not matter and text that is not JSON is masked too.
 fn mask_by_name(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
@@ -190,7 +191,7 @@ fn mask_by_name(text: &str) -> String {
             (false, _) if is_address_with_secrets(content) => secrecy::address(content).into(),
             (true | false, _) => content.into(),
         };
-        // A progress token is our own number, not a secret.
+        // Switchboard chooses the progress token, so it is not a secret.
         key_names_secret = is_key && content != "progressToken" && secrecy::names_a_secret(content);
         let _ = write!(out, "\"{shown}{closing}");
     }

@@ -1,4 +1,5 @@
-//! Names of servers and tools: validation, shown names with prefixes, and equivalent spellings.
+//! Names of servers and tools: validation, shown names with prefixes, and other spellings of a
+//! name.
 
 pub(crate) mod look;
 mod prefix;
@@ -16,17 +17,17 @@ use crate::render::words::is_unseen;
 pub(crate) use look::{is_look, look};
 pub use prefix::{NameTier, Owner, Prefixes};
 
-/// The maximum length of a tool name that hosts accept.
+/// The maximum length of a tool's name that hosts accept.
 const SHOWN_LIMIT: usize = 64;
 
-/// The maximum length of a server or tool name from outside.
+/// The maximum length of a server's or tool's name that is read from a file or a server.
 const NAME_LIMIT: usize = 256;
 
-/// The name of a server, as spelled in the configuration.
+/// The name of a server, as it is written in the configuration.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub struct ServerName(Arc<str>);
 
-/// The name of a tool, as spelled by its server.
+/// The name of a tool, as its server defines it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ToolName(Arc<str>);
 
@@ -58,8 +59,8 @@ fn checked(name: &str) -> Result<Arc<str>, NameError> {
 }
 
 impl ServerName {
-    /// Unlike a tool's name, it must not contain invisible characters, because users type it and
-    /// read it before they trust the server.
+    /// Validates a name. Unlike the name of a tool, it must not contain invisible characters: users
+    /// type it, and read it before they trust the server.
     pub fn new(name: &str) -> Result<ServerName, NameError> {
         let checked = checked(name)?;
         if name.chars().any(is_unseen) {
@@ -76,7 +77,8 @@ impl ServerName {
     }
 }
 
-/// The id of a server in formats that allow only ASCII letters, digits, `_` and `-`.
+/// A server name made of ASCII letters, digits, `_` and `-`, for formats that allow no other names;
+/// `None` if `id` has other characters.
 pub fn plain_id(id: &str) -> Option<ServerName> {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
     ServerName::new(id).ok().filter(|_| id.chars().all(plain))
@@ -104,7 +106,7 @@ impl fmt::Display for ToolName {
     }
 }
 
-/// The internal identity of a tool: policy, cache and routing never use a shown name.
+/// The identity of a tool. Rules, cache and calls use it instead of the shown name.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ToolId {
     pub server: ServerName,
@@ -112,7 +114,8 @@ pub struct ToolId {
 }
 
 impl ToolId {
-    /// All names by which the tool may be called: its own, and with each kind of prefix.
+    /// All names with which the tool may be called: the original name, and that with each kind of
+    /// prefix.
     pub fn spellings(&self) -> Vec<String> {
         let mut names: Vec<String> =
             ToolPrefix::ALL.iter().map(|mode| shown(self, *mode)).collect();
@@ -120,19 +123,20 @@ impl ToolId {
         names
     }
 
-    /// `server/tool`, independent of prefixes and collisions. The first slash ends the server's
-    /// name, so that a pattern `a/*` does not match a server `a/b`.
+    /// The name as `server/tool`, which does not depend on prefixes or on other tools. The first
+    /// slash ends the server's name, so that a pattern `a/*` does not match a server `a/b`.
     pub fn path(&self) -> String {
         format!("{}/{}", segment(&self.server), self.tool)
     }
 }
 
-/// The name of a server, escaped for use before a slash.
+/// The name of a server with its slashes escaped, for use before a slash.
 pub(crate) fn segment(server: &ServerName) -> String {
     server.as_str().replace('%', "%25").replace('/', "%2F")
 }
 
-/// A digest of both names; the length distinguishes `a`, `bc` from `ab`, `c`.
+/// A hash of both names. It includes the length of the server's name, so that `a`, `bc` and `ab`,
+/// `c` differ.
 fn digest(server: &str, tool: &str, digits: usize) -> String {
     let mut hash = Sha256::new();
     hash.update((server.len() as u64).to_le_bytes());
@@ -143,7 +147,7 @@ fn digest(server: &str, tool: &str, digits: usize) -> String {
 }
 
 impl ToolPrefix {
-    /// The prefix of a server's tools, without the joining `_`.
+    /// The prefix of a server's tools, without the `_` that follows it.
     pub fn prefix(self, server: &ServerName) -> String {
         let name = plain(server.as_str());
         match self {
@@ -169,7 +173,7 @@ pub(crate) fn short(name: &str) -> &str {
     }
 }
 
-/// The name, with all characters replaced that a host may refuse.
+/// The name with every character replaced that a host may reject.
 fn plain(name: &str) -> String {
     let mut out = String::with_capacity(name.len());
     for c in name.chars() {
@@ -182,7 +186,7 @@ fn plain(name: &str) -> String {
     out
 }
 
-/// The usual shown name of a tool, without regard to collisions.
+/// The usual shown name of a tool. Other tools may have the same one.
 pub fn shown(id: &ToolId, mode: ToolPrefix) -> String {
     let prefix = mode.prefix(&id.server);
     let tool = plain(id.tool.as_str());
@@ -195,12 +199,13 @@ pub fn shown(id: &ToolId, mode: ToolPrefix) -> String {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ShownName {
     pub name: String,
-    /// The other server whose prefix the usual name has. This is the reason for another shown name.
+    /// Another server whose prefix the usual shown name has. The tool therefore gets another shown
+    /// name.
     pub claims: Option<ServerName>,
 }
 
-/// Shown names for a set of tools. They are unique, independent of the order of the set, and none
-/// has the prefix of another server.
+/// The shown names of all tools. They are unique, do not depend on the order of the tools, and
+/// never have the prefix of another server.
 pub fn shown_names(tools: &[(ToolId, ToolPrefix)], prefixes: &Prefixes) -> Vec<ShownName> {
     let mut settled: HashMap<(&ServerName, ToolPrefix), bool> = HashMap::new();
     let mut names = Vec::with_capacity(tools.len());
@@ -229,14 +234,14 @@ pub fn shown_names(tools: &[(ToolId, ToolPrefix)], prefixes: &Prefixes) -> Vec<S
     distinct.collect()
 }
 
-/// The usual name, unless it has the prefix of another server.
+/// The usual shown name; if it has the prefix of another server, another one.
 fn permitted(id: &ToolId, mode: ToolPrefix, prefixes: &Prefixes, settled: bool) -> ShownName {
     let usual = shown(id, mode);
-    // A truncated name may have lost its prefix.
+    // A shortened name may have lost its prefix.
     let bears_own = |name: &str| prefixes.owner(name) == Owner::Server(id.server.clone());
     let is_permitted = match mode {
         _ if settled && starts_with_prefix(&usual, &mode.prefix(&id.server)) => true,
-        // The original name may look like a name of another server.
+        // The original name may look like the name of another server's tool.
         ToolPrefix::None => {
             prefixes.permits(&usual, &id.server)
                 && (id.tool.as_str().is_ascii() || prefixes.permits(id.tool.as_str(), &id.server))
@@ -270,15 +275,15 @@ fn bounded(name: String, id: &ToolId) -> String {
     if name.len() <= SHOWN_LIMIT { name } else { marked(&name, id, 8) }
 }
 
-/// The name with a suffix that distinguishes it from the equal shown name of another tool.
+/// The name with a suffix that distinguishes it from the same shown name of another tool.
 fn marked(name: &str, id: &ToolId, digits: usize) -> String {
     let room = SHOWN_LIMIT - digits - 1;
-    // `plain` returns ASCII, so any length is a character boundary.
+    // The name is ASCII, so it can be cut at any length.
     let kept = name.get(..room).unwrap_or(name);
     format!("{kept}_{}", digest(id.server.as_str(), id.tool.as_str(), digits))
 }
 
-/// Normalizes letter case, and `-` to `_`.
+/// The name in lower case, with `-` replaced by `_`.
 pub fn fold(name: &str) -> String {
     plain(name).replace('-', "_").to_ascii_lowercase()
 }

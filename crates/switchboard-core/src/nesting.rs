@@ -1,4 +1,4 @@
-//! Limits the nesting of JSON from servers before it is passed on: many clients drop a message that
+//! Limits the nesting of JSON from servers before it is passed on. Many clients drop a message that
 //! nests deeper than their parser allows.
 
 use std::borrow::Cow;
@@ -6,35 +6,39 @@ use std::borrow::Cow;
 use crate::content::push_json_string;
 use crate::hidden::{find_json, marked_result, strip_json, with_mark};
 
-/// The maximum nesting of a whole message from us.
+/// The maximum number of nested levels in a message of Switchboard.
 pub const MOST_LEVELS: usize = 64;
 
-/// The maximum nesting of a part, which is itself some levels deep in its message.
+/// The maximum number of nested levels in a part of a message, which is itself some levels deep in
+/// the message.
 const PART_LEVELS: usize = 56;
 
-/// The maximum nesting of a whole result; the message and a batch of messages add a level each.
+/// The maximum number of nested levels in a result. The message and a batch of messages add one
+/// level each.
 const RESULT_LEVELS: usize = MOST_LEVELS - 2;
 
-/// JSON of a server, except results, as passed on: without hidden text, and not too deep.
+/// JSON from a server in the form that is passed on: without hidden text, and with limited nesting.
+/// Results of calls use [`result`] instead.
 pub fn plain(json: &str) -> Cow<'_, str> {
     shallow_of(strip_json(json))
 }
 
-/// A whole result as passed on, with the number of removed hidden characters in its `_meta`.
+/// A result that is not data, in the form that is passed on: without hidden text. Its `_meta` has
+/// the number of removed characters.
 pub fn plain_result(json: &str) -> Cow<'_, str> {
     let Some(hidden) = find_json(json) else { return shallow(json) };
     let stripped = strip_json(json);
     shallow_of(with_mark(&stripped, hidden.characters).map_or(stripped, Cow::Owned))
 }
 
-/// The result of a request as passed on: data, which stays unchanged except for parts that nest too
-/// deep, with the number of its hidden characters in `_meta`.
+/// A result that is data, in the form that is passed on. Only parts that nest too deep are changed.
+/// Its `_meta` has the number of hidden characters.
 pub fn result(json: &str) -> Cow<'_, str> {
     shallow_of(marked_result(json).map_or(Cow::Borrowed(json), Cow::Owned))
 }
 
-/// Converts too deep parts of the result that begins at `start` in `out` to text. Every response
-/// passes here, so that none depends on its parts being shallow.
+/// Converts parts that nest too deep to text, in the result that begins at `start` in `out`. It is
+/// called for every response, whatever its parts are.
 pub fn confine(out: &mut String, start: usize) {
     let Some(result) = out.get(start..) else { return };
     if let Cow::Owned(shallow) = shallow_to(result, RESULT_LEVELS) {
@@ -43,7 +47,7 @@ pub fn confine(out: &mut String, start: usize) {
     }
 }
 
-/// The JSON with too deep parts converted to text.
+/// The JSON with every part that nests too deep converted to text.
 pub fn shallow(json: &str) -> Cow<'_, str> {
     shallow_to(json, PART_LEVELS)
 }
@@ -83,13 +87,13 @@ fn shallow_to(json: &str, levels: usize) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// Whether JSON nests deeper than a part may.
+/// Whether the JSON has more nested levels than a part of a message may have.
 pub fn is_deep(json: &str) -> bool {
     is_deeper(json, PART_LEVELS)
 }
 
 pub(crate) fn is_deeper(json: &str, levels: usize) -> bool {
-    // Deeper nesting needs at least as many brackets, and most results have few.
+    // Deep nesting requires at least as many brackets as levels, and most results have few.
     if json.len() <= 2 * levels
         || memchr::memchr2_iter(b'{', b'[', json.as_bytes()).nth(levels).is_none()
     {
@@ -105,7 +109,7 @@ pub(crate) fn is_deeper(json: &str, levels: usize) -> bool {
     })
 }
 
-/// The brackets of JSON outside of strings, with their offsets.
+/// The brackets of a JSON text outside of its strings, with their offsets.
 fn brackets(json: &str) -> impl Iterator<Item = (usize, u8)> {
     let bytes = json.as_bytes();
     let mut at = 0;
@@ -122,7 +126,7 @@ fn brackets(json: &str) -> impl Iterator<Item = (usize, u8)> {
     })
 }
 
-/// How many bytes precede the closing quote of the JSON string in which `text` begins.
+/// How many bytes of `text`, which begins inside a JSON string, precede the closing quote.
 pub(crate) fn string_length(text: &[u8]) -> usize {
     let mut at = 0;
     while let Some(found) = text.get(at..).and_then(|rest| memchr::memchr2(b'"', b'\\', rest)) {
@@ -155,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn deeply_nested_json_becomes_text_and_the_rest_stays() {
+    fn only_too_deeply_nested_json_becomes_text() {
         for (open, close) in [("[", "]"), ("{\"a\":", "}"), ("[ { \"]\\\\\\\"\" : ", " } ]")] {
             let per = open.matches(['[', '{']).count();
             for levels in [1, 20, 28, 55, 56, 57, 60, 100, 120] {
@@ -165,7 +169,7 @@ mod tests {
                 assert!(depth(&read) <= PART_LEVELS, "{levels} {open}");
                 assert_eq!(passed == json, levels * per <= PART_LEVELS, "{levels} {open}");
                 if passed != json {
-                    // The part beyond the nesting limit must be present as text.
+                    // The part below the maximum nesting must be there as text.
                     let mut deepest = &read;
                     while !deepest.is_string() {
                         deepest = match deepest {

@@ -1,4 +1,4 @@
-//! Filters of notification handlers, and merging of bursts of notifications into one line.
+//! Decides which notifications a handler receives, and merges repeated notifications into one line.
 
 use std::collections::VecDeque;
 use std::fmt::Write as _;
@@ -9,13 +9,13 @@ use serde_json::Value;
 use crate::name::ServerName;
 use crate::render::words::clean_line;
 
-/// The maximum number of different waiting notices; further ones are only counted.
+/// The maximum number of different notices that wait for delivery. Further ones are only counted.
 const MOST_WAITING: usize = 16;
 
-/// The maximum length of a server's shown text.
+/// The maximum length of a text of the server in a notice.
 const SHOWN: usize = 200;
 
-/// The maximum length of the line in an answer.
+/// The maximum length of the line with all notices.
 const LINE: usize = 600;
 
 /// A kind of notification.
@@ -24,7 +24,7 @@ pub enum NotificationKind {
     ToolsChanged,
     ResourcesChanged,
     PromptsChanged,
-    /// A server's log line.
+    /// A log message of the server.
     Log,
     Progress,
     Cancelled,
@@ -54,7 +54,7 @@ impl NotificationKind {
         }
     }
 
-    /// The kind with the name that a handler uses. Log messages have three names.
+    /// The kind that a handler names with this word. Log messages have three names.
     pub fn from_word(word: &str) -> Option<NotificationKind> {
         match word.strip_prefix("notifications/").unwrap_or(word) {
             "logging" | "message" => Some(NotificationKind::Log),
@@ -62,7 +62,7 @@ impl NotificationKind {
         }
     }
 
-    /// The kind of an MCP method.
+    /// The kind of the notification with this MCP method; `None` for other methods.
     pub fn of_method(method: &str) -> Option<NotificationKind> {
         match method.strip_prefix("notifications/")? {
             "message" => Some(NotificationKind::Log),
@@ -71,7 +71,8 @@ impl NotificationKind {
         }
     }
 
-    /// Whether it concerns all sessions that use the server, not just the one with the call.
+    /// Whether the notification concerns all sessions that use the server, rather than only the
+    /// session of the call.
     pub fn is_for_all(self) -> bool {
         match self {
             NotificationKind::ToolsChanged
@@ -84,7 +85,7 @@ impl NotificationKind {
         }
     }
 
-    /// A short, sanitized summary of a notification's parameters.
+    /// A short summary of a notification's parameters, without control characters.
     pub fn words(self, params: Option<&str>) -> String {
         #[derive(Default, Deserialize)]
         #[serde(default)]
@@ -119,12 +120,12 @@ impl NotificationKind {
     }
 }
 
-/// The notifications that a handler receives.
+/// Which notifications a handler receives.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NoticeFilter {
-    /// `None` means all servers.
+    /// The server whose notifications are received; `None` for all servers.
     pub server: Option<ServerName>,
-    /// The kinds of notifications; an empty list means all kinds.
+    /// The kinds that are received. An empty list stands for all kinds.
     pub kinds: Vec<NotificationKind>,
 }
 
@@ -135,7 +136,7 @@ impl NoticeFilter {
     }
 }
 
-/// The name of a handler in its session, counted from 1.
+/// The number of a handler in its session, counted from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct HandlerId(pub usize);
 
@@ -145,14 +146,14 @@ impl std::fmt::Display for HandlerId {
     }
 }
 
-/// A notification for a handler, received once or repeatedly.
+/// A notification for a handler, which may have arrived several times.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Notice {
     pub handler: HandlerId,
     pub server: ServerName,
     pub kind: NotificationKind,
     pub times: usize,
-    /// The summary of the last one.
+    /// The summary of the notification that arrived last.
     pub words: String,
 }
 
@@ -170,11 +171,11 @@ impl std::fmt::Display for Notice {
     }
 }
 
-/// Notices to be delivered; repeated notifications are merged into one.
+/// The notices that wait for delivery. Repeated notifications are merged into one notice.
 #[derive(Clone, Debug, Default)]
 pub struct NoticeQueue {
     notices: VecDeque<Notice>,
-    /// The number of notices that were dropped.
+    /// The number of notifications that were dropped.
     missed: usize,
 }
 
@@ -198,13 +199,13 @@ impl NoticeQueue {
         self.notices.is_empty()
     }
 
-    /// All notices, in the order of their first occurrence.
+    /// Removes all notices, in the order in which they first arrived.
     pub fn take(&mut self) -> Vec<Notice> {
         self.missed = 0;
         std::mem::take(&mut self.notices).into()
     }
 
-    /// All notices as one line, if there are any.
+    /// Removes all notices, and returns them as one line; `None` if there are none.
     pub fn take_line(&mut self) -> Option<String> {
         if self.is_empty() {
             return None;
@@ -235,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn notification_topics_match_their_mcp_names() {
+    fn notification_kinds_are_found_by_their_mcp_methods() {
         for (word, expected) in [
             ("tools/list_changed", Some(NotificationKind::ToolsChanged)),
             ("logging/setLevel", Some(NotificationKind::Log)),
@@ -259,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn empty_notification_filter_covers_everything() {
+    fn empty_notification_filter_admits_every_notification() {
         let kit = NoticeFilter { server: Some(server("kit")), kinds: vec![NotificationKind::Log] };
         assert!(kit.covers(&server("kit"), NotificationKind::Log));
         assert!(!kit.covers(&server("kit"), NotificationKind::Progress));

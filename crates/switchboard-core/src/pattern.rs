@@ -1,4 +1,5 @@
-//! Untrusted regular expressions: bounded in size, matched in linear time.
+//! Regular expressions from models and configuration files: limited in size, and matched in linear
+//! time.
 
 use regex::{Regex, RegexBuilder};
 
@@ -7,11 +8,11 @@ use crate::globs::compile;
 const LONGEST: usize = 256;
 const LARGEST_PROGRAM: usize = 1 << 20;
 
-/// A compiled pattern.
+/// A compiled regular expression.
 #[derive(Clone, Debug)]
 pub struct Pattern(Regex);
 
-/// Whether `a` matches `A`.
+/// Whether upper-case and lower-case letters differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Case {
     Matters,
@@ -50,7 +51,7 @@ impl Pattern {
         self.0.is_match(text)
     }
 
-    /// The offset of the first match at or after `start`.
+    /// The offset of the first match that begins at `start` or later.
     pub fn match_from(&self, text: &str, start: usize) -> Option<usize> {
         if start > text.len() {
             return None;
@@ -59,7 +60,7 @@ impl Pattern {
     }
 }
 
-/// Whether a glob over names is valid. An invalid one would silently match nothing.
+/// Whether a glob for names is valid. An invalid glob would match no name without notice.
 pub fn is_glob(pattern: &str) -> bool {
     const LONGEST: usize = 512;
     (1..=LONGEST).contains(&pattern.len())
@@ -67,19 +68,19 @@ pub fn is_glob(pattern: &str) -> bool {
         && !has_foreign_syntax(pattern)
 }
 
-/// Whether a pattern uses syntax of other programs: a space at an end (no name has one), a
-/// backslash as an escape, or `!` as negation.
+/// Whether a pattern uses the syntax of other programs: a blank at its beginning or end, which no
+/// name has, a backslash as an escape, or `!` as negation.
 fn has_foreign_syntax(pattern: &str) -> bool {
     let mut set = None;
     let mut outside = String::with_capacity(pattern.len());
     for (at, c) in pattern.char_indices() {
         match set {
-            // A `]` at the beginning of a set is a member of it.
+            // A `]` at the beginning of a set is an element of the set.
             Some(first) if c == ']' && at > first => set = None,
             None if c == '[' => {
                 let negated = pattern[at + 1..].starts_with(['!', '^']);
                 set = Some(at + 1 + usize::from(negated));
-                // A set counts as a character that is no space.
+                // A set is treated as one character other than a blank.
                 outside.push('[');
             }
             Some(_) => {}
@@ -96,7 +97,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn patterns_are_bounded_in_length_and_size() {
+    fn oversized_or_unsupported_regular_expression_is_rejected() {
         assert!(Pattern::compile(&"é".repeat(256), Case::Matters).is_ok());
         let long = Pattern::compile(&"é".repeat(257), Case::Matters);
         assert!(matches!(long, Err(PatternError::TooLong)));
@@ -109,13 +110,13 @@ mod tests {
     }
 
     #[test]
-    fn case_matters_only_if_requested() {
+    fn letter_case_matters_only_if_requested() {
         assert!(!Pattern::compile("abc", Case::Matters).unwrap().is_match("ABC"));
         assert!(Pattern::compile("abc", Case::Ignored).unwrap().is_match("ABC"));
     }
 
     #[test]
-    fn pattern_that_can_match_no_name_is_malformed() {
+    fn glob_that_can_match_no_name_is_invalid() {
         for wrong in [
             "",
             " ",

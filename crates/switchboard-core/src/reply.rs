@@ -1,4 +1,4 @@
-//! The structured reply of every mode; faces turn it into text, JSON or terminal output.
+//! The reply to every mode of a request, as data. Faces render it as text, JSON or terminal output.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,18 +17,18 @@ use crate::schema::Note;
 use crate::sign_in::link::Link;
 use crate::spelled::spelled_enum;
 
-/// The reply of a session.
+/// The reply to a request.
 #[derive(Debug)]
 pub enum Reply {
     Status(Overview),
-    /// Tools of one server, or of all.
+    /// The tools of one server, or of all servers.
     Tools(ToolPage),
-    /// A server was connected or refreshed; its tools.
+    /// A server was connected or refreshed. This lists its tools.
     Connected(ToolPage),
     Disconnected {
         servers: Vec<ServerName>,
     },
-    /// The user has to open a URL to sign in.
+    /// A sign-in has begun. The user has to open a URL.
     SignInBegun {
         server: ServerName,
         link: Link,
@@ -43,9 +43,9 @@ pub enum Reply {
         server: ServerName,
         text: String,
     },
-    /// The result of a tool, a resource or a prompt.
+    /// The result of a call, a resource or a prompt.
     Output(Box<Output>),
-    /// A part of a stored result.
+    /// A page of a stored result.
     Stored {
         id: String,
         page: ResultPage,
@@ -59,9 +59,10 @@ pub struct Overview {
     pub servers: Vec<ServerLine>,
     pub tools: usize,
     pub connected: usize,
-    /// Configuration files that cannot be parsed; the last good version of each is in use.
+    /// The configuration files that cannot be parsed. For each, the last version that could be
+    /// parsed is in use.
     pub stale: Vec<String>,
-    /// Places in configuration files with errors, which are ignored.
+    /// The positions of errors in configuration files. The entries there are ignored.
     pub mistakes: Vec<String>,
 }
 
@@ -69,21 +70,21 @@ pub struct Overview {
 pub struct ServerLine {
     pub name: ServerName,
     pub status: ServerStatus,
-    /// `None` until the server has been listed.
+    /// The number of the server's tools; `None` until the server was first listed.
     pub tools: Option<usize>,
-    /// Tools that the user's rules deny.
+    /// The number of the server's tools that `deny` rules match.
     pub denied: usize,
     pub resources: usize,
     pub lifecycle: Lifecycle,
     pub trust: TrustLevel,
     pub failure: Option<PastFailure>,
-    /// The connect in progress, if any.
+    /// The connection attempt in progress; `None` if there is none.
     pub underway: Option<Underway>,
-    /// The description from the configuration.
+    /// The description of the server in the configuration.
     pub description: Option<String>,
-    /// A remark on its listing, such as definitions that were left out.
+    /// A remark about the listing, such as the number of skipped definitions.
     pub note: Option<String>,
-    /// Tools that changed since they were pinned.
+    /// The numbers of definitions that do not match their pins.
     pub drift: DriftCount,
 }
 
@@ -93,17 +94,17 @@ pub struct PastFailure {
     pub cause: String,
 }
 
-/// A connect in progress.
+/// A connection attempt in progress.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Underway {
     pub stage: ConnectStage,
-    /// The time since this stage began.
+    /// How long the current stage has taken so far.
     pub since: Duration,
 }
 
 spelled_enum! {
     pub enum ConnectStage {
-        /// A launcher is installing it.
+        /// A launcher is installing the server.
         Installing = "installing",
         Starting = "starting",
     }
@@ -135,11 +136,11 @@ impl ServerStatus {
 }
 
 spelled_enum! {
-    /// Whether a server is trusted, and why.
+    /// Why a server may be used, or may not.
     pub enum TrustLevel {
-        /// The server's entry is in a file of the user.
+        /// A file of the user has the server's entry.
         User = "user",
-        /// The server's entry is in a project's file, and the user approved this definition.
+        /// A file of the project has the server's entry, and the user approved this definition.
         Approved = "approved",
         Pending = "pending",
     }
@@ -147,22 +148,22 @@ spelled_enum! {
 
 #[derive(Debug)]
 pub struct ToolPage {
-    /// `None` when the tools are those of all servers.
+    /// The server of the tools; `None` if the page lists the tools of all servers.
     pub server: Option<ServerName>,
     pub tools: Vec<ToolLine>,
-    /// Tools that the user's rules deny, which are not listed.
+    /// The number of tools that `deny` rules match. They are not listed.
     pub denied: usize,
     pub total: usize,
     pub offset: usize,
     pub next: Option<usize>,
-    /// Definitions of the server that were left out, each with a reason.
+    /// The definitions of the server that were skipped, each with the reason.
     pub skipped: Vec<String>,
-    /// The server declared that it has no tools at all.
+    /// Whether the server declared that it has no tools.
     pub without_tools: bool,
     pub has_instructions: bool,
-    /// Servers whose tools are not known, because they were never listed.
+    /// The servers that were never listed, so their tools are unknown.
     pub not_listed: Vec<ServerName>,
-    /// Servers that are pending: the user has not approved them.
+    /// The servers of a project that the user has not approved.
     pub pending: Vec<ServerName>,
 }
 
@@ -173,20 +174,20 @@ pub struct ToolLine {
     pub tool: String,
     pub description: String,
     pub pin: Pin,
-    /// Another server, whose prefix the tool's own name begins with.
+    /// Another server whose prefix the original name of the tool has.
     pub claims: Option<ServerName>,
-    /// Hidden text in its definition.
+    /// The hidden text in the definition of the tool.
     pub hidden: Option<Hidden>,
     pub reached_by: ReachedBy,
 }
 
-/// The tool of Switchboard that can call it.
+/// Which tool of Switchboard can call a listed tool.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ReachedBy {
-    /// The tool of Switchboard that returned this line.
+    /// The tool of Switchboard whose reply lists it.
     #[default]
     SameTool,
-    /// `mcp_write`, because it is not declared read-only and `mcp` returned this line.
+    /// `mcp_write`: the listed tool is not declared read-only, and the reply is one of `mcp`.
     WriteTool,
 }
 
@@ -197,24 +198,25 @@ pub struct SearchPage {
     pub total: usize,
     pub offset: usize,
     pub next: Option<usize>,
-    /// How well the best tool of the whole ranking matches.
+    /// How well the best tool of all pages matches.
     pub fit: Fit,
-    /// How many tools at the top of the ranking match about as well as the best.
+    /// How many tools, from the best one on, match about as well.
     pub good: usize,
-    /// Matching tools that the user's rules deny, which are not shown.
+    /// The number of matching tools that `deny` rules match. They are not shown.
     pub denied: usize,
-    /// The tool that matches far better than every other; it may be denied.
+    /// The shown name of the tool that matches far better than every other tool. A `deny` rule may
+    /// match it.
     pub clear: Option<Arc<str>>,
     pub with_signatures: bool,
     pub not_listed: Vec<ServerName>,
-    /// Servers without a listing that cannot be connected now.
+    /// The servers without a listing to which no connection is possible now.
     pub unavailable: Vec<(ServerName, Unavailable)>,
     pub pending: Vec<ServerName>,
-    /// Why a search with arguments called no tool.
+    /// Why the search called no tool although it had arguments.
     pub not_called: Option<Box<NotCalled>>,
 }
 
-/// Why a server has no listing although it was connected for one.
+/// Why a server has no listing although the search tried to connect to it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Unavailable {
     Starting,
@@ -226,7 +228,7 @@ pub struct SearchHit {
     pub line: ToolLine,
     pub score: f32,
     pub signature: String,
-    /// Explanations of parameters whose name and type are not enough.
+    /// Explanations of the parameters whose name and type do not say enough.
     pub notes: Vec<Note>,
 }
 
@@ -235,20 +237,20 @@ pub struct Description {
     pub line: ToolLine,
     pub title: Option<String>,
     pub signature: String,
-    /// Every parameter with everything that the schema declares about it.
+    /// All parameters, with everything that the schema declares about them.
     pub parameters: String,
     pub returns: Option<String>,
-    /// The URI, for a resource that is read like a tool.
+    /// The URI of the resource that this tool reads; `None` for other tools.
     pub resource: Option<String>,
-    /// JSON, as the server wrote it.
+    /// The input schema as JSON, as the server wrote it.
     pub input_schema: String,
     pub output_schema: Option<String>,
     pub annotations: Option<String>,
-    /// The `deny` rule that matches it.
+    /// The `deny` rule that matches the tool.
     pub denied: Option<String>,
 }
 
-/// The origin of an [`Output`].
+/// What produced an [`Output`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OutputOrigin {
     Tool,
@@ -260,16 +262,16 @@ pub enum OutputOrigin {
 pub struct Output {
     pub origin: OutputOrigin,
     pub server: ServerName,
-    /// The tool's or prompt's own name, or the resource's URI.
+    /// The original name of the tool or prompt, or the URI of the resource.
     pub name: String,
     pub content: CallOutput<'static>,
-    /// The id of the stored result, if the content was capped.
+    /// The id of the stored result; `None` if the output is not shortened.
     pub result: Option<String>,
-    /// The parameters of the tool, if its error is likely about the arguments.
+    /// The parameters of the tool, if its error is probably about the arguments.
     pub expected: Option<String>,
-    /// How the tool was chosen, if the caller did not name it exactly, with its shown name.
+    /// How the tool was chosen; `None` if the caller named it exactly.
     pub guessed: Option<Guessed>,
-    /// Why the filter failed, which is shown instead of its result.
+    /// Why the filter failed. The error is shown in place of the filter's output.
     pub unselected: Option<Box<Failure>>,
 }
 
@@ -280,10 +282,10 @@ pub struct Guessed {
     pub by: Clue,
 }
 
-/// How a tool was chosen that the caller did not name exactly.
+/// Why a tool was called that the caller did not name exactly.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Clue {
     Search,
-    /// The name that the caller wrote. No tool has it.
+    /// The name in the call, which is a misspelling of the tool's name.
     Misspelt(String),
 }

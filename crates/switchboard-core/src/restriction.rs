@@ -1,9 +1,10 @@
-//! Patterns that restrict tools: they match a tool under every spelling that a call could use.
+//! Patterns that restrict tools. They match a tool in every spelling with which a call could name
+//! it.
 //!
 //! A call finds a tool in any letter case, with any separator and any prefix, and a server chooses
-//! the names of its tools. So a rule that denies `files/delete` has to cover `Delete`,
-//! `files-delete` and `del\u{200b}ete` as well. Patterns that permit something are [`Globs`], which
-//! match exactly.
+//! the names of its tools. So a rule that denies `files/delete` must also match `Delete`,
+//! `files-delete` and `del\u{200b}ete`. Patterns that permit something are [`Globs`], which match
+//! exactly.
 
 use globset::GlobMatcher;
 
@@ -13,16 +14,16 @@ use crate::name::look::{composed, folded, in_one_case, look};
 use crate::name::{ServerName, ToolId, short};
 use crate::pattern::Case;
 
-/// Patterns in the order of the configuration.
+/// The patterns in the order of the configuration.
 #[derive(Clone, Debug, Default)]
 pub struct Restriction {
     exact: Globs,
-    /// The same globs in any letter case, without folding separators.
+    /// The same patterns, matched in any letter case but with exact separators.
     any_case: Vec<(String, GlobMatcher)>,
     folded: Vec<FoldedPattern>,
 }
 
-/// Equal patterns restrict the same tools.
+/// Two restrictions are equal if their patterns are.
 impl PartialEq for Restriction {
     fn eq(&self, other: &Restriction) -> bool {
         self.patterns().eq(other.patterns())
@@ -32,9 +33,9 @@ impl PartialEq for Restriction {
 #[derive(Clone, Debug)]
 struct FoldedPattern {
     pattern: String,
-    /// The interpretations of the pattern, compared with folded names.
+    /// The possible meanings of the pattern as globs, which are compared with folded names.
     readings: Vec<GlobMatcher>,
-    /// The same globs for the look of names: `deIete` looks like `delete`.
+    /// The same globs, compared with the look of names: `deIete` looks like `delete`.
     looks: Vec<GlobMatcher>,
 }
 
@@ -56,8 +57,8 @@ impl FoldedPattern {
     }
 }
 
-/// Folded names of a tool: with and without each prefix of its server, including a prefix that is
-/// part of the tool's own name.
+/// The folded names of a tool, with and without each prefix of its server. The original name of the
+/// tool may already have the prefix.
 fn spellings(server: &ServerName, tool: &str) -> Vec<String> {
     let mcp = ToolPrefix::Mcp.prefix(server);
     let mut names = spelled(server.as_str(), &mcp, tool);
@@ -92,7 +93,7 @@ fn compiled(patterns: &[String]) -> Vec<GlobMatcher> {
     patterns.iter().filter_map(|text| compile(text, Case::Matters)).collect()
 }
 
-/// A folded pattern whose literal parts are replaced by their look.
+/// The folded pattern, with its literal parts replaced by their look.
 fn look_of_pattern(folded: &str) -> String {
     let (mut out, mut literal, mut in_set) = (String::new(), String::new(), false);
     for c in folded.chars() {
@@ -109,7 +110,7 @@ fn look_of_pattern(folded: &str) -> String {
     out
 }
 
-/// Appends the look of a literal; keeps its leading separator unless `out` ends with one.
+/// Appends the look of a literal part. A leading separator is dropped if `out` ends with one.
 fn push_look(out: &mut String, literal: &mut String) {
     let text = std::mem::take(literal);
     let begins = text.starts_with('_') && !out.is_empty() && !out.ends_with(['/', '_', '{', ',']);
@@ -119,7 +120,7 @@ fn push_look(out: &mut String, literal: &mut String) {
     out.push_str(&look(&text));
 }
 
-/// The look of a folded name; a slash still ends the name of the server.
+/// The look of a folded name. The slash after the name of the server is preserved.
 fn look_of_path(folded: &str) -> String {
     match folded.split_once('/') {
         Some((server, tool)) => format!("{}/{}", look(server), look(tool)),
@@ -127,12 +128,12 @@ fn look_of_path(folded: &str) -> String {
     }
 }
 
-/// The meaning of a pattern that is just the name of a server.
+/// What a pattern means that is just the name of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BareServer {
-    /// The pattern applies to the whole server.
+    /// The pattern matches all tools of the server.
     Restricts,
-    /// The pattern applies only to a tool of that name.
+    /// The pattern matches only a tool with this name.
     IsATool,
 }
 
@@ -154,7 +155,7 @@ impl Restriction {
         self.folded.iter().map(|folded| folded.pattern.as_str())
     }
 
-    /// The first pattern that matches the tool. `others` are further names of the tool.
+    /// The first pattern that matches the tool. `others` are its further names.
     pub fn find(&self, id: &ToolId, others: &[String], bare: BareServer) -> Option<&str> {
         let mut names = id.spellings();
         names.extend_from_slice(others);
@@ -178,8 +179,8 @@ impl Restriction {
         self.find_folded(&names)
     }
 
-    /// The first pattern that matches a name as the caller wrote it, taken as a name of this
-    /// server: a denied name must not lead to a tool with a similar name.
+    /// The first pattern that matches the name in a call, read as the name of a tool of this
+    /// server. A call with a denied name must not reach a tool with a similar name.
     pub fn find_written(&self, name: &str, server: &ServerName) -> Option<&str> {
         if self.is_empty() {
             return None;
@@ -193,7 +194,7 @@ impl Restriction {
     }
 }
 
-/// The interpretations of a pattern. Each of its slashes may end the name of the server: `a/b/*`
+/// The possible meanings of a pattern. Each slash in it may end the name of the server: `a/b/*`
 /// means the tools of `a/b`, or tools of `a`.
 fn readings(pattern: &str) -> Vec<String> {
     let slashes = pattern.match_indices('/').map(|(at, _)| Some(at));
@@ -201,7 +202,7 @@ fn readings(pattern: &str) -> Vec<String> {
     slashes.chain(whole).map(|slash| fold_pattern(pattern, slash)).collect()
 }
 
-/// Folds the literal parts of a pattern. The given slash ends the name of the server; other slashes
+/// Folds the literal parts of a pattern. The name of the server ends at `slash`; all other slashes
 /// are separators.
 fn fold_pattern(pattern: &str, slash: Option<usize>) -> String {
     let mut out = String::with_capacity(pattern.len());
@@ -209,9 +210,9 @@ fn fold_pattern(pattern: &str, slash: Option<usize>) -> String {
     let mut set = None;
     for (at, c) in pattern.char_indices() {
         if let Some(start) = set {
-            // A `]` at the beginning of a set is a member of it.
+            // A `]` at the beginning of a set is an element of the set.
             let begins = at - start <= 1 || (at - start == 2 && pattern[start..].starts_with("[!"));
-            // All separators are folded to `_`, also in a set.
+            // All separators become `_`, in sets too.
             let separates =
                 matches!(c, '/' | '.' | ' ' | ':') || (c == '-' && is_literal_dash(pattern, at));
             out.push(if separates { '_' } else { c.to_ascii_lowercase() });
@@ -238,20 +239,20 @@ fn fold_pattern(pattern: &str, slash: Option<usize>) -> String {
     out
 }
 
-/// Whether a dash in a set is literal and not a range.
+/// Whether a dash in a set is a literal dash, and not part of a range.
 fn is_literal_dash(pattern: &str, at: usize) -> bool {
     let before = pattern.get(..at).is_none_or(|head| head.ends_with(['[', '!']));
     before || pattern.get(at + 1..).is_none_or(|tail| tail.starts_with(']'))
 }
 
-/// Appends a folded literal; keeps its leading separator unless `out` ends with one.
+/// Appends a folded literal part. A leading separator is dropped if `out` ends with one.
 fn push_folded(out: &mut String, literal: &mut String) {
     let text = std::mem::take(literal);
     if text.is_empty() {
         return;
     }
-    // A digit in front keeps separators at the beginning, which are dropped otherwise. Unlike a
-    // letter, it composes with no accent.
+    // A digit before the text preserves the separators at its beginning. Unlike a letter, a digit
+    // is not composed with an accent.
     let folded = folded(&format!("0{text}"));
     let folded = folded.get(1..).unwrap_or_default();
     let begins = out.is_empty() || out.ends_with(['/', '_', '{', ',']);

@@ -1,4 +1,4 @@
-//! Enums whose variants have stable spellings for machines, defined as one table.
+//! Defines enums whose variants have stable names for programs, in one table each.
 
 macro_rules! spelled_enum {
     ($(#[$meta:meta])* pub enum $name:ident { $($(#[$of_variant:meta])* $variant:ident = $spelling:literal,)+ }) => {
@@ -11,7 +11,7 @@ macro_rules! spelled_enum {
         impl $name {
             pub const ALL: &[$name] = &[$($name::$variant),+];
 
-            /// The stable spelling for machines.
+            /// The stable name of the variant for programs.
             pub fn as_str(self) -> &'static str {
                 match self {
                     $($name::$variant => $spelling,)+

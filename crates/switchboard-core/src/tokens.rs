@@ -1,18 +1,18 @@
 //! Estimates the number of tokens of a text, without the large dictionary of an exact tokenizer.
 //!
-//! The text is split as `o200k` splits it before it applies its dictionary. Most pieces of tool
-//! definitions are one token; the others get an average by kind and length. The averages come from
-//! the definitions of 5,128 tools. `cargo xtask bench tokens` measures their accuracy, and a test
-//! in this file checks it.
+//! The text is split into pieces as `o200k` does before it uses its dictionary. Most pieces of tool
+//! definitions are one token. The rest have an average number that depends on kind and length. The
+//! averages come from the definitions of 5,128 tools. `cargo xtask bench tokens` measures the
+//! accuracy, and a test in this file checks it.
 
-/// A thousandth of a token.
+/// A number of tokens, in thousandths.
 type Milli = u64;
 const TOKEN: Milli = 1_000;
 
-/// Long runs of punctuation, typical of JSON, that are one token.
+/// Sequences of punctuation, typical of JSON, that are one token although they are long.
 const JOINTS: [&str; 6] = ["\":{\"", "\":[\"", ".\",\"", "\"},{\"", "\":\"\",\"", "},{\""];
 
-/// The estimated number of tokens of `text`.
+/// The estimated number of tokens of a text.
 pub fn about(text: &str) -> usize {
     let mut rest = text;
     let mut sum: Milli = 0;
@@ -23,8 +23,9 @@ pub fn about(text: &str) -> usize {
     usize::try_from((sum + TOKEN / 2) / TOKEN).unwrap_or(usize::MAX)
 }
 
-/// The first piece, which the pre-tokenizer of `o200k` does not split further, and its cost: a word
-/// with at most one preceding punctuation character, at most three digits, punctuation or space.
+/// The first piece of the text and its tokens. A piece is a word with at most one punctuation
+/// character before it, up to three digits, punctuation or white space. The pre-tokenizer of
+/// `o200k` does not split it further.
 fn next_piece(text: &str) -> Option<(&str, Milli)> {
     let word = |bytes| (head(text, bytes), word_cost(head(text, bytes)));
     let mut chars = text.chars();
@@ -56,14 +57,15 @@ fn next_piece(text: &str) -> Option<(&str, Milli)> {
     Some((head(text, kept), TOKEN))
 }
 
-/// Uppercase letters followed by lowercase ones; the next uppercase letter begins another word.
+/// The length of the word at the beginning of the text: upper-case letters and the lower-case
+/// letters after them. The next upper-case letter begins another word.
 fn word_length(text: &str) -> usize {
     let capitals = span(text, char::is_uppercase);
     let small = text.get(capitals..).unwrap_or_default();
     capitals + span(small, |c| c.is_alphabetic() && !c.is_uppercase())
 }
 
-/// The length in bytes of the leading characters for which `belongs` is true.
+/// The length in bytes of the characters at the beginning for which `belongs` is true.
 fn span(text: &str, belongs: impl Fn(char) -> bool) -> usize {
     text.find(|c| !belongs(c)).unwrap_or(text.len())
 }
@@ -81,7 +83,7 @@ fn punctuation_cost(text: &str) -> Milli {
     }
     match text.len() {
         0..=3 => TOKEN,
-        // A line or box that is drawn with one repeated character.
+        // The text repeats one character, as in a drawn line or box.
         length if is_one_sign(text) => TOKEN + 20 * length as Milli,
         4..=5 => 2 * TOKEN,
         length => 3 * TOKEN + 300 * (length as Milli - 6),
@@ -94,7 +96,7 @@ fn is_one_sign(text: &str) -> bool {
     signs.all(|sign| Some(sign) == first)
 }
 
-/// One token, and a fraction for every letter above a limit.
+/// The tokens of a word: one, and a fraction for every letter above a limit.
 fn word_cost(text: &str) -> Milli {
     let lead = text.chars().next().filter(|c| !c.is_alphabetic());
     let word = text.get(lead.map_or(0, char::len_utf8)..).unwrap_or_default();
@@ -120,7 +122,7 @@ fn word_cost(text: &str) -> Milli {
     TOKEN + each * word.len().saturating_sub(free) as Milli + long
 }
 
-/// The dictionary covers some scripts better than others.
+/// The tokens of a word in another script. The dictionary covers some scripts better than others.
 fn foreign_cost(word: &str) -> Milli {
     let each = |c: char| match c {
         '\0'..='\u{24f}' => 310,
@@ -171,7 +173,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn token_estimate_is_bounded_by_the_byte_count(text in ".*") {
+        fn token_estimate_never_exceeds_the_byte_count(text in ".*") {
             prop_assert_eq!(pieces(&text).concat(), &*text);
             prop_assert!(about(&text) <= text.len() + 1);
         }

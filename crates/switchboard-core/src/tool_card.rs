@@ -1,5 +1,5 @@
-//! The definitions of `mcp` and `mcp_write`. They are part of every context, so every token
-//! matters.
+//! The definitions of `mcp` and `mcp_write`. They are in the context of every request to a model,
+//! so every token matters.
 
 use serde_json::Value;
 
@@ -7,16 +7,17 @@ use crate::host_profile::{HostProfile, ToolMeta, UNKNOWN};
 use crate::request::ParameterKind;
 use crate::request::{Parameter, card_parameters};
 
-/// The name of the tool; in a pair, of the read-only one.
+/// The name of the tool. In a pair, this is the name of the read-only tool.
 pub const NAME: &str = "mcp";
 
-/// The name of the other tool of the pair.
+/// The name of the second tool of a pair, which calls the tools that are not read-only.
 pub const WRITE_NAME: &str = "mcp_write";
 
 /// The title that a host shows to users instead of the name.
 const TITLE: &str = "MCP servers";
 
-/// Contains everyday words, because hosts' tool searches find `mcp` by its description.
+/// The description of `mcp`. It contains everyday words, because the tool searches of hosts find
+/// `mcp` by them.
 const DESCRIPTION: &str = "Find and call tools of all MCP servers: read a file, send a message, \
     sum two numbers, query data. \
     First mcp({search: \"create issue\"}), then mcp({tool: \"github_create_issue\", args}). \
@@ -31,26 +32,27 @@ const WRITE_TITLE: &str = "MCP servers: write";
 
 const WRITE_DESCRIPTION: &str = "Call any tool that mcp found.";
 
-/// Without descriptions: the parameters are the same as in `mcp`, which is always listed too.
+/// The parameters of `mcp_write`. They have no descriptions, because `mcp`, which is always listed
+/// too, has the same parameters.
 const WRITE_PROPERTIES: &str = "\"tool\":{\"type\":\"string\"},\"args\":{\"type\":\"object\"}";
 
-/// The tools that give access to all servers.
+/// Which tools give a host access to all servers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cards {
-    /// `mcp` alone.
+    /// The single tool `mcp`.
     One,
-    /// `mcp`, which calls only tools that declare themselves read-only, and `mcp_write` for all
-    /// others.
+    /// Two tools: `mcp`, which calls only tools that are declared read-only, and `mcp_write` for
+    /// all other tools.
     Pair,
 }
 
-/// The definition of `mcp` alone, for an unknown host.
+/// The definition of `mcp` as a single tool, for an unknown host.
 pub fn definition() -> String {
     definitions(Cards::One, &UNKNOWN).concat()
 }
 
 /// The definitions as JSON. They are the same in every session and after every restart, so that the
-/// host's prompt cache stays valid.
+/// prompt cache of the host stays valid.
 pub fn definitions(cards: Cards, host: &HostProfile) -> Vec<String> {
     let properties: Vec<String> = card_parameters().map(property).collect();
     let (properties, meta) = (properties.join(","), tool_meta(host));
@@ -84,7 +86,7 @@ fn card(
     )
 }
 
-/// The `_meta` of the definition, with the members that the host supports.
+/// The `_meta` of a definition, with the members that the host supports.
 fn tool_meta(host: &HostProfile) -> String {
     let members: Vec<String> = host
         .tool_meta
@@ -110,7 +112,7 @@ fn property(parameter: &Parameter) -> String {
         ParameterKind::Arguments => "object",
     };
     let about = match parameter.name {
-        // The example in the tool's description explains these.
+        // The example in the description of the tool explains these two parameters.
         "tool" | "args" => String::new(),
         _ => format!(",\"description\":{}", quoted(parameter.about)),
     };
@@ -126,7 +128,7 @@ mod tests {
     use super::*;
     use crate::host_profile::PROFILES;
 
-    /// The maximum size of the definition, in o200k tokens.
+    /// The maximum size of the definition, in `o200k` tokens.
     const BUDGET: usize = 200;
     const PAIR_BUDGET: usize = 260;
 
@@ -166,7 +168,7 @@ mod tests {
         assert!(!definition().contains("readOnlyHint"));
     }
 
-    /// Hosts' tool searches match words, so the description must contain them.
+    /// The tool searches of hosts compare words, so the description must contain them.
     #[test]
     fn description_contains_words_of_everyday_queries() {
         for description in [DESCRIPTION, READ_DESCRIPTION] {

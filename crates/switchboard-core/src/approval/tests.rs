@@ -1,4 +1,4 @@
-//! Which rule takes precedence, and what a grant covers.
+//! Which approval rule takes precedence, and which later calls an approval covers.
 
 use serde_json::value::RawValue;
 
@@ -93,7 +93,7 @@ fn allow_pattern_without_slash_matches_shown_names_only() {
 }
 
 #[test]
-fn prefix_set_by_a_project_widens_no_allow_rule() {
+fn prefix_of_a_project_does_not_widen_allow_rules() {
     let destroys = || checked("delete", r#"{"destructiveHint":true}"#);
     for (pattern, mode, shown) in [
         ("mcp_*", ToolPrefix::Mcp, "mcp__files_delete"),
@@ -121,7 +121,7 @@ fn prefix_set_by_a_project_widens_no_allow_rule() {
 }
 
 #[test]
-fn approve_setting_follows_declared_annotations() {
+fn approve_setting_decides_by_declared_annotations() {
     let check = |approve, expected| check(policy(approve), ServerEntry::default(), expected);
     check(ApprovePolicy::Destructive, "++?+");
     check(ApprovePolicy::Writes, "+???");
@@ -130,7 +130,7 @@ fn approve_setting_follows_declared_annotations() {
 }
 
 #[test]
-fn server_can_name_tools_that_require_approval() {
+fn server_approve_tools_overrides_the_approve_setting() {
     check(policy(ApprovePolicy::None), asking(ToolRule::All), "????");
     check(policy(ApprovePolicy::All), asking(ToolRule::None), "++++");
     let globs = ToolRule::Matching(patterns(&["w*", "files_sil*"]));
@@ -138,7 +138,7 @@ fn server_can_name_tools_that_require_approval() {
 }
 
 #[test]
-fn server_approval_rule_overrides_the_settings() {
+fn server_approve_tools_overrides_approve_tools_of_settings() {
     let general = Settings { approve_tools: ToolRule::All, ..policy(ApprovePolicy::None) };
     check(general.clone(), ServerEntry::default(), "????");
     check(general.clone(), asking(ToolRule::None), "++++");
@@ -146,7 +146,7 @@ fn server_approval_rule_overrides_the_settings() {
 }
 
 #[test]
-fn approve_tools_overrides_exempted_tools() {
+fn auto_approve_skips_approval_unless_approve_tools_matches() {
     check(policy(ApprovePolicy::All), unasked(ToolRule::All), "++++");
     check(policy(ApprovePolicy::All), unasked(ToolRule::None), "????");
     let globs = ToolRule::Matching(patterns(&["read", "delete"]));
@@ -174,14 +174,14 @@ fn allow_skips_approval_and_deny_always_refuses() {
     check(&["files/*"], &["files/delete"], "++-+");
     check(&[], &["files_*"], "----");
     check(&[], &["*"], "----");
-    // A call finds the tool by each of these spellings too.
+    // A call finds the tool by each of these names.
     for spelling in ["delete", "mcp__files_delete", "files_delete"] {
         check(&["*"], &[spelling], "++-+");
     }
 }
 
-/// A project may set the prefix: the resulting names must not match `allow`, and must not escape
-/// `approveTools`.
+/// A project may set the prefix. The shown names that result must not match `allow`, and must still
+/// match `approveTools`.
 #[test]
 fn changed_prefix_bypasses_no_approval_rule() {
     let bare = || {
@@ -199,7 +199,7 @@ fn changed_prefix_bypasses_no_approval_rule() {
 }
 
 #[test]
-fn denial_names_its_pattern_and_overrides_grants() {
+fn deny_rule_takes_precedence_over_grants_and_is_named() {
     let settings = Settings { deny: patterns(&["x*", "*/a"]), ..policy(ApprovePolicy::All) };
     let free = Rules::new(&ServerEntry::default(), &policy(ApprovePolicy::All));
     let mut grants = Grants::default();
@@ -222,7 +222,7 @@ fn question(rules: &Rules, grants: &Grants, checked: Checked) -> Question {
 }
 
 #[test]
-fn session_grant_covers_one_unchanged_tool() {
+fn approval_of_a_tool_ends_if_its_definition_changes() {
     let rules = Rules::new(&ServerEntry::default(), &policy(ApprovePolicy::All));
     let mut grants = Grants::default();
     let question = question(&rules, &grants, checked("a", "{}"));
@@ -235,7 +235,7 @@ fn session_grant_covers_one_unchanged_tool() {
 }
 
 #[test]
-fn server_grant_covers_its_tools_and_denial_grants_nothing() {
+fn only_approval_of_a_server_permits_its_other_tools() {
     let rules = Rules::new(&ServerEntry::default(), &policy(ApprovePolicy::All));
     let mut grants = Grants::default();
     for (answer, still_asks) in
@@ -248,7 +248,7 @@ fn server_grant_covers_its_tools_and_denial_grants_nothing() {
 }
 
 #[test]
-fn server_grant_is_bound_to_the_definition() {
+fn approval_of_a_server_ends_if_its_definition_changes() {
     let of = |command: &str| {
         let server =
             ServerEntry { command: Some(Template::new(command)), ..ServerEntry::default() };
@@ -301,7 +301,7 @@ fn pattern_of_one_server_ignores_similarly_named_servers() {
     assert!(!asks(&rules, &Grants::default(), other));
 }
 
-/// The annotations are parsed independently of the code under test.
+/// Reads the annotations independently of the code under test.
 mod read_only_access {
     use proptest::prelude::*;
     use serde_json::{Value, json};

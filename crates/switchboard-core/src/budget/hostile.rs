@@ -25,7 +25,7 @@ use crate::schema;
 const SERVERS: usize = 5;
 const TOOLS_EACH: usize = 2_000;
 
-/// Text that costs three tokens for each character.
+/// Text with three tokens per character.
 const DEAR: &str = "\u{3400}\u{4db0}\u{a123}\u{3abc}\u{a3f0}\u{4001}";
 
 #[track_caller]
@@ -59,11 +59,12 @@ fn catalog() -> Catalog {
     Catalog::new(shelves)
 }
 
-/// Every tool is found by `tool`, and is oversized in its own way. The largest ones are few,
-/// because the index has to be built too.
+/// An oversized tool that a search for `tool` finds. The oversized part depends on `number`. Only
+/// few tools have the largest definitions, to keep the test fast.
 fn tool(number: usize) -> Box<RawValue> {
     let mut name = format!("tool{number}");
-    // Making all of them as long as the first would take a minute and test nothing more.
+    // The test would take a minute if all descriptions had 90 repetitions, and would find nothing
+    // more.
     let long = if number < 200 { 90 } else { 6 };
     let mut description = format!("A flood of words {}", DEAR.repeat(long));
     let input = match number {
@@ -129,7 +130,7 @@ fn nested(levels: usize) -> Value {
 }
 
 #[test]
-fn answers_from_a_huge_catalog_stay_within_budget() {
+fn replies_from_a_huge_catalog_stay_within_budget() {
     let catalog = catalog();
     assert_eq!(catalog.tool_count(), SERVERS * (TOOLS_EACH - 1), "the tool of 1 MB is left out");
     searches(&catalog);

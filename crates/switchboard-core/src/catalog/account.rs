@@ -1,5 +1,5 @@
-//! Tokens that tool definitions cost a model before any call: those that hosts get now, and those
-//! of all tools listed directly.
+//! How many tokens tool definitions cost a model before its first call: those that the host gets
+//! now, and those of all tools if they were listed directly.
 
 use std::collections::BTreeMap;
 
@@ -10,21 +10,21 @@ use crate::config::values::Toolset;
 use crate::name::ServerName;
 use crate::{tokens, tool_card};
 
-/// Token costs, all of them [estimates](tokens::about) for the tokenizer `o200k`.
+/// Token costs of definitions: [estimates](tokens::about) for the tokenizer `o200k`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Account {
-    /// The definition of `mcp`.
+    /// The tokens of the definition of `mcp`.
     pub card: usize,
     pub toolset: Toolset,
-    /// All definitions that a host gets with that toolset.
+    /// All definitions that the host gets with this toolset.
     pub shown: Cost,
-    /// The tools of every server that may be used and was listed.
+    /// The tools of each active server with a listing.
     pub servers: BTreeMap<ServerName, Cost>,
-    /// Servers that may be used and were never listed.
+    /// Active servers that were never listed.
     pub not_listed: Vec<ServerName>,
 }
 
-/// A number of tools, and the tokens of their definitions.
+/// A number of tools, and the tokens that their definitions cost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cost {
     pub tools: usize,
@@ -32,12 +32,12 @@ pub struct Cost {
 }
 
 impl Account {
-    /// `shown` are the definitions that a host gets with the toolset.
+    /// Computes the costs. `shown` are the definitions that the host gets with this toolset.
     pub fn of(catalog: &Catalog, toolset: Toolset, shown: &[String]) -> Account {
         let listed = catalog.shelves().filter(|(_, shelf)| shelf.is_active());
         let listed = listed.filter_map(|(server, shelf)| Some((server, shelf.listing()?)));
         let costs = listed.map(|(server, listing)| {
-            // A host that connects to the server itself gets no tools for its resources.
+            // Resources are not counted: without Switchboard, a host gets no tools for them.
             let tools = listing.entries.iter().filter(|entry| entry.kind == EntryKind::Tool);
             (server.clone(), tools.map(|entry| tokens_of_entry(entry)).collect())
         });
@@ -50,7 +50,7 @@ impl Account {
         }
     }
 
-    /// The cost for a host that lists all tools directly.
+    /// The cost if a host lists all tools directly.
     pub fn direct(&self) -> Cost {
         self.servers.values().fold(Cost::default(), |sum, cost| Cost {
             tools: sum.tools + cost.tools,
@@ -58,8 +58,8 @@ impl Account {
         })
     }
 
-    /// The tokens saved compared with listing all tools directly; below zero if it costs more.
-    /// `None` as long as no server was listed.
+    /// The tokens that the toolset saves compared with listing all tools directly. The number is
+    /// negative if the toolset costs more, and `None` if no server was listed.
     pub fn saved(&self) -> Option<i64> {
         let tokens = |cost: Cost| i64::try_from(cost.tokens).unwrap_or(i64::MAX);
         (!self.servers.is_empty()).then(|| tokens(self.direct()) - tokens(self.shown))
@@ -67,7 +67,7 @@ impl Account {
 }
 
 impl FromIterator<usize> for Cost {
-    /// Adds up the token counts of tools.
+    /// Adds up the token counts of single tools.
     fn from_iter<T: IntoIterator<Item = usize>>(tools: T) -> Cost {
         tools.into_iter().fold(Cost::default(), |sum, tokens| Cost {
             tools: sum.tools + 1,
@@ -87,7 +87,8 @@ fn tokens_of_definition(definition: &str) -> usize {
     tokens_of(text("name"), text("description"), schema)
 }
 
-/// Name, description and schema as compact JSON: the parts of a definition that hosts pass on.
+/// The estimated tokens of a tool: its name, description and schema as compact JSON, which hosts
+/// pass on to the model.
 fn tokens_of(name: &str, description: &str, schema: Value) -> usize {
     let sent = json!({ "name": name, "description": description, "inputSchema": schema });
     tokens::about(&sent.to_string())
@@ -124,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn account_costs_usable_servers_and_names_unknown_ones() {
+    fn token_account_counts_listed_servers_and_names_unlisted_ones() {
         let name = |name: &str| ServerName::new(name).unwrap();
         let shelf = |standing| Shelf::new(ToolPrefix::default(), standing);
         let files = name("files");

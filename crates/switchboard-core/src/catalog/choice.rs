@@ -1,5 +1,5 @@
-//! Which tool a search with arguments calls: the clearly best match, or the only one that takes
-//! them.
+//! Which tool a search with arguments calls: the tool that clearly matches best, or the only tool
+//! that accepts the arguments.
 
 use super::search::Fit;
 use super::{Catalog, Resolved};
@@ -7,13 +7,14 @@ use crate::exact::Args;
 use crate::reply::SearchPage;
 use crate::request::Matching;
 
-/// How many hits are compared with the arguments of a search.
+/// The number of hits whose schemas are compared with the arguments of a search.
 const FIRST_HITS: usize = 5;
-/// With this many arguments the best hit is certain, even if it shares little with the query.
+/// With this many accepted arguments, the best hit is called even if it shares little with the
+/// query.
 const TELLING_ARGUMENTS: usize = 2;
 
 impl Catalog {
-    /// The tool that the search clearly means, if any. A request for a later page means none.
+    /// The tool that the search clearly means. `None` for a request for a later page.
     pub fn meant(
         &self,
         page: &SearchPage,
@@ -31,26 +32,27 @@ impl Catalog {
             Matching::Words => self.only_taker(args, page),
             Matching::Pattern => None,
         };
-        // If the request names a server, its tools are unambiguous.
+        // If the request names a server, the tool is certainly of the server that was meant.
         let is_meant = |tool: &Resolved| within.is_some() || self.can_mean(&page.query, tool);
         found.or_else(only).filter(is_meant)
     }
 
-    /// The only one of the first hits that accepts the arguments, if no hit is the clear match.
+    /// The only one of the first hits that accepts the arguments. Used if no hit matches clearly.
     fn only_taker(&self, args: &Args, page: &SearchPage) -> Option<Resolved> {
         if args.is_empty() || page.offset > 0 {
             return None;
         }
         let mut takers = self.takers(args, page);
         let only = takers.next().filter(|_| takers.next().is_none())?;
-        // A weak fit alone proves nothing, and many tools take a lone `query` or `url`.
+        // A weak match proves nothing with a single argument, because many tools accept just
+        // `query` or `url`.
         let best = page.hits.first().map(|hit| hit.line.shown.as_str());
         let is_told = page.fit != Fit::Weak
             || best == Some(&*only.shown) && args.values().len() >= TELLING_ARGUMENTS;
         is_told.then(|| only.clone())
     }
 
-    /// The first hits whose schemas accept the arguments.
+    /// The tools among the first hits whose schemas accept the arguments.
     pub fn takers<'a>(
         &'a self,
         args: &'a Args,

@@ -1,4 +1,5 @@
-//! Tools that the user's `deny` rules match: never listed or found, and refused when called.
+//! Tools that the user's `deny` rules match. Lists and searches omit them, and calls of them are
+//! refused.
 
 use std::sync::Arc;
 
@@ -8,16 +9,16 @@ use super::Catalog;
 use crate::approval::denying;
 use crate::name::ServerName;
 
-/// Denied tools by shown name, with their server and the pattern.
+/// The denied tools by shown name, each with its server and the `deny` pattern that matches it.
 pub(super) type Denied = HashMap<Arc<str>, (ServerName, String)>;
 
 impl Catalog {
-    /// The `deny` pattern that matches the tool of this shown name.
+    /// The `deny` pattern that matches the tool with this shown name.
     pub fn denied_by(&self, shown: &str) -> Option<&str> {
         self.denied().get(shown).map(|(_, pattern)| pattern.as_str())
     }
 
-    /// How many tools the rules deny, of one server or of all.
+    /// How many tools the `deny` rules match, on one server or on all.
     pub fn denied_count(&self, server: Option<&ServerName>) -> usize {
         match server {
             None => self.denied().len(),

@@ -1,4 +1,4 @@
-//! The direct tools, shown beside `mcp`: their selection, order and definitions.
+//! Direct tools, which hosts get beside `mcp`: their selection, order and definitions.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -16,29 +16,30 @@ use crate::render::words::{clean_block, clean_line};
 use crate::schema::as_parameters;
 use crate::tool_card;
 
-/// The most tools of all servers together, and the most bytes of their definitions. Further tools
-/// are found with `mcp`.
+/// The maximum number of direct tools of all servers together. Further tools are found only with
+/// `mcp`.
 const MOST_TOOLS: usize = 1_000;
 const MOST_BYTES: usize = 1024 * 1024;
 
-/// A tool with a larger definition is found only with `mcp`.
+/// The maximum number of bytes of a definition. A tool with a larger one is found only with `mcp`.
 const LARGEST_DEFINITION: usize = 64 * 1024;
 
-/// The most bytes of a description and of a title that are shown.
+/// The maximum number of bytes of a direct tool's title, and of its description. Longer texts are
+/// cut.
 const LONGEST_DESCRIPTION: usize = 16 * 1024;
 const LONGEST_TITLE: usize = 200;
 
 /// The settings and state that decide which tools are shown.
 #[derive(Clone, Copy, Debug)]
 pub struct Choice<'a> {
-    /// The setting for servers without `directTools`.
+    /// The setting `directTools`, for servers without a `directTools` of their own.
     pub otherwise: &'a DirectTools,
-    /// The tools that searches have found so far.
+    /// The tools that searches in this session have found.
     pub found: &'a BTreeSet<ToolId>,
     pub pins: Pins,
 }
 
-/// A tool that is shown under a name of its own.
+/// A tool that hosts get under its own name, beside `mcp`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DirectTool {
     pub id: ToolId,
@@ -49,16 +50,16 @@ pub struct DirectTool {
     pub only_reads: bool,
 }
 
-/// Direct tools, sorted by server name, and within a server in its own order.
+/// Direct tools, sorted by server, and within a server in listing order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DirectList {
     pub tools: Vec<DirectTool>,
-    /// Tools for which there was no room.
+    /// How many direct tools are omitted because the list is full.
     pub left_out: usize,
 }
 
 impl Catalog {
-    /// The direct tools for this choice.
+    /// The direct tools of all servers under these settings.
     pub fn direct(&self, choice: Choice<'_>) -> DirectList {
         let mut list = DirectList::default();
         let mut room = MOST_BYTES;
@@ -80,7 +81,7 @@ impl Catalog {
         list
     }
 
-    /// Which tools of this server are shown.
+    /// The tools of this server that `directTools` selects.
     pub fn direct_tools_of<'a>(
         &'a self,
         server: &ServerName,
@@ -90,7 +91,7 @@ impl Catalog {
     }
 
     fn is_chosen(&self, tool: &Resolved, choice: Choice<'_>) -> bool {
-        // A tool that is blocked until the user accepts it is not shown to a model either.
+        // A tool that `pins: block` refuses until the user accepts it is not listed either.
         let blocked = choice.pins == Pins::Block && tool.pin != Pin::Same;
         if blocked || is_ours(&tool.shown) {
             return false;
@@ -107,8 +108,8 @@ impl Catalog {
     }
 }
 
-/// Whether the name is reserved for tools of Switchboard in any toolset, such as `mcp_connect`. The
-/// prefix `mcp__` is not reserved.
+/// Whether Switchboard reserves the name for its own tools in some toolset, such as `mcp_connect`.
+/// Names that begin with `mcp__` are not reserved.
 fn is_ours(shown: &str) -> bool {
     let shown = shown.to_ascii_lowercase();
     match shown.strip_prefix(tool_card::NAME) {
@@ -118,18 +119,19 @@ fn is_ours(shown: &str) -> bool {
 }
 
 impl Resolved {
-    /// The definition as an element of `tools/list`, under the tool's original name.
+    /// The definition as an element of `tools/list`, under the original name of the tool.
     pub fn own_definition(&self) -> String {
         let shown = Arc::from(strip(self.entry.name.as_str()));
         definition(&Resolved { shown, ..self.clone() })
     }
 }
 
-/// Replaces a schema that nests too deep for hosts.
+/// The schema of tools whose own schema nests too deep for hosts.
 const ANY_ARGUMENTS: &str = r#"{"type":"object"}"#;
 
-/// The definition with the schema, if hosts can parse it, and the annotations as the server wrote
-/// them. Without the output schema: a result that is cut to fit would violate it.
+/// The definition under the shown name, with the annotations as the server wrote them, and with the
+/// schema if hosts can parse it. The output schema is omitted, because a shortened result would
+/// violate it.
 fn definition(tool: &Resolved) -> String {
     let Resolved { shown, entry, .. } = tool;
     let annotations = entry.raw_annotations().filter(|raw| raw.starts_with('{'));

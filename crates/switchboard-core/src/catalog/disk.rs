@@ -1,4 +1,4 @@
-//! The cache file of a server's listing: checksummed, so that a damaged file is a cache miss.
+//! The cache file of a server's listing. Its checksum ensures that a damaged file is not used.
 
 use std::time::Duration;
 
@@ -7,55 +7,58 @@ use super::{Era, RawListing};
 
 const SEAL: Seal = Seal { magic: "switchboard-listing", version: 2 };
 
-/// Cached lists are used for this long, independent of `ttlMs`: SDKs send 0 by default.
+/// The lifetime of cached lists. It does not depend on `ttlMs`, because SDKs send 0 by default.
 pub const LISTING_LIFETIME: Duration = Duration::from_secs(7 * DAY);
 
-/// Lists that are stale by `ttlMs` and older than this are refreshed in the background.
+/// The age from which cached lists are refreshed in the background if they are also stale by
+/// `ttlMs`.
 const REFRESH_AGE: Duration = Duration::from_secs(DAY);
 
 const DAY: u64 = 24 * 60 * 60;
 
-/// The age at which unchanged lists are written again, so that they do not expire.
+/// The age from which a cache file with unchanged lists is written again, so that it does not
+/// expire.
 const RENEWAL: Duration = Duration::from_secs(10 * 60);
 
-/// The data of a cache file besides the lists.
+/// The header data of a cache file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stamp<'a> {
-    /// The hash of the definition that the lists belong to.
+    /// The hash of the server's definition when the lists were requested.
     pub definition: &'a str,
-    /// The time of the listing, in seconds since the epoch.
+    /// The time when the lists were requested, in seconds since the epoch.
     pub listed_at: u64,
 }
 
-/// Why the lists of a file cannot be used.
+/// Why the lists of a cache file cannot be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Miss {
-    /// The file is damaged, or of another version.
+    /// The file is damaged, or was written by another version of Switchboard.
     Damaged,
     /// The lists belong to another definition of the server.
     Foreign,
     /// The lists are older than [`LISTING_LIFETIME`].
     Expired,
-    /// The lists are private to one credential, and the present credential is unknown.
+    /// The lists are private to one credential, and the credential in use now is unknown.
     OtherCredential,
 }
 
-/// Whether to connect just to refresh the lists.
+/// Whether Switchboard connects to the server just to refresh its cached lists.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Refresh {
     #[default]
     NotDue,
-    /// The lists are stale by the server's `ttlMs`, and older than a day.
+    /// The lists are stale by the `ttlMs` of the server, and older than a day.
     Due,
 }
 
-/// The bytes of a cache file.
+/// The content of the cache file for these lists.
 pub fn encode(listing: &RawListing, stamp: Stamp<'_>) -> Vec<u8> {
     let body = serde_json::to_vec(listing).unwrap_or_default();
     SEAL.close(&[stamp.definition, &stamp.listed_at.to_string()], &body)
 }
 
-/// The bytes that replace `present`; `None` if it has the same lists and was written recently.
+/// The content that replaces the cache file `present`. `None` if the file has the same lists and
+/// was written recently.
 pub fn renewed(present: Option<&[u8]>, listing: &RawListing, stamp: Stamp<'_>) -> Option<Vec<u8>> {
     let body = serde_json::to_vec(listing).unwrap_or_default();
     let is_current = |file: &[u8]| {
@@ -69,7 +72,8 @@ pub fn renewed(present: Option<&[u8]>, listing: &RawListing, stamp: Stamp<'_>) -
     Some(SEAL.close(&[stamp.definition, &stamp.listed_at.to_string()], &body))
 }
 
-/// The lists of a file that is undamaged, of this definition, and not expired.
+/// The lists in a cache file, if the file is undamaged, belongs to this definition and has not
+/// expired.
 pub fn decode(file: &[u8], definition: &str, now: u64) -> Result<(RawListing, Refresh), Miss> {
     let ([owner, listed_at], body) = SEAL.open(file).ok_or(Miss::Damaged)?;
     if owner != definition {
@@ -77,7 +81,7 @@ pub fn decode(file: &[u8], definition: &str, now: u64) -> Result<(RawListing, Re
     }
     let listed_at: u64 = listed_at.parse().map_err(|_| Miss::Damaged)?;
     let listing: RawListing = serde_json::from_slice(body).map_err(|_| Miss::Damaged)?;
-    // A time in the future means that the clock was set back; it counts as now.
+    // A listing time in the future means that the clock was set back. Its age is then zero.
     let age = Duration::from_secs(now.saturating_sub(listed_at));
     if age >= LISTING_LIFETIME {
         return Err(Miss::Expired);
@@ -87,7 +91,8 @@ pub fn decode(file: &[u8], definition: &str, now: u64) -> Result<(RawListing, Re
     Ok((listing, if due { Refresh::Due } else { Refresh::NotDue }))
 }
 
-/// The era of the server in an undamaged file of this definition, even an expired one.
+/// The era of the server that a cache file records, even if its lists have expired. `None` if the
+/// file is damaged or belongs to another definition.
 pub fn era(file: &[u8], definition: &str) -> Option<Era> {
     let ([owner, _listed_at], body) = SEAL.open(file)?;
     let listing: RawListing = serde_json::from_slice(body).ok()?;
@@ -116,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn unchanged_listing_is_not_rewritten_for_a_while() {
+    fn unchanged_listing_is_rewritten_only_after_ten_minutes() {
         let at = |listed_at| Stamp { definition: "abc", listed_at };
         let writes = |ttl_ms, listed_at| {
             let present = file(ttl_ms);
@@ -134,14 +139,14 @@ mod tests {
     }
 
     #[test]
-    fn stored_listing_is_decoded_word_for_word() {
+    fn stored_listing_is_decoded_unchanged() {
         let (read, _) = decode(&file(None), "abc", 1_000_000 + DAY).unwrap();
         assert_eq!(read.tools[0].get(), listing(None).tools[0].get());
         assert_eq!(read.instructions.as_deref(), Some("use with care"));
     }
 
     #[test]
-    fn foreign_or_expired_listing_is_a_miss() {
+    fn listing_is_a_miss_if_expired_or_definition_changed() {
         let check = |ttl, definition, age, expected| {
             let found = decode(&file(ttl), definition, 1_000_000 + age);
             assert_eq!(found.map(|(_, refresh)| refresh), expected, "{ttl:?} {age}");
@@ -169,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn stored_era_is_known_while_the_definition_stays() {
+    fn stored_era_is_used_unless_the_definition_changed() {
         let stamp = Stamp { definition: "abc", listed_at: 1_000_000 };
         let of = |era| encode(&RawListing { era, ..listing(Some(0)) }, stamp);
         let modern = of(Some(Era::Modern));

@@ -1,4 +1,4 @@
-//! One tool as its server defined it: the unchanged JSON, and the fields parsed from it.
+//! One tool: its definition exactly as its server wrote it, and the fields that are parsed from it.
 
 use std::ops::Range;
 use std::sync::OnceLock;
@@ -12,14 +12,14 @@ use crate::name::look::folded;
 use crate::name::{NameError, ServerName, ToolId, ToolName};
 use crate::schema::{SchemaError, Validator};
 
-/// Larger definitions are skipped.
+/// The size limit of a tool's definition. A tool with a larger one is skipped.
 pub(super) const LARGEST_DEFINITION: usize = 512 * 1024;
 
 const ANY_PARAMETERS: &str = "{}";
 
 const NO_PARAMETERS: &str = r#"{"type":"object","properties":{}}"#;
 
-/// A tool, or a resource or prompt that is called like one.
+/// A tool, or a resource or prompt in the form of a tool.
 #[derive(Debug)]
 pub struct Entry {
     pub name: ToolName,
@@ -27,16 +27,16 @@ pub struct Entry {
     pub description: String,
     pub annotations: Annotations,
     pub kind: EntryKind,
-    /// Hidden text of the definition, which is removed from all fields but the name.
+    /// The hidden text of the definition. It was removed from all fields but the name.
     pub hidden: Option<Box<Hidden>>,
-    /// The definition as the server wrote it, without hidden text.
+    /// The definition, with hidden text removed.
     raw: Box<str>,
-    /// The unchanged definition, if that differs.
+    /// The definition exactly as the server wrote it; `None` if it has no hidden text.
     original: Option<Box<str>>,
     input_schema: Range<usize>,
     output_schema: Option<Range<usize>>,
     raw_annotations: Option<Range<usize>>,
-    /// Compiled on the first call of this definition.
+    /// The validator of the input schema; compiled when the tool is first called.
     validator: OnceLock<Result<Validator, SchemaError>>,
 }
 
@@ -45,14 +45,15 @@ pub enum EntryKind {
     Tool,
     Resource {
         uri: String,
-        /// Additional names that rules match, such as the one made from its URI.
+        /// Further names that rules match, such as the name made from the URI.
         aliases: Box<[ToolName]>,
     },
-    /// Requested by its own name; a prompt is never listed among the tools.
+    /// A prompt. It is requested by its name and never listed among the tools.
     Prompt,
 }
 
-/// The annotations that a server declares for a tool. They can require approval, never replace it.
+/// The annotations that a server declares for a tool. They can require approval, but never replace
+/// it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Annotations {
     pub read_only: Option<bool>,
@@ -61,7 +62,7 @@ pub struct Annotations {
     pub open_world: Option<bool>,
 }
 
-/// Why one definition of a list was skipped.
+/// Why a definition in a `tools/list` result was skipped.
 #[derive(Debug, thiserror::Error)]
 pub enum EntryError {
     #[error("the definition is not a valid tool")]
@@ -75,7 +76,7 @@ pub enum EntryError {
 }
 
 impl Entry {
-    /// Parses one element of a `tools/list` result.
+    /// Parses the definition of a tool, which is one element of a `tools/list` result.
     pub fn tool(definition: &RawValue) -> Result<Entry, EntryError> {
         #[derive(Deserialize)]
         #[serde(rename_all = "camelCase")]
@@ -105,7 +106,7 @@ impl Entry {
         Ok(Entry {
             name: match hidden {
                 None => ToolName::new(&read.name)?,
-                // Calls must use the name exactly as the server wrote it.
+                // Calls use the name exactly as the server wrote it, with hidden characters.
                 Some(_) => ToolName::new(&own_name(original).unwrap_or(read.name))?,
             },
             title: read.title.filter(|title| !title.trim().is_empty()),
@@ -122,7 +123,7 @@ impl Entry {
         })
     }
 
-    /// A resource as a tool without parameters.
+    /// A resource as a tool without parameters, which reads it.
     pub(super) fn resource(
         names: Vec<ToolName>,
         uri: String,
@@ -135,12 +136,12 @@ impl Entry {
         Some(Entry::read_only(name, description, kind, NO_PARAMETERS))
     }
 
-    /// A prompt; its server checks the arguments.
+    /// A prompt as an entry; its server checks the arguments.
     pub(super) fn prompt(name: &str) -> Result<Entry, NameError> {
         Ok(Entry::read_only(ToolName::new(name)?, String::new(), EntryKind::Prompt, ANY_PARAMETERS))
     }
 
-    /// A resource or prompt, which has no tool definition.
+    /// An entry for a resource or prompt, which has no tool definition.
     fn read_only(name: ToolName, description: String, kind: EntryKind, schema: &str) -> Entry {
         Entry {
             name,
@@ -162,12 +163,12 @@ impl Entry {
         ToolId { server: server.clone(), tool: self.name.clone() }
     }
 
-    /// Every name that rules match; the tool's original name is first.
+    /// Every name that rules match. The original name is first.
     pub(super) fn names(&self) -> Vec<ToolName> {
         [&self.name].into_iter().chain(self.aliases()).cloned().collect()
     }
 
-    /// Additional names that rules match besides its own.
+    /// The names that rules match in addition to the original name.
     pub(crate) fn aliases(&self) -> &[ToolName] {
         match &self.kind {
             EntryKind::Resource { aliases, .. } => aliases,
@@ -183,27 +184,27 @@ impl Entry {
         self.output_schema.as_ref().map(|range| self.part(range))
     }
 
-    /// The annotations as the server wrote them, including vendor-specific ones.
+    /// The annotations as JSON, exactly as the server wrote them, including vendor-specific ones.
     pub fn raw_annotations(&self) -> Option<&str> {
         self.raw_annotations.as_ref().map(|range| self.part(range))
     }
 
-    /// The input schema as a value, for showing it.
+    /// The input schema as JSON, for display.
     pub fn input_value(&self) -> Value {
         serde_json::from_str(self.input_schema()).unwrap_or_default()
     }
 
-    /// The definition byte for byte as the server wrote it.
+    /// The definition exactly as the server wrote it, byte for byte.
     pub fn definition(&self) -> &str {
         self.original.as_ref().unwrap_or(&self.raw)
     }
 
-    /// Whether both definitions are equal byte for byte.
+    /// Whether the definitions of both entries are equal byte for byte.
     pub fn same_definition(&self, other: &Entry) -> bool {
         self.definition() == other.definition() && self.kind == other.kind
     }
 
-    /// The validator of this tool's arguments; `None` if the schema is invalid.
+    /// The validator of this tool's arguments; `None` if the input schema is invalid.
     pub fn validator(&self) -> Option<&Validator> {
         self.validator.get_or_init(|| Validator::compile(&self.input_value())).as_ref().ok()
     }
@@ -214,17 +215,17 @@ impl Entry {
 }
 
 impl Annotations {
-    /// Whether a repeated call has no further effect.
+    /// Whether the annotations declare that a repeated call has no further effect.
     pub fn is_harmless(self) -> bool {
         self.read_only == Some(true) || self.idempotent == Some(true)
     }
 
-    /// Whether it is declared read-only and not destructive.
+    /// Whether the annotations declare the tool read-only and not destructive.
     pub fn only_reads(self) -> bool {
         self.read_only == Some(true) && self.destructive != Some(true)
     }
 
-    /// Whether it is declared neither destructive nor open-world.
+    /// Whether the annotations declare the tool neither destructive nor open-world.
     pub fn only_adds(self) -> bool {
         self.destructive == Some(false) && self.open_world == Some(false)
     }
@@ -241,7 +242,7 @@ impl Annotations {
     }
 }
 
-/// The unchanged name in a definition.
+/// The `name` in a definition, unchanged.
 pub(super) fn own_name(definition: &str) -> Option<String> {
     #[derive(Deserialize)]
     struct NameOnly {
@@ -250,14 +251,14 @@ pub(super) fn own_name(definition: &str) -> Option<String> {
     serde_json::from_str::<NameOnly>(definition).ok().map(|named| named.name)
 }
 
-/// The range of `part` in `whole`, from which it is borrowed.
+/// The byte range of `part` in `whole`; `part` is a slice of `whole`.
 fn within(whole: &str, part: &str) -> Range<usize> {
     let start = (part.as_ptr() as usize).saturating_sub(whole.as_ptr() as usize);
     start..start + part.len()
 }
 
-/// A resource's name as the end of a tool's name. Lookalikes of ASCII letters are replaced by
-/// ASCII, so that a rule for `read_secret` also matches names that look the same.
+/// The part of a tool's name that is made from a resource's name. Lookalikes of ASCII letters
+/// become ASCII letters, so that a rule for `read_secret` also matches names that look the same.
 pub(super) fn resource_slug(name: &str) -> String {
     let mut slug = String::new();
     for c in folded(name).chars().take(64) {

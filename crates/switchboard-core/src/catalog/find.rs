@@ -1,4 +1,4 @@
-//! Search, list and describe: replies from the catalog snapshot, without a connection.
+//! Searches, lists and describes tools in the catalog snapshot, without a connection.
 
 use std::sync::Arc;
 
@@ -11,16 +11,16 @@ use crate::reply::{Description, ReachedBy, SearchHit, SearchPage, ToolLine, Tool
 use crate::request::{Matching, PageRequest, SearchRequest, Signatures};
 use crate::schema;
 
-/// Why a search fails.
+/// Why a search failed.
 #[derive(Debug, thiserror::Error)]
 pub enum SearchError {
     #[error(transparent)]
     Server(#[from] ResolveError),
-    #[error("the search is not a regular expression that can be used")]
+    #[error("the search is not a supported regular expression")]
     Pattern(#[from] PatternError),
 }
 
-/// The part of a ranking that a search may show.
+/// The hits of a ranking that no `deny` rule hides.
 struct Visible {
     hits: Vec<Hit>,
     fit: Fit,
@@ -30,17 +30,17 @@ struct Visible {
 }
 
 impl Catalog {
-    /// Whether all search indexes are built.
+    /// Whether the search indexes of all listings are built.
     pub fn is_indexed(&self) -> bool {
         self.listings(None).all(|listing| listing.is_indexed())
     }
 
-    /// Builds the missing indexes; otherwise the first search does.
+    /// Builds the missing search indexes. Without this call, the first search builds them.
     pub fn index(&self) {
         Listing::indexed(&self.listings(None).collect::<Vec<_>>());
     }
 
-    /// The tools that match a search, best first.
+    /// A page of the tools that match a search, best first.
     pub fn search(&self, request: &SearchRequest) -> Result<SearchPage, SearchError> {
         let within = request.server.as_deref().map(|name| self.active_server(name)).transpose()?;
         let listings: Vec<&Arc<Listing>> = self.listings(within.as_ref()).collect();
@@ -81,7 +81,7 @@ impl Catalog {
         })
     }
 
-    /// A page of one server's tools, or of all tools.
+    /// A page of the tools of one server, or of all servers.
     pub fn page(&self, server: Option<&ServerName>, request: PageRequest) -> ToolPage {
         let tools: Vec<&Resolved> = match server {
             Some(server) => self.tools_of(server).collect(),
@@ -105,8 +105,8 @@ impl Catalog {
         }
     }
 
-    /// A ranking without the tools that a rule denies. The best tool is no clear match if a denied
-    /// one matches better.
+    /// Removes the tools that a `deny` rule matches from a ranking. If a denied tool matches best,
+    /// no other tool is a clear match.
     fn visible(&self, listings: &[&Arc<Listing>], ranking: Ranking) -> Visible {
         let Ranking { mut hits, mut fit, mut good } = ranking;
         let best = hits.first().filter(|_| fit == Fit::Clear);
@@ -127,19 +127,18 @@ impl Catalog {
         Visible { hits, fit, good, denied, clear }
     }
 
-    /// For each tool of a listing, whether a rule denies it.
+    /// For each tool of a listing, whether a `deny` rule matches it.
     fn denied_of(&self, listing: &Listing) -> Vec<bool> {
         let tools = self.all_tools_of(&listing.server);
         tools.map(|tool| self.denied_by(&tool.shown).is_some()).collect()
     }
 
-    /// The tool that a hit refers to.
+    /// The tool of a hit.
     pub(super) fn tool_of(&self, listings: &[&Arc<Listing>], hit: &Hit) -> Option<&Resolved> {
         self.all_tools_of(&listings.get(hit.listing)?.server).nth(hit.document)
     }
 
-    /// The tools that match a regular expression, in listing order. It is compared with the shown
-    /// and the original name.
+    /// The tools whose shown or original name matches a regular expression, in listing order.
     fn matching(&self, listings: &[&Arc<Listing>], pattern: &Pattern) -> Ranking {
         let mut hits = Vec::new();
         for (listing, at) in listings.iter().zip(0..) {
@@ -153,7 +152,8 @@ impl Catalog {
         Ranking { good: hits.len(), fit: Fit::Plausible, hits }
     }
 
-    /// Servers that are missing in a reply about all servers: never listed, and pending.
+    /// The servers whose tools a reply about all servers lacks: those never listed, and those
+    /// pending.
     fn unseen(&self, within: Option<&ServerName>) -> (Vec<ServerName>, Vec<ServerName>) {
         match within {
             Some(_) => (Vec::new(), Vec::new()),
@@ -189,7 +189,7 @@ impl ToolLine {
 }
 
 impl Catalog {
-    /// Marks the tools in a reply of read-only `mcp` that only `mcp_write` can call.
+    /// Marks tools that only `mcp_write` can call, for replies of the read-only `mcp`.
     pub fn mark_writes<'a>(&self, lines: impl Iterator<Item = &'a mut ToolLine>) {
         for line in lines {
             let found = self.shown(&line.shown);
@@ -201,7 +201,7 @@ impl Catalog {
 }
 
 impl Resolved {
-    /// The full description of the tool.
+    /// Everything about the tool, for `describe`.
     pub fn describe(&self) -> Description {
         let input = self.entry.input_value();
         let output = self.entry.output_schema();
@@ -225,7 +225,7 @@ impl Resolved {
 }
 
 impl Listing {
-    /// The entries as the search sees them.
+    /// The searchable fields of each tool.
     pub(super) fn documents(&self) -> impl Iterator<Item = Document<'_>> {
         self.entries.iter().zip(self.keywords()).map(|(entry, keywords)| Document {
             server: self.server.as_str(),

@@ -1,4 +1,4 @@
-//! Whether a tool that the caller did not name exactly may be called.
+//! Decides whether a tool may be called although the caller did not name it exactly.
 
 use super::Catalog;
 use super::resolve::{ArgumentsError, Checked, Resolved};
@@ -9,11 +9,11 @@ use crate::name::look::{in_one_case, look};
 use crate::name::{ServerName, fold, short};
 use crate::schema::{self, Mismatch};
 
-/// Why the tool that was probably meant was not called.
+/// Why a tool that the caller did not name exactly was not called.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum NotCalled {
-    /// Disabled by the settings.
-    #[error("calls by search are off")]
+    /// The setting `searchCalls` disables calls from a search.
+    #[error("calling a tool from a search is disabled (`searchCalls`)")]
     Off,
     #[error("no tool fits far better than the others")]
     Unclear,
@@ -21,8 +21,8 @@ pub enum NotCalled {
     Denied { written: String, pattern: String },
     #[error("{shown} does not match its pin")]
     Blocked { shown: String },
-    /// The schema of the tool cannot be used to check arguments.
-    #[error("arguments of {shown} cannot be checked")]
+    /// The tool's schema cannot check arguments.
+    #[error("cannot check the arguments of {shown}")]
     Unchecked { shown: String },
     #[error("{error} ({shown})")]
     Mismatch { shown: String, error: ArgumentsError },
@@ -31,7 +31,7 @@ pub enum NotCalled {
 }
 
 impl NotCalled {
-    /// The tool that was probably meant.
+    /// The shown name of the tool that was not called.
     pub fn tool(&self) -> Option<&str> {
         match self {
             NotCalled::Off | NotCalled::Unclear | NotCalled::Denied { .. } => None,
@@ -44,8 +44,9 @@ impl NotCalled {
 }
 
 impl Resolved {
-    /// The call, if it is safe even when another tool was meant: the tool is declared read-only, or
-    /// additive for a caller that may write, and every argument is a declared parameter.
+    /// Checks a call of a tool that the caller did not name exactly. The tool must be declared
+    /// read-only, or only adding if the caller may write, and must declare every argument as a
+    /// parameter. The call is then safe even if the caller meant another tool.
     pub fn check_unnamed(self, args: Args, access: Access) -> Result<Checked, NotCalled> {
         let shown = self.shown.to_string();
         let checked = self.check_strictly(args)?;
@@ -58,7 +59,7 @@ impl Resolved {
         }
     }
 
-    /// Whether the tool accepts these arguments, and declares each of them.
+    /// Whether the tool accepts these arguments and declares each of them as a parameter.
     pub fn takes(&self, args: &Args) -> bool {
         self.clone().check_strictly(args.clone()).is_ok()
     }
@@ -72,7 +73,7 @@ impl Resolved {
             Ok(checked) => checked,
             Err((_, error)) => return Err(NotCalled::Mismatch { shown, error }),
         };
-        // A schema with additional properties accepts the arguments of any tool.
+        // A schema that allows additional properties would accept the arguments of any tool.
         let schema = target.entry.input_value();
         if let Some(name) = schema::undeclared(&schema, args.values()) {
             let error = ArgumentsError { mismatches: vec![Mismatch::unknown(name)] };
@@ -82,10 +83,11 @@ impl Resolved {
     }
 }
 
-/// The length limit of names that are checked for misspellings.
+/// The maximum length of a name that is checked for a misspelling.
 const LONGEST_NAME: usize = 128;
 
-/// In a shorter server name, a different letter makes another name, not a misspelling.
+/// The minimum length of a server prefix that may have a misspelling. A shorter one with another
+/// letter is another name.
 const LONG_PREFIX: usize = 4;
 
 impl Catalog {
@@ -114,8 +116,8 @@ impl Catalog {
             && !self.configured().any(names_other)
     }
 
-    /// The tool of which `name` is an unambiguous misspelling: every other name needs at least two
-    /// more edits, all digits are equal, and no other server is named.
+    /// The tool of which `name` is an unambiguous misspelling. Every other tool name needs at least
+    /// two edits more, all digits are equal, and `name` contains no other server's name.
     pub fn misspelt(&self, name: &str, within: Option<&str>) -> Option<Resolved> {
         let wanted = fold(name);
         if wanted.len() > LONGEST_NAME {
@@ -127,7 +129,8 @@ impl Catalog {
         };
         let mut near: Vec<(Slip<'_>, &Resolved)> = self
             .scope(within.as_ref())
-            // A misspelt prefix must not lead to a tool whose name has another server's prefix.
+            // A name with a misspelt prefix must not reach a tool whose own name has another
+            // server's prefix.
             .filter(|tool| {
                 tool.claims.is_none() && self.permits(tool.entry.name.as_str(), &tool.server)
             })
@@ -142,8 +145,8 @@ impl Catalog {
     }
 }
 
-/// Edits that still count as a misspelling of a tool's name. In a short name, one letter makes
-/// another word.
+/// The maximum number of edits between a tool's name and a misspelling of it. In a short name, one
+/// letter makes another word.
 fn tolerated(own: &str) -> usize {
     match own.chars().count() {
         0..=3 => 0,
@@ -152,17 +155,18 @@ fn tolerated(own: &str) -> usize {
     }
 }
 
-/// How a typed name differs from a tool's name.
+/// How a requested name differs from a tool's name.
 struct Slip<'a> {
     edits: usize,
-    /// The typed name without the prefix.
+    /// The requested name without the prefix.
     typed: &'a str,
 }
 
-/// Names with more edits are not even compared.
+/// The maximum difference in length of two names that are compared.
 const FURTHEST: usize = 3;
 
-/// The closest spelling of the tool's name; `None` if it is too different.
+/// The fewest edits from the requested name to the tool's name, with or without a prefix. `None` if
+/// the lengths differ too much.
 fn slips<'a>(tool: &Resolved, wanted: &'a str) -> Option<Slip<'a>> {
     let own = fold(tool.entry.name.as_str());
     let between = |typed: &'a str| {

@@ -1,4 +1,4 @@
-//! A call reaches the server whose prefix its name has, or none.
+//! A call reaches only the server whose prefix the tool's name has.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -52,13 +52,13 @@ const TOOLS: &[&str] = &[
     "rn_x",
 ];
 
-/// A server with its tools, in any state.
+/// A random server with its tools, in any state.
 fn any_server() -> impl Strategy<Value = (&'static str, ToolPrefix, u8, Vec<&'static str>)> {
     let tools = proptest::collection::vec(select(TOOLS), 0..6);
     (select(SERVERS), select(&ToolPrefix::ALL[..]), 0_u8..6, tools)
 }
 
-/// The state of a server whose entry cannot be used.
+/// The number for a server whose entry is invalid.
 const RESERVED: u8 = 5;
 
 fn shelf((server, prefix, state, tools): &(&str, ToolPrefix, u8, Vec<&str>)) -> Shelf {
@@ -85,7 +85,7 @@ fn shelf((server, prefix, state, tools): &(&str, ToolPrefix, u8, Vec<&str>)) -> 
     shelf.with_listing(Arc::new(listing))
 }
 
-/// A name as a model could type it.
+/// A tool name as a model could write it in a call.
 fn any_call() -> impl Strategy<Value = String> {
     let joined = (select(SERVERS), select(&["_", "/", "-", ".", " ", "__"][..]), select(TOOLS))
         .prop_map(|(server, separator, tool)| format!("{server}{separator}{tool}"));
@@ -95,9 +95,9 @@ fn any_call() -> impl Strategy<Value = String> {
     prop_oneof![4 => joined, 1 => outer, 1 => shouted, 1 => slip, 2 => select(TOOLS).prop_map(str::to_owned)]
 }
 
-/// The owners of a name's prefix, found without the code under test: every prefix of every server
-/// is tried, and the longest decides, among the user's servers first. A name with several owners
-/// resolves to none of them.
+/// The servers whose prefix a name has, found independently of the code under test. The longest
+/// prefix decides, and servers of the user come before those of a project. If several servers
+/// remain, the name resolves to none of them.
 fn bearers(catalog: &Catalog, name: &str) -> Vec<ServerName> {
     let tiers = [NameTier::User, NameTier::Project];
     let of_tier = |tier: NameTier| bearers_of(catalog, name, tier);
@@ -117,7 +117,7 @@ fn bearers_of(catalog: &Catalog, name: &str, tier: NameTier) -> Vec<ServerName> 
     let usable = catalog.shelves().map(|(server, shelf)| (server, shelf.tier));
     let reserved = catalog.reserved().iter().map(|(server, tier)| (server, *tier));
     for (server, _) in usable.chain(reserved).filter(|(_, its)| *its == tier) {
-        // Server names as typed, and as in shown names.
+        // The names of servers as in the configuration, and as in shown names.
         let typed = [server.as_str().to_owned(), server.as_str().replace('\u{456}', "_456_")];
         for own in typed.map(|own| alike(&own)) {
             let short = own.strip_suffix(&alike("mcp")).map(|stem| stem.trim_end_matches('_'));
@@ -138,7 +138,7 @@ fn bearers_of(catalog: &Catalog, name: &str, tier: NameTier) -> Vec<ServerName> 
 }
 
 #[test]
-fn unusable_entry_reserves_its_name_from_lookalikes() {
+fn name_of_an_invalid_entry_is_reserved_against_lookalikes() {
     let name = |name: &str| ServerName::new(name).unwrap();
     let shelves = [(name("GITHUB"), Shelf::new(ToolPrefix::Server, Standing::Active))];
     let catalog =
@@ -157,7 +157,7 @@ fn unusable_entry_reserves_its_name_from_lookalikes() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 10_000, ..ProptestConfig::default() })]
     #[test]
-    fn call_reaches_the_server_whose_prefix_its_name_bears(
+    fn call_reaches_only_the_server_whose_prefix_it_has(
         servers in proptest::collection::vec(any_server(), 1..6),
         calls in proptest::collection::vec(any_call(), 1..8),
     ) {
@@ -207,7 +207,7 @@ proptest! {
 }
 
 #[test]
-fn name_owner_is_decided_over_all_servers() {
+fn prefix_of_a_disabled_server_reaches_no_other_server() {
     let catalog = Catalog::new(BTreeMap::from_iter([
         (ServerName::new("github").unwrap(), shelf(&("github", ToolPrefix::Server, 0, vec![]))),
         (ServerName::new("evil").unwrap(), shelf(&("evil", ToolPrefix::None, 3, vec!["github_x"]))),

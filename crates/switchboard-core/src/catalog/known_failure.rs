@@ -1,4 +1,5 @@
-//! Why a server could not be listed recently: the reason and the time, and when it is retried.
+//! The last connection failure of a server, remembered across processes: its reason and time, and
+//! when the server is tried again.
 
 use std::time::Duration;
 
@@ -7,13 +8,13 @@ use crate::spelled::spelled_enum;
 
 const SEAL: Seal = Seal { magic: "switchboard-failure", version: 2 };
 
-/// A failure is shown for this long; afterwards the status is `not-connected` again.
+/// How long the status of a server shows a failure. Afterwards it is `not-connected` again.
 pub const FAILURE_IS_NEWS: Duration = Duration::from_secs(10 * 60);
 
-/// How long after a failure a server is connected only by commands that name it.
+/// For this time after a failure, only commands that name the server connect to it.
 pub const RETRY_PAUSE: Duration = Duration::from_secs(2 * 60);
 
-/// The most characters of a reason.
+/// The maximum number of characters of a stored reason.
 const LONGEST_REASON: usize = 1_000;
 
 spelled_enum! {
@@ -38,23 +39,24 @@ impl KnownFailure {
         KnownFailure { at, kind, reason: reason.chars().take(LONGEST_REASON).collect() }
     }
 
-    /// How long ago it was; `None` if it is no longer shown, or if the clock was set back.
+    /// The time since the failure. `None` if the failure is no longer shown, or if the clock was
+    /// set back.
     pub fn ago(&self, now: u64) -> Option<Duration> {
         let ago = Duration::from_secs(now.checked_sub(self.at)?);
         Some(ago).filter(|ago| *ago < FAILURE_IS_NEWS)
     }
 
-    /// The time until commands that do not name the server connect it again.
+    /// The time until commands that do not name the server connect to it again.
     pub fn retry_in(&self, now: u64) -> Option<Duration> {
         RETRY_PAUSE.checked_sub(self.ago(now)?).filter(|wait| !wait.is_zero())
     }
 
-    /// The bytes of the file for this definition.
+    /// The content of the failure file for this definition of the server.
     pub fn encode(&self, definition: &str) -> Vec<u8> {
         SEAL.close(&[definition, &self.at.to_string(), self.kind.as_str()], self.reason.as_bytes())
     }
 
-    /// The failure in an undamaged file of this definition.
+    /// The failure in a file, if the file is undamaged and belongs to this definition.
     pub fn decode(file: &[u8], definition: &str) -> Option<KnownFailure> {
         let ([owner, at, kind], reason) = SEAL.open(file)?;
         let reason = std::str::from_utf8(reason).ok()?;
@@ -68,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn failure_is_remembered_ten_minutes_and_retried_after_two() {
+    fn failure_is_shown_ten_minutes_and_retried_after_two() {
         let failure = KnownFailure::new(1_000, FailureKind::Failed, "no such program");
         let seconds = Duration::from_secs;
         let check = |now, ago, retry_in| {
@@ -83,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn damaged_or_foreign_failure_file_is_ignored() {
+    fn failure_file_is_ignored_if_damaged_or_definition_changed() {
         let failure = KnownFailure::new(1_000, FailureKind::NotReady, "exit code 1: Größe");
         let file = failure.encode("abc");
         assert_eq!(KnownFailure::decode(&file, "abc"), Some(failure));
@@ -94,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn stored_failure_reason_is_bounded() {
+    fn stored_failure_reason_is_limited_in_length() {
         assert_eq!(
             KnownFailure::new(0, FailureKind::Failed, &"é".repeat(5_000)).reason.chars().count(),
             1_000

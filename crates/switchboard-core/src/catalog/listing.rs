@@ -1,4 +1,4 @@
-//! The listing of one server: raw for the cache, parsed leniently for use.
+//! The listing of one server: unparsed for the cache, and parsed for use.
 
 mod resources;
 
@@ -22,10 +22,10 @@ pub(super) use resources::Address;
 use resources::LeftOut;
 pub use resources::{Resource, ResourceTemplate};
 
-/// The most arguments of one prompt that are parsed.
+/// The maximum number of arguments of one prompt that are parsed.
 const MOST_ARGUMENTS: usize = 200;
 
-/// The unchanged lists of a server, as stored in the cache.
+/// The lists of a server as it sent them. The cache stores them in this form.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct RawListing {
@@ -37,22 +37,22 @@ pub struct RawListing {
     pub instructions: Option<String>,
     pub server_name: String,
     pub server_version: String,
-    /// The server declared that it has no tools at all.
+    /// Whether the server declared that it has no tools.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub without_tools: bool,
-    /// The server sent server-to-client requests: roots, sampling or elicitation.
+    /// Whether the server sent server-to-client requests: roots, sampling or elicitation.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub asks_client: bool,
-    /// The `ttlMs` of the lists.
+    /// The `ttlMs` of the lists; `None` if the server sends none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ttl_ms: Option<u64>,
-    /// The `cacheScope` of the lists, if the server sends one.
+    /// The `cacheScope` of the lists; `None` if the server sends none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub scope: Option<CacheScope>,
-    /// The sign-in with which the lists were requested; not stored.
+    /// The sign-in that was used to request the lists. It is not stored in the cache.
     #[serde(skip)]
     pub identity: Option<String>,
-    /// The era of the server when it was listed.
+    /// The era of the server when the lists were requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub era: Option<Era>,
 }
@@ -76,13 +76,13 @@ pub enum Era {
     Modern,
 }
 
-/// The settings of a server's tools.
+/// The settings that decide which tools of a server are listed, and how.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ListingPolicy {
     pub prefix: ToolPrefix,
     pub include: Option<Vec<String>>,
     pub exclude: Vec<String>,
-    /// A tool name or glob, and the search keywords for such tools.
+    /// Each tool name or glob of `searchKeywords`, with its keywords.
     pub keywords: Vec<(String, Vec<String>)>,
     pub resources: ResourceTools,
     pub max_tools: usize,
@@ -90,7 +90,7 @@ pub struct ListingPolicy {
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ResourceTools {
-    /// Resources can be read like tools.
+    /// Resources are listed as tools that read them.
     #[default]
     Exposed,
     Hidden,
@@ -102,25 +102,26 @@ pub struct Listing {
     pub server: ServerName,
     pub entries: Vec<Arc<Entry>>,
     pub resources: Vec<Resource>,
-    /// The resources that the filter excludes; they cannot be read either.
+    /// The resources that `includeTools` and `excludeTools` exclude. They cannot be read either.
     left_out: LeftOut,
-    /// The canonical URIs of all resources; computed on first use.
+    /// The canonical URIs of all resources; computed when first needed.
     addresses: OnceLock<HashSet<String>>,
     pub templates: Vec<ResourceTemplate>,
     pub prompts: Vec<Prompt>,
     pub instructions: Option<Instructions>,
     pub server_name: String,
     pub server_version: String,
-    /// Skipped definitions, each with a reason.
+    /// The definitions that were skipped, each with the reason.
     pub skipped: Vec<String>,
-    /// The skipped tools and prompts whose names equal others without hidden characters.
+    /// The skipped tools and prompts whose names equal other names once hidden characters are
+    /// removed.
     pub shadowed: Vec<String>,
-    /// Hidden text in resources and templates, by their URIs.
+    /// The hidden text in resources and templates, with their URIs.
     pub hidden_in_resources: Vec<(String, Hidden)>,
-    /// The server declared that it has no tools at all.
+    /// Whether the server declared that it has no tools.
     pub without_tools: bool,
     keywords: Vec<Vec<String>>,
-    /// Built by the first search.
+    /// The search index; built by the first search.
     postings: OnceLock<Postings>,
 }
 
@@ -129,26 +130,26 @@ pub struct Prompt {
     pub name: String,
     pub description: Option<String>,
     pub arguments: Vec<PromptArgument>,
-    /// Hidden text of the definition, which is removed from all fields but the name.
+    /// The hidden text of the definition. It was removed from all fields but the name.
     pub hidden: Option<Box<Hidden>>,
-    /// The definition as the server wrote it, without hidden text.
+    /// The definition, with hidden text removed.
     pub raw: Box<str>,
-    /// The unchanged definition, if that differs.
+    /// The definition exactly as the server wrote it; `None` if it has no hidden text.
     pub original: Option<Box<str>>,
 }
 
 /// The `instructions` of a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Instructions {
-    /// The instructions without hidden text.
+    /// The instructions, with hidden text removed.
     pub text: String,
     pub hidden: Option<Hidden>,
-    /// The unchanged text, if that differs.
+    /// The instructions exactly as the server wrote them; `None` if they have no hidden text.
     original: Option<String>,
 }
 
 impl Prompt {
-    /// The definition exactly as the server wrote it.
+    /// The instructions exactly as the server wrote them.
     pub fn definition(&self) -> &str {
         self.original.as_ref().unwrap_or(&self.raw)
     }
@@ -174,7 +175,7 @@ pub struct PromptArgument {
 }
 
 impl Listing {
-    /// Parses the lists of a server. A malformed definition is skipped; the others stay.
+    /// Parses the lists of a server. Malformed definitions are skipped.
     pub fn build(server: ServerName, raw: &RawListing, policy: &ListingPolicy) -> Listing {
         let mut skipped = Vec::new();
         let mut entries: Vec<Entry> = Vec::new();
@@ -199,7 +200,7 @@ impl Listing {
         let filter = ToolFilter::new(policy);
         entries.retain(|entry| filter.admits(&server, &entry.names()));
         if entries.len() > policy.max_tools {
-            skipped.push(format!("{} tools over the limit", entries.len() - policy.max_tools));
+            skipped.push(format!("{} tools beyond `maxTools`", entries.len() - policy.max_tools));
             entries.truncate(policy.max_tools);
         }
         let keywords = entries.iter().map(|entry| keywords_of(entry, &policy.keywords)).collect();
@@ -231,7 +232,7 @@ impl Listing {
         self.postings.get().is_some()
     }
 
-    /// The search indexes of listings; missing ones are built.
+    /// The search indexes of these listings. Missing indexes are built.
     pub(super) fn indexed<'a>(listings: &[&'a Arc<Listing>]) -> Vec<&'a Postings> {
         let missing = listings.iter().filter(|listing| !listing.is_indexed());
         let missing: Vec<&Arc<Listing>> = missing.copied().collect();
@@ -247,7 +248,7 @@ impl Listing {
     }
 }
 
-/// Of several definitions with the same name, the first is used.
+/// Removes every definition whose name is already used by an earlier one.
 fn drop_repeated(entries: &mut Vec<Entry>, skipped: &mut Vec<String>) {
     let mut seen = HashSet::new();
     entries.retain(|entry| {
@@ -259,10 +260,10 @@ fn drop_repeated(entries: &mut Vec<Entry>, skipped: &mut Vec<String>) {
     });
 }
 
-/// `includeTools` and `excludeTools`: globs over the original and every shown spelling.
+/// `includeTools` and `excludeTools`: globs for the original names and all shown names of tools.
 #[derive(Debug)]
 struct ToolFilter {
-    /// `None` admits every tool, an empty list none.
+    /// `includeTools`: `None` includes every tool, an empty list no tool.
     include: Option<Globs>,
     exclude: Restriction,
 }
@@ -277,7 +278,7 @@ impl ToolFilter {
         self.include.is_none() && self.exclude.is_empty()
     }
 
-    /// Whether one of these names is included and none is excluded.
+    /// Whether at least one of these names is included and none is excluded.
     fn admits(&self, server: &ServerName, names: &[ToolName]) -> bool {
         self.admits_all() || (self.includes(server, names) && !self.excludes(server, names))
     }
@@ -317,7 +318,7 @@ fn hidden_in_resources(raw: &RawListing) -> Vec<(String, Hidden)> {
     found.collect()
 }
 
-/// The first prompt of each name: the others could not be requested.
+/// The first prompt of each name. Later ones with the same name could not be requested.
 fn distinct(prompts: impl Iterator<Item = Prompt>) -> Vec<Prompt> {
     let mut seen = HashSet::new();
     prompts.filter(|prompt| seen.insert(prompt.name.clone())).collect()
@@ -340,7 +341,7 @@ pub(super) fn read_prompt(raw: &RawValue) -> Option<Prompt> {
     let definition: PromptDefinition<'_> = serde_json::from_str(&raw).ok()?;
     let name = match hidden {
         None => definition.name,
-        // Requests must use the name exactly as the server wrote it.
+        // Requests use the name exactly as the server wrote it, with hidden characters.
         Some(_) => own_name(original).unwrap_or(definition.name),
     };
     let arguments = definition.arguments.iter().take(MOST_ARGUMENTS);

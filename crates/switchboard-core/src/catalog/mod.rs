@@ -51,47 +51,47 @@ pub struct Shelf {
     direct: Option<DirectTools>,
     /// The user's `deny` rules.
     deny: Arc<Restriction>,
-    /// `None` until the server has been listed once.
+    /// The listing; `None` until the server was first listed.
     listing: Option<Arc<Listing>>,
     baseline: Baseline,
-    /// How each entry of the listing compares with the baseline; computed when either is set.
+    /// For each entry of the listing, how it compares with its pin.
     pins: Arc<[Pin]>,
-    /// Pins of the prompts, in the order of the listing, and of the instructions.
+    /// How each prompt, in listing order, and the instructions compare with their pins.
     word_pins: (Arc<[Pin]>, Pin),
     drift: DriftCount,
     asks_client: bool,
     refresh: Refresh,
     /// The last connection failure, in this process or another.
     failure: Option<Arc<KnownFailure>>,
-    /// The era of the server when it was last connected.
+    /// The era of the server at its last connection; `None` if it is unknown.
     era: Option<Era>,
 }
 
-/// Whether a server may be used.
+/// Whether a server may be used, and why not.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Standing {
     #[default]
     Active,
     Disabled,
-    /// The server is from a project, and the user has not approved it.
+    /// The server comes from a project, and the user has not approved it.
     Pending(PendingCause),
 }
 
-/// One snapshot. Cheap to share, never changed: publishing a listing makes a new one.
+/// An immutable snapshot of all listings. A new listing makes a new snapshot.
 #[derive(Clone, Debug, Default)]
 pub struct Catalog {
     shelves: BTreeMap<ServerName, Shelf>,
-    /// All tools, sorted by server, and then in the order of the listing.
+    /// All tools, sorted by server and then in listing order.
     tools: Vec<Resolved>,
-    /// The place of each shown name in `tools`.
+    /// The index in `tools` of each shown name.
     by_shown: HashMap<Arc<str>, usize>,
     drifting: Vec<ServerName>,
-    /// Shown names of prompts, in the order of the listing.
+    /// The shown names of each server's prompts, in listing order.
     prompt_names: HashMap<ServerName, Vec<Arc<str>>>,
     prefixes: Prefixes,
-    /// Names of unusable entries. No other server may use their prefixes.
+    /// Names of invalid entries. No other server may use the prefixes of these names.
     reserved: Vec<(ServerName, NameTier)>,
-    /// Tools that a `deny` rule matches; computed on first use.
+    /// Tools that a `deny` rule matches; computed when first needed.
     denied: OnceLock<Denied>,
 }
 
@@ -100,7 +100,7 @@ impl Catalog {
         Catalog::reserving(shelves, Vec::new())
     }
 
-    /// As [`Catalog::new`], with the names of invalid entries, whose prefixes stay reserved.
+    /// Like [`Catalog::new`], with the names of invalid entries, whose prefixes stay reserved.
     pub fn reserving(
         shelves: BTreeMap<ServerName, Shelf>,
         reserved: Vec<(ServerName, NameTier)>,
@@ -135,7 +135,7 @@ impl Catalog {
         catalog
     }
 
-    /// A snapshot with this shelf for `server`.
+    /// This snapshot with another shelf for `server`.
     #[must_use]
     pub fn with_shelf(&self, server: &ServerName, shelf: Shelf) -> Catalog {
         let mut shelves = self.shelves.clone();
@@ -148,7 +148,7 @@ impl Catalog {
         self.shelves.keys().chain(self.reserved.iter().map(|(name, _)| name))
     }
 
-    /// Names of invalid entries.
+    /// The names of invalid entries.
     pub fn reserved(&self) -> &[(ServerName, NameTier)] {
         &self.reserved
     }
@@ -170,34 +170,35 @@ impl Catalog {
         self.shelves.values().filter(|shelf| shelf.is_active()).filter_map(|shelf| shelf.listing())
     }
 
-    /// The tools of one server that no rule denies, in its own order. Faces list these.
+    /// The tools of one server that no `deny` rule matches, in listing order. Lists for users and
+    /// models contain these.
     pub fn tools_of(&self, server: &ServerName) -> impl Iterator<Item = &Resolved> {
         self.all_tools_of(server).filter(|tool| self.denied_by(&tool.shown).is_none())
     }
 
-    /// The tools that no rule denies.
+    /// All tools that no `deny` rule matches.
     pub fn tools(&self) -> impl Iterator<Item = &Resolved> {
         self.all_tools().filter(|tool| self.denied_by(&tool.shown).is_none())
     }
 
-    /// The tools of one server, including denied ones; names are looked up in these.
+    /// All tools of one server, including denied ones. A requested name is looked up in these.
     pub fn all_tools_of(&self, server: &ServerName) -> std::slice::Iter<'_, Resolved> {
         let start = self.tools.partition_point(|tool| tool.server < *server);
         let end = self.tools.partition_point(|tool| tool.server <= *server);
         self.tools.get(start..end).unwrap_or_default().iter()
     }
 
-    /// All tools, denied ones included.
+    /// All tools, including denied ones.
     pub fn all_tools(&self) -> std::slice::Iter<'_, Resolved> {
         self.tools.iter()
     }
 
-    /// How many tools no rule denies.
+    /// How many tools no `deny` rule matches.
     pub fn tool_count(&self) -> usize {
         self.tools.len() - self.denied_count(None)
     }
 
-    /// Servers with tools that changed since they were pinned.
+    /// Servers with tools, prompts or instructions that changed since they were pinned.
     pub fn drifting(&self) -> &[ServerName] {
         &self.drifting
     }
@@ -212,7 +213,7 @@ impl Catalog {
         self.servers_where(|shelf| shelf.is_active() && shelf.refresh == Refresh::Due)
     }
 
-    /// Servers that are pending: the user has not approved them.
+    /// Servers of a project that the user has not approved.
     pub fn pending(&self) -> Vec<ServerName> {
         self.servers_where(|shelf| matches!(shelf.standing, Standing::Pending(_)))
     }
@@ -224,7 +225,7 @@ impl Catalog {
 }
 
 impl Shelf {
-    /// A server without a listing.
+    /// A shelf without a listing.
     pub fn new(prefix: ToolPrefix, standing: Standing) -> Shelf {
         let tier = match standing {
             Standing::Pending(_) => NameTier::Project,
@@ -233,21 +234,22 @@ impl Shelf {
         Shelf { prefix, standing, tier, ..Shelf::default() }
     }
 
-    /// The same server with this `directTools` setting.
+    /// Sets the server's `directTools`.
     #[must_use]
     pub fn with_direct(mut self, direct: Option<DirectTools>) -> Shelf {
         self.direct = direct;
         self
     }
 
-    /// The same server under these `deny` rules.
+    /// Sets the `deny` rules that apply to the server.
     #[must_use]
     pub fn with_deny(mut self, deny: Arc<Restriction>) -> Shelf {
         self.deny = deny;
         self
     }
 
-    /// The same server, defined in a file of this tier. A pending one always comes from a project.
+    /// Sets whether a file of the user or of a project defines the server. A pending server is
+    /// always of a project.
     #[must_use]
     pub fn of_tier(mut self, tier: NameTier) -> Shelf {
         self.tier = tier;
@@ -263,13 +265,13 @@ impl Shelf {
         self.standing == Standing::Active
     }
 
-    /// A value that is equal for equal shelves.
+    /// A key for comparing shelves: equal keys mean equal shelves.
     pub fn identity(&self) -> impl PartialEq {
         let listed = self.listing.as_ref().map(|it| (Arc::as_ptr(it), Arc::as_ptr(&self.pins)));
         (self.prefix, self.standing, self.tier, &self.direct, &self.deny, listed, self.asks_client)
     }
 
-    /// These names and rules, with the listing and state of `old`.
+    /// The names and rules of this shelf, with the listing and state of `old`.
     #[must_use]
     pub fn with_state_of(self, old: &Shelf) -> Shelf {
         let Shelf { prefix, standing, tier, direct, deny, .. } = self;
@@ -285,20 +287,20 @@ impl Shelf {
         self.asks_client
     }
 
-    /// The same server, now known to send server-to-client requests.
+    /// Records that the server sends server-to-client requests.
     #[must_use]
     pub fn asking(mut self) -> Shelf {
         self.asks_client = true;
         self
     }
 
-    /// The era of the server, if known.
+    /// The era of the server; `None` if it is unknown.
     pub fn era(&self) -> Option<Era> {
         self.era
     }
 
-    /// The same server, now known to be of this era. A stateless server returns its requests inside
-    /// responses, so they always reach the client that caused them.
+    /// Records the era of the server. A stateless server returns its requests inside responses, so
+    /// they always reach the client that caused them.
     #[must_use]
     pub fn of_era(mut self, era: Option<Era>) -> Shelf {
         self.era = era;
@@ -310,7 +312,7 @@ impl Shelf {
         &self.baseline
     }
 
-    /// How the instructions compare with their pin.
+    /// How the server's instructions compare with their pin.
     pub fn instructions_pin(&self) -> Pin {
         self.word_pins.1
     }
@@ -320,7 +322,7 @@ impl Shelf {
         self.drift
     }
 
-    /// The same server with another listing, compared with the baseline that it has.
+    /// Replaces the listing, and compares it with the baseline.
     #[must_use]
     pub fn with_listing(mut self, listing: Arc<Listing>) -> Shelf {
         self.listing = Some(listing);
@@ -330,7 +332,7 @@ impl Shelf {
         self
     }
 
-    /// The same server without its listing, which belonged to another credential.
+    /// Removes the listing, which belonged to another credential.
     #[must_use]
     pub fn without_listing(mut self) -> Shelf {
         self.listing = None;
@@ -338,14 +340,14 @@ impl Shelf {
         self
     }
 
-    /// The same listing, with whether it is due for a refresh.
+    /// Sets whether the listing is due for a refresh.
     #[must_use]
     pub fn to_refresh(mut self, refresh: Refresh) -> Shelf {
         self.refresh = refresh;
         self
     }
 
-    /// The same server with its last connection failure.
+    /// Sets the last connection failure.
     #[must_use]
     pub fn with_failure(mut self, failure: KnownFailure) -> Shelf {
         self.failure = Some(Arc::new(failure));
@@ -357,7 +359,7 @@ impl Shelf {
         self.failure.as_deref()
     }
 
-    /// The same listing, compared with another baseline.
+    /// Replaces the baseline, and compares the listing with it.
     #[must_use]
     pub fn with_baseline(mut self, baseline: Baseline) -> Shelf {
         self.baseline = baseline;

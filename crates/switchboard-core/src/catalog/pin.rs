@@ -1,8 +1,9 @@
-//! Pins: the accepted definitions of a server's tools, prompts and instructions, and which of them
-//! changed since.
+//! Pins: the definitions of a server's tools, prompts and instructions that the user accepted, and
+//! which of them changed since.
 //!
-//! The first listing of a server is its [`Baseline`]; later ones are compared with it, one by one.
-//! Only the user's approval changes a baseline, so a tool that changes back matches its pin again.
+//! The first listing of a server is its [`Baseline`]. Each definition of a later listing is
+//! compared with it. Only the user's approval changes a baseline, so a tool that changes back
+//! matches its pin again.
 
 mod diff;
 
@@ -37,15 +38,15 @@ const PINNED: [&str; 8] = [
     "instructions",
 ];
 
-/// Prefix of keys for prompts and instructions. Tool names contain no control characters, so the
-/// keys of tools never begin with it.
+/// The prefix of the keys of prompts and instructions. Tool names contain no control characters, so
+/// the key of a tool never begins with it.
 const NO_TOOL: &str = "\u{1}";
 
 const INSTRUCTIONS: &str = "\u{1}instructions";
 
-/// A definition as it is pinned.
+/// A definition in the form in which it is pinned.
 pub struct PinnedDefinition<'a> {
-    /// The key in the pin file.
+    /// The key of the definition in the pin file: the name of a tool, or a prefix and a name.
     key: Cow<'a, str>,
     json: Cow<'a, str>,
 }
@@ -70,21 +71,21 @@ impl Instructions {
     }
 }
 
-/// How a tool compares with the baseline of its server.
+/// How a definition compares with its pin.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Pin {
-    /// The tool is as accepted, or is not compared.
+    /// The definition equals its pin, or is not compared.
     #[default]
     Same,
     Changed,
-    /// The tool is not in the baseline.
+    /// The baseline has no such definition.
     New,
-    /// The baseline cannot be parsed.
+    /// The pin file cannot be parsed.
     Unknown,
 }
 
 impl Pin {
-    /// The mark of a tool that does not match its pin.
+    /// The mark in lists for a tool that does not match its pin.
     pub fn mark(self) -> Option<&'static str> {
         match self {
             Pin::Same => None,
@@ -95,7 +96,7 @@ impl Pin {
     }
 }
 
-/// How many tools and prompts of a server, and its instructions, do not match their pins.
+/// How many tools, prompts and instructions of a server do not match their pins.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DriftCount {
     pub changed: usize,
@@ -122,14 +123,14 @@ impl DriftCount {
     }
 }
 
-/// The definitions that the tools of a server are compared with.
+/// The accepted definitions of a server, with which its listings are compared.
 #[derive(Clone, Debug, Default)]
 pub enum Baseline {
-    /// Pins are off.
+    /// The setting `pins` is off, so no definition is compared.
     #[default]
     Off,
-    /// The next listing becomes the baseline, except for definitions that were accepted for clients
-    /// with other capabilities.
+    /// No definition was accepted yet for clients with these capabilities. The next listing becomes
+    /// the baseline, except for definitions that were accepted for other capabilities.
     Open(Arc<Records>),
     Taken(Arc<BTreeMap<String, Fingerprint>>),
     /// The pin file cannot be parsed.
@@ -137,12 +138,13 @@ pub enum Baseline {
 }
 
 impl Baseline {
-    /// Whether both are known and equal.
+    /// Whether both baselines are known and accept the same definitions.
     pub fn accepts_the_same_as(&self, other: &Baseline) -> bool {
         matches!((self, other), (Baseline::Taken(ours), Baseline::Taken(theirs)) if ours == theirs)
     }
 
-    /// How this tool compares with its pin. Resources change often and are not pinned.
+    /// How this tool compares with its pin. Resources change often and are not pinned. Prompts are
+    /// compared with [`Baseline::compare`].
     pub(super) fn compare_entry(&self, entry: &Entry) -> Pin {
         match entry.kind {
             EntryKind::Resource { .. } | EntryKind::Prompt => Pin::Same,
@@ -163,12 +165,12 @@ impl Baseline {
     }
 }
 
-/// The hashes by which two definitions are compared.
+/// Two hashes of a definition, by which it is compared with its pin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fingerprint {
-    /// Hash of the bytes: if it is equal, nothing else is compared.
+    /// The hash of the bytes. If it is equal, the other hash is not compared.
     exact: [u8; 32],
-    /// Hash of the pinned fields, independent of key order.
+    /// The hash of the pinned fields, independent of the order of keys.
     meaning: [u8; 32],
 }
 
@@ -189,7 +191,7 @@ fn meaning(definition: &str) -> [u8; 32] {
     Sha256::digest(canonical).into()
 }
 
-/// The pinned fields; text that is not a JSON object becomes a single field.
+/// The pinned fields of a definition. A text that is not a JSON object becomes a single field.
 fn pinned_parts(definition: &str) -> Map<String, Value> {
     let Ok(parsed) = serde_json::from_str::<Map<String, Value>>(definition) else {
         return Map::from_iter([("definition".to_owned(), Value::from(definition))]);
@@ -199,7 +201,7 @@ fn pinned_parts(definition: &str) -> Map<String, Value> {
     parsed.into_iter().filter(pinned).collect()
 }
 
-/// JSON with sorted keys. Recursion is safe, because the parser limits the depth.
+/// The JSON text with sorted keys. Recursion is safe, because the parser limits the depth.
 fn canonical(value: &Value) -> String {
     match value {
         Value::Object(fields) => {
@@ -217,7 +219,7 @@ fn canonical(value: &Value) -> String {
     }
 }
 
-/// The accepted definitions of one server, unchanged, for one set of client capabilities.
+/// The accepted definitions of one server, unchanged, for clients with one set of capabilities.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PinRecord {
@@ -226,11 +228,11 @@ pub struct PinRecord {
 }
 
 impl PinRecord {
-    /// A record of all definitions in a listing.
+    /// A record that accepts all definitions in a listing.
     pub fn of(listing: &RawListing) -> PinRecord {
         let mut record = PinRecord::default();
         for definition in &listing.tools {
-            // A skipped definition is not accepted.
+            // Definitions that the listing skips are not accepted.
             if let Ok(entry) = Entry::tool(definition)
                 && !record.tools.contains_key(entry.name.as_str())
             {
@@ -246,7 +248,7 @@ impl PinRecord {
         record
     }
 
-    /// Accepts a definition as it is now.
+    /// Accepts this definition in place of the pinned one.
     pub fn accept(&mut self, PinnedDefinition { key, json }: PinnedDefinition<'_>) {
         let Fingerprint { exact, meaning } = Fingerprint::of(&json);
         let Ok(raw) = RawValue::from_string(json.into_owned()) else { return };
@@ -264,7 +266,7 @@ impl PinRecord {
         Baseline::Taken(Arc::new(fingerprints.collect()))
     }
 
-    /// The changes of a definition since it was pinned.
+    /// The changes of a definition since it was pinned, field by field.
     pub fn changes(&self, definition: &PinnedDefinition<'_>) -> Vec<Change> {
         let old = self.tools.get(&*definition.key);
         let old = old.map(|raw| pinned_parts(raw.get())).unwrap_or_default();
@@ -272,24 +274,25 @@ impl PinRecord {
     }
 }
 
-/// The pin file of one server. A server may list other tools to a client with other capabilities,
-/// so each set of capabilities has its own record.
+/// The content of a server's pin file. A server may list other tools to a client with other
+/// capabilities, so each set of capabilities has its own record.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Records {
     sets: BTreeMap<u8, PinRecord>,
-    /// A set without a record accepts nothing, because its record was lost with a damaged file.
+    /// Whether the records replace a damaged file. A set of capabilities without a record then
+    /// accepts no definition, because the lost file may have had one.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     closed: bool,
 }
 
 impl Records {
-    /// The records that replace a damaged file.
+    /// The content of the pin file that replaces a damaged one.
     pub fn after_damage() -> Records {
         Records { closed: true, ..Records::default() }
     }
 
-    /// The baseline of listings for clients with the capabilities `set`.
+    /// The baseline for listings of clients with the capabilities `set`.
     pub fn baseline(&self, set: u8) -> Baseline {
         match self.sets.get(&set) {
             Some(record) => record.baseline(),
@@ -302,18 +305,18 @@ impl Records {
         self.sets.get(&set)
     }
 
-    /// The record to change; an empty one if there is none yet.
+    /// The record of the set, for changes. A missing record is created empty.
     pub fn of_set_mut(&mut self, set: u8) -> &mut PinRecord {
         self.sets.entry(set).or_default()
     }
 
-    /// Every set with a record.
+    /// The sets of capabilities that have a record.
     pub fn sets(&self) -> impl Iterator<Item = u8> + '_ {
         self.sets.keys().copied()
     }
 
-    /// Records the first listing for clients with these capabilities. Definitions that were
-    /// accepted for other capabilities stay accepted: otherwise a server could change a tool
+    /// Records the first listing for clients with these capabilities. A definition that was
+    /// accepted for other capabilities keeps its pin: otherwise a server could change a tool
     /// unnoticed for these clients.
     pub fn take_first(&mut self, set: u8, listing: &RawListing) -> &PinRecord {
         if self.closed {
@@ -337,12 +340,12 @@ impl Records {
         self.sets.entry(set).or_insert(first)
     }
 
-    /// The bytes of the pin file for this key.
+    /// The content of the pin file with this key.
     pub fn encode(&self, key: &str) -> Vec<u8> {
         SEAL.close(&[key], &serde_json::to_vec(self).unwrap_or_default())
     }
 
-    /// `None` for a file that is damaged, or of another server.
+    /// Parses a pin file; `None` if it is damaged or has another key.
     pub fn decode(file: &[u8], key: &str) -> Option<Records> {
         let ([owner], body) = SEAL.open(file)?;
         if owner != key {
@@ -359,8 +362,8 @@ fn meaning_of(fingerprint: &str) -> Option<&str> {
     Some(fingerprint.split_at_checked(64)?.1)
 }
 
-/// The key of a pin file: a server by name and definition, in the user's files or in one project's.
-/// Two servers or two projects never share a key.
+/// The key of a pin file: the server's name and definition, and its project if a project defines
+/// it. Two servers or two projects never share a key.
 pub fn key(server: &ServerName, project: Option<&str>, definition: &str) -> String {
     let mut hash = Sha256::new();
     for part in [project.map_or("user", |_| "project"), project.unwrap_or(""), server.as_str()] {
@@ -371,23 +374,23 @@ pub fn key(server: &ServerName, project: Option<&str>, definition: &str) -> Stri
     hex(&hash.finalize())
 }
 
-/// A tool, a prompt or instructions that do not match their pin, or have hidden text.
+/// A tool, prompt or instructions that do not match their pin or have hidden text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Drift {
     pub shown: String,
-    /// The original name; empty for instructions.
+    /// The original name of the tool or prompt; empty for instructions.
     pub tool: String,
     pub of: Pinned,
     pub pin: Pin,
-    /// The changes since the pin: bounded, and safe to display.
+    /// The changes since the definition was pinned: limited in size, and safe to display.
     pub changes: Vec<Change>,
     pub hidden: Option<Hidden>,
-    /// The capabilities of the clients to which the tool is listed; empty if this client is one of
-    /// them.
+    /// The capabilities of the clients to which the server lists the definition. Empty if this
+    /// client is one of them.
     pub listed_to: Vec<String>,
 }
 
-/// The kinds of pinned definitions.
+/// What a pinned definition is: a tool, a prompt or instructions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pinned {
     Tool,
@@ -395,7 +398,7 @@ pub enum Pinned {
     Instructions,
 }
 
-/// The definitions of a server that do not match their pins, or have hidden text.
+/// The definitions of one server that do not match their pins or have hidden text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServerPins {
     pub server: ServerName,

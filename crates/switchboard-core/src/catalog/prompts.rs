@@ -1,4 +1,4 @@
-//! Prompts of all servers, under unique shown names.
+//! The prompts of all servers, with unique shown names.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::name::{ServerName, ToolId, ToolName, fold, shown_names};
 use crate::render::caution;
 use crate::render::words::clean_line;
 
-/// The most arguments of a prompt that a message names.
+/// The maximum number of arguments that an error about a prompt lists.
 const MOST_EXPECTED: usize = 50;
 
 /// A prompt with its shown name.
@@ -42,7 +42,7 @@ impl PromptItem<'_> {
         self.pin != Pin::Same || self.prompt.hidden.is_some()
     }
 
-    /// The server's description, after our warnings.
+    /// The description of the server, preceded by Switchboard's warnings.
     pub fn description(&self) -> Option<String> {
         let hidden = self.prompt.hidden.as_deref();
         let cautions: String = caution::sentences(self.pin, None, hidden)
@@ -56,7 +56,7 @@ impl PromptItem<'_> {
 }
 
 impl Catalog {
-    /// Sets the shown names for the prompts of all active servers, in listing order.
+    /// Assigns unique shown names to the prompts of all active servers, in listing order.
     pub(super) fn name_prompts(&mut self) {
         let mut ids = Vec::new();
         for (server, shelf) in &self.shelves {
@@ -83,8 +83,8 @@ impl Catalog {
         self.shelves.keys().flat_map(|server| self.prompts_of(server))
     }
 
-    /// The prompt with this shown or original name. A name with the prefix of a server belongs to
-    /// that server alone.
+    /// The prompt with this shown or original name. A name with the prefix of a server means only a
+    /// prompt of that server.
     pub fn find_prompt(
         &self,
         name: &str,
@@ -113,7 +113,7 @@ impl Catalog {
     }
 }
 
-/// Why these arguments do not fit a prompt.
+/// Why a call of a prompt has unsuitable arguments.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PromptArgsError {
     #[error("the prompt `{prompt}` needs the argument `{name}`")]
@@ -123,7 +123,7 @@ pub enum PromptArgsError {
 }
 
 impl Prompt {
-    /// Requires every required argument, and rejects undeclared ones.
+    /// Checks that all required arguments are present, and that all arguments are declared.
     pub fn check(&self, args: &Args) -> Result<(), PromptArgsError> {
         let prompt = || clip(&self.name);
         let is_declared = |name: &&String| self.arguments.iter().any(|known| known.name == **name);
@@ -140,7 +140,7 @@ impl Prompt {
         }
     }
 
-    /// A line for each argument.
+    /// The arguments of the prompt, one per line, for an error message.
     pub fn expected(&self) -> String {
         let line = |argument: &PromptArgument| {
             let required = if argument.required { " (required)" } else { "" };
@@ -154,7 +154,7 @@ impl Prompt {
     }
 }
 
-/// The listed prompts, without those whose names cannot be requested.
+/// The listed prompts with valid names, each compared with its pin.
 fn listed(shelf: &Shelf) -> impl Iterator<Item = (&Prompt, Pin)> {
     let listing = shelf.listing.as_ref().filter(|_| shelf.is_active());
     let prompts = listing.into_iter().flat_map(|listing| &listing.prompts);

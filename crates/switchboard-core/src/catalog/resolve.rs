@@ -1,4 +1,4 @@
-//! Resolves a typed name to one tool, or to suggestions.
+//! Resolves a requested name to one tool, or to suggestions.
 
 use std::sync::Arc;
 
@@ -11,25 +11,25 @@ use crate::hidden::strip;
 use crate::name::{Owner, ServerName, ToolId, fold, look, short, shown};
 use crate::schema::Mismatch;
 
-/// The most suggestions for an unknown name.
+/// The maximum number of suggestions for an unknown name.
 const SUGGESTIONS: usize = 5;
 
-/// The most choices that an error lists for an ambiguous name.
+/// The maximum number of tools that an error about an ambiguous name lists.
 pub(super) const MOST_CHOICES: usize = 10;
 
-/// A tool to which a name was resolved.
+/// The tool that a requested name means.
 #[derive(Clone, Debug)]
 pub struct Resolved {
     pub server: ServerName,
     pub shown: Arc<str>,
     pub entry: Arc<Entry>,
     pub pin: Pin,
-    /// Another server, with whose prefix the tool's original name begins. Boxed, because each call
-    /// holds a `Resolved`.
+    /// Another server whose prefix the tool's original name has. Boxed to keep `Resolved` small,
+    /// because each call holds one.
     pub claims: Option<Box<ServerName>>,
 }
 
-/// Arguments that fit the tool's schema.
+/// A tool with arguments that fit its schema.
 #[derive(Clone, Debug)]
 pub struct Checked {
     pub target: Resolved,
@@ -39,7 +39,7 @@ pub struct Checked {
 #[derive(Clone, Debug)]
 pub enum Resolution {
     Tool(Resolved),
-    /// The server was never listed, and the name may be one of its tools.
+    /// The name may be a tool of this server, which was never listed.
     Unlisted(ServerName),
 }
 
@@ -47,7 +47,7 @@ pub enum Resolution {
 pub enum ResolveError {
     #[error("no tool is named `{name}`")]
     NotFound { name: String, suggestions: Vec<String>, unlisted: Vec<ServerName> },
-    #[error("`{name}` could be any of {} tools", choices.len())]
+    #[error("`{name}` matches {} tools", choices.len())]
     Ambiguous { name: String, choices: Vec<String> },
     #[error("no server is named `{name}`")]
     UnknownServer { name: String, suggestions: Vec<String> },
@@ -66,7 +66,7 @@ pub struct ArgumentsError {
 }
 
 impl ResolveError {
-    /// The error for a name of several tools or prompts.
+    /// The error for a name that means several tools or prompts.
     pub(super) fn ambiguous<'a>(
         name: &str,
         shown: impl Iterator<Item = &'a Arc<str>>,
@@ -81,7 +81,8 @@ fn list(mismatches: &[Mismatch]) -> String {
 }
 
 impl Resolved {
-    /// Checks arguments against the schema; repairs mistakes that have one possible reading.
+    /// Checks arguments against the tool's schema. A mistake that has only one possible correction
+    /// is repaired.
     pub fn check(self, args: Args) -> Result<Checked, (Resolved, ArgumentsError)> {
         let Some(validator) = self.entry.validator() else {
             return Ok(Checked { target: self, args });
@@ -98,12 +99,12 @@ impl Resolved {
 }
 
 impl Catalog {
-    /// The server with this name: exactly, or with other letter case or `-` for `_`.
+    /// The server with this name. Letter case may differ, and `-` may replace `_`.
     pub fn server(&self, name: &str) -> Result<ServerName, ResolveError> {
         if let Some((server, _)) = self.shelves().find(|(server, _)| server.as_str() == name) {
             return Ok(server.clone());
         }
-        // The name of an invalid entry is reserved: it means no other server.
+        // The name of an invalid entry is reserved and means no other server.
         let is_reserved = self.reserved().iter().any(|(reserved, _)| reserved.as_str() == name);
         let folded = fold(name);
         let close: Vec<_> =
@@ -121,7 +122,7 @@ impl Catalog {
         Err(ResolveError::UnknownServer { name: clip(name), suggestions: nearest(name, names) })
     }
 
-    /// A configured server whose name looks like this one.
+    /// A configured server whose name looks like `id`.
     pub fn similar_server(&self, id: &ServerName) -> Option<ServerName> {
         let looks =
             |name: &str| [name, short(name)].map(|name| look(name).trim_matches('_').to_owned());
@@ -144,7 +145,7 @@ impl Catalog {
         }
     }
 
-    /// The tool that `name` means; only on the server `within`, if given.
+    /// The tool that `name` means. With `within`, only tools of that server are considered.
     pub fn resolve(&self, name: &str, within: Option<&str>) -> Result<Resolution, ResolveError> {
         let within = within.map(|server| self.active_server(server)).transpose()?;
         if let Some(found) = self.named(name, within.as_ref())? {
@@ -160,8 +161,8 @@ impl Catalog {
         })
     }
 
-    /// The tool with this name, in any spelling. A name with the prefix of a server belongs to that
-    /// server, even if it has no such tool, was not listed or is disabled.
+    /// The tool with this name, in any spelling. A name with the prefix of a server means only a
+    /// tool of that server, even if the server has no such tool, was never listed or is disabled.
     pub fn named(
         &self,
         name: &str,
@@ -176,7 +177,7 @@ impl Catalog {
         }
     }
 
-    /// Whether the name has no other server's prefix.
+    /// Whether the name has no prefix of a server other than `server`.
     pub fn permits(&self, name: &str, server: &ServerName) -> bool {
         self.prefixes.permits(name, server)
     }
@@ -193,7 +194,7 @@ impl Catalog {
         }
     }
 
-    /// The server `within`, or else the one whose prefix the name has.
+    /// The server `within`; if that is `None`, the server whose prefix the name has.
     pub(super) fn owner_within(
         &self,
         name: &str,
@@ -207,8 +208,8 @@ impl Catalog {
         self.tools.get(*self.by_shown.get(name)?)
     }
 
-    /// The resource `uri` of a server, as the tool that reads it. It need not be listed, but must
-    /// not be excluded by the configuration.
+    /// The tool that reads the resource `uri` of a server. The resource need not be listed, but the
+    /// configuration must not exclude it.
     pub fn resource(&self, server: &ServerName, uri: &str) -> Option<Resolved> {
         let listing = self.listing(server)?;
         if listing.hides(uri) {
@@ -219,23 +220,23 @@ impl Catalog {
         Some(self.beside_the_tools(server, entry))
     }
 
-    /// The tool with the original name `name`.
+    /// The tool of a server with the original name `name`.
     pub fn own_tool(&self, server: &ServerName, name: &str) -> Option<Resolved> {
         let named = |tool: &&Resolved| {
             tool.entry.kind == EntryKind::Tool && tool.entry.name.as_str() == name
         };
         let found = self.all_tools_of(server).find(named);
-        // Clients get the name without hidden characters.
+        // Clients receive the name without hidden characters, so the comparison removes them.
         let seen = |tool: &&Resolved| {
             tool.entry.hidden.is_some() && strip(tool.entry.name.as_str()) == name
         };
         found.or_else(|| self.all_tools_of(server).find(seen)).cloned()
     }
 
-    /// The listed prompt `name` of a server; rules and pins apply only to listed prompts.
+    /// The listed prompt `name` of a server. Rules and pins apply only to listed prompts.
     pub fn prompt(&self, server: &ServerName, name: &str) -> Option<Resolved> {
         let named = self.prompts_of(server).find(|item| item.prompt.name == name);
-        // Clients get the name without hidden characters.
+        // Clients receive the name without hidden characters, so the comparison removes them.
         let seen = || self.prompts_of(server).find(|item| strip(&item.prompt.name) == name);
         let listed = named.or_else(seen)?;
         let mut resolved = self.beside_the_tools(server, Entry::prompt(&listed.prompt.name).ok()?);
@@ -250,7 +251,8 @@ impl Catalog {
         Resolved { server, shown, entry, pin, claims: None }
     }
 
-    /// Tries spellings from the closest on; the first that matches any tool decides.
+    /// Compares `name` with spellings of tool names, exact ones first. The first kind of spelling
+    /// that matches decides.
     fn resolve_leniently(
         &self,
         name: &str,
@@ -259,7 +261,8 @@ impl Catalog {
         let folded = fold(name);
         let spellings: [&dyn Fn(&Resolved) -> bool; 4] = [
             &|tool| tool.entry.name.as_str() == name,
-            // A name that several tools would have is ambiguous, even if one is shown with it.
+            // If several tools would have this shown name without their prefixes, the name is
+            // ambiguous.
             &|tool| fold(&tool.shown) == folded || self.would_be_shown_as(tool, &folded),
             &|tool| fold(tool.entry.name.as_str()) == folded,
             &|tool| other_spellings(tool).any(|spelling| spelling == folded),
@@ -278,13 +281,13 @@ impl Catalog {
         Ok(None)
     }
 
-    /// Whether the tool would have this shown name if no other tool had it.
+    /// Whether this would be the shown name of the tool if no other tool had the same name.
     fn would_be_shown_as(&self, tool: &Resolved, folded: &str) -> bool {
         let prefix = self.shelf(&tool.server).map(|shelf| shelf.prefix).unwrap_or_default();
         fold(&shown(&tool.id(), prefix)) == folded
     }
 
-    /// The server whose prefix the name has, if that server was never listed.
+    /// The server whose prefix the name has, if it was never listed.
     fn unlisted_owner(
         &self,
         name: &str,
@@ -301,7 +304,7 @@ impl Catalog {
         let visible = self.scope(within).filter(is_visible);
         let mut found = nearest(name, visible.map(|tool| tool.shown.to_string()));
         if !found.is_empty() {
-            // A misspelling; search results would only distract.
+            // The name is a misspelling of this tool, so search results are omitted.
             return found;
         }
         let listings: Vec<_> = self.listings(within).collect();
@@ -318,14 +321,14 @@ impl Catalog {
         found
     }
 
-    /// Every tool that a name can mean, denied ones included.
+    /// Every tool that a name can mean, including denied ones.
     pub(super) fn scope(&self, within: Option<&ServerName>) -> std::slice::Iter<'_, Resolved> {
         within.map_or_else(|| self.all_tools(), |server| self.all_tools_of(server))
     }
 }
 
-/// The folded name under every prefix mode, also with `__` behind the prefix as in some hosts, and
-/// with `get_` for a resource's `read_`.
+/// The tool's name, folded, with the prefix of every `toolPrefix` mode. Some hosts add `__` after
+/// the prefix, and some models write `get_` for the `read_` of a resource.
 fn other_spellings(tool: &Resolved) -> impl Iterator<Item = String> {
     let id = tool.id();
     let names = ToolPrefix::ALL.into_iter().flat_map(move |mode| {
@@ -339,7 +342,7 @@ fn other_spellings(tool: &Resolved) -> impl Iterator<Item = String> {
     })
 }
 
-/// The closest names by edit distance, best first.
+/// The names with the fewest edits from `name`, best first.
 pub fn nearest(name: &str, names: impl Iterator<Item = String>) -> Vec<String> {
     let wanted = fold(name);
     let tolerance = (wanted.len() / 3).clamp(1, 4);
@@ -354,7 +357,7 @@ pub fn nearest(name: &str, names: impl Iterator<Item = String>) -> Vec<String> {
     close.into_iter().take(SUGGESTIONS).map(|(_, name)| name).collect()
 }
 
-/// A typed name made safe for a message: bounded, and without control characters.
+/// A requested name, shortened and without control characters, for a message.
 pub fn clip(name: &str) -> String {
     name.chars().filter(|c| !c.is_control()).take(128).collect()
 }

@@ -1,4 +1,4 @@
-//! Which server a resource belongs to, and URIs that are unique across servers.
+//! Finds the server of a resource, and makes URIs that are unique across servers.
 
 use std::sync::Arc;
 
@@ -13,8 +13,9 @@ use crate::name::{ServerName, segment};
 /// The scheme of server-qualified URIs: `switchboard://SERVER/URI`.
 const SCHEME: &str = "switchboard://";
 
-/// An element of a list; `key` is the member with the URI or the template. It becomes
-/// server-qualified if it also belongs to another server, or has our scheme.
+/// An element of `resources/list` or `resources/templates/list`; `key` is the member with the URI.
+/// The URI becomes server-qualified if several servers share it, or if it has the scheme
+/// `switchboard`.
 fn definition(server: &ServerName, key: &str, uri: &str, raw: &str, is_shared: bool) -> String {
     let is_ours = after_scheme(uri).is_some();
     match Args::parse(raw) {
@@ -37,7 +38,7 @@ fn with_server(server: &ServerName, uri: &str) -> String {
     format!("{SCHEME}{}/{uri}", segment(server))
 }
 
-/// The error for a URI of several servers; each choice is a server-qualified URI.
+/// The error for a URI that several servers have. Each choice is a server-qualified URI.
 fn ambiguous<'a>(uri: &str, owners: impl Iterator<Item = &'a ServerName>) -> ResolveError {
     let choices = owners.take(MOST_CHOICES).map(|owner| with_server(owner, &clip(uri))).collect();
     ResolveError::Ambiguous { name: clip(uri), choices }
@@ -56,7 +57,8 @@ impl Catalog {
         rows.collect()
     }
 
-    /// The elements of `resources/templates/list`, likewise.
+    /// The elements of `resources/templates/list`. A template that several servers share is
+    /// server-qualified.
     pub fn template_definitions(&self) -> Vec<String> {
         let rows = self.offered().flat_map(|listing| {
             listing.templates.iter().map(move |template| {
@@ -72,8 +74,8 @@ impl Catalog {
         self.offered().filter(move |other| other.server != listing.server)
     }
 
-    /// The server to which the resource belongs, and the URI on that server. A URI that several
-    /// servers claim is ambiguous, so the caller has to choose.
+    /// The server of the resource, and the URI on that server. If several servers have the URI, the
+    /// caller has to choose one.
     pub fn find_resource(
         &self,
         uri: &str,
@@ -102,7 +104,7 @@ impl Catalog {
         }
     }
 
-    /// The server to which the template belongs, and the template on that server.
+    /// The server of the template, and the template on that server.
     pub fn find_template(
         &self,
         template: &str,
@@ -121,7 +123,7 @@ impl Catalog {
         }
     }
 
-    /// Parses a server-qualified URI.
+    /// The server and the URI in a server-qualified URI; `None` for any other URI.
     fn read_server<'u>(&self, uri: &'u str) -> Result<Option<(ServerName, &'u str)>, ResolveError> {
         let qualified = after_scheme(uri).and_then(|rest| rest.split_once('/'));
         let Some((server, own)) = qualified else { return Ok(None) };

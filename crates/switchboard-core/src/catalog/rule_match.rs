@@ -1,4 +1,5 @@
-//! Rules that match no known target: a misspelt `deny` protects nothing.
+//! Finds rules that match no known tool, resource or prompt: a misspelt `deny` rule protects
+//! nothing.
 
 use hashbrown::HashMap;
 
@@ -9,7 +10,7 @@ use crate::globs::Globs;
 use crate::name::{ServerName, fold};
 use crate::restriction::Restriction;
 
-/// The list that contains a rule.
+/// The setting that contains a rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RuleList {
     Allow,
@@ -19,21 +20,21 @@ pub enum RuleList {
 /// A rule that matches no known tool, resource or prompt.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unmatched {
-    /// The pattern that was probably meant.
+    /// The similar pattern that the user probably meant.
     pub nearest: Option<String>,
-    /// Servers that may have a matching tool, because they were never listed.
+    /// Servers that were never listed, and so may have a matching tool.
     pub not_listed: Vec<ServerName>,
 }
 
 impl Catalog {
-    /// Whether every server is listed, so that a rule without a match is an error.
+    /// Whether every server was listed. A rule without a match is then an error.
     pub fn is_complete(&self) -> bool {
         let listed = |standing, has_listing| standing == Standing::Active && has_listing;
         self.reserved.is_empty()
             && self.shelves.values().all(|it| listed(it.standing, it.listing.is_some()))
     }
 
-    /// `None` if the pattern matches a known target.
+    /// Describes a pattern that matches no known target; `None` if it matches one.
     pub fn unmatched(&self, list: RuleList, pattern: &str) -> Option<Unmatched> {
         let patterns = [pattern.to_owned()];
         let (allow, deny) = (Globs::new(&patterns), Restriction::new(&patterns));
@@ -56,7 +57,8 @@ impl Catalog {
         Some(Unmatched { nearest, not_listed })
     }
 
-    /// The pattern of `deny`, if all known tools that this pattern of `allow` matches are denied.
+    /// The first `deny` pattern that applies if `deny` matches every known tool that `allow`
+    /// matches; `None` if a tool remains.
     pub fn denied_throughout(&self, deny: &[String], allow: &str) -> Option<String> {
         if deny.iter().any(|denied| denied == allow) {
             return Some(allow.to_owned());
@@ -69,7 +71,7 @@ impl Catalog {
         denied.all(|other| other.is_some()).then(|| first.to_owned())
     }
 
-    /// All tools, prompts and resources that a rule can match.
+    /// All tools, prompts and resources of all servers, which rules can match.
     fn targets(&self) -> Vec<Resolved> {
         let mut targets = self.tools.clone();
         for (server, shelf) in self.shelves.iter().filter(|(_, shelf)| shelf.is_active()) {
@@ -81,7 +83,8 @@ impl Catalog {
         targets
     }
 
-    /// The nearest beginning of a known name, as a pattern; it ends where a word of the name does.
+    /// A pattern for the beginning of a known name that is most similar to `start`, up to the end
+    /// of a word.
     fn nearest_start(&self, start: &str, spelled: &HashMap<String, String>) -> Option<String> {
         let servers = self.shelves.keys().map(|server| format!("{server}/"));
         let starts = spelled.keys().flat_map(|name| {
@@ -89,7 +92,7 @@ impl Catalog {
             ends.filter_map(|end| name.get(..end)).map(str::to_owned).collect::<Vec<_>>()
         });
         let mut starts: Vec<String> = starts.chain(servers).collect();
-        // With and without the separator: `write*` and `write_*`.
+        // The pattern may end with or without a separator: `write*` or `write_*`.
         let bare = |start: &String| start.trim_end_matches(['_', '-', '/', '.']).to_owned();
         starts.extend(starts.iter().map(bare).collect::<Vec<_>>());
         starts.sort();
@@ -97,7 +100,7 @@ impl Catalog {
         nearest(start, starts.into_iter()).first().map(|found| format!("{found}*"))
     }
 
-    /// The pattern of the tool or server of which this is probably a misspelling.
+    /// A pattern for the known tool or server of which `pattern` is probably a misspelling.
     fn nearest_pattern(&self, pattern: &str, targets: &[Resolved]) -> Option<String> {
         let mut spelled: HashMap<String, String> = HashMap::new();
         for target in targets {
@@ -167,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn allow_rule_fully_denied_reports_the_deny_pattern() {
+    fn fully_denied_allow_rule_reports_the_deny_pattern() {
         let check = |deny: &[&str], allow: &str, expected: Option<&str>| {
             let deny: Vec<String> = deny.iter().map(|pattern| (*pattern).to_owned()).collect();
             let found = catalog().denied_throughout(&deny, allow);

@@ -1,8 +1,8 @@
-//! Format of our cache and pin files: a header line with a checksum, then the content.
+//! The format of cache and pin files: a header line with a checksum, then the content.
 
 use sha2::{Digest, Sha256};
 
-/// A kind of file, identified by its first two words.
+/// The kind of a file, given by the first two words of its header.
 #[derive(Clone, Copy, Debug)]
 pub struct Seal {
     pub magic: &'static str,
@@ -10,7 +10,7 @@ pub struct Seal {
 }
 
 impl Seal {
-    /// The bytes of a file. The fields go into the header and contain no spaces.
+    /// A file with this content. The header contains `fields`, which have no spaces.
     pub fn close(self, fields: &[&str], body: &[u8]) -> Vec<u8> {
         let Seal { magic, version } = self;
         let fields = fields.join(" ");
@@ -20,7 +20,8 @@ impl Seal {
         file
     }
 
-    /// The fields and the content of an undamaged file of this kind.
+    /// The header fields and the content of a file. `None` if the file is damaged or of another
+    /// kind.
     pub fn open<const N: usize>(self, file: &[u8]) -> Option<([&str; N], &[u8])> {
         let end = file.iter().position(|byte| *byte == b'\n')?;
         let (header, rest) = file.split_at_checked(end)?;

@@ -1,4 +1,5 @@
-//! Names that without hidden characters equal another tool's or prompt's name, or are empty.
+//! Skips tools and prompts whose names, once hidden characters are removed, are empty or equal
+//! another name.
 
 use std::collections::HashSet;
 
@@ -7,10 +8,10 @@ use super::listing::Prompt;
 use crate::hidden::strip;
 use crate::render::words::{clean_line, visible};
 
-/// The most bytes of a name in a reason.
+/// The maximum number of bytes of a name in a reason.
 const NAME: usize = 100;
 
-/// Removes tools and prompts with shadowed names; returns the reason for each.
+/// Removes tools and prompts with shadowed names, and returns the reason for each.
 pub(super) fn drop_shadowed(entries: &mut Vec<Entry>, prompts: &mut Vec<Prompt>) -> Vec<String> {
     let mut reasons = drop_from(entries, "tool", |entry| entry.name.as_str());
     reasons.extend(drop_from(prompts, "prompt", |prompt| &prompt.name));
@@ -28,8 +29,8 @@ fn drop_from<T>(items: &mut Vec<T>, kind: &str, name: impl Fn(&T) -> &str) -> Ve
     reasons
 }
 
-/// Which names are shadowed: without their hidden characters they are empty, or the name of
-/// another. A name without hidden characters is never shadowed, wherever it is in the list.
+/// For each name, whether it is shadowed: without its hidden characters it is empty or equals
+/// another name. A name without hidden characters is never shadowed.
 fn shadowed<'a>(names: impl Iterator<Item = &'a str> + Clone) -> Vec<bool> {
     let mut taken: HashSet<String> =
         names.clone().filter(|name| strip(name) == *name).map(str::to_owned).collect();
@@ -40,7 +41,7 @@ fn shadowed<'a>(names: impl Iterator<Item = &'a str> + Clone) -> Vec<bool> {
     names.map(is_shadowed).collect()
 }
 
-/// Why a tool or prompt was skipped; `kind` is `tool` or `prompt`.
+/// The reason why a tool or prompt was skipped; `kind` is `tool` or `prompt`.
 fn reason(kind: &str, name: &str) -> String {
     let (own, seen) = (visible(name), strip(name));
     let (own, seen) = (clean_line(&own, NAME), clean_line(&seen, NAME));
@@ -55,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lookalike_tool_names_are_hidden() {
+    fn tool_name_equal_without_hidden_characters_is_skipped() {
         let check = |names: &[&str], expected: &[bool]| {
             assert_eq!(shadowed(names.iter().copied()), expected, "{names:?}");
         };

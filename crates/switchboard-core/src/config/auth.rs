@@ -30,11 +30,11 @@ pub enum Auth {
         header: String,
         key: Credential,
     },
-    /// Only the server's `headers` authenticate it.
+    /// Only the `headers` of the server authenticate requests.
     Custom,
 }
 
-/// A secret in the file, or the environment variable that holds it.
+/// A secret that stands in the file, or the name of the environment variable that holds it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Credential {
     Inline(Template),
@@ -92,7 +92,8 @@ pub(super) fn auth(reader: &mut ConfigReader<'_>, input: KeyedValue<'_>) -> Read
             AuthWord::OAuth | AuthWord::OAuth2 => Ok(Auth::OAuth),
             AuthWord::Bearer => Ok(Auth::Bearer),
             AuthWord::Custom => Ok(Auth::Custom),
-            // The name alone is not enough: these methods need an object with their credentials.
+            // The method name alone is not enough, because this method needs an object with
+            // credentials.
             AuthWord::Basic => Err(missing(reader, input, "username")),
             AuthWord::ApiKey => Err(missing(reader, input, "key")),
         },
@@ -144,15 +145,15 @@ impl Canonical for Credential {
     }
 }
 
-/// The `oauth` of a server.
+/// The `oauth` of a server: `false`, or an object with options.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum OAuth {
     Off,
     With(Box<OAuthOptions>),
 }
 
-/// One row per option: Rust name, type, key in the file, reader. The struct, the known keys, the
-/// trust hash and the schema come from this table.
+/// A macro with one row per option: field name in Rust, type, key in the file, reader function. The
+/// struct, the known keys, the trust hash and the schema are made from these rows.
 macro_rules! oauth_options {
     ($($field:ident: $kind:ty = $key:literal, $read:ident;)*) => {
         #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -172,7 +173,7 @@ macro_rules! oauth_options {
                 Ok(options)
             }
 
-            /// The JSON Schema of each option, by key.
+            /// The JSON Schema of each option, by its key.
             pub(super) fn schema() -> Map<String, Json> {
                 Map::from_iter([$(($key.to_owned(), row_schema!($read, $kind))),*])
             }
@@ -231,7 +232,7 @@ impl Canonical for OAuth {
     }
 }
 
-/// A program that prints the headers of each request.
+/// A program that prints headers, which are added to each request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RequestHeadersCommand {
     pub command: Template,

@@ -1,7 +1,7 @@
-//! A canonical byte encoding of a definition: equal bytes mean equal definitions in any layout.
+//! The canonical bytes of a definition, for hashing. Equal definitions have equal bytes in any
+//! layout of the file.
 //!
-//! Every part is prefixed with its length, so that two different definitions never have the same
-//! bytes.
+//! Every part has its length before it, so that different definitions never have the same bytes.
 
 use std::time::Duration;
 
@@ -9,12 +9,13 @@ use sha2::{Digest, Sha256};
 
 pub(super) struct Canon {
     hash: Sha256,
-    /// The number of bytes hashed, without the length prefixes.
+    /// The number of bytes hashed so far, without the length prefixes.
     bytes: usize,
 }
 
 impl Canon {
-    /// `purpose` separates hashes of different kinds and versions, so that they are never equal.
+    /// Starts a hash. `purpose` names its kind and version, so that hashes of different kinds are
+    /// never equal.
     pub(super) fn new(purpose: &str) -> Self {
         let mut canon = Self { hash: Sha256::new(), bytes: 0 };
         canon.bytes(purpose.as_bytes());
@@ -31,7 +32,7 @@ impl Canon {
         self.hash.update((count as u64).to_le_bytes());
     }
 
-    /// The number of bytes hashed, without the length prefixes.
+    /// The number of bytes hashed so far, without the length prefixes.
     pub(super) fn size(&self) -> usize {
         self.bytes
     }

@@ -1,11 +1,12 @@
-//! Names that mean different servers in different files.
+//! Finds server names that files define differently.
 
 use std::collections::BTreeMap;
 
 use super::layers::ConfigOrigin;
 use super::parse::ParsedServer;
 
-/// A name that several files define differently, with those definitions in the order of the files.
+/// A server name that several files define differently, with these definitions in the order of the
+/// files.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Conflict {
     pub server: String,
@@ -13,16 +14,17 @@ pub struct Conflict {
     pub places: Vec<ConfigOrigin>,
 }
 
-/// The part of the definitions that differs.
+/// Which part of the definitions differs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Differs {
     Endpoint,
-    /// The arguments differ: the same program may then be another server altogether.
+    /// The arguments differ, so the same program may be another server.
     Arguments,
 }
 
-/// The names for which at least two entries, given in the order of their files, have different
-/// endpoints or arguments. An entry without an endpoint only adds to another one: no conflict.
+/// The names whose entries have different endpoints or arguments. `servers` has the entries in the
+/// order of their files. An entry without an endpoint only adds to another entry and causes no
+/// conflict.
 pub fn conflicts<'s>(servers: impl IntoIterator<Item = &'s ParsedServer>) -> Vec<Conflict> {
     let mut named: BTreeMap<&str, Vec<&ParsedServer>> = BTreeMap::new();
     for server in servers {

@@ -7,13 +7,13 @@ use super::hosts::Host;
 use super::layers::ConfigOrigin;
 use crate::name::NameError;
 
-/// The settings that decide which tools may be called.
+/// The settings and fields that decide which tools may be called.
 pub(super) const RULES: &[&str] = &["allow", "deny", "approve", "approveTools", "pins"];
 
-/// The schemes that a `url` can have.
+/// The schemes that a `url` may have.
 const SCHEMES: &str = "http://, https://, sse://, ws:// or wss://";
 
-/// Used as the key for a problem of the whole file.
+/// The key of a problem that concerns the whole file.
 pub(super) const ROOT: &str = "(root)";
 
 /// A problem in a configuration file.
@@ -21,9 +21,9 @@ pub(super) const ROOT: &str = "(root)";
 pub struct Diagnostic {
     pub level: Level,
     pub path: Option<Arc<str>>,
-    /// The line, counted from 1.
+    /// The line of the problem, counted from 1.
     pub line: u32,
-    /// The column in characters, counted from 1.
+    /// The column of the problem in characters, counted from 1.
     pub column: u32,
     pub kind: DiagnosticKind,
 }
@@ -34,7 +34,7 @@ impl Diagnostic {
         Diagnostic { level, path: Some(path), line, column, kind }
     }
 
-    /// A file that exists but cannot be read.
+    /// The problem of a file that exists but cannot be read.
     pub fn unreadable(path: &str, reason: &str) -> Diagnostic {
         let origin = ConfigOrigin { path: path.into(), line: 1, column: 1 };
         let kind = DiagnosticKind::Unreadable { reason: reason.to_owned() };
@@ -45,7 +45,7 @@ impl Diagnostic {
         self.level == Level::Error
     }
 
-    /// Whether the user's allow and deny rules are uncertain because of this problem.
+    /// Whether this problem makes the allow and deny rules unknown.
     pub fn hides_rules(&self) -> bool {
         let key = match &self.kind {
             DiagnosticKind::WrongType { key, .. }
@@ -54,9 +54,9 @@ impl Diagnostic {
             | DiagnosticKind::OutOfRange { key, .. }
             | DiagnosticKind::GivenTwice { key }
             | DiagnosticKind::TooManyEntries { key, .. } => key,
-            // One of the problems beyond the limit may be about a rule.
+            // A problem beyond the limit is not listed, and may concern a rule.
             DiagnosticKind::TooManyProblems { .. } => return true,
-            // A misspelt rule in the entry of a server affects only that server, which is refused.
+            // A misspelt rule in a server's entry affects only that server, which is refused.
             DiagnosticKind::MisspeltRule { rule, .. } => {
                 return rule == "mcpServers" || rule.starts_with("settings");
             }
@@ -79,7 +79,7 @@ impl fmt::Display for Diagnostic {
     }
 }
 
-/// The severity of a problem.
+/// How serious a problem is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Level {
     /// Part of the configuration does not work.
@@ -87,7 +87,7 @@ pub enum Level {
     /// Part of the configuration does not work until the user acts, or is less safe than it should
     /// be.
     Warning,
-    /// Information only, shown on request.
+    /// Information without a need to act; shown on request.
     Note,
 }
 
@@ -101,8 +101,8 @@ impl Level {
     }
 }
 
-/// Keys are clipped paths such as `mcpServers.github.env.TOKEN`; values are never shown, except the
-/// words of a closed list of choices.
+/// A kind of problem. Keys are shortened paths such as `mcpServers.github.env.TOKEN`. Values are
+/// never shown, except where only a fixed list of words is allowed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DiagnosticKind {
     #[error("{clause}")]
@@ -111,7 +111,7 @@ pub enum DiagnosticKind {
     Unreadable { reason: String },
     #[error("the file is larger than {limit} bytes")]
     FileTooLarge { limit: usize },
-    #[error("more than {limit} problems, the others are not shown")]
+    #[error("more than {limit} problems; further ones are not shown")]
     TooManyProblems { limit: usize },
     #[error("{} has more than {limit} entries", Key(key))]
     TooManyEntries { key: String, limit: usize },
@@ -119,7 +119,7 @@ pub enum DiagnosticKind {
     WrongType { key: String, expected: &'static str, found: JsonType },
     #[error("`{key}` must be one of {}, found `{found}`", Choices(choices))]
     NotAChoice { key: String, choices: &'static [&'static str], found: String },
-    /// Does not quote the value, which may be a misplaced token.
+    /// The found value is not shown, because it may be a token in the wrong place.
     #[error("`{key}` must be one of {}", Choices(choices))]
     NotAnAuth { key: String, choices: &'static [&'static str] },
     #[error("`{key}` must be {expected}")]
@@ -128,22 +128,22 @@ pub enum DiagnosticKind {
     MissingKey { key: String },
     #[error("unknown key `{key}`{}", Nearest(nearest))]
     UnknownKey { key: String, nearest: Option<&'static str> },
-    /// A key of another program that reads the same file.
+    /// The key belongs to another program that reads the same file.
     #[error("`{key}` has no effect here")]
     NoEffect { key: String },
     #[error("`{key}` of server `{server}` has no effect beside `{endpoint}`")]
     Unused { server: String, key: &'static str, endpoint: &'static str },
     #[error("`{key}` is given twice, the last one takes precedence")]
     DuplicateKey { key: String },
-    /// Neither value is used.
+    /// Neither of the two values is used.
     #[error("`{key}` is given twice")]
     GivenTwice { key: String },
-    /// An error, because a misspelt rule would otherwise be ignored.
-    #[error("unknown key `{key}`, where `{rule}` may be meant")]
+    /// An error and not a warning, because a misspelt rule would be ignored.
+    #[error("unknown key `{key}`, did you mean `{rule}`?")]
     MisspeltRule { key: String, rule: String },
     #[error("the file is empty; write `{{}}` to configure nothing")]
     Empty,
-    /// A repository must not extend its own trust.
+    /// A repository must not extend the trust that it has.
     #[error("`{key}` is not allowed in a project file")]
     ForbiddenInProject { key: String },
     #[error("`{key}` cannot be the name of a server: {problem}")]
@@ -152,7 +152,7 @@ pub enum DiagnosticKind {
     BadId { key: String },
     #[error("{key}: duplicate id '{id}'")]
     DuplicateId { key: String, id: String },
-    /// A problem of `.pi/mcp-servers.json`, in the wording of that format.
+    /// A problem of `.pi/mcp-servers.json`, in the words that users of that format know.
     #[error("Invalid MCP config: {problem}")]
     InvalidMcpConfig { problem: Box<DiagnosticKind> },
     #[error("`{key}` uses `{variable}`, which only {} can expand: this server is ignored", host.title())]
@@ -161,7 +161,7 @@ pub enum DiagnosticKind {
     FileOfVariables { key: String },
     #[error("server `{server}` needs one of `command`, `url` and `socket`")]
     NoEndpoint { server: String },
-    /// A token for one package must not silently go to another one.
+    /// A token for one package must not be sent unnoticed to another package.
     #[error(
         "server `{server}` inherits its `{field}` from {path}:{line}, where it has other arguments: set `{field}` here too"
     )]
@@ -179,7 +179,7 @@ pub enum DiagnosticKind {
     InvalidProtocol { server: String },
     #[error("the `url` of server `{server}` is a command line with an open quote")]
     OpenQuote { server: String },
-    /// The definition is too large for a user to review.
+    /// The definition is too large for the user to review.
     #[error("server `{server}` cannot be approved: it has {what}")]
     TooMuchToApprove { server: String, what: &'static str },
     #[error("the `type` of server `{server}` does not match its `{endpoint}`")]
@@ -202,7 +202,7 @@ impl DiagnosticKind {
     }
 }
 
-/// The JSON type that was found instead of the expected one.
+/// The JSON type of a value that should have another type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum JsonType {
     String,

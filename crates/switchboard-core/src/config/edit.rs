@@ -1,7 +1,8 @@
 //! Edits of a JSONC file that leave all other bytes unchanged.
 //!
-//! A change becomes a few splices, computed from the syntax tree, so comments, order, indentation,
-//! line ends and unknown keys survive by construction. A text that does not parse is refused.
+//! Each change replaces a few ranges of the text, which come from the syntax tree. So comments,
+//! order, indentation, line ends and unknown keys are preserved. A text that cannot be parsed is
+//! refused.
 
 mod lines;
 mod print;
@@ -22,19 +23,19 @@ use super::syntax::{STRICT, lower_first};
 /// A change of one value in a file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Edit {
-    /// The path from the root to the changed value.
+    /// The keys from the root of the file to the changed value.
     pub at: Vec<String>,
     pub change: Change,
 }
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum Change {
-    /// Sets the value and creates missing parent objects. In an existing object, members that do
-    /// not change keep their text.
+    /// Sets the value and creates missing parent objects. In an existing object, members with the
+    /// same value keep their text.
     Set(Json),
-    /// Removes the key and its value. Comments around it stay.
+    /// Removes the key and its value. The comments around it are preserved.
     Remove,
-    /// Adds a value to an array that does not contain it.
+    /// Adds a value to an array, unless the array contains it.
     AddItem(Json),
     RemoveItem(Json),
 }
@@ -53,7 +54,8 @@ impl Edit {
     }
 }
 
-/// The text after all `edits`, in order. An edit that is already in effect changes nothing.
+/// The text after all `edits`, in order. An edit without effect, such as setting the same value,
+/// changes no byte.
 pub fn apply(text: &str, edits: &[Edit]) -> Result<String, EditError> {
     let (mark, body) = match text.strip_prefix(BYTE_ORDER_MARK) {
         Some(body) => (BYTE_ORDER_MARK, body),
@@ -63,7 +65,7 @@ pub fn apply(text: &str, edits: &[Edit]) -> Result<String, EditError> {
     Ok(format!("{mark}{}", apply_all(body, edits)?))
 }
 
-/// The value at a path, if there is one.
+/// The value at a path; `None` if the path does not exist.
 pub fn value_at(text: &str, at: &[&str]) -> Result<Option<Json>, EditError> {
     let document = Document::parse(text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(text))?;
     let mut found = document.root.as_ref();
@@ -106,7 +108,7 @@ impl<'t> Document<'t> {
     }
 }
 
-/// The last property of that name; of duplicate keys, the last takes precedence.
+/// The property with this name. Of duplicate keys, the last takes precedence.
 fn property<'o, 't>(object: &'o Object<'t>, key: &str) -> Option<&'o ObjectProp<'t>> {
     object.properties.iter().rev().find(|property| property.name.as_str() == key)
 }
@@ -142,15 +144,15 @@ fn apply_one(text: &str, Edit { at, change }: &Edit) -> Result<String, EditError
     Ok(text.to_owned())
 }
 
-/// How the first member of an empty object is laid out.
+/// How an object without members is written once it gets its first member.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Opens {
     OnLines,
-    /// The object is written on one line, because its parent is.
+    /// The object is written on one line, because its parent object is.
     Inline,
 }
 
-/// Edits a text without a value, which is empty or has only comments.
+/// Edits a text that has no JSON value: it is empty or has only comments.
 fn with_root(document: &Document<'_>, at: &[String], change: &Change) -> String {
     let text = document.lines.text;
     let Some(value) = added(at, change) else { return text.to_owned() };
@@ -159,7 +161,7 @@ fn with_root(document: &Document<'_>, at: &[String], change: &Change) -> String 
     format!("{text}{gap}{}{}", layout.on_lines(&value, ""), layout.newline)
 }
 
-/// The value to insert at a path that does not exist: wrapped in an object for each missing key.
+/// The value to insert where a path ends: the new value, inside one object for each missing key.
 fn added(missing: &[String], change: &Change) -> Option<Json> {
     let value = match change {
         Change::Set(value) => value.clone(),
@@ -224,8 +226,8 @@ fn apply_all(text: &str, edits: &[Edit]) -> Result<String, EditError> {
     edits.iter().try_fold(text.to_owned(), |text, edit| apply_one(&text, edit))
 }
 
-/// The edits from one object to another, member by member. Additions precede removals, so that the
-/// object is never empty in between.
+/// The edits that change one object into another, member by member. Additions come before removals,
+/// so that the object is never empty in between.
 fn member_edits(
     path: &[String],
     present: &Map<String, Json>,
@@ -260,8 +262,8 @@ fn wrong_type(path: &[String], expected: &'static str) -> EditError {
     EditError::WrongType { key, expected }
 }
 
-/// Recursion is safe, because the parser limits the depth. Of duplicate keys, the last takes
-/// precedence.
+/// Converts a syntax tree to JSON. Recursion is safe, because the parser limits the depth. Of
+/// duplicate keys, the last takes precedence.
 pub(super) fn json(value: &Value<'_>) -> Json {
     match value {
         Value::StringLit(literal) => Json::String(literal.value.to_string()),

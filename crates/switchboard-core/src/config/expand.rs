@@ -1,6 +1,7 @@
 //! Expands variables, `~` and `!command` in the values of a definition.
 //!
-//! There is one pass: the value of a variable is never expanded again.
+//! Values are expanded once: if the value of a variable contains another variable, the latter is
+//! not expanded.
 
 use std::fmt;
 
@@ -9,12 +10,12 @@ use super::words;
 
 const MAX_EXPANDED_BYTES: usize = 64 * 1024;
 
-/// The values that templates are expanded with.
+/// The environment and paths that replace the variables in a template.
 #[derive(Clone, Copy)]
 pub struct Surroundings<'a> {
     pub variable: &'a dyn Fn(&str) -> Option<String>,
     pub home: Option<&'a str>,
-    /// The value of `${workspaceFolder}`.
+    /// The value of `${workspaceFolder}`; `None` outside of a project.
     pub project: Option<&'a str>,
 }
 
@@ -22,7 +23,7 @@ pub struct Surroundings<'a> {
 #[derive(Clone, PartialEq, Eq)]
 pub enum Expanded {
     Text(String),
-    /// The arguments of a `!command`, at least one, to be run without a shell.
+    /// The program and arguments of a `!command`. It is run without a shell.
     Command(Vec<String>),
 }
 
@@ -35,12 +36,12 @@ impl fmt::Debug for Expanded {
     }
 }
 
-/// Messages contain names of variables, never their values.
+/// Why a template cannot be expanded. The error texts name variables, but never show their values.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ExpandError {
     #[error("the environment variable `{name}` is not set")]
     MissingVariable { name: String },
-    #[error("the home directory is used, but it is unknown")]
+    #[error("the home directory is unknown")]
     NoHome,
     #[error("`${{workspaceFolder}}` is used outside of a project")]
     NoProject,
@@ -57,13 +58,13 @@ pub enum ExpandError {
     EmptyCommand,
 }
 
-/// Expands a command, argument or path, where `!` has no special meaning.
+/// Expands a command, argument or path. In these, `!` has no special meaning.
 pub fn expand(template: &Template, with: &Surroundings<'_>) -> Result<String, ExpandError> {
     expand_text(template.source(), with)
 }
 
-/// Expands a URL. Scheme, user, host and port take no variable, so that no variable can redirect a
-/// request and its credentials.
+/// Expands a URL. Scheme, user, host and port must not contain a variable, so that no variable can
+/// redirect a request with its credentials.
 pub fn expand_url(template: &Template, with: &Surroundings<'_>) -> Result<String, ExpandError> {
     let source = template.source();
     let segments = segments(source);
@@ -84,8 +85,8 @@ pub fn expand_url(template: &Template, with: &Surroundings<'_>) -> Result<String
     }
 }
 
-/// Whether `text` contains the whole host of a URL. URL parsers skip white space and empty hosts
-/// and read a backslash as a slash, so none of these is accepted as a host.
+/// Whether `text` begins with a complete scheme and host. URL parsers skip white space and empty
+/// hosts and read a backslash as a slash, so a host that contains one of these is rejected.
 fn has_whole_origin(text: &str) -> bool {
     let Some((_, rest)) = text.split_once("://") else { return false };
     let Some(end) = rest.find(['/', '?', '#']) else { return false };
@@ -94,8 +95,9 @@ fn has_whole_origin(text: &str) -> bool {
     !authority.is_empty() && !authority.contains(odd)
 }
 
-/// Expands a value of `env` or `headers`, a token or a client secret: `!` begins a command, `!!` is
-/// a literal `!`. A command is split first, so that a variable cannot add arguments to it.
+/// Expands a value of `env` or `headers`, a token or a client secret. In these, `!` begins a
+/// command, and `!!` is a literal `!`. A command is split into words before its variables are
+/// expanded, so that a variable cannot add arguments.
 pub fn expand_value(template: &Template, with: &Surroundings<'_>) -> Result<Expanded, ExpandError> {
     let Some(line) = template.command_line() else {
         let source = template.source();
@@ -112,7 +114,7 @@ pub fn expand_value(template: &Template, with: &Surroundings<'_>) -> Result<Expa
     Ok(Expanded::Command(expanded))
 }
 
-/// The names of the variables in a template, in order.
+/// The names of the variables in a template, in their order.
 pub fn variables_in(template: &Template) -> Vec<&str> {
     segments(template.source())
         .into_iter()
@@ -123,7 +125,7 @@ pub fn variables_in(template: &Template) -> Vec<&str> {
         .collect()
 }
 
-/// Whether a template contains nothing to expand.
+/// Whether a template contains no variable, `~` or command.
 pub fn is_literal(template: &Template) -> bool {
     segments(template.source()).iter().all(|segment| matches!(segment, Segment::Text(_)))
 }
@@ -138,7 +140,7 @@ fn expand_text(text: &str, with: &Surroundings<'_>) -> Result<String, ExpandErro
     }
 }
 
-/// Appends the segments to `expanded`, with variables replaced by their values.
+/// Appends the segments to `expanded`, with each variable replaced by its value.
 fn fill_in(
     segments: &[Segment<'_>],
     mut expanded: String,
@@ -185,7 +187,7 @@ enum Segment<'t> {
     FolderVariable(FolderVariable),
 }
 
-/// Directories that editors provide as variables.
+/// The directories for which editors define variables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum FolderVariable {
     Home,
@@ -209,7 +211,7 @@ impl FolderVariable {
     }
 }
 
-/// Splits a template; malformed variables are plain text.
+/// Splits a template into text and variables. A malformed variable is text.
 fn segments(text: &str) -> Vec<Segment<'_>> {
     let mut segments = Vec::new();
     let mut plain = text;
@@ -234,7 +236,7 @@ fn place(text: &str) -> Option<(Segment<'_>, &str)> {
     Some((Segment::FolderVariable(FolderVariable::named(name)?), after))
 }
 
-/// The variable that `text` begins with, and what follows it.
+/// The variable at the beginning of `text`, and the text after it.
 fn variable(text: &str) -> Option<(Segment<'_>, &str)> {
     if let Some(rest) = text.strip_prefix("$env:") {
         let end = rest.find(|c| !is_name_char(c)).unwrap_or(rest.len());

@@ -1,4 +1,4 @@
-//! One reader for each field type.
+//! One reader function for each type of field.
 
 use std::ops::RangeInclusive;
 use std::time::Duration;
@@ -13,16 +13,16 @@ use super::values::{
 };
 use crate::pattern::is_glob;
 
-/// Expansion scans ahead from each variable, so its time is quadratic in the length.
+/// The size limit of a template. The time of expansion grows with the square of the length.
 const MAX_TEMPLATE_BYTES: usize = 32 * 1024;
 
-/// JSON numbers above this lose precision.
+/// The largest whole number that a JSON number represents exactly.
 const MAX_WHOLE: f64 = 9_007_199_254_740_992.0;
-// Upper bounds that never overflow when added to an `Instant`.
+// Upper limits for times. They never overflow when added to an `Instant`.
 const MAX_MILLISECONDS: f64 = 86_400_000.0;
 const MAX_IDLE_MINUTES: f64 = 525_600.0;
 
-/// Implemented by the `choice!` macro.
+/// An enum that the `choice!` macro defines.
 pub(super) trait Choice: Sized {
     const WORDS: &'static [&'static str];
     fn from_word(word: &str) -> Option<Self>;
@@ -43,10 +43,10 @@ pub(super) fn template(reader: &mut ConfigReader<'_>, input: KeyedValue<'_>) -> 
     Ok(Template::new(text))
 }
 
-/// A token: parsed like any text, but never shown.
+/// Reads a token like any text. `config show` never shows its value.
 pub(super) use self::template as secret;
 
-/// A command, URL or path. An empty one is an error.
+/// Reads a command, URL or path, which must not be empty.
 pub(super) fn endpoint(reader: &mut ConfigReader<'_>, input: KeyedValue<'_>) -> Read<Template> {
     let text = string(reader, input)?;
     if text.trim().is_empty() {
@@ -55,10 +55,10 @@ pub(super) fn endpoint(reader: &mut ConfigReader<'_>, input: KeyedValue<'_>) -> 
     Ok(Template::new(text))
 }
 
-/// Parsed like any endpoint, shown without its query.
+/// Reads a URL like any endpoint. `config show` omits its query.
 pub(super) use self::endpoint as url;
 
-/// The name of an account: short, and without lookalike characters.
+/// Reads the name of an account. It must be short and without lookalike characters.
 pub(super) fn account(reader: &mut ConfigReader<'_>, input: KeyedValue<'_>) -> Read<String> {
     let name = string(reader, input)?;
     let plain = |c: char| c.is_ascii_alphanumeric() || "._@+-".contains(c);
@@ -112,7 +112,7 @@ pub(super) fn strings(reader: &mut ConfigReader<'_>, input: KeyedValue<'_>) -> R
     list(reader, input, string)
 }
 
-/// Names of environment variables.
+/// Reads a list of names of environment variables.
 pub(super) fn variable_names(
     reader: &mut ConfigReader<'_>,
     input: KeyedValue<'_>,
@@ -128,7 +128,8 @@ pub(super) fn variable_names(
     })
 }
 
-/// Globs over tool names. A malformed one is an error, because it would silently match nothing.
+/// Reads globs for tool names. A malformed glob is an error, because it would match no tool without
+/// notice.
 pub(super) fn patterns(reader: &mut ConfigReader<'_>, input: KeyedValue<'_>) -> Read<Vec<String>> {
     list(reader, input, |reader, input| {
         let pattern = string(reader, input)?;
@@ -211,7 +212,7 @@ fn number_within(
     if range.contains(&number) { Ok(number) } else { Err(reader.out_of_range(input, expected)) }
 }
 
-/// A limit. Zero is an error, because it would refuse everything.
+/// Reads a limit. Zero is an error, because it would refuse everything.
 pub(super) fn count(reader: &mut ConfigReader<'_>, input: KeyedValue<'_>) -> Read<usize> {
     let number = number(reader, input)?;
     if number < 1.0 || number.fract() != 0.0 {
@@ -236,7 +237,7 @@ pub(super) fn milliseconds(reader: &mut ConfigReader<'_>, input: KeyedValue<'_>)
     Ok(Duration::from_millis(number as u64))
 }
 
-/// Hosts give times in seconds, with fractions.
+/// Reads a time in seconds, which may have a fraction. Hosts write times in this form.
 pub(super) fn seconds(reader: &mut ConfigReader<'_>, input: KeyedValue<'_>) -> Read<Duration> {
     let range = 0.001..=MAX_MILLISECONDS / 1_000.0;
     number_within(reader, input, range, "from 0.001 to 86400 (seconds)")
@@ -282,7 +283,7 @@ pub(super) fn output_guard(
         let limit = match member.name {
             "maxBytes" => &mut *max_bytes,
             "maxLines" => &mut *max_lines,
-            // A key of the older program for Pi.
+            // The name of this key in the older program for Pi.
             "detailsMaxBytes" => {
                 reader.ignored_key(&member);
                 continue;

@@ -1,30 +1,31 @@
-//! The identity under which a server is used: a hash of all values that its entry reads, so that
-//! two credentials never share a cached listing.
+//! The identity with which a server is used: a hash of all values that its entry refers to. Two
+//! credentials have different identities, so they never share a cached listing.
 
 use super::canonical::{Canon, Canonical};
 use super::secrecy::names_a_secret;
 use super::server::ServerEntry;
 use super::trust::{definition_hash, reach};
 
-/// The identity of a server, as far as its entry and the environment determine it.
+/// The identity of a server, computed from its entry and the environment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Identity {
     pub hash: [u8; 32],
     pub certainty: Certainty,
 }
 
-/// Whether equal hashes imply the same credential.
+/// Whether servers with equal identities certainly have the same credential.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Certainty {
     Known,
-    /// A program prints the credential, or it can be in any environment variable.
+    /// The credential may differ, because a program prints it or any environment variable may hold
+    /// it.
     Unknown,
 }
 
-/// The values that an entry is expanded with.
+/// The environment and paths that replace the variables of an entry.
 pub struct Values<'a> {
     pub variable: &'a dyn Fn(&str) -> Option<String>,
-    /// The whole environment, which a server with `inheritEnv` gets.
+    /// All environment variables, for servers with `inheritEnv`.
     pub inherited: &'a [(&'a str, &'a str)],
     /// Whether a project's file defines the server.
     pub of_project: bool,
@@ -34,7 +35,8 @@ pub fn identity(definition: &ServerEntry, values: &Values<'_>) -> Identity {
     let mut canon = Canon::new("switchboard identity 1");
     values.of_project.encode(&mut canon);
     definition_hash(definition).to_string().encode(&mut canon);
-    // The definition hash covers only the names of these.
+    // The definition hash has only the names of `env` and `headers`. The identity also has their
+    // values.
     definition.env.encode(&mut canon);
     definition.headers.encode(&mut canon);
     definition.auth.encode(&mut canon);
@@ -75,7 +77,7 @@ mod tests {
         identity(&entry(text), &values)
     }
 
-    /// Entries that read a credential from the variable `T` or, for `{}`, from their text.
+    /// Entries with a credential in the variable `T`, or as literal text in place of `{}`.
     const ENTRIES: [&str; 18] = [
         r#"{ "url": "http://h/mcp", "bearerToken": "${T}" }"#,
         r#"{ "url": "http://h/mcp", "bearerToken": "pre-$env:T-post" }"#,
@@ -105,7 +107,7 @@ mod tests {
             assert_ne!(of(text, &[]).hash, alice.hash, "{text}");
             let same = of(text, &[("T", "alice"), ("OTHER_TOKEN", "changed")]);
             assert_eq!(same, alice, "{text}");
-            // A literal value in the file also changes the identity.
+            // A literal value in the file is part of the identity too.
             let literal = text.replace("${T}", "alice").replace("$env:T", "alice");
             if literal != text {
                 assert_ne!(of(&literal, &[]).hash, of(&literal.replace("alice", "bob"), &[]).hash);
@@ -114,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn account_changes_the_identity_and_layout_does_not() {
+    fn identity_changes_with_account_but_not_with_filters() {
         let entry = |account: &str| format!("{{ \"url\": \"http://h/\" {account} }}");
         let plain = of(&entry(""), &[]);
         assert_ne!(plain.hash, of(&entry(", \"account\": \"work\""), &[]).hash);
@@ -143,7 +145,7 @@ mod tests {
     }
 
     proptest! {
-        /// Different credentials are different identities, in every field and every format.
+        /// Different credentials have different identities, in every field and form of an entry.
         #[test]
         fn identities_are_equal_exactly_for_equal_values(
             entry in 0..ENTRIES.len(), one in "[ -~]{0,12}", other in "[ -~]{0,12}",

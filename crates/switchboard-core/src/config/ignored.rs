@@ -1,5 +1,5 @@
-//! Keys of an older program for Pi in the files that we share with it. They have no effect here and
-//! are not reported as misspelt.
+//! Keys of an older program for Pi that uses the same files. They have no effect here, and are not
+//! reported as misspelt.
 
 pub(super) const ROOT: &[&str] = &["claudePlugins"];
 
@@ -34,7 +34,7 @@ mod tests {
     use crate::config::settings::SettingsEntry;
 
     #[test]
-    fn keys_of_an_older_program_are_noted_and_ignored() {
+    fn keys_of_an_older_program_are_reported_as_ignored() {
         for (ignored, known) in
             [(ROOT, ROOT_KEYS), (SERVER, ServerEntry::KEYS), (SETTINGS, SettingsEntry::KEYS)]
         {

@@ -1,6 +1,6 @@
-//! Adds our entry to a host's file, and disables the host's other servers.
+//! Adds our entry to the text of a host's file, and disables the host's other servers.
 //!
-//! Works on texts; every byte that need not change stays.
+//! Bytes that need not change are preserved.
 
 pub mod format;
 mod grants;
@@ -27,30 +27,30 @@ pub const NAME: &str = "switchboard";
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Target {
     Host(Host),
-    /// Pi gets our package; its servers are in a file of our own format.
+    /// Pi gets our package instead of an entry. Its servers are in a file of our format.
     Pi,
 }
 
-/// Whether a host has our entry.
+/// Whether a host's file contains our entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Presence {
     Absent,
     Installed,
-    /// Another server has the name `switchboard`.
+    /// An entry for another server has the name `switchboard`.
     NameTaken,
 }
 
-/// The values in our entry.
+/// The values that are written into our entry.
 #[derive(Clone, Copy, Debug)]
 pub struct Setup<'a> {
     pub command: &'a str,
-    /// The environment variables that the servers need.
+    /// The names of the environment variables that the servers need.
     pub variables: &'a [String],
-    /// The host's version, if it is known.
+    /// The version of the host; `None` if it is unknown.
     pub version: Option<[u32; 2]>,
 }
 
-/// The new text of a file with our entry.
+/// The text of a file after our entry was added, with the changes to report.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Put {
     pub text: String,
@@ -64,7 +64,7 @@ pub enum Added {
         key: String,
         why: &'static str,
     },
-    /// Environment variables that the host passes on.
+    /// The names of environment variables that our entry now passes on.
     Variables(Vec<String>),
 }
 
@@ -101,34 +101,36 @@ impl Target {
         self.host().map_or(const { &EntryFormat::USUAL }, Host::format)
     }
 
-    /// The key of the file that holds its servers.
+    /// The key that holds the servers in the host's file.
     pub(super) fn holder(self) -> &'static str {
         self.format().holder
     }
 
-    /// The keys of its files that may be shown.
+    /// The keys of the host's files whose values a diff may show.
     pub(super) fn shown(self) -> Vec<&'static str> {
         let settings: &[_] =
             if self == Target::Pi { &[settings::PACKAGES, settings::EXTENSIONS] } else { &[] };
         settings.iter().copied().chain([self.holder()]).collect()
     }
 
-    /// Whether the host passes to servers only the environment variables that its file names.
+    /// Whether the host passes only a few environment variables to servers, and those that its file
+    /// names.
     pub fn filters_variables(self) -> bool {
         self.format().passing != Passing::Everything
     }
 
-    /// Whether the host's file can name environment variables to pass on.
+    /// Whether the host's file can contain names of environment variables to pass on.
     pub fn can_name_variables(self) -> bool {
         matches!(self.format().passing, Passing::Listed(_) | Passing::Named { .. })
     }
 
-    /// Whether the host passes on an unset variable as an empty string or as a literal reference.
+    /// Whether the host passes a variable that is not set on, as an empty string or as a literal
+    /// reference.
     pub fn fills_in_variables(self) -> bool {
         matches!(self.format().passing, Passing::Named { .. })
     }
 
-    /// Whether the host has a second file, its settings, that we have to change.
+    /// Whether permissions for our tools are in a second file of the host, its settings.
     pub fn has_settings(self) -> bool {
         !self.format().settings.is_empty()
     }
@@ -167,7 +169,7 @@ pub fn presence(target: Target, text: &str) -> Result<Presence, EditError> {
     })
 }
 
-/// Adds our entry to the text. An existing entry stays, and gets missing keys.
+/// Adds our entry to the text. An existing entry of ours is kept, and gets the keys that it lacks.
 pub fn install(target: Target, text: &str, setup: &Setup<'_>) -> Result<Put, EditError> {
     let root = root(target, text)?;
     let servers = servers_in(target, &root)?;
@@ -192,7 +194,7 @@ pub fn install(target: Target, text: &str, setup: &Setup<'_>) -> Result<Put, Edi
     Ok(Put { text: target.apply(text, &edits)?, added })
 }
 
-/// Adds keys that an entry of an older version lacks.
+/// Adds the keys that our entry lacks because an older version wrote it.
 fn renew(
     target: Target,
     (name, entry): (&str, &Json),
@@ -238,7 +240,7 @@ fn renew(
     }
 }
 
-/// Removes our entry and its related settings, if the entry exists.
+/// Removes our entry with its permissions; without our entry, the text is unchanged.
 pub fn uninstall(target: Target, text: &str) -> Result<String, EditError> {
     match presence(target, text)? {
         Presence::Installed => undo(target, text, ""),
@@ -246,8 +248,8 @@ pub fn uninstall(target: Target, text: &str) -> Result<String, EditError> {
     }
 }
 
-/// Undoes a recorded installation: removes our entry, and the permissions for our tools that were
-/// not in the text `before`.
+/// Undoes an installation: removes our entry, and the permissions for our tools that the text
+/// `before` did not have.
 pub fn undo(target: Target, text: &str, before: &str) -> Result<String, EditError> {
     let root = root(target, text)?;
     let servers = servers_in(target, &root)?;
@@ -258,7 +260,7 @@ pub fn undo(target: Target, text: &str, before: &str) -> Result<String, EditErro
     target.apply(text, &edits)
 }
 
-/// Adds the permissions for our tools to the host's settings.
+/// Adds the permissions for our tools to the text of the host's settings.
 pub fn grant(target: Target, settings: &str) -> Result<Put, EditError> {
     let root = root(target, settings)?;
     let additions = grants::additions(&root, target.format().settings, None);
@@ -267,13 +269,14 @@ pub fn grant(target: Target, settings: &str) -> Result<Put, EditError> {
     Ok(Put { text: target.apply(settings, &edits)?, added })
 }
 
-/// Removes the permissions for our tools, except those that were in the text `before`.
+/// Removes the permissions for our tools from the settings, except those that the text `before`
+/// had.
 pub fn revoke(target: Target, settings: &str, before: &str) -> Result<String, EditError> {
     let (now, before) = (root(target, settings)?, root(target, before)?);
     target.apply(settings, &grants::removals(&now, &before, target.format().settings))
 }
 
-/// The variables in `variables` that our entry does not pass on; empty if there is no entry.
+/// Which of `variables` our entry does not pass on; empty if there is no entry.
 pub fn variables_not_passed_on(
     target: Target,
     text: &str,
@@ -286,11 +289,11 @@ pub fn variables_not_passed_on(
     Ok(missing.filter(|_| target.filters_variables()).cloned().collect())
 }
 
-/// The environment variables that every host passes on.
+/// The environment variables that every host passes to its servers.
 pub const ALWAYS_PASSED_ON: [&str; 7] =
     ["HOME", "LANG", "LOGNAME", "PATH", "SHELL", "TERM", "USER"];
 
-/// The environment variables that an entry names, besides those that every host passes on.
+/// The environment variables that an entry names, and those that every host passes on.
 fn passed_on(target: Target, entry: &Json) -> Vec<&str> {
     let names = match target.format().passing {
         Passing::Listed(key) => Some(key),
@@ -308,7 +311,7 @@ impl Added {
     }
 }
 
-/// Disables these servers.
+/// Disables the servers with these names.
 pub fn disable_servers(target: Target, text: &str, names: &[String]) -> Result<String, EditError> {
     let edit = |name: &String| match target.format().off {
         Off::Flag(key, value) => Edit::new([target.holder(), name, key], Change::Set(value.into())),
@@ -317,8 +320,8 @@ pub fn disable_servers(target: Target, text: &str, names: &[String]) -> Result<S
     target.apply(text, &names.iter().map(edit).collect::<Vec<_>>())
 }
 
-/// Restores these servers from `before`: enables them, or adds them again. Changes that were made
-/// to them since stay.
+/// Enables these servers again, or adds their entries from `before` again. Other changes that were
+/// made to them since are preserved.
 pub fn restore_servers(
     target: Target,
     text: &str,
@@ -344,7 +347,7 @@ pub fn restore_servers(
     target.apply(text, &edits)
 }
 
-/// The entries of the file as written.
+/// The entries in the host's file, not converted.
 fn servers(target: Target, text: &str) -> Result<Map<String, Json>, EditError> {
     servers_in(target, &root(target, text)?)
 }
@@ -365,7 +368,7 @@ fn servers_in(target: Target, root: &Json) -> Result<Map<String, Json>, EditErro
     }
 }
 
-/// The whole file, which is an object.
+/// The root object of the host's file.
 fn root(target: Target, text: &str) -> Result<Json, EditError> {
     let mut found = None;
     let source = ConfigSource { path: "".into(), tier: Tier::User };
@@ -386,7 +389,7 @@ fn root(target: Target, text: &str) -> Result<Json, EditError> {
     }
 }
 
-/// Whether an entry starts this gateway, in any host's format of a command.
+/// Whether an entry starts this gateway, in any format that a host has for commands.
 fn is_ours(entry: &Json) -> bool {
     let (command, args) = command_line(entry);
     is_gateway(command, args.into_iter())

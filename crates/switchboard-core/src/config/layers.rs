@@ -1,4 +1,4 @@
-//! Merges configuration files: precedence, inheritance, and servers that are pending.
+//! Merges configuration files: decides precedence, inheritance, and which servers are pending.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -13,10 +13,10 @@ use super::transport::Transport;
 use super::trust::{FileHash, TrustHash, review_obstacle, trust_hash};
 use crate::name::look::{folded, in_one_case};
 
-/// Merges the files. Later ones take precedence; within a tier the order is the caller's, and
-/// project files always take precedence over user files. A project's entry is used only once the
-/// user approved the whole definition that would run. Files of other hosts are below all of ours in
-/// their tier; if two of them define a name, the first one is used.
+/// Merges the files, given in ascending precedence within a tier. Project files take precedence
+/// over user files. A project's entry is used only once the user approved the whole definition that
+/// would run. Files of other hosts come below our files of the same tier. If two of them define a
+/// name, the first is used.
 pub fn merge(layers: &[Layer], approvals: &Approvals<'_>) -> Config {
     let mut settings = SettingsEntry::default();
     let (mut diagnostics, mut refused) = (Vec::new(), BTreeMap::new());
@@ -47,12 +47,12 @@ pub fn merge(layers: &[Layer], approvals: &Approvals<'_>) -> Config {
             }
         }
     }
-    // A refused entry of the user may have had restrictions, which are now unknown.
+    // The refused entry of the user may have contained restrictions, which are now unknown.
     let users = layers.iter().filter(|layer| layer.source.tier == Tier::User);
     let ours = users.filter(|layer| layer.file.host.is_none());
     for (name, problem) in ours.flat_map(|layer| &layer.file.refused) {
         drafts.remove(name);
-        // If the name itself is invalid, the entry may be meant for a server with a similar name.
+        // An entry with an invalid name may be meant for a server with a similar name.
         if matches!(problem.kind, DiagnosticKind::BadName { .. }) {
             drop_lookalikes(&mut drafts, name, problem, &mut refused);
         }
@@ -76,7 +76,7 @@ pub fn merge(layers: &[Layer], approvals: &Approvals<'_>) -> Config {
     config
 }
 
-/// Drops the servers whose names differ from `name` only in letter case, separators, invisible
+/// Removes the servers whose names differ from `name` only in letter case, separators, invisible
 /// characters or lookalikes of ASCII letters.
 fn drop_lookalikes(
     drafts: &mut BTreeMap<String, Draft>,
@@ -98,7 +98,7 @@ fn drop_lookalikes(
 }
 
 impl Config {
-    /// Reserves the names of refused entries, unless a server has them.
+    /// Reserves the names of refused entries that no server has.
     pub fn reserve<'n>(&mut self, names: impl Iterator<Item = &'n str>, tier: Tier) {
         for name in names {
             let pending = self.pending.iter().any(|pending| pending.name == name);
@@ -111,7 +111,7 @@ impl Config {
     }
 }
 
-/// One file with its source.
+/// A parsed file and its source.
 #[derive(Clone, Debug)]
 pub struct Layer {
     pub source: ConfigSource,
@@ -126,22 +126,21 @@ pub struct ConfigSource {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Tier {
-    /// Written by the user: trusted.
+    /// A file that the user wrote: trusted.
     User,
-    /// Found in a repository: pending until approved.
+    /// A file in a repository: its servers are pending until the user approves them.
     Project,
 }
 
-/// The files that may have a key.
+/// The files in which a key is allowed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum AllowedIn {
     AllFiles,
-    /// A project file must not set it, because a repository could extend its own trust or its own
-    /// limits.
+    /// Only files of the user. A repository could otherwise extend its trust or raise its limits.
     UserFiles,
 }
 
-/// The position of a value in a file.
+/// The file, line and column of a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConfigOrigin {
     pub path: Arc<str>,
@@ -149,27 +148,26 @@ pub struct ConfigOrigin {
     pub column: u32,
 }
 
-/// `path:line:column`.
+/// Formats the position as `path:line:column`.
 impl fmt::Display for ConfigOrigin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}:{}", self.path, self.line, self.column)
     }
 }
 
-/// The user's approvals so far, and the values that are needed to check them.
+/// What the user approved so far, and how to compute what must be approved.
 #[derive(Clone, Copy)]
 pub struct Approvals<'a> {
     /// The absolute path of the project.
     pub project_root: &'a str,
-    /// The hashes of the files inside the project that a definition runs; see
-    /// [`super::trust::words_in`].
+    /// The hashes of the project's files that a definition runs; see [`super::trust::words_in`].
     pub file_hashes: &'a dyn Fn(&ServerEntry) -> Vec<FileHash>,
     pub is_approved: &'a dyn Fn(&TrustHash) -> bool,
-    /// Whether the user approved any definition of this name in this project before.
+    /// Whether the user ever approved a definition with this name in this project.
     pub was_approved: &'a dyn Fn(&str) -> bool,
 }
 
-/// The configuration merged from all files.
+/// The configuration that results from merging all files.
 #[derive(Clone, Debug, Default)]
 pub struct Config {
     pub servers: BTreeMap<String, Server>,
@@ -178,11 +176,13 @@ pub struct Config {
     pub settings: Settings,
     /// The origin of each setting that a file sets, by key.
     pub settings_origins: BTreeMap<&'static str, ConfigOrigin>,
-    /// The position of a problem in a user file that makes the deny rules uncertain.
+    /// The position of a problem in a user file because of which the deny rules are unknown.
     pub unread_rules: Option<ConfigOrigin>,
-    /// The reason why an entry was refused, by name; another file may have a valid one.
+    /// The reason why an entry was refused, by name. Another file may have a valid entry with that
+    /// name.
     pub refused: BTreeMap<String, Diagnostic>,
-    /// Names of unusable entries, with the tier of their file. No other server gets these names.
+    /// The names of invalid entries, with the tier of their file. No other server may have these
+    /// names.
     pub reserved: BTreeMap<String, Tier>,
     pub diagnostics: Vec<Diagnostic>,
 }
@@ -205,13 +205,14 @@ pub enum Trust {
 #[derive(Clone, Debug, PartialEq)]
 pub struct PendingServer {
     pub name: String,
-    /// The merged definition: the user's entry of that name, if any, under the project's fields.
+    /// The merged definition: the project's fields over the user's entry of that name, if there is
+    /// one.
     pub definition: ServerEntry,
     pub transport: Transport,
     pub hash: TrustHash,
     pub cause: PendingCause,
-    /// The last project file that gives the server's endpoint, or else the first project file with
-    /// its name.
+    /// The last project file that sets the server's endpoint. If none sets it, the first project
+    /// file with the server's name.
     pub origin: ConfigOrigin,
 }
 
@@ -219,7 +220,7 @@ pub struct PendingServer {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PendingCause {
     New,
-    /// The definition, or a file that it runs.
+    /// The definition changed since the user approved it, or a file changed that it runs.
     Changed,
 }
 
@@ -232,7 +233,7 @@ impl fmt::Display for PendingCause {
     }
 }
 
-/// A server while the layers are merged.
+/// A server while its files are merged.
 #[derive(Default)]
 struct Draft {
     user: Option<MergedEntry>,
@@ -242,9 +243,9 @@ struct Draft {
 #[derive(Clone)]
 struct MergedEntry {
     entry: ServerEntry,
-    /// The position in the topmost file that gives an endpoint, or else in the first file.
+    /// The position in the last file that sets an endpoint, or else in the first file.
     origin: ConfigOrigin,
-    /// Whether a file of another host defines it; each name is imported once.
+    /// Whether the entry comes from a file of another host. Each name is imported once.
     import: Import,
 }
 
@@ -256,8 +257,8 @@ enum Import {
 }
 
 impl Draft {
-    /// The diagnostic for an entry of the user that restricts a server, if no file defines that
-    /// server.
+    /// The error about an entry of the user that restricts a server without defining it. `None` if
+    /// some file defines the server.
     fn undefined_restriction(&self, name: &str) -> Option<Diagnostic> {
         let MergedEntry { entry, origin, .. } = self.user.as_ref()?;
         if entry.has_endpoint() || self.project.is_some() || !entry.restricts() {
@@ -267,7 +268,7 @@ impl Draft {
         Some(Diagnostic::at(origin, Level::Error, kind))
     }
 
-    /// Merges an entry of ours over the current one.
+    /// Merges an entry of our files over the entry merged so far.
     fn merge_over(&mut self, server: &ParsedServer, tier: Tier) -> Option<Diagnostic> {
         let of_tier = self.version_mut(tier).take();
         let below = of_tier.as_ref().filter(|_| !server.entry.has_endpoint());
@@ -276,7 +277,7 @@ impl Draft {
             Tier::User => of_tier,
             Tier::Project => of_tier.or_else(|| self.user.clone()),
         };
-        // Our entry inherits nothing from an imported entry with another endpoint.
+        // An imported entry with another endpoint is not inherited.
         let base = base
             .filter(|below| below.import != Import::Only || server.entry.fits_over(&below.entry));
         let mut entry = base.map(|below| below.entry).unwrap_or_default();
@@ -289,8 +290,9 @@ impl Draft {
         warning
     }
 
-    /// Merges an entry of another host below the current one, if it is the same server and nothing
-    /// was imported under that name before. A project's file adds nothing to a server of the user.
+    /// Merges an entry of another host below the entry merged so far, if both have the same
+    /// endpoint and nothing else was imported with that name. A project's file adds nothing to a
+    /// server of the user.
     fn merge_below(&mut self, server: &ParsedServer, tier: Tier) -> Option<Diagnostic> {
         if tier == Tier::Project && self.user.is_some() {
             return None;
@@ -306,7 +308,8 @@ impl Draft {
             return None;
         }
         if ours.entry.has_endpoint() {
-            // A host's `disabled` does not apply: servers that were moved here are disabled there.
+            // `disabled` of the host's file is dropped: a server that was moved to our file is
+            // disabled there.
             (entry.disabled, entry.enabled) = (None, None);
             entry.origins.retain(|key, _| !["disabled", "enabled"].contains(key));
         }
@@ -324,7 +327,7 @@ impl Draft {
     }
 }
 
-/// Warns that `upper` inherits a field that was set for another command line.
+/// Warns if `upper` inherits a field that was set for another command line.
 fn warn_of_inherited_field(
     lower: &ServerEntry,
     name: &str,
@@ -339,7 +342,7 @@ fn warn_of_inherited_field(
 }
 
 impl Config {
-    /// Decides whether the project's or the user's version of a server is used.
+    /// Chooses between the project's and the user's version of a server.
     fn choose_version(&mut self, name: String, draft: Draft, approvals: &Approvals<'_>) {
         if let Some(MergedEntry { entry: definition, origin, import }) = draft.project
             && let Some(transport) = self.transport(&name, &definition, &origin)
@@ -377,7 +380,7 @@ impl Config {
             Ok(transport) => return Some(transport),
             Err(kind) => kind,
         };
-        // An entry that only disables a server has no effect if that server is not defined.
+        // An entry that only disables a server is not an error if no file defines that server.
         let mut keys = definition.origins.keys().peekable();
         if keys.peek().is_some() && keys.all(|key| *key == "disabled") {
             return None;
@@ -388,7 +391,8 @@ impl Config {
         None
     }
 
-    /// Warns of keys that have no effect with the endpoint, except in files of other hosts.
+    /// Warns of keys that have no effect with the server's endpoint. Files of other hosts are not
+    /// checked.
     fn warn_of_unused(&mut self, name: &str, definition: &ServerEntry, import: Import) {
         if import != Import::None {
             return;
@@ -400,7 +404,7 @@ impl Config {
         }
     }
 
-    /// Whether a user can review the definition; if not, refuses it.
+    /// Whether the definition is small enough for the user to review. Refuses it otherwise.
     fn is_reviewable(
         &mut self,
         name: &str,

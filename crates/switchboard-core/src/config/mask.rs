@@ -1,4 +1,4 @@
-//! Masks the secrets in the text of a configuration file, for showing a diff.
+//! Masks the secrets in the text of a configuration file, so that a diff can be shown.
 
 use jsonc_parser::ast::{Object, Value};
 use jsonc_parser::common::Ranged;
@@ -8,15 +8,14 @@ use super::layers::{ConfigSource, Tier};
 use super::secrecy::{self, HIDDEN};
 use super::syntax::{self, Syntax};
 
-/// `text` with `…` in place of possible secrets: values of variables, headers and credentials, and
-/// secrets in arguments, URLs and comments. Names and references such as `${TOKEN}` stay. The lines
-/// are the same. `None` if it does not parse.
+/// `text`, with `…` in place of possible secrets: values of variables, headers and credentials, and
+/// secrets in arguments, URLs and comments. Names, references such as `${TOKEN}` and line breaks
+/// are preserved. `None` if the text cannot be parsed.
 pub fn masked(text: &str) -> Option<String> {
     mask(text, Syntax::Jsonc, |root, mask| mask.value(root, Within::Open))
 }
 
-/// The masked text of a host's file, of which only the servers, and the packages that Pi loads, are
-/// shown.
+/// The masked text of a host's file. It shows only the servers and, for Pi, the packages.
 pub fn masked_of_host(text: &str, target: Target) -> Option<String> {
     let open = target.shown();
     mask(text, target.syntax(), |root, mask| {
@@ -38,7 +37,7 @@ fn mask(text: &str, syntax: Syntax, find: impl FnOnce(&Value<'_>, &mut Mask)) ->
     if !problems.is_empty() {
         return None;
     }
-    // Sorted by position, because a TOML table may continue after another one.
+    // The strings are sorted by position, because a TOML table may continue after another table.
     mask.strings.sort_unstable();
     let mut out = String::with_capacity(body.len());
     let mut done = 0;
@@ -58,7 +57,7 @@ fn mask(text: &str, syntax: Syntax, find: impl FnOnce(&Value<'_>, &mut Mask)) ->
     Some(out)
 }
 
-/// Appends the text between strings; comments only if they are prose.
+/// Appends the text between two strings. Comments are masked unless they are prose.
 fn push_between(out: &mut String, mut text: &str, syntax: Syntax) {
     let openings: &[(&str, &str)] = match syntax {
         Syntax::Jsonc => &[("//", "\n"), ("/*", "*/")],
@@ -81,7 +80,7 @@ fn push_between(out: &mut String, mut text: &str, syntax: Syntax) {
             out.push_str(HIDDEN);
             out.extend(comment.matches('\n'));
         }
-        // Skips the comment's end, so that its `*/` does not open the next comment.
+        // The end of the comment is skipped, so that its `*/` cannot begin another comment.
         let closing = if after.starts_with(close) { close } else { "" };
         out.push_str(closing);
         text = after.get(closing.len()..).unwrap_or_default();
@@ -89,27 +88,27 @@ fn push_between(out: &mut String, mut text: &str, syntax: Syntax) {
     out.push_str(text);
 }
 
-/// The byte range of every string of a text, with its masked form if it is masked.
+/// The byte range of each string in a text, with the masked form of those that are masked.
 #[derive(Default)]
 struct Mask {
     strings: Vec<(usize, usize, Option<String>)>,
 }
 
-/// The values that we write into a host's file besides the servers.
+/// The values that we write into a host's file outside its servers.
 const OURS: [&str; 3] = [NAME, "mcp__switchboard", "always"];
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Within {
     Open,
     Secrets,
-    /// A program that prints secrets.
+    /// The command line of a program that prints secrets.
     Program,
-    /// A part of the file that does not concern us.
+    /// A part of a host's file that has nothing to do with MCP servers.
     Foreign,
 }
 
 impl Mask {
-    /// Recursion is safe, because the parser limits the depth.
+    /// Adds the strings of a value. Recursion is safe, because the parser limits the depth.
     fn value(&mut self, value: &Value<'_>, within: Within) {
         match value {
             Value::StringLit(literal) => {
@@ -137,7 +136,7 @@ impl Mask {
                 let others = array.elements.iter().filter(|e| !matches!(e, Value::StringLit(_)));
                 others.for_each(|element| self.value(element, within));
             }
-            // The arguments of a program that prints secrets.
+            // The program is shown; its arguments are masked, because they may contain the secret.
             Value::Array(array) if within == Within::Program => {
                 for element in &array.elements {
                     match element {
@@ -160,7 +159,8 @@ impl Mask {
     fn object(&mut self, object: &Object<'_>, within: Within) {
         for property in &object.properties {
             let name = property.name.as_str();
-            // A key whose value is an object may be the name of a server.
+            // A key whose value is an object is not treated as a secret, because it may be the name
+            // of a server.
             let is_secret =
                 !matches!(property.value, Value::Object(_)) && secrecy::is_secret_at(name);
             let inner = match within {
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn possible_secrets_are_masked_and_names_stay() {
+    fn possible_secrets_are_masked_but_names_are_shown() {
         let text = r#"{ "mcpServers": { "secret-keeper": {
             "command": "npx", // a comment
             "args": ["-y", "x", "--token", "s3cret", "--api-key=s3cret", "--token=${T}"],
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn malformed_text_is_not_shown_at_all() {
+    fn malformed_configuration_text_is_not_shown() {
         assert_eq!(masked(r#"{ "env": { "TOKEN": "s3cret" }"#), None);
     }
 }

@@ -1,7 +1,8 @@
-//! Detects unknown keys of a user's file that may be misspelt or misplaced rules.
+//! Finds unknown keys in a user's file that may be misspelt or misplaced rules.
 //!
-//! The rules of such a file are uncertain, so a misspelt key is an error, not a warning. Values are
-//! checked as well as names: `"mcp": { "files": { "excludeTools": [] } }` has no misspelt key.
+//! Such a key is an error instead of a warning, because the rules of the file are unknown. Not only
+//! names are checked but also values: `"mcp": { "files": { "excludeTools": [] } }` has no misspelt
+//! key.
 
 use jsonc_parser::ast::{Object, Value};
 
@@ -13,7 +14,7 @@ use crate::name::look::folded;
 const SERVER_RULES: &[&str] =
     &["approveTools", "includeTools", "excludeTools", "disabled", "enabled", "deny", "approve"];
 
-/// Rule keys, each with the words that other programs use for such a rule of a whole file, without
+/// Each rule key of a whole file, with the words that other programs use for such a rule, without
 /// separators.
 const FILE_WORDS: &[(&str, &str)] = &[
     (
@@ -30,26 +31,27 @@ const FILE_WORDS: &[(&str, &str)] = &[
     ("approve", "approval approvals approvalmode approvalpolicy permission permissions"),
 ];
 
-/// Words that are too common to be checked in the root of a file that other programs share.
+/// Further words for rule keys. They are too common to be checked at the root of a file, because
+/// other programs share the file.
 const NARROW_WORDS: &[(&str, &str)] = &[
     ("deny", "exclude excluded hidden hiddentools toolfilter"),
     ("allow", "include included"),
     ("approve", "policy policies"),
 ];
 
-/// Keys that mark an object as one with rules.
+/// The keys that show that an object contains rules.
 const RULE_KEYS: &str = "deny allow approve approvetools autoapprove excludetools includetools \
     disabledtools enabledtools allowedtools disabled pins";
 
 const ENDPOINTS: &[&str] = &["command", "url", "socket", "httpUrl", "serverUrl"];
 
-/// The depth to which rules are searched.
+/// The number of levels that are searched for rules.
 const DEEPEST: usize = 6;
 
-/// The longest name that is compared.
+/// The maximum length of a key that is compared with rule keys.
 const LONGEST: usize = 64;
 
-/// The rule key that an unknown key of the root may stand for.
+/// The rule key that the user may have meant by an unknown key of the root.
 pub(super) fn in_root(name: &str, value: &Value<'_>) -> Option<String> {
     let word = plain(name);
     if is_near(&word, "mcpservers") || looks_like_servers(value) {
@@ -63,18 +65,19 @@ pub(super) fn in_root(name: &str, value: &Value<'_>) -> Option<String> {
     rule.or_else(|| names_a_rule(value, DEEPEST).then(|| "settings".to_owned()))
 }
 
-/// The rule that an unknown setting may stand for, by its name alone.
+/// The rule key that the user may have meant by an unknown setting, judged by its name alone.
 pub(super) fn setting_by_name(name: &str) -> Option<String> {
     near(RULES, &plain(name)).map(|rule| format!("settings.{rule}"))
 }
 
-/// The rule key that an unknown key of the root may stand for, by its name alone.
+/// The rule key that the user may have meant by an unknown key of the root, judged by its name
+/// alone.
 pub(super) fn root_by_name(name: &str) -> Option<String> {
     let rule = RULES.iter().find(|rule| **rule == name).map(|rule| format!("settings.{rule}"));
     rule.or_else(|| is_near(&plain(name), "settings").then(|| "settings".to_owned()))
 }
 
-/// The rule key that an unknown key of `settings` may stand for.
+/// The rule key that the user may have meant by an unknown key of `settings`.
 pub(super) fn in_settings(name: &str, value: &Value<'_>) -> Option<String> {
     let word = plain(name);
     if is_near(&word, "mcpservers") || looks_like_servers(value) {
@@ -90,7 +93,7 @@ pub(super) fn in_settings(name: &str, value: &Value<'_>) -> Option<String> {
     rules.then(|| "settings".to_owned())
 }
 
-/// The rule key that an entry of `mcpServers` may stand for, if it is not a server.
+/// The rule key that the user may have meant by an entry of `mcpServers`. `None` if it is a server.
 pub(super) fn among_servers(name: &str, value: &Value<'_>) -> Option<String> {
     let fields = value.as_object();
     if fields.is_some_and(has_endpoint) {
@@ -98,7 +101,7 @@ pub(super) fn among_servers(name: &str, value: &Value<'_>) -> Option<String> {
     }
     let word = plain(name);
     let known = |key: &str| key == "timeout" || ServerEntry::KEYS.contains(&key);
-    // A server of that name may be defined in another file and only changed here.
+    // The entry may change a server that another file defines.
     let changes_a_server =
         fields.is_some_and(|fields| keys(fields).all(|key| known(key) && !RULES.contains(&key)));
     let nested = fields.is_some_and(|fields| {
@@ -118,17 +121,20 @@ pub(super) fn among_servers(name: &str, value: &Value<'_>) -> Option<String> {
     Some(format!("settings.{rule}"))
 }
 
-/// The field that an unknown field of a server may stand for, by its name alone.
+/// The field that the user may have meant by an unknown field of a server, judged by its name
+/// alone.
 pub(super) fn field_by_name(name: &str) -> Option<&'static str> {
     match near(SERVER_RULES, &plain(name)) {
-        // This field has other names in the rules for the whole file.
+        // These are names of rules for the whole file. A server's entry has the rule under another
+        // name.
         Some("deny") => Some("excludeTools"),
         Some("approve") => Some("approveTools"),
         rule => rule,
     }
 }
 
-/// The field that an unknown field may stand for, also by names of other programs and by its value.
+/// The field that the user may have meant by an unknown field of a server, judged by the names of
+/// other programs and by its value.
 pub(super) fn field(name: &str, value: &Value<'_>) -> Option<&'static str> {
     let word = plain(name);
     let of_file = match near(RULES, &word) {
@@ -144,19 +150,19 @@ pub(super) fn field(name: &str, value: &Value<'_>) -> Option<&'static str> {
     }
 }
 
-/// Whether the value is `["*"]`, which Copilot writes into every entry.
+/// Whether the value is a list with `*`, as Copilot writes into every entry.
 fn names_every_tool(value: &Value<'_>) -> bool {
     let Value::Array(tools) = value else { return false };
     tools.elements.iter().any(|tool| matches!(tool, Value::StringLit(name) if name.value == "*"))
 }
 
-/// Normalizes a name: letter case, separators, invisible characters and lookalike letters.
+/// Normalizes letter case, separators, invisible characters and lookalike letters of a name.
 fn plain(name: &str) -> String {
     let start: String = name.chars().take(LONGEST + 1).collect();
     folded(&start).replace('_', "")
 }
 
-/// Whether `word` is `known` with one or two typing errors.
+/// Whether `word` is `known`, or a misspelling of it with one or two edits.
 fn is_near(word: &str, known: &str) -> bool {
     let slips = match known.len() {
         0..8 => 1,
@@ -169,7 +175,8 @@ fn near(rules: &[&'static str], word: &str) -> Option<&'static str> {
     rules.iter().copied().find(|rule| is_near(word, &rule.to_lowercase()))
 }
 
-/// Short names are compared exactly, because too many words are similar.
+/// The rule for which a table has `word`. Short words are compared exactly, because too many words
+/// are similar to them.
 fn rule_of(tables: &[&[(&'static str, &str)]], word: &str) -> Option<&'static str> {
     let fits = |known: &str| word == known || known.len() > 6 && is_near(word, known);
     let mut rules = tables.iter().copied().flatten();

@@ -1,8 +1,8 @@
 //! Parses configuration files and merges them into one set of servers and settings.
 //!
-//! The input is text: [`parse::parse`] reads one file of ours, [`pi_servers::parse`] one of Pi's
-//! lists, [`hosts::parse`] one of another host; [`layers::merge`] merges the files, and [`expand`]
-//! expands the variables of a merged definition. This module does no IO.
+//! The input is text. [`parse::parse`] parses our own files, [`pi_servers::parse`] the list of Pi,
+//! and [`hosts::parse`] the files of other hosts. [`layers::merge`] merges the parsed files, and
+//! [`expand`] expands the variables of a merged definition. This module does no IO.
 
 pub mod auth;
 pub mod conflicts;

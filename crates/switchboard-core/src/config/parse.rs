@@ -1,4 +1,4 @@
-//! Parses one configuration file of ours into entries and diagnostics.
+//! Parses one of our configuration files into entries and diagnostics.
 
 use jsonc_parser::ast::Value;
 
@@ -16,7 +16,7 @@ use crate::name::ServerName;
 
 const MAX_SERVERS: usize = 1_000;
 
-/// Reads JSONC. A file with a syntax error, or without content, has no entries.
+/// Parses JSONC. A file with a syntax error, or without content, has no entries.
 pub fn parse(text: &str, source: &ConfigSource) -> ParsedFile {
     let mut file = ParsedFile::default();
     let mut is_empty = true;
@@ -25,7 +25,7 @@ pub fn parse(text: &str, source: &ConfigSource) -> ParsedFile {
         file.read_root(reader, root);
     };
     let mut diagnostics = syntax::read((text, Syntax::Jsonc), source, OWN_FILE_BYTES, read);
-    // An interrupted write leaves such a file.
+    // An interrupted write leaves an empty file.
     if is_empty && diagnostics.is_empty() && source.tier == Tier::User {
         let mut reader = ConfigReader::new(text, source);
         reader.error(0, DiagnosticKind::Empty);
@@ -35,19 +35,19 @@ pub fn parse(text: &str, source: &ConfigSource) -> ParsedFile {
     file
 }
 
-/// The content of one file.
+/// The content of one parsed file.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ParsedFile {
-    /// The servers in the order of the file, with unique names.
+    /// The servers in the order of the file. Their names are unique.
     pub servers: Vec<ParsedServer>,
     pub settings: SettingsEntry,
-    /// The hosts whose files are imported.
+    /// The hosts that `imports` of this file names.
     pub imports: Vec<Host>,
-    /// The host to which the file belongs; `None` for a file of ours.
+    /// The host whose file this is; `None` for one of our files.
     pub host: Option<Host>,
-    /// The entries that were refused, by name, with the reason.
+    /// The names of the refused entries, each with the reason.
     pub refused: Vec<(String, Diagnostic)>,
-    /// The names of all entries that were ignored, including those of a host's file.
+    /// The names of all ignored entries, including those in files of hosts.
     pub left_out: Vec<String>,
     pub diagnostics: Vec<Diagnostic>,
 }
@@ -61,14 +61,14 @@ pub struct ParsedServer {
 }
 
 impl ParsedFile {
-    /// The names of all servers in the file, including those that cannot be used.
+    /// The names of all servers in the file, including those with invalid entries.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         let usable = self.servers.iter().map(|server| server.name.as_str());
         let refused = self.refused.iter().map(|(name, _)| name.as_str());
         usable.chain(refused).chain(self.left_out.iter().map(String::as_str))
     }
 
-    /// Whether it denies, filters or disables anything, or requires approval.
+    /// Whether the file denies, filters or disables any tool or server, or requires approval.
     pub fn has_rules(&self) -> bool {
         self.settings.has_rules() || self.servers.iter().any(|server| server.entry.restricts())
     }
@@ -76,7 +76,7 @@ impl ParsedFile {
     fn read_root(&mut self, reader: &mut ConfigReader<'_>, root: &Value<'_>) {
         let root = KeyedValue { key: "", value: root };
         for member in reader.members(root).into_iter().flatten() {
-            // A key of the wrong type is reported where it is read; the others are still used.
+            // A key of the wrong type is reported when it is read. The other keys are still used.
             match member.name {
                 "mcpServers" | "mcp-servers" => self.read_servers(reader, &member),
                 "settings" => self.read_settings(reader, &member),
@@ -90,7 +90,7 @@ impl ParsedFile {
                 name if is_project(reader) && claims_trust(name) => forbid(reader, &member),
                 name if ignored::ROOT.contains(&name) => reader.ignored_key(&member),
                 name => {
-                    // A project file has no rules.
+                    // Only the name is checked in a project file, because it has no rules.
                     let meant = match is_project(reader) {
                         true => misplaced::root_by_name(name),
                         false => misplaced::in_root(name, member.value),
@@ -114,7 +114,7 @@ impl ParsedFile {
                 continue;
             }
             let before = reader.problems();
-            // One file may have both spellings of the root key.
+            // A file may have the root key in both spellings, so a server may occur twice.
             let again = self.servers.iter().any(|server| server.name == member.name);
             if again {
                 let key = member.key.clone();
@@ -165,7 +165,7 @@ impl ParsedFile {
     }
 }
 
-/// Reports a key that is unknown, or may mean `rule`.
+/// Reports an unknown key, or a key that may be meant as `rule`.
 fn unknown_key(
     reader: &mut ConfigReader<'_>,
     member: &Member<'_>,
@@ -194,7 +194,7 @@ pub(super) const ROOT_KEYS: &[&str] = &[
     "description",
 ];
 
-/// Whether the limit allows one more server under `key`; if not, reports it.
+/// Whether the limit allows another server under `key`. Reports the first server beyond it.
 pub(super) fn has_room(
     read: &[ParsedServer],
     reader: &mut ConfigReader<'_>,
@@ -208,8 +208,8 @@ pub(super) fn has_room(
     !full
 }
 
-/// Returns `None` if the server is dropped: an error makes its other fields unreliable, or the
-/// entry is our own in a file that a host shares with us.
+/// Reads one server. `None` if an error makes its other fields unreliable, or if the entry is our
+/// own in a file that we share with a host.
 fn read_server(reader: &mut ConfigReader<'_>, server: &Member<'_>) -> Option<ParsedServer> {
     if let Err(problem) = ServerName::new(server.name) {
         let key = server.key.clone();
@@ -218,7 +218,7 @@ fn read_server(reader: &mut ConfigReader<'_>, server: &Member<'_>) -> Option<Par
     }
     let members = reader.members(server.input()).ok()?;
     let ParsedFields { mut entry, enabled, sound } = read_fields(reader, members, &[]);
-    // Of `enabled` and `disabled`, the one that disables takes precedence.
+    // If `enabled` and `disabled` contradict each other, the server is disabled.
     if let Some((enabled, origin)) = enabled
         && entry.disabled != Some(true)
     {
@@ -230,16 +230,17 @@ fn read_server(reader: &mut ConfigReader<'_>, server: &Member<'_>) -> Option<Par
     whole.then(|| ParsedServer { name: server.name.to_owned(), entry, origin })
 }
 
-/// The fields of one entry.
+/// The fields of one entry, and whether they are valid.
 pub(super) struct ParsedFields {
     pub(super) entry: ServerEntry,
-    /// `enabled`, whose meaning depends on the format of the file.
+    /// The value and position of `enabled`, whose meaning depends on the format of the file.
     pub(super) enabled: Option<(bool, ConfigOrigin)>,
-    /// Whether every field was read and none was forbidden.
+    /// Whether every field was valid and allowed in this file.
     pub(super) sound: bool,
 }
 
-/// Reads the fields that all formats of our files share; `besides` are keys that the caller reads.
+/// Reads the fields that all our file formats share. `besides` are further keys, which the caller
+/// reads.
 pub(super) fn read_fields(
     reader: &mut ConfigReader<'_>,
     members: Vec<Member<'_>>,
@@ -290,7 +291,7 @@ fn misplaced_field(reader: &ConfigReader<'_>, member: &Member<'_>) -> Option<&'s
     }
 }
 
-/// Reports an entry with more than one endpoint.
+/// Reports an entry that has more than one endpoint.
 pub(super) fn check_endpoints(
     reader: &mut ConfigReader<'_>,
     server: &Member<'_>,
@@ -313,8 +314,8 @@ pub(super) fn forbid(reader: &mut ConfigReader<'_>, member: &Member<'_>) {
     reader.error(member.offset, DiagnosticKind::ForbiddenInProject { key });
 }
 
-/// Whether other programs read the key as a grant. We support none of them, but a project file that
-/// has one claims to be trusted.
+/// Whether other programs read the key as a permission. We support no such key, but a project file
+/// that contains one claims to be trusted.
 pub(super) fn claims_trust(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     let claims =

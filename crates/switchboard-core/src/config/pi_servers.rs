@@ -1,4 +1,4 @@
-//! Parses `.pi/mcp-servers.json`: a list of servers, each with an id, that start only with
+//! Parses `.pi/mcp-servers.json`: a list of servers with ids. A server is started only if it has
 //! `enabled`.
 
 use jsonc_parser::ast::Value;
@@ -16,7 +16,7 @@ use super::syntax::{self, OWN_FILE_BYTES, Syntax};
 use super::values::Lifecycle;
 use crate::name::plain_id;
 
-/// Reads the list. Its diagnostics begin with the texts that users of this format know.
+/// Parses the list. The diagnostics begin with the error texts that users of this format know.
 pub fn parse(text: &str, source: &ConfigSource) -> ParsedFile {
     let mut file = ParsedFile::default();
     let read = |reader: &mut ConfigReader<'_>, root: &Value<'_>| read_root(&mut file, reader, root);

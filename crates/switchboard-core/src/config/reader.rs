@@ -1,4 +1,4 @@
-//! Typed readers over the syntax tree of a file; each problem is reported with its position.
+//! Typed readers for the syntax tree of a file. They report each problem with its position.
 
 use std::collections::HashMap;
 
@@ -14,7 +14,7 @@ pub(super) const MAX_ENTRIES: usize = 10_000;
 const MAX_KEY_CHARS: usize = 64;
 const CHAR_COUNT_STRIDE: usize = 4_096;
 
-/// A problem that is already among the diagnostics.
+/// An error that was already added to the diagnostics.
 #[derive(Debug)]
 pub(super) struct Reported;
 
@@ -24,27 +24,28 @@ pub(super) struct ConfigReader<'t> {
     text: &'t str,
     source: &'t ConfigSource,
     line_starts: Vec<usize>,
-    /// The number of characters before every stride, so that a column in a huge line is cheap.
+    /// The number of characters before every `STRIDE` bytes, so that the column of a value in a
+    /// very long line is found quickly.
     char_counts: Vec<usize>,
     diagnostics: Vec<Diagnostic>,
 }
 
-/// A value with the clipped path of its key, for messages.
+/// A value with the path of its key, shortened for messages.
 #[derive(Clone, Copy)]
 pub(super) struct KeyedValue<'v> {
     pub(super) key: &'v str,
     pub(super) value: &'v Value<'v>,
 }
 
-/// A member of an object.
+/// A member of an object: its name and its value.
 pub(super) struct Member<'v> {
     pub(super) name: &'v str,
-    /// The clipped path of this key, for messages.
+    /// The path of the key, shortened for messages.
     pub(super) key: String,
-    /// The byte offset of the name.
+    /// The byte offset of the member's name.
     pub(super) offset: usize,
     pub(super) value: &'v Value<'v>,
-    /// Whether it is a duplicate of a key that must be unique.
+    /// Whether the key is a duplicate although it must be unique.
     pub(super) twice: bool,
 }
 
@@ -70,17 +71,17 @@ impl<'t> ConfigReader<'t> {
         self.diagnostics
     }
 
-    /// The number of problems so far.
+    /// The number of problems reported so far.
     pub(super) fn problems(&self) -> usize {
         self.diagnostics.len()
     }
 
-    /// The first error after that many problems.
+    /// The first error that was reported after the first `problems` problems.
     pub(super) fn error_after(&self, problems: usize) -> Option<&Diagnostic> {
         self.diagnostics.iter().skip(problems).find(|problem| problem.is_error())
     }
 
-    /// The error about a key that is given twice.
+    /// The error about a key that occurs twice.
     pub(super) fn given_twice(&self, key: &str) -> Option<&Diagnostic> {
         let is_this = |problem: &&Diagnostic| match &problem.kind {
             DiagnosticKind::GivenTwice { key: twice } => twice == key,
@@ -111,7 +112,7 @@ impl<'t> ConfigReader<'t> {
         self.report(Level::Warning, offset, kind);
     }
 
-    /// Notes that a key of another program has no effect here.
+    /// Reports that a key of another program has no effect here.
     pub(super) fn ignored_key(&mut self, member: &Member<'_>) {
         let kind = DiagnosticKind::NoEffect { key: member.key.clone() };
         self.report(Level::Note, member.offset, kind);
@@ -199,7 +200,8 @@ impl<'t> ConfigReader<'t> {
     }
 
     fn report(&mut self, level: Level, offset: usize, kind: DiagnosticKind) {
-        // The last one is an error, so that many warnings cannot hide an error.
+        // The last problem is always an error, so that warnings beyond the limit cannot hide an
+        // error.
         let (level, kind) = match self.diagnostics.len() {
             0..MAX_PROBLEMS => (level, kind),
             MAX_PROBLEMS => (Level::Error, DiagnosticKind::TooManyProblems { limit: MAX_PROBLEMS }),
@@ -220,7 +222,7 @@ fn shown(key: &str) -> String {
     if key.is_empty() { ROOT.to_owned() } else { key.to_owned() }
 }
 
-/// Whether a key decides what runs or is called, so that a duplicate is ambiguous.
+/// Whether the key decides what is started or called. A duplicate of such a key is an error.
 fn must_be_unique(parent: &str, name: &str) -> bool {
     let servers = ["mcpServers", "mcp-servers"];
     match parent {
@@ -238,7 +240,7 @@ fn char_starts(bytes: &[u8]) -> usize {
     bytes.iter().filter(|byte| **byte & 0xC0 != 0x80).count()
 }
 
-/// `parent.name`, clipped and without control characters.
+/// The path `parent.name`, shortened and without control characters.
 pub(super) fn join(parent: &str, name: &str) -> String {
     let clean = |c: char| {
         if c.is_control() { char::REPLACEMENT_CHARACTER } else { c }

@@ -1,6 +1,7 @@
 //! The JSON Schemas of our files, generated from the tables that parse them.
 //!
-//! Each reader of `fields.rs` has a function of the same name here; the tables call both.
+//! For each reader in `fields.rs`, a function of the same name here describes its schema. The key
+//! tables in `server.rs` and `settings.rs` use the name for both.
 
 use serde_json::{Map, Value, json};
 
@@ -57,7 +58,8 @@ fn object(properties: Map<String, Value>) -> Value {
     json!({ "type": "object", "properties": properties, "additionalProperties": false })
 }
 
-/// The schema of a table row: an enum for choices, and otherwise the function of its reader.
+/// The schema of a table row. For a choice, it comes from the enum, and otherwise from the function
+/// named like the reader.
 macro_rules! row_schema {
     (choice, $kind:ty) => {
         $crate::config::schema::words(<$kind>::WORDS)

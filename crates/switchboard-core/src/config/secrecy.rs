@@ -1,37 +1,37 @@
-//! Decides which parts of a configuration may be secret, and masks them.
+//! Decides which parts of a configuration may be secret, and masks these parts.
 
 use super::expand::{Surroundings, expand};
 use super::values::Template;
 
-/// Replaces a possible secret.
+/// The text that replaces a possible secret.
 pub(crate) const HIDDEN: &str = "…";
 
-/// Objects whose values are often secrets, whatever their keys.
+/// The keys of objects whose values are often secrets, whatever their names.
 const HOLDERS: &[&str] = &["env", "environment", "headers", "http_headers", "authorizationParams"];
 
-/// Whether the values below a key are secrets.
+/// Whether the values in the object under `key` may be secrets.
 pub(super) fn holds_secrets(key: &str) -> bool {
     HOLDERS.contains(&key)
 }
 
-/// Whether the string value of a key is a secret. Names of environment variables are not.
+/// Whether the string under `key` may be a secret. Names of environment variables are not secrets.
 pub(super) fn is_secret_at(key: &str) -> bool {
     let folded = key.to_ascii_lowercase();
     let names_a_variable = folded.ends_with("env") || folded.ends_with("env_var");
     names_a_secret(key) && !names_a_variable
 }
 
-/// Masks a value that may be a token, unless it consists of variables only.
+/// Masks a value that may be a token. A value that consists only of variables is shown.
 pub(super) fn value(text: &str) -> String {
-    // The program shows where the secret comes from.
+    // The program of a `!command` is shown, because it tells where the secret comes from.
     if let Some(command) = text.strip_prefix('!').filter(|rest| !rest.starts_with('!')) {
         return format!("!{}", program(command));
     }
     variables(text)
 }
 
-/// The program of a command line that prints a secret, without its arguments, which may contain the
-/// secret: `-c "echo SECRET"`.
+/// The program of a command line that prints a secret. The arguments are masked, because they may
+/// contain the secret: `-c "echo SECRET"`.
 pub(super) fn program(line: &str) -> String {
     let line = line.trim();
     let (program, arguments) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
@@ -39,7 +39,7 @@ pub(super) fn program(line: &str) -> String {
     if arguments.is_empty() { program.to_owned() } else { format!("{program} {HIDDEN}") }
 }
 
-/// The text if it consists of variables only, and otherwise a mask.
+/// The text, if it consists only of variables; otherwise the mask.
 pub(super) fn variables(text: &str) -> String {
     if is_made_of_variables(text) { text.to_owned() } else { HIDDEN.to_owned() }
 }
@@ -52,13 +52,13 @@ fn is_made_of_variables(text: &str) -> bool {
     literal != text && words.all(|word| word.is_empty() || is_scheme(word))
 }
 
-/// Whether a word is an authentication or URL scheme.
+/// Whether a word is an authentication scheme or a URL scheme.
 fn is_scheme(word: &str) -> bool {
     let schemes = ["bearer", "basic", "token", "http", "https"];
     schemes.iter().any(|scheme| word.eq_ignore_ascii_case(scheme))
 }
 
-/// Masks the secrets of a URL or a command line.
+/// Masks the secrets in a URL or a command line.
 pub(super) fn line(text: &str) -> String {
     command_line(text.split(' '))
 }
@@ -89,8 +89,8 @@ pub(crate) const TOKEN_PREFIXES: [&str; 17] = [
     "eyJ",
 ];
 
-/// The arguments, with values masked that follow a word such as `--token` or `Authorization:`, or
-/// look like a token.
+/// The arguments of a command line. A value is masked if it looks like a token, or follows a word
+/// such as `--token` or `Authorization:`.
 pub(crate) fn arguments<'w>(words: impl Iterator<Item = &'w str>) -> impl Iterator<Item = String> {
     let mut after_a_name = false;
     words.map(move |word| {
@@ -104,7 +104,8 @@ pub(crate) fn arguments<'w>(words: impl Iterator<Item = &'w str>) -> impl Iterat
     })
 }
 
-/// Masks one argument: a URL, or the value of `NAME=VALUE` if the name suggests a secret.
+/// Masks one argument: the secrets of a URL, or the value of `NAME=VALUE` if the name suggests a
+/// secret.
 fn argument(word: &str) -> String {
     let head = word.split_once("://").map_or(word, |(scheme, _)| scheme);
     let mut from = 0;
@@ -128,7 +129,8 @@ fn is_token(word: &str) -> bool {
     TOKEN_PREFIXES.iter().chain(&["sk-"]).any(begins) && !word.contains('/')
 }
 
-/// Masks literals in a URL: user and password, query, fragment, and path segments that may be keys.
+/// Masks literal text in the secret parts of a URL: user and password, query, fragment, and path
+/// segments that may be keys.
 pub fn address(text: &str) -> String {
     let (text, fragment) = text.split_once('#').map_or((text, ""), |(text, _)| (text, "#…"));
     let (before, query) = text.split_once('?').unwrap_or((text, ""));
@@ -154,11 +156,11 @@ pub fn address(text: &str) -> String {
 
 const WORD_ENDS: [char; 3] = ['-', '_', '.'];
 
-/// Path segments that precede a key.
+/// The path segments that are often followed by a key.
 const SECRETS: [&str; 8] =
     ["token", "tokens", "key", "keys", "secret", "secrets", "apikey", "password"];
 
-/// Shows path segments that are plain words, versions or variables; others may be keys.
+/// Masks the segments of a path that may be keys. Words, versions and variables are shown.
 fn path(path: &str) -> String {
     let mut after_a_name = false;
     let shown = path.split('/').map(|segment| {
@@ -169,7 +171,7 @@ fn path(path: &str) -> String {
     shown.collect::<Vec<_>>().join("/")
 }
 
-/// Whether a segment consists of words in one case without digits, and of years and versions.
+/// Whether a segment consists of words without digits in one letter case, of years or of versions.
 fn is_plain(segment: &str) -> bool {
     const LONGEST_WORD: usize = 16;
     const LONGEST_NUMBER: usize = 4;
@@ -186,7 +188,7 @@ fn is_plain(segment: &str) -> bool {
     words.clone().count() <= MOST_WORDS && words.all(|word| is_number(word) || is_word(word))
 }
 
-/// Whether a comment is prose. Otherwise it may be an entry that is commented out.
+/// Whether a comment is prose. Other comments may be entries that were commented out.
 pub(super) fn is_prose(comment: &str) -> bool {
     let bare = |word: &str| {
         let word = word.trim_matches(|c: char| !c.is_alphanumeric());
@@ -206,7 +208,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn secret_after_a_telling_name_is_masked() {
+    fn secrets_in_command_lines_and_urls_are_masked() {
         let check = |text: &str, expected: &str| assert_eq!(line(text), expected, "{text}");
         check("npx -y pkg --token hunter2 -v", "npx -y pkg --token … -v");
         check("x --api-key=hunter2 --token=${T}", "x --api-key=… --token=${T}");

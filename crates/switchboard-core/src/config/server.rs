@@ -1,4 +1,4 @@
-//! A server's entry: the table of its fields, and how entries are merged.
+//! The entry of a server: the table of its fields, and how entries are merged.
 
 use std::time::Duration;
 
@@ -23,34 +23,36 @@ use super::values::{
 };
 use crate::globs::Globs;
 
-/// Whether a field is inherited when an upper layer changes `command`, `url` or `socket`.
+/// Whether a field is inherited if an entry with precedence changes `command`, `url` or `socket`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Inherits {
-    /// The field is always inherited.
+    /// The field is inherited with any endpoint.
     Always,
-    /// The field is inherited unless the new endpoint is of another kind.
+    /// The field is inherited unless the new endpoint is of another kind, such as a URL instead of
+    /// a command.
     SameKind,
-    /// The field is not inherited: it was set for the old endpoint only.
+    /// The field is not inherited with another endpoint, because it was set for the old one.
     SameEndpoint,
 }
 
-/// One row per field: Rust name, type, key in the file, files that may have it, inheritance, reader. The
-/// struct, the known keys, the merge, the trust hash, the schema and `config show` all come from
-/// this table, so none can miss a field.
+/// A macro with one row per field: field name in Rust, type, key in the file, files in which it is
+/// allowed, inheritance, reader function. The struct, the known keys, the merge, the trust hash,
+/// the schema and `config show` are all made from these rows, so none can lack a field.
 macro_rules! server_fields {
     ($(
         $(#[$doc:meta])*
         $field:ident: $kind:ty = $key:literal, $allowed_in:ident, $inherits:ident, $read:ident;
     )*) => {
         entry_struct! {
-            /// The fields of a server in one file, or merged from all files. Unexpanded.
+            /// The fields of a server in one file, or merged from all files. Variables are not
+            /// expanded.
             ServerEntry {
                 $($(#[$doc])* $field: $kind = $key, $allowed_in, $read;)*
             }
         }
 
         impl ServerEntry {
-            /// Whether the field of this key is set.
+            /// Whether the entry sets the field with this key.
             pub(super) fn has(&self, key: &str) -> bool {
                 match key {
                     $($key => self.$field.is_some(),)*
@@ -58,7 +60,7 @@ macro_rules! server_fields {
                 }
             }
 
-            /// The fields that are set, by key, without secrets.
+            /// The fields that the entry sets, by key, without secrets.
             pub fn show(&self) -> Map<String, Json> {
                 let mut shown = Map::new();
                 $(if let Some(value) = &self.$field {
@@ -67,7 +69,7 @@ macro_rules! server_fields {
                 shown
             }
 
-            /// The fields that are set and apply to this endpoint only.
+            /// The fields that the entry sets and that apply only to its endpoint.
             fn endpoint_specific_fields(&self) -> impl Iterator<Item = &'static str> {
                 let given = [$((
                     $key, self.$field.is_some() && Inherits::$inherits == Inherits::SameEndpoint
@@ -99,10 +101,10 @@ server_fields! {
     args: Vec<Template> = "args", AllFiles, SameKind, templates;
     env: TemplateMap = "env", AllFiles, SameEndpoint, template_map;
     inherit_env: bool = "inheritEnv", UserFiles, SameEndpoint, boolean;
-    /// Missing means true.
+    /// Whether the server is confined; `true` if missing.
     confine: bool = "confine", UserFiles, SameEndpoint, boolean;
     cwd: Template = "cwd", AllFiles, SameKind, template;
-    /// Missing means true.
+    /// Whether the launcher is resolved to the program that it starts; `true` if missing.
     resolve_launcher: bool = "resolveLauncher", AllFiles, SameKind, boolean;
     url: Template = "url", AllFiles, SameKind, url;
     headers: TemplateMap = "headers", AllFiles, SameEndpoint, template_map;
@@ -112,7 +114,8 @@ server_fields! {
     bearer_token: Template = "bearerToken", AllFiles, SameEndpoint, secret;
     bearer_token_env: String = "bearerTokenEnv", AllFiles, SameEndpoint, string;
     bearer_token_store: bool = "bearerTokenStore", AllFiles, SameEndpoint, boolean;
-    /// Entries with the same `url` and different accounts have separate tokens.
+    /// The name of an account. Entries with the same `url` and different accounts have separate
+    /// tokens.
     account: String = "account", UserFiles, SameEndpoint, account;
     oauth: OAuth = "oauth", AllFiles, SameEndpoint, oauth;
     request_headers_command: RequestHeadersCommand
@@ -121,10 +124,10 @@ server_fields! {
     lifecycle: Lifecycle = "lifecycle", AllFiles, Always, choice;
     idle_timeout: IdleTimeout = "idleTimeout", AllFiles, Always, idle_timeout;
     request_timeout: Duration = "requestTimeoutMs", AllFiles, Always, milliseconds;
-    /// `timeout` is an alias.
+    /// The time limit for starting the server. `timeout` is an alias of the key.
     start_timeout: Duration = "startTimeoutMs", AllFiles, Always, start_timeout;
     protocol_version: ProtocolVersion = "protocolVersion", AllFiles, Always, choice;
-    /// Missing means true.
+    /// Whether resources are listed as tools; `true` if missing.
     expose_resources: bool = "exposeResources", AllFiles, Always, boolean;
     direct_tools: DirectTools = "directTools", AllFiles, Always, direct_tools;
     tool_prefix: ToolPrefix = "toolPrefix", AllFiles, Always, choice;
@@ -132,14 +135,16 @@ server_fields! {
     exclude_tools: Vec<String> = "excludeTools", AllFiles, Always, patterns;
     search_keywords: Vec<(String, Vec<String>)> = "searchKeywords", AllFiles, Always, keywords;
     approve_tools: ToolRule = "approveTools", UserFiles, Always, tool_rule;
-    /// Whether roots requests of the server are answered. Missing means true.
+    /// Whether roots requests of the server are answered; `true` if missing.
     roots: bool = "roots", AllFiles, Always, boolean;
-    /// The tools that run without approval; allowed only in user files.
+    /// The tools that run without approval. Only user files may set them.
     auto_approve: ToolRule = "autoApprove", UserFiles, SameEndpoint, tool_rule;
     debug: bool = "debug", AllFiles, Always, boolean;
-    /// The key `enabled` is its opposite, except for the next field.
+    /// Whether the server is disabled. The key `enabled` means the opposite, except in
+    /// `.pi/mcp-servers.json`.
     disabled: bool = "disabled", AllFiles, Always, boolean;
-    /// Only in `.pi/mcp-servers.json`: false means that it connects only on explicit request.
+    /// Only in `.pi/mcp-servers.json`: `false` means that the server is connected only if the user
+    /// or model names it.
     enabled: bool = "enabled", AllFiles, Always, boolean;
     name: String = "name", AllFiles, Always, string;
     description: String = "description", AllFiles, Always, string;
@@ -174,9 +179,9 @@ impl ServerEntry {
         self.disabled == Some(true)
     }
 
-    /// The environment variables that the server's program gets in addition to the default ones.
-    /// The settings pass some on, if they are set, and define others; the variables of the entry
-    /// come last.
+    /// The environment variables that the server's program gets besides the default ones. First
+    /// come those that the settings pass on, if they are set. Those that the settings define
+    /// follow, and last those of the entry.
     pub fn env_with(&self, settings: &Settings, is_set: impl Fn(&str) -> bool) -> TemplateMap {
         let passed = settings.pass_env.iter().filter(|name| is_set(name));
         let passed = passed.map(|name| (name.clone(), Template::new(format!("${{{name}}}"))));
@@ -190,7 +195,7 @@ impl ServerEntry {
         TemplateMap(all)
     }
 
-    /// Whether it filters tools, requires approval or disables the server.
+    /// Whether the entry filters tools, requires approval or disables the server.
     pub(super) fn restricts(&self) -> bool {
         self.approve_tools.is_some()
             || self.include_tools.is_some()
@@ -198,7 +203,7 @@ impl ServerEntry {
             || self.is_disabled()
     }
 
-    /// The OAuth options of a sign-in. `None` if the entry has a token, or disables OAuth.
+    /// The OAuth options for a sign-in. `None` if the entry has a token or disables OAuth.
     pub fn sign_in(&self) -> Option<OAuthOptions> {
         let mut headers = self.headers.iter().flat_map(TemplateMap::names);
         let has_header = headers.any(|name| name.eq_ignore_ascii_case("authorization"));
@@ -219,7 +224,7 @@ impl ServerEntry {
         }
     }
 
-    /// `command`, `url` and `socket`; at most one is set in an entry of one file.
+    /// `command`, `url` and `socket`. The entry in one file has at most one of them.
     pub fn endpoints(&self) -> [Option<&Template>; 3] {
         [self.command.as_ref(), self.url.as_ref(), self.socket.as_ref()]
     }
@@ -228,7 +233,8 @@ impl ServerEntry {
         self.endpoints().iter().any(Option::is_some)
     }
 
-    /// The keys that have no effect with this entry's endpoint, each with the endpoint's key.
+    /// The keys that have no effect with the entry's endpoint. Each comes with the key of the
+    /// endpoint.
     pub(super) fn unused(&self) -> Vec<(&'static str, &'static str)> {
         let has_env = self.env.as_ref().is_some_and(|env| env.iter().next().is_some());
         let of_programs = [
@@ -241,7 +247,7 @@ impl ServerEntry {
             ("bearerToken", self.bearer_token.is_some()),
             ("bearerTokenEnv", self.bearer_token_env.is_some()),
         ];
-        // A `url` may be a command line, for which `env` and `cwd` have an effect.
+        // A `url` may be a command line. `env` and `cwd` then have an effect.
         let url = self.url.as_ref().filter(|url| is_address(url.source().trim()));
         let (keys, endpoint): (&[(&'static str, bool)], _) = match (&self.command, url) {
             (Some(_), _) => (&of_urls, "command"),
@@ -251,12 +257,12 @@ impl ServerEntry {
         keys.iter().filter(|(_, is_set)| *is_set).map(|(key, _)| (*key, endpoint)).collect()
     }
 
-    /// Whether the endpoint is the one of `lower`, or is not given.
+    /// Whether the entry has the same endpoint as `lower`, or none.
     pub(super) fn fits_over(&self, lower: &Self) -> bool {
         !self.has_endpoint() || self.endpoints() == lower.endpoints()
     }
 
-    /// The first field that `upper` inherits from this entry although its arguments make the
+    /// The first field that `upper` inherits from this entry although other arguments make the
     /// launcher start another program.
     pub(super) fn inherited_despite_other_arguments(&self, upper: &Self) -> Option<&'static str> {
         let command = self.command.as_ref()?;
@@ -267,15 +273,16 @@ impl ServerEntry {
         self.endpoint_specific_fields().find(|key| !upper.has(key))
     }
 
-    /// Merges `upper` over this entry, field by field. An upper entry that changes the endpoint
-    /// inherits nothing that was set for the old one.
+    /// Merges `upper` over this entry, field by field. If `upper` changes the endpoint, the fields
+    /// that were set for the old endpoint are dropped.
     pub(super) fn overlay(&mut self, upper: &Self) {
         if upper.has_endpoint() {
             let (mine, endpoints) = (self.endpoints(), upper.endpoints());
             let same_kind = mine.iter().zip(endpoints).all(|(a, b)| a.is_some() == b.is_some());
             if mine != endpoints {
                 self.clear(Inherits::SameEndpoint);
-                // `approveTools: false` was granted to the old endpoint only, too.
+                // `approveTools: false` was set for the old endpoint and must not apply to the new
+                // one.
                 if self.approve_tools == Some(ToolRule::None) {
                     self.approve_tools = None;
                     self.origins.remove("approveTools");
@@ -288,9 +295,9 @@ impl ServerEntry {
         self.copy_from(upper);
     }
 
-    /// Undoes each change by which a project weakened the restrictions of the user's entry. Only
-    /// `disabled` can be lifted, and only with the user's approval: it stays `false` if the user's
-    /// entry disables the server.
+    /// Restores the restrictions of the user's entry where a project weakened them. A project can
+    /// only enable a disabled server, which the user then has to approve: `disabled` stays `false`
+    /// if the user's entry disables the server.
     pub(super) fn keep_restrictions(&mut self, users: Option<&ServerEntry>) {
         let is_off = users.is_some_and(ServerEntry::is_disabled);
         if self.disabled == Some(false) && !is_off {
@@ -313,8 +320,8 @@ impl ServerEntry {
     }
 }
 
-/// The patterns of one list that match only names that the other list also matches. Of two
-/// wildcards that only overlap, neither is included.
+/// Patterns that match only names that both lists match. If two patterns with wildcards merely
+/// overlap, neither is included.
 fn in_both(users: &[String], projects: &[String]) -> Vec<String> {
     let literal = |pattern: &&String| !pattern.contains(['*', '?', '[', '{']);
     let within = |all: &[String], pattern: &String| {

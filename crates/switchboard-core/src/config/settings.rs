@@ -1,4 +1,4 @@
-//! The table of settings: their defaults, and which ones a project may set.
+//! The table of settings: their types, their defaults, and which ones a project may set.
 
 use std::time::Duration;
 
@@ -17,14 +17,16 @@ use super::values::{
     ToolRule, Toolset,
 };
 
-/// One row per setting: Rust name, type, key in the file, files that may have it, reader, default.
+/// A macro with one row per setting: field name in Rust, type, key in the file, files in which it
+/// is allowed, reader function, default.
 macro_rules! settings {
     ($($field:ident: $kind:ty = $key:literal, $allowed_in:ident, $read:ident, $default:expr;)*) => {
         /// The settings, which apply to all servers.
         #[derive(Clone, Debug, PartialEq)]
         pub struct Settings {
             $(pub $field: $kind,)*
-            /// `toolPrefix` from user files only; the user's allow rules use it.
+            /// `toolPrefix` of the user files alone. The `allow` rules of the user are compared
+            /// with this prefix.
             pub own_tool_prefix: ToolPrefix,
         }
 
@@ -35,21 +37,21 @@ macro_rules! settings {
         }
 
         impl Settings {
-            /// Every setting, by key.
+            /// The value of every setting, by key.
             pub(super) fn show(&self) -> Map<String, Json> {
                 Map::from_iter([$(($key.to_owned(), show::$read(&self.$field))),*])
             }
         }
 
         entry_struct! {
-            /// The settings that files set, with their origins.
+            /// The settings that the files set, with their origins.
             SettingsEntry {
                 $($field: $kind = $key, $allowed_in, $read;)*
             }
         }
 
         impl SettingsEntry {
-            /// Every setting, with the default where no file sets it.
+            /// The value of every setting. Settings that no file sets have their default.
             pub(super) fn resolve(self) -> Settings {
                 let own_tool_prefix = self.tool_prefix.unwrap_or_default();
                 Settings { $($field: self.$field.unwrap_or_else(|| $default),)* own_tool_prefix }
@@ -101,7 +103,7 @@ settings! {
 }
 
 impl Settings {
-    /// How many lines of a result Pi shows until it is expanded.
+    /// How many lines of a result Pi shows before the user expands it.
     pub fn shown_lines(&self) -> u8 {
         match (self.collapsed_lines, self.result_rendering) {
             (CollapsedLines::Exactly(lines), _) => lines,
@@ -111,12 +113,12 @@ impl Settings {
     }
 }
 
-/// The minimum for times in a project file. They apply to the user's own servers too, even before
-/// the project is trusted, and must not make them unusable.
+/// The minimum of the times that a project file sets. They also apply to the user's servers, even
+/// if the project is not trusted, and must not make these servers unusable.
 const MIN_PROJECT_TIME: Duration = Duration::from_secs(1);
 
 impl SettingsEntry {
-    /// Whether a time is shorter than a project may make it.
+    /// Whether a time in the settings is shorter than the minimum for project files.
     pub(super) fn has_too_short_time(&self) -> bool {
         let idle = match self.idle_timeout {
             Some(IdleTimeout::After(time)) => Some(time),
@@ -126,7 +128,7 @@ impl SettingsEntry {
         times.into_iter().flatten().any(|time| time < MIN_PROJECT_TIME)
     }
 
-    /// Whether it has deny rules or approval rules.
+    /// Whether the settings contain deny rules or approval rules.
     pub fn has_rules(&self) -> bool {
         self.deny.is_some()
             || self.approve.is_some()
@@ -134,8 +136,8 @@ impl SettingsEntry {
             || self.pins.is_some()
     }
 
-    /// Merges `upper` over these settings. `allow` and `deny` accumulate over all files: a second
-    /// file must not undo a denial of the first.
+    /// Merges `upper` over these settings. The `allow` and `deny` lists of all files are joined,
+    /// because a second file must not undo a denial of the first one.
     pub(super) fn overlay(&mut self, upper: &Self) {
         let lower = [self.allow.take(), self.deny.take()];
         self.copy_from(upper);

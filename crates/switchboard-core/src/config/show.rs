@@ -1,6 +1,7 @@
 //! Renders a configuration as JSON: every value with its origin, and secrets masked.
 //!
-//! Each reader of `fields.rs` has a function of the same name here; the tables call both.
+//! For each reader in `fields.rs`, a function of the same name here renders its value. The key
+//! tables in `server.rs` and `settings.rs` use the name for both.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -15,8 +16,9 @@ use super::values::{
     CollapsedLines, DirectTools, IdleTimeout, OutputGuard, Template, TemplateMap, ToolRule,
 };
 
-/// `{servers: {NAME: {field: value, …, origin, trust}}, settings}`. A pending definition is marked
-/// by its `trust`; next to a server of the user it is under the key `pending`.
+/// The configuration as `{servers: {NAME: {field: value, …, origin, trust}}, settings}`. A pending
+/// definition has the `trust` `pending`. If the user has a server of the same name, it is under the
+/// key `pending` of that server.
 pub fn config(config: &Config) -> Value {
     let mut servers = Map::new();
     for (name, server) in &config.servers {
@@ -50,7 +52,7 @@ fn origins(origins: &BTreeMap<&'static str, ConfigOrigin>) -> Value {
     origins.iter().map(|(key, at)| ((*key).to_owned(), place(at))).collect::<Map<_, _>>().into()
 }
 
-// An endpoint is masked like a URL, because a command is sometimes written as a whole command line.
+// An endpoint is masked like a URL, because some users write a whole command line as `command`.
 pub(super) use self::{
     milliseconds as start_timeout, string as account, strings as patterns,
     strings as variable_names, url as endpoint,
@@ -172,7 +174,7 @@ pub(super) fn oauth(oauth: &OAuth) -> Value {
     let OAuth::With(options) = oauth else {
         return false.into();
     };
-    // Destructured without `..`, so that a new option that is not shown does not compile.
+    // The pattern has no `..`, so that the compiler reports a new option that is not shown.
     let OAuthOptions {
         grant_type,
         client_id,

@@ -1,4 +1,4 @@
-//! Converts a pasted snippet in any host's format to entries of ours.
+//! Converts a pasted snippet in the format of any host to entries of ours.
 
 use serde_json::{Map, Value as Json};
 
@@ -8,19 +8,19 @@ use super::layers::{ConfigSource, Tier};
 use super::parse::{self, ParsedServer};
 use super::server::ServerEntry;
 
-/// The keys that hold the servers in hosts' files.
+/// The keys that hold the servers in the files of hosts.
 const HOLDERS: &[&str] =
     &["mcpServers", "mcp-servers", "servers", "context_servers", "mcp_servers", "mcp"];
 
-/// An object with one of these keys is a server's entry.
+/// The keys of an endpoint. An object with one of them is the entry of a server.
 const ENDPOINTS: &[&str] = &["command", "url", "httpUrl", "serverUrl", "socket"];
 
-/// The content of a snippet.
+/// The servers in a pasted snippet, and the keys that were ignored.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Snippet {
     /// The servers with their names, in the order of the snippet.
     pub servers: Vec<(String, Map<String, Json>)>,
-    /// Ignored keys: unsupported here, or with another meaning.
+    /// The keys that are unsupported here or have another meaning, and are ignored.
     pub left_out: Vec<String>,
 }
 
@@ -32,14 +32,14 @@ pub enum SnippetError {
     NoServer,
     #[error("the snippet does not name its server")]
     NoName,
-    #[error("one name was given for {servers} servers")]
+    #[error("cannot give one name to {servers} servers")]
     SeveralServers { servers: usize },
 }
 
-/// Reads a snippet; `name` names its only server, or renames it.
+/// Parses a snippet. `name` is the name of its only server.
 pub fn read(text: &str, name: Option<&str>) -> Result<Snippet, SnippetError> {
     let text = text.trim();
-    // The user may have copied a member without the braces of its object.
+    // The user may have copied a member of an object without the braces around it.
     let wrapped = if text.starts_with('"') { format!("{{{text}}}") } else { text.to_owned() };
     let root = match value_at(&wrapped, &[]).map_err(SnippetError::Syntax)? {
         Some(Json::Object(root)) => root,
@@ -71,7 +71,7 @@ pub fn read(text: &str, name: Option<&str>) -> Result<Snippet, SnippetError> {
     Ok(snippet)
 }
 
-/// The entry as parsed, or the reason why a file of that tier cannot have it.
+/// The entry as parsed, or the reason why a file of this tier cannot contain it.
 pub fn check(
     name: &str,
     entry: &Map<String, Json>,
@@ -93,7 +93,7 @@ pub fn check(
 /// The object whose members are servers.
 fn holder(root: &Map<String, Json>) -> &Map<String, Json> {
     let inner = HOLDERS.iter().find_map(|key| root.get(*key)?.as_object().filter(|o| !is_entry(o)));
-    // VS Code's settings have `mcp.servers`.
+    // VS Code's settings have the servers in `mcp.servers`.
     match inner {
         Some(inner) => inner.get("servers").and_then(Json::as_object).unwrap_or(inner),
         None => root,
@@ -103,7 +103,7 @@ fn holder(root: &Map<String, Json>) -> &Map<String, Json> {
 fn is_entry(object: &Map<String, Json>) -> bool {
     ENDPOINTS.iter().any(|key| match object.get(*key) {
         Some(Json::String(_) | Json::Array(_)) => true,
-        // An old format of Zed.
+        // An old format of Zed has the program in `path`.
         Some(Json::Object(command)) => *key == "command" && command.contains_key("path"),
         _ => false,
     })
@@ -129,7 +129,7 @@ impl Snippet {
                 ("environment", value) => insert_unless_empty(&mut ours, "env", value),
                 ("args" | "env" | "headers", value) => insert_unless_empty(&mut ours, &key, value),
                 ("httpUrl" | "serverUrl", value) => insert_unless_empty(&mut ours, "url", value),
-                // The endpoint or the origin of the entry implies this `type`.
+                // This `type` only repeats what the endpoint or the origin of the entry implies.
                 ("type", Json::String(kind)) if kind == "local" || kind == "remote" => {}
                 ("source", _) => {}
                 ("type", Json::String(kind)) if is_streamable(&kind) => {
@@ -140,7 +140,7 @@ impl Snippet {
                         ours.insert("disabled".to_owned(), true.into());
                     }
                 }
-                // A pasted snippet must not grant approval.
+                // A pasted snippet must not approve tools.
                 (known, value) if ServerEntry::KEYS.contains(&known) && known != "autoApprove" => {
                     ours.insert(key, value);
                 }
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn url_is_found_under_alternative_keys() {
+    fn url_in_a_snippet_may_have_alternative_keys() {
         insta::assert_snapshot!(shown(r#"{ "mcpServers": {
             "a": { "serverUrl": "https://a" },
             "b": { "httpUrl": "https://b", "headers": {}, "timeout": 5, "trust": true },
@@ -221,14 +221,14 @@ mod tests {
     }
 
     #[test]
-    fn snippet_needs_exactly_one_name_source() {
+    fn snippet_with_unclear_server_name_is_refused() {
         let entry = r#"{ "command": "x" }"#;
         assert_eq!(shown(entry, Some("mine")), "mine {\"command\":\"x\"}\n");
         assert_eq!(shown(entry, None), "the snippet does not name its server");
         let one = r#"{ "mcpServers": { "theirs": { "command": "x" } } }"#;
         assert_eq!(shown(one, Some("mine")), "mine {\"command\":\"x\"}\n");
         let two = r#"{ "a": { "command": "x" }, "b": { "command": "y" } }"#;
-        assert_eq!(shown(two, Some("mine")), "one name was given for 2 servers");
+        assert_eq!(shown(two, Some("mine")), "cannot give one name to 2 servers");
         assert_eq!(shown(r#"{ "mcp": { "command": "x" } }"#, None), "mcp {\"command\":\"x\"}\n");
     }
 

@@ -1,4 +1,5 @@
-//! Parses a text into a syntax tree: JSON with comments, or TOML converted to the same tree.
+//! Parses a text into a syntax tree. The text is JSON with comments, or TOML that is converted to
+//! the same tree.
 
 use std::borrow::Cow;
 
@@ -14,9 +15,9 @@ use super::diagnostic::{Diagnostic, DiagnosticKind};
 use super::layers::ConfigSource;
 use super::reader::ConfigReader;
 
-/// Limit for our own files and for files in a repository.
+/// The size limit of our own files, and of files in a repository.
 pub(super) const OWN_FILE_BYTES: usize = 1024 * 1024;
-/// Limit for a host's user file, which may also contain the user's history.
+/// The size limit of a host's user file, which may also contain the history of the user.
 pub(super) const HOST_FILE_BYTES: usize = 16 * 1024 * 1024;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,8 +27,8 @@ pub(super) enum Syntax {
     Toml,
 }
 
-/// Calls `read` with the root of a text, if it has one. Returns the syntax error and the problems
-/// that `read` reports.
+/// Parses a text and calls `read` with its root, if it has one. Returns the syntax error, or the
+/// problems that `read` reports.
 pub(super) fn read(
     (text, syntax): (&str, Syntax),
     source: &ConfigSource,
@@ -41,8 +42,8 @@ pub(super) fn read(
         return reader.into_diagnostics();
     }
     let problem = match syntax {
-        // The parser accepts control characters in strings. A crash during a write can leave them
-        // there.
+        // The parser accepts control characters in strings. A crash during a write can leave such
+        // characters in a file.
         Syntax::Jsonc if let Some(at) = control_character(text) => {
             Some((at, "control characters are not allowed".to_owned()))
         }
@@ -74,7 +75,7 @@ fn control_character(text: &str) -> Option<usize> {
     text.bytes().position(|byte| byte < b' ' && !white(&byte))
 }
 
-/// JSON with comments and trailing commas, but no other leniency of the parser.
+/// Parses JSON with comments and trailing commas, but with no other extension of JSON.
 pub(super) const STRICT: ParseOptions = ParseOptions {
     allow_comments: true,
     allow_trailing_commas: true,
@@ -117,7 +118,7 @@ fn tree<'v>(text: &'v str, value: &'v Spanned<DeValue<'_>>) -> Value<'v> {
     let number = |value: &'v str| Value::NumberLit(NumberLit { range: range(span.clone()), value });
     match value.get_ref() {
         DeValue::String(string) => Value::StringLit(literal(string, span)),
-        // A number that is not decimal stays as written, and is refused where a number is expected.
+        // A number that is not decimal keeps its text, which the readers of numbers refuse.
         DeValue::Integer(integer) if integer.radix() == 10 => number(integer.as_str()),
         DeValue::Integer(_) => number(written),
         DeValue::Float(float) => number(float.as_str()),

@@ -1,7 +1,8 @@
-//! The struct for the entries of a table, and how it is read and merged: the same for the fields of
-//! servers and for settings.
+//! The struct that is made from a table, and how it is read and merged. Server fields and settings
+//! share this code.
 
-/// One row per field: Rust name, type, key in the file, files that may have it, reader.
+/// A macro with one row per field: field name in Rust, type, key in the file, files in which it is
+/// allowed, reader function.
 macro_rules! entry_struct {
     (
         $(#[$meta:meta])*
@@ -13,14 +14,14 @@ macro_rules! entry_struct {
         #[derive(Clone, Debug, Default, PartialEq)]
         pub struct $name {
             $($(#[$doc])* pub $field: Option<$kind>,)*
-            /// The origin of each field that is set, by key.
+            /// The origin of each field that is set, by its key.
             pub origins: std::collections::BTreeMap<&'static str, $crate::config::layers::ConfigOrigin>,
         }
 
         impl $name {
             pub const KEYS: &'static [&'static str] = &[$($key),*];
 
-            /// Reads the field `name` from a member; `None` means that there is no such field.
+            /// Reads the field `name` from a member; `None` if there is no such field.
             pub(super) fn read_field(
                 &mut self,
                 reader: &mut $crate::config::reader::ConfigReader<'_>,
@@ -40,7 +41,7 @@ macro_rules! entry_struct {
                 Some(Ok(()))
             }
 
-            /// Whether the key is allowed in user files only, whatever its value.
+            /// Whether the key is allowed only in user files, whatever its value.
             pub(super) fn is_for_user_files(name: &str) -> bool {
                 match name {
                     $($key => AllowedIn::$allowed_in == AllowedIn::UserFiles,)*

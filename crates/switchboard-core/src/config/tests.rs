@@ -40,7 +40,7 @@ pub(super) fn entry(fields: &str) -> ServerEntry {
     file.servers.remove(0).entry
 }
 
-/// Each server with its keys and their lines, then the diagnostics.
+/// A text for snapshots: each server with its keys and their lines, then the diagnostics.
 fn summary(file: &ParsedFile) -> String {
     let mut lines = Vec::new();
     for server in &file.servers {
@@ -134,7 +134,7 @@ fn debug_output_hides_possible_secrets() {
 }
 
 #[test]
-fn transport_follows_type_and_url_scheme() {
+fn transport_is_chosen_by_type_and_url_scheme() {
     fn check(fields: &str, expected: Result<Transport, &str>) {
         let transport = entry(fields).transport("s").map_err(|kind| kind.to_string());
         assert_eq!(transport, expected.map_err(str::to_owned), "{fields}");
@@ -166,7 +166,8 @@ fn transport_follows_type_and_url_scheme() {
     check(r#"{"socket": "/s"}"#, Ok(Transport::Socket { path: Template::new("/s") }));
 }
 
-/// Merges files named `f0`, `f1` … of these tiers; `approved` decides on trust hashes.
+/// Merges the texts of files named `f0`, `f1` … in these tiers. `approved` decides whether the user
+/// approved a trust hash.
 fn merged(files: &[(Tier, &str)], approved: &dyn Fn(&TrustHash) -> bool) -> Config {
     let layer = |(index, (tier, text)): (usize, &(Tier, &str))| {
         let source = source(&format!("f{index}"), *tier);

@@ -1,4 +1,4 @@
-//! Derives the transport from a merged entry.
+//! Determines the transport of a server from its merged entry.
 
 use super::diagnostic::DiagnosticKind;
 use super::reader::join;
@@ -7,14 +7,14 @@ use super::server::ServerEntry;
 use super::values::{Template, TransportType};
 use super::words;
 
-/// Templates are still unexpanded.
+/// How a server is reached. Templates are not expanded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Transport {
     Stdio {
         command: Template,
         args: Vec<Template>,
     },
-    /// A `url` that is a command line: at least one word, taken literally, never expanded.
+    /// A `url` that is a command line. It has at least one word, and its words are never expanded.
     CommandLine {
         words: Vec<String>,
     },
@@ -32,14 +32,14 @@ pub enum Transport {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HttpMode {
-    /// Streamable HTTP first, then HTTP+SSE if the server does not support it.
+    /// Streamable HTTP; if the server does not support it, HTTP+SSE.
     Negotiated,
     Streamable,
     Sse,
 }
 
 impl Transport {
-    /// The name of the transport as a value of `type`.
+    /// The name of the transport, as a value of `type`.
     pub fn kind(&self) -> &'static str {
         match self {
             Transport::Stdio { .. } | Transport::CommandLine { .. } => "stdio",
@@ -61,7 +61,7 @@ impl Transport {
         }
     }
 
-    /// The URL or the command line, unexpanded and with possible secrets masked.
+    /// The URL or the command line before expansion, with possible secrets masked.
     pub fn shown(&self) -> String {
         match self {
             Transport::Stdio { command, args } => {
@@ -79,7 +79,7 @@ impl Transport {
 }
 
 impl ServerEntry {
-    /// `server` is the name in the message.
+    /// The transport of this entry. `server` is the name for error texts.
     pub fn transport(&self, server: &str) -> Result<Transport, DiagnosticKind> {
         let server = &join("", server);
         let named = |endpoint| DiagnosticKind::TypeMismatch { server: server.to_owned(), endpoint };
@@ -116,11 +116,12 @@ fn from_url(
         Some(_) => {
             return Err(DiagnosticKind::InvalidProtocol { server: server.to_owned() });
         }
-        // A leading variable hides the scheme. It is read as a URL, which starts no program.
+        // The scheme is unknown if the text begins with a variable. Such a text is a URL, because a
+        // URL starts no program.
         None if text.starts_with('$') || text.starts_with("{env:") => TransportType::Http,
         None => TransportType::Stdio,
     };
-    // A URL must not be run as a program of that path.
+    // With `type: stdio`, a URL must not be run as a program with that path.
     if explicit == Some(TransportType::Stdio) && is_address(text) {
         return Err(DiagnosticKind::TypeMismatch { server: server.to_owned(), endpoint: "url" });
     }
@@ -139,7 +140,7 @@ pub fn is_address(text: &str) -> bool {
     scheme(text).is_some()
 }
 
-/// The text before `://`, if it is a valid scheme.
+/// The scheme of a URL: the text before `://`, if it is a valid scheme.
 fn scheme(text: &str) -> Option<&str> {
     let (scheme, _) = text.split_once("://")?;
     let valid = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.');
@@ -147,7 +148,8 @@ fn scheme(text: &str) -> Option<&str> {
         .then_some(scheme)
 }
 
-/// `sse://` and `http+sse://` become http, `https+sse://` becomes https.
+/// Replaces the scheme: `sse://` and `http+sse://` become `http://`, and `https+sse://` becomes
+/// `https://`.
 fn plain_http(text: &str) -> Template {
     let Some((scheme, rest)) = text.split_once("://") else {
         return Template::new(text);

@@ -1,4 +1,5 @@
-//! Two hashes of a definition: the trust hash, and the hash that identifies its cached listing.
+//! Two hashes of a definition: the trust hash for approval, and the definition hash for the cached
+//! listing.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -15,12 +16,12 @@ const MAX_PATH_BYTES: usize = 4_096;
 const LARGEST_DEFINITION: usize = 16 * 1024;
 const MOST_NAMES: usize = 200;
 
-/// The path of a file, after every symbolic link, and the SHA-256 of its content.
+/// The path of a file with symbolic links resolved, and the SHA-256 of its content.
 pub type FileHash = (String, [u8; 32]);
 
-/// The trust hash covers every byte that could change what runs: the unexpanded definition, its
-/// name, the project, and the files of the project that it runs. It does not cover comments, layout
-/// and `disabled`, unless the project enables a server that the user disabled.
+/// The trust hash covers every byte that could change what runs: the definition before expansion,
+/// its name, the project, and the files of the project that it runs. It does not cover comments and
+/// layout. It covers `disabled` only if the project enables a server that the user disabled.
 pub fn trust_hash(
     name: &str,
     definition: &ServerEntry,
@@ -40,7 +41,7 @@ pub fn trust_hash(
     TrustHash(canon.finish())
 }
 
-/// Why a definition is too large for a user to review, if it is.
+/// Why a definition is too large for the user to review; `None` if it is not.
 pub(super) fn review_obstacle(definition: &ServerEntry) -> Option<&'static str> {
     let maps = [&definition.env, &definition.headers].into_iter().flatten();
     if maps.map(|map| map.names().count()).any(|count| count > MOST_NAMES) {
@@ -51,8 +52,8 @@ pub(super) fn review_obstacle(definition: &ServerEntry) -> Option<&'static str> 
     (canon.size() > LARGEST_DEFINITION).then_some("more than 16 KiB of text")
 }
 
-/// The definition hash covers the fields that decide a server's listing. It covers no secrets: of
-/// `env` and `headers` only the names.
+/// The definition hash covers the fields that decide a server's listing. It covers no secrets: for
+/// `env` and `headers`, only the names are hashed.
 pub fn definition_hash(definition: &ServerEntry) -> DefinitionHash {
     let mut canon = Canon::new("switchboard definition 1");
     definition.command.encode(&mut canon);
@@ -74,7 +75,7 @@ fn sorted_names(map: Option<&TemplateMap>) -> Vec<String> {
     names
 }
 
-/// A SHA-256, shown in hexadecimal.
+/// A SHA-256 hash, displayed in hexadecimal.
 macro_rules! hash_type {
     ($name:ident) => {
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -97,8 +98,8 @@ macro_rules! hash_type {
 hash_type!(TrustHash);
 hash_type!(DefinitionHash);
 
-/// The words of a definition that may name a file it runs, unexpanded and as written. Relative
-/// paths are relative to the server's working directory.
+/// The words of a definition that may name a file that it runs, before expansion. Relative paths
+/// are relative to the server's working directory.
 pub fn words_in(definition: &ServerEntry) -> Vec<String> {
     let mut words: Vec<String> = match definition.transport("") {
         Ok(Transport::Stdio { command, args }) => {
@@ -115,18 +116,19 @@ pub fn words_in(definition: &ServerEntry) -> Vec<String> {
     for value in command_values(definition) {
         words.extend(words::split(value).into_iter().flatten());
     }
-    // Some variables name files to load: `NODE_OPTIONS`, `LD_PRELOAD`, `BASH_ENV` and many more.
+    // Values of variables are included, because many variables name files to load, such as
+    // `NODE_OPTIONS`, `LD_PRELOAD` or `BASH_ENV`.
     let env = definition.env.iter().flat_map(TemplateMap::iter).map(|(_, value)| value);
     let texts = env.filter(|value| value.command_line().is_none());
     words.extend(texts.map(|value| value.source().to_owned()));
     words
 }
 
-/// Whether one of the words is code, as in `python -c`, `node --eval=…` or `sh -lc`. It may be a
-/// false positive: other programs use the same flags for other purposes.
+/// Whether one of the words may be code, as in `python -c`, `node --eval=…` or `sh -lc`. This can
+/// be a false positive, because other programs use the same flags for other purposes.
 pub fn runs_code(definition: &ServerEntry) -> bool {
     const LONG: [&str; 6] = ["--eval", "--print", "--command", "--exec", "eval", "-Command"];
-    // Combined short flags, as in `bash -lic`.
+    // A flag may be combined with other short flags, as in `bash -lic`.
     let short = |flag: &str| {
         let letters = flag.strip_prefix('-').unwrap_or_default();
         !letters.is_empty()
@@ -146,7 +148,7 @@ pub fn runs_code(definition: &ServerEntry) -> bool {
         let value = word.split_once('=').filter(|(flag, _)| is_flag(flag));
         value.is_some_and(|(_, code)| is_code(code))
     };
-    // Code in the same word as its flag, as in `python -Bc'import server'`.
+    // The code may follow its flag in the same word, as in `python -Bc'import server'`.
     let attached = |word: &String| {
         let letters = word.strip_prefix('-').unwrap_or_default();
         let mut letters = letters.chars().take_while(char::is_ascii_alphabetic);
@@ -155,12 +157,12 @@ pub fn runs_code(definition: &ServerEntry) -> bool {
     follows_flag || words.iter().any(|word| within(word) || attached(word))
 }
 
-/// The programs that a definition starts, unexpanded and as written.
+/// The programs that a definition starts, before expansion.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Programs {
-    /// The program of the server; `None` for a server at a URL or socket.
+    /// The program of the server; `None` if the server is at a URL or socket.
     pub server: Option<String>,
-    /// The programs of `!command` values.
+    /// The programs of the `!command` values.
     pub commands: Vec<String>,
 }
 
@@ -174,7 +176,7 @@ pub fn programs_in(definition: &ServerEntry) -> Programs {
     Programs { server, commands: values(definition).filter_map(Template::program).collect() }
 }
 
-/// The paths among the words of a command line, each once.
+/// The possible paths in the words of a command line, each once.
 pub fn paths_in<'w>(words: impl Iterator<Item = &'w str>) -> Vec<String> {
     let mut paths = Vec::new();
     let mut known = HashSet::new();
@@ -187,8 +189,9 @@ pub fn paths_in<'w>(words: impl Iterator<Item = &'w str>) -> Vec<String> {
     paths
 }
 
-/// The parts of a word that may name a file: `run.js`, `--config=run.js`, `-frun.awk`,
-/// `RC=./rc.sh`, `@args`, `-javaagent:run.jar`, or parts of a command line, a list or code in it.
+/// The parts of a word that may name a file, such as `run.js`, `--config=run.js`, `-frun.awk`,
+/// `RC=./rc.sh`, `@args` or `-javaagent:run.jar`. A word may also contain a command line, a list or
+/// code with paths in it.
 fn path_candidates(word: &str) -> impl Iterator<Item = &str> {
     let whole = (!word.starts_with('-')).then_some(word);
     let value = word.split_once('=').map(|(_, value)| value);
@@ -199,22 +202,22 @@ fn path_candidates(word: &str) -> impl Iterator<Item = &str> {
     let parts = word.split(separates).filter(|part| part.len() < word.len());
     let ends = move |c: char| separates(c) || "'\"`()[]{}<>|&@!*\\".contains(c);
     let inner = word.split(ends).filter(|part| part.len() < word.len());
-    // Items of a list may contain blanks.
+    // The items of a list may contain blanks.
     let listed = [',', ':', ';'].into_iter().flat_map(|c| word.split(c));
     let listed = listed.filter(|part| part.len() < word.len());
-    // `file:` URLs keep their colons, within quotes too.
+    // The colon in a `file:` URL does not separate paths, even within quotes.
     let quoted = word.split(['\'', '"', '`']).filter(|part| part.len() < word.len());
     let named = [whole, value, Some(letters.as_str())].into_iter().flatten();
     named.chain(parts).chain(inner).chain(quoted).chain(listed)
 }
 
-/// The variables that a definition reads and the commands that it runs besides its own, for the
-/// user who is asked to trust it.
+/// The variables that a definition reads, and the commands that it runs in addition to the server.
+/// They are shown to the user who decides whether to trust it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Reach {
     /// The names of environment variables, each once.
     pub variables: Vec<String>,
-    /// The command lines of `!command` values, as written.
+    /// The command lines of the `!command` values, not expanded.
     pub commands: Vec<String>,
 }
 
@@ -241,7 +244,7 @@ pub fn reach(definition: &ServerEntry) -> Reach {
 
 /// All templates that are expanded when the server is used.
 fn templates(definition: &ServerEntry) -> impl Iterator<Item = &Template> {
-    // A URL that is a command line is taken literally.
+    // A `url` that is a command line is not expanded.
     let literal = matches!(definition.transport(""), Ok(Transport::CommandLine { .. }));
     let url = definition.url.as_ref().filter(|_| !literal);
     let program = definition.request_headers_command.iter();
@@ -290,7 +293,7 @@ fn oauth(definition: &ServerEntry) -> Option<&OAuthOptions> {
     }
 }
 
-/// The templates of OAuth, except its secret.
+/// The templates of the OAuth options, except the client secret.
 fn oauth_templates(definition: &ServerEntry) -> impl Iterator<Item = &Template> {
     oauth(definition).into_iter().flat_map(|options| {
         let single = [

@@ -1,4 +1,4 @@
-//! The small values that fields of servers and settings take.
+//! The types of the values of server fields and settings.
 
 use std::fmt;
 use std::time::Duration;
@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::canonical::{Canon, Canonical};
 use super::words;
 
-/// Unexpanded text that may contain a secret or refer to one; `Debug` does not print its content.
+/// A text before expansion. It may contain a secret or refer to one, so `Debug` does not print it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Template(String);
 
@@ -15,18 +15,19 @@ impl Template {
         Self(text.into())
     }
 
-    /// The text as the file has it. For dialogs that must show the exact content, and for
-    /// expansion; not for logs.
+    /// The text as it stands in the file. It may contain secrets: use it for expansion and for
+    /// dialogs that must show the exact content, but not for logs.
     pub fn source(&self) -> &str {
         &self.0
     }
 
-    /// The command line of a value such as `!pass show token`; `!!` begins plain text.
+    /// The command line of a value such as `!pass show token`. `None` for other values, such as
+    /// those that begin with `!!`.
     pub fn command_line(&self) -> Option<&str> {
         self.0.strip_prefix('!').filter(|line| !line.starts_with('!'))
     }
 
-    /// The program of that command line, unexpanded.
+    /// The program of the `!command`, not expanded; `None` for other values.
     pub fn program(&self) -> Option<String> {
         words::split(self.command_line()?).ok()?.into_iter().next()
     }
@@ -44,7 +45,7 @@ impl Canonical for Template {
     }
 }
 
-/// Named templates (`env`, `headers`) in the order of the file; names are unique.
+/// Templates with unique names, in the order of the file, as in `env` and `headers`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TemplateMap(pub(super) Vec<(String, Template)>);
 
@@ -68,7 +69,7 @@ impl Canonical for TemplateMap {
     }
 }
 
-/// An enum whose variants are the words of a configuration file.
+/// Defines an enum whose variants are the words that a configuration file may contain.
 macro_rules! choice {
     ($(#[$meta:meta])* $vis:vis enum $name:ident { $($(#[$variant_meta:meta])* $variant:ident = $word:literal,)+ }) => {
         $(#[$meta])*
@@ -117,7 +118,7 @@ macro_rules! choice {
 pub(super) use choice;
 
 choice! {
-    /// The explicit `type` of a server.
+    /// The `type` of a server in its entry.
     pub enum TransportType {
         Stdio = "stdio",
         Http = "http",
@@ -128,10 +129,10 @@ choice! {
 }
 
 choice! {
-    /// Where tokens are stored.
+    /// Where the tokens of sign-ins are stored.
     #[derive(Default)]
     pub enum CredentialStore {
-        /// In the keyring of the system if it has one, else in a file.
+        /// The keyring of the system; if there is none, a file.
         #[default]
         Auto = "auto",
         Keyring = "keyring",
@@ -141,39 +142,40 @@ choice! {
 }
 
 choice! {
-    /// When a server runs.
+    /// When a server is started and stopped.
     #[derive(Default)]
     pub enum Lifecycle {
-        /// Starts when used, stops when idle.
+        /// The server is started when it is used, and stopped when it is idle.
         #[default]
         Lazy = "lazy",
-        /// Starts at once, and again on the next use after a drop.
+        /// The server is started with the gateway. If the connection is lost, it is started again
+        /// when it is next used.
         Eager = "eager",
-        /// Starts at once and stays up.
+        /// The server is started with the gateway and keeps running.
         KeepAlive = "keep-alive",
-        /// Starts when used and stays up from then on.
+        /// The server is started when it is first used, and keeps running from then on.
         LazyKeepAlive = "lazy-keep-alive",
     }
 }
 
 choice! {
-    /// The prefix of a tool's shown name.
+    /// The prefix in the shown names of a server's tools.
     #[derive(Default)]
     pub enum ToolPrefix {
-        /// `github-mcp_create_issue`
+        /// A shown name such as `github-mcp_create_issue`.
         #[default]
         Server = "server",
-        /// `github_create_issue`
+        /// A shown name such as `github_create_issue`.
         Short = "short",
-        /// `create_issue`
+        /// A shown name such as `create_issue`.
         None = "none",
-        /// `mcp__github-mcp_create_issue`
+        /// A shown name such as `mcp__github-mcp_create_issue`.
         Mcp = "mcp",
     }
 }
 
 choice! {
-    /// Which era of the protocol is used with a server.
+    /// The era of the protocol that is used with a server.
     pub enum ProtocolVersion {
         Legacy = "legacy",
         Auto = "auto",
@@ -182,11 +184,11 @@ choice! {
 }
 
 choice! {
-    /// Which tools require approval.
+    /// The tools that require approval if no other rule decides.
     pub enum ApprovePolicy {
-        /// Tools that declare `destructiveHint: true`.
+        /// The tools that declare `destructiveHint: true`.
         Destructive = "destructive",
-        /// Tools that do not declare `readOnlyHint: true`.
+        /// All tools except those that declare `readOnlyHint: true`.
         Writes = "writes",
         All = "all",
         None = "none",
@@ -194,7 +196,7 @@ choice! {
 }
 
 choice! {
-    /// Whether the resources capability is declared to hosts.
+    /// Whether the gateway declares the capability `resources` to hosts.
     pub enum Advertise {
         Auto = "auto",
         On = "on",
@@ -214,7 +216,7 @@ choice! {
 }
 
 choice! {
-    /// How a tool is treated whose definition changed since it was pinned.
+    /// How a tool is treated if its definition changed since it was pinned.
     pub enum Pins {
         Off = "off",
         Warn = "warn",
@@ -231,7 +233,7 @@ choice! {
 }
 
 choice! {
-    /// What Pi shows of the servers below its input.
+    /// What Pi shows about the servers below its input field.
     pub enum FooterStatus {
         Off = "off",
         Compact = "compact",
@@ -247,12 +249,12 @@ choice! {
     }
 }
 
-/// How many lines of a result Pi shows until it is expanded.
+/// How many lines of a result Pi shows before the user expands it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CollapsedLines {
-    /// A number that suits the rendering.
+    /// A number of lines that fits how results are rendered.
     Fitting,
-    /// This number, from 1 to 3.
+    /// This number of lines, from 1 to 3.
     Exactly(u8),
 }
 
@@ -272,18 +274,18 @@ impl Canonical for IdleTimeout {
     }
 }
 
-/// Which tools appear beside `mcp` under their own names.
+/// The tools that are listed beside `mcp` under their own names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DirectTools {
     None,
     All,
     Named(Vec<String>),
-    /// The tools that a search found.
+    /// The tools that searches in the session found.
     Search,
 }
 
 impl DirectTools {
-    /// The tools of a server that a list such as `github,files/read` names: all, some or none.
+    /// Which tools of `server` a list such as `github,files/read` names: all, some or none.
     pub fn listed(list: &str, server: &str) -> DirectTools {
         let mut names = Vec::new();
         for item in list.split(',').map(str::trim) {
@@ -308,7 +310,7 @@ impl Canonical for DirectTools {
     }
 }
 
-/// A set of tools: none, all, or those that match a glob.
+/// A set of tools: no tool, all tools, or those that match a glob.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ToolRule {
     None,
@@ -326,7 +328,7 @@ impl Canonical for ToolRule {
     }
 }
 
-/// How much of a result a model sees at once.
+/// How many bytes and lines of a result a model gets in one reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OutputGuard {
     Off,

@@ -1,10 +1,10 @@
-//! Splits a command line into words: quotes and backslash, no shell.
+//! Splits a command line into words by quotes and backslashes, without a shell.
 
-/// Single quotes keep everything; within double quotes a backslash escapes `"` and `\`; outside
-/// quotes it escapes any character.
+/// Splits a command line. All characters within single quotes are literal. Within double quotes, a
+/// backslash escapes `"` and `\`; outside quotes, any character.
 pub fn split(line: &str) -> Result<Vec<String>, OpenQuote> {
     let mut words = Vec::new();
-    // `Some("")` is an empty quoted word, `None` the space between words.
+    // `None` between two words. `Some("")` inside an empty quoted word.
     let mut word: Option<String> = None;
     let mut chars = line.chars();
     while let Some(c) = chars.next() {
@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn unclosed_quote_is_an_error() {
+    fn command_line_with_unclosed_quote_is_an_error() {
         check("a 'b", Err(OpenQuote));
         check("a \"b", Err(OpenQuote));
         check("a \"b\\", Err(OpenQuote));

@@ -1,4 +1,4 @@
-//! One block of a result, as text or as JSON for a host.
+//! One content block of a result, which is rendered as text or as JSON for a host.
 
 use std::borrow::Cow;
 
@@ -8,24 +8,25 @@ use super::spill::omitted;
 
 #[derive(Debug, Clone)]
 pub(super) enum Block {
-    /// Text of the server, as a JSON string, after our `head`.
+    /// Text of the server, preceded by the text `head` of Switchboard.
     Text {
-        /// The whole block, if it is passed on unchanged.
+        /// The range of the whole block, if it is passed on unchanged.
         json: Option<Span>,
         head: String,
-        /// The string with its quotes and escapes.
+        /// The range of the JSON string, with its quotes and escapes.
         text: Span,
-        /// The same JSON in fewer bytes, which is shown instead.
+        /// The same JSON without white space between tokens, if the text is JSON. It is shown
+        /// instead.
         compact: Option<Box<str>>,
     },
-    /// A text by Switchboard.
+    /// A text that Switchboard wrote.
     Note(String),
-    /// A text by Switchboard, in place of a block that is not text.
+    /// A text that Switchboard wrote in place of a block that is not text.
     Aside(String),
-    /// JSON of the server, shown as text.
+    /// JSON from the server that is shown as text.
     Json(Span),
     Media(MediaKind, MediaSpan),
-    /// Bytes of an embedded resource that no host can show.
+    /// The data of an embedded resource that no host can show.
     Blob {
         uri: String,
         media: MediaSpan,
@@ -40,14 +41,14 @@ pub(super) enum MediaKind {
 
 #[derive(Debug, Clone)]
 pub(super) struct MediaSpan {
-    /// The whole block, if it is passed on unchanged.
+    /// The range of the whole block, if it is passed on unchanged.
     pub(super) json: Option<Span>,
     pub(super) mime: String,
-    /// The base64 string with its quotes and escapes.
+    /// The range of the base64 string, with its quotes and escapes.
     pub(super) data: Span,
 }
 
-/// A part of [`CallOutput::raw`].
+/// A byte range of [`CallOutput::raw`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Span {
     pub(super) start: usize,
@@ -55,7 +56,7 @@ pub(super) struct Span {
 }
 
 impl Span {
-    /// The range of `part` in `raw`, from which it is borrowed.
+    /// The byte range of `part` in `raw`; `part` is a slice of `raw`.
     pub(super) fn within(raw: &str, part: &str) -> Span {
         let start = part.as_ptr().addr().wrapping_sub(raw.as_ptr().addr());
         Span { start, end: start.wrapping_add(part.len()) }
@@ -84,7 +85,8 @@ impl Block {
         }
     }
 
-    /// The text of the server, without ours.
+    /// The text of the server, without the text of Switchboard. `None` for a block without such
+    /// text.
     pub(super) fn body<'o>(&'o self, raw: &'o str) -> Option<Cow<'o, str>> {
         match self {
             Block::Text { compact: Some(compact), .. } => Some(Cow::Borrowed(compact)),
@@ -116,7 +118,7 @@ impl Block {
         match self {
             Block::Text { json: Some(json), compact: None, .. } => out.push_str(json.of(raw)),
             Block::Text { json: Some(json), text, compact: Some(compact), .. } => {
-                // The block's other fields are passed on unchanged.
+                // All other fields of the block are passed on unchanged.
                 out.push_str(Span { start: json.start, end: text.start }.of(raw));
                 push_json_string(out, compact);
                 out.push_str(Span { start: text.end, end: json.end }.of(raw));
@@ -132,7 +134,7 @@ impl Block {
         }
     }
 
-    /// Puts our text before the text of the block.
+    /// Puts a text of Switchboard before the text of the block.
     pub(super) fn prefix(&mut self, raw: &str, prefix: &str) {
         match self {
             Block::Text { json, head, .. } => {

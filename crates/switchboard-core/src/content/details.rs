@@ -1,4 +1,4 @@
-//! The machine-readable details of a reply, bounded, for `_meta["switchboard/details"]`.
+//! The machine-readable details of a reply, limited in size, for `_meta["switchboard/details"]`.
 
 use serde_json::Value;
 
@@ -8,7 +8,7 @@ use super::json::{push_json_string, significant};
 use crate::nesting::shallow;
 use crate::spelled::spelled_enum;
 
-/// Bytes that each part of the details may have.
+/// The maximum number of bytes of each part of the details.
 pub const MAX_PART_BYTES: usize = 16 << 10;
 
 /// The call that the details describe.
@@ -19,27 +19,27 @@ pub struct CallTarget<'d> {
     pub tool: &'d str,
 }
 
-/// A failure without a result of the server.
+/// A failure that is not a result of the server.
 #[derive(Debug, Clone, Copy)]
 pub struct Fault<'d> {
     pub error_type: ErrorType,
-    /// The message of the server or of the transport.
+    /// The error text of the server or of the transport.
     pub original: &'d str,
     pub code: &'d str,
 }
 
 spelled_enum! {
     pub enum ErrorType {
-        /// A result with `isError`.
+        /// The result of the tool has `isError`.
         Tool = "MCPToolError",
-        /// The arguments do not fit the schema.
+        /// The arguments do not match the tool's schema.
         Validation = "ValidationError",
-        /// Transport, time-out or protocol.
+        /// The transport failed, the request timed out, or a message violated the protocol.
         Connection = "MCPConnectionError",
     }
 }
 
-/// Writes the details of a server's result, as compact JSON.
+/// Appends the details of a server's result to `json`, as compact JSON.
 pub fn of_output(json: &mut String, target: &CallTarget<'_>, output: &CallOutput<'_>) {
     open(json, target);
     json.push_str(",\"mcpResult\":");
@@ -60,7 +60,7 @@ pub fn of_output(json: &mut String, target: &CallTarget<'_>, output: &CallOutput
     json.push('}');
 }
 
-/// Writes the details of a failure, as compact JSON.
+/// Appends the details of a failure to `json`, as compact JSON.
 pub fn of_fault(json: &mut String, target: &CallTarget<'_>, fault: &Fault<'_>) {
     open(json, target);
     push_field(json, "errorType", fault.error_type.as_str());
@@ -83,7 +83,7 @@ fn push_field(json: &mut String, name: &str, value: &str) {
     push_json_string(json, value);
 }
 
-/// Writes JSON of the server, or only its length if it is too long.
+/// Appends JSON of the server, or just its length if it is longer than the maximum.
 fn push_bounded(json: &mut String, part: &str) {
     if part.len() <= MAX_PART_BYTES {
         json.push_str(&shallow(part));
@@ -111,7 +111,7 @@ fn push_data(json: &mut String, output: &CallOutput<'_>) {
     json.push('}');
 }
 
-/// Whether a text is a JSON object or array. Other JSON values count as plain text.
+/// Whether a text is a JSON object or array.
 fn is_json(text: &str) -> bool {
     text.len() <= MAX_PART_BYTES
         && text.trim_start().starts_with(['{', '['])
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn details_carry_small_results_whole() {
+    fn details_contain_small_results_unchanged() {
         assert_snapshot!(
             of(r#"{"content":[{"type":"text","text":"hi \"you\""}]}"#),
             @r#"{"mode":"call","server":"git\"hub","tool":"t","mcpResult":{"content":[{"type":"text","text":"hi \"you\""}]},"data":{"raw":"hi \"you\""}}"#
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn details_data_is_json_if_the_text_is() {
+    fn result_details_contain_json_if_the_text_is_json() {
         assert_eq!(data_of("{\n \"a\": \"b c\"\n}\n"), json!({"a": "b c"}));
         assert_eq!(data_of("[1]"), json!([1]));
         assert_eq!(data_of("5"), json!({"raw": "5"}));
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn error_details_carry_the_server_content() {
+    fn error_details_contain_the_content_of_the_server() {
         assert_snapshot!(
             of(r#"{"content":[{"type":"text","text":"no"}],"isError":true}"#),
             @r#"{"mode":"call","server":"git\"hub","tool":"t","mcpResult":{"content":[{"type":"text","text":"no"}],"isError":true},"data":{"raw":"no"},"errorType":"MCPToolError","originalError":[{"type":"text","text":"no"}]}"#
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn result_details_are_bounded() {
+    fn details_of_a_large_result_are_truncated() {
         let big = "\u{1}".repeat(100_000);
         let raw = json!({
             "content": [{"type": "text", "text": big}],

@@ -1,4 +1,4 @@
-//! The fields of MCP results, with raw JSON values.
+//! The fields of MCP results. Their values are unparsed JSON.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -9,7 +9,8 @@ use serde_json::value::RawValue;
 
 use super::block::Span;
 
-/// Blocks beyond this are shown as one piece of JSON: a block may be as short as 2 bytes.
+/// The maximum number of blocks. Further blocks are shown as one piece of JSON, because a block can
+/// be as short as 2 bytes.
 const MAX_BLOCKS: usize = 10_000;
 
 #[derive(Deserialize)]
@@ -62,7 +63,7 @@ pub(super) struct ResourceFields<'a> {
     pub(super) blob: Option<&'a RawValue>,
 }
 
-/// A JSON array with its first items, and the first and last of the remaining ones.
+/// The first items of a JSON array, and the first and last of the remaining items.
 #[derive(Default)]
 pub(super) struct Items<'a> {
     pub(super) first: Vec<&'a RawValue>,
@@ -70,7 +71,7 @@ pub(super) struct Items<'a> {
 }
 
 impl Items<'_> {
-    /// The range from the first item to the last, without the brackets.
+    /// The byte range in `raw` from the first item to the last, without the brackets.
     pub(super) fn span(&self, raw: &str) -> Option<Span> {
         let first = self.first.first()?;
         let last = self.rest.map(|(_, last)| last).or(self.first.last().copied())?;

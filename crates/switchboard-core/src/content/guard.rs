@@ -1,4 +1,5 @@
-//! Caps the text of a result: head, tail, and the id of the stored result.
+//! Limits the text of a result: shows its beginning and end, and the id under which the whole text
+//! is stored.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -9,7 +10,7 @@ use super::json::between_quotes;
 use super::lines::Lines;
 use crate::render::words;
 
-/// The size limits of the text of one reply.
+/// The maximum size of the text in one reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TextLimits {
     pub max_bytes: usize,
@@ -20,11 +21,11 @@ impl TextLimits {
     pub const DEFAULT: TextLimits = TextLimits { max_bytes: 51_200, max_lines: 2_000 };
     pub const OFF: TextLimits = TextLimits { max_bytes: usize::MAX, max_lines: usize::MAX };
 
-    /// The least workable limits: the three lines about omitted text need this much.
+    /// The smallest limits that are used. The three lines about omitted text need this many bytes.
     pub const LEAST: TextLimits = TextLimits { max_bytes: 480, max_lines: 5 };
 
-    /// The limits for one host. The default is reduced to the host's own limit; a limit that the
-    /// user set stays.
+    /// The limits for one host. Default limits are reduced to the host's own limit; limits that the
+    /// user set are kept.
     #[must_use]
     pub fn fitted(self, host_bytes: Option<usize>) -> TextLimits {
         match host_bytes {
@@ -35,7 +36,7 @@ impl TextLimits {
         }
     }
 
-    /// These limits, raised to at least [`TextLimits::LEAST`].
+    /// These limits, or those of [`TextLimits::LEAST`] where they are larger.
     pub(super) fn workable(&self) -> TextLimits {
         TextLimits {
             max_bytes: self.max_bytes.max(TextLimits::LEAST.max_bytes),
@@ -54,14 +55,14 @@ impl Default for TextLimits {
     }
 }
 
-/// An output within the limits, or one that must be capped.
+/// An output within the limits, or one that must be shortened.
 #[derive(Debug)]
 pub enum Guarded<'a> {
     Within(CallOutput<'a>),
     Over(Capped<'a>),
 }
 
-/// An output over the limits. The engine stores [`whole`](Capped::whole) under an id.
+/// An output above the limits. The engine stores [`whole`](Capped::whole) under an id.
 #[derive(Debug)]
 pub struct Capped<'a> {
     output: CallOutput<'a>,
@@ -69,21 +70,21 @@ pub struct Capped<'a> {
     limits: TextLimits,
 }
 
-/// The stored form of an output.
+/// The stored form of an output that was shortened.
 #[derive(Debug)]
 pub struct Whole {
-    /// The text without a cap.
+    /// The complete text.
     pub text: String,
     json: Json,
 }
 
-/// The JSON on which a filter runs.
+/// The JSON of an output, on which a filter runs.
 #[derive(Debug)]
 enum Json {
     None,
-    /// The JSON is the text itself.
+    /// The text itself is the JSON.
     Text,
-    /// The JSON differs from the text.
+    /// The output has JSON that differs from its text.
     Beside(String),
 }
 
@@ -98,12 +99,12 @@ impl Whole {
         Whole { text: text.into_owned(), json }
     }
 
-    /// A text by Switchboard.
+    /// The stored form of a text that Switchboard wrote.
     pub fn of_text(text: String) -> Whole {
         Whole { text, json: Json::None }
     }
 
-    /// Head and tail of the text, within the limits for an id of up to 64 bytes.
+    /// The beginning and end of the text, shortened to the limits. The id has at most 64 bytes.
     pub fn shortened(&self, limits: &TextLimits, id: &str) -> String {
         shortened(&self.text, &limits.workable(), id, "result, offset, limit or grep")
     }
@@ -116,7 +117,7 @@ impl Whole {
         }
     }
 
-    /// The JSON, if it differs from the text.
+    /// The JSON of the output; `None` if it is the text itself or does not exist.
     pub fn json_beside(&self) -> Option<&str> {
         match &self.json {
             Json::None | Json::Text => None,
@@ -125,8 +126,8 @@ impl Whole {
     }
 }
 
-/// Caps the output. Smaller limits than [`TextLimits::LEAST`] are raised. Images and audio are bounded
-/// when mapped.
+/// Checks the output against the limits, which are at least [`TextLimits::LEAST`]. Images and audio
+/// are limited when they are mapped.
 pub fn guard<'a>(output: CallOutput<'a>, limits: &TextLimits) -> Guarded<'a> {
     let limits = limits.workable();
     if surely_within(&output, &limits) {
@@ -147,7 +148,8 @@ impl<'a> Capped<'a> {
         Arc::clone(&self.whole)
     }
 
-    /// The output with head and tail of its text, within the limits for an id of up to 64 bytes.
+    /// The output with the beginning and end of its text, shortened to the limits. The id has at
+    /// most 64 bytes.
     pub fn with_id(self, id: &str) -> CallOutput<'a> {
         let Capped { mut output, whole, limits } = self;
         let remedy = match (output.selected(), whole.json()) {
@@ -169,8 +171,8 @@ impl<'a> Capped<'a> {
     }
 }
 
-/// Whether the output is within the limits, judged by the escaped text: unescaping only shortens
-/// it, and each escaped `\n` has a backslash.
+/// Whether the output is certainly within the limits, judged by the escaped text. Unescaping only
+/// shortens a text, and each line break in it is an escape with a backslash.
 fn surely_within(output: &CallOutput<'_>, limits: &TextLimits) -> bool {
     let (mut bytes, mut lines) = (0, 0);
     for block in &output.blocks {
@@ -191,23 +193,23 @@ fn surely_within(output: &CallOutput<'_>, limits: &TextLimits) -> bool {
             return false;
         }
         let size = head.len() + body.len();
-        // A line break takes a byte, so a short text need not be counted.
+        // A line break takes at least one byte, so a short text need not be counted.
         let short = size <= limits.max_lines / 8;
         lines += 1 + if short { size } else { count(head, b'\n') + count(&body, newline) };
     }
     lines <= limits.max_lines
 }
 
-/// `whole` without its middle, and a line about how to read the rest.
+/// The beginning and end of `whole`, with lines that tell how to read the omitted text.
 fn shortened(whole: &str, limits: &TextLimits, id: &str, remedy: &str) -> String {
-    /// The most bytes of the line in the middle.
+    /// The maximum number of bytes of the line in the middle.
     const MARKER_BYTES: usize = 110;
     let lines = Lines::of(whole, limits);
     let (count, size) = (words::plural(lines.count(), "line"), words::bytes(whole.len()));
-    // Hosts that truncate a result keep its beginning, so the id is there, too.
+    // Hosts that shorten a result keep its beginning, so the id is in the first line too.
     let top = format!("[result: {id} · {count} · {size}]");
     let foot = format!("[result: {id} · {count} · {size} · read more with {remedy}]");
-    // Our three lines and four line breaks.
+    // The three lines that Switchboard adds, and four line breaks.
     let ours = top.len() + foot.len() + MARKER_BYTES + 4;
     let bytes = limits.max_bytes.saturating_sub(ours);
     let line_breaks = limits.max_lines.saturating_sub(3);
@@ -231,7 +233,8 @@ fn shortened(whole: &str, limits: &TextLimits, id: &str, remedy: &str) -> String
     format!("{top}\n{head}\n{left_out}\n{tail}\n{foot}")
 }
 
-/// The longest beginning within the limits; whole lines, unless that would waste half of it.
+/// The longest beginning of the text within the limits. It ends at the end of a line, unless that
+/// would lose half of it.
 fn head(text: &str, max_bytes: usize, max_lines: usize) -> &str {
     let (fits, rest) = text.split_at(text.floor_char_boundary(max_bytes));
     if let Some((end, _)) = fits.match_indices('\n').nth(max_lines.saturating_sub(1)) {
@@ -246,7 +249,8 @@ fn head(text: &str, max_bytes: usize, max_lines: usize) -> &str {
     }
 }
 
-/// The longest end within the limits; whole lines, unless that would waste half of it.
+/// The longest end of the text within the limits. It begins at the start of a line, unless that
+/// would lose half of it.
 fn tail(text: &str, max_bytes: usize, max_lines: usize) -> &str {
     let start = text.ceil_char_boundary(text.len().saturating_sub(max_bytes));
     let (before, fits) = text.split_at(start);
@@ -262,14 +266,15 @@ fn tail(text: &str, max_bytes: usize, max_lines: usize) -> &str {
     }
 }
 
-/// The number of lines; a trailing line break does not begin another line.
+/// The number of lines. A line break at the end does not begin another line.
 pub(super) fn line_count(text: &str) -> usize {
     let open_end = !text.is_empty() && !text.ends_with('\n');
     count(text, b'\n') + usize::from(open_end)
 }
 
 fn count(text: &str, wanted: u8) -> usize {
-    // Sums that fit into a byte are vectorized; results have megabytes.
+    // The count fits into a byte so that the compiler vectorizes the loop. Results can have
+    // megabytes.
     let count = |chunk: &[u8]| chunk.iter().map(|&byte| u8::from(byte == wanted)).sum::<u8>();
     text.as_bytes().chunks(usize::from(u8::MAX)).map(|chunk| usize::from(count(chunk))).sum()
 }

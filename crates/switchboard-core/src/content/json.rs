@@ -1,4 +1,4 @@
-//! JSON strings and white space in raw text, without parsing it into values.
+//! Handles JSON strings and white space in JSON text, without parsing the text into values.
 
 use std::borrow::Cow;
 use std::io;
@@ -11,7 +11,7 @@ pub fn is_json(text: &str) -> bool {
     values.peek().is_some() && values.all(|value| value.is_ok())
 }
 
-/// The decoded content of a JSON string with its quotes.
+/// The content of a JSON string, given with its quotes.
 pub(super) fn unescaped(quoted: &str) -> Cow<'_, str> {
     let inner = between_quotes(quoted);
     if !inner.contains('\\') {
@@ -26,11 +26,11 @@ pub(super) fn between_quotes(quoted: &str) -> &str {
     quoted.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')).unwrap_or(quoted)
 }
 
-/// Decodes directly into `out`. `serde_json` would need a second copy, and rejects an unpaired
-/// surrogate, which servers that truncate their output do send.
+/// Appends the content of a JSON string to `out`. `serde_json` would need a second copy. It also
+/// rejects an unpaired surrogate, which servers that cut their output do send.
 pub(crate) fn push_unescaped(quoted: &str, out: &mut String) {
     let mut rest = between_quotes(quoted);
-    // Unescaping only shortens, so one allocation is enough.
+    // Unescaping never lengthens a text, so one allocation is enough.
     out.reserve(rest.len());
     while let Some((plain, escaped)) = rest.split_once('\\') {
         out.push_str(plain);
@@ -54,7 +54,7 @@ pub(crate) fn push_unescaped(quoted: &str, out: &mut String) {
     out.push_str(rest);
 }
 
-/// The character of a `\u` escape, and the rest. An unpaired surrogate becomes U+FFFD.
+/// The character of a `\u` escape, and the text after it. An unpaired surrogate becomes U+FFFD.
 fn decode_unit(text: &str) -> (char, &str) {
     let unit = |text: &str| u32::from_str_radix(text.get(..4)?, 16).ok();
     let Some(first) = unit(text) else {
@@ -72,7 +72,7 @@ fn decode_unit(text: &str) -> (char, &str) {
     (char::from_u32(first).unwrap_or(char::REPLACEMENT_CHARACTER), after)
 }
 
-/// Writes a JSON string.
+/// Appends a text as a JSON string.
 pub fn push_json_string(out: &mut String, text: &str) {
     struct Utf8<'s>(&'s mut String);
     impl io::Write for Utf8<'_> {
@@ -85,7 +85,7 @@ pub fn push_json_string(out: &mut String, text: &str) {
         }
     }
     out.reserve(text.len() + 2);
-    // Nearly all names and most texts need no escapes.
+    // Nearly all names and most texts contain no character that needs an escape.
     if !text.bytes().any(|byte| byte < b' ' || byte == b'"' || byte == b'\\') {
         out.push('"');
         out.push_str(text);
@@ -95,8 +95,8 @@ pub fn push_json_string(out: &mut String, text: &str) {
     serde_json::to_writer(Utf8(out), text).expect("serde_json writes whole characters");
 }
 
-/// The same JSON without white space between its tokens, if that is shorter. Numbers and strings
-/// stay as they are written.
+/// The same JSON without white space between tokens; `None` if that is not shorter. Numbers and
+/// strings are unchanged.
 pub(super) fn compacted(text: &str) -> Option<Box<str>> {
     if !text.trim_start().starts_with(['{', '[']) {
         return None;
@@ -109,7 +109,8 @@ pub(super) fn compacted(text: &str) -> Option<Box<str>> {
     Some(text.chars().filter(significant()).collect::<String>().into())
 }
 
-/// A filter for the characters of a JSON text that drops the white space between tokens.
+/// A function for filtering the characters of a JSON text. It is false for white space between
+/// tokens.
 pub(super) fn significant() -> impl FnMut(&char) -> bool {
     let mut in_string = false;
     let mut escaped = false;

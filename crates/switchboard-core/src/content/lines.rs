@@ -1,14 +1,15 @@
-//! Numbers the lines of a stored text; an overlong line counts as several.
+//! Numbers the lines of a stored text. A long line is split into pieces, which are numbered like
+//! lines.
 
 use std::ops::Range;
 
 use super::guard::TextLimits;
 
-/// The most bytes of a line. JSON without line breaks has lines of megabytes, which must be
-/// readable.
+/// The maximum number of bytes of a numbered line. JSON without line breaks has lines of megabytes,
+/// which must be readable too.
 const LONGEST: usize = 2_000;
 
-/// The lines of a text, each short enough for the limits.
+/// The lines of a text, with long lines split into pieces that fit into a page.
 #[derive(Clone, Copy)]
 pub(super) struct Lines<'t> {
     text: &'t str,
@@ -20,7 +21,7 @@ impl<'t> Lines<'t> {
         Lines { text, longest: LONGEST.min(limits.workable().max_bytes / 4) }
     }
 
-    /// The range of each line, without its line break.
+    /// The byte range of each line, without its line break.
     pub(super) fn spans(self) -> impl Iterator<Item = Range<usize>> {
         let mut start = 0;
         self.text.split_terminator('\n').flat_map(move |line| {
@@ -34,12 +35,12 @@ impl<'t> Lines<'t> {
         self.spans().count()
     }
 
-    /// The number of the line that contains a byte.
+    /// The number of the line in which the byte at this offset is.
     pub(super) fn at(self, byte: usize) -> usize {
         self.spans().take_while(|line| line.start <= byte).count().saturating_sub(1)
     }
 
-    /// Splits an overlong line into pieces that count as lines.
+    /// The byte ranges of the pieces into which a long line is split.
     pub(super) fn pieces(self, line: &'t str) -> impl Iterator<Item = Range<usize>> + 't {
         let mut next = Some(0);
         std::iter::from_fn(move || {

@@ -1,4 +1,4 @@
-//! Maps the result of a server to blocks.
+//! Maps the result of a server to content blocks.
 
 use std::borrow::Cow;
 
@@ -11,11 +11,12 @@ use super::json::{significant, unescaped};
 use super::structured::{are_items, contains_data};
 use crate::render::words;
 
-/// Images beyond these limits are counted, not shown: a host would reject the whole result.
+/// The maximum number and size of the images that are shown. Further images are only counted,
+/// because a host would reject the whole result.
 pub(super) const MAX_IMAGES: usize = 32;
 pub(super) const MAX_IMAGE_BYTES: usize = 10 << 20;
 
-/// Shown for an empty result.
+/// The text for a result without content.
 pub(super) const NOTHING: &str = "(empty result)";
 
 const MAX_URI_CHARS: usize = 1_024;
@@ -33,7 +34,7 @@ pub(super) struct Mapped {
 
 pub(super) fn call(raw: &str) -> Mapped {
     let fields = serde_json::from_str::<CallFields<'_, Items<'_>>>(raw).or_else(|_| {
-        // Parse again with any JSON as `content`.
+        // The result is parsed again, with `content` as any JSON value.
         serde_json::from_str::<CallFields<'_, &RawValue>>(raw).map(CallFields::with_odd_content)
     });
     let Ok(fields) = fields else {
@@ -117,7 +118,7 @@ pub(super) fn prompt(raw: &str) -> Mapped {
     Mapped { blocks: mapper.finish(), content, meta, ..Mapped::default() }
 }
 
-/// A malformed result, such as one that is no object or has a duplicate field, is shown as JSON.
+/// Shows a malformed result as JSON. It is not an object, for example, or has a duplicate field.
 fn unreadable(raw: &str) -> Mapped {
     let all = Span { start: 0, end: raw.len() };
     Mapped { blocks: vec![Block::Json(all)], ..Mapped::default() }
@@ -157,7 +158,7 @@ impl<'r> Mapper<'r> {
         }
     }
 
-    /// `None` for an unknown type, or if a required field is missing.
+    /// The block of a known type. `None` if the type is unknown, or if a required field is missing.
     fn known(&self, fields: &BlockFields<'_>, json: Span) -> Option<Block> {
         match fields.kind.as_ref() {
             "text" => {
@@ -217,13 +218,14 @@ impl<'r> Mapper<'r> {
             self.image_bytes += data.len();
             self.blocks.push(Block::Media(MediaKind::Image, image));
         } else {
-            // One image with invalid base64 makes the model's API reject the whole conversation.
+            // The image is omitted, because a single image with invalid base64 makes the model's
+            // API reject the whole conversation.
             let note = format!("[Image content: {}]\nOmitted: not valid base64", image.mime);
             self.blocks.push(Block::Aside(note));
         }
     }
 
-    /// Shows `structuredContent` as text, unless the text blocks contain the same.
+    /// Shows `structuredContent` as text, unless the text blocks contain the same data.
     fn structured(&mut self, json: &str) {
         let texts = self.blocks.iter().filter_map(|block| match block {
             Block::Text { text, .. } => Some(text.of(self.raw)),
@@ -262,7 +264,7 @@ impl<'r> Mapper<'r> {
     }
 }
 
-/// The JSON string, with its quotes.
+/// The JSON string in a raw value, with its quotes; `None` for any other type.
 fn string(raw: Option<&RawValue>) -> Option<&str> {
     raw.map(RawValue::get).filter(|json| json.starts_with('"'))
 }

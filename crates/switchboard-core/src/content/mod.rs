@@ -1,4 +1,4 @@
-//! The result of a server: its blocks, unchanged or as text for a model.
+//! The result of a server, split into blocks: unchanged for hosts, or as text for a model.
 
 mod block;
 pub mod details;
@@ -25,28 +25,28 @@ pub use self::spill::{BlobError, MAX_BLOB_BYTES, Settled, Spill};
 use crate::hidden;
 use crate::render::words::plural;
 
-/// Shown for a filter without output.
+/// The text for a filter that has no output.
 const NOTHING_SELECTED: &str = "(select gave nothing)";
 
 /// The result of a `tools/call`, `resources/read` or `prompts/get`, mapped to blocks.
 ///
-/// It keeps the server's JSON and points into it: a text or image block is passed on unchanged,
-/// with unknown fields, and a small result is never parsed into values.
+/// The blocks are byte ranges of the server's JSON. So a text or image block is passed on
+/// unchanged, with its unknown fields, and a small result is never parsed into values.
 #[derive(Debug, Clone)]
 pub struct CallOutput<'a> {
-    /// The whole result, without line breaks between its tokens, so that any part fits into a
-    /// frame.
+    /// The JSON of the whole result. It has no line breaks between tokens, so that any part can be
+    /// sent as one line.
     raw: Cow<'a, str>,
     blocks: Vec<Block>,
     structured: Option<Span>,
     content: Option<Span>,
     meta: Option<Span>,
     is_error: bool,
-    /// The output of a filter.
+    /// The output of a filter, which replaces the text; `None` without a filter.
     selected: Option<Box<str>>,
 }
 
-/// One block of a result, in the form for faces.
+/// One block of a result, as the server part and the command line use it.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Part<'o> {
     Text(Cow<'o, str>),
@@ -54,28 +54,28 @@ pub enum Part<'o> {
     Audio(Media<'o>),
 }
 
-/// An image or audio.
+/// The data of an image or of audio.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Media<'o> {
-    /// The MIME type, cleaned and bounded.
+    /// The MIME type, shortened and without hidden characters.
     pub mime: &'o str,
-    /// Base64.
+    /// The data in base64.
     pub data: Cow<'o, str>,
 }
 
 /// How a host gets an image or audio block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MediaForm {
-    /// The block, unchanged.
+    /// The host gets the block unchanged.
     Native,
-    /// A note that names a private file.
+    /// The host gets a note with the path of a private file.
     Stored,
 }
 
 /// How a host gets results.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ResultForm {
-    /// Bytes of text that reach the model uncut; `None` if the host cuts nothing.
+    /// How many bytes of text the host passes to the model uncut; `None` if it never cuts.
     pub max_bytes: Option<usize>,
     pub images: MediaForm,
     pub audio: MediaForm,
@@ -93,7 +93,7 @@ impl Default for ResultForm {
     }
 }
 
-/// The treatment of white space in text blocks that are JSON.
+/// Whether white space in text blocks of JSON is removed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Spacing {
     Compact,
@@ -106,19 +106,20 @@ impl<'a> CallOutput<'a> {
         CallOutput::mapped(raw.into(), map::call)
     }
 
-    /// Maps the result of `resources/read`: the bare text of each item.
+    /// Maps the result of `resources/read`. Each item becomes a block with its text.
     pub fn of_resource(raw: impl Into<Cow<'a, str>>) -> CallOutput<'a> {
         CallOutput::mapped(raw.into(), map::resource)
     }
 
-    /// Maps the result of `prompts/get`: its messages, with their roles when there are several.
+    /// Maps the result of `prompts/get` to its messages. Several messages are shown with their
+    /// roles.
     pub fn of_prompt(raw: impl Into<Cow<'a, str>>) -> CallOutput<'a> {
         CallOutput::mapped(raw.into(), map::prompt)
     }
 
     fn mapped(raw: Cow<'a, str>, map: fn(&str) -> map::Mapped) -> CallOutput<'a> {
-        // JSON has line breaks only between tokens. A frame of stdio may have none at all.
-        // A fold without early exit is vectorized.
+        // In JSON, line breaks are allowed only between tokens. A message on stdio must not contain
+        // any. A fold without an early exit is vectorized.
         let is_broken = |seen, byte| seen | (byte == b'\n') | (byte == b'\r');
         let raw = if raw.bytes().fold(false, is_broken) {
             Cow::Owned(raw.replace(['\n', '\r'], " "))
@@ -133,18 +134,18 @@ impl<'a> CallOutput<'a> {
         self.is_error
     }
 
-    /// The server's result, as JSON.
+    /// The result of the server, as JSON.
     pub fn raw(&self) -> &str {
         &self.raw
     }
 
-    /// The server's `structuredContent`, as JSON.
+    /// The `structuredContent` of the result, as JSON.
     pub fn structured(&self) -> Option<&str> {
         self.structured.map(|span| span.of(&self.raw))
     }
 
-    /// Removes white space from texts that are JSON. A resource stays unchanged, and so does a
-    /// string in `structuredContent`: it may be the content of a file to be edited.
+    /// Removes white space from text blocks that are JSON. Resources are unchanged, and so is a
+    /// string in `structuredContent`, because it may be the content of a file that the model edits.
     pub fn compact(&mut self) {
         if self.is_text() {
             return;
@@ -152,7 +153,7 @@ impl<'a> CallOutput<'a> {
         for block in &mut self.blocks {
             let Block::Text { json: Some(_), text, compact, .. } = block else { continue };
             let quoted = text.of(&self.raw);
-            // Most texts are not JSON, which shows without decoding.
+            // Most texts are not JSON, which their first character shows without decoding.
             if between_quotes(quoted).starts_with(['{', '[', ' ', '\\']) {
                 *compact = compacted(&unescaped(quoted));
             }
@@ -164,16 +165,16 @@ impl<'a> CallOutput<'a> {
         self.structured().and_then(structured::enclosed_text).is_some()
     }
 
-    /// The JSON on which a filter runs: `structuredContent`, or else the text, if that is JSON. A
-    /// string in a single-field object is shown without the object, so the filter also runs on the
-    /// string.
+    /// The JSON on which a filter runs: `structuredContent`, or else the text if it is JSON. If
+    /// `structuredContent` only wraps a single string, the filter runs on the string, because only
+    /// the string is shown.
     pub fn json(&self) -> Option<Cow<'_, str>> {
         let shown = if self.is_text() { self.text_json() } else { None };
         shown.or_else(|| self.structured().map(Cow::Borrowed)).or_else(|| self.text_json())
     }
 
     fn text_json(&self) -> Option<Cow<'_, str>> {
-        // Our notes and the headings of embedded resources are not part of the result.
+        // Notes of Switchboard and the headings of embedded resources are not part of the JSON.
         let mut bodies = self.blocks.iter().filter_map(|block| block.body(&self.raw));
         let mut text = bodies.next()?;
         for body in bodies {
@@ -184,7 +185,7 @@ impl<'a> CallOutput<'a> {
         is_json(&text).then_some(text)
     }
 
-    /// The same result with the output of a filter in place of its texts.
+    /// This result, with the output of a filter in place of its text.
     #[must_use]
     pub fn select(self, text: String) -> CallOutput<'a> {
         let shown = text.trim_end_matches('\n');
@@ -194,7 +195,7 @@ impl<'a> CallOutput<'a> {
         CallOutput { selected: Some(text.into()), ..output }
     }
 
-    /// Only the blocks on which no filter runs: images, audio, blobs, and the notes in their place.
+    /// The blocks that are not text: images, audio, blobs, and the notes in their place.
     #[must_use]
     pub fn without_text(mut self) -> CallOutput<'a> {
         self.blocks.retain(|block| match block {
@@ -204,13 +205,14 @@ impl<'a> CallOutput<'a> {
         self
     }
 
-    /// The whole output of the filter.
+    /// The complete output of the filter; `None` without a filter.
     pub fn selected(&self) -> Option<&str> {
         self.selected.as_deref()
     }
 
-    /// How many hidden characters it contains, for [`CallOutput::mark_hidden`]. The output of a
-    /// filter is checked itself: the filter decodes JSON escapes, and can write any character.
+    /// The number of hidden characters in the result, for [`CallOutput::mark_hidden`]. The output
+    /// of a filter is counted instead of its input, because a filter decodes JSON escapes and can
+    /// write any character.
     pub fn hidden_characters(&self) -> usize {
         let hidden = match &self.selected {
             Some(selected) => hidden::find(selected),
@@ -219,19 +221,20 @@ impl<'a> CallOutput<'a> {
         hidden.map_or(0, |hidden| hidden.in_data())
     }
 
-    /// Adds a note about hidden characters. They are not removed: a result is data.
+    /// Adds a note with the number of hidden characters. They are not removed, because a result is
+    /// data.
     pub fn mark_hidden(&mut self, characters: usize) {
         if characters > 0 {
             self.note(format!("[{} in this result]", plural(characters, "hidden character")));
         }
     }
 
-    /// Adds a line by Switchboard.
+    /// Adds a text line that Switchboard wrote.
     pub fn note(&mut self, line: String) {
         self.blocks.push(Block::Note(line));
     }
 
-    /// The server's `_meta`, as JSON.
+    /// The `_meta` of the result, as JSON.
     pub fn meta(&self) -> Option<&str> {
         self.meta.map(|span| span.of(&self.raw))
     }
@@ -266,14 +269,14 @@ impl<'a> CallOutput<'a> {
         Cow::Owned(joined)
     }
 
-    /// Appends the MCP `content` array.
+    /// Appends the `content` of the result, as a JSON array.
     pub fn write_content(&self, out: &mut String) {
         out.push('[');
         self.write_blocks(out);
         out.push(']');
     }
 
-    /// Appends the elements of that array to an array that may have elements already.
+    /// Appends the elements of `content` to a JSON array, which may already have elements.
     pub fn write_blocks(&self, out: &mut String) {
         for block in &self.blocks {
             if !out.ends_with('[') {
@@ -285,8 +288,8 @@ impl<'a> CallOutput<'a> {
 }
 
 impl CallOutput<'_> {
-    /// Appends the `content` array of an error: its text begins with `head`. Without a text,
-    /// `otherwise` is used.
+    /// Appends the `content` of an error, whose text begins with `head`. If the result has no text,
+    /// `otherwise` follows `head`.
     pub fn write_error_content(&self, out: &mut String, head: &str, otherwise: &str) {
         let has_text = |block: &&Block| {
             let text = block.text(&self.raw);

@@ -1,4 +1,4 @@
-//! Describes the outermost shape of JSON in a few words, as a help for writing a filter.
+//! Describes the outermost level of a JSON text, as a help for writing a filter.
 
 use std::collections::BTreeMap;
 
@@ -7,12 +7,12 @@ use serde::de::IgnoredAny;
 
 use crate::render::words::clean_line;
 
-/// The most keys of an object that are listed, and the most characters of each.
+/// The maximum number of an object's keys that are listed, and of the characters of each.
 const MOST_NAMES: usize = 8;
 const LONGEST_NAME: usize = 40;
 
-/// The shape, such as `an object with: issues, total` or `a list of 3`. Of several values, the
-/// first one is described.
+/// A description such as `an object with: issues, total` or `a list of 3`. Of several JSON values,
+/// the first is described.
 pub fn outline(json: &str) -> Option<String> {
     let mut input = serde_json::Deserializer::from_str(json);
     Some(match json.trim_start().chars().next()? {

@@ -6,25 +6,25 @@ use crate::hidden;
 use crate::pattern::Pattern;
 use crate::render::words;
 
-/// Which lines of a stored text to read.
+/// Which lines of a stored text a page shows.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Window {
-    /// How many lines to skip.
+    /// How many lines are skipped.
     pub offset: usize,
-    /// How many lines to show, at most.
+    /// How many lines are shown at most.
     pub limit: Option<usize>,
 }
 
-/// A part of a stored text.
+/// A page of a stored text.
 #[derive(Debug, PartialEq, Eq)]
 pub struct ResultPage {
     pub body: String,
-    /// The last line of the page: which part of the text it shows, and the next offset.
+    /// The last line of the page. It tells which lines are shown, and the offset of the next page.
     pub foot: String,
-    /// Lines of the text, or matches from the offset on.
+    /// The number of lines of the text, or the number of matches from the offset on.
     pub total: usize,
     pub shown: usize,
-    /// The offset of the next page.
+    /// The offset of the next page; `None` on the last page.
     pub next: Option<usize>,
 }
 
@@ -35,10 +35,10 @@ impl ResultPage {
     }
 }
 
-/// The most bytes of the foot, with its line break.
+/// The maximum number of bytes of the last line of a page, with its line break.
 const FOOT_BYTES: usize = 200;
 
-/// The lines of `text` in `window`, as many as `limits` allow.
+/// The lines of `text` that `window` selects, up to the size of `limits`.
 pub fn page(text: &str, window: Window, limits: &TextLimits) -> ResultPage {
     let mut room = Room::of(limits, window.limit);
     let (mut total, mut shown, mut next) = (0, 0, None);
@@ -51,7 +51,8 @@ pub fn page(text: &str, window: Window, limits: &TextLimits) -> ResultPage {
         if shown == 0 {
             part = line.start..line.start;
         }
-        // Measured from the end of the last line, so that the line break between them counts.
+        // The size is measured from the end of the previous line, so that it includes the line
+        // break.
         if room.take(line.end - part.end) {
             part.end = line.end;
             shown += 1;
@@ -70,14 +71,15 @@ pub fn page(text: &str, window: Window, limits: &TextLimits) -> ResultPage {
     ResultPage { foot: foot(&place, next, &body), body, total, shown, next }
 }
 
-/// The lines of `text` in `window` that match, each with its number; the limit counts matches.
+/// The lines of `text` that match the pattern, each with its number. The limit of `window` is a
+/// number of matches.
 pub fn grep(text: &str, pattern: &Pattern, window: Window, limits: &TextLimits) -> ResultPage {
     let lines = Lines::of(text, limits);
     let mut room = Room::of(limits, window.limit);
     let (mut count, mut matches, mut shown, mut next) = (0, 0, 0, None);
     let mut body = String::new();
     for line in text.split_terminator('\n') {
-        // Matched on the whole line, because a match may span two pieces.
+        // The whole line is searched, because a match may span two pieces of it.
         let mut found = pattern.match_from(line, 0);
         for piece in lines.pieces(line) {
             let index = count;
@@ -110,8 +112,8 @@ pub fn grep(text: &str, pattern: &Pattern, window: Window, limits: &TextLimits) 
     ResultPage { foot: foot(&place, next, &body), body, total: matches, shown, next }
 }
 
-/// Counts the hidden characters of each part: the note of the whole result may no longer be
-/// visible.
+/// The last line of a page. It counts the hidden characters of the page, because the note about the
+/// whole result may not be on this page.
 fn foot(place: &str, next: Option<usize>, body: &str) -> String {
     let next = next.map(|next| format!(" · next offset: {next}")).unwrap_or_default();
     let hidden = hidden::find(body).map(|hidden| hidden.in_data()).filter(|count| *count > 0);
@@ -120,7 +122,7 @@ fn foot(place: &str, next: Option<usize>, body: &str) -> String {
     format!("[{place}{next}{}]", hidden.unwrap_or_default())
 }
 
-/// The line, or for an overlong line the text around the match.
+/// The line, or if it is too long, the part around the match.
 fn excerpt(line: &str, found: usize, longest: usize) -> String {
     if line.len() <= longest {
         return line.to_owned();
@@ -132,7 +134,7 @@ fn excerpt(line: &str, found: usize, longest: usize) -> String {
     format!("{left}{}{right}", line.get(start..end).unwrap_or_default())
 }
 
-/// The room that is left on a page.
+/// The bytes and lines that still fit on a page.
 struct Room {
     bytes: usize,
     lines: usize,
@@ -147,7 +149,7 @@ impl Room {
         }
     }
 
-    /// Takes room for one more line; false if there is none.
+    /// Subtracts one line of this size; `false` if it does not fit.
     fn take(&mut self, bytes: usize) -> bool {
         if self.lines == 0 || bytes > self.bytes {
             return false;
@@ -175,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn page_foot_states_its_position() {
+    fn last_line_of_a_page_states_its_position() {
         let check = |at: Window, expected: &str| {
             assert_eq!(page(&numbered(1_200), at, &TextLimits::DEFAULT).text(), expected);
         };
@@ -196,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn hidden_characters_of_a_page_are_counted_below() {
+    fn last_line_of_a_page_counts_its_hidden_characters() {
         let text = "plain\nmid\u{200b}\u{e0041}dle\nend\u{1b}[8m\n";
         let read = |at: Window| page(text, at, &TextLimits::DEFAULT).foot;
         assert_eq!(read(window(0, 1)), "[lines 1-1 of 3 · next offset: 1]");
@@ -208,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn giant_line_is_paged_completely() {
+    fn pages_of_a_giant_line_contain_all_of_it() {
         let json = format!("[{}1]", "1234567890,".repeat(20_000));
         let mut read = String::new();
         let mut next = Some(0);
@@ -243,7 +245,7 @@ mod tests {
     #[test]
     fn grep_shows_the_surroundings_in_a_giant_line() {
         let gap = "é".repeat(8_500);
-        // One match spans two pieces.
+        // The match spans two pieces of the line.
         let text = format!("{gap}NEEDLE{}NEEDLE{gap}", "x".repeat(2_991));
         let pattern = Pattern::compile("NEEDLE", Case::Matters).unwrap();
         let found = grep(&text, &pattern, Window::default(), &TextLimits::DEFAULT);

@@ -1,4 +1,4 @@
-//! Blobs and media of a result that are stored in private files.
+//! Blobs, images and audio of a result that are stored in private files.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -10,28 +10,28 @@ use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use super::block::{Block, MediaKind};
 use super::{CallOutput, Media, MediaForm, ResultForm};
 
-/// Bytes that one stored blob may have.
+/// The size limit of a stored blob, in bytes.
 pub const MAX_BLOB_BYTES: usize = 10 << 20;
 
-/// A block that must be stored in a private file before the output is shown.
+/// A block whose data must be stored in a private file before the result is shown.
 #[derive(Debug)]
 pub struct Spill<'o> {
-    /// Which block to [`settle`](CallOutput::settle).
+    /// The number of the block, for [`settle`](CallOutput::settle).
     pub block: usize,
-    /// Follows from the MIME type, never from a name that the server chose.
+    /// The file extension. It depends only on the MIME type, never on a name that the server chose.
     pub extension: &'static str,
     pub mime: &'o str,
     data: Cow<'o, str>,
 }
 
-/// The outcome of storing a [`Spill`].
+/// Whether a [`Spill`] was stored.
 #[derive(Clone, Copy)]
 pub enum Settled<'p> {
     SavedTo(&'p str),
     Omitted(&'p dyn fmt::Display),
 }
 
-/// Why a blob cannot be stored.
+/// Why the data of a block cannot be stored.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BlobError {
     #[error("larger than 10 MiB")]
@@ -41,7 +41,8 @@ pub enum BlobError {
 }
 
 impl CallOutput<'_> {
-    /// The blocks to store in files and [`settle`](CallOutput::settle), before [`guard`].
+    /// The blocks whose data must be stored. Call [`settle`](CallOutput::settle) for each of them
+    /// before [`guard`].
     ///
     /// [`guard`]: super::guard::guard
     pub fn spills(&self, form: &ResultForm) -> Vec<Spill<'_>> {
@@ -61,7 +62,8 @@ impl CallOutput<'_> {
         spills
     }
 
-    /// Replaces the block of a [`Spill`] by a note about the outcome.
+    /// Replaces a block by a note with the path of its file, or with the reason why it was not
+    /// stored.
     pub fn settle(&mut self, block: usize, settled: Settled<'_>) {
         let Some(block) = self.blocks.get_mut(block) else {
             return;
@@ -92,7 +94,7 @@ impl CallOutput<'_> {
 }
 
 impl Spill<'_> {
-    /// The bytes of a blob that is small enough to be stored.
+    /// The decoded data, if it is not larger than the size limit.
     pub fn decode(&self) -> Result<Vec<u8>, BlobError> {
         if self.data.len() > MAX_BLOB_BYTES / 2 * 3 {
             return Err(BlobError::TooLarge);
@@ -101,7 +103,8 @@ impl Spill<'_> {
         if bytes.len() > MAX_BLOB_BYTES { Err(BlobError::TooLarge) } else { Ok(bytes) }
     }
 
-    /// Decodes all bytes. Accepts line breaks and missing padding, which some encoders produce.
+    /// The decoded data. Line breaks and missing padding are accepted, because some encoders
+    /// produce them.
     pub fn decode_whole(&self) -> Result<Vec<u8>, BlobError> {
         const FORGIVING: GeneralPurpose = GeneralPurpose::new(
             &STANDARD,
@@ -119,7 +122,7 @@ impl Spill<'_> {
     }
 }
 
-/// The note in place of a blob that has no file.
+/// The note in place of a blob that was not stored.
 pub(super) fn omitted(uri: &str, mime: &str, reason: &dyn fmt::Display) -> String {
     format!("[Resource: {uri}]\nBinary content omitted: {reason}\nMIME type: {mime}")
 }

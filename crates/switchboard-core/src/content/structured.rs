@@ -1,4 +1,4 @@
-//! Decides whether text blocks already contain the data of `structuredContent`.
+//! Checks whether the text blocks already contain the data of `structuredContent`.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -9,24 +9,27 @@ use serde_json::value::RawValue;
 use super::json::{significant, unescaped};
 use crate::exact::{Numbers, is_kept};
 
-/// The largest JSON texts that are compared as values.
+/// The size limit of JSON texts that are compared as values.
 const MAX_COMPARED_BYTES: usize = 1 << 20;
 
-/// Whether a text block (with its quotes) contains the data of `structuredContent`.
+/// Whether a text block contains the data of `structuredContent`. `quoted` is the text with its
+/// quotes.
 pub(super) fn contains_data(quoted: &str, json: &str) -> bool {
-    // Indentation and escapes make a text longer only by a bounded factor.
+    // Indentation and escapes lengthen a text only by a limited factor, so very different lengths
+    // mean different data.
     if quoted.len() > json.len() * 16 + 1_024 || json.len() > quoted.len() * 2 + 64 {
         return false;
     }
     let text = unescaped(quoted);
-    // A bare number or boolean is not enough without its key.
+    // A number or boolean alone is not enough, because it could have another meaning than that of
+    // its key.
     let inner =
         only(json).filter(|(name, value)| *name == "result" || value.starts_with(['"', '{', '[']));
     is_same_json(&text, json) || inner.is_some_and(|(_, value)| is_same_json(&text, value))
 }
 
-/// Whether text blocks (with their quotes) are the items of an array, one each and in order:
-/// frameworks send an array in both forms.
+/// Whether the text blocks are the items of an array in `structuredContent`, one block per item.
+/// Some frameworks send an array in both forms. The texts in `quoted` have their quotes.
 pub(super) fn are_items(quoted: &[&str], json: &str) -> bool {
     let list = only(json).filter(|(name, _)| *name == "result").map_or(json, |(_, value)| value);
     if quoted.len() < 2 || !list.starts_with('[') {
@@ -38,19 +41,19 @@ pub(super) fn are_items(quoted: &[&str], json: &str) -> bool {
         && pairs().all(|(text, item)| is_same_json(&unescaped(text), item.get()))
 }
 
-/// The text of an object whose only field is a string.
+/// The string in an object that has only this field; `None` for other objects.
 pub(super) fn enclosed_text(json: &str) -> Option<&str> {
     only(json).map(|(_, value)| value).filter(|value| value.starts_with('"'))
 }
 
-/// The key and value of an object with a single field. Frameworks wrap any non-object value as
-/// `{"result": …}`, and servers send the same value also as a text block.
+/// The key and value of an object with a single field. Frameworks wrap other values as `{"result":
+/// …}`, and servers also send the same value as a text block.
 fn only(json: &str) -> Option<(Cow<'_, str>, &str)> {
     let Only { name, value } = serde_json::from_str(json).ok()?;
     Some((name, value.get()))
 }
 
-/// The only field of an object.
+/// An object with exactly one field.
 struct Only<'a> {
     name: Cow<'a, str>,
     value: &'a RawValue,
@@ -92,13 +95,13 @@ fn is_same_json(text: &str, json: &str) -> bool {
     {
         return true;
     }
-    // Compares the values, because the order of keys or the escapes may differ.
+    // The values are compared, because the order of keys and the escapes may differ.
     let text = text.trim_start();
     let alike = text.starts_with(['{', '[']) && text.get(..1) == json.get(..1);
     if !alike || text.len().max(json.len()) > MAX_COMPARED_BYTES {
         return false;
     }
-    // Numbers that `f64` cannot keep exactly could compare as equal by mistake.
+    // Numbers that `f64` does not represent exactly could be equal as `f64` although they differ.
     if !Numbers(text).chain(Numbers(json)).all(is_kept) {
         return false;
     }

@@ -1,4 +1,4 @@
-//! Results of servers, and what a host gets of them.
+//! Results of servers, and how hosts receive them.
 
 mod compact;
 
@@ -10,7 +10,7 @@ use super::details::{self, CallTarget};
 use super::guard::{Capped, Guarded, TextLimits, guard, line_count};
 use super::{BlobError, CallOutput, MediaForm, Part, ResultForm, Settled};
 
-/// The content array, a line per block.
+/// The `content` array as text, one line per block.
 fn shown(output: &CallOutput<'_>) -> String {
     let mut content = String::new();
     output.write_content(&mut content);
@@ -108,7 +108,7 @@ mod blocks {
     }
 
     #[test]
-    fn is_error_must_be_exactly_true() {
+    fn only_is_error_true_marks_an_error_result() {
         let check = |raw: &str, expected: bool| {
             assert_eq!(CallOutput::of_call(raw).is_error(), expected, "{raw}");
         };
@@ -137,7 +137,7 @@ mod blocks {
     }
 
     #[test]
-    fn resources_read_gives_bare_text() {
+    fn resource_result_is_shown_as_its_text() {
         let output = CallOutput::of_resource(
             r#"{"contents":[{"uri":"a:b","text":"x\ny"},{"uri":"a:c","blob":"aGk="},{"uri":"a:d"}]}"#,
         );
@@ -149,7 +149,7 @@ mod blocks {
     }
 
     #[test]
-    fn prompt_messages_name_roles_if_several() {
+    fn several_prompt_messages_are_shown_with_their_roles() {
         let one = r#"{"messages":[{"role":"user","content":{"type":"text","text":"hi"}}]}"#;
         assert_eq!(CallOutput::of_prompt(one).text(), "hi");
         let two = r#"{"messages":[
@@ -216,7 +216,7 @@ mod structured {
     }
 
     #[test]
-    fn reordered_structured_content_is_omitted() {
+    fn structured_content_equal_except_key_order_is_omitted() {
         let items: Vec<String> =
             (0..5_000).map(|n| format!(r#"{{"id":{n},"name":"n{n}"}}"#)).collect();
         let turned: Vec<String> =
@@ -227,7 +227,7 @@ mod structured {
     }
 
     #[test]
-    fn differing_structured_content_is_appended() {
+    fn structured_content_that_differs_from_text_is_appended() {
         check("done", r#"{"a": 1}"#, "done\n{\"a\":1}");
         check(r#"{"a":1}"#, r#"{"a":2}"#, "{\"a\":1}\n{\"a\":2}");
         check(r#"{"a":"x y"}"#, r#"{"a":"xy"}"#, "{\"a\":\"x y\"}\n{\"a\":\"xy\"}");
@@ -237,7 +237,7 @@ mod structured {
     }
 
     #[test]
-    fn structured_content_alone_becomes_the_text() {
+    fn structured_content_without_text_becomes_the_text() {
         assert_eq!(
             CallOutput::of_call(r#"{"structuredContent":{"a" : [ ]}}"#).text(),
             r#"{"a":[]}"#
@@ -282,7 +282,7 @@ mod spills {
     }
 
     #[test]
-    fn unfilterable_blocks_stay_beside_the_filter_output() {
+    fn images_and_blobs_stay_beside_the_filter_output() {
         const SHOT: &str = r#"{"content":[{"type":"image","data":"aGk=","mimeType":"image/png"},
             {"type":"text","text":"{\"width\": 7}"},
             {"type":"resource_link","uri":"a:c","name":"c"},
@@ -301,7 +301,7 @@ mod spills {
     }
 
     #[test]
-    fn unstorable_blob_is_reported_in_its_place() {
+    fn blob_that_cannot_be_stored_becomes_a_note() {
         let check = |data: &str, expected: Result<Vec<u8>, BlobError>| {
             let raw = format!(
                 r#"{{"content":[{{"type":"resource","resource":{{"uri":"a:b","blob":"{data}"}}}}]}}"#
@@ -349,7 +349,7 @@ mod guarding {
     }
 
     #[test]
-    fn many_lines_keep_head_and_tail() {
+    fn output_with_many_lines_keeps_head_and_tail() {
         let text: Vec<String> = (1..=5_000).map(|n| format!("line {n}")).collect();
         let limits = TextLimits { max_lines: 12, ..TextLimits::DEFAULT };
         let output = over(texts(&[text.join("\n")]), &limits).with_id("r7");
@@ -370,7 +370,7 @@ mod guarding {
     }
 
     #[test]
-    fn many_bytes_are_cut_between_lines() {
+    fn oversized_output_is_cut_between_lines() {
         let line = "x".repeat(99);
         let output = over(texts(&[vec![line.as_str(); 1_000].join("\n")]), &TextLimits::DEFAULT);
         let text = output.with_id("r1").text().into_owned();
@@ -380,7 +380,7 @@ mod guarding {
     }
 
     #[test]
-    fn giant_line_is_cut_by_bytes() {
+    fn giant_line_of_a_result_is_cut_by_bytes() {
         let output = over(texts(&["é".repeat(60_000)]), &TextLimits::DEFAULT).with_id("r1");
         let text = output.text();
         assert!(text.len() <= 51_200 && text.len() > 50_000, "{}", text.len());
@@ -392,7 +392,7 @@ mod guarding {
     }
 
     #[test]
-    fn giant_line_after_a_short_one_keeps_its_beginning() {
+    fn beginning_of_a_later_giant_line_is_shown() {
         let output =
             over(texts(&[format!("ok\nBEGIN{}END\nok", "x".repeat(90_000))]), &TextLimits::DEFAULT);
         let text = output.with_id("r1").text().into_owned();
@@ -401,7 +401,7 @@ mod guarding {
     }
 
     #[test]
-    fn output_limits_are_exact() {
+    fn output_exactly_at_a_limit_is_not_cut() {
         let lines = |count: usize| "a\n".repeat(count);
         assert!(is_within("x".repeat(51_200), &TextLimits::DEFAULT));
         assert!(!is_within("x".repeat(51_201), &TextLimits::DEFAULT));
@@ -412,7 +412,7 @@ mod guarding {
     }
 
     #[test]
-    fn images_keep_their_position_and_structured_content_counts() {
+    fn images_keep_their_position_if_structured_content_is_cut() {
         let big = "x".repeat(60_000);
         let raw = json!({"content": [
             {"type": "image", "data": "aGk=", "mimeType": "image/png"},
@@ -435,7 +435,7 @@ mod guarding {
     }
 
     #[test]
-    fn foot_offers_a_filter_only_for_json() {
+    fn shortened_output_suggests_a_filter_only_for_json() {
         let numbers = format!("[{}1]", "1,".repeat(40_000));
         let foot = |output: CallOutput<'_>| {
             let text = over(output, &TextLimits::DEFAULT).with_id("r1").text().into_owned();
@@ -489,9 +489,9 @@ mod guarding {
         proptest::collection::vec(word, 0..60).prop_map(|words| words.concat())
     }
 
-    /// Found by the property below: a short block before a long one was not counted.
+    /// A regression: a short block before a long one was not counted.
     #[test]
-    fn line_breaks_of_every_block_count() {
+    fn line_breaks_of_all_blocks_add_to_the_limit() {
         let output = texts(&["\n".repeat(7), format!("{}a", "\n".repeat(43))]);
         let limits = TextLimits { max_bytes: 4_000, max_lines: 45 };
         assert!(matches!(guard(output, &limits), Guarded::Over(_)));
@@ -499,7 +499,7 @@ mod guarding {
 
     proptest! {
         #[test]
-        fn shown_text_fits_the_budget_and_whole_is_kept(
+        fn shown_text_fits_the_limits_and_whole_is_stored(
             blocks in proptest::collection::vec(any_text(), 1..4),
             max_bytes in 0usize..4_000,
             max_lines in 0usize..60,

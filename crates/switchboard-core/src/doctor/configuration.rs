@@ -1,5 +1,5 @@
-//! Findings about a configuration alone: its errors, names, pending and disabled servers, and unset
-//! variables.
+//! Findings from the configuration alone: errors, similar names, pending and disabled servers, and
+//! variables that are not set.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use crate::config::server::ServerEntry;
 use crate::config::values::{Template, TemplateMap};
 use crate::name::look;
 
-/// Finds problems in a configuration. Values of pending servers are not expanded.
+/// Checks a configuration. The values of pending servers are not expanded.
 pub fn examine(config: &Config, with: &Surroundings<'_>) -> Vec<Finding> {
     let mut findings: Vec<Finding> = config.diagnostics.iter().map(of_diagnostic).collect();
     findings.extend(names(config));
@@ -42,7 +42,8 @@ pub(super) fn code(kind: &DiagnosticKind) -> &'static str {
     code_and_server(kind).0
 }
 
-/// The stable code of a problem, and its server, if it concerns exactly one.
+/// The stable code of a problem. The server's name is added if the problem concerns exactly one
+/// server.
 fn code_and_server(kind: &DiagnosticKind) -> (&'static str, Option<&String>) {
     match kind {
         DiagnosticKind::Syntax { .. } | DiagnosticKind::Empty => ("config_syntax", None),
@@ -98,7 +99,7 @@ fn names(config: &Config) -> Vec<Finding> {
     findings
 }
 
-/// Reports each variable once, with the first field that needs it.
+/// The variables that are not set. Each is reported once, with the first field that needs it.
 fn values(entry: &ServerEntry, with: &Surroundings<'_>) -> Vec<Fault> {
     let plain =
         |field: &str, value: &Template| (field.to_owned(), expand::expand(value, with).map(drop));

@@ -1,17 +1,17 @@
-//! Reports hidden text of a server: the total number of places, and the names of a few.
+//! Reports the hidden text of a server: the number of places, and the names of some of them.
 
 use std::fmt;
 
 use crate::hidden::Hidden;
 use crate::render::words::{clean_line, list, plural};
 
-/// The maximum number of places that are named.
+/// The maximum number of places that the message names.
 const NAMED: usize = 3;
 
-/// The maximum length of a shown resource URI.
+/// The maximum length of a resource's URI in the message.
 const NAME: usize = 100;
 
-/// The part of a server that has hidden text.
+/// The kind of definition that contains hidden text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum PlaceKind {
     Instructions,
@@ -20,15 +20,15 @@ pub enum PlaceKind {
     Resource,
 }
 
-/// All places of one server, those with most hidden characters first, so that harmless ones (such
-/// as an emoji) do not displace others.
+/// All definitions of one server with hidden text. Those with most hidden characters come first, so
+/// that harmless characters (such as an emoji) do not displace them.
 #[derive(Clone, Debug)]
 pub struct HiddenPlaces {
     places: Vec<(PlaceKind, String, Hidden)>,
 }
 
 impl HiddenPlaces {
-    /// Each place has its shown name; `None` if there is no place.
+    /// Each item is a definition's kind, shown name and hidden text. `None` if there is no item.
     pub fn of(
         places: impl IntoIterator<Item = (PlaceKind, String, Hidden)>,
     ) -> Option<HiddenPlaces> {
@@ -42,7 +42,7 @@ impl HiddenPlaces {
         self.places.len()
     }
 
-    /// `its instructions, 2 prompts and 3 tools`.
+    /// The number of definitions of each kind, such as `its instructions, 2 prompts and 3 tools`.
     fn kinds(&self) -> String {
         let of = |kind| self.places.iter().filter(|(other, _, _)| *other == kind).count();
         let counted = |count, noun| (count > 0).then(|| plural(count, noun));
@@ -84,7 +84,7 @@ mod tests {
     use crate::hidden::find;
 
     #[test]
-    fn decoys_do_not_crowd_out_other_findings() {
+    fn harmless_hidden_text_does_not_displace_other_findings() {
         let place = |kind, name: &str, text: &str| (kind, name.to_owned(), find(text).unwrap());
         let decoys = (0..30).map(|n| place(PlaceKind::Tool, &format!("t{n}"), "\u{200b}"));
         let attack = place(PlaceKind::Prompt, "p", "\u{e0065}\u{e0076}\u{e0069}\u{e006c}");

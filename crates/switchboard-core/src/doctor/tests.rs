@@ -1,4 +1,4 @@
-//! Findings about a configuration alone.
+//! Findings from the configuration alone.
 
 use super::configuration::examine;
 use super::*;
@@ -21,7 +21,7 @@ fn config(user: &str, project: &str) -> Config {
     merge(&layers, &approvals)
 }
 
-/// The level, code, server and message of every finding.
+/// The level, code, server and message of every finding, as text.
 fn findings(user: &str, project: &str) -> String {
     let variable = |name: &str| (name == "SET").then(|| "secret-value".to_owned());
     let with = Surroundings { variable: &variable, home: None, project: None };
@@ -43,7 +43,7 @@ fn valid_configuration_has_no_findings() {
 }
 
 #[test]
-fn every_mistake_names_its_server_without_values() {
+fn finding_names_its_server_but_shows_no_value() {
     let user = r#"{ "mcpServers": {
         "two": { "command": "x", "url": "https://example.com" },
         "none": { "args": ["x"] },
@@ -63,9 +63,9 @@ fn every_mistake_names_its_server_without_values() {
     error no_endpoint none: user.json:3:9: server `none` needs one of `command`, `url` and `socket`
     error unsupported_scheme strange: user.json:4:22: the `url` of server `strange` must begin with http://, https://, sse://, ws:// or wss://
     warning no_effect unset: user.json:9:64: `bearerTokenEnv` of server `unset` has no effect beside `command`
-    warning colliding_names my_server: its name looks like `my-server`
-    warning untrusted theirs: it comes from this project and was not approved
-    note disabled off: the entry disables it
+    warning colliding_names my_server: the name looks like `my-server`
+    warning untrusted theirs: the server comes from this project and was not approved
+    note disabled off: the entry disables this server
     error missing_variable unset: `args` needs the environment variable `GONE`, which is not set
     error missing_variable unset: `env.KEY` needs the environment variable `ALSO_GONE`, which is not set
     error bad_value unset: `env.BAD` cannot be expanded

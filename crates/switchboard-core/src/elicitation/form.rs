@@ -1,24 +1,25 @@
-//! Walks the schema of a form: its fields, and every text that describes a field.
+//! Walks the schema of a form: its fields, and every text that describes them.
 //!
 //! Clients show more of a schema than the specification allows in a form, and each client shows
-//! other parts. So the whole schema is walked, and every string in it is checked, keys included.
+//! other parts. So the whole schema is walked, and every string in it is checked, including keys.
 
 use serde_json::{Map, Value};
 
 use super::vocabulary::{AnswerType, chooses_method, names_secret};
 use super::{asks, shows_token};
 
-/// The maximum number of schemas and texts that are checked. A larger form is marked unchecked.
+/// The maximum number of schemas and texts that are checked. A larger form is treated like one that
+/// requests a secret.
 pub(super) const NODES: usize = 10_000;
 
-/// The maximum nesting of schemas.
+/// The maximum nesting of schemas that are checked.
 pub(super) const DEPTH: usize = 40;
 
-/// Keywords whose members are schemas by field name.
+/// Keywords whose value has one schema for each name.
 const NAMED: [&str; 6] =
     ["properties", "patternProperties", "$defs", "definitions", "dependentSchemas", "dependencies"];
 
-/// Keywords that hold one schema or a list of them.
+/// Keywords whose value is a schema or a list of schemas.
 const NESTED: [&str; 14] = [
     "items",
     "prefixItems",
@@ -38,22 +39,22 @@ const NESTED: [&str; 14] = [
 
 #[derive(Clone, Copy)]
 enum FieldKind {
-    /// The user types a value.
+    /// The user types a value of this type.
     Typed(AnswerType),
-    /// A choice of two or more.
+    /// The user chooses one of several values.
     Choice,
-    /// An object, whose fields have kinds of their own.
+    /// An object or array. Its fields have kinds of their own.
     Container,
-    /// A boolean or null: nothing is typed.
+    /// A boolean or null: the user types no text.
     Switch,
 }
 
-/// The state of a walk through a form.
+/// The state while a form is walked.
 pub(super) struct Walk<'a> {
     nodes: usize,
-    /// The first field into which the user types.
+    /// The name of the first field that the user types into.
     pub(super) typed: Option<&'a str>,
-    /// Texts about more than one field. They are checked if the user types into one of the fields.
+    /// Texts that concern several fields. They are checked if the user types into any field.
     pub(super) about: Vec<&'a str>,
 }
 
@@ -62,7 +63,8 @@ impl<'a> Walk<'a> {
         Walk { nodes: NODES, typed: None, about: Vec::new() }
     }
 
-    /// The field that asks for a secret. Texts of the form itself are left in `about`.
+    /// The name of the field that requests a secret. Texts about the whole form are added to
+    /// `about`.
     pub(super) fn form(&mut self, schema: &'a Value) -> Option<&'a str> {
         self.object("requestedSchema", schema.as_object()?, FieldKind::Container, 0)
     }
@@ -104,7 +106,8 @@ impl<'a> Walk<'a> {
                 (key, Value::Object(fields), _) if NAMED.contains(&key) => {
                     fields.iter().find_map(|(name, field)| self.field(name, field, depth + 1))
                 }
-                // Fields with a schema are checked there, so their names are skipped here.
+                // Only required names without a schema are checked here. The schema of a field is
+                // checked with its name.
                 ("required", Value::Array(names), _) => {
                     let fields = object.get("properties");
                     let is_known = |name: &&str| fields.is_some_and(|f| f.get(name).is_some());
@@ -126,7 +129,7 @@ impl<'a> Walk<'a> {
         })
     }
 
-    /// Every string in a value, keys included.
+    /// Checks every string in a value, including keys.
     fn texts(
         &mut self,
         name: &'a str,
@@ -162,7 +165,8 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// A single word is harmless in a choice of sign-in methods, as in `password or token`.
+    /// Checks the options of a choice. In a choice of sign-in methods, single words such as
+    /// `password` or `token` are harmless.
     fn choices(
         &mut self,
         name: &'a str,
@@ -189,7 +193,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Whether a limit is reached, so that the rest of the form is not checked.
+    /// Whether a limit is reached. The rest of the form is then not checked.
     fn is_spent(&mut self, depth: usize) -> bool {
         let left = self.nodes.checked_sub(1);
         self.nodes = left.unwrap_or_default();
@@ -201,7 +205,7 @@ fn kind_of(object: &Map<String, Value>) -> FieldKind {
     let types = types_of(object);
     let are = |kinds: &[&str]| !types.is_empty() && types.iter().all(|t| kinds.contains(t));
     let has = |keys: &[&str]| keys.iter().any(|key| object.contains_key(*key));
-    // A choice with one option is a label.
+    // A choice with a single option is only a label.
     let offers = |key: &str| object.get(key).and_then(Value::as_array).filter(|l| l.len() > 1);
     let is_constant = |branch: &Value| {
         branch.get("const").is_some()
@@ -227,7 +231,7 @@ fn kind_of(object: &Map<String, Value>) -> FieldKind {
     }
 }
 
-/// The types of a field, or of its alternatives.
+/// The types of a field, or those of its alternatives.
 fn types_of(object: &Map<String, Value>) -> Vec<&str> {
     match object.get("type") {
         Some(Value::String(one)) => vec![one],

@@ -1,4 +1,4 @@
-//! Normalizes the encodings of a text: entities, compatibility characters and marks.
+//! Normalizes encoded text: decodes entities, and replaces compatibility characters and accents.
 
 use std::borrow::Cow;
 use std::sync::LazyLock;
@@ -11,7 +11,7 @@ use crate::hidden::strip;
 use crate::name::is_look;
 use crate::name::look::folded;
 
-/// HTML entities, percent encoding, and escapes of JSON and other languages.
+/// An HTML entity, a percent encoding, or an escape of JSON or another language.
 static ENCODED: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(
         r"(?i)&#x(?<h>[0-9a-f]{1,6});?|&#(?<d>[0-9]{1,7});?|%(?<p>[2-7][0-9a-f])|\\u\{(?<b>[0-9a-f]{1,6})\}|\\u(?<u>[0-9a-f]{4})|\\x(?<x>[0-9a-f]{2})|&(?<n>shy|zwn?j|nbsp|lrm|rlm);",
@@ -22,11 +22,12 @@ static ENCODED: LazyLock<Regex> = LazyLock::new(|| {
 static TAG: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r"<[^<>]{0,200}>").expect("the pattern is constant"));
 
-/// All readings of a text that are checked.
+/// The forms of a text in which a user may read it. All of them are checked.
 pub(super) fn readings(text: &str) -> Vec<String> {
     let plain = normalized(text);
     let mut readings = Vec::new();
-    // An uppercase letter may resemble another letter than its lowercase: `Ν` and `ν`.
+    // The lower-case form is checked as well, because an upper-case letter may look like another
+    // letter: `Ν` and `ν`.
     if plain.chars().any(is_capital_look) {
         let seen = |c: char| match is_capital_look(c) {
             true => folded(c.encode_utf8(&mut [0; 4])),
@@ -46,8 +47,9 @@ fn is_capital_look(c: char) -> bool {
     !c.is_ascii() && c.is_uppercase() && is_look(c)
 }
 
-/// Removes encodings, hidden characters, compatibility forms (`ﾊﾟｽ`, `ｐ`), accents, harakat and
-/// niqqud. Marks that make another letter stay, as in kana and Indic scripts.
+/// Decodes a text, and removes hidden characters, accents, harakat and niqqud. Compatibility forms
+/// such as `ﾊﾟｽ` and `ｐ` become plain letters. Marks that make another letter are kept, as in kana
+/// and Indic scripts.
 pub(super) fn normalized(text: &str) -> String {
     let decoded = ENCODED.replace_all(text, |found: &Captures<'_>| {
         let code = |name: &str, radix| u32::from_str_radix(found.name(name)?.as_str(), radix).ok();

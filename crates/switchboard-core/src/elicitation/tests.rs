@@ -1,4 +1,4 @@
-//! Forms that ask for secrets, and forms that do not.
+//! Forms that request secrets, and forms that do not.
 
 use serde_json::json;
 
@@ -58,7 +58,7 @@ fn secret_fields_are_recognized_by_text_and_format() {
 }
 
 #[test]
-fn other_fields_are_not_marked_as_secret() {
+fn form_without_secret_fields_gets_no_warning() {
     let names = "name|email|title|branch|shipping_address|opinion|pinned_by|company|\
          next_page_token|pageToken|continuationToken|keyboard|key|card|cards|message|\
          description|compass|passenger|secretary|tokenizer|seeds|code|postal_code|\
@@ -81,7 +81,7 @@ fn other_fields_are_not_marked_as_secret() {
     assert_eq!(asks_for_secret(&with_mode(json!("url"))), None);
 }
 
-/// A request for a password with a URL and this mode.
+/// A request for a password with a URL and the mode `mode`.
 fn with_mode(mode: Value) -> Map<String, Value> {
     let fields = json!({ "properties": { "password": { "type": "string" } } });
     let url = "https://a.example/";
@@ -90,7 +90,7 @@ fn with_mode(mode: Value) -> Map<String, Value> {
 }
 
 #[test]
-fn form_with_a_url_and_another_mode_is_marked() {
+fn only_exact_url_mode_skips_the_secret_check() {
     for mode in [json!("form"), json!("FORM"), json!("Url"), json!(""), json!(null), json!(5)] {
         let expected = Some("password".to_owned());
         assert_eq!(asks_for_secret(&with_mode(mode.clone())), expected, "{mode}");
@@ -100,7 +100,7 @@ fn form_with_a_url_and_another_mode_is_marked() {
     assert_eq!(asks_for_secret(&without), Some("password".to_owned()));
 }
 
-/// Names of fields that ask for a secret. Lists of titles and messages follow.
+/// Names of fields that request a secret. Lists of titles and of messages follow.
 const SECRET_NAMES: &str = "cc_number|ccnum|pan|csc|dbpass|pswd|creds|jwt|pat|master_key|masterkey|wallet_key|k3y|ap1_k3y|\
      github_token|user_pwd|x-api-key|expiry_and_cvv|iban_pin|mysql_pwd|connection_string|t0ken|\
      s3cret|webhook_secret|id_token|atm_pin|unlock_code|keystore_pass|drivers_license|\
@@ -121,7 +121,7 @@ const SECRET_MESSAGES: &str = "Please paste your GitHub token below|Type the 6-d
      Please enter your PIN|Provide AWS credentials|What is your API key?|Digite sua senha|\
      Enter the last four digits of your SSN|It looks like ghp_xxxxxxxxxxxxxxxx";
 
-/// Names of fields that ask for no secret. Titles and messages follow.
+/// Names of fields that request no secret. Lists of titles and of messages follow.
 const OTHER_NAMES: &str = "num_tokens|pin_message|pass_rate|pass_fail|seed|random_seed|seed_value|bearer_of_news|\
      iban_country|cookie_recipe|pan_zoom|csc_file|primary_key|sort_key|issue_key|api_url|panel|\
      company|patch|path|pattern|span|expand|token_count|signature|otpional|hotpot|bank_holiday";
@@ -199,7 +199,7 @@ fn asked_in_message(message: &str) -> Option<String> {
     asks_for_secret(form.as_object().unwrap())
 }
 
-/// Words that an earlier vocabulary missed, each with related words.
+/// Words that an earlier version did not detect, with related words.
 const MISSED_WORDS: &str = "2FA code|2FA|credenciales|credenciais|credenziali|identifiants|\
      учётные данные|секрет|Wiederherstellungscode|code de récupération|код восстановления|\
      Zugangscode|código de acceso|access code|llave secreta|geheimer Schlüssel|klucz prywatny|\
@@ -236,7 +236,7 @@ fn uncommon_and_encoded_secret_words_are_found() {
 }
 
 #[test]
-fn lookalikes_of_secret_words_are_not_marked() {
+fn harmless_words_like_secret_words_get_no_warning() {
     let is_marked = |text: &&str| {
         self::text(text).is_some() || titled(text).is_some() || asked_in_message(text).is_some()
     };
@@ -292,7 +292,7 @@ fn secrets_are_found_at_every_place_of_a_schema() {
 }
 
 #[test]
-fn fields_without_typed_secrets_are_not_marked() {
+fn form_without_typed_secrets_gets_no_warning() {
     for schema in [
         json!({ "type": "object", "title": "Password", "properties": { "keep": { "type": "boolean" } } }),
         json!({ "type": "object", "required": ["keep_password"],
@@ -310,7 +310,7 @@ fn fields_without_typed_secrets_are_not_marked() {
 }
 
 #[test]
-fn form_too_large_to_check_is_marked() {
+fn form_too_large_to_check_gets_a_warning() {
     let mut deep = json!({ "type": "string" });
     for _ in 0..=form::DEPTH {
         deep = json!({ "type": "object", "properties": { "a": deep } });
@@ -321,7 +321,7 @@ fn form_too_large_to_check_is_marked() {
 }
 
 #[test]
-fn form_with_a_url_beside_it_is_checked() {
+fn form_mode_with_a_url_is_checked_for_secrets() {
     for (mode, url) in [("form", "https://a.example/"), ("", "")] {
         let form = json!({ "mode": mode, "url": url, "requestedSchema": {
             "properties": { "password": { "type": "string" } } } });

@@ -1,29 +1,30 @@
-//! The words that ask for a secret, and phrases that only seem to.
+//! The words that request a secret, and the phrases with such words that do not.
 
 use std::sync::LazyLock;
 
 use super::spelling::readings;
 use super::words::{Word, squashed, words_of, words_of_plain};
 
-/// A name or title of at most this many words is a label, in which a single word is enough.
+/// The maximum number of words of a label. In a label, one word is enough to request a secret.
 const LABEL_WORDS: usize = 5;
 
-/// A longer text with one of these words asks for something, so a single word is enough too.
+/// Words that request something of the user. In a longer text with one of them, one word is enough
+/// too.
 const ASKING: &str =
     "your enter paste type provide give send submit input insert share supply tell fill";
 
-/// Words that show that a label is not about a secret.
+/// Words of labels that do not request a secret.
 const NO_SECRETS: &str = "page next continuation cursor max min length count budget";
 
-/// Words in the name or title of a field that chooses a sign-in method or a type.
+/// Words in the name or title of a field in which the user chooses a sign-in method or a type.
 const METHODS: &str = "method methods kind kinds type types mode auth authentication scheme grant \
     strategy via how way category";
 
-/// Words that are also found if they are misspelt. Other words are too short, or too similar to
-/// harmless ones.
+/// The word that is also detected if it is misspelt. All other words are too short, or too similar
+/// to harmless words.
 const MISTYPED: &str = "password";
 
-/// The type of value that a field takes.
+/// The type of a value that the user types.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum AnswerType {
     Text,
@@ -32,24 +33,25 @@ pub(super) enum AnswerType {
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum MatchRule {
-    /// Matches anywhere in the text, ignoring separators.
+    /// The secret may occur anywhere in the text, ignoring separators.
     Part,
-    /// Matches a whole word of a label, or of a text that asks for something.
+    /// The secret is a whole word of a label, or of a text that requests something.
     Word,
-    /// Matches a whole word, also for numeric fields.
+    /// The secret is a whole word, in numeric fields too.
     Number,
-    /// Matches a whole word of any text.
+    /// The secret is a whole word of any text.
     Text,
-    /// Matches consecutive words, or the words joined into one.
+    /// The secret is a sequence of words, or these words joined to one.
     Phrase,
-    /// Matches a whole word with digits for letters; the plain word is harmless.
+    /// The secret is a whole word with digits in place of letters. Without digits, the word is
+    /// harmless.
     Disguised,
 }
 
 struct Vocabulary {
-    /// How to match, the text as one word, and its words.
+    /// For each secret: how it is matched, its text as one word, and its words.
     secrets: Vec<(MatchRule, String, Vec<String>)>,
-    /// Phrases that contain such a word but ask for no secret.
+    /// Phrases that contain a secret's word but do not request a secret.
     benign: Vec<Vec<String>>,
     asking: Vec<String>,
     no_secrets: Vec<String>,
@@ -82,12 +84,12 @@ static VOCABULARY: LazyLock<Vocabulary> = LazyLock::new(|| {
     }
 });
 
-/// Whether a name, a title or a sentence asks for a secret.
+/// Whether a name, title or sentence requests a secret.
 pub(super) fn names_secret(text: &str, answer: AnswerType) -> bool {
     readings(text).iter().any(|reading| reading_names_secret(&words_of_plain(reading), answer))
 }
 
-/// Whether a name or title belongs to a choice of sign-in methods.
+/// Whether a field with this name or title is a choice of sign-in methods.
 pub(super) fn chooses_method(text: &str) -> bool {
     words_of(text).iter().any(|word| VOCABULARY.methods.contains(&word.look))
 }
@@ -106,7 +108,7 @@ fn reading_names_secret(words: &[Word], answer: AnswerType) -> bool {
 fn part_names_secret(words: &[Word], is_label: bool, answer: AnswerType) -> bool {
     let whole = squashed(words);
     let has = |secret: &str| {
-        // A single letter may precede the spelled word: `a P I N`.
+        // A single letter may stand before the spelled word: `a P I N`.
         words
             .iter()
             .any(|word| word.look == secret || word.is_spelled && word.look.contains(secret))
@@ -127,8 +129,7 @@ fn part_names_secret(words: &[Word], is_label: bool, answer: AnswerType) -> bool
     words.iter().any(is_mistyped) || VOCABULARY.secrets.iter().any(is_in)
 }
 
-/// The text between benign phrases. Only the phrases themselves are skipped, so that one of them
-/// does not excuse other words.
+/// The parts of a text between benign phrases. Words around a benign phrase are still checked.
 fn without_benign(words: &[Word]) -> Vec<&[Word]> {
     let (mut parts, mut start, mut at) = (Vec::new(), 0, 0);
     while at < words.len() {

@@ -1,21 +1,21 @@
-//! Splits a name or a text into words, normalized by their looks.
+//! Splits a name or a text into words, in a form that unifies letters that look alike.
 
 use super::spelling::normalized;
 use crate::name::look::folded;
 use crate::name::{is_look, look};
 
-/// One normalized word: `apiKey`, `API-Key`, `api key` and `@pi k3y` give the same words, with or
+/// A normalized word. `apiKey`, `API-Key`, `api key` and `@pi k3y` have the same words, with or
 /// without accents.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Word {
-    /// The word in lowercase without accents, with digits replaced by the letters that they
-    /// imitate.
+    /// The word in lower case without accents. Digits and symbols are replaced by the letters that
+    /// they imitate.
     folded: String,
-    /// The folded word with lookalike letters unified too.
+    /// The folded word, with lookalike letters replaced by one of them.
     pub(super) look: String,
-    /// Whether digits or symbols imitate letters in it.
+    /// Whether digits or symbols imitate letters in the word.
     pub(super) is_disguised: bool,
-    /// Whether it was written letter by letter, as in `P.I.N.`.
+    /// Whether the text had the word letter by letter, as in `P.I.N.`.
     pub(super) is_spelled: bool,
 }
 
@@ -27,13 +27,13 @@ impl Word {
     }
 }
 
-/// Joins the words without separators. Their `look`s cannot be concatenated, because the look of a
-/// letter depends on its neighbours.
+/// The words, joined without separators. Joining each word's `look` would be wrong, because the
+/// look of a letter depends on its neighbours.
 pub(super) fn squashed(words: &[Word]) -> String {
     look(&words.iter().map(|word| word.folded.as_str()).collect::<String>())
 }
 
-/// The words of a text that may be encoded.
+/// The words of a text, which may be encoded.
 pub(super) fn words_of(text: &str) -> Vec<Word> {
     words_of_plain(&normalized(text))
 }
@@ -44,8 +44,8 @@ pub(super) fn words_of_plain(text: &str) -> Vec<Word> {
     let mut small_before = false;
     for c in text.chars() {
         let starts = c.is_uppercase() && small_before;
-        // An uppercase letter continues a number (`2FA`), but ends a word with a digit
-        // (`oauth2Token`).
+        // An upper-case letter after a number continues the word (`2FA`). After a word with a
+        // digit, it begins the next word (`oauth2Token`).
         let in_word = words.last().is_some_and(|word| word.contains(char::is_alphabetic));
         small_before = c.is_lowercase() || (c.is_ascii_digit() && in_word);
         if starts || !is_letter(c) {
@@ -68,8 +68,9 @@ pub(super) fn words_of_plain(text: &str) -> Vec<Word> {
     spelled_out(&words)
 }
 
-/// Whether a character belongs to a word. Unicode counts vowel signs of Indic and other scripts,
-/// and letters in squares or circles, not as letters. Hyphens that look like ASCII separate words.
+/// Whether a character is part of a word. In Unicode, vowel signs of Indic and other scripts, and
+/// letters in squares or circles, are not letters. Hyphens that look like the ASCII hyphen separate
+/// words.
 fn is_letter(c: char) -> bool {
     let looks_like_letter = |c: char| {
         is_look(c)
@@ -80,7 +81,7 @@ fn is_letter(c: char) -> bool {
         || (!c.is_ascii() && !c.is_whitespace() && looks_like_letter(c))
 }
 
-/// Joins runs of single letters into one word: `P I N`, `c.v.v`.
+/// Joins single letters in a row into one word: `P I N`, `c.v.v`.
 fn spelled_out(words: &[String]) -> Vec<Word> {
     let is_single = |word: &String| word.chars().nth(1).is_none();
     let runs = words.chunk_by(|word, next| is_single(word) && is_single(next));
@@ -91,8 +92,8 @@ fn spelled_out(words: &[String]) -> Vec<Word> {
     .collect()
 }
 
-/// Unifies letters that readers confuse or keyboards lack, and replaces digits and symbols by the
-/// letters that they imitate. Accents were removed before.
+/// The letter that a character is read as: replaces letters that readers confuse or that keyboards
+/// lack, and the digits and symbols that imitate letters. Accents are already removed.
 fn plain_letter(c: char) -> char {
     match c {
         '4' | '@' => 'a',

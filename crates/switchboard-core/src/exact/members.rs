@@ -1,4 +1,4 @@
-//! The members of a JSON object, each value as it is written.
+//! The members of a JSON object, with their values as text.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -7,17 +7,17 @@ use serde::Deserialize;
 use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
-/// Keys with their values, in order; keys may repeat.
+/// The keys and values of an object, in order. A key may occur several times.
 pub(crate) struct Members<'a>(pub(crate) Vec<(Cow<'a, str>, &'a str)>);
 
 impl<'a> Members<'a> {
-    /// The value of a key; of duplicate keys the last one, as in most parsers.
+    /// The value of a key. Of duplicate keys, the last is used, as in most parsers.
     pub(crate) fn get(&self, name: &str) -> Option<&'a str> {
         self.0.iter().rev().find(|(key, _)| key == name).map(|(_, value)| *value)
     }
 }
 
-/// `None` if the text is not a JSON object.
+/// The members of an object; `None` if the text is not a JSON object.
 pub(crate) fn members(json: &str) -> Option<Members<'_>> {
     serde_json::from_str(json).ok()
 }

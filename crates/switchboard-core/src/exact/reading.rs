@@ -1,4 +1,4 @@
-//! Parses JSON into a value, and keeps the spelling of floats.
+//! Parses JSON into a value, and stores the texts of its floats.
 
 use std::fmt;
 
@@ -9,15 +9,15 @@ use serde_json::{Map, Number, Value};
 use super::{Floats, MOST_VALUES};
 use crate::nesting::string_length;
 
-/// The parser state for one value.
+/// The state while one value is parsed.
 pub(super) struct Reading<'j> {
     numbers: Numbers<'j>,
-    /// Integers since the last float.
+    /// The number of integers since the last float.
     integers: usize,
     pub(super) floats: Floats,
-    /// The duplicate key, if an object has one.
+    /// The first duplicate key; `None` if there is none.
     pub(super) twice: Option<String>,
-    /// How many values were begun.
+    /// The number of values so far.
     pub(super) values: usize,
 }
 
@@ -27,7 +27,7 @@ impl<'j> Reading<'j> {
         Reading { numbers, integers: 0, floats, twice: None, values: 0 }
     }
 
-    /// The number at which parsing failed, if it is too large for `f64`.
+    /// The text of the number that is too large for `f64`, if parsing failed because of it.
     pub(super) fn out_of_range(mut self) -> Option<&'j str> {
         let next = self.numbers.nth(self.integers)?;
         next.parse().is_ok_and(f64::is_infinite).then_some(next)
@@ -109,7 +109,7 @@ impl<'de> Visitor<'de> for &mut Reading<'_> {
     }
 }
 
-/// The numbers of a JSON text, as written, in document order.
+/// The numbers of a JSON text in document order, as they are written.
 pub(crate) struct Numbers<'j>(pub(crate) &'j str);
 
 impl<'j> Iterator for Numbers<'j> {
@@ -136,10 +136,10 @@ impl<'j> Iterator for Numbers<'j> {
     }
 }
 
-/// Decimal digits that an `f64` keeps.
+/// The number of decimal digits that an `f64` represents exactly.
 const EXACT_DIGITS: usize = 15;
 
-/// Whether a [`Value`] holds this number without loss.
+/// Whether a [`Value`] represents this number exactly.
 pub(crate) fn is_kept(number: &str) -> bool {
     let mantissa = number.split(['e', 'E']).next().unwrap_or_default();
     let digits = mantissa.chars().filter(char::is_ascii_digit).skip_while(|c| *c == '0').count();

@@ -1,4 +1,4 @@
-//! JSON is written as it was read.
+//! JSON is written exactly as it was read.
 
 use proptest::prelude::*;
 use serde_json::json;
@@ -39,7 +39,7 @@ fn unrepresentable_json_is_rejected_with_position() {
     check(r#"{"a": [1, 2.5, x], "b": 3}"#, "not valid JSON (line 1, column 16)");
     check(r#"{"a": "\ud800"}"#, "not valid JSON (line 1, column 14)");
     check(r#"{"a": 1} 2"#, "not valid JSON (line 1, column 10)");
-    check("[1]", "not an object but an array");
+    check("[1]", "must be a JSON object, not an array");
 }
 
 #[test]
@@ -63,7 +63,7 @@ fn written(exact: &Exact) -> String {
     serde_json::to_string(exact).unwrap()
 }
 
-/// JSON without whitespace, with numbers of any spelling that fits an `f64`.
+/// Random JSON without white space. Its numbers fit into an `f64` and are written in any form.
 fn json_text() -> impl Strategy<Value = String> {
     let number = "-?(0|[1-9][0-9]{0,30})(\\.[0-9]{1,20})?([eE][+-]?[0-9]{1,2})?";
     let string = any::<String>().prop_map(|text| serde_json::to_string(&text).unwrap());
@@ -100,16 +100,16 @@ proptest! {
 }
 
 #[test]
-fn parsed_size_counts_each_value() {
+fn parsed_size_estimate_grows_with_each_value() {
     let (few, many) = (parsed_size(&"x".repeat(1_000)), parsed_size(&"{},".repeat(1_000)));
     assert_eq!(few, 1_000);
     assert!(many > 100_000, "{many}");
 }
 
 #[test]
-fn number_of_values_is_bounded() {
+fn json_with_too_many_values_is_rejected() {
     let list = |count: usize| format!(r#"{{"a":[{}]}}"#, vec!["[]"; count].join(","));
-    // The object and its array are values, too.
+    // The object and its array are two values of their own.
     assert!(Args::parse(&list(MOST_VALUES - 2)).is_ok());
     assert_eq!(Args::parse(&list(MOST_VALUES - 1)), Err(ReadError::TooMany));
     let text = serde_json::json!({ "a": "[],".repeat(MOST_VALUES) }).to_string();

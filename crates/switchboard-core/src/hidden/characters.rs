@@ -5,29 +5,30 @@ pub fn is_hidden(c: char) -> bool {
     is_control(c) || is_invisible(c) || is_bidi(c)
 }
 
-/// Private use: the glyph depends on the font and is mostly a box. Such characters are marked but
-/// not removed, because icon fonts use them legitimately and users see that something is there. A
-/// model may have learned a meaning that users do not know.
+/// Whether a character is for private use. Its glyph depends on the font and is mostly a box. Such
+/// characters are reported but not removed: icon fonts use them, and users see a glyph. A model may
+/// have learned a meaning that users do not know.
 pub(crate) fn is_private(c: char) -> bool {
     matches!(c,
         '\u{e000}'..='\u{f8ff}' | '\u{f0000}'..='\u{ffffd}' | '\u{100000}'..='\u{10fffd}')
 }
 
-/// C0, DEL and C1: they move the cursor, erase, or hide text. Line breaks and tabs are text. Some
-/// programs break lines at U+2028 and U+2029, others ignore them.
+/// Whether a character is a control character: C0, DEL or C1. These move the cursor, erase or hide
+/// text. Line breaks and tabs are not included. U+2028 and U+2029 are, because some programs break
+/// lines there and others ignore them.
 fn is_control(c: char) -> bool {
     c.is_control() && !matches!(c, '\n' | '\t') || matches!(c, '\u{2028}' | '\u{2029}')
 }
 
-/// Marks, embeddings, overrides and isolates of the bidirectional algorithm.
+/// Whether a character is a mark, embedding, override or isolate of the bidirectional algorithm.
 pub(crate) fn is_bidi(c: char) -> bool {
     matches!(c,
         '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-/// Default-ignorable code points of Unicode, the format category (Cf), noncharacters, and invisible
-/// fillers. Planes 4 to 13 are unassigned, and the rest of plane 14 is reserved for similar
-/// characters. Other unassigned code points are shown as a box.
+/// Whether a character is invisible: default-ignorable code points, the category Cf, noncharacters
+/// and invisible fillers. Planes 4 to 13 are unassigned, and the rest of plane 14 is reserved for
+/// similar characters. Other unassigned code points are displayed as a box.
 pub(crate) fn is_invisible(c: char) -> bool {
     matches!(c,
         '\u{ad}' | '\u{34f}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}'
@@ -40,7 +41,7 @@ pub(crate) fn is_invisible(c: char) -> bool {
         || is_noncharacter(c)
 }
 
-/// Format characters (Cf) that enclose or precede the digits of their script.
+/// Whether a character (Cf) encloses or precedes the digits of its script.
 fn is_number_sign(c: char) -> bool {
     matches!(
         c,
@@ -60,11 +61,11 @@ fn is_noncharacter(c: char) -> bool {
     matches!(c, '\u{fdd0}'..='\u{fdef}') || u32::from(c) & 0xfffe == 0xfffe
 }
 
-/// Whether the neighbours of a character need it. A removed character is not a neighbour, so that
-/// none of several in a row is needed.
+/// Whether the neighbours of a character need it. A removed character is not a neighbour, so that a
+/// character in a row of several is never needed.
 pub(super) fn is_needed(before: Option<char>, c: char, after: Option<char>) -> bool {
     match c {
-        // The line break of Windows.
+        // A line break of Windows is CR and LF.
         '\r' => return after == Some('\n'),
         _ if is_number_sign(c) => {
             let of_script = |c: char| is_right_to_left(c) || matches!(c, '\u{11080}'..='\u{110cc}');
@@ -75,7 +76,7 @@ pub(super) fn is_needed(before: Option<char>, c: char, after: Option<char>) -> b
     let Some(before) = before else { return false };
     match c {
         '\u{fe0e}' | '\u{fe0f}' if is_keycap(before) => after == Some('\u{20e3}'),
-        // Text or emoji presentation, as in ☀︎ and ☀️.
+        // These select the text or emoji form of a symbol: ☀︎ and ☀️.
         '\u{fe0e}' | '\u{fe0f}' => is_emoji(before),
         '\u{200d}' if is_emoji(before) || before == '\u{fe0f}' => after.is_some_and(is_emoji),
         '\u{200c}' | '\u{200d}' => joins(before) && after.is_some_and(joins),
@@ -87,8 +88,8 @@ pub(super) fn is_needed(before: Option<char>, c: char, after: Option<char>) -> b
     }
 }
 
-/// The length of a tag flag at the beginning of a text, in bytes; 0 if there is none. England,
-/// Scotland and Wales have the only valid flags that are written in tags.
+/// The length in bytes of the tag flag at the beginning of a text; 0 if there is none. Only the
+/// flags of England, Scotland and Wales are written with tags.
 pub(super) fn flag_length(text: &str) -> usize {
     let Some(tags) = text.strip_prefix('\u{1f3f4}') else { return 0 };
     let tags_of = |name: &str| {
@@ -100,12 +101,12 @@ pub(super) fn flag_length(text: &str) -> usize {
     flag.map_or(0, |flag| text.len() - tags.len() + flag.len())
 }
 
-/// Characters of keycaps such as 1️⃣.
+/// Whether a character can be a keycap, as in 1️⃣.
 fn is_keycap(c: char) -> bool {
     matches!(c, '0'..='9' | '#' | '*')
 }
 
-/// Emoji, and symbols with an emoji presentation.
+/// Whether a character is an emoji, or a symbol with an emoji form.
 pub(super) fn is_emoji(c: char) -> bool {
     matches!(c,
         '©' | '®' | '\u{203c}' | '\u{2049}' | '\u{2122}' | '\u{2139}' | '\u{2194}'..='\u{21aa}'
@@ -114,7 +115,7 @@ pub(super) fn is_emoji(c: char) -> bool {
         | '\u{1f000}'..='\u{1faff}')
 }
 
-/// Letters of scripts in which a joiner changes the shape of a word.
+/// Whether a character is a letter of a script in which a joiner changes the shape of a word.
 fn joins(c: char) -> bool {
     let is_virama = matches!(
         c,
@@ -132,7 +133,8 @@ fn joins(c: char) -> bool {
     );
     let is_of_script =
         matches!(c, '\u{600}'..='\u{1cff}' | '\u{a840}'..='\u{abff}' | '\u{10a00}'..='\u{11fff}');
-    // The Hangul fillers are letters in Unicode, but are removed: a joiner before one would remain.
+    // The Hangul fillers are letters in Unicode. They are removed here, so they do not need a
+    // joiner.
     is_virama || is_of_script && c.is_alphabetic() && !is_hidden(c)
 }
 

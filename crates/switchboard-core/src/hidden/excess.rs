@@ -1,25 +1,27 @@
-//! Finds too many of the characters that scripts need: each of them can encode a bit.
+//! Detects suspiciously many of the characters that scripts need, because each of them can encode a
+//! bit.
 
 use hashbrown::HashMap;
 
 use super::characters::{is_emoji, is_hidden, is_private};
 
-/// The number of needed characters that is too many within [`WINDOW`] visible ones. Texts in
-/// Persian, Hindi, Hebrew and Sinhala have a quarter of that at most.
+/// The number of such characters that is suspicious within [`WINDOW`] visible ones. Texts in
+/// Persian, Hindi, Hebrew and Sinhala have a quarter of it at most.
 const MANY: usize = 17;
 
-/// Measured from the first to the last of [`MANY`], so that a long text around them does not dilute
-/// their density.
+/// The number of visible characters that may lie between [`MANY`] such characters. It is measured
+/// between them, so that a long text around them does not hide them.
 const WINDOW: usize = 4 * MANY;
 
-/// The maximum run of blanks other than the space, which some texts use for indentation.
+/// The longest harmless run of blanks other than the space. Some texts use such blanks for
+/// indentation.
 const BLANKS: usize = 8;
 
-/// The maximum run of Windows line breaks.
+/// The longest harmless run of Windows line breaks.
 const BREAKS: usize = 32;
 
-/// The needed characters of a text if there are too many, and blanks in long runs. `needed` are the
-/// hidden characters that stay.
+/// The suspicious characters of a text: needed characters that are too many, and blanks in long
+/// runs. `needed` are the special characters that are not removed, with their offsets.
 pub(super) fn excess(text: &str, needed: &[(usize, char)]) -> Vec<char> {
     let mut excess = Vec::new();
     if needed.len() >= MANY {
@@ -39,8 +41,9 @@ pub(super) fn excess(text: &str, needed: &[(usize, char)]) -> Vec<char> {
 
 /// The characters that can encode a bit, each with the number of visible characters before it.
 ///
-/// A joiner between emoji is visible: it makes one emoji of two. A selector can encode a bit if the
-/// same emoji has another selector or none elsewhere; a carriage return, if other lines lack it.
+/// A joiner between two emoji cannot, because it visibly makes one emoji of them. A selector can if
+/// the same emoji occurs elsewhere with another selector or without one. A carriage return can if
+/// other lines have none.
 fn counted(text: &str, needed: &[(usize, char)]) -> Vec<(usize, char)> {
     let mut needed = needed.iter().map(|(at, _)| *at).peekable();
     let selectors = selectors(text);
@@ -68,7 +71,7 @@ struct Selectors {
     is_mixed: bool,
 }
 
-/// The selectors that follow each emoji of a text.
+/// For each emoji of a text, the selectors that follow it.
 fn selectors(text: &str) -> HashMap<char, Selectors> {
     let mut all: HashMap<char, Selectors> = HashMap::new();
     let mut chars = text.chars().peekable();
@@ -89,7 +92,7 @@ fn is_dense(counted: &[(usize, char)]) -> bool {
     })
 }
 
-/// Blanks that look like a space, or like several.
+/// Whether a character looks like one or several spaces.
 fn is_blank(c: char) -> bool {
     matches!(
         c,
@@ -97,7 +100,8 @@ fn is_blank(c: char) -> bool {
     )
 }
 
-/// Runs of characters for which `is` is true; characters for which `passes` is true are skipped.
+/// The runs of characters for which `is` is true. Characters for which `passes` is true are
+/// skipped.
 fn runs(text: &str, is: fn(char) -> bool, passes: fn(char) -> bool) -> Vec<Vec<char>> {
     let mut runs = vec![Vec::new()];
     for c in text.chars() {

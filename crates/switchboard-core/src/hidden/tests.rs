@@ -1,13 +1,14 @@
-//! Hidden characters are found and removed; characters that scripts and emoji need stay.
+//! Hidden characters are found and removed. Characters that scripts and emoji need are kept.
 
 use proptest::prelude::*;
 
 use super::*;
 
-/// Characters that begin a control sequence or a control string.
+/// The characters that begin a control sequence or a control string.
 const STARTS: [char; 7] = ['\u{1b}', '\u{90}', '\u{98}', '\u{9b}', '\u{9d}', '\u{9e}', '\u{9f}'];
 
-/// Texts of characters that affect their neighbours: joining letters, signs, emoji, controls.
+/// Random texts of characters that affect their neighbours: joining letters, signs, emoji and
+/// control characters.
 fn pieces() -> impl Strategy<Value = String> {
     let needing =
         "\r\n\u{200c}\u{200d}\u{200e}\u{61c}\u{fe0e}\u{fe0f}\u{180b}\u{600}\u{6dd}\u{110bd}";
@@ -17,12 +18,12 @@ fn pieces() -> impl Strategy<Value = String> {
     prop::collection::vec(prop::sample::select(all), 0..12).prop_map(String::from_iter)
 }
 
-/// A text in tag characters.
+/// The text, written in tag characters.
 fn tags(text: &str) -> String {
     text.bytes().filter_map(|byte| char::from_u32(0xe0000 + u32::from(byte))).collect()
 }
 
-/// Bytes encoded as variation selectors.
+/// The bytes of a text, encoded as variation selectors.
 fn selectors(text: &str) -> String {
     let of = |byte: u8| match byte {
         0..16 => char::from_u32(0xfe00 + u32::from(byte)),
@@ -82,7 +83,7 @@ fn hidden_characters_are_removed_and_revealed() {
 }
 
 #[test]
-fn characters_needed_by_scripts_and_emoji_stay() {
+fn characters_needed_by_scripts_and_emoji_are_not_removed() {
     for text in [
         "plain",
         "Größe, naïve, 日本語, हिन्दी, עברית",
@@ -112,7 +113,7 @@ fn characters_needed_by_scripts_and_emoji_stay() {
 }
 
 #[test]
-fn private_use_characters_are_marked_but_stay() {
+fn private_use_characters_are_reported_but_not_removed() {
     let text = "icon \u{f8ff}\u{f0001}";
     assert_eq!(strip(text), text);
     let found = find(text).unwrap();
@@ -121,13 +122,13 @@ fn private_use_characters_are_marked_but_stay() {
     assert!(find("\u{f8ff}\u{200b}").unwrap().is_left_out());
 }
 
-/// A bit for each letter: one needed character, another, or none.
+/// Encodes a bit after each letter, with one of two needed characters or with none.
 fn one_bit_per_letter(letter: &str, zero: &str, one: &str) -> String {
     (0..64).map(|n| [letter, if n % 3 == 0 { zero } else { one }].concat()).collect()
 }
 
 #[test]
-fn excess_of_allowed_invisible_characters_is_marked() {
+fn suspiciously_many_invisible_characters_are_reported() {
     let long = "שלום ".repeat(2_000);
     let mut unmarked = Vec::new();
     for text in [
@@ -183,7 +184,7 @@ fn hidden_characters_are_found_anywhere_in_long_json() {
 }
 
 #[test]
-fn revealed_hidden_text_is_bounded() {
+fn readable_form_of_hidden_text_is_limited() {
     let found = find(&tags(&"x".repeat(10_000))).unwrap();
     assert_eq!((found.characters, found.text.chars().count()), (10_000, REVEALED + 1));
     assert!(found.text.ends_with("x…"));
@@ -196,7 +197,7 @@ fn hidden_characters_of_filter_output_are_counted() {
         crate::content::CallOutput::of_call(serde_json::json!({ "content": [block] }).to_string())
     };
     let count = |output: &crate::content::CallOutput<'_>| output.hidden_characters();
-    // Escaped twice: the text of the result has escapes, but no hidden characters.
+    // The text is escaped twice, so it contains escapes but no hidden characters.
     let escaped = of_text(r#"{"a":"b\udb40\udc41\udb40\udc42\udb40\udc43"}"#);
     assert_eq!(count(&escaped), 0);
     let mut selected = escaped.select("b\u{e0041}\u{e0042}\u{e0043}\n".to_owned());
@@ -210,11 +211,11 @@ fn hidden_characters_of_filter_output_are_counted() {
 
 proptest! {
     #[test]
-    fn stripped_text_hides_nothing_and_keeps_the_rest(text in ".{0,60}") {
+    fn stripping_removes_hidden_characters_and_nothing_else(text in ".{0,60}") {
         let stripped = strip(&text);
         prop_assert!(find(&stripped).is_none_or(|left| !left.is_left_out()));
         let seen = |text: &str| text.chars().filter(|c| !is_hidden(*c)).collect::<String>();
-        // The rest of a control sequence or control string is hidden with its first character.
+        // After one of these characters, the rest of the control sequence is hidden too.
         if !text.contains(STARTS) {
             prop_assert_eq!(seen(&stripped), seen(&text));
         }
@@ -270,6 +271,7 @@ fn terminal_control_strings_are_removed_whole() {
     check("a\u{1b}]8;;https://h\u{1b}\\link\u{1b}]8;;\u{1b}\\b", "alinkb");
     check("a\u{1b}Pq#0\u{1b}\\b", "ab");
     check("a\u{9d}0;title\u{9c}b", "ab");
-    // Without a terminator, the rest may be visible, so only the escape character is removed.
+    // Without a terminator, the text after the escape character may be visible, so only that
+    // character is removed.
     check("a\u{1b}]0;b", "a]0;b");
 }

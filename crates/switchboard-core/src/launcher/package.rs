@@ -1,16 +1,16 @@
-//! The package argument of a launcher, and the program that its manifest names.
+//! The package that a launcher installs, and the program that the package's manifest names.
 
 use serde_json::Value;
 use sha2::{Digest, Sha512};
 
 use super::{Launch, LauncherKind, is_file_name};
 
-/// A package and its requested version.
+/// A package and its requested version, parsed from a command line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Package {
-    /// The package as written in the command line.
+    /// The package as it is written in the command line.
     pub spec: String,
-    /// The package's name; empty if the package is a URL.
+    /// The name of the package; empty if the package is a URL.
     pub name: String,
     pub version: Version,
 }
@@ -18,14 +18,14 @@ pub struct Package {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Version {
     Exact(String),
-    /// Any version that was installed for this spec, because the launcher would use the same one.
+    /// Any version that was installed for this spec. The launcher would use it too.
     Installed,
-    /// A version that changes with time, such as `latest`.
+    /// A version that changes over time, such as `latest`.
     Moving,
 }
 
 impl Package {
-    /// `None` if it is not a registry package but a directory, a file or a repository shorthand.
+    /// Parses a package of the registry. `None` for a directory, a file or a repository shorthand.
     pub(super) fn parse(kind: LauncherKind, spec: &str) -> Option<Package> {
         let (name, version) = match kind {
             LauncherKind::Npm | LauncherKind::Bun | LauncherKind::Pnpm => of_node(kind, spec)?,
@@ -34,19 +34,19 @@ impl Package {
         Some(Package { spec: spec.to_owned(), name: name.to_owned(), version })
     }
 
-    /// The name without its scope.
+    /// The name of the package without its scope.
     fn short_name(&self) -> &str {
         self.name.rsplit('/').next().unwrap_or_default()
     }
 
-    /// The directory below `_npx` in npm's cache into which npm installs it.
+    /// The directory below `_npx` in npm's cache into which npm installs the package.
     pub fn npx_folder(&self) -> String {
         let digest = Sha512::digest(self.spec.as_bytes());
         digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect()
     }
 
-    /// Whether npm would run a globally installed program of this name instead, which it looks up
-    /// by the spec.
+    /// Whether npm may run a globally installed program instead. npm finds that program by the
+    /// spec.
     pub fn may_be_global(&self) -> bool {
         self.spec == self.short_name()
     }
@@ -93,13 +93,13 @@ fn of_python(spec: &str) -> Option<(&str, Version)> {
     Some((name, version))
 }
 
-/// Whether it is a name and not a path.
+/// Whether the text is a name, and not a path.
 fn is_plain(name: &str) -> bool {
     let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '~');
     is_file_name(name) && name.chars().all(allowed)
 }
 
-/// Whether it is an exact version: three numbers with any suffix.
+/// Whether the version is exact: three numbers, with or without a suffix.
 fn is_exact(version: &str) -> bool {
     let mut parts = version.splitn(3, '.');
     let mut number = || parts.next().is_some_and(is_number);
@@ -120,8 +120,8 @@ fn is_range(version: &str) -> bool {
         .starts_with(|c: char| c.is_ascii_digit() || matches!(c, '^' | '~' | '<' | '>' | '=' | '*'))
 }
 
-/// The program of an installed package, from its `package.json`, as a path below the package.
-/// `None` if the version differs or the program is ambiguous.
+/// The program of an installed package, read from its `package.json`, as a path relative to the
+/// package. `None` if the package has another version, or if several programs are possible.
 pub fn script_of(launch: &Launch, manifest: &str) -> Option<String> {
     let manifest: Value = serde_json::from_str(manifest).ok()?;
     if let Version::Exact(wanted) = &launch.package.version
@@ -143,7 +143,7 @@ pub fn script_of(launch: &Launch, manifest: &str) -> Option<String> {
     if let Some(bin) = &launch.bin {
         return named(bin);
     }
-    // Several names for one file are one program.
+    // Several names of the same file are one program.
     let (_, first) = programs.first()?;
     if programs.iter().all(|(_, path)| path == first) {
         return Some((*first).to_owned());
@@ -151,8 +151,8 @@ pub fn script_of(launch: &Launch, manifest: &str) -> Option<String> {
     named(short)
 }
 
-/// Whether `node` must run a file, by its name and its first bytes. A file with another
-/// interpreter, or with interpreter flags, is run as a program.
+/// Whether `node` must run a file, judged by its name and its first bytes. A file with another
+/// interpreter, or with flags for the interpreter, is run as a program.
 pub fn runs_under_node(file: &str, head: &[u8]) -> bool {
     let Some(line) = head.strip_prefix(b"#!") else {
         return [".js", ".mjs", ".cjs"].iter().any(|ending| file.ends_with(ending));

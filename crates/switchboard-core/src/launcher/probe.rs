@@ -1,17 +1,17 @@
-//! The probe of a launcher: it installs the package, and runs a line of our code that prints where,
-//! instead of the package's program.
+//! The probe of a launcher. It makes the launcher install the package and then run one line of our
+//! code, which prints where the package is, instead of the package's program.
 
 use super::{Launch, LauncherKind};
 
-/// The prefix of the printed location, which distinguishes it from other output.
+/// The text before the printed path, which distinguishes it from other output.
 const PREFIX: &str = "switchboard: ";
 
-/// Prints `PATH`, in which the package's directory comes first.
+/// JavaScript that prints `PATH`, in which the directory of the package comes first.
 const NODE: &str = "process.stdout.write('\\nswitchboard: '+process.env.PATH+'\\n')";
 const PYTHON: &str = "import sys; print('\\nswitchboard: '+sys.prefix)";
 
 impl Launch {
-    /// The arguments with which the launcher installs the package and prints its location.
+    /// The arguments with which the launcher installs the package and prints its path.
     pub fn probe_args(&self) -> Vec<String> {
         let spec = self.package.spec.as_str();
         let package = format!("--package={spec}");
@@ -24,7 +24,7 @@ impl Launch {
         self.mode.iter().chain(words).map(|word| (*word).to_owned()).collect()
     }
 
-    /// The location of the package in the output of the launcher: the directory that contains
+    /// The path of the package in the output of the launcher: the directory that contains
     /// `node_modules`, or the Python environment.
     pub fn root_in<'a>(&self, printed: &'a str) -> Option<&'a str> {
         let line = printed.lines().rev().find_map(|line| line.strip_prefix(PREFIX))?;

@@ -1,9 +1,9 @@
-//! Whether Python imports modules from its working directory.
+//! Checks whether a Python command line imports modules from its working directory.
 
 use super::program_of;
 
-/// Whether the line runs `python -m NAME` or `-c TEXT`, which import modules from the working
-/// directory before installed ones.
+/// Whether the command line runs `python -m NAME` or `python -c TEXT`. These import modules from
+/// the working directory before installed ones.
 pub fn imports_from_its_directory(command: &str, args: &[String]) -> bool {
     let version = program_of(command).strip_prefix("python");
     if !version.is_some_and(|version| version.chars().all(|c| c.is_ascii_digit() || c == '.')) {
@@ -18,7 +18,7 @@ pub fn imports_from_its_directory(command: &str, args: &[String]) -> bool {
         if arg.starts_with("--") {
             continue;
         }
-        // A script: Python imports from the script's directory.
+        // The argument is a script. Python then imports from the directory of the script.
         let Some(letters) = arg.strip_prefix('-').filter(|letters| !letters.is_empty()) else {
             return false;
         };

@@ -1,4 +1,4 @@
-//! Parsing of each launcher's command lines, and safety for any line.
+//! Command lines of each launcher, and properties of any command line.
 
 use proptest::prelude::*;
 
@@ -11,7 +11,7 @@ fn read(line: &str) -> Option<Launch> {
     parse(&command, &words.collect::<Vec<_>>())
 }
 
-/// The parse result of each line.
+/// The results of parsing the command lines, as text.
 fn shown(lines: &[&str]) -> String {
     let show = |line: &&str| {
         let meaning = match read(line) {
@@ -74,7 +74,7 @@ fn launcher_line_is_split_into_package_and_program_arguments() {
 }
 
 #[test]
-fn unknown_launcher_syntax_runs_unchanged() {
+fn launcher_line_with_unknown_flags_is_not_replaced() {
     let lines = [
         "npx",
         "npx -y",
@@ -195,13 +195,13 @@ fn shebang_names_the_interpreter() {
 
 #[test]
 fn npx_cache_directory_matches_npm() {
-    // Observed in a cache of npm 11.
+    // The directory name was observed in a cache of npm 11.
     let launch = read("npx -y @modelcontextprotocol/server-everything").unwrap();
     assert_eq!(launch.package.npx_folder(), "5b2dd62b9d0bddd4");
 }
 
 #[test]
-fn launcher_query_uses_its_syntax_and_answer_is_parsed() {
+fn probe_uses_the_launcher_syntax_and_returns_the_path() {
     let asked = |line: &str| {
         let args = read(line).unwrap().probe_args();
         let words: Vec<&str> = args.iter().map(String::as_str).collect();
@@ -256,8 +256,8 @@ proptest! {
         let _python = python::imports_from_its_directory(&command, &args);
         if let Some(launch) = parse(&command, &args) {
             prop_assert!(kind_of(&command, &args) == Some(launch.kind));
-            // The program's arguments are words of the line in order, and the last ones unless
-            // launcher flags may come between them.
+            // The program's arguments are words of the command line in the same order. They are its
+            // last words, unless flags of the launcher may stand between them.
             let mut given = args.iter();
             prop_assert!(launch.args.iter().all(|word| given.any(|given| given == word)));
             prop_assert!(command == "npm" || args.ends_with(&launch.args));

@@ -1,36 +1,36 @@
-//! The inputs and effects of the state machine of one server.
+//! The inputs and effects of a server's state machine.
 
 use std::time::Duration;
 
-/// The number of a caller that waits for a connection; the actor assigns it.
+/// The number of a caller that waits for a connection. The actor assigns it.
 pub type Waiter = u64;
 
-/// The number of a connection; inputs of an older connection do not affect a newer one.
+/// The number of a connection. Inputs of an older connection do not affect a newer one.
 pub type Generation = u64;
 
-/// How the present connection has been used. Single calls are no inputs of the machine, so the
-/// inputs that depend on them carry this.
+/// How the current connection was used. Single calls are not inputs of the machine, so the inputs
+/// that depend on calls carry this.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Usage {
-    /// A lease is held.
+    /// Whether a lease is held.
     pub held: bool,
-    /// When a lease ended last.
+    /// When the last lease ended; `None` if there was none.
     pub left_at: Option<Duration>,
-    /// The server has responded to a call over it.
+    /// Whether the server has responded to a call over this connection.
     pub worked: bool,
 }
 
-/// Whether a wait respects the backoff.
+/// Whether a caller must wait for the backoff.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Urgency {
     Call,
-    /// The user requested this connection.
+    /// The user requested this connection, so the backoff does not apply.
     Explicit,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Input {
-    /// The gateway is ready; eager servers start.
+    /// The gateway is ready. Eager servers are started now.
     Begin,
     Acquire {
         waiter: Waiter,
@@ -39,12 +39,12 @@ pub enum Input {
     Dialled {
         generation: Generation,
     },
-    /// `jitter` is random, from 0 to 1.
+    /// A dial failed. `jitter` is random, from 0 to 1.
     DialFailed {
         generation: Generation,
         jitter: f64,
     },
-    /// The server requires authentication. The machine is not told when the user has signed in.
+    /// The server requires authentication. The machine gets no input when the user has signed in.
     NotSignedIn {
         generation: Generation,
     },
@@ -54,7 +54,7 @@ pub enum Input {
         usage: Usage,
         jitter: f64,
     },
-    /// The server no longer knows the session of the connection, but works otherwise.
+    /// The server no longer knows the session of this connection, but is otherwise reachable.
     Forgotten {
         generation: Generation,
         usage: Usage,
@@ -67,9 +67,9 @@ pub enum Input {
         generation: Generation,
         jitter: f64,
     },
-    /// Stop now, even if it is in use; the next use starts it again.
+    /// Close the connection now, even if it is in use. The next use opens it again.
     Disconnect,
-    /// The time of [`Machine::wake_at`](super::Machine::wake_at) has come.
+    /// The time that [`Machine::wake_at`](super::Machine::wake_at) gave has come.
     Wake {
         usage: Usage,
     },
@@ -89,7 +89,7 @@ pub enum Effect {
         waiter: Waiter,
         refusal: ConnectRefusal,
     },
-    /// Close the connection, or cancel the dial.
+    /// Close this connection, or cancel its dial.
     Close {
         generation: Generation,
     },
@@ -98,12 +98,12 @@ pub enum Effect {
     },
 }
 
-/// Why a waiter gets no connection.
+/// Why a waiting caller gets no connection.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum ConnectRefusal {
-    /// The dial failed; the actor has the cause.
+    /// The dial failed. The actor knows the cause.
     DialFailed,
-    /// The last dial failed, and the next retry is not due yet.
+    /// The last dial failed, and the next one is not yet due.
     Backoff {
         since: Duration,
         retry_in: Duration,

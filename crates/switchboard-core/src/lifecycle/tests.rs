@@ -1,4 +1,4 @@
-//! Tests of single rules, and of the invariants under random sequences of inputs.
+//! Single rules of the state machine, and invariants under random sequences of inputs.
 
 use std::collections::HashMap;
 
@@ -24,7 +24,7 @@ fn seconds(count: u64) -> Duration {
     Duration::from_secs(count)
 }
 
-/// Feeds each `(second, input)` and compares all effects.
+/// Passes each `(second, input)` to the machine, and compares all effects.
 fn check(machine: &mut Machine, inputs: &[(u64, Input)], expected: &[Effect]) {
     let seen: Vec<Effect> =
         inputs.iter().flat_map(|(at, input)| machine.on(seconds(*at), *input)).collect();
@@ -70,7 +70,7 @@ fn held_lease_outlives_idle_timeout() {
     assert_eq!(machine.phase(), Phase::Down);
 }
 
-/// A machine that failed `count` dials, at the time of the last failure.
+/// A machine after `count` failed dials, with the time of the last failure.
 fn after_failures(count: u64) -> (Machine, Duration) {
     let mut machine = lazy();
     let mut now = Duration::ZERO;
@@ -137,7 +137,7 @@ fn explicit_connect_does_not_wait_for_backoff() {
 }
 
 #[test]
-fn missing_sign_in_is_retried_by_calls_and_slowly() {
+fn call_after_missing_sign_in_redials_without_backoff() {
     let mut machine = Machine::new(Policy { lifecycle: Lifecycle::KeepAlive, idle: None });
     machine.on(seconds(0), Input::Begin);
     machine.on(seconds(0), Input::DialFailed { generation: 1, jitter: 1.0 });
@@ -200,7 +200,7 @@ fn eight_crashes_in_a_row_open_the_circuit() {
 }
 
 #[test]
-fn first_crash_after_success_is_redialed_by_next_call() {
+fn call_after_first_crash_redials_without_backoff() {
     let mut machine = lazy();
     machine.on(seconds(0), call(1));
     machine.on(seconds(0), Input::Dialled { generation: 1 });
@@ -256,7 +256,7 @@ fn second_forgotten_session_without_an_answer_starts_the_backoff() {
 }
 
 #[test]
-fn disconnect_is_served_during_a_stuck_dial() {
+fn disconnect_takes_effect_during_a_stuck_dial() {
     check(
         &mut lazy(),
         &[
@@ -354,7 +354,7 @@ fn any_step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// Tracks the state by the effects alone, to check the invariants.
+/// Follows the effects alone, and checks the invariants.
 #[derive(Default)]
 struct Observer {
     dialling: Option<Generation>,
@@ -458,7 +458,7 @@ proptest! {
             };
             let forced = matches!(
                 input, Input::Disconnect | Input::Shutdown | Input::PingFailed { .. });
-            // Begin is sent once, before any other input.
+            // `Begin` is sent only once, before any other input.
             if matches!(input, Input::Begin) && machine.generation > 0 { continue }
             for effect in machine.on(now, input) {
                 observer.see(effect, forced);

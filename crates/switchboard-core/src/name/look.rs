@@ -1,4 +1,4 @@
-//! Keys for the looks of names: names that readers would confuse have the same key.
+//! Keys for how names look: names that readers would confuse have the same key.
 
 use std::borrow::Cow;
 use std::sync::LazyLock;
@@ -8,8 +8,8 @@ use unicode_normalization::UnicodeNormalization;
 
 use crate::render::words::is_unseen;
 
-/// The full Unicode table in a library costs 400 KB of program and memory. Names of servers are
-/// mostly ASCII, so the lookalikes of ASCII suffice; they are loaded on first use.
+/// The characters that look like ASCII characters; parsed when first needed. The full table in a
+/// library would take 400 KB. Names of servers are mostly ASCII, so these lookalikes are enough.
 static LOOKS: LazyLock<HashMap<char, &'static str>> = LazyLock::new(|| {
     let rows = include_str!("confusables.txt").lines().filter(|line| !line.starts_with('#'));
     let rows = rows.filter_map(|row| row.split_once(' '));
@@ -18,22 +18,22 @@ static LOOKS: LazyLock<HashMap<char, &'static str>> = LazyLock::new(|| {
         .collect()
 });
 
-/// `2010-2013`, or a single code point.
+/// The characters of a range such as `2010-2013`, or a single one.
 fn range(codes: &str) -> impl Iterator<Item = char> + use<> {
     let (first, last) = codes.split_once('-').unwrap_or((codes, codes));
     let code = |hex: &str| u32::from_str_radix(hex, 16).unwrap_or_default();
     (code(first)..=code(last)).filter_map(char::from_u32)
 }
 
-/// The name with letters and their accents composed (NFC): both spellings look the same.
+/// The name with letters and their accents composed (NFC), because both forms look the same.
 pub(crate) fn composed(name: &str) -> Cow<'_, str> {
     if name.is_ascii() { name.into() } else { name.nfc().collect::<String>().into() }
 }
 
-/// Equal for names that differ only in letter case, in separators and their number, in invisible
+/// A key that is equal for names that differ only in letter case, in separators, in invisible
 /// characters, in canonically equivalent letters, or in letters of other scripts that look like
-/// ASCII ones. Unlike [`look`], one letter stays one letter, so that patterns can be folded like
-/// names.
+/// ASCII letters. Unlike in [`look`], each letter becomes one letter, so that patterns can be
+/// folded like names.
 pub(crate) fn folded(name: &str) -> String {
     let mut out = String::with_capacity(name.len());
     for c in composed(name).chars() {
@@ -49,15 +49,16 @@ fn push_folded(out: &mut String, c: char) {
         out.extend((!c.is_ascii_control()).then(|| c.to_ascii_lowercase()));
     } else if !is_unseen(c) && !is_unseen_dot(out, c) {
         match LOOKS.get(&c) {
-            // Into the same text, because separators depend on the text before them.
+            // The letters are appended to the same text, because a separator depends on the text
+            // before it.
             Some(ascii) => ascii.chars().for_each(|c| push_folded(out, c)),
             None => out.extend(c.to_lowercase()),
         }
     }
 }
 
-/// The name in one letter case; `None` if it is unchanged. An uppercase letter may look like
-/// another letter than its lowercase, so [`folded`] and [`look`] give them different keys.
+/// The name in one letter case; `None` if that changes nothing. An upper-case letter may look like
+/// another letter than its lower-case form, so [`folded`] and [`look`] give them different keys.
 pub(crate) fn in_one_case(name: &str) -> Option<String> {
     if name.is_ascii() {
         return None;
@@ -66,10 +67,10 @@ pub(crate) fn in_one_case(name: &str) -> Option<String> {
     (same != name).then_some(same)
 }
 
-/// The lowercase letter, unless only the uppercase one looks like ASCII.
+/// The lower-case letter, unless only the upper-case one looks like an ASCII letter.
 fn one_case(c: char) -> char {
-    // Converts to uppercase first, because several lowercase letters may share one uppercase
-    // letter.
+    // Several lower-case letters may have the same upper-case letter, so the letter is first
+    // converted to upper case.
     let capital = only(c.to_uppercase()).unwrap_or(c);
     let small = only(capital.to_lowercase()).unwrap_or(capital);
     match only(small.to_uppercase()) {
@@ -82,7 +83,8 @@ fn only(mut letters: impl Iterator<Item = char>) -> Option<char> {
     letters.next().filter(|_| letters.next().is_none())
 }
 
-/// Whether this is a combining dot above a letter with a dot; [`look`] writes `l` for `i`.
+/// Whether this is a combining dot above a letter that has a dot anyway; [`look`] writes `l` for
+/// `i`.
 fn is_unseen_dot(before: &str, c: char) -> bool {
     c == '\u{307}' && before.ends_with(['i', 'j', 'l'])
 }
@@ -91,14 +93,14 @@ fn is_separator(c: char) -> bool {
     matches!(c, '-' | '.' | ' ' | '/' | ':' | '_')
 }
 
-/// Whether the character looks like ASCII.
+/// Whether the character looks like an ASCII character.
 pub(crate) fn is_look(c: char) -> bool {
     LOOKS.contains_key(&c)
 }
 
-/// Equal for names that differ only in letter case, in separators (runs of `-`, `_`, `/`, `.`, `:`
-/// and blanks), in invisible characters, in equivalent characters (NFKC), or in characters that look
-/// alike.
+/// A key that is equal for names that differ only in letter case, in separators (runs of `-`, `_`,
+/// `/`, `.`, `:` and blanks), in invisible characters, in equivalent characters (NFKC), or in
+/// characters that look alike.
 pub(crate) fn look(name: &str) -> String {
     let mut out = String::with_capacity(name.len() + 8);
     let name: Cow<'_, str> =
@@ -127,7 +129,7 @@ fn push_ascii(out: &mut String, c: char) {
     }
 }
 
-/// Collapses runs of separators, and omits leading ones.
+/// Appends a separator. Runs of separators become one, and leading ones are omitted.
 fn push_separator(out: &mut String) {
     if !out.is_empty() && !out.ends_with('_') {
         out.push('_');
@@ -135,7 +137,7 @@ fn push_separator(out: &mut String) {
 }
 
 fn push_other(out: &mut String, c: char) {
-    // An uppercase letter may look like another letter than its lowercase.
+    // An upper-case letter may look like another letter than its lower-case form.
     if let Some(ascii) = LOOKS.get(&c) {
         return ascii.chars().for_each(|c| push_ascii(out, c));
     }
@@ -149,7 +151,7 @@ fn push_other(out: &mut String, c: char) {
     }
 }
 
-/// Writes the code point as in shown names.
+/// Appends the code point of a character, as shown names do.
 fn push_code(out: &mut String, c: char) {
     for c in format!("_{:x}_", u32::from(c)).chars() {
         push_ascii(out, c);

@@ -1,4 +1,4 @@
-//! Decides which server's prefix a name has: no tool is shown, found or called under the prefix of
+//! Decides which server's prefix a name has. No tool is shown, found or called with the prefix of
 //! another server.
 
 use hashbrown::HashMap;
@@ -7,7 +7,7 @@ use super::look::{in_one_case, look};
 use super::{ServerName, fold, plain, short};
 use crate::config::values::ToolPrefix;
 
-/// The prefixes of all configured servers, including those that may not be used.
+/// The prefixes of all configured servers, including pending and disabled ones.
 #[derive(Clone, Debug, Default)]
 pub struct Prefixes {
     user: Bearers,
@@ -16,7 +16,7 @@ pub struct Prefixes {
 
 #[derive(Clone, Debug, Default)]
 struct Bearers {
-    /// The servers with each prefix, keyed by the look of the prefix.
+    /// The servers with each prefix, by the look of the prefix.
     by_look: HashMap<String, Vec<Bearer>>,
     longest: usize,
 }
@@ -24,9 +24,10 @@ struct Bearers {
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Bearer {
     server: ServerName,
-    /// The prefix as in shown names.
+    /// The prefix as it appears in shown names.
     prefix: String,
-    /// The full name of a server takes precedence over the short form of another one.
+    /// Whether the prefix is the full name of the server, which takes precedence, or its short
+    /// form.
     weight: Weight,
 }
 
@@ -36,7 +37,8 @@ enum Weight {
     Short,
 }
 
-/// The tier of the file that defines a server. Prefixes of user servers take precedence.
+/// Whether a file of the user or of a project defines the server. Prefixes of the user's servers
+/// take precedence.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum NameTier {
     #[default]
@@ -44,13 +46,13 @@ pub enum NameTier {
     Project,
 }
 
-/// The server that a name belongs to.
+/// The server whose prefix a name has.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Owner {
-    /// The name has no server's prefix.
+    /// The name has the prefix of no server.
     None,
     Server(ServerName),
-    /// The prefix matches several servers, and the spelling none of them exactly.
+    /// The name has a prefix of all these servers, and is not exactly written like that of one.
     Contested(Vec<ServerName>),
 }
 
@@ -66,7 +68,8 @@ impl Prefixes {
             for mode in [ToolPrefix::Server, ToolPrefix::Short, ToolPrefix::Mcp] {
                 let prefix = mode.prefix(server);
                 let weight = if mode == ToolPrefix::Short { Weight::Short } else { Weight::Name };
-                // Typed as in the configuration, the name may contain characters that hosts refuse.
+                // A name that the user or model typed as in the configuration may contain
+                // characters that hosts reject.
                 let typed = |own: &str| match mode {
                     ToolPrefix::Mcp => look(&format!("mcp__{own}")),
                     ToolPrefix::Short => look(short(own)),
@@ -87,7 +90,7 @@ impl Prefixes {
     }
 
     /// The server whose prefix the name has. `git_hub_x` belongs to `git_hub` rather than to `git`,
-    /// unless only the latter is a server of the user.
+    /// unless only `git` is a server of the user.
     pub fn owner(&self, name: &str) -> Owner {
         let looks = [Some(look(name)), in_one_case(name).map(|name| look(&name))];
         let bearers = self.user.of_any(&looks).or_else(|| self.project.of_any(&looks));
@@ -103,7 +106,7 @@ impl Prefixes {
         }
     }
 
-    /// Whether all names with this prefix belong to this server.
+    /// Whether every name with this server's prefix belongs to this server.
     pub(super) fn is_settled(&self, server: &ServerName, mode: ToolPrefix) -> bool {
         let prefix = mode.prefix(server);
         if prefix.is_empty() {
@@ -138,16 +141,17 @@ impl Bearers {
         }
     }
 
-    /// The servers with the longest matching prefix, for a name with several looks.
+    /// The servers with the longest prefix that matches one of the looks of a name.
     fn of_any(&self, looks: &[Option<String>]) -> Option<&Vec<Bearer>> {
         let longest = |bearers: &&Vec<Bearer>| {
             bearers.iter().map(|bearer| bearer.prefix.chars().count()).max()
         };
-        // Of equally long ones, the last look is that of the name as it was written.
+        // If prefixes of equal length match, the last look decides: that of the name as it was
+        // written.
         looks.iter().rev().flatten().filter_map(|look| self.of(look)).max_by_key(longest)
     }
 
-    /// The servers with the longest matching prefix.
+    /// The servers with the longest prefix that matches this look of a name.
     fn of(&self, look: &str) -> Option<&Vec<Bearer>> {
         let ends = look.match_indices('_').map(|(at, _)| at);
         let ends: Vec<usize> = ends.take_while(|at| *at <= self.longest).collect();
@@ -155,7 +159,7 @@ impl Bearers {
     }
 }
 
-/// The closest match takes precedence: exact, then folded, then by look.
+/// The server whose prefix is most similar: equal, equal after folding, or with the same look.
 fn decide(bearers: &[Bearer], name: &str) -> Owner {
     let (shown, folded) = (plain(name), fold(name));
     let exact = |bearer: &&Bearer| {
@@ -165,7 +169,7 @@ fn decide(bearers: &[Bearer], name: &str) -> Owner {
         folded.strip_prefix(&fold(&bearer.prefix)).is_some_and(|rest| rest.starts_with('_'))
     };
     let mut found: Vec<&Bearer> = bearers.iter().filter(exact).collect();
-    // `a__x` belongs to `a_` rather than to `a`.
+    // The longest equal prefix decides: `a__x` belongs to `a_` rather than to `a`.
     let longest = found.iter().map(|bearer| bearer.prefix.len()).max();
     found.retain(|bearer| Some(bearer.prefix.len()) == longest);
     if found.is_empty() {
@@ -192,13 +196,16 @@ fn decide(bearers: &[Bearer], name: &str) -> Owner {
     }
 }
 
-/// A unique prefix of a server, for tools whose usual name would have the prefix of another one.
+/// A prefix that no other server has, for tools whose usual shown name would have the prefix of
+/// another server.
 pub(super) fn unique(server: &ServerName) -> String {
-    /// The most characters of the name, so that a digest and a tool's name fit beside it.
+    /// How many characters of the server's name the prefix includes, so that a hash and the tool's
+    /// name fit too.
     const HEAD: usize = 32;
     let name = plain(server.as_str());
     let head = name.get(..HEAD).unwrap_or(&name);
-    // The digest comes first, so that no other prefix matches. Hosts require a leading letter.
+    // The hash comes first, so that no other prefix matches. Hosts require a letter at the
+    // beginning.
     format!("s{}_{head}", super::digest(server.as_str(), "", 8))
 }
 
@@ -265,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn longest_prefix_and_closest_spelling_decide() {
+    fn longest_prefix_and_closest_spelling_decide_the_server() {
         assert_eq!(owner(&["git", "git_hub"], "git_hub_x"), "git_hub");
         assert_eq!(owner(&["git", "git_hub"], "git_status"), "git");
         assert_eq!(owner(&["git-hub", "git_hub"], "git-hub_x"), "git-hub");
@@ -283,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn project_server_takes_no_name_from_user_servers() {
+    fn project_server_takes_no_tool_name_of_user_servers() {
         let [github, create] = ["github", "github_create"].map(|n| ServerName::new(n).unwrap());
         let tiers = [(&github, NameTier::User), (&create, NameTier::Project)];
         let prefixes = Prefixes::new(tiers.into_iter());

@@ -1,4 +1,4 @@
-//! Shown names, prefixes and validation of names.
+//! Shown names and prefixes of tools, and validation of names.
 
 use std::collections::HashSet;
 
@@ -16,7 +16,7 @@ fn check(server: &str, tool: &str, expected: [&str; 4]) {
 }
 
 #[test]
-fn each_mode_puts_its_prefix_before_the_name() {
+fn each_prefix_mode_precedes_the_tool_name() {
     check("demo", "add", ["demo_add", "demo_add", "add", "mcp__demo_add"]);
     check("gh-mcp", "get", ["gh-mcp_get", "gh_get", "get", "mcp__gh-mcp_get"]);
     check("mcp", "x", ["mcp_x", "mcp_x", "x", "mcp__mcp_x"]);
@@ -38,7 +38,7 @@ fn all_of_the_user(tools: &[(ToolId, ToolPrefix)]) -> Prefixes {
     Prefixes::new(tools.iter().map(|(id, _)| (&id.server, NameTier::User)))
 }
 
-/// The shown names of tools, given as server, tool and mode; no other servers exist.
+/// The shown names of these tools, given as server, tool and mode. There are no other servers.
 fn shown_of(tools: &[(&str, &str, ToolPrefix)]) -> Vec<ShownName> {
     let tools: Vec<_> =
         tools.iter().map(|(server, tool, mode)| (id(server, tool), *mode)).collect();
@@ -46,14 +46,14 @@ fn shown_of(tools: &[(&str, &str, ToolPrefix)]) -> Vec<ShownName> {
 }
 
 #[test]
-fn tools_that_would_share_a_name_are_both_marked() {
+fn tools_with_equal_shown_names_get_distinct_suffixes() {
     let names = shown_of(&[("a", "x", ToolPrefix::None), ("b", "x", ToolPrefix::None)]);
     assert!(names.iter().all(|shown| shown.name.starts_with("x_")), "{names:?}");
     assert_ne!(names[0], names[1]);
 }
 
 #[test]
-fn tool_with_a_foreign_prefix_gets_its_own() {
+fn tool_with_another_servers_prefix_gets_its_own() {
     use ToolPrefix::{None, Server, Short};
     for (server, tool, mode, expected) in [
         ("evil", "github_create_issue", None, "evil_github_create_issue"),
@@ -74,14 +74,14 @@ fn tool_with_a_foreign_prefix_gets_its_own() {
 }
 
 #[test]
-fn hostile_names_are_refused() {
+fn empty_oversized_or_control_character_names_are_refused() {
     assert_eq!(ToolName::new(" "), Err(NameError::Empty));
     assert_eq!(ToolName::new("a\u{1b}[31m"), Err(NameError::Control));
     assert_eq!(ToolName::new(&"x".repeat(257)), Err(NameError::TooLong));
 }
 
 #[test]
-fn server_name_may_not_have_hidden_characters() {
+fn server_name_with_hidden_characters_is_refused() {
     let check = |name: &str, expected: Option<NameError>| {
         assert_eq!(ServerName::new(name).err(), expected, "{name:?}");
     };

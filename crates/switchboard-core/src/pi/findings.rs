@@ -1,4 +1,4 @@
-//! Findings about Pi: which of its files are read, and whether our package is installed.
+//! Findings about Pi: which of its files Switchboard reads, and whether our package is installed.
 
 use crate::config::diagnostic::Level;
 use crate::config::edit::EditError;
@@ -10,9 +10,9 @@ use crate::render::words::{list, plural};
 
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum PiFault {
-    #[error("`{path}` of Pi is read: {}{}", plural(*servers, "server"), Imported(imports))]
+    #[error("Switchboard reads Pi's `{path}`: {}{}", plural(*servers, "server"), Imported(imports))]
     FileRead { path: String, servers: usize, imports: Vec<Host> },
-    /// Older MCP programs for Pi passed on the whole environment.
+    /// Older MCP programs for Pi passed the whole environment on to servers.
     #[error(
         "{} of `{path}` {} only the environment variables in `env`, and a few such as `PATH`; \
         `inheritEnv: true` in an entry passes on all variables",
@@ -20,13 +20,13 @@ pub enum PiFault {
         if *servers == 1 { "gets" } else { "get" }
     )]
     NarrowEnvironment { path: String, servers: usize },
-    #[error("`{path}` of Pi cannot be used")]
+    #[error("Pi's `{path}` is invalid")]
     Settings {
         path: String,
         #[source]
         cause: EditError,
     },
-    /// Two packages cannot register the same command.
+    /// Pi cannot load two packages that register the same command.
     #[error("`{path}` of Pi has `{RIVAL}` beside `{PACKAGE}`: both register the command `/mcp`")]
     Both { path: String },
     #[error("`{path}` of Pi has `{RIVAL}`, but not `{PACKAGE}`")]
@@ -37,7 +37,7 @@ pub enum PiFault {
     NoPackage { path: String, directory: String },
     #[error("`{PACKAGE}` in Pi starts `{program}`, which is not an executable file")]
     NoProgram { program: String },
-    #[error("it uses the sign-in tokens of an older program for Pi")]
+    #[error("the server uses the sign-in tokens of an older program for Pi")]
     OlderTokens,
 }
 

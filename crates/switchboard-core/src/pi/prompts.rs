@@ -1,4 +1,4 @@
-//! Prompts of servers as commands of Pi: names, usage and results.
+//! Prompts of servers as commands of Pi: their names, usage texts and results.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -12,26 +12,26 @@ use crate::request::LineError;
 const DESCRIPTION: usize = 200;
 const USAGE: usize = 200;
 const WORD: usize = 60;
-/// The length limit of a command; longer ones are omitted.
+/// The maximum length of a command's name. Prompts with longer names get no command.
 const LONGEST_COMMAND: usize = 128;
 const MOST_COMMANDS: usize = 500;
-/// The maximum length in bytes of the text that replaces a command.
+/// The maximum length in bytes of the text with which a command is replaced.
 const LONGEST_TEXT: usize = 256 * 1024;
 
-/// A prompt as a command.
+/// A prompt in the form of a Pi command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PromptCommand<'a> {
-    /// The command without the slash: letters, digits, `_` and `-`.
+    /// The command without its slash. It consists of letters, digits, `_` and `-`.
     pub command: String,
     pub server: &'a str,
     pub prompt: &'a str,
     pub description: String,
-    /// `<topic> [style]`
+    /// The usage of the arguments, such as `<topic> [style]`.
     pub usage: String,
 }
 
-/// The commands for these prompts. Of two with the same name, the first is used. A prompt whose
-/// name cannot be shown unchanged has no command.
+/// The commands for these prompts. If two would have the same name, the first prompt gets it. A
+/// prompt with hidden characters in its name gets no command.
 pub fn commands(prompts: &[(ServerName, Prompt)]) -> Vec<PromptCommand<'_>> {
     let mut taken = BTreeSet::new();
     let commands = prompts.iter().filter_map(|(server, prompt)| {
@@ -67,7 +67,7 @@ fn usage(prompt: &Prompt) -> String {
     clean_line(&arguments.join(" "), USAGE).into_owned()
 }
 
-/// One line for each command.
+/// The list of commands, one per line.
 pub fn list(commands: &[PromptCommand<'_>]) -> String {
     if commands.is_empty() {
         return "No prompts.".to_owned();
@@ -82,7 +82,7 @@ pub fn list(commands: &[PromptCommand<'_>]) -> String {
     commands.iter().map(line).collect::<Vec<_>>().join("\n")
 }
 
-/// The error about the arguments that were typed after the command.
+/// The error text for unsuitable arguments after a command.
 pub fn line_error(error: &LineError, server: &ServerName, prompt: &Prompt) -> String {
     let problem = match error {
         LineError::Missing(name) => {
@@ -95,7 +95,7 @@ pub fn line_error(error: &LineError, server: &ServerName, prompt: &Prompt) -> St
     format!("{problem}\nUsage: /{command} {}", usage(prompt)).trim_end().to_owned()
 }
 
-/// The messages of a prompt as one text; other content is named.
+/// The messages of a prompt as one text. Content that is not text is replaced by its kind.
 pub fn text(output: &CallOutput<'_>) -> String {
     let part = |part: Part<'_>| match part {
         Part::Text(text) => text.into_owned(),

@@ -4,39 +4,39 @@ use serde_json::Value as Json;
 
 use crate::config::edit::{self, Change, Edit, EditError};
 
-/// The name of our package, on npm and in its `package.json`.
+/// The name of our package on npm and in its `package.json`.
 pub const PACKAGE: &str = "pi-switchboard";
-/// A package that registers the same commands and therefore conflicts with ours.
+/// Another package that registers the same commands, so that Pi cannot load both.
 pub const RIVAL: &str = "pi-mcp-adapter";
 
 pub(crate) const PACKAGES: &str = "packages";
 pub(crate) const EXTENSIONS: &str = "extensions";
-/// The items that disable and enable Pi's built-in MCP.
+/// The items of `extensions` that disable and enable Pi's built-in MCP.
 const OFF: &str = "-builtin:mcp";
 const ON: &str = "+builtin:mcp";
 
-/// The package at a path.
+/// Which package is at a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LocalPackage {
     Ours,
-    /// Another package.
+    /// A package with another name.
     Other,
     Nothing,
 }
 
-/// The directory of our package, and a function that looks up the package at a path.
+/// The directory of our package, and a function that tells which package is at a path.
 #[derive(Clone, Copy)]
 pub struct Surroundings<'a> {
     pub directory: &'a str,
     pub look: &'a dyn Fn(&str) -> LocalPackage,
 }
 
-/// The declarations in the settings that concern us.
+/// What the settings say about our package and its rivals.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Declared {
-    /// The sources of our package, as written.
+    /// The sources of our package, as they are written in the settings.
     pub ours: Vec<String>,
-    /// Paths to our package that do not exist.
+    /// The paths to our package that do not exist.
     pub lost: Vec<String>,
     pub rivals: Vec<String>,
     pub built_in: BuiltIn,
@@ -50,13 +50,13 @@ pub enum BuiltIn {
     Off,
 }
 
-/// The settings after a change.
+/// The changed settings, with the changes to report.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Put {
     pub text: String,
     /// The packages that were removed because they register the same commands.
     pub displaced: Vec<String>,
-    /// Whether Pi loads the package in our directory.
+    /// Whether Pi loads our package from our directory.
     pub in_our_directory: bool,
 }
 
@@ -74,7 +74,7 @@ pub fn declared(text: &str, with: Surroundings<'_>) -> Result<Declared, EditErro
     Ok(declared)
 }
 
-/// Adds our package, unless it is declared already, and disables Pi's built-in MCP.
+/// Adds our package, unless the settings already contain it, and disables Pi's built-in MCP.
 pub fn install(text: &str, with: Surroundings<'_>) -> Result<Put, EditError> {
     let before = declared(text, with)?;
     let mut edits = Vec::new();
@@ -105,7 +105,7 @@ pub fn install(text: &str, with: Surroundings<'_>) -> Result<Put, EditError> {
     Ok(Put { text, displaced: before.rivals, in_our_directory })
 }
 
-/// Removes our package and enables Pi's built-in MCP, whether we or the user wrote them.
+/// Removes our package and enables Pi's built-in MCP, even if the user made these settings.
 pub fn uninstall(text: &str, with: Surroundings<'_>) -> Result<String, EditError> {
     let ours = |item: &Json| match source(item).map(|source| kind(source, with)) {
         Some(PackageKind::Ours | PackageKind::Lost) => true,
@@ -120,7 +120,7 @@ pub fn uninstall(text: &str, with: Surroundings<'_>) -> Result<String, EditError
     edit::apply(text, &edits)
 }
 
-/// Undoes our changes to `before`. Other changes that were made since stay.
+/// Undoes our changes to the settings `before`. Other changes since then are preserved.
 pub fn undo(text: &str, before: &str, with: Surroundings<'_>) -> Result<String, EditError> {
     let after = install(before, with)?.text;
     let mut edits = Vec::new();
@@ -134,7 +134,7 @@ pub fn undo(text: &str, before: &str, with: Surroundings<'_>) -> Result<String, 
         let take_away = |item: &&Json| Edit::new([key], Change::RemoveItem((*item).clone()));
         edits.extend(missing.iter().map(put_back));
         edits.extend(added.iter().map(take_away));
-        // A list that we created is removed with its items.
+        // A list that we created is removed with its last item.
         let empty = missing.is_empty() && added.len() == now.len();
         if empty && edit::value_at(before, &[key])?.is_none() {
             edits.push(Edit::new([key], Change::Remove));
@@ -145,7 +145,7 @@ pub fn undo(text: &str, before: &str, with: Surroundings<'_>) -> Result<String, 
 
 enum PackageKind {
     Ours,
-    /// A path that names our package and does not exist.
+    /// A path for our package that does not exist.
     Lost,
     Rival,
     Other,
@@ -165,19 +165,20 @@ fn kind(source: &str, with: Surroundings<'_>) -> PackageKind {
     }
 }
 
-/// The package name in a source: its last part, without the version.
+/// The name of a package in its source: the last part, without the version.
 fn name(source: &str) -> &str {
     let end = source.trim().trim_end_matches('/').rsplit(['/', ':']).next().unwrap_or_default();
     let name = end.split(['@', '#']).next().unwrap_or_default();
     name.strip_suffix(".git").unwrap_or(name)
 }
 
-/// A package is a string, its source, or an object with a `source`.
+/// The source of a package, which is a string or an object with `source`.
 fn source(item: &Json) -> Option<&str> {
     item.as_str().or_else(|| item.get("source")?.as_str())
 }
 
-/// Reads the items as Pi does: `-` takes precedence over `+`, and `+` over a pattern after `!`.
+/// Whether Pi enables its built-in MCP. As in Pi, `-` takes precedence over `+`, and `+` over a
+/// pattern after `!`.
 fn built_in(text: &str) -> Result<BuiltIn, EditError> {
     let items = list(text, EXTENSIONS)?;
     let has = |word: &str| items.iter().any(|item| item == word);
@@ -185,7 +186,7 @@ fn built_in(text: &str) -> Result<BuiltIn, EditError> {
     Ok(if has(OFF) || (excluded && !has(ON)) { BuiltIn::Off } else { BuiltIn::On })
 }
 
-/// The items of a list; empty if the key is not set.
+/// The items of the list `key`; empty if the key is not set.
 fn list(text: &str, key: &str) -> Result<Vec<Json>, EditError> {
     let wrong = |key: &str, expected| EditError::WrongType { key: key.to_owned(), expected };
     match edit::value_at(text, &[])? {

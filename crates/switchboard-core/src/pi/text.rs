@@ -1,4 +1,5 @@
-//! Answers for the user of Pi: plain text, with remedies as commands of the extension.
+//! Replies to the user of Pi: text without control characters, and remedies as commands of the
+//! extension.
 
 use std::fmt::Write;
 
@@ -19,12 +20,12 @@ const LINE: usize = 120;
 const DESCRIPTION: usize = 300;
 const MESSAGE: usize = 1_000;
 const NAME: usize = 100;
-/// The maximum number of servers that a status shows.
+/// The maximum number of servers in a status.
 const SERVERS: usize = 100;
-/// The number of hits that are shown with signature and description; others get one line.
+/// The number of search results with signature and description. The rest get one line each.
 const FULL_HITS: usize = 3;
 
-/// Commands in the syntax of the extension.
+/// Writes remedies as commands of the extension.
 #[derive(Clone, Copy, Debug)]
 pub struct Pi;
 
@@ -32,7 +33,7 @@ impl CommandSyntax for Pi {
     fn command(&self, words: &str) -> String {
         match words.split_once(' ') {
             Some(("auth", server)) => format!("`/mcp-auth {server}`"),
-            // A secret must not be typed into a conversation.
+            // The command runs in a shell, because a secret must not be typed into a conversation.
             Some(("token", _)) => self.shell(&format!("switchboard {words}")),
             Some(_) | None => format!("`/mcp {words}`"),
         }
@@ -47,7 +48,7 @@ impl CommandSyntax for Pi {
     }
 }
 
-/// The failure, and a line for each remedy.
+/// The text of a failure, with a line for each remedy.
 pub fn failure(failure: &Failure) -> String {
     let mut out = failure_line(failure);
     for hint in &failure.hints {
@@ -60,7 +61,7 @@ fn failure_line(failure: &Failure) -> String {
     causes(failure, MESSAGE)
 }
 
-/// The status of all servers: a header, and a line for each.
+/// The status of all servers: a header, and a line per server.
 pub fn status(overview: &Overview) -> String {
     let mut out = status_header(overview);
     for server in overview.servers.iter().take(SERVERS) {
@@ -78,7 +79,7 @@ pub fn status(overview: &Overview) -> String {
     out
 }
 
-/// The text of the footer, if it is enabled.
+/// The text for Pi's footer; `None` if the footer is disabled.
 pub fn footer(overview: &Overview, settings: &Settings) -> Option<String> {
     let count = |status| overview.servers.iter().filter(|line| line.status == status).count();
     let (connected, usable) = (overview.connected, usable(overview));
@@ -104,7 +105,7 @@ pub fn footer(overview: &Overview, settings: &Settings) -> Option<String> {
     }
 }
 
-/// The notice at the start of a session, if there is one.
+/// The notice at the start of a session; `None` if there is no reason for one.
 pub fn greeting(overview: &Overview, settings: &Settings) -> Option<String> {
     let wanted = settings.startup_notice && !overview.servers.is_empty();
     let servers = plural(usable(overview), "server");
@@ -117,13 +118,13 @@ fn usable(overview: &Overview) -> usize {
     overview.servers.iter().filter(is_on).count()
 }
 
-/// The servers that are pending.
+/// The names of the pending servers.
 pub fn pending(overview: &Overview) -> Vec<&str> {
     let pending = overview.servers.iter().filter(|line| line.status == ServerStatus::Pending);
     pending.map(|line| line.name.as_str()).collect()
 }
 
-/// A line for each tool, below the name of its server.
+/// The tools of a page, one per line, below the name of their server.
 pub fn tools(page: &ToolPage) -> String {
     let mut out = String::new();
     let mut server: Option<&ServerName> = None;
@@ -158,7 +159,7 @@ pub fn tools(page: &ToolPage) -> String {
     trimmed(out)
 }
 
-/// Search results, best first.
+/// The search results, best first.
 pub fn found(page: &SearchPage) -> String {
     let mut out = String::new();
     if page.hits.is_empty() {
@@ -192,7 +193,7 @@ fn in_full(hit: &SearchHit) -> String {
     row
 }
 
-/// The outcome of connecting one server.
+/// The reply after a server was connected, or could not be.
 pub fn connected(server: &ServerName, outcome: Result<usize, &Failure>) -> String {
     match outcome {
         Ok(tools) => {
@@ -210,8 +211,8 @@ pub fn disconnected(server: &ServerName) -> String {
     format!("{} {}: disconnected", ServerStatus::NotConnected.glyph(), shown(server))
 }
 
-/// The outcome of connecting servers at the start: the connected ones, and the failures of the
-/// others.
+/// The notice after servers were connected at the start of a session: the connected servers, and
+/// the failures.
 pub fn auto_connected(
     outcomes: &[(ServerName, Result<(), Failure>)],
 ) -> (Option<String>, Vec<String>) {
@@ -222,13 +223,13 @@ pub fn auto_connected(
     (connected, failed.map(failure_line).collect())
 }
 
-/// The confirmation that a server is trusted.
+/// The reply after the user trusted a server.
 pub fn trusted(server: &str) -> String {
     let name = clean_line(server, NAME);
     format!("`{name}` is trusted, as long as its definition stays the same")
 }
 
-/// The text if there is no server to connect.
+/// The reply if there is no server to connect.
 pub fn nothing_to_connect() -> &'static str {
     "No server is enabled and trusted."
 }

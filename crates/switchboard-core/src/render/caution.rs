@@ -1,4 +1,5 @@
-//! Warnings about tools, prompts and instructions: marks after a name, and sentences.
+//! Warnings about tools, prompts and instructions, in two forms: short marks after a name, and
+//! sentences.
 
 use super::words::clean_line;
 use crate::catalog::Resolved;
@@ -16,10 +17,10 @@ const NAME: usize = 40;
 /// The mark of a definition that has characters of private use.
 const PRIVATE_USE: &str = "private-use characters";
 
-/// The mark of a definition with many invisible characters, which stay.
+/// The mark of a definition with suspiciously many invisible characters. They are not removed.
 const EXCESS: &str = "many invisible characters";
 
-/// The mark for the hidden characters of a definition.
+/// The mark of a definition with these hidden characters.
 pub fn of_hidden(hidden: &Hidden) -> &'static str {
     match hidden.is_left_out() {
         true => HIDDEN_TEXT,
@@ -38,7 +39,7 @@ fn marks(
     pin.mark().map(str::to_owned).into_iter().chain(claims).chain(hidden)
 }
 
-/// The warnings about the definition of a tool or a prompt.
+/// The warnings about the definition of a tool or prompt, as clauses.
 pub(crate) fn sentences(
     pin: Pin,
     claims: Option<&ServerName>,
@@ -62,25 +63,25 @@ pub(crate) fn sentences(
 }
 
 impl ToolLine {
-    /// The marks after its name in a list.
+    /// The marks that follow the name of the tool in a list.
     pub fn marks(&self) -> impl Iterator<Item = String> {
         marks(self.pin, self.claims.as_ref(), self.hidden.as_ref())
     }
 
-    /// The warnings as sentences, without initial capital and full stop.
+    /// The warnings about the tool, as clauses without initial capital and full stop.
     pub fn cautions(&self) -> Vec<String> {
         sentences(self.pin, self.claims.as_ref(), self.hidden.as_ref())
     }
 }
 
 impl Resolved {
-    /// The warnings for a user who approves it.
+    /// The warnings that a user sees before approving a call of the tool.
     pub fn cautions(&self) -> Vec<String> {
         sentences(self.pin, self.claims.as_deref(), self.entry.hidden.as_deref())
     }
 }
 
-/// The warnings about the instructions of a server.
+/// The warnings about the instructions of a server, as clauses.
 pub fn of_instructions(pin: Pin, hidden: Option<&Hidden>) -> Vec<String> {
     let of_pin = match pin {
         Pin::Same => None,
@@ -96,7 +97,7 @@ pub fn of_instructions(pin: Pin, hidden: Option<&Hidden>) -> Vec<String> {
     of_pin.into_iter().chain(hidden).map(str::to_owned).collect()
 }
 
-/// The marks as shown after a name: ` (changed) (not of github)`.
+/// The marks in brackets, as they follow a name: ` (changed) (not of github)`.
 pub(crate) fn behind_name(marks: impl Iterator<Item = String>) -> String {
     marks.map(|mark| format!(" ({mark})")).collect()
 }

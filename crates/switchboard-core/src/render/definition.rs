@@ -1,5 +1,5 @@
-//! The definition of a pending server, shown to the user for approval: every value as written, and
-//! finally the resulting command or URL.
+//! Shows the definition of a pending server to the user for approval: every value as it is written,
+//! and finally the command or URL that results.
 
 use std::fmt::Write;
 
@@ -13,15 +13,15 @@ use crate::config::values::{Template, TemplateMap};
 /// The definition of a pending server, as shown for approval.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PendingDefinition {
-    /// On one line, sanitized.
+    /// The name of the server on one line, without control characters.
     pub name: String,
-    /// Its file, with line and column.
+    /// The file with the server's entry, with line and column.
     place: String,
     cause: PendingCause,
     fields: Vec<(String, String)>,
 }
 
-/// A part that can be coloured.
+/// A part of the text that can have a colour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
     Name,
@@ -30,9 +30,9 @@ pub enum Part {
 }
 
 impl PendingDefinition {
-    /// `of_project` tells which files are the project's own: their values are shown verbatim.
-    /// `covered` are the files that the approval covers, `not_covered` describes what it cannot
-    /// cover.
+    /// Describes a pending server. `of_project` tells whether a file belongs to the project: values
+    /// from its files are shown exactly. `covered` are the files that the approval covers.
+    /// `not_covered` describes what it cannot cover.
     pub fn of(
         pending: &PendingServer,
         of_project: &dyn Fn(&str) -> bool,
@@ -80,7 +80,7 @@ impl PendingDefinition {
         }
     }
 
-    /// Whether another definition was approved before.
+    /// Whether the user approved another definition of the server before.
     pub fn changed(&self) -> bool {
         match self.cause {
             PendingCause::New => false,
@@ -88,7 +88,7 @@ impl PendingDefinition {
         }
     }
 
-    /// The whole text, with each part passed through `paint`.
+    /// The whole text. Each part passes through `paint`, which can add a colour.
     pub fn text(&self, paint: impl Fn(Part, &str) -> String) -> String {
         let name = paint(Part::Name, &spelled_out(&self.name));
         let mut out = format!("{name} from {}\n", self.place);
@@ -102,9 +102,9 @@ impl PendingDefinition {
     }
 }
 
-/// All fields that are set. The fields that decide what runs or is connected come first and are
-/// shown verbatim. Other fields, and those from the user's own files, may be secret and are shown
-/// as by `config show`.
+/// All fields that are set. The fields that decide what runs or is connected come first, and are
+/// shown exactly. All other fields, and fields from the user's own files, may contain secrets and
+/// are shown as by `config show`.
 fn fields(entry: &ServerEntry, of_project: &dyn Fn(&str) -> bool) -> Vec<(String, String)> {
     let text = |template: &Template| quoted(template.source());
     let map = |map: &TemplateMap| {
@@ -133,12 +133,12 @@ fn fields(entry: &ServerEntry, of_project: &dyn Fn(&str) -> bool) -> Vec<(String
     fields
 }
 
-/// In quotes, with invisible and control characters as Rust escapes.
+/// The text in quotes. Invisible and control characters are shown as Rust escapes.
 fn quoted(text: &str) -> String {
     visible(&format!("{text:?}"))
 }
 
-/// A text that is not ASCII is followed by its code points, to reveal lookalike letters.
+/// The text; if it is not ASCII, its code points follow, which reveal lookalike letters.
 pub fn spelled_out(text: &str) -> String {
     if text.is_ascii() {
         return text.to_owned();

@@ -1,5 +1,5 @@
-//! Answers of the granular toolset (`mcp_connect`, `mcp_list_tools` …), in fixed texts on which its
-//! users rely.
+//! Replies of the granular toolset (`mcp_connect`, `mcp_list_tools` …). The texts are fixed,
+//! because users of this toolset rely on them.
 
 use std::fmt::Write;
 
@@ -22,17 +22,18 @@ const NAME: usize = 100;
 const DESCRIPTION: usize = 240;
 const ABOUT_HIT: usize = 140;
 
-/// A new connection with at most this many tools names them all; otherwise the first few.
+/// The reply to a connection names all tools up to this number. If there are more, it names this
+/// many.
 const NAMES: usize = 5;
 const FIRST_NAMES: usize = 4;
 
-/// The maximum number of rows of one list, and of all lists of an answer.
+/// The maximum number of rows of one list, and of all lists in one reply.
 const ROWS: usize = 200;
 
-/// The number of hits that are shown with their parameters.
+/// The number of search results that are shown with their parameters.
 const FULL_HITS: usize = 3;
 
-/// A successful connection.
+/// The reply to a successful connection.
 pub fn connected(new: &Connected) -> String {
     let names: Vec<_> = new.tools.iter().map(|name| clean_line(name, NAME)).collect();
     let all = names.len() <= NAMES;
@@ -49,7 +50,7 @@ pub fn connected(new: &Connected) -> String {
     out
 }
 
-/// A failed connection.
+/// The reply to a failed connection.
 pub fn connect_error(error: &ConnectError) -> String {
     match error {
         ConnectError::Failed(failure) => format!("Connection failed: {}", cause(failure)),
@@ -64,7 +65,8 @@ pub fn closed(closed: &Closed) -> String {
     format!("Disconnected from '{}' ({})", closed.id, clean_line(&closed.address, ADDRESS))
 }
 
-/// Open, connecting and failed connections first, then idle ones, which can be used too.
+/// The list of connections. Open, connecting and failed ones come first, then idle ones, which can
+/// be used too.
 pub fn connections(lines: &[ConnectionLine]) -> String {
     let (idle, active): (Vec<_>, Vec<_>) =
         lines.iter().partition(|line| line.state == ConnectionState::Disconnected);
@@ -96,7 +98,7 @@ fn push_connections(out: &mut String, lines: &[&ConnectionLine]) {
     push_rows(out, rows, "\n- ");
 }
 
-/// Writes as many rows as fit, and the number of omitted ones.
+/// Appends as many rows as fit, and the number of omitted rows.
 fn push_rows(out: &mut String, rows: impl ExactSizeIterator<Item = String>, bullet: &str) {
     let mut room = budget::LISTS.room();
     let all = rows.len();
@@ -109,7 +111,7 @@ fn push_rows(out: &mut String, rows: impl ExactSizeIterator<Item = String>, bull
     }
 }
 
-/// The tools of each connection.
+/// The list of each connection's tools.
 pub fn tools(all: &[ToolsFrom]) -> String {
     if all.is_empty() {
         return "No active MCP connections".to_owned();
@@ -156,7 +158,7 @@ pub fn resources(from: &ResourcesFrom) -> String {
     out
 }
 
-/// Search results, with the names that `mcp_call_tool` takes.
+/// The list of search results, with the names that `mcp_call_tool` accepts.
 pub fn found(page: &SearchPage) -> String {
     if page.hits.is_empty() {
         return format!("No tool matches \"{}\"", clean_line(&page.query, NAME));
@@ -184,7 +186,7 @@ pub fn found(page: &SearchPage) -> String {
     out
 }
 
-/// The outcome of a reload; a problem in a configuration file is an error.
+/// The reply to a reload; an error if a configuration file has a problem.
 pub fn reloaded(reloaded: &Reloaded) -> Result<String, String> {
     let mut lines = Vec::new();
     if let Some(count) = reloaded.closed {
@@ -225,15 +227,15 @@ pub fn registered(handler: HandlerId, filter: &NoticeFilter) -> String {
     )
 }
 
-/// The requested names, for messages about unknown ones.
+/// The names in a request, for errors about unknown names.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RequestedNames<'a> {
     pub connection: &'a str,
     pub tool: &'a str,
 }
 
-/// Unknown connections and tools have fixed texts, without remedies: those would only repeat the
-/// text, or use names that this toolset does not have.
+/// The reply to a failed request. Errors about unknown connections and tools have fixed texts
+/// without remedies, which would use names that this toolset does not have.
 pub fn failure(failure: &Failure, asked: RequestedNames<'_>) -> String {
     match failure.code {
         Code::UnknownServer => {
@@ -246,7 +248,7 @@ pub fn failure(failure: &Failure, asked: RequestedNames<'_>) -> String {
     }
 }
 
-/// Code, causes and remedies.
+/// The code, causes and remedies of a failure.
 fn cause(failure: &Failure) -> String {
     let mut out = format!("{}: {}", failure.code, causes(failure, ADDRESS));
     for hint in &failure.hints {
@@ -255,7 +257,7 @@ fn cause(failure: &Failure) -> String {
     out
 }
 
-/// A remedy in terms of these tools.
+/// A remedy that uses the tools of this toolset.
 fn hint_line(hint: &Hint) -> String {
     match hint {
         Hint::Search(words) => {

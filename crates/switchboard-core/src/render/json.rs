@@ -1,4 +1,4 @@
-//! Replies and failures as JSON for machines; these shapes are stable.
+//! Replies and failures as JSON for programs. The structure is stable.
 
 use serde_json::{Map, Value, json};
 
@@ -11,7 +11,7 @@ use crate::reply::{
     Description, Output, Overview, Reply, SearchHit, ServerLine, ToolLine, ToolPage,
 };
 
-/// The JSON of a reply.
+/// A reply as JSON.
 pub fn reply(reply: &Reply) -> Value {
     match reply {
         Reply::Status(overview) => status(overview),
@@ -78,7 +78,7 @@ pub fn reply(reply: &Reply) -> Value {
     }
 }
 
-/// The JSON of a page of tools, each with the fields of `describe`.
+/// A page of tools as JSON, each tool with the fields of `describe`.
 pub fn described_tools(page: &ToolPage, catalog: &Catalog) -> Value {
     let row = |line: &ToolLine| match catalog.shown(&line.shown) {
         Some(known) => described(&known.describe()),
@@ -112,7 +112,7 @@ fn described(description: &Description) -> Map<String, Value> {
     value
 }
 
-/// The JSON of a status.
+/// The status of all servers as JSON.
 pub fn status(overview: &Overview) -> Value {
     json!({
         "servers": overview.servers.iter().map(server).collect::<Vec<_>>(),
@@ -123,7 +123,7 @@ pub fn status(overview: &Overview) -> Value {
     })
 }
 
-/// The JSON of a status with token costs. For a server with unknown tools, the cost is absent.
+/// The status as JSON, with token costs. A server whose tools are unknown has no cost.
 pub fn status_with_tokens(overview: &Overview, account: &Account) -> Value {
     let mut value = status(overview);
     let lines = value.get_mut("servers").and_then(Value::as_array_mut);
@@ -226,7 +226,7 @@ fn called(output: &Output) -> Value {
     value
 }
 
-/// The JSON of a failure.
+/// A failure as JSON.
 pub fn failure(failure: &Failure) -> Value {
     json!({
         "error": {
@@ -245,7 +245,7 @@ fn hint(hint: &Hint) -> Value {
     }
 }
 
-/// JSON text as a value; null if it does not parse.
+/// The value of a JSON text; null if the text cannot be parsed.
 fn parsed(json: Option<&str>) -> Value {
     json.and_then(|json| serde_json::from_str(json).ok()).unwrap_or_default()
 }

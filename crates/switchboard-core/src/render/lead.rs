@@ -6,7 +6,7 @@ use crate::budget::{cut, weight};
 /// The maximum number of bytes of a description that are examined.
 const LOOKED_AT: usize = 2_000;
 
-/// Headings after which a description is about parameters and results, which signatures show.
+/// Headings that begin a section about parameters or results. The signature shows these instead.
 const SECTIONS: &[&str] = &[
     "args:",
     "arguments:",
@@ -20,7 +20,7 @@ const SECTIONS: &[&str] = &[
     "@param",
 ];
 
-/// The leading sentences that fit into `max`; a first sentence that is too long is truncated.
+/// The first sentences that fit into `max`. If the first one is longer, it is cut.
 pub(crate) fn lead(description: &str, max: usize) -> String {
     let looked_at = description.get(..description.floor_char_boundary(LOOKED_AT));
     let text = opening(looked_at.unwrap_or_default());
@@ -37,7 +37,7 @@ pub(crate) fn lead(description: &str, max: usize) -> String {
     cut(sentences.to_owned(), max)
 }
 
-/// The first paragraph on one line, without headings, lists and later sections.
+/// The first paragraph on one line, without headings and lists, and without later sections.
 fn opening(description: &str) -> String {
     let mut text = String::new();
     for line in description.lines().map(str::trim) {
@@ -60,7 +60,7 @@ fn opening(description: &str) -> String {
     text
 }
 
-/// The end of each sentence; the last one ends with the text.
+/// The end of each sentence. The last sentence ends with the text.
 fn ends(text: &str) -> impl Iterator<Item = usize> {
     let inner = text.char_indices().filter_map(|(at, c)| {
         let end = at + c.len_utf8();
@@ -76,7 +76,7 @@ fn ends(text: &str) -> impl Iterator<Item = usize> {
     inner.chain(Some(text.len()))
 }
 
-/// Whether a full stop after this text is part of an abbreviation, as in `e.g.`.
+/// Whether the full stop after this text belongs to an abbreviation, as in `e.g.`.
 fn is_abbreviation(before: &str) -> bool {
     let word = before.rsplit([' ', '(']).next().unwrap_or_default().to_lowercase();
     word.contains('.')
@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn whole_sentences_are_kept_while_they_fit() {
+    fn lead_has_the_whole_sentences_that_fit() {
         check("Add two numbers", "Add two numbers");
         check("Add two numbers. Fast.", "Add two numbers. Fast.");
         check(&format!("Add two numbers. {}", "And more ".repeat(20)), "Add two numbers.");
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn headings_lists_and_sections_are_left_out() {
+    fn lead_omits_headings_lists_and_sections() {
         check("## Overview\nCreates **pages**.\n\n## Parent\nThe rest.", "Creates pages.");
         check("Fetches data:\n- one\n- two", "Fetches data:");
         check("Creates a todo.\n    Args:\n        title: the title", "Creates a todo.");

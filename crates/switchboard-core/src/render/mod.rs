@@ -1,4 +1,4 @@
-//! Renders answers for models, machines and users, with shared text functions.
+//! Renders replies for models, programs and users, and has the text functions that they share.
 
 pub mod caution;
 pub mod definition;

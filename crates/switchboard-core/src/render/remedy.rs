@@ -1,4 +1,4 @@
-//! Remedies for users, with the commands of their face.
+//! Remedies for users, with commands that the user can type.
 
 use super::words::{clean_block, clean_line, duration, list, plural};
 use crate::failure::Hint;
@@ -7,13 +7,13 @@ use crate::name::ServerName;
 const MESSAGE: usize = 2_000;
 const NAMES: usize = 8;
 
-/// How a face writes the commands that a user can type.
+/// How a face writes commands that the user can type.
 pub trait CommandSyntax {
-    /// A command of this program, such as `connect github`.
+    /// A command of Switchboard, such as `connect github`.
     fn command(&self, words: &str) -> String;
-    /// A shell command line.
+    /// A command line for the shell.
     fn shell(&self, line: &str) -> String;
-    /// The remedy if the user cannot be asked.
+    /// The remedy for a call that needs approval if the user cannot be asked.
     fn approve(&self) -> String;
 }
 
@@ -113,7 +113,7 @@ pub fn wording(hint: &Hint, syntax: &dyn CommandSyntax) -> String {
     }
 }
 
-/// Environment variables that a server does not get, and how to pass one on.
+/// The remedy about environment variables that a server does not get: how to pass them on.
 fn pass_on(names: &[String]) -> String {
     let quoted: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
     let example = names.first().map(|name| format!("`\"{name}\": \"${{{name}}}\"`"));
@@ -124,7 +124,7 @@ fn pass_on(names: &[String]) -> String {
     )
 }
 
-/// Servers that are not listed yet, and how to list them.
+/// The line about servers that were never listed: how to list them.
 pub fn not_listed(servers: &[ServerName], syntax: &dyn CommandSyntax) -> String {
     let names: Vec<&str> = servers.iter().map(ServerName::as_str).collect();
     let first = servers.first().map(|first| word(first.as_str())).unwrap_or_default();
@@ -136,7 +136,7 @@ pub fn not_listed(servers: &[ServerName], syntax: &dyn CommandSyntax) -> String 
     )
 }
 
-/// Pending servers of the project, and how to review them.
+/// The line about pending servers of the project: how to review them.
 pub fn pending(servers: &[ServerName], syntax: &dyn CommandSyntax) -> String {
     let names: Vec<&str> = servers.iter().map(ServerName::as_str).collect();
     format!(
@@ -147,7 +147,7 @@ pub fn pending(servers: &[ServerName], syntax: &dyn CommandSyntax) -> String {
     )
 }
 
-/// `a`, `b` or `c`; a long list is truncated.
+/// The names as `a`, `b` or `c`. A long list is shortened.
 fn alternatives(names: &[String]) -> String {
     let quoted: Vec<String> =
         names.iter().take(NAMES).map(|name| format!("`{}`", clean_line(name, 100))).collect();
@@ -163,7 +163,8 @@ fn indented(block: &str) -> String {
     block.lines().map(|line| format!("  {line}")).collect::<Vec<_>>().join("\n")
 }
 
-/// Text quoted as one shell word, never truncated, because a part would have another meaning.
+/// The text quoted as one word of a shell. It is never shortened, because a part of it would have
+/// another meaning.
 pub(super) fn word(text: &str) -> String {
     let text = clean_line(text, MESSAGE);
     let plain = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | '/' | ':');

@@ -1,4 +1,4 @@
-//! Replies and failures as text for a model: short, and with the next step in the tool's own words.
+//! Replies and failures as text for a model: short, with the next step as a call of `mcp`.
 
 mod described;
 pub(crate) mod found;
@@ -25,12 +25,12 @@ use crate::tool_card::WRITE_NAME;
 const LINE: usize = 80;
 const DESCRIPTION: usize = 240;
 const NAMES: usize = 8;
-/// The maximum number of problems in configuration files that a status shows.
+/// The maximum number of problems in configuration files that a status lists.
 const PLACES: usize = 10;
-/// The maximum length of a name that is not a plain word.
+/// The maximum length of a server's name. A longer name is quoted and shortened.
 const ODD_NAME: usize = 40;
 
-/// The maximum weight of a server's own text.
+/// The maximum weight of a text that a server wrote.
 const LONGEST_PROSE: usize = 16_000;
 
 /// The maximum weight of the causes of a failure.
@@ -39,10 +39,10 @@ const CAUSES: usize = 3_000;
 /// The maximum weight of one remedy.
 const REMEDY: usize = 4_000;
 
-/// Reserved for a line that gives the number of omitted lines.
+/// The weight that is reserved for the line with the number of omitted lines.
 const MORE: usize = 64;
 
-/// The text of a reply. An output is not rendered here, because it has its own content blocks.
+/// The text of a reply. A result is not rendered here, because it has content blocks of its own.
 pub fn reply(reply: &Reply) -> String {
     let mut out = String::new();
     match reply {
@@ -85,7 +85,7 @@ pub fn reply(reply: &Reply) -> String {
                 let _ = write!(out, "\n{line}");
             }
         }
-        // Its last line gives the shown range and how to continue.
+        // The last line of the page tells which lines are shown, and how to read more.
         Reply::Stored { page, .. } => out.push_str(&page.text()),
         Reply::Resources(resources) => {
             let lines = resources.iter().map(|(server, resource)| {
@@ -108,7 +108,7 @@ pub fn reply(reply: &Reply) -> String {
     out
 }
 
-/// The first line of a status: the number of connected servers, and of all that are enabled.
+/// The first line of a status: the numbers of connected and of enabled servers.
 pub fn status_header(overview: &Overview) -> String {
     let is_disabled = |server: &&ServerLine| matches!(server.status, ServerStatus::Disabled);
     let disabled = overview.servers.iter().filter(is_disabled).count();
@@ -146,7 +146,7 @@ fn status(out: &mut String, overview: &Overview) {
     out.push_str(&rest);
 }
 
-/// Writes as many lines as fit, and the number of omitted ones.
+/// Appends as many lines as fit into the budget, and the number of omitted lines.
 fn fill(out: &mut String, budget: Budget, lines: impl ExactSizeIterator<Item = String>) {
     let mut room = budget.room();
     room.take(out);
@@ -161,18 +161,18 @@ fn fill(out: &mut String, budget: Budget, lines: impl ExactSizeIterator<Item = S
     }
 }
 
-/// The line for a file that cannot be parsed.
+/// The line in a status about a configuration file that cannot be parsed.
 pub fn stale_line(place: &str) -> String {
     format!("⚠ cannot parse {}: last good version in use", clean_line(place, DESCRIPTION))
 }
 
-/// The line for an error in a file that can be parsed, without details, because these contain text
-/// of the file.
+/// The line in a status about an error in a configuration file. It has no details, because these
+/// contain text of the file.
 pub fn mistake_line(place: &str) -> String {
     format!("⚠ {} is invalid and ignored", clean_line(place, DESCRIPTION))
 }
 
-/// One server as a line: glyph, name, and facts in brackets.
+/// The line in a status about one server: glyph, name, and facts in brackets.
 pub fn server_line(server: &ServerLine) -> String {
     let tools = server.tools.map(|count| plural(count, "tool"));
     let state = match (server.status, &server.failure) {
@@ -211,7 +211,7 @@ pub fn server_line(server: &ServerLine) -> String {
     line
 }
 
-/// `2 changed, 1 new`.
+/// The numbers of definitions that do not match their pins, such as `2 changed, 1 new`.
 fn drift(drift: DriftCount) -> Option<String> {
     let DriftCount { changed, new, unknown } = drift;
     let counts = [(changed, Pin::Changed), (new, Pin::New), (unknown, Pin::Unknown)];
@@ -220,8 +220,8 @@ fn drift(drift: DriftCount) -> Option<String> {
     Some(words.collect::<Vec<_>>().join(", ")).filter(|words| !words.is_empty())
 }
 
-/// Marks after the name of a tool: ` (changed)` on a pin mismatch, ` (mcp_write)` if `mcp` cannot
-/// call it.
+/// The marks after the name of a tool: ` (changed)` for a pin mismatch, ` (mcp_write)` if `mcp`
+/// cannot call the tool.
 fn marks(tool: &ToolLine) -> String {
     let by = match tool.reached_by {
         ReachedBy::SameTool => None,
@@ -270,7 +270,7 @@ fn tools(out: &mut String, page: &ToolPage) {
     out.push_str(&rest);
 }
 
-/// The number of tools that a list omits because of the user's rules.
+/// The line with the number of tools that a list omits because of `deny` rules.
 pub fn denied_line(count: usize) -> String {
     format!("{} denied by rules", plural(count, "tool"))
 }
@@ -282,12 +282,12 @@ fn tool_line(tool: &ToolLine) -> String {
     }
 }
 
-/// The expected parameters, for the line below a tool's error.
+/// The parameters of the tool, for the line below an error of the tool.
 pub fn expected_line(output: &Output) -> Option<String> {
     output.expected.as_ref().map(|expected| hint_line(&Hint::Expected(expected.clone())))
 }
 
-/// The tool that was called instead of the named one, for the line above its answer.
+/// The line above a result that names the tool that was called, if the caller named another one.
 pub fn guessed_line(Guessed { shown, by }: &Guessed) -> String {
     match by {
         Clue::Search => format!("[called {shown}, which the search clearly means]"),
@@ -295,8 +295,8 @@ pub fn guessed_line(Guessed { shown, by }: &Guessed) -> String {
     }
 }
 
-/// The name of a server. A name that is not a plain word is quoted and truncated, so that it cannot
-/// be mistaken for our text.
+/// The name of a server. A name with unusual characters is quoted and shortened, so that it cannot
+/// be mistaken for text of Switchboard.
 fn server_name(name: &ServerName) -> String {
     let name = name.as_str();
     let plain = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.');
@@ -326,7 +326,7 @@ fn not_listed(out: &mut String, servers: &[ServerName]) {
     );
 }
 
-/// The text of a failure: error, causes and remedies.
+/// The text of a failure: the error, its causes and the remedies.
 pub fn failure(failure: &Failure) -> String {
     let mut out = String::new();
     let _ = write!(out, "{}: {}", failure.code, cut(causes(failure, 1_000), CAUSES));
@@ -336,7 +336,7 @@ pub fn failure(failure: &Failure) -> String {
     cut(out, budget::FAILURE.bytes)
 }
 
-/// The error and its sources on one line, each cut to `max` characters.
+/// The error and its sources on one line. Each is shortened to `max` characters.
 pub(crate) fn causes(failure: &Failure, max: usize) -> String {
     let chain = failure.chain();
     let causes: Vec<_> = chain.iter().map(|cause| clean_line(cause, max)).collect();
@@ -349,7 +349,7 @@ mod tests {
     use crate::reply::Description;
 
     #[test]
-    fn server_self_description_is_bounded() {
+    fn instructions_of_a_server_are_limited_in_length() {
         let server = ServerName::new("talker").unwrap();
         let flood = "so many words \u{1b}[31m".repeat(20_000);
         let line = ToolLine {

@@ -1,4 +1,5 @@
-//! Text functions for all rendered answers: counts, lists, sizes, and sanitizing of foreign text.
+//! Text functions for all replies: numbers, lists, sizes, and making text of servers safe to
+//! display.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -6,7 +7,7 @@ use std::time::Duration;
 
 use crate::hidden::{after_sequence, is_bidi, is_hidden, is_invisible, is_private};
 
-/// `1 tool`, `3 tools`, `1,200 matches`.
+/// A number with its noun: `1 tool`, `3 tools`, `1,200 matches`.
 pub fn plural(count: usize, noun: &str) -> String {
     let count_text = thousands(count);
     if count == 1 {
@@ -21,7 +22,7 @@ pub fn plural(count: usize, noun: &str) -> String {
     format!("{count_text} {noun}{}", if hisses { "es" } else { "s" })
 }
 
-/// `a, b and c`; past `cap` items, `a, b and 3 more`.
+/// A list such as `a, b and c`. Items beyond `cap` are counted: `a, b and 3 more`.
 pub fn list<T: AsRef<str>>(items: &[T], cap: usize) -> String {
     let shown = items.len().min(cap);
     let more = items.len() - shown;
@@ -39,7 +40,7 @@ pub fn list<T: AsRef<str>>(items: &[T], cap: usize) -> String {
     out
 }
 
-/// `12,345`.
+/// A number with separators: `12,345`.
 pub fn thousands(number: usize) -> String {
     let digits = number.to_string();
     let mut out = String::with_capacity(digits.len() + digits.len() / 3);
@@ -52,7 +53,7 @@ pub fn thousands(number: usize) -> String {
     out
 }
 
-/// `512 B`, `1.5 KiB`, `10.0 MiB`.
+/// A size: `512 B`, `1.5 KiB`, `10.0 MiB`.
 pub fn bytes(count: usize) -> String {
     const UNITS: [&str; 4] = ["KiB", "MiB", "GiB", "TiB"];
     if count < 1024 {
@@ -68,7 +69,7 @@ pub fn bytes(count: usize) -> String {
     format!("{size:.1} {}", UNITS.get(unit).copied().unwrap_or("TiB"))
 }
 
-/// `250ms`, `3s`, `2m`, `5h`, `3d`: the largest whole unit.
+/// A duration in its largest whole unit: `250ms`, `3s`, `2m`, `5h`, `3d`.
 pub fn duration(took: Duration) -> String {
     match took.as_secs() {
         0 => format!("{}ms", took.as_millis()),
@@ -79,18 +80,18 @@ pub fn duration(took: Duration) -> String {
     }
 }
 
-/// The age of an event, in the format of [`duration`].
+/// How long ago an event was, as `just now` or `3s ago`.
 pub fn ago(since: Duration) -> String {
     if since.is_zero() { "just now".to_owned() } else { format!("{} ago", duration(since)) }
 }
 
-/// Foreign text sanitized to one line of at most `max` characters, for terminals, logs and
+/// Makes a text safe to display on one line of at most `max` characters, in terminals, logs and
 /// metadata.
 ///
-/// Runs of white space become one space, colours and invisible characters are removed, and
-/// characters that could move the cursor or reorder the line are shown as escapes.
+/// White space in a row becomes one space. Colours and invisible characters are removed. Characters
+/// that could move the cursor or reorder the line are shown as escapes.
 pub fn clean_line(text: &str, max: usize) -> Cow<'_, str> {
-    // Fast path for printable ASCII, which is nearly all that servers send.
+    // A fast path for printable ASCII, because servers send nearly nothing else.
     let plain = text.len() <= max
         && text.bytes().all(|byte| (0x20..0x7f).contains(&byte))
         && !text.contains("  ")
@@ -130,7 +131,8 @@ pub fn clean_line(text: &str, max: usize) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// Foreign text sanitized like [`clean_line`], but with its lines and tabs, in `max_bytes`.
+/// Makes a text safe to display like [`clean_line`], in at most `max_bytes`. Line breaks and tabs
+/// are preserved.
 pub fn clean_block(text: &str, max_bytes: usize) -> Cow<'_, str> {
     let plain = text.len() <= max_bytes
         && text.bytes().all(|byte| matches!(byte, b'\n' | b'\t' | 0x20..0x7f));
@@ -159,14 +161,14 @@ pub fn clean_block(text: &str, max_bytes: usize) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// Foreign text with every character visible: control characters, invisible ones and unusual blanks
-/// are escaped. Quotes and backslashes stay unchanged.
+/// The text with every character visible: control characters, invisible characters and unusual
+/// blanks are escaped. Quotes and backslashes are unchanged.
 pub fn visible(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
         match c {
             '"' | '\'' | '\\' => out.push(c),
-            // `escape_debug` writes this one as `\0`, which is clear.
+            // `escape_debug` writes NUL as `\0`, which is clear.
             c if is_unseen(c) && c != '\0' => out.extend(c.escape_unicode()),
             c => out.extend(c.escape_debug()),
         }
@@ -174,11 +176,12 @@ pub fn visible(text: &str) -> String {
     out
 }
 
-/// JSON for approval: hidden characters, private use and unusual blanks are escaped.
+/// JSON for approval, with every character visible: hidden and private-use characters and unusual
+/// blanks are escaped.
 ///
-/// Different JSON gives different text, because a backslash inside a JSON string is always doubled.
-/// Line breaks stay: they are layout, outside of strings. Combining marks stay too, because
-/// escaping them would make Hindi or Thai illegible.
+/// Different JSON gives different text, because a backslash in a JSON string is always doubled.
+/// Line breaks are unchanged, because they stand only outside of strings. Combining marks are
+/// unchanged too, because Hindi or Thai would be illegible with escapes.
 pub fn visible_json(json: &str) -> Cow<'_, str> {
     let is_escaped = |c: char| c != '\n' && (is_unseen(c) || is_private(c));
     if !json.contains(is_escaped) {
@@ -195,22 +198,22 @@ pub fn visible_json(json: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// Whether a character is invisible, or looks like a space.
+/// Whether a character is invisible or looks like a space.
 pub(crate) fn is_unseen(c: char) -> bool {
     is_hidden(c) || (c.is_whitespace() && c != ' ')
 }
 
-/// How one character of foreign text is shown.
+/// How one character of a text is displayed.
 #[derive(Clone, Copy)]
 enum Atom {
-    /// `\n` or `\r\n`.
+    /// A line break: `\n` or `\r\n`.
     Newline,
     Keep(char),
     Escape(char),
 }
 
 impl Atom {
-    /// Returns the number of characters that were written.
+    /// Appends the character; returns the number of characters that were appended.
     fn push_to(self, out: &mut String) -> usize {
         match self {
             Atom::Newline => {
@@ -345,7 +348,7 @@ mod tests {
                 serde_json::to_string_pretty(&serde_json::json!({ &text: [&text] })).unwrap();
             let shown = visible_json(&json);
             assert!(!shown.contains(is_hidden), "{shown}");
-            // JSON itself escapes lower ones, as `\u001b` and `\b`.
+            // JSON has its own escapes for lower code points, such as `\u001b` and `\b`.
             let escapes = some.iter().filter(|c| **c >= '\u{7f}').map(|c| c.escape_unicode());
             let escapes: String = escapes.flatten().collect();
             assert_eq!(shown.matches(&escapes).count(), 2, "{shown}");
@@ -366,7 +369,7 @@ mod tests {
         assert_eq!(clean_block("éééé", 6), "é…");
     }
 
-    /// Text of hidden characters, and of the characters in escapes of them.
+    /// Random text of hidden characters, and of the characters that occur in their escapes.
     fn tricky_text() -> impl Strategy<Value = String> {
         let hidden = any::<char>().prop_filter("hidden", |c| is_hidden(*c));
         let common = prop::sample::select(vec!['\u{200b}', '\u{2060}', '\u{3164}', '\u{e0041}']);

@@ -1,4 +1,4 @@
-//! The arguments of an `mcp` call, parsed directly from the message.
+//! The arguments of an `mcp` call, parsed directly from the text of the message.
 
 use serde::de::{self, Deserialize, Deserializer};
 use serde_json::Value;
@@ -7,21 +7,21 @@ use serde_json::value::RawValue;
 use super::table::PARAMETERS;
 use crate::exact::{Exact, Members, ReadError, kind_of, members};
 
-/// The arguments of an `mcp` call, as in the message. A handful of pairs needs no map.
+/// The arguments of an `mcp` call, in the order of the message.
 #[derive(Clone, Debug)]
 pub enum Arguments {
     Given(Vec<(String, Exact)>),
-    /// Something else than an object.
+    /// The arguments are not an object.
     Other {
         found: &'static str,
     },
-    /// The arguments of the tool cannot be passed on.
+    /// The arguments inside `args` cannot be passed on to a tool.
     Unread(ReadError),
-    /// Too many parameters.
+    /// The call has too many parameters.
     TooMany,
 }
 
-/// The most parameters that are kept: those of `mcp`, and some that may be meant for a tool.
+/// The maximum number of parameters of a call: those of `mcp`, and some that may belong to a tool.
 const MOST: usize = 64;
 
 impl Default for Arguments {
@@ -43,7 +43,7 @@ impl From<Value> for Arguments {
 }
 
 impl<'de> Deserialize<'de> for Arguments {
-    /// Rejects a duplicate parameter, which is ambiguous.
+    /// Rejects a parameter that occurs twice, because its value would be ambiguous.
     fn deserialize<D: Deserializer<'de>>(source: D) -> Result<Arguments, D::Error> {
         let json = <&RawValue>::deserialize(source)?.get();
         let value = |json| serde_json::from_str::<Value>(json).map_err(de::Error::custom);
@@ -64,7 +64,7 @@ impl<'de> Deserialize<'de> for Arguments {
                 given.push((name.into_owned(), value(json)?.into()));
                 continue;
             }
-            // Parsed exactly, because the value is passed on to a server.
+            // The value keeps its exact text, because it is passed on to a server.
             match Exact::parse(json) {
                 Ok(value) => given.push((name.into_owned(), value)),
                 Err(cause) => unread = Some(cause),

@@ -1,4 +1,4 @@
-//! The requests to a session, and their form as arguments of `mcp`.
+//! The requests to a session, which can also be written as arguments of `mcp`.
 
 mod arguments;
 mod parse;
@@ -12,16 +12,17 @@ pub use table::{PARAMETERS, Parameter, ParameterKind, ParameterPlace, card_param
 
 use crate::exact::Args;
 
-/// Tools on a search page by default.
+/// The number of tools on a page of search results if the request has no `limit`.
 pub const DEFAULT_LIMIT: usize = 12;
 
-/// Tools on a page of a server's list by default: most servers fit into one.
+/// The number of tools on a page of a server's list if the request has no `limit`. Most servers
+/// have fewer.
 pub const LIST_LIMIT: usize = 40;
 
-/// The largest page that can be requested.
+/// The maximum `limit` of a page.
 pub const MAX_LIMIT: usize = 100;
 
-/// One request to a session. Faces make these; `Session::handle` processes them.
+/// A request to a session. Faces make requests, and `Session::handle` processes them.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Request {
     Status,
@@ -41,7 +42,7 @@ pub enum Request {
     Connect {
         server: String,
     },
-    /// Read more of a stored result.
+    /// Read a part of a stored result.
     Result {
         id: String,
         view: ResultView,
@@ -49,11 +50,11 @@ pub enum Request {
     Disconnect {
         server: String,
     },
-    /// Start the sign-in to a server; the user completes it in the browser.
+    /// Start the sign-in to a server. The user completes it in the browser.
     SignIn {
         server: String,
     },
-    /// Complete the sign-in with the redirect URL or code from the browser.
+    /// Complete the sign-in with the redirect URL from the browser, or with the code in it.
     CompleteSignIn {
         server: String,
         answer: String,
@@ -76,8 +77,8 @@ pub enum Request {
 }
 
 impl Request {
-    /// Whether it changes state of the user without calling a tool; for calls, the annotations of
-    /// the tool decide.
+    /// Whether the request itself changes sign-ins or connections, so that a read-only `mcp`
+    /// refuses it. For calls this is `false`: the annotations of the tool decide.
     pub fn changes_state(&self) -> bool {
         match self {
             Request::SignIn { .. }
@@ -116,17 +117,17 @@ pub struct SearchRequest {
     pub query: String,
     pub matching: Matching,
     pub server: Option<String>,
-    /// Whether hits come with their signatures.
+    /// Whether the search results have signatures.
     pub signatures: Signatures,
     pub page: PageRequest,
-    /// Arguments with which the tool is called, if one clearly matches and is read-only.
+    /// The arguments for calling the tool, if one tool matches clearly and is read-only.
     pub args: Option<Args>,
-    /// A jq filter on the result of the tool, if it is called.
+    /// A jq filter for the result of the tool, if it is called.
     pub select: Option<String>,
 }
 
 impl SearchRequest {
-    /// The first page of a search for these words on all servers.
+    /// A request for the first page of a search for these words on all servers.
     pub fn words(query: impl Into<String>) -> SearchRequest {
         SearchRequest {
             query: query.into(),
@@ -142,9 +143,9 @@ impl SearchRequest {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Matching {
-    /// Ranked by the words that match.
+    /// The query consists of words. The results are ranked.
     Words,
-    /// A regular expression, unranked.
+    /// The query is a regular expression. The results are not ranked.
     Pattern,
 }
 
@@ -160,34 +161,34 @@ pub struct CallRequest {
     pub server: Option<String>,
     pub args: Args,
     pub reading: Reading,
-    /// A jq filter: only its output is shown.
+    /// A jq filter; only its output is shown.
     pub select: Option<String>,
 }
 
 impl CallRequest {
-    /// The call of a tool by its exact name.
+    /// A call of the tool with exactly this name.
     pub fn new(tool: impl Into<String>, server: Option<String>, args: Args) -> CallRequest {
         CallRequest { tool: tool.into(), server, args, reading: Reading::Literal, select: None }
     }
 }
 
-/// How leniently a call is interpreted.
+/// How leniently the tool's name and arguments of a call are interpreted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Reading {
-    /// Written by a user or a program: taken literally.
+    /// A user or a program wrote the call: names must be exact.
     #[default]
     Literal,
-    /// Written by a model: an unknown tool name may be a misspelling of a similar one.
+    /// A model wrote the call: an unknown tool name may be a misspelling of a similar one.
     Forgiving,
-    /// Written by a model, with the arguments beside `tool` instead of inside `args`: each has to
-    /// be a parameter of the tool.
+    /// A model wrote the call, with the arguments beside `tool` instead of inside `args`. Each of
+    /// them must be a parameter of the tool.
     Beside,
 }
 
-/// Which part of a stored result to read; lines are counted from 0.
+/// Which part of a stored result to read. Lines are counted from 0.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ResultView {
-    /// A jq filter: its output replaces the result.
+    /// A jq filter; only its output is shown.
     pub select: Option<String>,
     pub offset: usize,
     pub limit: Option<usize>,

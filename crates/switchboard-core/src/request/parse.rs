@@ -10,11 +10,11 @@ use super::{
 };
 use crate::exact::{Args, Exact, ReadError, kind_of};
 
-/// A request, and the parameters that were ignored.
+/// A valid request, and the parameters that were ignored.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Parsed {
     pub request: Request,
-    /// Parameters of modes with lower precedence that were given too.
+    /// The parameters that were ignored because they belong to a mode with lower precedence.
     pub ignored: Vec<&'static str>,
 }
 
@@ -25,7 +25,7 @@ pub enum RequestError {
     NotAnObject { found: &'static str },
     #[error("`{name}` is not a parameter of `mcp`{}", nearest_clause(.nearest.as_deref()))]
     Unknown { name: String, nearest: Option<String> },
-    /// The likely reason: a tool's own arguments beside `tool` instead of inside `args`.
+    /// Probably the arguments of the tool stand beside `tool` instead of inside `args`.
     #[error("`{name}` is not a parameter of `mcp`; the arguments of `{tool}` go into `args`")]
     OutsideArgs { name: String, tool: String },
     #[error("too many parameters for `mcp`; the arguments of a tool go into `args`")]
@@ -66,7 +66,7 @@ fn problem_of_args(cause: &ReadError) -> String {
     }
 }
 
-/// Reads the arguments of one `mcp` call.
+/// Parses the arguments of an `mcp` call.
 pub fn parse(arguments: Arguments) -> Result<Parsed, RequestError> {
     let given = match arguments {
         Arguments::Given(given) => given,
@@ -80,7 +80,7 @@ pub fn parse(arguments: Arguments) -> Result<Parsed, RequestError> {
     Ok(Parsed { request, ignored })
 }
 
-/// Parses the text of a tool's arguments; a blank text means none.
+/// Parses the text of a tool's arguments. A blank text means no arguments.
 pub fn parse_args(text: &str) -> Result<Args, RequestError> {
     if text.trim().is_empty() {
         return Ok(Args::default());
@@ -88,7 +88,7 @@ pub fn parse_args(text: &str) -> Result<Args, RequestError> {
     Args::parse(text).map_err(RequestError::Args)
 }
 
-/// A tool's arguments: an object, or a JSON string that holds one.
+/// The arguments of a tool, given as an object or as a JSON string that contains an object.
 pub fn args_of(given: Exact) -> Result<Args, RequestError> {
     match given.value() {
         Value::String(text) => parse_args(text),
@@ -98,8 +98,8 @@ pub fn args_of(given: Exact) -> Result<Args, RequestError> {
     }
 }
 
-/// Accepts `arguments`, the term of the protocol, for `args` beside a `search`. Beside a `tool` it
-/// may be a parameter of that tool.
+/// Renames `arguments`, the term of the protocol, to `args` if the call has `search`. In a call
+/// with `tool`, it may be a parameter of that tool.
 fn with_args(mut given: Vec<(String, Exact)>) -> Vec<(String, Exact)> {
     let is_given =
         |name: &str| given.iter().any(|(it, value)| it == name && !value.value().is_null());
@@ -114,12 +114,12 @@ fn with_args(mut given: Vec<(String, Exact)>) -> Vec<(String, Exact)> {
     given
 }
 
-/// Whether it is a blank string, as models send for unused parameters.
+/// Whether a value is a blank string, which models send for unused parameters.
 fn is_blank(given: &Exact) -> bool {
     given.value().as_str().is_some_and(|text| text.trim().is_empty())
 }
 
-/// The redirect URL or code from the browser. Models name the parameter differently.
+/// The redirect URL or the code from the browser. Models use several names for this parameter.
 fn sign_in_answer(args: Exact) -> Result<Option<String>, RequestError> {
     if let Value::String(text) = args.value()
         && !text.trim_start().starts_with('{')
@@ -131,15 +131,16 @@ fn sign_in_answer(args: Exact) -> Result<Option<String>, RequestError> {
     Ok(given.find_map(|name| args.values().get(name)?.as_str()).map(str::to_owned))
 }
 
-/// The given parameters; each is removed when it is used.
+/// The parameters of the call. Each is removed when it is used.
 struct GivenParameters {
     given: Vec<(String, Exact)>,
-    /// Parameters beside `tool` that `mcp` does not have: probably the arguments of the tool.
+    /// The parameters beside `tool` that `mcp` does not have. They are probably the arguments of
+    /// the tool.
     beside: Option<Args>,
 }
 
 impl GivenParameters {
-    /// Rejects unknown parameters, unless they can be meant for the tool.
+    /// Rejects unknown parameters, unless they may belong to the tool.
     fn check(given: Vec<(String, Exact)>) -> Result<GivenParameters, RequestError> {
         let given = with_args(given);
         let known = |name: &str| PARAMETERS.iter().find(|parameter| parameter.name == name);
@@ -150,7 +151,8 @@ impl GivenParameters {
         };
         let tool = given.iter().find(|(name, value)| name == "tool" && !is_blank(value));
         let tool = tool.and_then(|(_, tool)| tool.value().as_str());
-        // If parameters of `mcp` are given too, an unknown one may be meant for either tool.
+        // If other parameters of `mcp` are present, an unknown one may be a misspelt parameter of
+        // `mcp`.
         let alone = given.iter().all(|(name, value)| {
             matches!(name.as_str(), "tool" | "server" | "select")
                 || value.value().is_null()
@@ -166,7 +168,8 @@ impl GivenParameters {
         Ok(GivenParameters { given, beside: Some(beside) })
     }
 
-    /// Removes a parameter. `null` counts as not given: models send it for unused parameters.
+    /// Removes a parameter. `null` means that it is missing, because models send `null` for unused
+    /// parameters.
     fn take(&mut self, name: &str) -> Option<Exact> {
         let index = self.given.iter().position(|(given, _)| given == name)?;
         let (_, value) = self.given.swap_remove(index);
@@ -177,7 +180,7 @@ impl GivenParameters {
         self.given.iter().any(|(given, value)| given == name && !value.value().is_null())
     }
 
-    /// The requested mode with the highest precedence.
+    /// The request for the mode with the highest precedence.
     fn mode(&mut self) -> Result<Request, RequestError> {
         if let Some(action) = self.text("action")? {
             return self.action(&action);
@@ -258,7 +261,7 @@ impl GivenParameters {
         }))
     }
 
-    /// Rejects a parameter whose required other parameter is missing.
+    /// Rejects a parameter without the other parameter that it requires.
     fn nothing_alone(&self) -> Result<(), RequestError> {
         if self.has("args") {
             return Err(RequestError::ArgsAlone);
@@ -273,7 +276,7 @@ impl GivenParameters {
         Ok(())
     }
 
-    /// `usual` is the default size of a page.
+    /// The offset and limit of the requested page. `usual` is the default limit.
     fn page(&mut self, usual: usize) -> Result<PageRequest, RequestError> {
         Ok(PageRequest {
             offset: self.count("offset", 0, usize::MAX)?.unwrap_or(0),
@@ -281,7 +284,7 @@ impl GivenParameters {
         })
     }
 
-    /// The modes that are ignored because another one has precedence.
+    /// The parameters of modes that are ignored because another mode has precedence.
     fn leftovers(&self) -> Vec<&'static str> {
         if self.given.is_empty() {
             return Vec::new();
@@ -293,7 +296,8 @@ impl GivenParameters {
         match self.take(name).map(Exact::into_value) {
             None => Ok(None),
             Some(Value::String(text)) if text.trim().is_empty() => {
-                // An empty search is an error; models send other empty texts for unused parameters.
+                // An empty search is an error. All other parameters may be empty, because models
+                // send empty text for unused ones.
                 if name == "search" { Err(RequestError::Empty { name }) } else { Ok(None) }
             }
             Some(Value::String(text)) => Ok(Some(text)),
@@ -334,7 +338,7 @@ impl GivenParameters {
     }
 }
 
-/// A whole number, also written as `5.0`.
+/// The value of a whole number, also if it is written as `5.0`.
 fn whole(number: &serde_json::Number) -> Option<usize> {
     if let Some(whole) = number.as_u64() {
         return usize::try_from(whole).ok();
@@ -343,7 +347,7 @@ fn whole(number: &serde_json::Number) -> Option<usize> {
     (0.0..=9e15).contains(&float).then_some(float as usize)
 }
 
-/// The error for a parameter that neither `mcp` nor the tool beside it has.
+/// The error about a parameter that neither `mcp` nor the tool in the call has.
 pub fn unknown(name: &str, tool: Option<String>) -> RequestError {
     let nearest = match &tool {
         Some(_) => nearest(name),

@@ -1,4 +1,4 @@
-//! Parses the words that a user types behind a prompt command into its arguments.
+//! Parses the words that a user types after a prompt command into the prompt's arguments.
 
 use serde_json::{Map, Value};
 
@@ -6,7 +6,7 @@ use crate::catalog::Prompt;
 use crate::config::words;
 use crate::exact::Args;
 
-/// Why a line does not give the arguments of a prompt.
+/// Why a line cannot be parsed into the arguments of a prompt.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LineError {
     #[error("the required argument `{0}` is missing")]
@@ -17,8 +17,8 @@ pub enum LineError {
     OpenQuote,
 }
 
-/// Takes `key=value` for a declared argument `key`, and every other word for the next argument in
-/// order.
+/// Parses the line. `key=value` sets the declared argument `key`. Every other word sets the next
+/// argument in order.
 pub fn prompt_args(prompt: &Prompt, line: &str) -> Result<Args, LineError> {
     let words = words::split(line).map_err(|_| LineError::OpenQuote)?;
     let known = |name: &str| prompt.arguments.iter().any(|argument| argument.name == name);
@@ -54,7 +54,7 @@ mod tests {
     use super::*;
     use crate::catalog::PromptArgument;
 
-    /// A prompt with these arguments; those in brackets can be left out.
+    /// A prompt with these arguments. Those in brackets are optional.
     fn prompt(arguments: &[&str]) -> Prompt {
         let argument = |name: &&str| PromptArgument {
             name: name.trim_matches(['[', ']']).to_owned(),
@@ -93,7 +93,7 @@ mod tests {
         check(both, r"big\ cats", r#"{"topic":"big cats"}"#);
         check(both, "style=short cats", r#"{"style":"short","topic":"cats"}"#);
         check(both, r#"topic="a = b""#, r#"{"topic":"a = b"}"#);
-        // `key=value` with an undeclared key is a positional word.
+        // `key=value` with an undeclared key sets the next argument in order.
         check(both, "x=1", r#"{"topic":"x=1"}"#);
         check(both, "topic=", r#"{"topic":""}"#);
         check(&["[a]", "b"], "1 2", r#"{"a":"1","b":"2"}"#);

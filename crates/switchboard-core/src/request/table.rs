@@ -1,4 +1,4 @@
-//! The parameters of the `mcp` tool: one table for parsing, for the card and for help.
+//! The table of the parameters of `mcp`, from which parsing, the tool card and the help are made.
 
 use ParameterKind::{Arguments, Count, Flag, Text};
 use ParameterPlace::{Card, OffCard};
@@ -16,7 +16,8 @@ pub enum ParameterKind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ParameterPlace {
     Card,
-    /// Accepted, but documented only in the status reply and in errors.
+    /// The schema does not contain the parameter, but calls may use it. Only the status reply and
+    /// errors mention it.
     OffCard,
 }
 
@@ -37,7 +38,7 @@ const fn row(
     Parameter { name, kind, place, about }
 }
 
-/// Every parameter, in the order in which the card shows them.
+/// All parameters, in the order in which the tool card shows them.
 pub const PARAMETERS: &[Parameter] = &[
     row("search", Text, Card, "words"),
     row("tool", Text, Card, "tool to call"),
@@ -56,12 +57,12 @@ pub const PARAMETERS: &[Parameter] = &[
     row("action", Text, OffCard, "`auth-start` or `auth-complete`, for the sign-in to `server`"),
 ];
 
-/// The parameters that the card shows.
+/// The parameters that the tool card shows.
 pub fn card_parameters() -> impl Iterator<Item = &'static Parameter> {
     PARAMETERS.iter().filter(|parameter| parameter.place == Card)
 }
 
-/// The parameter of which this is probably a misspelling.
+/// The parameter of which `name` is probably a misspelling.
 pub(super) fn nearest(name: &str) -> Option<&'static str> {
     let distance = |parameter: &Parameter| {
         strsim::damerau_levenshtein(&parameter.name.to_lowercase(), &name.to_lowercase())
@@ -74,7 +75,7 @@ pub(super) fn nearest(name: &str) -> Option<&'static str> {
         .map(|(_, name)| name)
 }
 
-/// The parameter of `mcp` for which other tools use this name.
+/// The parameter of `mcp` for which other programs use the name `name`.
 pub(super) fn elsewhere(name: &str) -> Option<&'static str> {
     match name {
         "query" | "q" => Some("search"),

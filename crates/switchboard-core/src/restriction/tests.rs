@@ -1,4 +1,4 @@
-//! Which spellings of a tool a pattern restricts.
+//! Which spellings of a tool's name a pattern matches.
 
 use proptest::prelude::*;
 
@@ -25,7 +25,7 @@ fn composed_and_decomposed_letters_are_equal() {
 }
 
 #[test]
-fn case_folding_of_any_script_restricts() {
+fn rule_matches_in_any_letter_case_of_any_script() {
     for word in ["файлы", "запись", "δημος", "νησί", "удалить", "ქართული", "հայերեն", "büro"]
     {
         let (small, capital) = (word.to_lowercase(), word.to_uppercase());
@@ -38,14 +38,14 @@ fn case_folding_of_any_script_restricts() {
             assert!(denied(&format!("{rule}/{rule}"), name, name), "{rule} {name}");
         }
     }
-    // Letters that look like ASCII are still matched.
+    // A letter that looks like an ASCII letter still matches.
     assert!(denied("srv/name", "srv", "\u{39d}ame"));
     assert!(denied("srv/video", "srv", "\u{3bd}ideo"));
     assert!(!denied("srv/файлы", "srv", "файл"));
 }
 
 #[test]
-fn every_spelling_of_a_tool_restricts_it() {
+fn rule_matches_every_spelling_of_a_tool_name() {
     for pattern in [
         "srv/danger",
         "SRV/DANGER",
@@ -85,13 +85,13 @@ fn every_spelling_of_a_tool_restricts_it() {
         ("srv/delete_issue", "deIete_issue"),
         ("srv/delete_issue", "de1ete_1ssue"),
         ("delete_item", "delete_itern"),
-        // The name of the tool already has the prefix of its server.
+        // The original name of the tool already has the prefix of its server.
         ("srv/commit", "srv_commit"),
         ("commit", "srv_commit"),
         ("srv/com*", "srv-commit"),
         ("mcp__srv_commit", "SRV_COMMIT"),
         ("srv_commit", "srv_commit"),
-        // Wildcards, sets and alternatives.
+        // These patterns have wildcards, sets and alternatives.
         ("srv/delete_*", "deIete_repo"),
         ("*delete*", "de1ete_repo"),
         ("*/delete_repo", "delete_rep0"),
@@ -110,7 +110,7 @@ fn every_spelling_of_a_tool_restricts_it() {
 }
 
 #[test]
-fn written_name_is_restricted_without_a_matching_tool() {
+fn requested_name_is_denied_without_a_matching_tool() {
     let server = ServerName::new("s-mcp").unwrap();
     let restriction = Restriction::new(&["s-mcp/delete_repo".to_owned()]);
     for name in [
@@ -141,7 +141,7 @@ fn written_name_is_restricted_without_a_matching_tool() {
 }
 
 #[test]
-fn other_tools_and_servers_are_not_restricted() {
+fn rule_matches_no_other_tool_or_server() {
     assert!(!denied("git/*", "git_hub", "create"));
     assert!(!denied("git/hub_create", "git_hub", "create"));
     assert!(!denied("a/*", "a/b", "x"));
@@ -156,9 +156,9 @@ fn other_tools_and_servers_are_not_restricted() {
 }
 
 proptest! {
-    /// A rule restricts a tool by any name that a call finds it by.
+    /// A rule restricts a tool by every name with which a call finds it.
     #[test]
-    fn rule_in_any_case_and_separator_restricts(
+    fn rule_matches_in_any_case_with_any_separator(
         server in "[a-z]{1,6}([-_. ][a-z]{1,4})?",
         tool in "[a-zA-Z]{1,8}([-_. ][a-zA-Z]{1,6}){0,2}",
         seed in any::<u64>(),

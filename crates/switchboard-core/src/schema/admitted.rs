@@ -1,36 +1,36 @@
-//! The JSON types that a schema allows for its value.
+//! The JSON types that a schema allows for a value.
 
 use serde_json::{Map, Value};
 
 use super::{object, refs};
 
-/// How a word from the command line is converted, by the schema of its property.
+/// How a word of a command line is converted to the JSON value of a property.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Word {
-    /// The schema allows a string, so the word stays one.
+    /// The schema allows a string, so the word becomes a string.
     Text,
-    /// Only other types are allowed, so the word is parsed as JSON.
+    /// The schema allows only other types, so the word is parsed as JSON.
     Json,
-    /// The schema declares no type.
+    /// The schema declares no type, so the word may become any value.
     Anything,
 }
 
-/// Whether several words for one property form an array.
+/// Whether several words for one property become an array.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum List {
     Refused,
-    /// The schema allows an array besides other types. Each word is converted like this.
+    /// The schema allows an array and other types. Each word is converted like this.
     Admitted(Word),
-    /// Only an array or `null` is allowed.
+    /// The schema allows only an array or `null`. Each word is converted like this.
     Required(Word),
 }
 
-/// The conversion for a property of an object schema.
+/// How a word is converted for this property of an object schema.
 pub fn word(schema: &Value, property: &str) -> Word {
     property_schema(schema, property).map_or(Word::Anything, |found| word_of(schema, found))
 }
 
-/// Whether a property of an object schema takes an array.
+/// Whether this property of an object schema allows or requires an array.
 pub fn list(schema: &Value, property: &str) -> List {
     let Some(found) = property_schema(schema, property) else {
         return List::Admitted(Word::Anything);
@@ -60,7 +60,7 @@ fn word_of(root: &Value, schema: &Value) -> Word {
     }
 }
 
-/// The schema of an array's items, also if the array is one of several alternatives.
+/// The schema of an array's items. The array may be one of several alternatives.
 fn items<'s>(root: &'s Value, schema: &'s Value) -> Option<&'s Value> {
     let schema = refs::resolve(root, schema)?;
     if let Some(items) = schema.get("items").filter(|items| items.is_object()) {
@@ -71,14 +71,15 @@ fn items<'s>(root: &'s Value, schema: &'s Value) -> Option<&'s Value> {
     refs::resolve(root, branch)?.get("items").filter(|items| items.is_object())
 }
 
-/// The first name that is not a declared property.
+/// The first name in `given` that is not a declared property.
 pub fn undeclared<'g>(schema: &Value, given: &'g Map<String, Value>) -> Option<&'g str> {
     let fields = object::fields(schema, schema);
     let is_declared = |name: &str| fields.iter().any(|field| field.name == name);
     given.keys().map(String::as_str).find(|name| !is_declared(name))
 }
 
-/// How deep `allOf`, `anyOf` and `oneOf` are followed; beyond it every type counts as allowed.
+/// How many levels of `allOf`, `anyOf` and `oneOf` are examined. Below, every type is regarded as
+/// allowed.
 const MAX_LEVELS: usize = 6;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -92,7 +93,7 @@ impl Types {
     pub(super) const ARRAY: Types = Types(1 << 3);
     pub(super) const OBJECT: Types = Types(1 << 4);
     pub(super) const INTEGER: Types = Types(1 << 5);
-    /// A number with a fraction; `number` in a schema is this and `INTEGER`.
+    /// A number with a fraction. `number` in a schema means this type and `INTEGER`.
     const FRACTION: Types = Types(1 << 6);
     pub(super) const ANY: Types = Types(0x7f);
 

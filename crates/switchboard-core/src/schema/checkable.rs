@@ -1,4 +1,5 @@
-//! The part of a schema that can be checked: self-contained, bounded, with linear-time patterns.
+//! Extracts the part of a schema that can be checked: self-contained, limited in size, with
+//! patterns that run in linear time.
 
 use std::collections::HashSet;
 
@@ -8,19 +9,20 @@ use serde_json::{Map, Value};
 use super::SchemaError;
 use super::refs;
 
-/// Memory for one compiled pattern.
+/// The memory limit of one compiled pattern, in bytes.
 pub(super) const MAX_PATTERN_BYTES: usize = 64 * 1024;
 
-/// The most patterns of one schema that are compiled; the rest is not checked.
+/// The maximum number of patterns that are compiled for one schema. Further patterns are not
+/// checked.
 const MAX_PATTERNS: usize = 32;
 
-/// Removing a part can leave a reference without its target; the copy is repeated at most this
-/// often.
+/// The maximum number of times that the schema is copied. Removing a part can leave a reference
+/// without a target, which the next copy removes.
 const MAX_PASSES: usize = 4;
 
 /// A copy of `schema` without the parts that cannot be checked: references to other documents,
-/// patterns that do not run in linear time, prose, unknown keywords. The copy accepts all values
-/// that the original accepts.
+/// patterns that do not run in linear time, prose, and unknown keywords. The copy accepts all
+/// values that the original accepts.
 pub(super) fn checkable(schema: &Value) -> Result<Value, SchemaError> {
     let mut dangling = HashSet::new();
     let mut mode = CopyMode::Exact;
@@ -46,8 +48,8 @@ pub(super) fn checkable(schema: &Value) -> Result<Value, SchemaError> {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum CopyMode {
     Exact,
-    /// A part was removed, so the copy accepts more than the original. Keywords that turn a match
-    /// into a mismatch (`not`, `oneOf`, …) would now reject valid values and are removed as well.
+    /// A part was removed, so the copy accepts more than the original. Keywords that reject a match
+    /// (`not`, `oneOf`, …) would now reject valid values, and are removed too.
     Lenient,
 }
 
@@ -119,14 +121,14 @@ impl Pass<'_> {
         }
     }
 
-    /// Whether the meaning of a schema depends on another document or on dynamic scope.
+    /// Whether the meaning of a schema depends on another document or on a dynamic reference.
     fn is_foreign(&self, keywords: &Map<String, Value>, place: SchemaLevel) -> bool {
         let reference = keywords.get("$ref").and_then(Value::as_str);
         let unresolved =
             reference.is_some_and(|it| refs::pointer(it).is_none() || self.dangling.contains(it));
         let dynamic =
             ["$dynamicRef", "$recursiveRef"].iter().any(|key| keywords.contains_key(*key));
-        // A nested `$id` changes the base URI of every reference below it.
+        // An `$id` below the root changes the base URI of every reference inside it.
         let rebased = place == SchemaLevel::Within
             && ["$id", "$schema"].iter().any(|key| keywords.contains_key(*key));
         unresolved || dynamic || rebased
@@ -147,10 +149,10 @@ impl Pass<'_> {
     }
 }
 
-/// Keywords with a list of schemas; `items` can also be a single one.
+/// Keywords whose value is a list of schemas. The value of `items` can also be a single schema.
 const SCHEMA_LISTS: [&str; 5] = ["allOf", "anyOf", "oneOf", "prefixItems", "items"];
 
-/// Keywords with a single schema.
+/// Keywords whose value is a single schema.
 const SINGLE_SCHEMAS: [&str; 11] = [
     "items",
     "additionalItems",
@@ -165,8 +167,8 @@ const SINGLE_SCHEMAS: [&str; 11] = [
     "unevaluatedProperties",
 ];
 
-/// Keywords without schemas. `format` is left to the servers, which differ in the addresses and
-/// dates that they accept.
+/// Keywords without schemas. `format` is not checked, because servers accept different addresses
+/// and dates.
 const ASSERTIONS: [&str; 21] = [
     "$ref",
     "const",
@@ -191,13 +193,14 @@ const ASSERTIONS: [&str; 21] = [
     "uniqueItems",
 ];
 
-/// Whether a keyword accepts or rejects values, or contains targets of references.
+/// Whether the copy contains this keyword: it accepts or rejects values, or has targets of
+/// references.
 fn is_checked(key: &str) -> bool {
     let lists = [&refs::SCHEMAS_BY_NAME[..], &SCHEMA_LISTS, &SINGLE_SCHEMAS, &ASSERTIONS];
     lists.iter().any(|keywords| keywords.contains(&key))
 }
 
-/// Every string under a `$ref` key, at any depth.
+/// Every string below the key `$ref`, at any depth.
 fn references(schema: &Value) -> impl Iterator<Item = &str> {
     let mut pending = vec![schema];
     let mut found = Vec::new();

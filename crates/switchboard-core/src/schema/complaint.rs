@@ -1,10 +1,10 @@
-//! Whether the error of a tool is about its arguments.
+//! Detects errors of tools that are about the arguments of a call.
 
 use serde_json::Value;
 
 use super::object;
 
-/// Bytes of an error that are searched: argument errors are reported at the beginning.
+/// How many bytes of an error are searched. Errors about arguments say so at the beginning.
 const LOOKED_AT: usize = 2 * 1024;
 
 /// Phrases of libraries that validate arguments.
@@ -25,7 +25,7 @@ const ARGUMENT_PHRASES: [&str; 14] = [
     "validation error",
 ];
 
-/// Words in an error about a single parameter.
+/// Phrases in errors about a single parameter.
 const PARAMETER_PHRASES: [&str; 9] = [
     "expected",
     "invalid",
@@ -38,8 +38,8 @@ const PARAMETER_PHRASES: [&str; 9] = [
     "unknown",
 ];
 
-/// Whether an error is probably about arguments: it has a phrase of a validation library, or names
-/// a parameter together with a word such as `invalid`.
+/// Whether an error is probably about arguments. It then contains a phrase of a validation library,
+/// or names a parameter together with a word such as `invalid`.
 pub fn complains(schema: &Value, error: &str) -> bool {
     let fields = object::fields(schema, schema);
     if fields.is_empty() {

@@ -1,4 +1,4 @@
-//! Size limits of a schema, as written and with its references expanded.
+//! Size limits of a schema, both as it is written and with its references expanded.
 
 use std::collections::HashMap;
 
@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::refs;
 
-/// Why a schema is not used for checking.
+/// Why a schema is not used to check arguments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum SchemaError {
     #[error("the schema is nested deeper than {limit} levels")]
@@ -15,35 +15,36 @@ pub enum SchemaError {
     TooManyNodes { limit: usize },
     #[error("the schema is larger than {limit} bytes")]
     TooLarge { limit: usize },
-    /// Small as written, but its references multiply, so that a check would not end.
+    /// The schema is small, but its references expand to so many nodes that a check would not end.
     #[error("the references of the schema expand to more than {limit} nodes")]
     Expands { limit: usize },
-    /// Invalid but harmless: the tool can be called without a check.
+    /// The schema is invalid but harmless. The tool can be called without a check.
     #[error("the schema is not a valid JSON Schema")]
     Invalid,
 }
 
-/// The limits of a schema as sent by the server.
+/// The limits of a schema as the server sent it.
 pub(super) const SCHEMA: JsonLimits = JsonLimits { depth: 64, nodes: 10_000, bytes: 256 * 1024 };
 
-/// The limits of arguments; JSON parsers accept no deeper ones.
+/// The limits of arguments. JSON parsers accept no deeper nesting.
 pub(super) const ARGUMENTS: JsonLimits =
     JsonLimits { depth: 256, nodes: usize::MAX, bytes: usize::MAX };
 
-/// The most nodes of a schema with all references expanded; a cycle counts once.
+/// The maximum number of nodes of a schema with all references expanded. A cycle is expanded once.
 const MAX_EXPANDED_NODES: usize = 100_000;
 
-/// The most levels of a schema with all references expanded.
+/// The maximum number of levels of a schema with all references expanded.
 const MAX_EXPANDED_DEPTH: usize = 256;
 
 /// How often one value may be visited while arguments are checked.
 const MAX_VISITS_OF_A_VALUE: usize = 4_096;
 
-/// The most comparisons of a value with a schema node for which arguments are checked.
+/// The maximum number of comparisons of a value with a schema node. If a check needs more,
+/// arguments are not checked.
 const MAX_COMPARISONS: usize = 20_000_000;
 
-/// The most comparisons for which all mismatches are collected: each can produce one of 500 bytes,
-/// and the validator creates all of them before it returns the first.
+/// The maximum number of comparisons for which all mismatches are collected. Each can produce a
+/// mismatch of 500 bytes, and the validator creates all of them before it returns the first.
 const MAX_COLLECTED: usize = 200_000;
 
 #[derive(Clone, Copy)]
@@ -53,14 +54,14 @@ pub(super) struct JsonLimits {
     pub(super) bytes: usize,
 }
 
-/// The size of a value.
+/// The measured size of a value.
 pub(super) struct Measured {
     nodes: usize,
     depth: usize,
 }
 
 impl JsonLimits {
-    /// Measures a value, without recursion because its depth is unknown.
+    /// Measures a value and checks the limits. Not recursive, because the depth is not yet known.
     pub(super) fn admit(&self, value: &Value) -> Result<Measured, SchemaError> {
         let (mut nodes, mut bytes, mut deepest) = (1_usize, 0_usize, 0_usize);
         let mut pending = vec![(value, 1_usize)];
@@ -99,24 +100,25 @@ impl JsonLimits {
     }
 }
 
-/// The cost of checking arguments against a schema.
+/// The work of checking arguments against a schema.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Effort {
-    /// Arguments nested deeper are not checked: with a recursive schema, the check might not end.
+    /// The maximum depth of arguments that are checked. With a recursive schema, a check of deeper
+    /// ones might not end.
     depth: usize,
-    /// Nodes of the schema with its references expanded.
+    /// The number of nodes of the schema with its references expanded.
     nodes: usize,
     /// How often a value is visited for each level above it.
     loops: usize,
 }
 
 impl Effort {
-    /// Whether these arguments can be checked in bounded time.
+    /// Whether these arguments can be checked in limited time.
     pub(super) fn admits(self, args: &Value) -> bool {
         self.within(args, MAX_COMPARISONS)
     }
 
-    /// Whether all mismatches can be collected in bounded memory.
+    /// Whether all mismatches of these arguments can be collected in limited memory.
     pub(super) fn collects(self, args: &Value) -> bool {
         self.within(args, MAX_COLLECTED)
     }
@@ -130,8 +132,8 @@ impl Effort {
     }
 }
 
-/// Rejects a small schema whose references multiply or form a very long chain; returns the cost of
-/// checking arguments.
+/// Measures the work of checking arguments. Rejects a schema whose references expand to too many
+/// nodes or levels.
 ///
 /// The schema must be within [`SCHEMA`].
 pub(super) fn admit_expansion(root: &Value) -> Result<Effort, SchemaError> {
@@ -151,8 +153,8 @@ pub(super) fn admit_expansion(root: &Value) -> Result<Effort, SchemaError> {
 #[derive(Clone, Copy)]
 struct Extent {
     nodes: usize,
-    /// How often a cycle returns to the same value: with two, a value nested 30 levels deep would
-    /// be checked 2^30 times.
+    /// How often a cycle returns to the same value. With two returns, a value nested 30 levels deep
+    /// would be checked 2^30 times.
     loops: usize,
 }
 
@@ -165,7 +167,7 @@ impl Extent {
 
 struct Expansion<'s> {
     root: &'s Value,
-    /// Per referenced schema; `None` while it is being measured, so that a cycle ends.
+    /// The size of each referenced schema. `None` while it is being measured, so that a cycle ends.
     measured: HashMap<*const Value, Option<Extent>>,
 }
 
@@ -214,9 +216,9 @@ impl<'s> Expansion<'s> {
             extent.add(each);
         }
         match key {
-            // Each property is a value of its own.
+            // Each property has a value of its own, so the visits do not add up.
             "properties" => extent.loops = most_loops,
-            // Definitions count where they are referenced.
+            // Definitions are measured where they are referenced.
             "$defs" | "definitions" => extent.loops = 0,
             _ => {}
         }

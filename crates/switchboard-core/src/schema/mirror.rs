@@ -1,7 +1,7 @@
-//! Parameters that are also sent as HTTP headers (`x-mcp-header`), and the header values.
+//! Parameters that are also sent as HTTP headers (`x-mcp-header`), and the values of these headers.
 //!
-//! The annotation comes from the server, so it must be exactly as the specification allows: on
-//! primitive values that are reached through `properties` alone, with unique header names.
+//! The annotation comes from the server, so it is accepted only as the specification allows: on
+//! primitive values that are reached only through `properties`, and with unique header names.
 
 use std::collections::HashSet;
 
@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 
 const ANNOTATION: &str = "x-mcp-header";
 
-/// The longest header name that a tool may declare.
+/// The maximum length of a header name that a tool declares.
 const LONGEST_NAME: usize = 128;
 
 /// Why the `x-mcp-header` annotations of a tool are invalid, so that it cannot be called.
@@ -25,7 +25,7 @@ pub enum MirrorError {
     Twice,
 }
 
-/// The headers of a call with these arguments: names from the schema, and values.
+/// The names and values of the headers for a call with these arguments.
 pub fn mirrored(
     schema: &Value,
     args: &Map<String, Value>,
@@ -41,20 +41,21 @@ pub fn mirrored(
     Ok(found.into_iter().filter_map(|(name, value)| Some((name, value?))).collect())
 }
 
-/// The position of a subschema in the schema of the tool.
+/// Where a schema stands within the input schema of the tool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum HeaderPosition {
     Root,
-    /// The value of a parameter, or of a property of one.
+    /// The schema of a parameter, or of a property inside a parameter.
     Property,
-    /// Anywhere else: no single value belongs to it.
+    /// The schema of something else, to which no single value belongs.
     Aside,
 }
 
-/// Header names, each with the value of its argument.
+/// The header names, each with the value of its argument.
 type HeaderValues = Vec<(String, Option<String>)>;
 
-/// Recursion is bounded by the depth of the schema, which the parser limits.
+/// Adds the headers that a schema declares. Recursion is safe, because the parser limits the depth
+/// of the schema.
 fn collect_headers(
     schema: &Map<String, Value>,
     args: Option<&Map<String, Value>>,
@@ -82,7 +83,7 @@ fn collect_headers(
                     reject_headers(schema)?;
                 }
             }
-            // Values, not schemas.
+            // These keywords contain values, not schemas.
             "default" | "const" | "enum" | "examples" => {}
             _ => reject_headers(value)?,
         }
@@ -100,7 +101,7 @@ fn reject_headers(value: &Value) -> Result<(), MirrorError> {
     }
 }
 
-/// The validated header name of an annotated property.
+/// The header name of a property with the annotation, after validation.
 fn header(annotation: &Value, property: &Map<String, Value>) -> Result<String, MirrorError> {
     let is_token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
     let name = annotation.as_str().ok_or(MirrorError::Name)?;

@@ -1,4 +1,4 @@
-//! Mismatches of arguments with the schema, one clause each.
+//! Mismatches between arguments and a schema, as one clause each.
 
 use std::fmt;
 
@@ -11,24 +11,24 @@ use super::shape::{Detail, Shape};
 use super::{limits, object, text};
 use crate::exact::kind_of;
 
-/// The most mismatches in one error.
+/// The maximum number of mismatches in one error.
 const MAX_MISMATCHES: usize = 8;
 
-/// How deep nested alternatives are searched for the one that was meant.
+/// How many levels of alternatives are searched for the one that the caller meant.
 const MAX_ALTERNATIVES: usize = 8;
 
 const MAX_PATH_BYTES: usize = 160;
 const MAX_DETAIL_BYTES: usize = 240;
 
-/// One place where arguments do not fit the schema.
+/// A position at which the arguments do not match the schema.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mismatch {
-    /// `filters.states[2]`; empty for the arguments as a whole.
+    /// The path of the value, such as `filters.states[2]`; empty for the whole object of arguments.
     pub path: String,
     pub problem: Problem,
 }
 
-/// The kind of a mismatch. Texts are bounded and safe to display.
+/// The kind of a mismatch. The texts are limited in length, and safe to display.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Problem {
     #[error("is required")]
@@ -78,7 +78,7 @@ impl Mismatch {
         Mismatch { path, problem: Problem::Unknown { nearest: None } }
     }
 
-    /// A mismatch without a path, for arguments that are too large to locate it.
+    /// A mismatch without a path, because locating it in large arguments takes too much time.
     pub(super) fn somewhere() -> Mismatch {
         Mismatch { path: String::new(), problem: Problem::Refused }
     }
@@ -89,7 +89,7 @@ impl Mismatch {
     }
 }
 
-/// The first few errors as mismatches; `schema` is the target of the errors' paths.
+/// The first errors of the validator as mismatches. The paths of the errors lead into `schema`.
 pub(super) fn collect<'e>(
     schema: &Value,
     errors: impl Iterator<Item = ValidationError<'e>>,
@@ -181,7 +181,7 @@ impl<'s> Mismatches<'s> {
         }
     }
 
-    /// The type described by the schema that contains the failed keyword.
+    /// The type that the schema with the failed keyword requires.
     fn expected(&self, error: &ValidationError<'_>) -> String {
         let described =
             self.around(error).map(|at| Shape::new(self.schema, Detail::Short).describe(at));
@@ -208,7 +208,7 @@ impl<'s> Mismatches<'s> {
     }
 }
 
-/// The errors of the only alternative whose type matches: that one was meant.
+/// The errors of the alternative that was meant: the only one whose type matches the value.
 fn meant<'c>(
     error: &ValidationError<'_>,
     alternatives: &'c [Vec<ValidationError<'static>>],

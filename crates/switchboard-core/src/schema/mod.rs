@@ -1,7 +1,7 @@
-//! JSON Schemas of tools: shown compactly, checked, repaired.
+//! JSON Schemas of tools: showing them in short form, checking arguments, repairing arguments.
 //!
-//! A schema comes from a server and is hostile: everything here is bounded in depth, nodes and
-//! bytes, follows no reference out of the schema itself, and terminates on any JSON value.
+//! Schemas come from servers and may be hostile. All code here limits depth, nodes and bytes,
+//! follows no reference to another document, and ends for every JSON value.
 
 mod checkable;
 mod complaint;

@@ -1,4 +1,4 @@
-//! Descriptions of parameters whose name and type are not enough.
+//! Descriptions of the parameters whose name and type do not say enough.
 
 use serde_json::Value;
 
@@ -6,22 +6,22 @@ use super::object::{self, Presence, Property};
 use super::shape::{Detail, Shape};
 use super::{refs, text};
 
-/// The most parameters of one tool that get a note.
+/// The maximum number of parameters with a note.
 const MAX_NOTES: usize = 8;
 
-/// The most bytes of a description.
+/// The maximum number of bytes of a description.
 const MAX_DESCRIPTION: usize = 1_000;
 
 /// The server's description of a parameter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Note {
-    /// The name as in the signature.
+    /// The name of the parameter, as in the signature.
     pub parameter: String,
     pub text: String,
 }
 
-/// Notes on the parameters that need an explanation: required ones, and ones with an unspecific
-/// type.
+/// Notes for the parameters that need an explanation: required parameters, and parameters whose
+/// type says little.
 pub fn notes(input_schema: &Value) -> Vec<Note> {
     let fields = object::fields(input_schema, input_schema);
     let notes = fields.iter().filter(|field| matters(input_schema, field)).filter_map(|field| {
@@ -44,7 +44,7 @@ fn matters(root: &Value, field: &Property<'_>) -> bool {
     }
 }
 
-/// The description of a parameter, or of the schema that it references.
+/// The description of a parameter, or of the schema to which it refers.
 fn description<'s>(root: &'s Value, schema: &'s Value) -> Option<&'s str> {
     let own = schema.get("description").and_then(Value::as_str);
     let behind = || refs::resolve(root, schema)?.get("description").and_then(Value::as_str);

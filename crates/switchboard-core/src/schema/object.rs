@@ -1,4 +1,4 @@
-//! The properties of an object schema, with `$ref` and `allOf` merged in.
+//! The properties of an object schema, including those from `$ref` and `allOf`.
 
 use std::collections::HashMap;
 
@@ -6,13 +6,13 @@ use serde_json::Value;
 
 use super::refs;
 
-/// The schema of a property that is required but not declared.
+/// The schema of a property that is required but not declared: it accepts any value.
 static ANYTHING: Value = Value::Bool(true);
 
-/// The most schemas that are merged into one object; this also ends a cycle of `allOf`.
+/// The maximum number of schemas that are merged into one object. It also ends a cycle of `allOf`.
 const MAX_PARTS: usize = 16;
 
-/// The most properties of one object.
+/// The maximum number of properties of one object.
 const MAX_FIELDS: usize = 1_000;
 
 /// One property of an object schema.
@@ -29,8 +29,8 @@ pub(super) enum Presence {
     Optional,
 }
 
-/// Required properties in declared order, then optional ones; the first declaration of a name is
-/// used.
+/// The properties of a schema: first the required ones in declared order, then the optional ones.
+/// If a name is declared several times, the first declaration is used.
 pub(super) fn fields<'s>(root: &'s Value, schema: &'s Value) -> Vec<Property<'s>> {
     let mut fields: Vec<Property<'s>> = Vec::new();
     let mut places: HashMap<&str, usize> = HashMap::new();
@@ -60,7 +60,7 @@ pub(super) fn fields<'s>(root: &'s Value, schema: &'s Value) -> Vec<Property<'s>
     fields
 }
 
-/// Whether [`fields`] would return any.
+/// Whether the schema has properties.
 pub(super) fn has_fields(root: &Value, schema: &Value) -> bool {
     parts(root, schema).iter().any(|part| {
         part.get("properties").and_then(Value::as_object).is_some_and(|it| !it.is_empty())
@@ -68,13 +68,13 @@ pub(super) fn has_fields(root: &Value, schema: &Value) -> bool {
     })
 }
 
-/// The schema in `additionalProperties`, if it is a non-empty object.
+/// The schema in `additionalProperties`; `None` if it is empty or not an object.
 pub(super) fn extra<'s>(root: &'s Value, schema: &'s Value) -> Option<&'s Value> {
     let extra = refs::resolve(root, schema)?.get("additionalProperties")?;
     extra.as_object().filter(|keywords| !keywords.is_empty()).map(|_| extra)
 }
 
-/// The schema itself and all schemas that apply together with it by `$ref` and `allOf`.
+/// The schema itself, and all schemas that apply together with it through `$ref` and `allOf`.
 fn parts<'s>(root: &'s Value, schema: &'s Value) -> Vec<&'s Value> {
     let mut parts = vec![schema];
     let mut next = 0;

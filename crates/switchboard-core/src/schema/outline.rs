@@ -1,4 +1,5 @@
-//! All parameters of a tool, one line each, with everything that its schema declares.
+//! Lists all parameters of a tool, one line each, with everything that the schema declares about
+//! them.
 
 use serde_json::Value;
 
@@ -8,42 +9,43 @@ use super::{limits, refs, text};
 use crate::budget::weight;
 use crate::render::words::list;
 
-/// The limits for `describe`: large enough for all parameters of a usual tool.
+/// The limits for `describe`, which are large enough for all parameters of a usual tool.
 const FULL: Bounds = Bounds { whole: 18_000, description: 6_000, detail: Detail::Outline };
 
-/// The limits for the reply to invalid arguments.
+/// The limits for the list of parameters in the reply to invalid arguments.
 const TIGHT: Bounds = Bounds { whole: 3_000, description: 160, detail: Detail::Tight };
 
-/// The most omitted parameters that are named.
+/// The maximum number of omitted parameters that are named.
 const MAX_NAMED: usize = 20;
 
-/// The most weight of those names.
+/// The maximum weight of the names of omitted parameters.
 const MAX_LEFT_OUT: usize = 600;
 
-/// The most levels of nesting that are shown.
+/// The maximum number of nested levels that are shown.
 const MAX_LEVELS: usize = 12;
 
-/// How deep references, alternatives and array items are followed at one parameter.
+/// How many references, alternatives and array items are followed in a row for one parameter.
 const MAX_STEPS: usize = 16;
 
-/// The most alternatives of one schema.
+/// The maximum number of alternatives of one schema that are shown.
 const MAX_ALTERNATIVES: usize = 64;
 
-/// The most schemas visited for one text: many references can point to the same schema.
+/// The maximum number of schemas visited for one text, because many references can lead to the same
+/// schema.
 const MAX_VISITS: usize = 2_500;
 
-/// Every parameter of a tool, for `describe`; empty if it has none.
+/// All parameters of a tool, for `describe`; empty if the tool has none.
 pub fn parameters(input_schema: &Value) -> String {
     outline(input_schema, FULL)
 }
 
-/// The parameters of a tool within a tight bound, for the reply to invalid arguments.
+/// The parameters of a tool in a short form, for the reply to invalid arguments.
 pub fn expected(input_schema: &Value) -> String {
     let outline = outline(input_schema, TIGHT);
     if outline.is_empty() { "(no parameters)".to_owned() } else { outline }
 }
 
-/// The limits of a text, in weight.
+/// The limits of a text, as weights.
 #[derive(Clone, Copy)]
 struct Bounds {
     whole: usize,
@@ -77,28 +79,29 @@ struct Outline<'s> {
     shape: Shape<'s>,
     bounds: Bounds,
     text: String,
-    /// The weight of `text`.
+    /// The weight of `text` so far.
     weight: usize,
-    /// The top-level parameters, and where in `text` each begins.
+    /// The top-level parameters, each with the offset in `text` at which it begins.
     starts: Vec<(String, usize)>,
-    /// Objects whose properties are in the text, with their parameter: a schema that is referenced
-    /// many times, or by itself, is shown once.
+    /// The objects whose properties are already in the text, each with its parameter. A schema with
+    /// many references, or with one to itself, is thus shown once.
     shown: Vec<(&'s Value, &'s str)>,
     visits_left: usize,
 }
 
-/// Limits, defaults and descriptions, gathered over references, alternatives and array items.
+/// The limits, defaults and descriptions of one parameter, collected from references, alternatives
+/// and array items.
 #[derive(Default)]
 struct Notes<'s> {
     limits: Vec<String>,
     defaults: Vec<&'s Value>,
     descriptions: Vec<&'s str>,
-    /// Referenced schemas that were already gathered, so that a cycle ends.
+    /// The referenced schemas that were already visited, so that a cycle ends.
     gathered: Vec<&'s Value>,
 }
 
 impl<'s> Outline<'s> {
-    /// Adds the description of the schema itself.
+    /// Appends the description of the whole input schema.
     fn about(&mut self, schema: &Value) {
         let about = text::prose(schema.get("description").and_then(Value::as_str).unwrap_or(""));
         if !about.is_empty() {
@@ -106,7 +109,7 @@ impl<'s> Outline<'s> {
         }
     }
 
-    /// The lines within the limit, and a line about the omitted ones.
+    /// The lines that fit into the limit, and a line about the omitted parameters.
     fn into_text(self) -> String {
         let Outline { mut text, starts, bounds, .. } = self;
         let mut room = bounds.whole;
@@ -138,7 +141,7 @@ impl<'s> Outline<'s> {
         self.weight > self.bounds.whole
     }
 
-    /// Adds the properties of all objects that a parameter can be.
+    /// Appends the properties of all objects that a parameter can be.
     fn nested(&mut self, objects: &[&'s Value], under: &'s str, level: usize) {
         for object in objects {
             if level > MAX_LEVELS || (self.is_full() && level > 0) {
@@ -153,7 +156,7 @@ impl<'s> Outline<'s> {
                 }
                 self.line(level, line.trim_end());
             }
-            // Comparing recurses, so only schemas of bounded depth are compared.
+            // A comparison is recursive, so only schemas of limited depth are compared.
             let comparable = limits::SCHEMA.admit(object).is_ok();
             let same =
                 |known: &Value| std::ptr::eq(known, *object) || comparable && known == *object;
@@ -226,7 +229,7 @@ impl<'s> Outline<'s> {
     }
 
     /// The objects with properties that a schema allows: behind references, in alternatives, as
-    /// array items and as values of a map.
+    /// items of an array, and as values of a map.
     fn objects(&mut self, schema: &'s Value) -> Vec<&'s Value> {
         let mut objects = Vec::new();
         let mut seen: Vec<&'s Value> = Vec::new();
@@ -276,7 +279,7 @@ impl<'s> Outline<'s> {
         }
         for part in parts(schema) {
             let resolved = refs::resolve(self.root, part).unwrap_or(part);
-            // If several objects follow, each shows its own description.
+            // If several objects are shown, each has its own description.
             if objects.len() > 1 && objects.iter().any(|object| std::ptr::eq(*object, resolved)) {
                 let mut reference = part;
                 while let Some(target) = refs::target(self.root, reference) {
@@ -317,7 +320,7 @@ impl<'s> Notes<'s> {
     }
 }
 
-/// Subschemas of the same parameter.
+/// The schemas inside this one that describe the same parameter.
 fn parts(schema: &Value) -> Vec<&Value> {
     let mut parts = Vec::new();
     for key in ["anyOf", "oneOf", "allOf", "prefixItems", "items", "additionalProperties"] {
@@ -330,12 +333,13 @@ fn parts(schema: &Value) -> Vec<&Value> {
     parts
 }
 
-/// Whether a limit is the largest safe integer of JavaScript, which generators add to any number.
+/// Whether a limit is the largest safe integer of JavaScript, which some generators add to every
+/// number.
 fn is_every_integer(limit: &Value) -> bool {
     limit.as_i64().is_some_and(|limit| limit.unsigned_abs() == (1 << 53) - 1)
 }
 
-/// The limits of one schema, in few words.
+/// The limits that one schema declares, as short texts.
 fn limits(schema: &Value) -> Vec<String> {
     let mut limits = Vec::new();
     let Value::Object(keywords) = schema else {

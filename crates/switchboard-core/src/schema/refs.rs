@@ -1,23 +1,23 @@
-//! References within one schema; other documents are never loaded.
+//! Resolves references within one schema. Other documents are never loaded.
 
 use std::borrow::Cow;
 
 use serde_json::Value;
 
-/// The longest chain of references; a longer one counts as a cycle.
+/// The maximum length of a chain of references. A longer chain is treated like a cycle.
 const MAX_HOPS: usize = 16;
 
-/// Keywords whose members are schemas.
+/// Keywords whose value has one schema for each name.
 pub(super) const SCHEMAS_BY_NAME: [&str; 6] =
     ["properties", "patternProperties", "$defs", "definitions", "dependentSchemas", "dependencies"];
 
-/// The target of the `$ref` of `schema`, if it is a JSON pointer into `root`.
+/// The target of the `$ref` in `schema`; `None` if it is not a JSON pointer into `root`.
 pub(super) fn target<'s>(root: &'s Value, schema: &Value) -> Option<&'s Value> {
     let reference = schema.get("$ref")?.as_str()?;
     root.pointer(&pointer(reference)?)
 }
 
-/// The schema behind a chain of references; `None` for a cycle or a missing target.
+/// The schema at the end of a chain of references; `None` for a cycle or a missing target.
 pub(super) fn resolve<'s>(root: &'s Value, schema: &'s Value) -> Option<&'s Value> {
     let mut schema = schema;
     for _ in 0..MAX_HOPS {
@@ -29,7 +29,7 @@ pub(super) fn resolve<'s>(root: &'s Value, schema: &'s Value) -> Option<&'s Valu
     None
 }
 
-/// The JSON pointer in a `#…` reference; anchors and other documents have none.
+/// The JSON pointer in a reference such as `#/…`; `None` for anchors and other documents.
 pub(super) fn pointer(reference: &str) -> Option<Cow<'_, str>> {
     let fragment = reference.strip_prefix('#')?;
     if !fragment.is_empty() && !fragment.starts_with('/') {

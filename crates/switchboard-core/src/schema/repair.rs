@@ -1,4 +1,4 @@
-//! Repairs invalid arguments that have one possible reading.
+//! Repairs invalid arguments if only one correction is possible.
 
 use serde_json::{Map, Value};
 
@@ -7,15 +7,16 @@ use super::object::{self, Presence, Property};
 use super::refs;
 use crate::exact::{Exact, Numbers, is_kept};
 
-/// The most levels of arguments.
+/// The maximum number of nested levels of arguments that are repaired.
 const MAX_LEVELS: usize = 64;
 
-/// The most values that are visited; a schema can lead to the same value many times.
+/// The maximum number of values that are visited. A schema can lead to the same value many times.
 const MAX_PLACES: usize = 20_000;
 
-/// Changes only values that `schema` rejects: JSON in a string, a whole number instead of a string,
-/// one value instead of an array, letter case of an enum value, letter case, `-` for `_` or
-/// `perPage` for `per_page` in a property name, and `null` for an optional property.
+/// Corrects values that `schema` rejects: JSON in a string, a whole number instead of a string, one
+/// value instead of an array, and the letter case of an enum value. In names of properties, it
+/// corrects letter case, `-` for `_` and `perPage` for `per_page`. It removes `null` from optional
+/// properties.
 pub(super) fn repair(schema: &Value, args: &mut Value) {
     Repair { root: schema, places_left: MAX_PLACES }.place(schema, args, 0);
 }
@@ -69,7 +70,7 @@ impl<'s> Repair<'s> {
         }
     }
 
-    /// Wraps a single value if the schema requires an array of such values.
+    /// Puts a single value into an array, if the schema requires an array of such values.
     fn wrap(&mut self, schema: &'s Value, value: &mut Value, level: usize) {
         let Some(items) = schema.get("items").filter(|items| items.is_object()) else {
             return;
@@ -89,7 +90,8 @@ impl<'s> Repair<'s> {
 
     fn object(&mut self, schema: &'s Value, properties: &mut Map<String, Value>, level: usize) {
         let fields = object::fields(self.root, schema);
-        // A removed property may block a rename, or be the result of one.
+        // `null` is removed before and after names are corrected, because it may stand under the
+        // wrong name or under the right one.
         self.leave_out(&fields, properties);
         rename(schema, &fields, properties);
         self.leave_out(&fields, properties);
@@ -102,7 +104,7 @@ impl<'s> Repair<'s> {
         }
     }
 
-    /// Removes `null` from optional properties that do not allow it.
+    /// Removes optional properties whose value is `null`, if their schemas do not allow it.
     fn leave_out(&self, fields: &[Property<'_>], properties: &mut Map<String, Value>) {
         properties.retain(|name, value| {
             let field = fields.iter().find(|field| value.is_null() && field.name == name);
@@ -125,8 +127,8 @@ impl<'s> Repair<'s> {
     }
 }
 
-/// Replaces a string by the JSON in it, if that has an allowed type. The caller knows that a string
-/// is not allowed.
+/// Replaces a string by the JSON in it, if the JSON has an allowed type. The caller has checked
+/// that a string is not allowed.
 fn unpack(types: Types, value: &mut Value) {
     let Value::String(text) = value else { return };
     if !Numbers(text).all(is_kept) {
@@ -139,8 +141,8 @@ fn unpack(types: Types, value: &mut Value) {
     }
 }
 
-/// Converts a whole number to a string. Not a fraction: its spelling is unknown here, and `1.10`
-/// may be a version.
+/// Converts a whole number to a string. A fraction is not converted, because its original text is
+/// unknown here, and `1.10` may be a version.
 fn quote(value: &mut Value) {
     if let Value::Number(number) = value
         && !number.is_f64()
@@ -190,8 +192,7 @@ fn collect_options<'s>(
     }
 }
 
-/// Renames a property to its declared name, if the sent name is rejected or the declared one is
-/// required.
+/// Corrects the name of a property, if the schema rejects the name or requires the declared one.
 fn rename(schema: &Value, fields: &[Property<'_>], properties: &mut Map<String, Value>) {
     let closed = schema.get("additionalProperties") == Some(&Value::Bool(false))
         && schema.get("patternProperties").is_none();
@@ -215,7 +216,8 @@ fn rename(schema: &Value, fields: &[Property<'_>], properties: &mut Map<String, 
     }
 }
 
-/// The only property that a name can mean, by the closest spelling that matches any.
+/// The only property that a name can mean. Spellings are tried from the most similar on, and the
+/// first that matches any property decides.
 fn declared_as<'f, 's>(fields: &'f [Property<'s>], name: &str) -> Option<&'f Property<'s>> {
     let spellings: [fn(&str) -> String; 2] = [fold, squeeze];
     for spell in spellings {
@@ -234,7 +236,7 @@ fn fold(name: &str) -> String {
     name.to_lowercase().replace('-', "_")
 }
 
-/// Makes `perPage` and `per_page` equal.
+/// The name without `-` and `_` and in lower case, so that `perPage` and `per_page` are equal.
 fn squeeze(name: &str) -> String {
     name.to_lowercase().replace(['-', '_'], "")
 }

@@ -1,4 +1,4 @@
-//! A schema as a compact type on one line.
+//! Writes a schema as a short type on one line.
 
 use serde_json::{Map, Value};
 
@@ -6,19 +6,19 @@ use super::object::{self, Presence, Property};
 use super::{refs, text};
 use crate::budget::weight;
 
-/// The most weight of a signature in a search reply; longer ones are cut at a parameter.
+/// The maximum weight of a signature in search results. Longer ones are cut between two parameters.
 const MAX_SIGNATURE: usize = 600;
 
-/// The most weight of the type of a tool's structured result.
+/// The maximum weight of the type of a tool's structured result.
 const MAX_OUTPUT: usize = 240;
 
-/// The size limit of a default in a signature; `describe` shows longer ones.
+/// The maximum number of bytes of a default in a signature. `describe` shows longer ones too.
 const MAX_DEFAULT_BYTES: usize = 24;
 
-/// The most levels of nesting.
+/// The maximum number of nested levels that are shown.
 const MAX_LEVELS: usize = 24;
 
-/// A tool as a call: `list_issues(owner: string, state?: "open"|"closed" = "open")`.
+/// The signature of a tool: `list_issues(owner: string, state?: "open"|"closed" = "open")`.
 pub fn signature(name: &str, input_schema: &Value) -> String {
     let mut shape = Shape::new(input_schema, Detail::Short);
     let mut line = text::tool_name(name).into_owned();
@@ -44,24 +44,25 @@ pub fn signature(name: &str, input_schema: &Value) -> String {
     text::cut(line, MAX_SIGNATURE + 16) + ")"
 }
 
-/// The type of a tool's structured result on one line.
+/// The type of a tool's structured result, on one line.
 pub fn output_shape(schema: &Value) -> String {
     text::cut(Shape::new(schema, Detail::Short).describe(schema), MAX_OUTPUT)
 }
 
-/// The level of detail of a type's text.
+/// How much detail the text of a type has.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Detail {
-    /// The first options of an enum, properties of nested objects.
+    /// The first options of an enum, and the properties of nested objects.
     Short,
-    /// More options; nested objects are named only, because their properties follow elsewhere.
+    /// More options of an enum. Nested objects have only a name, because lines with their
+    /// properties follow.
     Tight,
-    /// All options; nested objects are named only.
+    /// All options of an enum. Nested objects have only a name.
     Outline,
 }
 
 impl Detail {
-    /// The most weight of the options of one enum; omitted ones are counted.
+    /// The maximum weight of the options of one enum. Omitted options are counted.
     fn options(self) -> usize {
         match self {
             Detail::Short => 120,
@@ -70,7 +71,8 @@ impl Detail {
         }
     }
 
-    /// The most schemas visited for one text: many references can point to the same schema.
+    /// The maximum number of schemas visited for one text, because many references can lead to the
+    /// same schema.
     fn nodes(self) -> usize {
         match self {
             Detail::Short => 1_000,
@@ -89,7 +91,7 @@ impl Detail {
 pub(super) struct Shape<'s> {
     root: &'s Value,
     detail: Detail,
-    /// References being followed, to detect a cycle.
+    /// The references that are being followed, to detect a cycle.
     following: Vec<&'s Value>,
     nodes_left: usize,
     levels_left: usize,
@@ -156,7 +158,7 @@ impl<'s> Shape<'s> {
         {
             let types: Vec<String> =
                 alternatives.iter().map(|branch| self.describe(branch)).collect();
-            // Branches that only list required properties have no type.
+            // Alternatives that only list required properties have no type and are omitted.
             if !types.is_empty() && types.iter().any(|text| text != "any") {
                 return self.union(types);
             }
@@ -207,7 +209,7 @@ impl<'s> Shape<'s> {
         joined(&texts)
     }
 
-    /// Types joined with `|`; in a short text, a union with `any` is just `any`.
+    /// The types joined with `|`. In a short text, types together with `any` become `any`.
     fn union(&self, types: Vec<String>) -> String {
         if self.detail == Detail::Short && types.iter().any(|text| text == "any") {
             return "any".to_owned();
@@ -252,7 +254,7 @@ impl<'s> Shape<'s> {
         format!("{{{}}}", texts.join(", "))
     }
 
-    /// An object whose keys are data: `{[key]: number}`.
+    /// The type of an object whose keys are data: `{[key]: number}`.
     fn describe_map(&mut self, schema: &'s Value) -> Option<String> {
         if schema.get("properties").is_some() {
             return None;
@@ -273,7 +275,7 @@ impl<'s> Shape<'s> {
     }
 }
 
-/// Types joined with `|`, each once.
+/// The types joined with `|`. Repeated types are omitted.
 fn joined(types: &[String]) -> String {
     let mut seen = std::collections::HashSet::new();
     let distinct: Vec<&str> =
@@ -281,7 +283,7 @@ fn joined(types: &[String]) -> String {
     distinct.join("|")
 }
 
-/// Whether a `|` stands outside of brackets and quotes.
+/// Whether the text has a `|` outside of brackets and quotes.
 fn is_union(text: &str) -> bool {
     let (mut depth, mut in_string, mut escaped) = (0_i32, false, false);
     text.chars().any(|c| {

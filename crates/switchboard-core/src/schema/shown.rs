@@ -1,5 +1,4 @@
-//! The input schema of a direct tool: exactly as the server wrote it, except for parts that hosts
-//! reject.
+//! The input schema of a direct tool: as the server wrote it, except for parts that hosts reject.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -11,13 +10,14 @@ use crate::exact::{Members, members};
 /// A schema that accepts any object.
 const EMPTY: &str = r#"{"type":"object","properties":{}}"#;
 
-/// How deep nested schemas are checked.
+/// The maximum nesting of schemas that are checked.
 const DEPTH: usize = 16;
 
 const TYPES: [&str; 7] = ["string", "number", "integer", "boolean", "array", "object", "null"];
 
-/// The schema of the parameters. A root that is no object schema is replaced by one that accepts
-/// any object; a property of an unknown type accepts anything.
+/// The schema of a tool's parameters in a form that hosts accept. A root that is not an object
+/// schema is replaced by one that accepts any object. The schema of a property with an unknown type
+/// is replaced by one that accepts any value.
 pub fn as_parameters(schema: &str) -> Cow<'_, str> {
     let Some(root) = members(schema) else { return Cow::Borrowed(EMPTY) };
     let mut edits = Edits::new();
@@ -50,7 +50,7 @@ pub fn as_parameters(schema: &str) -> Cow<'_, str> {
 
 type Edits = Vec<(Range<usize>, String)>;
 
-/// Checks the schemas of properties and of array items.
+/// Collects the replacements of unknown types in the schemas of properties and array items.
 fn within(schema: &Members<'_>, whole: &str, depth: usize, edits: &mut Edits) {
     if depth == 0 {
         return;
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn supported_schema_is_shown_unchanged() {
+    fn direct_tool_shows_a_supported_schema_unchanged() {
         let of = |property: &str| {
             format!("{{ \"type\" : \"object\", \"properties\":{{\"p\": {property} }} }}")
         };
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn non_object_root_schema_is_shown_as_any_object() {
+    fn direct_tool_shows_a_non_object_schema_as_object() {
         for root in [
             r#"{"type":"array","items":{"type":"object"}}"#,
             r#"{"type":"string"}"#,
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn property_of_unknown_type_is_untyped_with_description() {
+    fn property_of_unknown_type_accepts_any_value() {
         let of = |property: &str| {
             format!(
                 r#"{{"type":"object","properties":{{"p": {property},"q":{{"type":"string"}}}}}}"#
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn schema_cleanup_stops_at_a_depth_limit() {
+    fn schema_part_below_the_depth_limit_is_unchanged() {
         let deep = format!(
             "{}{{\"type\":\"odd\"}}{}",
             "{\"type\":\"array\",\"items\":".repeat(60),

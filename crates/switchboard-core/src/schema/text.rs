@@ -1,4 +1,5 @@
-//! Makes text of servers safe to display: on one line, without hidden characters, bounded.
+//! Makes text of servers safe to display: on one line, without hidden characters, and limited in
+//! length.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -9,13 +10,14 @@ use super::limits;
 pub(super) use crate::budget::cut;
 use crate::hidden::is_hidden;
 
-/// The longest name or enum value that is shown in full.
+/// The maximum number of bytes of a name or enum value that is not shortened.
 const MAX_WORD_BYTES: usize = 200;
 
-/// The largest structured default or constant that is shown.
+/// The maximum size of an array or object that is shown as a default or constant.
 const LITERAL: limits::JsonLimits = limits::JsonLimits { depth: 16, nodes: 256, bytes: 4096 };
 
-/// Prose on one line: white space becomes a single space, hidden characters are removed.
+/// A description on one line. White space in a row becomes one space, and hidden characters are
+/// removed.
 pub(super) fn prose(text: &str) -> String {
     let mut line = String::with_capacity(text.len());
     for word in text.split(|c: char| c.is_whitespace() || c.is_control()) {
@@ -28,7 +30,7 @@ pub(super) fn prose(text: &str) -> String {
     line
 }
 
-/// The name of a tool: bare if it is plain, otherwise quoted.
+/// The name of a tool. It is quoted if it has unusual characters.
 pub(super) fn tool_name(text: &str) -> Cow<'_, str> {
     let plain = !text.is_empty()
         && text.len() <= MAX_WORD_BYTES
@@ -36,7 +38,7 @@ pub(super) fn tool_name(text: &str) -> Cow<'_, str> {
     if plain { Cow::Borrowed(text) } else { Cow::Owned(quoted(text)) }
 }
 
-/// A property name: bare if it is an identifier, otherwise quoted.
+/// The name of a property. It is quoted unless it is an identifier.
 pub(super) fn name(text: &str) -> Cow<'_, str> {
     let identifier = !text.is_empty()
         && text.len() <= MAX_WORD_BYTES
@@ -45,7 +47,7 @@ pub(super) fn name(text: &str) -> Cow<'_, str> {
     if identifier { Cow::Borrowed(text) } else { Cow::Owned(quoted(text)) }
 }
 
-/// A JSON value on one line; a value that is too large becomes `…`.
+/// A JSON value on one line; `…` for a value that is too large.
 pub(super) fn literal(value: &Value) -> String {
     match value {
         Value::String(text) => quoted(text),
@@ -54,7 +56,7 @@ pub(super) fn literal(value: &Value) -> String {
     }
 }
 
-/// A JSON string; hidden characters are escaped, so that a model can still send them.
+/// A JSON string. Hidden characters are escaped, so that a model can still send them.
 fn quoted(text: &str) -> String {
     let shown = text.get(..text.floor_char_boundary(MAX_WORD_BYTES)).unwrap_or_default();
     let mut quoted = escape_hidden(&Value::from(shown).to_string());

@@ -10,19 +10,19 @@ use super::mismatch::{self, Mismatch, Problem};
 use super::repair::repair;
 use crate::exact::{Args, Exact};
 
-/// A compiled input schema.
+/// A compiled input schema, which checks and repairs arguments.
 #[derive(Debug)]
 pub struct Validator {
-    /// The compiled schema, for repairs and messages.
+    /// The schema without the parts that cannot be checked; used for repairs and messages.
     schema: Value,
-    /// The limit above which arguments are not checked.
+    /// The work of a check, from which the limits for arguments are computed.
     effort: Effort,
-    /// `None` for an unknown dialect, so that arguments cannot be checked.
+    /// The validator; `None` for an unknown dialect, so that arguments cannot be checked.
     compiled: Option<jsonschema::Validator>,
 }
 
 impl Validator {
-    /// Compiles a schema; its `$schema` decides the dialect, 2020-12 without one.
+    /// Compiles a schema. Its `$schema` decides the dialect; the default is 2020-12.
     ///
     /// Other documents are never loaded, so references to them are not checked.
     pub fn compile(input_schema: &Value) -> Result<Validator, SchemaError> {
@@ -48,13 +48,13 @@ impl Validator {
         Ok(Validator { schema, effort, compiled: Some(compiled) })
     }
 
-    /// Whether arguments can be checked.
+    /// Whether this validator can check arguments.
     pub fn checks(&self) -> bool {
         self.compiled.is_some()
     }
 
-    /// Returns valid arguments unchanged; otherwise repairs mistakes that have one possible reading
-    /// and checks the result. Nothing is repaired if a number would lose digits.
+    /// Returns valid arguments unchanged. Invalid ones are repaired if only one correction is
+    /// possible, and checked again. No argument is repaired if a number would lose digits.
     pub fn check(&self, args: Args) -> Result<Args, Vec<Mismatch>> {
         let Some(compiled) = &self.compiled else {
             return Ok(args);
@@ -75,12 +75,12 @@ impl Validator {
                 return Err(mismatches);
             }
         }
-        // A repair changes the members of the object, never the object's type.
+        // A repair changes members of the object, but the object remains an object.
         Ok(args.try_into().unwrap_or_default())
     }
 
-    /// The mismatches of arguments. For large arguments only the first one; without details if the
-    /// validator would have to create all mismatches to find it.
+    /// The mismatches of arguments. For large arguments, only the first mismatch. It has no details
+    /// if the validator would have to create all mismatches to find it.
     fn mismatches(&self, compiled: &jsonschema::Validator, args: &Value) -> Vec<Mismatch> {
         if self.effort.collects(args) {
             return mismatch::collect(&self.schema, compiled.iter_errors(args));
@@ -94,7 +94,8 @@ impl Validator {
         }
     }
 
-    /// The mismatch of an undeclared name that was probably meant for a missing parameter.
+    /// The mismatch of an undeclared name, if a required parameter is missing: the name probably
+    /// means that parameter.
     fn in_place_of_a_missing_one(&self, args: &Value, found: &[Mismatch]) -> Option<Mismatch> {
         found.iter().find(|mismatch| mismatch.problem == Problem::Missing)?;
         let unknown = Mismatch::unknown(undeclared(&self.schema, args.as_object()?)?);
@@ -102,7 +103,8 @@ impl Validator {
     }
 }
 
-/// Whether the validator collects the mismatches of all alternatives for one error.
+/// Whether the schema has a keyword for which the validator collects the mismatches of all
+/// alternatives.
 fn has_alternatives(schema: &Value) -> bool {
     let eager = ["anyOf", "oneOf", "propertyNames", "unevaluatedItems", "unevaluatedProperties"];
     match schema {
@@ -115,7 +117,7 @@ fn has_alternatives(schema: &Value) -> bool {
     }
 }
 
-/// The dialect in `$schema`, if it is supported.
+/// The dialect that `$schema` names; `None` if it is not supported.
 fn dialect(schema: &Value) -> Option<Draft> {
     let Some(uri) = schema.get("$schema") else {
         return Some(Draft::Draft202012);

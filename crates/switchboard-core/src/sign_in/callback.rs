@@ -8,34 +8,35 @@ use zeroize::Zeroizing;
 
 use crate::render::words::clean_line;
 
-/// The maximum length of a callback; long codes are a few kilobytes.
+/// The maximum length of a callback. Some authorization codes have a few kilobytes.
 const LONGEST: usize = 16 * 1024;
 
-/// The maximum lengths of a shown error and its description.
+/// The maximum length of an error that is shown, and of its description.
 const LONGEST_ERROR: usize = 60;
 const LONGEST_DESCRIPTION: usize = 300;
 
-/// The values of an authorization request that its callback must match.
+/// The values of an authorization request with which its callback must agree.
 pub struct Expected<'a> {
     pub state: &'a str,
     pub issuer: &'a str,
-    /// Whether the authorization server's metadata promises `iss` in each callback (RFC 9207).
+    /// Whether the metadata of the authorization server says that each callback has `iss` (RFC
+    /// 9207).
     pub issuer_promised: bool,
 }
 
 impl fmt::Debug for Expected<'_> {
-    /// Omits the state, with which a callback could be forged.
+    /// The state is omitted, because a callback could be forged with it.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Expected").field("issuer", &self.issuer).finish_non_exhaustive()
     }
 }
 
-/// An authorization code. It is never shown, and wiped from memory after use.
+/// An authorization code. It is never shown, and erased from memory after use.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Code(Zeroizing<String>);
 
 impl Code {
-    /// Reveals the code, for the one token request that needs it.
+    /// Returns the code, for the one token request that needs it.
     pub fn reveal(mut self) -> String {
         std::mem::take(&mut self.0)
     }
@@ -47,15 +48,15 @@ impl fmt::Debug for Code {
     }
 }
 
-/// Why a callback has no valid code.
+/// Why a callback does not yield a valid code.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CallbackError {
-    /// The callback belongs to another sign-in, or to none. This sign-in continues.
+    /// The callback belongs to another sign-in, or to none. The sign-in in progress continues.
     #[error("the callback does not match the sign-in in progress")]
     Stray,
     #[error("the callback has no `iss`, which this authorization server always sends")]
     IssuerMissing,
-    /// All other parameters are ignored, and not shown.
+    /// The callback's other parameters are ignored, and not shown.
     #[error("the callback is from another authorization server")]
     IssuerOther,
     #[error("the callback contains `{parameter}` more than once")]
@@ -64,15 +65,15 @@ pub enum CallbackError {
     Denied { error: String, description: Option<String> },
     #[error("the callback has no code")]
     NoCode,
-    /// Occurs only for pasted text.
+    /// This error is possible only for text that the user pasted.
     #[error("a code alone does not show its issuer: paste the whole URL")]
     CodeAlone,
 }
 
 impl CallbackError {
-    /// Whether the user can paste another callback after this error. Errors that were found before
-    /// any parameter was used leave the sign-in open; a refusal by the authorization server ends
-    /// it.
+    /// Whether the user can paste another callback after this error. If the error was found before
+    /// any parameter was used, the sign-in continues. If the authorization server refused, the
+    /// sign-in ends.
     pub fn leaves_it_open(&self) -> bool {
         match self {
             CallbackError::Denied { .. } => false,
@@ -92,17 +93,18 @@ fn in_words(description: Option<&str>) -> Cow<'static, str> {
 
 /// The code in the query of a callback.
 ///
-/// The state must match first, then the issuer (RFC 9207); only then are the other parameters used.
+/// The state is checked first, then the issuer (RFC 9207). Other parameters are used only after
+/// both checks.
 pub fn of_query(query: &str, expected: &Expected<'_>) -> Result<Code, CallbackError> {
     if query.len() > LONGEST {
         return Err(CallbackError::Stray);
     }
-    // A repeated state is invalid.
+    // A callback with a repeated state is rejected.
     if only(query, "state").ok().flatten().as_deref() != Some(expected.state) {
         return Err(CallbackError::Stray);
     }
     match only(query, "iss")? {
-        // Compared as text: two spellings of a URL are two issuers.
+        // Issuers are compared as text: two spellings of a URL are two issuers.
         Some(issuer) if issuer != expected.issuer => return Err(CallbackError::IssuerOther),
         None if expected.issuer_promised => return Err(CallbackError::IssuerMissing),
         Some(_) | None => {}
@@ -123,8 +125,8 @@ pub fn of_query(query: &str, expected: &Expected<'_>) -> Result<Code, CallbackEr
 /// The code in pasted text: the URL to which the browser was redirected, its query, or the code
 /// alone.
 ///
-/// A code alone has neither state nor issuer. The user who pastes it replaces the state check, but
-/// not the issuer check, so if the authorization server sends `iss`, the whole URL is required.
+/// A code alone has neither state nor issuer. The state need not be checked if the user pasted the
+/// code. The issuer must be, so if the authorization server sends `iss`, the whole URL is required.
 pub fn of_pasted(text: &str, expected: &Expected<'_>) -> Result<Code, CallbackError> {
     let text = text.trim();
     let after_path = text.split_once('?').map_or(text, |(_, query)| query);
@@ -135,7 +137,7 @@ pub fn of_pasted(text: &str, expected: &Expected<'_>) -> Result<Code, CallbackEr
     if says(&["code", "error"]) {
         return of_query(query, expected);
     }
-    // The text may be the authorization URL, for example.
+    // The user may have pasted the authorization URL, for example.
     if says(&["state", "iss"]) {
         return Err(CallbackError::NoCode);
     }
@@ -149,7 +151,7 @@ pub fn of_pasted(text: &str, expected: &Expected<'_>) -> Result<Code, CallbackEr
     }
 }
 
-/// The value of a parameter that must not be repeated (RFC 6749, section 3.1).
+/// The value of a parameter, which must not be repeated (RFC 6749, section 3.1).
 fn only<'q>(
     query: &'q str,
     parameter: &'static str,

@@ -2,15 +2,15 @@
 
 use super::scope;
 
-/// The maximum length of a header.
+/// The maximum length of a header in bytes.
 const LONGEST: usize = 8 * 1024;
 
-/// The challenge of a server for a bearer token.
+/// The challenge with which a server requires a bearer token.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Challenge {
     /// The URL of the protected resource metadata.
     pub resource_metadata: Option<String>,
-    /// The scopes that a token needs.
+    /// The scopes that the token must have.
     pub scopes: Vec<String>,
     pub error: Option<String>,
 }
@@ -22,8 +22,8 @@ impl Challenge {
     }
 }
 
-/// The bearer challenge among all headers: the first with `resource_metadata`, or else the first. A
-/// syntax error ends the parsing of its header without an error.
+/// The bearer challenge in the headers of a response: the first with `resource_metadata`, or else
+/// the first. After a syntax error, the rest of a header is ignored.
 pub fn bearer<'a>(headers: impl IntoIterator<Item = &'a str>) -> Challenge {
     let all: Vec<Challenge> = headers
         .into_iter()
@@ -39,7 +39,7 @@ pub fn bearer<'a>(headers: impl IntoIterator<Item = &'a str>) -> Challenge {
 fn of(parameters: Vec<(&str, String)>) -> Challenge {
     let mut challenge = Challenge::default();
     for (name, value) in parameters {
-        // The first value is used: a second one may have been injected.
+        // Of repeated parameters, the first is used, because a second one may have been injected.
         match name.to_ascii_lowercase().as_str() {
             "resource_metadata" if challenge.resource_metadata.is_none() => {
                 challenge.resource_metadata = Some(value);
@@ -52,11 +52,11 @@ fn of(parameters: Vec<(&str, String)>) -> Challenge {
     challenge
 }
 
-/// A scheme and its parameters.
+/// An authentication scheme with its parameters.
 type Scheme<'a> = (&'a str, Vec<(&'a str, String)>);
 
-/// The challenges of one header. Commas separate both challenges and the parameters of a challenge,
-/// so a word is a scheme unless `=` and a value follow it.
+/// The challenges in one header. Commas separate both challenges and parameters, so a word is a
+/// scheme unless `=` and a value follow it.
 fn challenges(header: &str) -> Vec<Scheme<'_>> {
     let mut found: Vec<Scheme<'_>> = Vec::new();
     let mut rest = header;
@@ -73,12 +73,12 @@ fn challenges(header: &str) -> Vec<Scheme<'_>> {
                 parameters.push((word, value));
                 after
             }
-            // A token68 value, which other authentication schemes use instead of parameters.
+            // A token68 value follows the scheme. Some schemes have one instead of parameters.
             (Some(Value::None), Some(_)) => match after.find(',') {
                 Some(comma) => after.get(comma..).unwrap_or_default(),
                 None => return found,
             },
-            // A parameter without a scheme, or an unclosed quote.
+            // The header has a parameter without a scheme, or a quote that is not closed.
             (Some(Value::Is(..) | Value::None), None) | (Some(Value::Broken), _) => return found,
         };
     }
@@ -89,14 +89,14 @@ fn word(text: &str) -> Option<(&str, &str)> {
     (end > 0).then(|| text.split_at(end))
 }
 
-/// `/` is for token68 values, which some schemes use instead of parameters.
+/// Whether a character can be part of a token. `/` is included for token68 values.
 fn is_token(c: char) -> bool {
     c.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~/".contains(c)
 }
 
 enum Value<'a> {
     Is(String, &'a str),
-    /// There is no value.
+    /// No value follows the name.
     None,
     Broken,
 }
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn quoted_text_contains_no_parameters() {
+    fn parameters_inside_quoted_text_are_ignored() {
         let headers =
             ["Bearer error_description=\"scope=admin resource_metadata=https://evil\", scope=a"];
         check(&headers, None, &["a"], None);

@@ -1,5 +1,5 @@
-//! Validates URLs from servers and authorization servers, before a browser opens them or requests
-//! are sent to them.
+//! Validates URLs that come from servers and authorization servers, before a browser opens them or
+//! requests are sent to them.
 
 use std::fmt;
 
@@ -8,10 +8,10 @@ use url::Url;
 use super::address::{Class, Reach, class_of_host};
 use crate::render::words::{clean_line, visible};
 
-/// The maximum length of a URL.
+/// The maximum length of a URL in bytes.
 pub const LONGEST: usize = 8 * 1024;
 
-/// The maximum length of foreign text in a message.
+/// The maximum length of a text from the network in a message.
 const SHOWN: usize = 100;
 
 /// A URL that may be opened in a browser.
@@ -34,7 +34,7 @@ impl fmt::Display for Link {
     }
 }
 
-/// An endpoint of an authorization server.
+/// Validates the URL of an authorization server's endpoint.
 pub fn endpoint(text: &str, reach: &Reach) -> Result<Url, BadLink> {
     let url = parse(text, reach)?;
     if url.fragment().is_some() {
@@ -43,7 +43,7 @@ pub fn endpoint(text: &str, reach: &Reach) -> Result<Url, BadLink> {
     Ok(url)
 }
 
-/// Why a URL is refused. The text is bounded and safe for a terminal.
+/// Why a URL is refused. The text is limited in length, and safe for a terminal.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadLink {
     #[error("the URL is longer than {} KiB", LONGEST / 1024)]
@@ -65,21 +65,21 @@ pub enum BadLink {
     Fragment,
 }
 
-/// Parses a foreign URL. It must be valid without corrections, because our parser and the browser
-/// could correct it in different ways.
+/// Parses a URL from the network. It must be valid without corrections, because the browser may
+/// correct it differently than this parser.
 fn parse(text: &str, reach: &Reach) -> Result<Url, BadLink> {
     bounded(text)?;
     let not_an_address = || BadLink::NotAnAddress { text: shown(text) };
     let url = Url::parse(text).map_err(|_| not_an_address())?;
     admissible(&url, reach)?;
     refuse_shell_characters(text)?;
-    // Checked again after parsing, which decodes escapes in the host.
+    // The parsed URL is checked again, because parsing decodes escapes in the hostname.
     refuse_shell_characters(url.as_str())?;
     is_as_written(text, &url).then_some(url).ok_or_else(not_an_address)
 }
 
-/// Whether the text contains the host in its parsed spelling. IPv6 addresses have many spellings
-/// and are exempt.
+/// Whether the text contains the hostname exactly as it was parsed. IPv6 addresses are exempt,
+/// because they have many spellings.
 fn is_as_written(text: &str, url: &Url) -> bool {
     let authority = text.split_once("://").map(|(_, rest)| rest).unwrap_or_default();
     let authority = authority.split(['/', '?', '#']).next().unwrap_or_default();
@@ -87,7 +87,7 @@ fn is_as_written(text: &str, url: &Url) -> bool {
     authority.starts_with('[') || url.host_str().is_some_and(|read| read.eq_ignore_ascii_case(host))
 }
 
-/// The checks for every URL that we open or send requests to, regardless of its origin.
+/// Checks a URL that we open or send requests to, whatever its origin.
 pub fn admissible(url: &Url, reach: &Reach) -> Result<(), BadLink> {
     let host = match (url.scheme(), url.host()) {
         ("http" | "https", Some(host)) => host,
@@ -107,7 +107,7 @@ pub fn admissible(url: &Url, reach: &Reach) -> Result<(), BadLink> {
     Ok(())
 }
 
-/// Checks the length, and that only characters of RFC 3986 are used: no blank, quote, backslash,
+/// Checks the length, and that all characters are allowed by RFC 3986: no blank, quote, backslash,
 /// control or non-ASCII character.
 fn bounded(text: &str) -> Result<(), BadLink> {
     if text.len() > LONGEST {
@@ -116,7 +116,8 @@ fn bounded(text: &str) -> Result<(), BadLink> {
     only_of(text, |c| c.is_ascii_alphanumeric() || "-._~:/?#[]@!$&'()*+,;=%".contains(c))
 }
 
-/// Refuses characters of RFC 3986 that are special in a shell. No authorization server needs them.
+/// Refuses characters that RFC 3986 allows but that are special in a shell. No authorization server
+/// needs them.
 fn refuse_shell_characters(text: &str) -> Result<(), BadLink> {
     only_of(text, |c| !"!$'();".contains(c))
 }
@@ -128,7 +129,7 @@ fn only_of(text: &str, is_allowed: impl Fn(char) -> bool) -> Result<(), BadLink>
     }
 }
 
-/// Foreign text for a message.
+/// A text from the network in the form for messages.
 pub(super) fn shown(text: &str) -> String {
     clean_line(text, SHOWN).into_owned()
 }

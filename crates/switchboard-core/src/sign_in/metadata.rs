@@ -9,26 +9,26 @@ use super::link::{self, BadLink, shown};
 use super::scope;
 use crate::nesting::is_deeper;
 
-/// The maximum nesting of a document.
+/// The maximum nesting of a metadata document.
 const DEEPEST: usize = 16;
 
-/// The maximum number of authorization servers of one server that are used.
+/// The maximum number of authorization servers of one server. Further ones are ignored.
 const MOST_AUTHORITIES: usize = 4;
 
-/// Protected resource metadata: the audience of tokens, and their issuers.
+/// Protected resource metadata: for which resource tokens are, and who issues them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Resource {
-    /// The resource as written, because requests must repeat it byte for byte.
+    /// The resource exactly as it is written, because requests must repeat it byte for byte.
     pub resource: String,
-    /// The issuers of the authorization servers, as written.
+    /// The issuers of the authorization servers, exactly as they are written.
     pub authorities: Vec<String>,
     pub scopes: Vec<String>,
 }
 
-/// Authorization server metadata. All URLs have been checked.
+/// Authorization server metadata, in which all URLs were checked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Authority {
-    /// The issuer as written, because callbacks repeat it byte for byte.
+    /// The issuer exactly as it is written, because callbacks repeat it byte for byte.
     pub issuer: String,
     pub authorization: Option<Url>,
     pub token: Url,
@@ -36,9 +36,9 @@ pub struct Authority {
     pub device: Option<Url>,
     pub revocation: Option<Url>,
     pub scopes: Vec<String>,
-    /// The client authentication methods; `None` if they are not published.
+    /// The methods of client authentication; `None` if the document has none.
     pub methods: Option<Vec<String>>,
-    /// Whether client ID metadata documents are supported.
+    /// Whether the authorization server supports client ID metadata documents.
     pub client_documents: bool,
     /// Whether each callback has `iss` (RFC 9207).
     pub issuer_promised: bool,
@@ -53,22 +53,23 @@ pub enum Proof {
     NotOffered,
 }
 
-/// Why a document is refused. Foreign text in it is bounded and safe for a terminal.
+/// Why a metadata document is refused. Text from the document is limited in length, and safe for a
+/// terminal.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadDocument {
-    #[error("it is not a JSON object")]
+    #[error("expected a JSON object")]
     NotJson,
-    #[error("it is nested more than {DEEPEST} levels deep")]
+    #[error("the nesting exceeds {DEEPEST} levels")]
     TooDeep,
-    #[error("it has no `{0}`")]
+    #[error("`{0}` is missing")]
     Missing(&'static str),
-    #[error("its `{0}` has the wrong type")]
+    #[error("`{0}` has the wrong type")]
     WrongType(&'static str),
-    #[error("its `resource` is `{found}`, which is not this server")]
+    #[error("`resource` is `{found}`, which is not this server")]
     OtherResource { found: String },
-    #[error("its `issuer` is `{found}`, expected `{expected}`")]
+    #[error("`issuer` is `{found}`, expected `{expected}`")]
     OtherIssuer { found: String, expected: String },
-    #[error("its `{field}` cannot be used")]
+    #[error("the URL `{field}` is refused")]
     Link {
         field: &'static str,
         #[source]
@@ -76,18 +77,18 @@ pub enum BadDocument {
     },
 }
 
-/// The issuer that a document must have.
+/// The issuer that a document must name.
 #[derive(Clone, Copy, Debug)]
 pub enum Issuer<'a> {
-    /// The issuer from which the document's URL was derived.
+    /// The document must name the issuer from which its URL was derived.
     Is(&'a str),
-    /// Not checked, because the user configured the document's URL or disabled the check: the
-    /// issuer in the document, or else this one.
+    /// The issuer is not checked, because the user configured the document's URL or disabled the
+    /// check. Without an issuer in the document, this one is assumed.
     Assumed(&'a str),
 }
 
 impl Resource {
-    /// The possible URLs of the document, the likeliest first.
+    /// The URLs where the document may be, the most likely one first.
     pub fn locations(server: &Url) -> Vec<Url> {
         let path = server.path().trim_end_matches('/');
         let mut locations = vec![
@@ -98,7 +99,7 @@ impl Resource {
         locations
     }
 
-    /// Parses the document, which must be for this server.
+    /// Parses the document. Its resource must be this server.
     pub fn read(body: &[u8], server: &Url) -> Result<Resource, BadDocument> {
         let document = Document::read(body)?;
         let resource = document.text("resource")?.ok_or(BadDocument::Missing("resource"))?;
@@ -117,7 +118,7 @@ impl Resource {
     }
 }
 
-/// Whether a resource is the server's URL or a parent path on the same origin.
+/// Whether a resource is the server's URL, or a parent path of it with the same origin.
 fn covers(resource: &Url, server: &Url) -> bool {
     let within = |whole: &str, part: &str| {
         let rest = part.strip_prefix(whole.trim_end_matches('/'));
@@ -128,7 +129,7 @@ fn covers(resource: &Url, server: &Url) -> bool {
 }
 
 impl Authority {
-    /// The possible URLs of the document, in the order of the specification.
+    /// The URLs where the document may be, in the order that the specification requires.
     pub fn locations(issuer: &Url) -> Vec<Url> {
         let path = issuer.path().trim_end_matches('/');
         let mut paths = vec![
@@ -141,7 +142,7 @@ impl Authority {
         paths.iter().map(|path| at(issuer, path)).collect()
     }
 
-    /// The default endpoints of servers of revision 2025-03-26 that publish no metadata.
+    /// The default endpoints of revision 2025-03-26, for a server that publishes no metadata.
     pub fn assumed(server: &Url) -> Authority {
         Authority {
             issuer: server.origin().ascii_serialization(),
@@ -158,7 +159,7 @@ impl Authority {
         }
     }
 
-    /// Parses the document and checks the addresses of all URLs in it.
+    /// Parses the document, and checks the addresses of all URLs in it.
     pub fn read(body: &[u8], issuer: Issuer<'_>, reach: &Reach) -> Result<Authority, BadDocument> {
         let document = Document::read(body)?;
         let issuer = document.issuer(issuer)?;
@@ -184,7 +185,7 @@ impl Authority {
     }
 }
 
-/// The URL of `path` at the origin of `site`.
+/// The URL of `path` with the origin of `site`.
 fn at(site: &Url, path: &str) -> Url {
     let mut url = site.clone();
     url.set_query(None);
@@ -193,7 +194,7 @@ fn at(site: &Url, path: &str) -> Url {
     url
 }
 
-/// A foreign JSON document.
+/// A JSON object from the network.
 struct Document(Map<String, Value>);
 
 impl Document {
@@ -208,7 +209,8 @@ impl Document {
         }
     }
 
-    /// Treats `null` as missing, because authorization servers write it for missing fields.
+    /// A field of the document. `null` means missing, because authorization servers write it for
+    /// missing fields.
     fn field(&self, name: &'static str) -> Option<&Value> {
         self.0.get(name).filter(|value| !value.is_null())
     }
@@ -240,7 +242,7 @@ impl Document {
         }
     }
 
-    /// The URL of an endpoint, which must not have a fragment (RFC 6749, 3.1 and 3.2).
+    /// The URL of an endpoint. It must not have a fragment (RFC 6749, 3.1 and 3.2).
     fn address(&self, field: &'static str, reach: &Reach) -> Result<Option<Url>, BadDocument> {
         let Some(text) = self.text(field)? else { return Ok(None) };
         link::endpoint(&text, reach).map(Some).map_err(|cause| BadDocument::Link { field, cause })
@@ -260,8 +262,8 @@ impl Document {
     }
 }
 
-/// Compares issuers as text. A trailing slash is ignored if it is the whole path, because some
-/// authorization servers add it.
+/// Whether two issuers are equal as text. If the path is only a slash, the slash is ignored,
+/// because some authorization servers add it.
 fn is_same(one: &str, other: &str) -> bool {
     let bare = |issuer: &str| issuer.strip_suffix('/').unwrap_or(issuer).to_owned();
     let is_root = |issuer: &str| Url::parse(issuer).is_ok_and(|url| url.path() == "/");

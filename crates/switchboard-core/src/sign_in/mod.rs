@@ -1,8 +1,8 @@
 //! OAuth sign-in to servers at a URL: validates the documents and responses of servers and
-//! authorization servers, as values.
+//! authorization servers, without IO.
 //!
-//! In reading order: permitted addresses, URLs from others, the server's challenge, metadata,
-//! scopes, the redirect URI, the callback, and token lifetimes.
+//! The modules in reading order: permitted addresses, URLs from the network, the server's
+//! challenge, metadata, scopes, the redirect URI, the callback, and lifetimes of tokens.
 
 pub mod address;
 pub mod link;

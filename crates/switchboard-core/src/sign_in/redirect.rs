@@ -1,29 +1,30 @@
-//! The redirect URI: a loopback listener of ours, or a page elsewhere.
+//! The redirect URI of a sign-in: a listener on this machine, or a page elsewhere.
 
 use url::Url;
 
 use crate::render::words::clean_line;
 
-/// Placeholder for a port that is chosen when the listener is bound.
+/// The text in the configuration that means any port.
 const PLACEHOLDER: &str = "{port}";
 
 const HOSTS: [&str; 2] = ["127.0.0.1", "localhost"];
 
-/// The destination of the callback.
+/// Where the authorization server redirects the browser.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Return {
-    /// A listener on this machine.
+    /// A listener of Switchboard on this machine.
     Here(Redirect),
-    /// A page elsewhere, whose final URL the user pastes.
+    /// A page elsewhere. The user pastes the URL of that page.
     Elsewhere(String),
 }
 
-/// The redirect URI of a listener on 127.0.0.1 that is not bound yet.
+/// The redirect URI of a listener on 127.0.0.1, before its port is known.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Redirect {
     host: &'static str,
     port: Option<u16>,
-    /// Path and query as written, because authorization servers compare redirect URIs as text.
+    /// The path and query exactly as configured, because authorization servers compare redirect
+    /// URIs as text.
     rest: String,
 }
 
@@ -40,19 +41,19 @@ pub enum BadRedirect {
 }
 
 impl Default for Redirect {
-    /// A redirect to any port (RFC 8252, section 7.3).
+    /// A redirect URI with any port (RFC 8252, section 7.3).
     fn default() -> Redirect {
         Redirect { host: "127.0.0.1", port: None, rest: "/callback".to_owned() }
     }
 }
 
 impl Redirect {
-    /// The port to bind; `None` for any.
+    /// The configured port; `None` for any port.
     pub fn port(&self) -> Option<u16> {
         self.port
     }
 
-    /// The path of the browser's request.
+    /// The path that the browser requests.
     pub fn path(&self) -> &str {
         match self.rest.split('?').next() {
             None | Some("") => "/",
@@ -60,14 +61,14 @@ impl Redirect {
         }
     }
 
-    /// The redirect URI with the bound `port`, otherwise exactly as configured.
+    /// The redirect URI with this port. All other parts are as configured.
     pub fn uri(&self, port: u16) -> String {
         format!("http://{}:{port}{}", self.host, self.rest)
     }
 }
 
 impl Return {
-    /// Parses the configured redirect URI.
+    /// Parses the redirect URI of the configuration.
     pub fn of(text: &str) -> Result<Return, BadRedirect> {
         let shown = || clean_line(text, 200).into_owned();
         let Some(after_scheme) = text.strip_prefix("http://") else {
@@ -86,7 +87,7 @@ impl Return {
             }
         };
         let redirect = Redirect { host, port, rest: rest.to_owned() };
-        // Browsers omit the default port of a scheme, so another port is used.
+        // The URI is parsed with port 1, because a parsed URL omits the default port of its scheme.
         let plain = redirect.uri(1);
         let url = Url::parse(&plain)
             .ok()
@@ -115,7 +116,7 @@ mod tests {
 
     use super::*;
 
-    /// The parsed redirect URI: port, path, and the URI with port 4000.
+    /// The result of parsing a redirect URI: its port, its path, and the URI with port 4000.
     fn outcome(text: &str) -> String {
         match Return::of(text) {
             Ok(Return::Here(redirect)) => {
@@ -128,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn redirect_uri_is_listened_on_pasted_or_refused() {
+    fn loopback_redirect_uri_is_listened_on_and_others_pasted() {
         let check = |text: &str, expected: &str| assert_eq!(outcome(text), expected, "{text}");
         check("http://127.0.0.1:{port}/callback", "any /callback http://127.0.0.1:4000/callback");
         check("http://localhost:3118/cb/x", "3118 /cb/x http://localhost:4000/cb/x");

@@ -1,18 +1,18 @@
 //! Selects the scopes to request at a sign-in.
 
-/// Limits, because the lists come from servers that may be hostile.
+/// The maximum number of scopes and of bytes of each, because the lists come from servers.
 const MOST: usize = 64;
 const LONGEST: usize = 256;
 
-/// Requests refresh tokens, which work while the user is absent.
+/// The scope that requests refresh tokens, which work while the user is absent.
 pub const OFFLINE: &str = "offline_access";
 
-/// The distinct valid scopes of a text.
+/// The valid scopes in a text, without repetitions.
 pub fn read(text: &str) -> Vec<String> {
     of(text.split_ascii_whitespace())
 }
 
-/// The distinct valid scopes among separate words.
+/// The valid scopes among these words, without repetitions.
 pub fn of<'a>(words: impl IntoIterator<Item = &'a str>) -> Vec<String> {
     let mut scopes: Vec<String> = Vec::new();
     for word in words {
@@ -25,23 +25,23 @@ pub fn of<'a>(words: impl IntoIterator<Item = &'a str>) -> Vec<String> {
     scopes
 }
 
-/// The distinct scopes of both lists, in order.
+/// The scopes of both lists, without repetitions, in their order.
 pub fn union(first: &[String], second: &[String]) -> Vec<String> {
     of(first.iter().chain(second).map(String::as_str))
 }
 
-/// The sources of the requested scopes.
+/// The scopes that each source names.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Wishes<'a> {
-    /// Scopes from the user's configuration; they take precedence over all others.
+    /// The scopes in the user's configuration, which take precedence over all others.
     pub configured: Option<&'a str>,
-    /// Scopes from the challenge to the refused request.
+    /// The scopes in the challenge with which the server refused a request.
     pub challenged: &'a [String],
-    /// Scopes from the server's metadata.
+    /// The scopes in the metadata of the server.
     pub described: &'a [String],
-    /// Scopes that were granted before, or that challenges have required since.
+    /// The scopes that were granted before, or that challenges have required since.
     pub held: &'a [String],
-    /// Scopes from the authorization server's metadata.
+    /// The scopes in the metadata of the authorization server.
     pub authority: &'a [String],
 }
 
@@ -54,7 +54,8 @@ pub fn wanted(wishes: Wishes<'_>) -> Vec<String> {
         None => of(challenged.iter().map(String::as_str)),
     };
     let mut wanted = union(held, &requested);
-    // Only together with other scopes: alone, it would be the token's only scope.
+    // `offline_access` is only added to other scopes. Without them, it would be the only scope of
+    // the token.
     if configured.is_none() && !wanted.is_empty() && authority.iter().any(|scope| scope == OFFLINE)
     {
         wanted = union(&wanted, &[OFFLINE.to_owned()]);
@@ -87,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn granted_scopes_are_kept_in_a_step_up() {
+    fn step_up_sign_in_requests_granted_scopes_again() {
         check(["", "write", "a", "read", ""], "read write");
         check(["", "read", "", "read write", ""], "read write");
     }
@@ -101,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn invalid_scopes_are_dropped_and_their_count_bounded() {
+    fn invalid_or_excess_scopes_are_dropped() {
         assert_eq!(read("a \"b\" c\\d e\u{e9} a\tb"), ["a", "b"].map(str::to_owned));
         let many: Vec<String> = (0..1000).map(|number| number.to_string()).collect();
         assert_eq!(read(&many.join(" ")).len(), MOST);

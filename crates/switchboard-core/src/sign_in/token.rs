@@ -1,32 +1,33 @@
-//! The lifetime of an access token, and when to refresh it.
+//! The lifetime of an access token, and the time to refresh it.
 
 use std::time::Duration;
 
 use serde_json::Value;
 
-/// The longest lifetime that is used; longer ones are reduced to it.
+/// The maximum lifetime of a token. Longer lifetimes are reduced to it.
 const LONGEST: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 
-/// A token is refreshed this long before it expires, or when a fifth of its lifetime is left.
+/// How long before its expiry a token is refreshed. A short-lived token is refreshed when a fifth
+/// of its lifetime is left.
 const AHEAD: Duration = Duration::from_secs(60);
 const SHARE: u32 = 5;
 
-/// A new token is used for at least this time. Otherwise a token with lifetime zero would be
+/// The time for which a new token is used at least. Otherwise a token with lifetime zero would be
 /// refreshed for each request.
 const GRACE: Duration = Duration::from_secs(10);
 
-/// The lifetime in `expires_in`.
+/// The lifetime that `expires_in` gives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lifetime {
-    /// The token is used until it is refused.
+    /// The lifetime is unknown. The token is used until a server refuses it.
     Unknown,
-    /// A token with lifetime zero is valid: see `GRACE`.
+    /// The lifetime is known. A token with lifetime zero is valid for the time `GRACE`.
     For(Duration),
 }
 
 impl Lifetime {
-    /// Accepts all forms that authorization servers send: numbers, numeric strings, negative or
-    /// infinite values.
+    /// Parses `expires_in` in every form that authorization servers send: numbers, numeric strings,
+    /// negative and infinite values.
     pub fn read(expires_in: Option<&Value>) -> Lifetime {
         let seconds = match expires_in {
             Some(Value::Number(number)) => number.as_f64(),
@@ -51,17 +52,17 @@ impl Lifetime {
     }
 }
 
-/// Whether a token can be used.
+/// Whether a token can be used, and whether it should be refreshed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Condition {
     Fresh,
-    /// Still valid, but due for a refresh.
+    /// The token is valid, but due for a refresh.
     Ageing,
     Spent,
 }
 
-/// The condition of a token of this age. The age is unknown if the clock was changed; then the
-/// token is used until the server refuses it.
+/// The condition of a token of this age. `None` means that the clock was changed. The token is then
+/// used until the server refuses it.
 pub fn condition(lifetime: Lifetime, age: Option<Duration>) -> Condition {
     let (Lifetime::For(lifetime), Some(age)) = (lifetime, age) else { return Condition::Fresh };
     if age < GRACE {
@@ -84,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn token_lifetime_formats_are_understood() {
+    fn token_lifetime_is_parsed_in_every_format() {
         let seconds =
             |value: Value| Lifetime::read(Some(&value)).duration().map(|life| life.as_secs());
         assert_eq!(seconds(json!(3600)), Some(3600));
@@ -121,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn token_of_unknown_lifetime_is_used() {
+    fn token_of_unknown_lifetime_or_age_is_used() {
         assert_eq!(condition(Lifetime::Unknown, Some(LONGEST)), Condition::Fresh);
         assert_eq!(condition(Lifetime::For(Duration::ZERO), None), Condition::Fresh);
     }

@@ -50,7 +50,7 @@ async fn ambiguous_tool_name_is_resolved_by_prefix_or_server() {
     check(
         &world,
         json!({ "tool": "echo", "args": { "text": "hi" } }),
-        "ambiguous_tool: `echo` could be any of 2 tools\nChoose one of: left_echo and right_echo",
+        "ambiguous_tool: `echo` matches 2 tools\nChoose one of: left_echo and right_echo",
     )
     .await;
     check(&world, json!({ "tool": "right_echo", "args": { "text": "hi" } }), "hi").await;

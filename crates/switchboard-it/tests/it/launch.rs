@@ -344,13 +344,13 @@ async fn doctor_explains_launcher_resolution_without_starting_a_server() {
         ran.stdout.replace(&*user.installed.home().to_string_lossy(), "~")
     };
     insta::assert_snapshot!(examine().await, @"
-    note: it: `npx` installs or locates it at the next start
+    note: it: `npx` installs or locates the server at the next start
       hint: connect it with `switchboard connect it`
     ");
     install(&user);
     insta::assert_snapshot!(examine().await, @"note: it: `npx` is not needed: `~/.npm/_npx/fb7daafb37d21221/node_modules/server/dist/cli.js` runs instead of it");
     user.configure(&json!({ "command": "npx", "args": ["--quiet", "server"] }));
-    insta::assert_snapshot!(examine().await, @"note: it: `npx` starts it and keeps running");
+    insta::assert_snapshot!(examine().await, @"note: it: `npx` starts the server and keeps running");
     assert_eq!(user.ledger(), "", "nothing was started");
 }
 

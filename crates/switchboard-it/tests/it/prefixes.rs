@@ -249,7 +249,7 @@ async fn doctor_names_foreign_prefixes_and_lookalike_servers() {
     let message = foreign[2]["message"].as_str().unwrap();
     assert_eq!(
         message,
-        "its tool `mcp__github__create_issue` has the prefix of `github`, so it is shown as \
+        "the tool `mcp__github__create_issue` has the prefix of `github`, so it is shown as \
          `evil_mcp__github__create_issue`"
     );
     assert_eq!(of("colliding_names").len(), 1, "{report:#}");

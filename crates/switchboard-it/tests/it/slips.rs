@@ -72,8 +72,8 @@ async fn doctor_warns_of_equal_tool_names_without_prefixes() {
         assert_eq!(installed.run(["connect", server]).await.code, Some(0));
     }
     let doctor = installed.run(["doctor"]).await;
-    let found = "warning: b: it has tools of the same names as `a`, and neither shows a prefix: \
-                 `look`\n  hint: correct `toolPrefix` of its entry";
+    let found = "warning: b: the server has tools of the same names as `a`, and neither shows \
+                 a prefix: `look`\n  hint: correct `toolPrefix` of its entry";
     assert!(doctor.stdout.contains(found), "{}", doctor.stdout);
 }
 

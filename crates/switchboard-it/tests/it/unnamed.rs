@@ -104,7 +104,12 @@ async fn search_with_arguments_calls_nothing_if_unclear() {
     let pattern = json!({ "search": "weather", "regex": true, "args": { "city": "Oslo" } });
     refused("", pattern, "no tool fits far better than the others").await;
     let off = r#""searchCalls": false"#;
-    refused(off, forecast(json!({ "city": "Oslo" })), "calls by search are off").await;
+    refused(
+        off,
+        forecast(json!({ "city": "Oslo" })),
+        "calling a tool from a search is disabled (`searchCalls`)",
+    )
+    .await;
 }
 
 /// Tools that match a search for paint equally well.

@@ -46,7 +46,7 @@ fn names(list: &DirectList) -> Vec<&str> {
 }
 
 #[test]
-fn direct_tools_of_a_server_override_the_toolset() {
+fn direct_tools_of_an_entry_override_the_setting() {
     let words = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
     let check = |own: Option<DirectTools>, otherwise: DirectTools, expected: &[&str]| {
         let (server, shelf) = plain("git", &["log", "push"]);
@@ -66,7 +66,7 @@ fn direct_tools_of_a_server_override_the_toolset() {
 }
 
 #[test]
-fn searched_tools_become_direct_on_request() {
+fn search_setting_makes_found_tools_direct() {
     let (server, shelf) = saying(plain("git", &["log", "push"]), DirectTools::Search);
     let found = BTreeSet::from([
         ToolId { server: server.clone(), tool: ToolName::new("push").unwrap() },
@@ -85,7 +85,7 @@ fn direct_tools_are_sorted_by_server_then_listing() {
 }
 
 #[test]
-fn direct_names_never_shadow_ours_or_other_servers() {
+fn direct_tool_names_never_equal_ours_or_each_other() {
     let bare = |server, names: &[&str]| shelf(server, &named(names), ToolPrefix::None);
     let taken = ["mcp", "MCP", "mcp_connect", "mcp_x", "mcp-x", "mcpx", "search"];
     let shelves = vec![bare("a", &taken), bare("b", &["search"]), plain("mcp", &["status"])];
@@ -114,7 +114,7 @@ fn direct_definition_keeps_schema_and_annotations_exactly() {
 }
 
 #[test]
-fn direct_title_is_the_title_or_original_name() {
+fn direct_tool_without_title_shows_its_original_name() {
     let check = |tool: Value, expected: &str| {
         let list = list(vec![shelf("s", &raw(&[tool]), ToolPrefix::Server)], &DirectTools::All);
         let shown: Value = serde_json::from_str(&list.tools[0].definition).unwrap();
@@ -144,7 +144,7 @@ fn direct_tool_with_pin_mismatch_is_marked_or_omitted() {
 }
 
 #[test]
-fn direct_list_is_bounded_in_count_and_bytes() {
+fn direct_tools_are_limited_in_count_and_bytes() {
     let many: Vec<String> = (0..3_000).map(|n| format!("t{n}")).collect();
     let many: Vec<&str> = many.iter().map(String::as_str).collect();
     let crowd = list(vec![plain("crowd", &many)], &DirectTools::All);

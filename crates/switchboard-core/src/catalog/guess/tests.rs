@@ -1,4 +1,4 @@
-//! Misspelt names, and calls of tools that the caller did not name exactly.
+//! Misspelt tool names, and calls of tools that the caller did not name exactly.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -28,7 +28,7 @@ fn named(names: &[&str]) -> Vec<Value> {
 }
 
 #[test]
-fn query_naming_another_server_means_no_tool_here() {
+fn query_that_names_another_server_matches_no_tool() {
     let issue = named(&["create_issue"]);
     let catalog = catalog(&[("github", &issue), ("evil", &issue), ("\u{444}\u{430}", &issue)]);
     let evil = catalog.tools().find(|tool| tool.server.as_str() == "evil").unwrap();
@@ -56,7 +56,7 @@ fn misspelt_name_resolves_to_the_only_near_tool() {
     for name in ["github_ecko", "eco", "mcp__github_echoo"] {
         check(&one, name, Some("github_echo"));
     }
-    // Names with too many edits, too short ones, one with another digit, and an ambiguous one.
+    // Each name has too many edits, is too short, has another digit or is ambiguous.
     for name in ["list_teams", "github_ad", "ad", "get_v2", "read_fil", "eho_", "", "gitlab_echo"] {
         check(&one, name, None);
     }
@@ -75,7 +75,7 @@ fn misspelt_name_resolves_to_the_only_near_tool() {
 }
 
 #[test]
-fn unnamed_call_runs_only_reading_or_adding_tools() {
+fn inexact_name_calls_only_reading_or_adding_tools() {
     let check_with = |access: Access, tool: Value, args: &str, expected: Result<&str, &str>| {
         let mut tool = tool;
         tool["name"] = json!("t");
@@ -126,5 +126,5 @@ fn unnamed_call_runs_only_reading_or_adding_tools() {
         check(tool(&open, reads.clone()), "{}", Ok("{}"));
     }
     let odd = json!({ "$schema": "https://example.com/none", "properties": { "n": {} } });
-    check(tool(&odd, reads), "{}", Err("arguments of s_t cannot be checked"));
+    check(tool(&odd, reads), "{}", Err("cannot check the arguments of s_t"));
 }

@@ -1,4 +1,4 @@
-//! The resources of a server: which ones the configuration excludes, and the names by which rules
+//! The resources of a server: which ones the configuration excludes, and the names with which rules
 //! match them.
 
 use std::borrow::Cow;
@@ -14,7 +14,7 @@ use super::{ListingPolicy, ToolFilter};
 use crate::name::{ServerName, ToolName};
 use crate::nesting::plain;
 
-/// How often nested percent-encoding is decoded.
+/// How many nested levels of percent-encoding are decoded.
 const MOST_ESCAPES: usize = 4;
 
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
@@ -25,7 +25,7 @@ pub struct Resource {
     pub name: String,
     pub description: Option<String>,
     pub mime_type: Option<String>,
-    /// The definition as the server wrote it.
+    /// The definition of the resource as JSON, as the server wrote it.
     #[serde(skip)]
     pub raw: Box<str>,
 }
@@ -37,12 +37,12 @@ pub struct ResourceTemplate {
     pub uri_template: String,
     #[serde(default)]
     pub name: String,
-    /// The definition as the server wrote it.
+    /// The definition of the template as JSON, as the server wrote it.
     #[serde(skip)]
     pub raw: Box<str>,
 }
 
-/// Resources and templates that `includeTools` and `excludeTools` exclude.
+/// The resources and templates that `includeTools` and `excludeTools` exclude.
 #[derive(Debug)]
 pub(super) struct LeftOut {
     server: ServerName,
@@ -51,10 +51,11 @@ pub(super) struct LeftOut {
     templates: Vec<ResourceTemplate>,
 }
 
-/// Resources and templates that may be read, and those that are excluded.
+/// The resources and templates that may be read, and the excluded ones.
 pub(super) type Admitted = (Vec<Resource>, Vec<ResourceTemplate>, LeftOut);
 
-/// Splits the listed resources and templates by the filter.
+/// Splits the listed resources and templates into those that the filter includes, and those that it
+/// excludes.
 pub(super) fn admitted(
     server: &ServerName,
     policy: &ListingPolicy,
@@ -77,7 +78,7 @@ pub(super) fn admitted(
 }
 
 impl super::Listing {
-    /// Whether the configuration excludes this resource, under any spelling of its URI.
+    /// Whether `includeTools` or `excludeTools` excludes this resource, in any spelling of its URI.
     pub fn hides(&self, uri: &str) -> bool {
         let LeftOut { server, filter, resources, .. } = &self.left_out;
         if filter.admits_all() {
@@ -95,7 +96,7 @@ impl super::Listing {
         resources.iter().any(left_out) || !filter.includes(server, &names.own)
     }
 
-    /// The names by which rules match the resource at this URI.
+    /// The names with which rules match the resource of this URI.
     pub(in super::super) fn names_of_resource(&self, uri: &str) -> ResourceNames {
         let left = &self.left_out;
         let resources = || self.resources.iter().chain(&left.resources);
@@ -125,8 +126,8 @@ impl super::Listing {
         ResourceNames { own, perhaps }
     }
 
-    /// Whether the URI belongs to this server, under any spelling: it is listed, or matches a
-    /// template with a literal scheme.
+    /// Whether the resource of this URI belongs to this server. It is listed, or matches a template
+    /// that begins with a scheme.
     pub(in super::super) fn claims(&self, address: &Address<'_>) -> bool {
         let mut templates = self.templates.iter().chain(&self.left_out.templates);
         let known = self.addresses.get_or_init(|| {
@@ -143,13 +144,14 @@ impl super::Listing {
     }
 }
 
-/// The names by which rules match a resource.
+/// The names with which rules match a resource.
 pub(in super::super) struct ResourceNames {
-    /// Names of the listed resource, of resources and templates with another spelling of the URI,
-    /// and of the URI itself.
+    /// Names of the listed resource, of resources and templates with an equivalent URI, and of the
+    /// URI itself.
     own: Vec<ToolName>,
-    /// Names of all other resources, if the URI is neither listed nor a plain match of a template:
-    /// the server may resolve it to any of them, so every restriction applies.
+    /// Names of all other resources of the server. They are set if the URI is neither listed nor
+    /// exactly matches a template. The server could return any of these resources, so all their
+    /// rules apply.
     perhaps: Vec<ToolName>,
 }
 
@@ -159,7 +161,7 @@ impl ResourceNames {
     }
 }
 
-/// Whether all servers interpret the URI in the same way.
+/// Whether the URI has no part that servers could interpret differently.
 fn is_plain(uri: &str) -> bool {
     let Some((scheme, path)) = uri.split_once(':') else { return false };
     let path = path.strip_prefix("//").unwrap_or(path);
@@ -170,10 +172,10 @@ fn is_plain(uri: &str) -> bool {
     is_lower && !path.contains(odd) && !steps && !has_host
 }
 
-/// A URI with the spellings by which it is compared.
+/// A URI, and the spellings of it that are compared with other URIs.
 pub(in super::super) struct Address<'u> {
     uri: &'u str,
-    /// Spellings without query and fragment, and last the whole URI.
+    /// The canonical URI without query and fragment, and last the whole canonical URI.
     spellings: Vec<String>,
 }
 
@@ -187,7 +189,7 @@ impl Address<'_> {
     }
 }
 
-/// The definition in plain nesting; `None` if it is too large to be parsed.
+/// The definition with limited nesting; `None` if it is too large to be parsed.
 fn small_enough(raw: &RawValue) -> Option<Cow<'_, str>> {
     (raw.get().len() <= LARGEST_DEFINITION).then(|| plain(raw.get()))
 }
@@ -203,7 +205,7 @@ impl Resource {
         if self.name.is_empty() { &self.uri } else { &self.name }
     }
 
-    /// The tool that reads this resource.
+    /// The tool that reads this resource; `None` if no valid tool name can be made.
     pub(super) fn entry(&self) -> Option<Entry> {
         let own = reading(self.own_name())?;
         let by_address = reading(&self.uri).filter(|name| *name != own);
@@ -219,18 +221,19 @@ impl ResourceTemplate {
         Some(ResourceTemplate { raw: raw.into(), ..template })
     }
 
-    /// The names of the tools that would read it.
+    /// The names of the tools that read resources of this template.
     fn names(&self) -> Vec<ToolName> {
         let named = (!self.name.is_empty()).then(|| reading(&self.name));
         named.into_iter().flatten().chain(reading(&self.uri_template)).collect()
     }
 
-    /// Whether it has a literal scheme; `{+uri}` matches the URIs of any server.
+    /// Whether the template begins with a scheme. Without one, such as in `{+uri}`, it matches URIs
+    /// of any server.
     fn has_literal_scheme(&self) -> bool {
         self.uri_template.split('{').next().is_some_and(|literal| literal.contains(':'))
     }
 
-    /// Whether it matches `uri`, under any spelling.
+    /// Whether the template matches `uri` in any equivalent spelling.
     pub fn admits(&self, uri: &str) -> bool {
         self.fits(&Address::of(uri))
     }
@@ -261,21 +264,21 @@ fn fills(template: &str, uri: &str) -> bool {
     }
 }
 
-/// The name of the tool that reads the resource `name`.
+/// The name of the tool that reads the resource `name`; `None` if it would be invalid.
 fn reading(name: &str) -> Option<ToolName> {
     ToolName::new(&format!("read_{}", resource_slug(name))).ok()
 }
 
-/// The canonical URI, without and with query and fragment.
+/// The canonical URI without query and fragment, and the whole canonical URI.
 fn spellings(uri: &str) -> Vec<String> {
     let whole = canonical(uri);
     let cut = uri.split(['?', '#']).next().map(canonical);
     cut.filter(|cut| *cut != whole).into_iter().chain([whole.clone()]).collect()
 }
 
-/// One spelling for all URIs that a server may treat as equal: letter case, percent-encoding, dots,
-/// repeated slashes, backslashes, characters that URL parsers drop, Unicode forms of a letter, and
-/// this machine as the hostname of a `file` URI.
+/// The canonical form of a URI, equal for all URIs that a server may treat as equal. They can
+/// differ in letter case, percent-encoding, dots, repeated slashes, backslashes, characters that
+/// URL parsers drop, Unicode forms of a letter, and a `file` hostname that means this machine.
 fn canonical(uri: &str) -> String {
     let mut text = plainer(uri);
     for _ in 0..MOST_ESCAPES {

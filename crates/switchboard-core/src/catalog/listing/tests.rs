@@ -5,7 +5,7 @@ use serde_json::json;
 use super::*;
 
 #[test]
-fn template_admits_exactly_its_expansions() {
+fn template_matches_exactly_its_expansions() {
     let check = |template: &str, uri: &str, expected: bool| {
         let template = ResourceTemplate {
             uri_template: template.to_owned(),
@@ -83,5 +83,5 @@ fn tools_over_the_limit_are_skipped_and_counted() {
     let listing = Listing::build(ServerName::new("s").unwrap(), &raw, &policy);
     let names: Vec<&str> = listing.entries.iter().map(|entry| entry.name.as_str()).collect();
     assert_eq!(names, ["t0", "t1", "t2"]);
-    assert_eq!(listing.skipped, ["2 tools over the limit"]);
+    assert_eq!(listing.skipped, ["2 tools beyond `maxTools`"]);
 }

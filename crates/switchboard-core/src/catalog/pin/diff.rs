@@ -1,4 +1,4 @@
-//! The difference of two definitions, field by field: bounded, and safe to display.
+//! The difference of two definitions, field by field: limited in size, and safe to display.
 
 use serde_json::Value;
 
@@ -8,14 +8,14 @@ const MOST_CHANGES: usize = 40;
 const LONGEST_PATH: usize = 160;
 const LONGEST_VALUE: usize = 300;
 
-/// Characters that are kept before the first difference of two long texts.
+/// How many characters before the first difference of two long texts are shown.
 const CONTEXT: usize = 40;
 
-/// One field that differs. Its texts are cut and cleaned.
+/// A field that differs between two definitions. Its texts are shortened and cleaned for display.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Change {
-    /// The path of the field, such as `inputSchema.properties.path`; empty for the line that counts
-    /// the omitted changes.
+    /// The path of the field, such as `inputSchema.properties.path`. It is empty in the line that
+    /// counts the omitted changes.
     pub field: String,
     pub old: Option<String>,
     pub new: Option<String>,
@@ -33,7 +33,8 @@ pub(super) fn changes(old: &Value, new: &Value) -> Vec<Change> {
     found
 }
 
-/// Collects the changes below `path`. Recursion is safe, because the parser limits the depth.
+/// Adds the changes below `path` to `found`. Recursion is safe, because the parser limits the
+/// depth.
 fn walk(found: &mut Vec<Change>, path: &str, old: Option<&Value>, new: Option<&Value>) {
     if old == new {
         return;
@@ -62,12 +63,12 @@ fn text(value: &Value) -> String {
     value.to_string()
 }
 
-/// The length of the common beginning, in characters.
+/// How many characters at the beginning of both texts are equal.
 fn equal_start(one: &str, other: &str) -> usize {
     one.chars().zip(other.chars()).take_while(|(a, b)| a == b).count()
 }
 
-/// The text from `skipped` on; a short text is kept whole.
+/// The text from the character `skipped` on. A short text is returned whole.
 fn shown(text: &str, skipped: usize) -> String {
     if text.chars().count() <= LONGEST_VALUE {
         return clean_line(text, LONGEST_VALUE).into_owned();

@@ -1,4 +1,4 @@
-//! Which changes are detected, and that a damaged pin file is rejected.
+//! Which changes of definitions are detected, and which pin files are rejected.
 
 use proptest::prelude::*;
 
@@ -25,7 +25,7 @@ fn check(definition: &str, expected: Pin) {
 }
 
 #[test]
-fn every_part_relevant_to_model_or_rules_is_pinned() {
+fn change_relevant_to_models_or_rules_breaks_the_pin() {
     check(SAVE, Pin::Same);
     check(&SAVE.replace("Saves.", "Saves all."), Pin::Changed);
     check(&SAVE.replace(r#""string""#, r#""number""#), Pin::Changed);
@@ -44,7 +44,7 @@ fn reordered_definition_matches_its_pin() {
 }
 
 #[test]
-fn missing_baseline_marks_nothing_and_damaged_everything() {
+fn tool_pin_is_unknown_only_if_file_is_damaged() {
     assert_eq!(pin_of(SAVE, &Baseline::Off), Pin::Same);
     assert_eq!(pin_of(SAVE, &Records::default().baseline(0)), Pin::Same);
     assert_eq!(pin_of(SAVE, &Baseline::Damaged), Pin::Unknown);
@@ -100,7 +100,7 @@ fn long_text_diff_starts_at_the_difference() {
 }
 
 #[test]
-fn pin_diff_of_many_changes_is_bounded() {
+fn pin_diff_of_many_changes_is_limited_in_length() {
     let properties: Vec<String> = (0..500).map(|n| format!(r#""p{n}":{{}}"#)).collect();
     let new = SAVE.replace(r#""text":{"type":"string"}"#, &properties.join(","));
     let diff = diff_of(SAVE, &new);
@@ -108,7 +108,7 @@ fn pin_diff_of_many_changes_is_bounded() {
 }
 
 #[test]
-fn pin_file_is_bound_to_its_server() {
+fn pin_file_with_another_key_is_rejected() {
     let file = stored();
     let read = Records::decode(&file, "abc").unwrap();
     assert_eq!(pin_of(SAVE, &read.baseline(0)), Pin::Same);
@@ -118,7 +118,7 @@ fn pin_file_is_bound_to_its_server() {
     }
 }
 
-/// The file of a server `abc`.
+/// A pin file with the key `abc`.
 fn stored() -> Vec<u8> {
     let mut records = Records::default();
     records.take_first(0, &listing(&[SAVE]));
@@ -149,7 +149,7 @@ proptest! {
         prop_assert!(Records::decode(&damaged, "abc").is_none());
     }
 
-    /// A tool matches its pin exactly if it equals the definition that was accepted last.
+    /// A tool matches its pin exactly if its definition equals the one accepted last.
     #[test]
     fn pin_matches_exactly_the_last_accepted_definition(
         steps in prop::collection::vec((0..4usize, any::<bool>()), 1..40),
@@ -203,13 +203,13 @@ fn changed_tool_is_not_accepted_for_another_capability_set() {
     assert_eq!(pin(&records, SAVE), Pin::Same);
     records.of_set_mut(ALL_CAPABILITIES).accept(Entry::tool(&raw(&changed)).unwrap().pinned());
     assert_eq!(pin(&records, &changed), Pin::Same);
-    // A definition that was accepted for one set of capabilities is accepted for a third set.
+    // A definition that was accepted for one set of capabilities is accepted for other sets too.
     records.take_first(1, &listing(&[&changed]));
     assert_eq!(pin_of(&changed, &records.baseline(1)), Pin::Same);
 }
 
 #[test]
-fn set_lost_with_a_damaged_file_accepts_nothing() {
+fn capability_set_lost_by_damage_accepts_no_definition() {
     let mut records = Records::after_damage();
     let entry = Entry::tool(&raw(SAVE)).unwrap();
     records.of_set_mut(NO_CAPABILITIES).accept(entry.pinned());

@@ -1,4 +1,4 @@
-//! Prompts of several servers.
+//! Names, arguments and descriptions of prompts of several servers.
 
 use std::collections::BTreeMap;
 
@@ -33,7 +33,7 @@ fn found(catalog: &Catalog, name: &str) -> String {
 }
 
 #[test]
-fn equally_named_prompts_are_listed_and_found_apart() {
+fn prompts_with_equal_names_get_distinct_shown_names() {
     use ToolPrefix::{None, Server};
     let catalog = catalog(&[("a", Server, &["review", "plan"]), ("b", Server, &["review"])]);
     let shown: Vec<&str> = catalog.prompts().map(|item| &**item.shown).collect();
@@ -48,14 +48,14 @@ fn equally_named_prompts_are_listed_and_found_apart() {
 }
 
 #[test]
-fn renamed_prompt_keeps_every_other_member() {
+fn prompt_definition_changes_only_the_name() {
     let catalog = catalog(&[("a", ToolPrefix::Server, &["review"])]);
     let listed: Vec<String> = catalog.prompts().map(|item| item.definition()).collect();
     assert_eq!(listed, [r#"{"name":"a_review","_meta":{"n":1.50},"description":"d"}"#]);
 }
 
 #[test]
-fn prompt_under_a_foreign_prefix_is_not_found() {
+fn prompt_with_another_servers_prefix_is_not_found() {
     use ToolPrefix::{None, Server};
     let catalog = catalog(&[("evil", None, &["github_review"]), ("github", Server, &[])]);
     for name in ["github_review", "github/review", "GITHUB_review", "g\u{456}thub_review"] {

@@ -1,4 +1,4 @@
-//! Resources of several servers.
+//! URIs that several servers share, and server-qualified URIs.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use super::*;
 use crate::catalog::{ListingPolicy, RawListing, Shelf, Standing};
 use crate::config::values::ToolPrefix;
 
-/// Servers with the URIs that they list; one with a brace is a template.
+/// A catalog of servers with the URIs that they list. A URI with a brace is a template.
 fn catalog(servers: &[(&str, &[&str])]) -> Catalog {
     let shelf = |(server, addresses): &(&str, &[&str])| {
         let server = ServerName::new(server).unwrap();
@@ -48,7 +48,7 @@ fn addresses(rows: &[String]) -> Vec<String> {
 }
 
 #[test]
-fn equal_resource_uris_are_listed_and_read_apart() {
+fn uri_of_several_servers_is_listed_server_qualified() {
     let catalog = catalog(&[
         ("a", &["file:///x", "file:///only", "note://{id}"]),
         ("b/c", &["file:///x", "note://{id}", "mail://{id}"]),
@@ -59,7 +59,7 @@ fn equal_resource_uris_are_listed_and_read_apart() {
     assert_eq!(found(&catalog, of_b), "b/c file:///x");
     assert_eq!(found(&catalog, "switchboard://a/file:///x"), "a file:///x");
     assert_eq!(found(&catalog, "file:///only"), "a file:///only");
-    // A server-qualified URI is accepted even if it need not be.
+    // A server-qualified URI is accepted even if only one server has the resource.
     assert_eq!(found(&catalog, "switchboard://a/file:///only"), "a file:///only");
     assert_eq!(found(&catalog, "file:///x"), format!("switchboard://a/file:///x {of_b}"));
     assert_eq!(found(&catalog, "mail://1"), "b/c mail://1");
@@ -73,7 +73,7 @@ fn equal_resource_uris_are_listed_and_read_apart() {
 }
 
 #[test]
-fn uri_within_a_template_reaches_only_its_server() {
+fn read_of_a_template_uri_reaches_only_its_server() {
     let github = ("github", &["repo://{owner}/{name}"][..]);
     for evil in [
         "repo://me/secrets",
@@ -90,14 +90,14 @@ fn uri_within_a_template_reaches_only_its_server() {
         let listed = addresses(&catalog.resource_definitions());
         assert_eq!(listed, [format!("switchboard://evil/{evil}")]);
     }
-    // A template without a literal scheme claims no URI of another server.
+    // A template without a scheme does not match the URIs of another server.
     let catalog = catalog(&[("a", &["note:1"]), ("greedy", &["{+uri}"])]);
     assert_eq!(found(&catalog, "note:1"), "a note:1");
     assert_eq!(found(&catalog, "other:1"), "greedy other:1");
 }
 
 #[test]
-fn forged_switchboard_uri_stays_with_its_server() {
+fn forged_server_qualified_uri_does_not_reach_another_server() {
     let forged = "SwitchBoard://github/repo://x";
     let catalog = catalog(&[("github", &["repo://x"]), ("evil", &[forged])]);
     let listed = addresses(&catalog.resource_definitions());

@@ -1,9 +1,9 @@
-//! Whether a tool reads, writes or destroys, and which of these a query requests.
+//! Whether a tool reads, changes or destroys data, and which of these effects a query requests.
 
 use super::tokens::{self, WordForm};
 use crate::catalog::Annotations;
 
-/// The effect of a tool, by its annotations or else by its name.
+/// The effect of a tool, taken from its annotations, or else from its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ToolEffect {
     Reads,
@@ -28,7 +28,7 @@ impl ToolEffect {
     }
 }
 
-/// The effect of the first known verb in a name.
+/// The effect that the first known verb in a name implies.
 fn by_name(name: &str) -> ToolEffect {
     let mut effect = ToolEffect::Unknown;
     tokens::split(name, |word, form| {
@@ -60,8 +60,8 @@ pub(super) enum Intent {
 }
 
 impl Intent {
-    /// Decided by the first word of a query that is not filler. A query that also contains a
-    /// destructive verb does not count as reading only.
+    /// The intent that the first significant word of a query implies. A query that also has a
+    /// destructive verb is not read-only.
     pub(super) fn of(words: &[&str]) -> Intent {
         let mut rest = words;
         let first = loop {
@@ -84,7 +84,7 @@ impl Intent {
         }
     }
 
-    /// The factor for the score of a tool with this effect.
+    /// The factor by which the score of a tool with this effect is multiplied.
     pub(super) fn share(self, effect: ToolEffect) -> f32 {
         match (self, effect) {
             (Intent::Look, ToolEffect::Destroys) => DESTROYS_FOR_LOOK,
@@ -106,7 +106,7 @@ const FILLER: &[&str] = &[
     "should", "the", "to", "us", "want", "we", "would", "you",
 ];
 
-/// Words between `how` and the requested verb.
+/// Words that can stand between `how` and the verb of a query.
 const HOW_TO: &[&str] = &["can", "could", "do", "should", "to", "would"];
 
 const ASKING: &[&str] = &[
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn first_verb_decides_the_intent_of_a_query() {
+    fn first_verb_of_a_query_decides_its_intent() {
         let cases = [
             ("show the history", Intent::Look),
             ("please can you list files", Intent::Look),

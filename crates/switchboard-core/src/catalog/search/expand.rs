@@ -1,24 +1,25 @@
-//! Corrections of an unknown query word: words that begin with it, or that it misspells.
+//! Corrects unknown words of a query: finds known words that begin with the word, or of which it is
+//! a misspelling.
 
 use std::collections::HashMap;
 
 use super::postings::{Outline, Postings};
 use super::query::QueryWord;
 
-/// A word of the listings that a word of the query may mean.
+/// A known word that a word of the query may mean.
 #[derive(Debug)]
 pub(super) struct Meaning<'a> {
     pub(super) word: &'a str,
-    /// The weight relative to an exact match.
+    /// The weight of a match with this word, relative to an exact match.
     pub(super) weight: f32,
-    /// The listings that have the word, and its number in each.
+    /// Each listing that has the word, with the word's number in it.
     pub(super) places: Vec<(usize, u32)>,
 }
 
-/// Whether a word may be misspelt.
+/// Whether a query word may be misspelt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Spelt {
-    /// The word is known, so a similar word has another meaning.
+    /// The query word is spelt correctly, so a similar word has another meaning.
     Right,
     Perhaps,
 }
@@ -28,10 +29,11 @@ const ONE_EDIT: f32 = 0.8;
 const TWO_EDITS: f32 = 0.5;
 const SHORTEST_BEGINNING: usize = 3;
 const MOST_MEANINGS: usize = 16;
-/// Bounds the work: a server can list any number of words with the same beginning.
+/// The maximum number of candidates with the same beginning, because a server can list any number
+/// of words.
 const MOST_CANDIDATES: usize = 4096;
 
-/// The most likely meanings of a word that no listing contains.
+/// The most likely meanings of a query word that no listing contains.
 pub(super) fn meanings<'a>(
     listings: &[&'a Postings],
     word: &QueryWord,
@@ -58,7 +60,7 @@ pub(super) fn meanings<'a>(
         }
     }
     let mut found: Vec<Meaning<'_>> = found.into_values().collect();
-    // The word itself breaks ties, so that the result does not depend on the map's order.
+    // Equal weights are sorted by word, so that the result does not depend on the order of the map.
     found.sort_unstable_by(|one, other| {
         let by_weight = other.weight.total_cmp(&one.weight);
         let by_spread = other.places.len().cmp(&one.places.len());
@@ -68,7 +70,7 @@ pub(super) fn meanings<'a>(
     found
 }
 
-/// A word of a query, prepared for comparison with many others.
+/// A query word, prepared for comparison with many known words.
 struct Spelling<'a> {
     typed: &'a str,
     typed_outline: Outline,
@@ -96,7 +98,8 @@ impl<'a> Spelling<'a> {
         }
     }
 
-    /// Excludes nearly all words without reading them.
+    /// Whether the candidate may match, judged by its outline. This excludes most words without
+    /// reading them.
     fn may_mean(&self, candidate: Outline) -> bool {
         self.stem_outline.fewest_edits(candidate) <= self.most_edits
             || self.may_begin && self.typed_outline.may_begin(candidate)
@@ -106,7 +109,8 @@ impl<'a> Spelling<'a> {
         if self.may_begin && candidate.starts_with(self.typed) {
             return Some(BEGINNING);
         }
-        // Two edits match many words, and the first letter is rarely wrong.
+        // Words with two edits match only if their first letters are equal, because the first
+        // letter is rarely wrong.
         let same_start = candidate.chars().next() == self.stem.chars().next();
         if self.most_edits == 0 || self.most_edits == 2 && !same_start {
             return None;

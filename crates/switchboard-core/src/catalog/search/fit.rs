@@ -1,37 +1,38 @@
 //! How well the best tool of a search matches the query.
 //!
-//! The bounds were tuned on labelled queries: of the searches classified as clear, nine in ten have
-//! the right tool first, even among five thousand.
+//! The limits were tuned on labelled queries: in nine of ten searches with a clear match, the right
+//! tool is first, even among five thousand tools.
 
 use super::Hit;
 
 /// How well the best tool matches a query.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Fit {
-    /// The best tool shares little with the query; probably no tool does what was requested.
+    /// The best tool shares little with the query. Probably no tool can do what was requested.
     Weak,
     Plausible,
     /// The best tool matches far better than every other tool.
     Clear,
 }
 
-/// The overlap of a hit with a query.
+/// How much of a query a tool matches.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Match {
-    /// How many words of the query it has, out of `of`.
+    /// The number of query words that the tool has; `of` is the number of all query words.
     pub(super) words: u16,
     pub(super) of: u16,
-    /// The similarity of the word vectors, if the query has one.
+    /// The similarity of tool and query by their word vectors; `None` if the query has no known
+    /// words.
     pub(super) near: Option<f32>,
 }
 
-/// The least score of a clear match, and its least lead over the second. A clear match also has
-/// every word or a synonym of it: a tool that lists branches does not rename one.
+/// The minimum score of a clear match, and its minimum lead over the second hit. A clear match also
+/// has every word of the query or a synonym: a tool that lists branches does not rename one.
 const CLEAR_SCORE: f32 = 0.6;
 const CLEAR_LEAD: f32 = 0.2;
-/// A best tool with less similarity that also lacks a word is a weak match.
+/// The similarity below which the best tool is a weak match, if it also lacks a word of the query.
 const WEAK_NEARNESS: f32 = 0.42;
-/// A hit with at least this share of the best score counts as equally good.
+/// The share of the best score from which a hit is about as good as the best.
 const AS_GOOD: f32 = 0.8;
 
 pub(super) fn of(hits: &[Hit], best: Option<Match>) -> Fit {
@@ -51,7 +52,7 @@ pub(super) fn of(hits: &[Hit], best: Option<Match>) -> Fit {
     }
 }
 
-/// How many hits at the top are about as good as the first.
+/// How many hits at the top are about as good as the best one.
 pub(super) fn good(hits: &[Hit]) -> usize {
     let least = hits.first().map_or(0.0, |best| best.score * AS_GOOD);
     hits.iter().take_while(|hit| hit.score >= least).count()

@@ -1,4 +1,4 @@
-//! Translates everyday phrases of queries into words that tools use, by patterns.
+//! Translates everyday phrases of queries into words that tools use.
 //!
 //! The patterns are in `hints.txt`, which also describes their syntax. The build script compiles
 //! them into the two tables that are parsed here.
@@ -6,16 +6,16 @@
 use std::cmp::Ordering;
 use std::sync::LazyLock;
 
-/// A word that tools use, derived from a phrase of the query.
+/// A word that tools use, found by a phrase of the query.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Hint {
     pub(super) word: &'static str,
-    /// The pattern has several parts, so it rarely matches by chance.
+    /// Whether the pattern has several parts, so that it rarely matches by chance.
     pub(super) is_sure: bool,
 }
 
-/// The hints for a query, each word once. `words` are all words of the query, lower-case, as typed;
-/// `shapes` are those of its literals.
+/// The hints for a query, each word once. `words` are all words of the query in lower case.
+/// `shapes` are the shapes of its literals, such as `<url>`.
 pub(super) fn of(words: &[&str], shapes: &[&'static str]) -> Vec<Hint> {
     let mut counts = vec![0_u8; PATTERNS.parts];
     let mut count = |phrase: &str| {
@@ -39,7 +39,7 @@ pub(super) fn of(words: &[&str], shapes: &[&'static str]) -> Vec<Hint> {
     let mut hints: Vec<Hint> = Vec::new();
     let mut patterns: Vec<&Pattern> =
         PATTERNS.all.iter().filter(|pattern| pattern.holds(&counts)).collect();
-    // Longer patterns first.
+    // Patterns with more parts come first.
     patterns.sort_by_key(|pattern| std::cmp::Reverse(pattern.parts.len()));
     for pattern in patterns {
         let is_sure = pattern.parts.len() > 1;
@@ -52,7 +52,7 @@ pub(super) fn of(words: &[&str], shapes: &[&'static str]) -> Vec<Hint> {
     hints
 }
 
-/// Whether a word alone has a hint, so that it needs no correction.
+/// Whether this single word has a hint and so needs no correction.
 pub(super) fn has(stem: &str) -> bool {
     let Some(mut parts) = parts_of(stem) else { return false };
     parts.any(|part| {
@@ -61,23 +61,24 @@ pub(super) fn has(stem: &str) -> bool {
     })
 }
 
-/// Whether a pattern contains the word, so that it is not misspelt.
+/// Whether a pattern contains the word. The word is then spelt correctly.
 pub(super) fn knows(stem: &str) -> bool {
     parts_of(stem).is_some()
 }
 
 const MOST_HINTS: usize = 12;
-/// Words of the longest phrase in the patterns.
+/// The maximum number of words in a phrase of the patterns.
 const LONGEST_PHRASE: usize = 4;
 
-/// A line for each phrase, sorted: its stems, and the numbers of the pattern parts that contain it.
+/// The phrase table. Each line has the stems of a phrase, and the numbers of the pattern parts that
+/// contain it. The lines are sorted.
 static PHRASES: &str = include_str!(concat!(env!("OUT_DIR"), "/hint_phrases.txt"));
 
-/// The parts of patterns that contain a phrase.
+/// The numbers of the pattern parts that contain a phrase.
 fn parts_of(phrase: &str) -> Option<impl Iterator<Item = usize>> {
     let mut lines = PHRASES;
     loop {
-        // Rounded to a character boundary, because some phrases are not ASCII.
+        // The middle must be a character boundary, because some phrases are not ASCII.
         let middle = lines.floor_char_boundary(lines.len() / 2);
         let (before, after) = lines.split_at_checked(middle)?;
         let start = before.rfind('\n').map_or(0, |at| at + 1);
@@ -93,17 +94,17 @@ fn parts_of(phrase: &str) -> Option<impl Iterator<Item = usize>> {
 
 struct Patterns {
     all: Vec<Pattern>,
-    /// How many distinct parts there are.
+    /// The number of distinct parts in all patterns.
     parts: usize,
 }
 
-/// The words that a query means if all parts match.
+/// A pattern, and the words that a query means if all parts of the pattern match.
 struct Pattern {
     parts: Vec<Part>,
     meant: &'static str,
 }
 
-/// A set of phrases, and how often one of them must occur.
+/// A set of phrases, given by its number, and how often one of them must occur in the query.
 struct Part {
     number: usize,
     least: u8,
@@ -157,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn hint_applies_only_if_all_parts_match() {
+    fn search_hint_applies_only_if_all_parts_match() {
         let words = |query: &str, shapes: &[&'static str]| -> Vec<&'static str> {
             let words: Vec<&str> = query.split(' ').collect();
             of(&words, shapes).iter().map(|hint| hint.word).collect()

@@ -1,4 +1,4 @@
-//! Builds the search index: extracts, stems and counts the words of each tool by field.
+//! Builds the search index: splits the fields of each tool into words, and counts their stems.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -15,16 +15,17 @@ use super::table::{self, Direction, Sum, WordVector};
 use super::tokens;
 use super::vocabulary::{Interner, Key, Vocabulary};
 
-/// The most tools of one server that are searchable.
+/// The maximum number of tools of one server that are indexed.
 const MOST_DOCUMENTS: usize = 1 << 15;
-/// The most bytes of one server that are indexed, besides names; a typical tool has 400.
+/// The maximum number of bytes of one server that are indexed, besides names. A typical tool has
+/// 400.
 const MOST_BYTES: usize = 2 << 20;
 
-/// With fewer tools, starting a thread costs more than it saves.
+/// The number of tools per thread below which another thread costs more time than it saves.
 const TOOLS_PER_THREAD: usize = 500;
 const MOST_THREADS: usize = 4;
 
-/// Calls `index` with each listing, on several threads if there are many tools in all.
+/// Calls `index` with each listing. Several threads run if the listings have many tools in total.
 pub fn index_all<L: Sync>(listings: &[L], tools: usize, index: impl Fn(&L, &mut Indexer) + Sync) {
     let next = AtomicUsize::new(0);
     let work = || {
@@ -38,62 +39,63 @@ pub fn index_all<L: Sync>(listings: &[L], tools: usize, index: impl Fn(&L, &mut 
     let threads = if worthwhile > 1 { worthwhile.min(cores()) } else { 1 };
     thread::scope(|scope| {
         for _ in 1..threads {
-            // If no thread can be started, this one does all the work.
+            // If no other thread can be started, this thread does all the work.
             let _ = thread::Builder::new().spawn_scoped(scope, work);
         }
         work();
     });
 }
 
-/// Indexes listings one after the other, and caches the stems of words: tools of all servers share
-/// many words, and stemming is expensive.
+/// Indexes listings one after the other. The stems of words are cached, because tools of all
+/// servers share many words and stemming is slow.
 #[derive(Default)]
 pub struct Indexer {
     stemmer: WordStemmer,
-    /// The stem of each short word. Servers choose the words, so the hash is seeded.
+    /// The stem of each word of at most 16 bytes. Servers choose the words, so the hash function is
+    /// seeded.
     short: HashMap<u128, u32>,
     long: HashMap<Box<str>, u32>,
     stems: Interner,
-    /// Data of each known stem.
+    /// The cached data of each stem, by its number.
     known: Vec<Stem>,
-    /// The number of the current listing, from 1.
+    /// The number of the current listing, counted from 1.
     listing: u32,
-    /// The stems of the current listing by number, and their entries.
+    /// The stems of the current listing by number, and the occurrences of each.
     words: Vec<u32>,
     found: Vec<(u32, Occurrence)>,
-    /// The bytes of the current listing that may still be indexed.
+    /// How many more bytes of the current listing may be indexed.
     room: usize,
-    /// Its texts that were indexed already, with the ranges of their stems in `text_stems`: tools
-    /// of one server share many parameters.
+    /// The texts of the current listing that were already indexed, with their ranges in
+    /// `text_stems`. Tools of one server share many parameters.
     texts: HashMap<Box<str>, Range<usize>>,
     text_stems: Vec<u32>,
-    /// The stems that add to the direction of the current document.
+    /// The stems whose vectors are added to the direction of the current document.
     telling: Vec<u32>,
 }
 
-/// The cached data of a stem, and where it occurred last.
+/// The cached data of a stem, and its last occurrence.
 struct Stem {
     hash: u32,
     outline: Outline,
     row: Option<WordVector>,
-    /// The listing that `number` and `last` are about.
+    /// The listing to which `number` and `last` belong.
     listing: u32,
-    /// The number of the stem among the words of that listing.
+    /// The number of the stem in the vocabulary of that listing.
     number: u32,
-    /// The last entry of the stem in that listing.
+    /// The index of the stem's last occurrence in that listing.
     last: u32,
-    /// The weight of the stem in the direction of the current document.
+    /// The weight of the stem's vector in the direction of the current document.
     weight: f32,
 }
 
-/// The indexing state of one field of the present document.
+/// The state of indexing one field of the current document.
 struct Reading {
     entry: Occurrence,
     words: u16,
-    /// The number of bytes that were indexed, and its limit.
+    /// The number of bytes indexed so far, and the maximum.
     bytes: usize,
     most: usize,
-    /// How many more words go into the direction of the document, and the weight of each.
+    /// How many more words are added to the direction of the document, and the weight of each.
     telling: u8,
     weight: f32,
 }
@@ -115,7 +117,7 @@ impl Reading {
 }
 
 impl Indexer {
-    /// The index of the tools of one server.
+    /// Builds the index of one server's tools.
     pub fn index<'a>(&mut self, documents: impl IntoIterator<Item = Document<'a>>) -> Postings {
         self.listing += 1;
         self.room = MOST_BYTES;
@@ -167,7 +169,7 @@ impl Indexer {
         }
     }
 
-    /// Counts the words of `text`, up to the limit of the field.
+    /// Counts the words of `text`, up to the byte limit of the field.
     fn read(&mut self, text: &str, field: &mut Reading) {
         let text = text.get(..text.floor_char_boundary(field.most - field.bytes));
         let text = text.unwrap_or_default();
@@ -200,7 +202,7 @@ impl Indexer {
         }
     }
 
-    /// Stems a new text; returns the range of its stems in `text_stems`.
+    /// Stems a text that was not cached; returns its range in `text_stems`.
     fn stem_text(&mut self, text: &str) -> Range<usize> {
         let start = self.text_stems.len();
         tokens::split(text, |word, _| {
@@ -212,7 +214,7 @@ impl Indexer {
         stems
     }
 
-    /// The direction of the present document; clears its words.
+    /// The direction of the current document. Its words are then removed.
     fn about(&mut self) -> Option<Direction> {
         let mut sum = Sum::ZERO;
         for stem in self.telling.drain(..) {
@@ -225,7 +227,7 @@ impl Indexer {
         sum.direction()
     }
 
-    /// The number of the stem of a lower-case word.
+    /// The number of a lower-case word's stem.
     fn stem(&mut self, word: &str) -> u32 {
         let short = in_a_number(word);
         let known = match short {
@@ -262,15 +264,17 @@ impl Stem {
     }
 }
 
-/// A word of at most 16 bytes as a number, which is faster to look up. Most words are that short.
+/// A word of at most 16 bytes as a number, which is faster to look up; `None` for a longer one.
+/// Most words are this short.
 fn in_a_number(word: &str) -> Option<u128> {
     let mut bytes = [0; 16];
     bytes.get_mut(..word.len())?.copy_from_slice(word.as_bytes());
-    // Words contain no zero bytes, so the numbers are unique.
+    // Words contain no zero bytes, so different words have different numbers.
     Some(u128::from_le_bytes(bytes))
 }
 
-/// Whether a description marks the tool as deprecated, and not something that it works on.
+/// Whether a description says that the tool itself is deprecated, rather than something that it
+/// works on.
 fn is_deprecated(description: &str) -> bool {
     const WORD: &str = "deprecated";
     let start = description.trim_start_matches(|c: char| !c.is_alphanumeric());
@@ -278,7 +282,7 @@ fn is_deprecated(description: &str) -> bool {
     start.eq_ignore_ascii_case(WORD) || description.contains("DEPRECATED")
 }
 
-/// A description up to the end of its first sentence or line, and the rest.
+/// Splits a description after its first sentence or line.
 fn after_first_sentence(description: &str) -> (&str, &str) {
     let description = description.trim_start();
     let mut end = description.len();

@@ -1,20 +1,20 @@
-//! Literals of a query: URLs, paths, files, times. Each becomes a shape, such as `<url>`, and its
-//! letters do not count as words.
+//! Literals of a query: URLs, paths, file names, times. Each is replaced by a shape, such as
+//! `<url>`, and is not split into words.
 
 use super::tokens::{self, WordForm};
 
-/// A query without its literals.
+/// A query with its literals taken out.
 #[derive(Debug)]
 pub(super) struct QueryText {
-    /// The text to take words from.
+    /// The text of the query without its literals.
     pub(super) text: String,
-    /// All words of the text in lower case, as typed.
+    /// All words of the query in lower case, including those in literals.
     pub(super) words: Vec<String>,
-    /// The shapes of the literals, in order; one for each.
+    /// The shape of each literal, in order.
     pub(super) shapes: Vec<&'static str>,
 }
 
-/// Separates words and literals. A query of literals alone is split into words.
+/// Separates literals and words. A query of nothing but literals is split into words.
 pub(super) fn extract(query: &str) -> QueryText {
     let mut shapes = Vec::new();
     let mut text = String::with_capacity(query.len());
@@ -69,7 +69,7 @@ fn words(text: &str) -> Vec<String> {
     words
 }
 
-/// Replaces quoted text by its shape. An apostrophe inside a word is no quotation mark.
+/// Replaces quoted text by its shape. An apostrophe inside a word does not begin a quote.
 fn without_quotes(query: &str, shapes: &mut Vec<&'static str>) -> String {
     let mut text = String::with_capacity(query.len());
     let mut rest = query;
@@ -128,7 +128,7 @@ fn shape(token: &str) -> Option<&'static str> {
     }
 }
 
-/// The shape of a token that has a digit.
+/// The shape of a token that contains a digit.
 fn of_digits(lower: &str) -> Option<&'static str> {
     let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     let number = lower.trim_start_matches(['-', '+', '$', '#']);
@@ -155,7 +155,7 @@ fn of_ending(ending: &str) -> Option<&'static str> {
     }
 }
 
-/// Whether a word within a sentence is capitalized.
+/// Whether a word inside a sentence begins with a capital letter.
 fn is_name(token: &str) -> bool {
     let token = token.strip_suffix("'s").unwrap_or(token);
     let mut chars = token.chars();
@@ -170,7 +170,7 @@ const BRANCHES: &[&str] =
 const DOMAINS: &[&str] =
     &["ai", "app", "co", "com", "de", "dev", "edu", "eu", "gov", "io", "net", "org", "uk"];
 
-/// Names that look like files.
+/// Names of libraries that look like file names.
 const LIBRARIES: &[&str] =
     &["chart.js", "d3.js", "express.js", "next.js", "node.js", "nuxt.js", "three.js", "vue.js"];
 

@@ -1,4 +1,4 @@
-//! Ranked search over tools.
+//! Searches tools by words, and ranks the results.
 
 mod effect;
 mod expand;
@@ -39,16 +39,16 @@ pub struct Document<'a> {
     pub name: &'a str,
     pub title: Option<&'a str>,
     pub description: &'a str,
-    /// The input schema as JSON; of malformed JSON, the part before the error is indexed.
+    /// The input schema as JSON. If it is malformed, the part before the error is indexed.
     pub input_schema: &'a str,
-    /// The user's own `searchKeywords` for this tool.
+    /// The keywords of `searchKeywords` for this tool.
     pub keywords: &'a [String],
     /// The annotations of the tool.
     pub annotations: Annotations,
 }
 
 impl Document<'_> {
-    /// Whether the name, the title, the description or a keyword matches.
+    /// Whether the pattern matches the name, title, description or a keyword.
     pub fn matches(&self, pattern: &Pattern) -> bool {
         [Some(self.name), self.title, Some(self.description)]
             .into_iter()

@@ -1,18 +1,19 @@
-//! A page of a ranking.
+//! A page of search results.
 
-/// Some hits of a ranking, and where the next ones start.
+/// Some items of a ranking, and the offset of the next page.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RankingPage<'a, T> {
     pub items: &'a [T],
-    /// Length of the whole ranking.
+    /// The number of items in the whole ranking.
     pub total: usize,
     pub offset: usize,
-    /// Offset of the page after this one, if there is one.
+    /// The offset of the next page; `None` after the last page.
     pub next: Option<usize>,
 }
 
 impl<'a, T> RankingPage<'a, T> {
-    /// At most `limit` items from `offset` on. A limit of zero means one, so that paging ends.
+    /// At most `limit` items from `offset` on. A limit of zero becomes one, so that each page
+    /// advances.
     pub fn of(ranking: &'a [T], offset: usize, limit: usize) -> Self {
         let total = ranking.len();
         let offset = offset.min(total);

@@ -4,23 +4,22 @@ use super::effect::ToolEffect;
 use super::table::{self, Direction};
 use super::vocabulary::Vocabulary;
 
-/// The searchable part of one server's listing: immutable and self-contained, so that publishing
-/// a server swaps one pointer.
+/// The search index of one server's listing. It is immutable and self-contained, so replacing a
+/// server's listing swaps one pointer.
 #[derive(Debug, Default)]
 pub struct Postings {
     pub(super) vocabulary: Vocabulary,
-    /// The outline of each word of the vocabulary. A similarity search excludes most words by their
-    /// outlines.
+    /// The outline of each word. A search for similar words excludes most words by their outlines.
     pub(super) outlines: Vec<Outline>,
-    /// The end of each word's entries, which start at the end of the previous word's.
+    /// The end of each word's range in `entries`. The range starts at the end of the previous one.
     ends: Vec<u32>,
-    /// Occurrences, sorted by word and then by document.
+    /// All occurrences, sorted by word and then by document.
     entries: Vec<Occurrence>,
     pub(super) documents: Vec<Indexed>,
     pub(super) totals: [FieldTotal; ToolField::COUNT],
 }
 
-/// A part of a tool that has its own weight.
+/// A part of a tool's definition with its own weight in the score.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ToolField {
     Name,
@@ -31,7 +30,7 @@ pub(super) enum ToolField {
     /// The rest of the description.
     Description,
     PropertyNames,
-    /// Descriptions and enum values of properties.
+    /// The descriptions and enum values of properties.
     PropertyText,
     Keywords,
 }
@@ -49,7 +48,7 @@ impl ToolField {
         ToolField::Keywords,
     ];
 
-    /// The most bytes of the field that are indexed.
+    /// How many bytes of the field are indexed at most.
     pub(super) fn longest(self) -> usize {
         match self {
             ToolField::Name | ToolField::Title | ToolField::Server => 512,
@@ -58,9 +57,9 @@ impl ToolField {
         }
     }
 
-    /// How many words of the field go into the direction of the tool, and the weight of each. The
-    /// trainer uses the same numbers; a title counts like a first sentence. Keywords match only
-    /// exactly.
+    /// How many words of the field are added to the direction of the tool, and the weight of each.
+    /// `tools/search-table` uses the same numbers, and treats a title like a first sentence.
+    /// Keywords are only matched as words.
     pub(super) fn about(self) -> (u8, f32) {
         match self {
             ToolField::Name => (16, table::field_weight(0)),
@@ -74,20 +73,20 @@ impl ToolField {
     }
 }
 
-/// One word in one field of one document: 24 bits of document, 3 of field, 5 of count. A word may
-/// have several entries of the same field, which add up.
+/// One word in one field of one document: 24 bits for the document, 3 for the field, 5 for the
+/// count. A word can have several entries for one field, whose counts add up.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Occurrence(u32);
 
 impl Occurrence {
     const HIGHEST_COUNT: u32 = 31;
 
-    /// One occurrence of a word.
+    /// A single occurrence of a word.
     pub(super) fn new(document: usize, field: ToolField) -> Self {
         Occurrence((document as u32) << 8 | (field as u32) << 5 | 1)
     }
 
-    /// Adds an occurrence; false if `other` belongs to another document or field.
+    /// Adds the count of `other`; `false` if `other` belongs to another document or field.
     pub(super) fn absorb(&mut self, other: Occurrence) -> bool {
         let same = (self.0 ^ other.0) & !Self::HIGHEST_COUNT == 0;
         if same && self.0 & Self::HIGHEST_COUNT < Self::HIGHEST_COUNT {
@@ -109,29 +108,29 @@ impl Occurrence {
     }
 }
 
-/// The data of a document that ranking needs besides its words.
+/// The data of a document that ranking needs in addition to its words.
 #[derive(Debug)]
 pub(super) struct Indexed {
-    /// Words per field.
+    /// The number of words in each field.
     pub(super) lengths: [u16; ToolField::COUNT],
     /// Whether the description marks the tool as deprecated.
     pub(super) is_deprecated: bool,
     pub(super) effect: ToolEffect,
-    /// The word vector of the document; `None` if the table has none of its words.
+    /// The direction of the document's words; `None` if the vector table has none of them.
     pub(super) about: Option<Direction>,
     pub(super) server: Box<str>,
     pub(super) name: Box<str>,
 }
 
-/// The total length of a field, from which averages over several listings are computed.
+/// The length of a field over all documents of one listing, from which averages are computed.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct FieldTotal {
     pub(super) words: u64,
-    /// Documents that have the field at all.
+    /// The number of documents that have the field.
     pub(super) documents: u64,
 }
 
-/// The set of a word's characters, folded to 26 bits, and below it the length in 6 bits.
+/// The set of a word's characters, folded to 26 bits, and its length in the lowest 6 bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Outline(u32);
 
@@ -148,13 +147,13 @@ impl Outline {
         Outline(characters | length.min(Self::LENGTH))
     }
 
-    /// False if no word of this outline can begin a word of the other.
+    /// Whether a word of this outline may be the beginning of a word of the other outline.
     pub(super) fn may_begin(self, other: Outline) -> bool {
         self.0 & !other.0 & !Self::LENGTH == 0 && self.length() <= other.length()
     }
 
-    /// A lower bound of the edit distance of words with these outlines: one edit changes the length
-    /// by at most one, and at most two members of the set.
+    /// A lower bound of the edit distance of two words with these outlines. One edit changes the
+    /// length by at most one, and the set by at most two members.
     pub(super) fn fewest_edits(self, other: Outline) -> u32 {
         let changes = ((self.0 ^ other.0) & !Self::LENGTH).count_ones();
         changes.div_ceil(2).max(self.length().abs_diff(other.length()))
@@ -166,7 +165,7 @@ impl Outline {
 }
 
 impl Postings {
-    /// Builds the index from `found`, the entries by word, with the documents in order.
+    /// Builds the index from `found`, the occurrences by word, with the documents in order.
     pub(super) fn new(
         vocabulary: Vocabulary,
         outlines: Vec<Outline>,
@@ -184,7 +183,7 @@ impl Postings {
         Postings { vocabulary, outlines, ends, entries, documents, totals }
     }
 
-    /// The documents that have a word, each with its entries.
+    /// The documents that have a word, each with the word's occurrences.
     pub(super) fn occurrences(&self, word: u32) -> impl Iterator<Item = (usize, &[Occurrence])> {
         let word = word as usize;
         let start = word.checked_sub(1).and_then(|before| self.ends.get(before)).copied();
@@ -196,7 +195,7 @@ impl Postings {
     }
 }
 
-/// A counting sort by word; the order of documents is kept.
+/// Sorts occurrences by word with a counting sort, which keeps the order of documents.
 fn by_word(words: usize, found: &[(u32, Occurrence)]) -> (Vec<u32>, Vec<Occurrence>) {
     let mut ends = vec![0_u32; words];
     for &(word, _) in found {

@@ -1,37 +1,37 @@
-//! The searchable text of an input schema.
+//! Extracts the searchable text of an input schema.
 
 use std::fmt;
 
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
-/// The size limit of a schema that is indexed.
+/// The maximum size of a schema that is indexed, in bytes.
 const LARGEST_SCHEMA: usize = 256 * 1024;
 const DEEPEST: usize = 64;
 
-/// A piece of searchable text in a schema.
+/// A piece of text in a schema that is indexed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Piece<'a> {
     /// The name of a property.
     Name(&'a str),
-    /// A description or an enum value.
+    /// A description or an enum value of a property.
     Text(&'a str),
 }
 
-/// Calls `emit` with each piece of text in a schema, in document order; of malformed JSON, with
-/// those before the error.
+/// Calls `emit` with each piece of text in a schema, in document order. If the JSON is malformed,
+/// the walk ends at the error.
 ///
-/// The schema is parsed as a stream: most of it is not text, and parsing it into a value took most
-/// of the indexing time.
+/// The schema is parsed as a stream: most of it is not searchable, and parsing it into a value took
+/// most of the indexing time.
 pub(super) fn walk(schema: &str, mut emit: impl FnMut(Piece<'_>)) {
     if schema.len() > LARGEST_SCHEMA {
         return;
     }
     let root = Node { place: KeywordKind::Schema, depth: 0, emit: &mut emit };
-    // A parse error just ends the walk.
+    // A parse error only ends the walk.
     let _ = root.deserialize(&mut serde_json::Deserializer::from_str(schema));
 }
 
-/// A value of a schema that is parsed next.
+/// The next value of a schema to be parsed, with its kind.
 struct Node<'e, E> {
     place: KeywordKind,
     depth: usize,
@@ -113,7 +113,8 @@ impl<'de, E: FnMut(Piece<'_>)> Visitor<'de> for Node<'_, E> {
     }
 }
 
-/// The key of a member: the kind of its value, if that can contain text.
+/// Parses the key of an object member: gives the kind of the member's value, if that can contain
+/// text.
 struct Member<'n, 'e, E>(&'n mut Node<'e, E>);
 
 impl<'de, E: FnMut(Piece<'_>)> DeserializeSeed<'de> for Member<'_, '_, E> {
@@ -144,21 +145,22 @@ impl<E: FnMut(Piece<'_>)> Visitor<'_> for Member<'_, '_, E> {
     }
 }
 
-/// The kind of a value, by its keyword.
+/// The kind of a value in a schema, given by its keyword.
 #[derive(Debug, Clone, Copy)]
 enum KeywordKind {
     /// A schema, or an array of schemas.
     Schema,
-    /// Schemas by property name.
+    /// Schemas by the names of properties.
     Properties,
-    /// Schemas by a name that is not part of the arguments.
+    /// Schemas by a name that is not a property of the arguments.
     Definitions,
-    /// A text, or an array of values that may contain texts.
+    /// A text, or an array of values with texts among them.
     Text,
 }
 
 impl KeywordKind {
-    /// `title` is left out: generators repeat the property's name there.
+    /// The kind of a keyword's value; `None` if it has no searchable text. `title` is not indexed,
+    /// because generators repeat the name of the property there.
     fn of(keyword: &str) -> Option<KeywordKind> {
         match keyword {
             "properties" => Some(KeywordKind::Properties),

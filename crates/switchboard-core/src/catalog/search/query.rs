@@ -1,4 +1,4 @@
-//! Parses a query into its distinct words without stop words.
+//! Splits a query into its distinct words, without stop words.
 
 use super::stemming::WordStemmer;
 use super::tokens::{self, WordForm};
@@ -6,7 +6,7 @@ use super::tokens::{self, WordForm};
 const LONGEST_QUERY: usize = 1024;
 pub(super) const MOST_WORDS: usize = 64;
 
-/// A word of a query.
+/// A word of a query, as typed and as a stem.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct QueryWord {
     /// The word in lower case, as typed.
@@ -22,7 +22,8 @@ impl QueryWord {
     }
 }
 
-/// The distinct words of a bounded query; stop words count only if there is nothing else.
+/// The distinct words of a query, whose length is limited. Stop words are kept if the query has no
+/// other words.
 pub(super) fn parse(query: &str) -> Vec<QueryWord> {
     let stemmer = WordStemmer::default();
     let mut words: Vec<QueryWord> = Vec::new();
@@ -45,7 +46,7 @@ pub(super) fn bounded(query: &str) -> &str {
     query.get(..end).unwrap_or_default()
 }
 
-/// Whether the word is too common to tell tools apart.
+/// Whether the word is so common that it does not distinguish tools.
 pub(super) fn is_stop_word(typed: &str) -> bool {
     STOP_WORDS.contains(&typed)
 }

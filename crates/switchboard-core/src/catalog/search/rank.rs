@@ -15,31 +15,31 @@ use super::table::{self, Direction, Sum};
 use super::tokens::WordForm;
 use super::vocabulary::Key;
 
-/// A tool that matches a query.
+/// A tool that matches a query, with its score.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Hit {
-    /// The position of the tool's listing among the searched listings.
+    /// The index of the tool's listing among the searched listings.
     pub listing: usize,
-    /// Position of the tool in its listing.
+    /// The index of the tool in its listing.
     pub document: usize,
     /// The score, from 0 to 1.
     pub score: f32,
 }
 
-/// Tools, sorted by how well they match a query.
+/// The tools that match a query, and how well they match.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Ranking {
     /// The matching tools, best first.
     pub hits: Vec<Hit>,
     /// How well the best hit matches.
     pub fit: Fit,
-    /// How many hits at the top match about as well as the first.
+    /// How many hits at the top are about as good as the best one.
     pub good: usize,
 }
 
-/// All tools that have a word of the query or a similar word vector, best first.
+/// Ranks all tools that have a word of the query, or a word vector similar to that of the query.
 ///
-/// Ties are sorted by server and name, so that the order of the listings does not matter.
+/// Equal scores are sorted by server and name, so that the order of the listings does not matter.
 pub fn rank(listings: &[&Postings], query: &str) -> Ranking {
     let mut scores = Scores::new(listings);
     let mut about = Sum::ZERO;
@@ -55,7 +55,7 @@ pub fn rank(listings: &[&Postings], query: &str) -> Ranking {
         let mut meanings = match known(listings, key, 1.0) {
             Some(itself) => vec![itself],
             None if word.form != WordForm::Part || expansions == 0 => Vec::new(),
-            // A synonym is better than a similar spelling.
+            // If the word has a synonym or a hint, similar spellings are not tried.
             None if !others.is_empty() || hints::has(&word.stem) => Vec::new(),
             None => {
                 expansions -= 1;
@@ -88,38 +88,39 @@ pub fn rank(listings: &[&Postings], query: &str) -> Ranking {
     scores.into_ranking(about.direction().as_ref(), Intent::of(&query_words))
 }
 
-/// Correcting an unknown word is expensive: it scans every vocabulary.
+/// How many unknown words of a query are corrected at most, because each correction scans the words
+/// of every listing.
 const MOST_EXPANSIONS: usize = 8;
-/// A meaning with at least this weight is not a match by chance.
+/// The weight from which a correction is unlikely to be a match by chance.
 const LIKELY: f32 = 0.8;
-/// The shortest part when a word is split into two words written together.
+/// The minimum length of each part when an unknown word is split into two known ones.
 const SHORTEST_PART: usize = 3;
-/// The weight of a synonym relative to the word itself.
+/// The weight of a synonym, relative to the word itself.
 const SYNONYM: f32 = 0.7;
 /// The weight of a hint in the word score, and in the direction of the query.
 const HINT: (f32, f32) = (0.6, 0.3);
-/// The weights of a hint from several parts of the query.
+/// The weights of a hint whose pattern has several parts.
 const SURE_HINT: (f32, f32) = (0.9, 0.5);
-/// How many meanings of an unknown word go into the direction of a query.
+/// How many corrections of an unknown word are added to the direction of a query.
 const DIRECTION_MEANINGS: usize = 4;
 
-/// How quickly further occurrences of a word stop counting (BM25 `k1`).
+/// How soon further occurrences of a word add little to the score (BM25 `k1`).
 const SATURATION: f32 = 1.5;
-/// The bonus for a tool with all words of the query, as a share of its score.
+/// How much the score rises for a tool with all words of the query, as a share of that score.
 const COVERAGE_BONUS: f32 = 0.25;
 
-/// The share of the score that comes from the similarity of word vectors; the rest is from words.
+/// The share of the word-vector similarity in the final score. The rest is the word score.
 const ABOUT: f32 = 0.7;
-/// The factor for the score of a deprecated tool.
+/// The factor by which the score of a deprecated tool is multiplied.
 const DEPRECATED: f32 = 0.9;
-/// A tool without any word of the query is found from this similarity on.
+/// The similarity from which a tool without any word of the query is a hit.
 const CLOSE: f32 = 0.45;
 
-/// The weight of a word in each field, and the length normalisation of the field.
+/// The weight of a word in each field, and how much the length of the field reduces it.
 ///
-/// A keyword's weight keeps `weight / (SATURATION + weight)` above the weight of any correction,
-/// and its length does not matter. So adding a keyword to a tool never lowers the tool's rank for
-/// it.
+/// For keywords, `weight / (SATURATION + weight)` is larger than the weight of any correction, and
+/// the length has no effect. So a keyword never lowers the rank of its tool in a search for that
+/// keyword.
 const fn importance(field: ToolField) -> (f32, f32) {
     match field {
         ToolField::Name => (2.8, 0.5),
@@ -133,7 +134,7 @@ const fn importance(field: ToolField) -> (f32, f32) {
     }
 }
 
-/// Splits two words written together, if both are known.
+/// Splits a word into two known words that were written together.
 fn split_compound(listings: &[&Postings], word: &QueryWord) -> Option<[QueryWord; 2]> {
     let typed = Some(&word.typed).filter(|typed| typed.is_ascii())?;
     let last = typed.len().checked_sub(SHORTEST_PART)?;
@@ -143,7 +144,7 @@ fn split_compound(listings: &[&Postings], word: &QueryWord) -> Option<[QueryWord
         let is_known = |part: &QueryWord| {
             listings.iter().any(|it| it.vocabulary.find(Key::new(&part.stem)).is_some())
         };
-        // `forget` must not become `for get`.
+        // Neither part may be a stop word: `forget` must not become `for get`.
         let says_something = |part: &QueryWord| !query::is_stop_word(&part.typed);
         parts.iter().all(|part| says_something(part) && is_known(part)).then_some(parts)
     })
@@ -157,7 +158,8 @@ fn known<'a>(listings: &[&Postings], key: Key<'a>, weight: f32) -> Option<Meanin
     (!places.is_empty()).then_some(Meaning { word: key.word, weight, places })
 }
 
-/// Adds the vector of a word to the direction of the query, or else the vectors of its meanings.
+/// Adds the vector of a word to the direction of the query. A word without a vector adds the
+/// vectors of its corrections.
 fn add_to_direction(about: &mut Sum, key: Key<'_>, meanings: &[Meaning<'_>]) {
     if let Some(row) = table::find(key) {
         about.add(row, 1.0);
@@ -175,31 +177,32 @@ struct Scores<'a> {
     listings: Vec<(&'a Postings, Vec<Tally>)>,
     documents: usize,
     norms: [Norm; ToolField::COUNT],
-    /// Words of the query that some tool has, directly or as a synonym.
+    /// The number of query words that some tool has, directly or as a synonym.
     words: u16,
-    /// Words of the query that no tool has.
+    /// The number of query words that no tool has.
     unknown: u16,
-    /// Words that were looked up so far, including hints.
+    /// The number of words looked up so far, including hints.
     turns: u16,
 }
 
-/// Whether a word is part of the query or only a hint.
+/// Whether a word comes from the query itself or from a hint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Counted {
     Word,
     Hint,
 }
 
-/// The score of a document so far.
+/// The score of one document while words are added.
 #[derive(Debug, Clone, Copy, Default)]
 struct Tally {
     score: f32,
-    /// Words of the query that the document has.
+    /// The number of query words that the document has.
     matched: u16,
-    /// The last word that added to the score, counted from one, and how much it added.
+    /// The number of the last word that added to the score, counted from one, and how much it
+    /// added.
     turn: u16,
     earned: f32,
-    /// Words of the query that are keywords of the document, and the last of them.
+    /// The number of query words that are keywords of the document, and the number of the last one.
     keywords: u16,
     keyword: u16,
 }
@@ -238,13 +241,13 @@ impl<'a> Scores<'a> {
         }
     }
 
-    /// Adds one word of the query; a document scores by the best of its meanings.
+    /// Adds one word of the query. Each document scores by the meaning that fits it best.
     fn add(&mut self, meanings: &[Meaning<'_>]) {
         self.words += 1;
         self.earn(meanings, Counted::Word);
     }
 
-    /// Adds a hint: it counts for the score of a document, but not as a word of the query.
+    /// Adds a hint. It raises the scores of documents, but is not a query word that they must have.
     fn hint(&mut self, listings: &[&Postings], about: &mut Sum, hint: Hint) {
         let stem = super::stem(hint.word);
         let (worth, near) = if hint.is_sure { SURE_HINT } else { HINT };
@@ -286,7 +289,7 @@ impl<'a> Scores<'a> {
         }
     }
 
-    /// The inverse document frequency of a word over all listings.
+    /// The inverse document frequency of a word in all listings.
     fn rarity(&self, meaning: &Meaning<'_>) -> f32 {
         let counts = meaning.places.iter().filter_map(|&(listing, word)| {
             let (postings, _) = self.listings.get(listing)?;
@@ -297,7 +300,7 @@ impl<'a> Scores<'a> {
         ((without as f32 + 0.5) / (having as f32 + 0.5)).ln_1p()
     }
 
-    /// The ranking by the sum of both parts of the score, each from 0 to 1.
+    /// The ranking by the sum of word score and similarity, each from 0 to 1.
     fn into_ranking(self, about: Option<&Direction>, intent: Intent) -> Ranking {
         let bonus = COVERAGE_BONUS / f32::from(self.words.max(1));
         let by_words = |tally: &Tally| tally.score * (1.0 + bonus * f32::from(tally.matched));
@@ -308,7 +311,7 @@ impl<'a> Scores<'a> {
             let tools = postings.documents.iter().zip(tallies).enumerate();
             for (document, (indexed, tally)) in tools {
                 let of = self.words + self.unknown;
-                // A keyword match counts as similarity: the user set it.
+                // A keyword match adds to the similarity too, because the user set the keyword.
                 let keyword_share = f32::from(tally.keywords) / f32::from(of.max(1));
                 let near = about.map(|about| {
                     indexed
@@ -360,7 +363,7 @@ impl Tally {
     }
 }
 
-/// How often a word occurs in a document, weighted by field and field length.
+/// How often a word occurs in a document, weighted by the field and its length.
 fn frequency(
     norms: &[Norm; ToolField::COUNT],
     entries: &[Occurrence],

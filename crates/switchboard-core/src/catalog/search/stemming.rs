@@ -1,4 +1,4 @@
-//! Stems lower-case words for the index. The build script uses it, too.
+//! Reduces lower-case words to their stems. The build script uses this file too.
 
 use std::borrow::Cow;
 
@@ -13,7 +13,7 @@ impl Default for WordStemmer {
 }
 
 impl WordStemmer {
-    /// The word without its ending; words that are not English stay as they are.
+    /// The word without its ending. A word that is not English is unchanged.
     pub(super) fn stem<'a>(&self, word: &'a str) -> Cow<'a, str> {
         if word.len() < 3 || !word.bytes().all(|byte| byte.is_ascii_lowercase()) {
             return Cow::Borrowed(word);

@@ -26,7 +26,8 @@ static BY_STEM: LazyLock<HashMap<String, Vec<String>>> = LazyLock::new(|| {
     others
 });
 
-/// One-way synonyms: an abbreviation also finds its long form, but not the reverse.
+/// Abbreviations with their long forms. An abbreviation in a query also finds the long form, but a
+/// long form does not find the abbreviation.
 const ABBREVIATIONS: &[(&str, &[&str])] =
     &[("pr", &["pull", "request"]), ("mr", &["merge", "request"]), ("vm", &["virtual", "machine"])];
 

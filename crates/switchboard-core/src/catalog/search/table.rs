@@ -10,19 +10,19 @@ static BYTES: &[u8] = include_bytes!("table.bin");
 
 const FIELDS_AT: usize = 12;
 const FIELDS: usize = 5;
-/// How many words there are.
+/// The number of words in the table.
 const COUNT: usize = header(8, 4);
 
 static FIELD_WEIGHTS: &[[u8; 4]] = numbers(FIELDS_AT, FIELDS);
-/// Sorted; the parts below are in the same order.
+/// The sorted hashes of the words. `ENDS`, `SCALES` and `ROWS` have the same order.
 static HASHES: &[[u8; 4]] = numbers(FIELDS_AT + FIELDS * 4, COUNT);
-/// The end of each word in `TEXT`; it starts at the end of the previous one.
+/// The end of each word in `TEXT`. A word starts at the end of the previous one.
 static ENDS: &[[u8; 4]] = numbers(FIELDS_AT + FIELDS * 4 + COUNT * 4, COUNT);
 static SCALES: &[[u8; 4]] = numbers(FIELDS_AT + FIELDS * 4 + COUNT * 8, COUNT);
 static ROWS: &[u8] = part(FIELDS_AT + FIELDS * 4 + COUNT * 12, COUNT * DIMENSIONS);
 static TEXT: &[u8] = BYTES.split_at(FIELDS_AT + FIELDS * 4 + COUNT * (12 + DIMENSIONS)).1;
 
-// A table of another format does not compile.
+// The build fails if the table has another format.
 const _: () = assert!(matches!(BYTES, [b'S', b'W', b'T', b'1', ..]));
 const _: () = assert!(header(4, 2) == DIMENSIONS && header(6, 2) == FIELDS);
 
@@ -34,7 +34,7 @@ const fn numbers(start: usize, count: usize) -> &'static [[u8; 4]] {
     part(start, count * 4).as_chunks().0
 }
 
-/// A number of the header, read at compile time.
+/// A number in the table's header, read at compile time.
 const fn header(at: usize, bytes: usize) -> usize {
     let mut value = 0;
     let mut byte = bytes;
@@ -45,11 +45,11 @@ const fn header(at: usize, bytes: usize) -> usize {
     value
 }
 
-/// The vector of one word.
+/// The index of a word vector in the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct WordVector(u16);
 
-/// The vector of a lower-case, stemmed word.
+/// The vector of a stemmed, lower-case word; `None` if the table does not have the word.
 pub(super) fn find(key: Key<'_>) -> Option<WordVector> {
     let first = HASHES.partition_point(|hash| u32::from_le_bytes(*hash) < key.hash);
     let mut same = (first..COUNT).take_while(|&at| u32_at(HASHES, at) == key.hash);
@@ -58,8 +58,8 @@ pub(super) fn find(key: Key<'_>) -> Option<WordVector> {
         .map(WordVector)
 }
 
-/// The weight of a word by its field, in the order of the trainer: name, server, first sentence,
-/// the rest of the description, names of properties.
+/// The weight of a word in the field with this number. `tools/search-table` numbers the fields:
+/// name, server, first sentence, rest of the description, names of properties.
 pub(super) fn field_weight(field: usize) -> f32 {
     f32::from_bits(u32_at(FIELD_WEIGHTS, field))
 }
@@ -98,7 +98,7 @@ impl Sum {
         }
     }
 
-    /// The direction of the sum; `None` if nothing was added.
+    /// The direction of the sum; `None` if no vector was added.
     pub(super) fn direction(&self) -> Option<Direction> {
         let length = self.0.iter().map(|value| value * value).sum::<f32>().sqrt();
         let largest = self.0.iter().fold(0.0_f32, |largest, value| largest.max(value.abs()));
@@ -109,14 +109,14 @@ impl Sum {
         let scale = 127.0 / largest;
         for (step, value) in steps.iter_mut().zip(&self.0) {
             let scaled = value * scale;
-            // `round` would be a function call for each number.
+            // `f32::round` would be a function call for each number.
             *step = (scaled + 0.5_f32.copysign(scaled)) as i32 as i8;
         }
         Some(Direction { steps, step: largest / 127.0 / length })
     }
 }
 
-/// The topic of a text: a vector of length one, in bytes.
+/// The direction of a text's vector sum: a vector of length one, with one byte per dimension.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Direction {
     steps: [i8; DIMENSIONS],
@@ -124,7 +124,7 @@ pub(super) struct Direction {
 }
 
 impl Direction {
-    /// 1 for texts about the same topic, about 0 for unrelated ones.
+    /// The cosine similarity: 1 for texts about the same topic, about 0 for unrelated texts.
     pub(super) fn likeness(&self, other: &Direction) -> f32 {
         let pairs = self.steps.iter().zip(&other.steps);
         let product: i32 = pairs.map(|(&one, &other)| i32::from(one) * i32::from(other)).sum();

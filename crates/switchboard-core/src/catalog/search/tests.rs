@@ -1,4 +1,4 @@
-//! Which tools are found, in which order, and properties for any input.
+//! Which tools a search finds and in which order, and properties that hold for any input.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -10,7 +10,7 @@ use super::{Document, Fit, Hit, Indexer, Postings, RankingPage, index_all, rank}
 use crate::catalog::Annotations;
 use crate::pattern::{Case, Pattern};
 
-/// A tool as `server/name`, its description, its schema and its keywords.
+/// A tool for the tests: `server/name`, description, schema and keywords.
 #[derive(Debug, Clone)]
 struct Tool {
     server: String,
@@ -66,7 +66,7 @@ fn tools() -> Vec<Tool> {
     tools
 }
 
-/// Tools by server, in the order of their first tool.
+/// The tools grouped by server, in the order of each server's first tool.
 fn listings(tools: &[Tool]) -> Vec<Vec<Tool>> {
     let mut listings: Vec<Vec<Tool>> = Vec::new();
     for tool in tools {
@@ -83,7 +83,7 @@ fn indexed(listings: &[Vec<Tool>]) -> Vec<Postings> {
     listings.iter().map(|tools| indexer.index(tools.iter().map(Tool::document))).collect()
 }
 
-/// The ranking over listings, as `server/name` with scores.
+/// The ranking of tools for a query, each as `server/name` with its score.
 fn ranking(listings: &[Vec<Tool>], query: &str) -> Vec<(String, f32)> {
     ranking_by(listings, &indexed(listings), query)
 }
@@ -97,7 +97,7 @@ fn ranking_by(listings: &[Vec<Tool>], postings: &[Postings], query: &str) -> Vec
     hits.iter().map(shown).collect()
 }
 
-/// Checks the names of the tools that a query finds among `tools()`, best first.
+/// Checks which of `tools()` a query finds, best first.
 fn check(query: &str, expected: &[&str]) {
     let found: Vec<String> =
         ranking(&listings(&tools()), query).into_iter().map(|(name, _)| name).collect();
@@ -129,7 +129,7 @@ fn search_covers_server_names_properties_and_keywords() {
     check("land", &["github/merge_pull_request"]);
 }
 
-/// The tool shares neither a word nor a synonym with the query.
+/// The expected tool shares no word and no synonym with the query.
 #[test]
 fn search_finds_tools_by_topic_without_shared_words() {
     let mut tools = tools();
@@ -140,7 +140,7 @@ fn search_finds_tools_by_topic_without_shared_words() {
 }
 
 #[test]
-fn misspelt_query_word_matches_the_intended_topic() {
+fn misspelt_query_word_finds_tools_by_topic() {
     let tools = [
         tool("a/one", "Pictures of animals."),
         tool("a/two", "Timetable of trains and railway stations."),
@@ -202,21 +202,21 @@ fn deprecated_tool_ranks_behind_its_successor() {
 }
 
 #[test]
-fn joined_words_are_split_for_search() {
+fn query_word_of_two_known_words_is_split() {
     check("mergepull", &["github/merge_pull_request"]);
     check("writefile", &["files/write_file", "files/read_file", "browser/take_screenshot"]);
 }
 
 #[test]
-fn word_prefix_matches_unless_it_is_a_word() {
+fn beginning_of_a_word_matches_unless_itself_known() {
     check("screensh", &["browser/take_screenshot"]);
     check("tick", &["trains/get-tickets"]);
     check("re", &[]);
 }
 
-/// `for` and `get` are words of the other tool.
+/// `for` and `get` are words of other tools.
 #[test]
-fn dictionary_word_is_not_split_into_others() {
+fn known_word_is_not_split_into_other_words() {
     let tools = [tool("web/get", "Gets a page for you."), tool("memory/delete_entities", "")];
     let found = ranking(&listings(&tools), "forget");
     assert_eq!(found.first().map(|(name, _)| name.as_str()), Some("memory/delete_entities"));
@@ -266,7 +266,7 @@ fn reading_query_ranks_destructive_tools_last() {
     };
     assert_eq!(order(&tools, "look at the pages"), ["a/tally_pages", "a/reset_pages"]);
     assert_eq!(order(&tools, "reset the pages"), ["a/reset_pages", "a/tally_pages"]);
-    // Annotations take precedence over the name.
+    // Annotations take precedence over the verb in the name.
     assert!(score(&declared(Some(true), None)) > score(&tools));
     assert_eq!(score(&declared(None, Some(true))), score(&tools));
 }
@@ -345,7 +345,7 @@ fn schema_yields_property_names_and_texts_in_order() {
 }
 
 #[test]
-fn invalid_schema_yields_no_text() {
+fn invalid_schema_has_no_searchable_text() {
     for schema in ["", "{", "7", "[]", r#"{"properties": 1, "description": {}}"#] {
         check_pieces(schema, &[]);
     }
@@ -354,7 +354,7 @@ fn invalid_schema_yields_no_text() {
 }
 
 #[test]
-fn malformed_schema_yields_the_text_before_the_fault() {
+fn malformed_schema_is_searchable_up_to_the_error() {
     check_pieces(
         r#"{"description": "x", "properties": {"y": {"#,
         &[Piece::Text("x"), Piece::Name("y")],
@@ -362,7 +362,7 @@ fn malformed_schema_yields_the_text_before_the_fault() {
 }
 
 #[test]
-fn index_flood_keeps_tool_names_searchable() {
+fn tool_names_stay_searchable_beyond_the_index_limit() {
     let words =
         |from: usize| (from..from + 900).map(|word| format!(" w{word}x")).collect::<String>();
     let flood = |number: usize| tool_of("a", &format!("tool{number}"), &words(number * 900));
@@ -397,7 +397,7 @@ fn regex_search_matches_names_texts_and_keywords() {
     assert_eq!(matched("^land$"), ["merge_pull_request"]);
 }
 
-/// Few similar words, so that ties, prefixes and misspellings occur.
+/// Random words of a small set, so that ties, common beginnings and misspellings occur.
 fn phrase() -> impl Strategy<Value = String> {
     let word = prop::sample::select(vec![
         "issue",

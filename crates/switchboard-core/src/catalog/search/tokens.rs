@@ -1,6 +1,6 @@
-//! Splits text into lower-case words; identifiers are split into their parts.
+//! Splits text into lower-case words. Identifiers are also split into their parts.
 
-/// The longest run of letters that is a word; longer runs are encoded data.
+/// The maximum length of a word. Longer runs of letters are encoded data.
 const LONGEST_WORD: usize = 64;
 
 /// How a word occurred in the text.
@@ -8,7 +8,8 @@ const LONGEST_WORD: usize = 64;
 pub(super) enum WordForm {
     /// A separate word, or one part of an identifier such as `HTTPServer`.
     Part,
-    /// An identifier that was also split into parts, so that both `GitHub` and `github` are found.
+    /// A whole identifier that was also split into parts, so that `GitHub` is found by `github`
+    /// too.
     Whole,
     /// One character of a longer Chinese, Japanese or Korean phrase.
     Character,
@@ -43,7 +44,7 @@ enum CharKind {
     Lower,
     Upper,
     Digit,
-    /// Chinese, Japanese and Korean characters: a run of them is a phrase, not a word.
+    /// A Chinese, Japanese or Korean character. A run of them is a phrase, not a word.
     Ideograph,
     Separator,
 }
@@ -55,7 +56,7 @@ fn kind(char: char) -> CharKind {
     }
 }
 
-/// A lookup table, because nearly all text is ASCII.
+/// The kinds of the ASCII characters, in a lookup table because nearly all text is ASCII.
 static ASCII: [CharKind; 128] = {
     let mut kinds = [CharKind::Separator; 128];
     let mut char = 0;
@@ -91,13 +92,13 @@ fn kind_of_other(char: char) -> CharKind {
     }
 }
 
-/// The longest beginning of `text` whose characters belong.
+/// The longest beginning of `text` for whose characters `belongs` is true.
 fn run_of(text: &str, belongs: impl Fn(CharKind) -> bool) -> &str {
     let end = text.find(|char| !belongs(kind(char))).unwrap_or(text.len());
     text.get(..end).unwrap_or_default()
 }
 
-/// The word at the beginning of `text`, if only its first letter may be upper case. Most words are
+/// The word at the beginning of `text`, if no letter after the first is upper case. Most words are
 /// like this and need not be split.
 fn plain_word(text: &str) -> Option<&str> {
     let mut bytes = text.bytes();
@@ -108,8 +109,8 @@ fn plain_word(text: &str) -> Option<&str> {
     text.get(..end).filter(|_| alone)
 }
 
-/// Splits a phrase without spaces: each pair of neighbours is a word, and each character is there
-/// for queries of one character.
+/// Splits a phrase without spaces. Each pair of neighbouring characters becomes a word, and so does
+/// each single character, for queries of one character.
 fn bigrams(run: &str, emit: &mut impl FnMut(&str, WordForm)) {
     let starts = || run.char_indices().map(|(index, _)| index);
     let ends = |characters| starts().skip(characters).chain([run.len()]);
@@ -122,7 +123,7 @@ fn bigrams(run: &str, emit: &mut impl FnMut(&str, WordForm)) {
     }
 }
 
-/// Splits a run of letters and digits where the case or the kind of character changes.
+/// Splits a run of letters and digits where the letter case or the kind of character changes.
 fn parts(run: &str, lower: &mut String, emit: &mut impl FnMut(&str, WordForm)) {
     let mut start = 0;
     let mut chars = run.char_indices();
@@ -147,8 +148,7 @@ fn parts(run: &str, lower: &mut String, emit: &mut impl FnMut(&str, WordForm)) {
     }
 }
 
-/// Whether the last capital belongs to the lower-case letters that follow it: so in `HTTPServer`,
-/// but not in `URLs`.
+/// Whether the last capital letter begins the next word, as in `HTTPServer`, but not in `URLs`.
 fn starts_a_word(rest: &str) -> bool {
     let mut rest = rest.chars();
     match (rest.next(), rest.next().map(kind)) {

@@ -1,19 +1,20 @@
-//! Numbers the words of a listing: one arena of text, with lookup by word and by number.
+//! Numbers the words of a listing. The words are stored in one string and found by text or by
+//! number.
 
 use std::hash::BuildHasher;
 
 use hashbrown::DefaultHashBuilder;
 use hashbrown::hash_table::{Entry, HashTable};
 
-/// The distinct words of one listing, numbered in the order of their arrival.
+/// The distinct words of one listing, numbered in the order of their first occurrence.
 #[derive(Debug, Default)]
 pub(super) struct Vocabulary {
     words: WordArena,
-    /// The hash and the number of each word, sorted.
+    /// The hash and number of each word, sorted by hash.
     by_hash: Vec<(u32, u32)>,
 }
 
-/// A word with its hash, so that a query hashes it once for all listings.
+/// A word and its hash, which is computed once for all listings.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Key<'a> {
     pub(super) word: &'a str,
@@ -21,7 +22,8 @@ pub(super) struct Key<'a> {
 }
 
 impl<'a> Key<'a> {
-    /// FNV-1a. Forged collisions are harmless here: `Vocabulary` sorts by hash and then reads on.
+    /// Hashes the word with FNV-1a. Collisions are harmless: a lookup compares all words with the
+    /// same hash.
     pub(super) fn new(word: &'a str) -> Self {
         let hash = word
             .bytes()
@@ -61,11 +63,11 @@ impl Vocabulary {
     }
 }
 
-/// All words in one string, without separators.
+/// Words in one string, without separators between them.
 #[derive(Debug, Default)]
 struct WordArena {
     text: String,
-    /// The end of each word in `text`; it starts at the end of the previous one.
+    /// The end of each word in `text`. A word starts at the end of the previous one.
     ends: Vec<u32>,
 }
 
@@ -83,17 +85,17 @@ impl WordArena {
     }
 }
 
-/// Assigns numbers to words one by one.
+/// Numbers the words while a listing is indexed.
 #[derive(Debug, Default)]
 pub(super) struct Interner {
     words: WordArena,
     numbers: HashTable<u32>,
-    /// Servers choose the words, so the hash must be unpredictable.
+    /// The seeded hash function. Servers choose the words, so its results must be unpredictable.
     hasher: DefaultHashBuilder,
 }
 
 impl Interner {
-    /// The number of a word; a new word gets the next one.
+    /// The number of a word. A new word gets the next number.
     pub(super) fn intern(&mut self, word: &str) -> u32 {
         let Interner { words, numbers, hasher } = self;
         let known = |number: &u32| words.word(*number) == word;

@@ -1,8 +1,9 @@
-//! Line boundaries around a byte offset of a text.
+//! Finds line boundaries and white space around a byte offset of a text.
 
 use std::ops::Range;
 
-/// A text; all offsets come from its own syntax tree.
+/// Finds line boundaries and white space in `text`. Callers pass only offsets from the syntax tree
+/// of the same text.
 #[derive(Clone, Copy)]
 pub(super) struct Lines<'t> {
     pub(super) text: &'t str,
@@ -24,29 +25,30 @@ impl<'t> Lines<'t> {
         line.get(..blanks).unwrap_or_default()
     }
 
-    /// The indentation before `at`, if only blanks precede it in its line.
+    /// The indentation before `at`; `None` if more than blanks stands before `at` in its line.
     pub(super) fn own_line_indent(self, at: usize) -> Option<&'t str> {
         let before = self.slice(self.start_of_line(at)..at);
         before.trim_start_matches(BLANKS).is_empty().then_some(before)
     }
 
-    /// The first non-blank byte at or after `at`.
+    /// The offset of the first byte from `at` on that is not a blank.
     pub(super) fn skip_blanks(self, at: usize) -> usize {
         let rest = self.slice(at..self.text.len());
         at + rest.len() - rest.trim_start_matches(BLANKS).len()
     }
 
-    /// The byte after the last non-blank byte before `at`.
+    /// The offset after the last byte before `at` that is not a blank.
     pub(super) fn back_over_blanks(self, at: usize) -> usize {
         self.slice(0..at).trim_end_matches(BLANKS).len()
     }
 
-    /// The byte after the last one before `at` that is neither a blank nor a line end.
+    /// The offset after the last byte before `at` that is neither a blank nor part of a line end.
     pub(super) fn back_over_whitespace(self, at: usize) -> usize {
         self.slice(0..at).trim_end_matches(WHITESPACE).len()
     }
 
-    /// `range` extended to whole lines with their ends, if these lines hold nothing else.
+    /// `range`, extended to whole lines with their line ends. `None` if the lines contain more than
+    /// `range`.
     pub(super) fn whole_lines(self, range: Range<usize>) -> Option<Range<usize>> {
         self.own_line_indent(range.start)?;
         let end = self.skip_blanks(range.end);
@@ -55,7 +57,8 @@ impl<'t> Lines<'t> {
         Some(self.start_of_line(range.start)..end + newline.len())
     }
 
-    /// The offset at which to insert before `close`: after all other content and its line.
+    /// The offset at which a new last member is inserted: after the line of the last content
+    /// between `open` and `close`.
     pub(super) fn end_of_content(self, open: usize, close: usize) -> usize {
         let end = open + self.slice(open..close).trim_end_matches(WHITESPACE).len();
         let line_end = self.skip_blanks(end);

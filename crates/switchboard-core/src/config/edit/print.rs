@@ -1,16 +1,16 @@
-//! Prints new values in the style of the surrounding text.
+//! Prints new JSON values in the style of the surrounding text.
 
 use serde_json::Value as Json;
 
 pub(super) struct Layout<'t> {
     pub(super) newline: &'static str,
-    /// One step of indentation.
+    /// The text of one indentation level.
     pub(super) unit: &'t str,
 }
 
 impl Layout<'_> {
-    /// Prints each object member on its own line, below a line that is indented by `indent`. An
-    /// array of scalars stays on one line.
+    /// Prints each object member on its own line. The lines are indented one level deeper than
+    /// `indent`. An array of scalars stays on one line.
     pub(super) fn on_lines(&self, value: &Json, indent: &str) -> String {
         let inner = format!("{indent}{}", self.unit);
         let (open, rows, close) = match value {
@@ -47,7 +47,7 @@ impl Layout<'_> {
     }
 }
 
-/// `"name": `, escaped.
+/// An escaped member name with the colon: `"name": `.
 pub(super) fn key(name: &str) -> String {
     format!("{}: ", Json::from(name))
 }

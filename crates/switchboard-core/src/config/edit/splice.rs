@@ -1,4 +1,4 @@
-//! Inserting members into objects and arrays, and removing them with their commas and blank lines.
+//! Inserts members into objects and arrays, and removes members with their commas and blank lines.
 
 use std::ops::Range;
 
@@ -11,7 +11,7 @@ use super::lines::{Lines, WHITESPACE};
 use super::print::{Layout, key};
 use super::{Document, Opens};
 
-/// Replacements of ranges that do not overlap.
+/// Ranges of a text and their replacements. The ranges do not overlap.
 #[derive(Default)]
 pub(super) struct Splices(Vec<(Range<usize>, String)>);
 
@@ -29,7 +29,7 @@ impl Splices {
     }
 
     pub(super) fn apply(mut self, text: &str) -> String {
-        // Stable: insertions at the same offset keep their order.
+        // The stable sort keeps the order of insertions at the same offset.
         self.0.sort_by_key(|(range, _)| range.start);
         let mut out = String::with_capacity(text.len());
         let mut done = 0;
@@ -43,7 +43,7 @@ impl Splices {
     }
 }
 
-/// An object or an array of the text.
+/// An object or array in the text, whose members can be changed.
 pub(super) struct Container<'d> {
     lines: Lines<'d>,
     tokens: &'d [TokenAndRange<'d>],
@@ -52,7 +52,7 @@ pub(super) struct Container<'d> {
     /// The offset of the closing bracket.
     close: usize,
     children: Vec<Range<usize>>,
-    /// The space between the brackets and the members of a container on one line.
+    /// The space inside the brackets of an object or array that is written on one line.
     pad: &'static str,
 }
 
@@ -78,7 +78,7 @@ impl<'d> Container<'d> {
         Self { lines, tokens, open, close, children, pad }
     }
 
-    /// Appends a member in the style of the one before it.
+    /// Appends a member in the style of the previous one.
     pub(super) fn insert(
         &self,
         layout: &Layout<'_>,
@@ -138,7 +138,7 @@ impl<'d> Container<'d> {
             let text = format!("{pad}{name}{}{pad}", layout.inline(value));
             splices.0.push((self.open..self.close, text));
         } else if inside.contains('\n') {
-            // After the comments of the empty container.
+            // The new member follows the comments of the empty object or array.
             let place = self.lines.end_of_content(self.open, self.close);
             let value = layout.on_lines(value, &inner);
             splices.put(place, format!("{newline}{inner}{name}{value}"));
@@ -148,7 +148,8 @@ impl<'d> Container<'d> {
         }
     }
 
-    /// Removes every child for which `leaves` is true. Comments stay, with their lines.
+    /// Removes every child for whose index `leaves` is true. Comments on lines of their own are
+    /// preserved.
     pub(super) fn remove(&self, leaves: impl Fn(usize) -> bool) -> Splices {
         let mut splices = Splices::default();
         let staying: Vec<usize> = (0..self.children.len()).filter(|at| !leaves(*at)).collect();
@@ -165,7 +166,7 @@ impl<'d> Container<'d> {
         for (index, child) in self.children.iter().enumerate() {
             let comma = self.comma_after(index);
             if !leaves(index) {
-                // The new last child has a trailing comma only if the old one had it.
+                // The new last child has a trailing comma only if the old last child had one.
                 if last_to_stay == Some(index)
                     && index + 1 < self.children.len()
                     && !ends_with_comma
@@ -186,7 +187,7 @@ impl<'d> Container<'d> {
         splices
     }
 
-    /// The range of a child with the adjacent blanks that would be left over.
+    /// The range of a child, with the adjacent blanks that would remain without it.
     fn with_blanks(&self, index: usize, range: Range<usize>) -> Range<usize> {
         if let Some(lines) = self.lines.whole_lines(range.clone()) {
             return lines;

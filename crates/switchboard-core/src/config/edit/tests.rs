@@ -1,4 +1,4 @@
-//! Edits of realistic files by example, and of generated files by property.
+//! Edits of realistic files, as examples.
 
 mod properties;
 
@@ -30,7 +30,7 @@ fn with(at: &[&str], change: Change) -> Edit {
     Edit { at: at.iter().map(|key| (*key).to_owned()).collect(), change }
 }
 
-/// The lines that an edit removes and adds; asserts that nothing else changed.
+/// The lines that the edits remove and add. Asserts that no other line changed.
 fn diff(before: &str, edits: &[Edit]) -> String {
     let after = apply(before, edits).unwrap();
     let (old, new): (Vec<&str>, Vec<&str>) = (lines(before), lines(&after));
@@ -80,7 +80,7 @@ fn new_server_is_added_below_the_existing_ones() {
 }
 
 #[test]
-fn added_field_follows_the_layout_of_its_entry() {
+fn added_field_is_formatted_like_its_entry() {
     insta::assert_snapshot!(diff(COMMENTED, &[
         set(&["mcpServers", "github", "disabled"], json!(true)),
         set(&["mcpServers", "files", "disabled"], json!(true)),
@@ -138,9 +138,9 @@ fn list_pattern_is_added_once_and_removed_exactly() {
     assert_eq!(apply(&twice, &[back]).unwrap(), once);
 }
 
-/// Text before, edit, text after.
+/// Each row has the text before, the edit and the text after.
 #[test]
-fn every_shape_of_a_file_accepts_an_edit() {
+fn file_of_any_layout_can_be_edited() {
     let put = || set(&["mcpServers", "a"], json!({ "url": "https://a" }));
     let allow = || with(&["settings", "allow"], Change::AddItem("a".into()));
     let remove = || with(&["mcpServers", "a"], Change::Remove);
@@ -204,7 +204,7 @@ fn every_shape_of_a_file_accepts_an_edit() {
 }
 
 #[test]
-fn edit_of_a_wrong_type_is_refused() {
+fn edit_inside_a_value_of_wrong_type_is_refused() {
     let add = with(&["settings", "allow"], Change::AddItem("a".into()));
     let refusal = |text: &str| apply(text, std::slice::from_ref(&add)).unwrap_err().to_string();
     insta::assert_snapshot!(refusal("{ \"settings\": { \"allow\": [\"b\" } }"), @"line 1, column 31: unexpected close brace");
@@ -215,7 +215,7 @@ fn edit_of_a_wrong_type_is_refused() {
 }
 
 #[test]
-fn value_at_a_path_can_be_read() {
+fn value_at_an_existing_path_is_returned() {
     let at = |at: &[&str]| value_at(COMMENTED, at).unwrap();
     assert_eq!(at(&["mcpServers", "github", "args"]), Some(json!(["--read-only"])));
     assert_eq!(at(&["mcpServers", "old"]), None);

@@ -1,4 +1,4 @@
-//! Every form of a template, with its expansion.
+//! The expansion of every form of a template.
 
 use proptest::prelude::*;
 
@@ -32,7 +32,7 @@ fn every_variable_form_is_expanded_once() {
 }
 
 #[test]
-fn incomplete_variable_syntax_stays_text() {
+fn incomplete_variable_is_expanded_as_plain_text() {
     for text in ["$A", "${", "${}", "${A", "${A b}", "$env:", "{env:}", "{A}", "$$", "{}", "!x"] {
         check(text, Ok(text));
     }
@@ -52,7 +52,8 @@ fn leading_tilde_is_the_home_directory() {
 #[test]
 fn editor_variables_expand_to_project_and_home() {
     check("${workspaceFolder}/run.js --in=${userHome}/x", Ok("/p/run.js --in=/h/u/x"));
-    // Only the exact form is special: this is an environment variable of that name.
+    // Only `${workspaceFolder}` is special. With `env:`, it is an environment variable of that
+    // name.
     check("${env:workspaceFolder}", Err("the environment variable `workspaceFolder` is not set"));
     let nowhere = Surroundings { project: None, ..WITH };
     let expanded = expand(&Template::new("${workspaceFolder}"), &nowhere);
@@ -93,7 +94,7 @@ fn url_allows_variables_only_after_its_host() {
 }
 
 #[test]
-fn missing_variable_is_named_and_expansion_is_bounded() {
+fn missing_variable_or_oversized_expansion_is_an_error() {
     check("a${X}", Err("the environment variable `X` is not set"));
     check("{env:Y}", Err("the environment variable `Y` is not set"));
     check("${BIG}${BIG}", Err("the expanded value is larger than 65536 bytes"));
@@ -134,7 +135,7 @@ proptest! {
             let with = Surroundings { variable: &variable, home: None, project: None };
             expand_url(&Template::new(format!("{origin}${{V}}")), &with)
         };
-        // The authority is the same for every value of the variable.
+        // The part before the path is the same for every value of the variable.
         let place = |url: &str| url.splitn(3, '/').nth(2).map(|rest| {
             rest.split(['/', '?', '#', '\\']).next().unwrap_or_default().to_owned()
         });

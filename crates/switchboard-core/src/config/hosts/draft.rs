@@ -19,38 +19,39 @@ use crate::config::values::{Template, TemplateMap, TransportType};
 /// The meaning of a key in a host's entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Meaning {
-    /// Our field of that name; the value is parsed like ours.
+    /// Our field with this name. Its value is parsed like in our own files.
     Field(&'static str),
-    /// A map of strings, where some hosts also write numbers.
+    /// `env`: a map of strings, in which some hosts also write numbers.
     Env,
     Headers,
-    /// A command: a string, a list with its arguments, or an object with a `path`.
+    /// The command: a string, a list that includes the arguments, or an object with `path`, `args`
+    /// and `env`.
     Program,
-    /// The `type` in any spelling.
+    /// The type of transport, in any spelling.
     Transport,
-    /// A URL that implies a transport, unless a `type` is given.
+    /// The URL. It implies this transport, unless the entry has a `type`.
     UrlOf(TransportType),
-    /// `false` means disabled.
+    /// Whether the server is enabled.
     Enabled,
-    /// Names of environment variables of the host that are passed on to the server.
+    /// The names of environment variables that the host passes on to the server.
     PassedOn,
-    /// Headers whose values are in environment variables.
+    /// Headers, each with the name of the environment variable that holds its value.
     HeadersFromVariables,
-    /// The environment variable that holds the bearer token.
+    /// The name of the environment variable that holds the bearer token.
     BearerVariable,
     StartSeconds,
     StartMilliseconds,
     RequestSeconds,
     RequestMilliseconds,
-    /// An object with the usual keys.
+    /// An object that contains the usual keys of an entry.
     Nested,
-    /// A file of environment variables, which is unsupported.
+    /// The path of a file of environment variables, which is unsupported.
     FileOfVariables,
-    /// Has a meaning for the host only; ignored.
+    /// The key concerns only the host and is ignored.
     Nothing,
 }
 
-/// The keys of most hosts.
+/// The meaning of a key in the files of most hosts.
 fn usual(key: &str) -> Meaning {
     match key {
         "command" => Meaning::Program,
@@ -67,17 +68,18 @@ fn usual(key: &str) -> Meaning {
     }
 }
 
-/// The range of our own field. A host's value outside of it is replaced by the nearest limit.
+/// The limits of `startTimeoutMs`. A host's value outside of them is replaced by the nearest limit.
 const START: std::ops::RangeInclusive<Duration> = Duration::from_secs(1)..=Duration::from_secs(300);
 
 pub(super) struct Draft {
     entry: ServerEntry,
-    /// Whether a `type` was given explicitly.
+    /// Whether the entry has an explicit `type`.
     typed: bool,
 }
 
 impl Draft {
-    /// Reads the supported keys; `None` if one is invalid or only the host can expand it.
+    /// Reads the supported keys of an entry. `None` if a value is invalid or if only the host can
+    /// expand it.
     pub(super) fn read(file: &mut HostFile<'_, '_>, server: &Member<'_>) -> Option<Draft> {
         let variables = Variables { host: file.host, project: file.project };
         let keys = file.host.row().keys;
@@ -86,7 +88,7 @@ impl Draft {
         for member in file.reader.members(server.input()).ok()? {
             let own = keys.iter().find(|(key, _)| *key == member.name);
             let meaning = own.map_or_else(|| usual(member.name), |(_, meaning)| *meaning);
-            // Some hosts write unset keys as null.
+            // Some hosts write `null` for keys that are not set.
             if meaning == Meaning::Nothing || matches!(member.value, Value::NullKeyword(_)) {
                 continue;
             }
@@ -97,7 +99,7 @@ impl Draft {
         sound.then_some(draft)
     }
 
-    /// `None` if the entry has no endpoint, or starts this gateway.
+    /// The complete entry; `None` if it has no endpoint or starts this gateway.
     pub(super) fn finish(self) -> Option<ServerEntry> {
         let entry = self.entry;
         let [command, url, _] = entry.endpoints();
@@ -119,7 +121,8 @@ impl Draft {
             Meaning::Program => self.program(reader, member)?,
             Meaning::Transport => {
                 self.entry.transport_type = transport(&string(reader, input)?);
-                // An explicit `type` replaces the one that a URL implied.
+                // The explicit `type` replaces the transport that the URL implied, so its origin is
+                // removed.
                 self.entry.origins.remove("type");
                 self.typed = true;
             }
@@ -160,7 +163,7 @@ impl Draft {
         Ok(())
     }
 
-    /// Records `at` as the origin of each field that was set and has none yet.
+    /// Records `at` as the origin of the field that this key set, unless the field has an origin.
     fn note_origins(&mut self, means: Meaning, at: &ConfigOrigin) {
         let keys: &[&'static str] = match means {
             Meaning::Field(_) | Meaning::Nested | Meaning::FileOfVariables | Meaning::Nothing => {
@@ -213,7 +216,7 @@ impl Draft {
     }
 
     fn url(&mut self, url: Template, implied: TransportType) {
-        // Of two transports, the newer one takes precedence.
+        // If the entry has URLs of two transports, the newer transport takes precedence.
         if self.entry.url.is_some() && implied == TransportType::Sse {
             return;
         }
@@ -232,14 +235,15 @@ impl Draft {
     }
 }
 
-/// Adds the pairs whose names are not in the map yet.
+/// Adds the pairs whose names the map does not contain.
 fn add(map: &mut Option<TemplateMap>, pairs: Vec<(String, Template)>) {
     let map = map.get_or_insert_default();
     let mut known: HashSet<String> = map.names().map(str::to_owned).collect();
     map.0.extend(pairs.into_iter().filter(|(name, _)| known.insert(name.clone())));
 }
 
-/// A map of strings. Numbers and booleans are taken as written, null as unset.
+/// Reads a map of strings. Numbers and booleans are read as their text; `null` means that the name
+/// is not set.
 fn texts(reader: &mut ConfigReader<'_>, input: KeyedValue<'_>) -> Read<Vec<(String, Template)>> {
     let mut pairs = Vec::new();
     for member in reader.members(input)? {
@@ -256,7 +260,7 @@ fn texts(reader: &mut ConfigReader<'_>, input: KeyedValue<'_>) -> Read<Vec<(Stri
     Ok(pairs)
 }
 
-/// Names, or objects with a `name`.
+/// Reads names of environment variables, written as strings or as objects with a `name`.
 fn passed_on(
     reader: &mut ConfigReader<'_>,
     input: KeyedValue<'_>,
@@ -265,7 +269,7 @@ fn passed_on(
         let named = value.as_object().and_then(|object| object.get("name"));
         let value = named.map_or(value, |property| &property.value);
         let name = string(reader, KeyedValue { key, value })?;
-        // If the variable is not set, expansion reports it.
+        // If the variable is not set, the expansion reports it.
         let reference = Template::new(format!("${{{name}}}"));
         Ok((name, reference))
     })
@@ -280,7 +284,7 @@ fn transport(word: &str) -> Option<TransportType> {
         "streamablehttp" => Some(TransportType::StreamableHttp),
         "sse" => Some(TransportType::Sse),
         "ws" | "websocket" => Some(TransportType::WebSocket),
-        // Other words, such as `remote`, do not name a transport: the URL decides.
+        // Any other word, such as `remote`, names no transport, so the URL decides.
         _ => None,
     }
 }

@@ -1,6 +1,6 @@
-//! Configuration files of other hosts, parsed into the same entries as ours.
+//! Parses configuration files of other hosts into the same entries as ours.
 //!
-//! A row of the table has what differs between the hosts. Keys that only the host needs are ignored
+//! The hosts differ in one row each of the table. Keys that concern only the host are ignored
 //! without a diagnostic.
 
 mod draft;
@@ -61,8 +61,8 @@ impl Host {
     }
 }
 
-/// Reads one file of a host, as it applies in the directory `project`. Our own entry in it is
-/// ignored: a gateway that starts itself would recurse without end.
+/// Parses one file of a host for the directory `project`. Our own entry in it is ignored, because a
+/// gateway that starts itself would recurse without end.
 pub fn parse(host: Host, text: &str, source: &ConfigSource, project: &str) -> ParsedFile {
     let limit = match source.tier {
         Tier::User => HOST_FILE_BYTES,
@@ -78,7 +78,7 @@ pub fn parse(host: Host, text: &str, source: &ConfigSource, project: &str) -> Pa
     ParsedFile { servers, left_out, host: Some(host), diagnostics, ..ParsedFile::default() }
 }
 
-/// The state of parsing one host's file.
+/// The state while one host's file is parsed.
 struct HostFile<'r, 't> {
     host: Host,
     /// The absolute path of the project directory.
@@ -89,7 +89,8 @@ struct HostFile<'r, 't> {
 }
 
 impl HostFile<'_, '_> {
-    /// Reads the servers under `key` of `root`, if it exists. Of duplicate names, the first stays.
+    /// Reads the servers in the object `key` of `root`, if it exists. Of duplicate names, the first
+    /// is used.
     fn servers(&mut self, root: &Value<'_>, key: &'static str) {
         let Some(property) = root.as_object().and_then(|root| root.get(key)) else {
             return;
@@ -106,7 +107,7 @@ impl HostFile<'_, '_> {
         }
     }
 
-    /// The elements of an array that have a `name`.
+    /// The elements of an array that have a `name`, as members with that name.
     fn named_elements<'v>(&mut self, input: KeyedValue<'v>) -> Read<Vec<Member<'v>>> {
         let Value::Array(array) = input.value else {
             return Err(self.reader.wrong_type(input, "an array of tables"));
@@ -119,7 +120,7 @@ impl HostFile<'_, '_> {
         Ok(array.elements.iter().filter_map(named).collect())
     }
 
-    /// Reads one server; false if the limit is reached.
+    /// Reads one server; `false` if the limit of servers is reached.
     fn server(&mut self, (key, member): (&'static str, &Member<'_>)) -> bool {
         if self.servers.iter().any(|server| server.name == member.name) {
             return true;
@@ -144,8 +145,8 @@ impl HostFile<'_, '_> {
         true
     }
 
-    /// Disables the servers for which `is_off` is true, and records the list at `offset` as the
-    /// reason.
+    /// Disables the servers for whose names `is_off` is true. The list at `offset` becomes the
+    /// origin of `disabled`.
     fn disable(&mut self, offset: usize, is_off: impl Fn(&str) -> bool) {
         for server in self.servers.iter_mut().filter(|server| is_off(&server.name)) {
             if !server.entry.is_disabled() {

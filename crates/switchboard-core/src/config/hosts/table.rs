@@ -1,4 +1,5 @@
-//! One row for each host: where its servers are, what its keys mean, and how our entry is written.
+//! One row for each host: where its file lists servers, what the keys mean, and how our entry is
+//! written.
 
 use std::collections::HashSet;
 
@@ -13,12 +14,12 @@ use crate::config::install::format::{
 use crate::config::syntax::Syntax;
 use crate::config::values::TransportType;
 
-/// The properties of a host's file.
+/// How the configuration file of one host differs from those of other hosts.
 pub(super) struct HostRow {
     pub(super) title: &'static str,
     pub(super) syntax: Syntax,
     pub(super) dialect: Dialect,
-    /// The keys of an entry that have another meaning than in most hosts.
+    /// The keys of an entry whose meaning differs from that in most hosts.
     pub(super) keys: &'static [(&'static str, Meaning)],
     /// Reads the servers from the root of the file.
     pub(super) read: fn(&mut HostFile<'_, '_>, &Value<'_>),
@@ -26,7 +27,7 @@ pub(super) struct HostRow {
 }
 
 impl HostRow {
-    /// The properties of most hosts.
+    /// The row that fits most hosts.
     const USUAL: HostRow = HostRow {
         title: "",
         syntax: Syntax::Jsonc,
@@ -81,7 +82,7 @@ const CLAUDE_CODE: HostRow = HostRow {
     ..HostRow::USUAL
 };
 
-/// `projects` has a section for each directory, which takes precedence over the top level.
+/// Reads the top level and the section of this directory in `projects`, which takes precedence.
 fn read_claude_code(file: &mut HostFile<'_, '_>, root: &Value<'_>) {
     let project = file.project;
     let section = root
@@ -111,7 +112,7 @@ const VS_CODE: HostRow = HostRow {
     dialect: Dialect::Editor,
     read: |file, root| {
         file.servers(root, "servers");
-        // Users copy servers from other hosts with the key `mcpServers`.
+        // `mcpServers` is read too, because users copy servers from other hosts.
         file.servers(root, "mcpServers");
     },
     install: EntryFormat {
@@ -145,8 +146,8 @@ const CODEX: HostRow = HostRow {
             why: "Codex does not ask for approval: Switchboard asks before destructive calls",
         }],
         passing: Passing::Listed("env_vars"),
-        // In code mode, Codex shows the model only the tools of these servers. Before 0.142, this
-        // table made the whole file a parse error.
+        // Grants for code mode, in which Codex shows the model only the tools of the servers in
+        // this table. Codex before 0.142 rejects a file with this table.
         grants: &[Grant {
             needs: Needs::Version([0, 142]),
             ..Grant::item(
@@ -185,7 +186,7 @@ const WINDSURF: HostRow = HostRow {
     ..HostRow::USUAL
 };
 
-/// Servers of extensions have no command and are ignored.
+/// Zed. The servers of its extensions have no command and are ignored.
 const ZED: HostRow = HostRow {
     title: "Zed",
     install: EntryFormat {
@@ -221,7 +222,8 @@ const GEMINI_CLI: HostRow = HostRow {
     ..HostRow::USUAL
 };
 
-/// If this list exists, only the servers in it are used.
+/// The grant to add our server to the list `mcp.allowed`. If the list exists, Gemini CLI uses only
+/// the servers in it.
 const GEMINI_ALLOWED: Grant = Grant {
     needs: Needs::Present,
     ..Grant::item(&["mcp", "allowed"], "switchboard", "only servers in this list are started")
@@ -240,7 +242,7 @@ fn read_gemini_cli(file: &mut HostFile<'_, '_>, root: &Value<'_>) {
     }
 }
 
-/// A fork of Gemini CLI.
+/// Qwen Code, a fork of Gemini CLI.
 const QWEN_CODE: HostRow = HostRow {
     title: "Qwen Code",
     install: EntryFormat {
@@ -274,7 +276,7 @@ const COPILOT_CLI: HostRow = HostRow {
 const CLINE: HostRow = HostRow {
     title: "Cline",
     dialect: Dialect::Editor,
-    // Older files have the endpoint beside `transport`.
+    // In older files, `transport` is an object with the endpoint.
     keys: &[("transport", Meaning::Nested), ("timeout", Meaning::RequestSeconds)],
     install: EntryFormat {
         off: Off::Flag("disabled", true),
@@ -320,7 +322,7 @@ const KIRO: HostRow = HostRow {
     ..HostRow::USUAL
 };
 
-/// The key of the servers contains a dot; it is not a path.
+/// Amp. The key `amp.mcpServers` contains a dot and is not a path.
 const AMP: HostRow = HostRow {
     title: "Amp",
     keys: &[("includeTools", Meaning::Field("includeTools"))],
@@ -359,7 +361,7 @@ const ROO: HostRow = HostRow {
     ..HostRow::USUAL
 };
 
-/// The strings of an array under `key`, and its offset; `None` if there is no array.
+/// The offset and the strings of the array `key` in `object`; `None` if it is not an array.
 fn names<'v>(object: &'v Value<'_>, key: &str) -> Option<(usize, HashSet<&'v str>)> {
     let property = object.as_object()?.get(key)?;
     let elements = property.value.as_array()?.elements.iter();

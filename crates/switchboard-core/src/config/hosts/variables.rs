@@ -1,4 +1,5 @@
-//! Variables in a host's syntax: translated into ours, or reported if only the host expands them.
+//! Variables in the syntax of a host: translates them into ours, or reports those that only the
+//! host can expand.
 
 use jsonc_parser::ast::Value;
 
@@ -12,13 +13,13 @@ use crate::config::values::{Template, TemplateMap};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Dialect {
     Ours,
-    /// `${workspaceFolder}`, `${userHome}`, `${input:x}` and their like.
+    /// `${workspaceFolder}`, `${userHome}`, `${input:x}` and similar names, as in VS Code.
     Editor,
-    /// `$VAR`, in addition to `${VAR}`.
+    /// `$VAR` and `${VAR}`.
     Dollar,
-    /// `$VAR`, `${VAR}` and `$(command)`.
+    /// `$VAR`, `${VAR}`, and `$(command)`, which only the host runs.
     Shell,
-    /// `{file:path}`, in addition to `{env:VAR}`.
+    /// `{env:VAR}`, and `{file:path}`, which only the host reads.
     Braces,
 }
 
@@ -29,7 +30,7 @@ pub(super) struct Variables<'p> {
 }
 
 impl Variables<'_> {
-    /// Whether the value can be expanded without the host; if not, reports it.
+    /// Whether the value can be expanded without the host. Reports the first variable that cannot.
     pub(super) fn check(&self, reader: &mut ConfigReader<'_>, member: &Member<'_>) -> bool {
         let Some((offset, variable)) = self.needs_host(member.value) else {
             return true;
@@ -39,7 +40,7 @@ impl Variables<'_> {
         false
     }
 
-    /// The first variable that only the host can expand, with its offset. The values that we read
+    /// The first variable that only the host can expand, with its offset. The values in question
     /// nest at most two levels.
     fn needs_host<'v>(&self, value: &'v Value<'_>) -> Option<(usize, &'v str)> {
         match value {
@@ -85,7 +86,8 @@ impl Variables<'_> {
         if matches!(self.host.row().dialect, Dialect::Dollar | Dialect::Shell) {
             return with_braces(text);
         }
-        // A path that looks like a variable would be expanded.
+        // The path of the project is not inserted if it contains characters of a variable, which
+        // would be expanded.
         let folder = Some(self.project).filter(|path| !path.contains(['$', '{', '}']));
         let mut text = text.replace("${userHome}", "${HOME}");
         text = text.replace("${pathSeparator}", "/").replace("${/}", "/");
@@ -98,7 +100,7 @@ impl Variables<'_> {
     }
 }
 
-/// `$VAR` becomes `${VAR}`.
+/// Adds braces to variables: `$VAR` becomes `${VAR}`.
 fn with_braces(text: &str) -> String {
     let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
     let mut out = String::with_capacity(text.len());

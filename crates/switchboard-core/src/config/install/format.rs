@@ -1,18 +1,19 @@
-//! The format of our entry in each host's file: its place, its keys, and the permissions it needs.
+//! The format of our entry in each host's file: its position, its keys, and the permissions for our
+//! tools.
 
 use serde_json::{Map, Value as Json};
 
-/// The differences between the hosts' files.
+/// How our entry is written in the file of one host.
 #[derive(Debug)]
 pub(in crate::config) struct EntryFormat {
-    /// The key of the file that holds its servers.
+    /// The key that holds the servers in the file.
     pub(in crate::config) holder: &'static str,
     pub(in crate::config) listing: ServerList,
     pub(in crate::config) off: Off,
-    /// The keys before the command of our entry.
+    /// The keys of our entry before the command.
     pub(in crate::config) first: &'static [(&'static str, Word)],
     pub(in crate::config) launch: Launch,
-    /// The keys after the command. An existing entry gets the missing ones.
+    /// The keys after the command. `install` adds those that an existing entry of ours lacks.
     pub(in crate::config) then: &'static [Extra],
     pub(in crate::config) passing: Passing,
     /// The permissions for our tools in the same file.
@@ -82,7 +83,7 @@ impl EntryFormat {
 /// How a file lists its servers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::config) enum ServerList {
-    /// An object with the servers under their names.
+    /// An object whose keys are the names of the servers.
     ByName,
     /// An array of tables, each with a `name`.
     Array,
@@ -91,9 +92,9 @@ pub(in crate::config) enum ServerList {
 /// How a server is disabled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::config) enum Off {
-    /// A key of the entry disables the server.
+    /// The key in the server's entry that disables it, and the value to set.
     Flag(&'static str, bool),
-    /// The file has no key that disables a server, so the entry is removed.
+    /// The entry is removed, because no key disables a server.
     TakenOut,
 }
 
@@ -101,9 +102,9 @@ pub(in crate::config) enum Off {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::config) enum Launch {
     CommandAndArgs,
-    /// `command` is a list that includes the arguments.
+    /// `command` is a list of the program and its arguments.
     OneList,
-    /// Inside an object under this key, with a `type`.
+    /// The command is inside an object under this key, together with a `type`.
     Nested(&'static str),
 }
 
@@ -111,21 +112,22 @@ pub(in crate::config) enum Launch {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::config) enum Passing {
     Everything,
-    /// The host passes a few defaults, and the variables that are listed by name under this key.
+    /// The host passes a few defaults, and the variables that the list under this key names.
     Listed(&'static str),
-    /// The host passes a few defaults, and the variables under this key, whose values are
-    /// references such as `$NAME`.
+    /// The host passes a few defaults, and the variables under `key`, whose values are references
+    /// such as `$NAME`.
     Named {
         key: &'static str,
         opening: &'static str,
         closing: &'static str,
     },
-    /// The host passes a few defaults, and literal values in its file, which must not hold secrets.
+    /// The host passes a few defaults, and literal values from its file. We write none, because the
+    /// file must not contain secrets.
     Literals,
 }
 
 impl Passing {
-    /// The reference to a variable, as a value.
+    /// The reference to a variable, such as `$NAME`; `None` if the host has no references.
     pub(super) fn value(self, name: &str) -> Option<String> {
         match self {
             Passing::Named { opening, closing, .. } => Some(format!("{opening}{name}{closing}")),
@@ -134,7 +136,7 @@ impl Passing {
     }
 }
 
-/// A value of a key that we write.
+/// The value of a key that we write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::config) enum Word {
     True,
@@ -152,7 +154,7 @@ impl Word {
     }
 }
 
-/// A key of our entry, with its reason.
+/// A further key of our entry, with its reason.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::config) struct Extra {
     pub(in crate::config) key: &'static str,
@@ -160,7 +162,7 @@ pub(in crate::config) struct Extra {
     pub(in crate::config) why: &'static str,
 }
 
-/// A permission for our tools in a host's file, outside our entry.
+/// A permission for our tools that is written outside our entry.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::config) struct Grant {
     pub(in crate::config) at: &'static [&'static str],
@@ -171,19 +173,19 @@ pub(in crate::config) struct Grant {
 
 #[derive(Clone, Copy, Debug)]
 pub(in crate::config) enum Granted {
-    /// An item of an array.
+    /// This item is added to an array.
     Item(&'static str),
-    /// A value, unless the key is already set.
+    /// This value is set, unless the key has a value.
     Value(Word),
 }
 
-/// When a grant is written.
+/// The condition under which a grant is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::config) enum Needs {
     Nothing,
-    /// The array that would contain the permission exists.
+    /// The array for the permission must already exist.
     Present,
-    /// The host's version is known, and is this one or later.
+    /// The host's version must be known, and be this one or a later one.
     Version([u32; 2]),
 }
 

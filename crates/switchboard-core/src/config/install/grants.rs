@@ -1,12 +1,12 @@
-//! Adds and removes the permissions for our tools in a host's file, outside our entry.
+//! Adds and removes the permissions for our tools in a host's file. They stand outside our entry.
 
 use serde_json::Value as Json;
 
 use super::format::{Grant, Granted, Needs};
 use crate::config::edit::{Change, Edit};
 
-/// The edits that add the applicable grants to a file, except those that exist already or collide
-/// with another value.
+/// The edits that add the grants whose conditions hold. A grant is skipped if it exists already, or
+/// if another value is in its place.
 pub(super) fn additions(
     root: &Json,
     grants: &'static [Grant],
@@ -25,8 +25,8 @@ pub(super) fn additions(
     grants.map(|grant| (grant, edit(grant.at, change(grant)))).collect()
 }
 
-/// The edits that remove the grants that were not in the file `before`, with the objects that were
-/// created for them.
+/// The edits that remove all grants that the file `before` did not have, together with the objects
+/// that were created for them.
 pub(super) fn removals(root: &Json, before: &Json, grants: &'static [Grant]) -> Vec<Edit> {
     let ours = grants.iter().filter(|grant| is_there(root, grant) && !is_there(before, grant));
     ours.map(|grant| {
@@ -44,7 +44,7 @@ pub(super) fn removals(root: &Json, before: &Json, grants: &'static [Grant]) -> 
     .collect()
 }
 
-/// Whether a missing grant can be added without replacing another value.
+/// Whether the grant can be added without replacing another value.
 fn has_room(root: &Json, grant: &Grant) -> bool {
     let above = (1..grant.at.len()).filter_map(|length| grant.at.get(..length));
     let mut above = above.filter_map(|path| lookup(root, path));
@@ -64,7 +64,7 @@ fn is_there(root: &Json, grant: &Grant) -> bool {
     }
 }
 
-/// Whether a value contains only this grant.
+/// Whether a value contains this grant and nothing else.
 fn only_ours(value: &Json, below: &[&str], grant: &Grant) -> bool {
     match (value, below.split_first(), grant.what) {
         (Json::Object(object), Some((key, below)), _) => {

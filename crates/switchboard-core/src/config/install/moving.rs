@@ -11,19 +11,20 @@ use crate::config::server::ServerEntry;
 use crate::config::snippet;
 use crate::config::values::{Template, TemplateMap};
 
-/// A server of a host's file.
+/// A server in a host's file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct HostServer {
     pub name: String,
-    /// `None` if only the host can start it, or if it cannot be converted exactly.
+    /// The entry in our format. `None` if only the host can start the server, or if the conversion
+    /// would not be exact.
     pub ours: Option<Map<String, Json>>,
 }
 
-/// Used as the project directory: settings of one project are not applied to all, and the variable
-/// stays a variable.
+/// The project directory for the conversion. The variable stays in the converted entry, and
+/// settings of a single project are ignored.
 const NO_PROJECT: &str = "${workspaceFolder}";
 
-/// All servers of the file except our own.
+/// All servers in the host's file except our own.
 pub fn other_servers(target: Target, text: &str) -> Result<Vec<HostServer>, EditError> {
     let source = ConfigSource { path: "".into(), tier: Tier::User };
     let read = target.host().map(|host| hosts::parse(host, text, &source, NO_PROJECT).servers);
@@ -51,7 +52,7 @@ fn parsed(name: &str, entry: &Map<String, Json>) -> Option<ServerEntry> {
     snippet::check(name, entry, Tier::User).ok()
 }
 
-/// The entry in our format, if parsing it gives the same entry again.
+/// The entry in our format; `None` if parsing it would not give the same entry again.
 fn converted_exactly(name: &str, entry: &ServerEntry) -> Option<Map<String, Json>> {
     let mut entry = entry.clone();
     entry.origins.clear();
@@ -65,7 +66,7 @@ fn converted_exactly(name: &str, entry: &ServerEntry) -> Option<Map<String, Json
     (parsed(name, &written).as_ref() == Some(&entry)).then_some(written)
 }
 
-/// The fields that a host's file can set.
+/// The fields that a host's file can set, as an entry in our format.
 fn written(entry: &ServerEntry) -> Map<String, Json> {
     let text = |template: &Template| Json::from(template.source());
     let texts = |texts: &Vec<Template>| texts.iter().map(text).collect::<Json>();

@@ -1,4 +1,4 @@
-//! For every host: the installed entry is found by the host's parser, and can be removed again.
+//! For every host: its parser finds the installed entry, and the entry can be removed.
 
 use proptest::prelude::*;
 
@@ -31,7 +31,7 @@ fn targets() -> impl Iterator<Item = Target> {
     Target::all()
 }
 
-/// Adds our entry with a command only.
+/// Adds our entry with only a command.
 fn install(target: Target, text: &str, command: &str) -> Result<String, EditError> {
     let setup = Setup { command, variables: &[], version: None };
     super::install(target, text, &setup).map(|put| put.text)
@@ -49,7 +49,8 @@ fn sample(target: Target) -> String {
     }
 }
 
-/// The servers that the host would start, by its own parser, and whether ours is among them.
+/// The servers that the host would start according to its parser, and whether our entry is among
+/// them.
 fn active(target: Target, text: &str) -> (Vec<String>, Presence) {
     let source = ConfigSource { path: "".into(), tier: Tier::User };
     let file = match target.host() {
@@ -184,7 +185,7 @@ fn codex_servers_are_edited_in_any_toml_form() {
 }
 
 #[test]
-fn allowed_servers_list_gains_and_loses_our_name() {
+fn allowed_servers_list_includes_ours_while_installed() {
     let text = r#"{ "mcp": { "allowed": ["a"] } }"#;
     let with = install(Target::Host(Host::GeminiCli), text, "switchboard").unwrap();
     assert!(with.contains(r#""allowed": ["a", "switchboard"]"#), "{with}");
@@ -194,7 +195,7 @@ fn allowed_servers_list_gains_and_loses_our_name() {
 }
 
 #[test]
-fn our_older_entry_gains_its_missing_arguments() {
+fn entry_of_an_older_version_gains_missing_arguments() {
     for target in targets() {
         let fresh = install(target, "", "switchboard").unwrap();
         for args in [
@@ -284,7 +285,7 @@ fn codex_namespace_is_written_only_for_supporting_versions() {
 }
 
 #[test]
-fn claude_code_permissions_gain_ours_and_keep_others() {
+fn install_adds_our_claude_code_permission_beside_others() {
     let target = Target::Host(Host::ClaudeCode);
     let check = |before: &str, part: &str| {
         let Put { text, added } = grant(target, before).unwrap();
@@ -303,7 +304,7 @@ fn claude_code_permissions_gain_ours_and_keep_others() {
 }
 
 #[test]
-fn uneditable_host_text_is_refused() {
+fn install_refuses_a_malformed_host_file() {
     let refusal = |target, text| install(target, text, "x").unwrap_err().to_string();
     insta::assert_snapshot!(refusal(Target::Host(Host::Cursor), "{ \"mcpServers\": "), @"line 1, column 17: expected value after colon in object property");
     insta::assert_snapshot!(refusal(Target::Host(Host::Cursor), "[]"), @"`(root)` must be an object before it can be changed");
@@ -330,7 +331,7 @@ fn undo_keeps_edits_made_since_the_install() {
 }
 
 #[test]
-fn host_servers_convert_only_without_loss_of_meaning() {
+fn host_entry_without_exact_equivalent_stays_in_the_host() {
     let shown = |target, text: &str| {
         let line = |HostServer { name, ours }: HostServer| match ours {
             Some(entry) => format!("{name} {}", Json::Object(entry)),

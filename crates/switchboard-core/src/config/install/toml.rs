@@ -6,11 +6,11 @@ use toml_edit::{Array, ArrayOfTables, DocumentMut, Item, Table, TableLike, Value
 use crate::config::edit::{Change, Edit, EditError};
 use crate::config::syntax::lower_first;
 
-/// The text after all `edits`, in order. The value of the key `listed` is an array of tables, each
-/// with a `name`.
+/// The text after all `edits`, in order. `listed` is the key of an array of tables that each have a
+/// `name`.
 pub(super) fn apply(text: &str, edits: &[Edit], listed: Option<&str>) -> Result<String, EditError> {
     let mut document: DocumentMut = text.parse().map_err(|error| syntax(text, &error))?;
-    // Without edits, the text is not reprinted.
+    // Without edits, the text must not be printed again.
     if edits.is_empty() {
         return Ok(text.to_owned());
     }
@@ -54,7 +54,7 @@ fn array<'t>(table: &'t mut dyn TableLike, key: &str) -> Result<&'t mut Array, E
     table.get_mut(key).and_then(Item::as_array_mut).ok_or_else(wrong)
 }
 
-/// A change of a table in an array, or of the array itself.
+/// Changes a table in an array, or the array itself.
 fn change_listed(
     root: &mut Table,
     key: &str,
@@ -92,7 +92,7 @@ fn change_listed(
     Ok(())
 }
 
-/// The table at a path; missing parent tables are created if a value is to be set.
+/// The table at a path. Missing parent tables are created if the change sets a value.
 fn find<'t>(
     root: &'t mut dyn TableLike,
     path: &[String],
@@ -105,7 +105,8 @@ fn find<'t>(
                 return Ok(None);
             }
             let mut made = Table::new();
-            // An implicit parent table has no header of its own, which would be empty.
+            // An implicit parent table is printed without a header, which would have no content
+            // below it.
             made.set_implicit(true);
             table.insert(key, Item::Table(made));
         }
@@ -119,7 +120,7 @@ fn find<'t>(
 fn set(table: &mut dyn TableLike, key: &str, value: &Json) {
     let Json::Object(members) = value else {
         if let Some(mut value) = plain(value) {
-            // Keeps the comment after it, and the blanks before.
+            // Keeps the blanks before the value and the comment after it.
             if let Some(present) = table.get(key).and_then(Item::as_value) {
                 *value.decor_mut() = present.decor().clone();
             }
@@ -134,7 +135,8 @@ fn set(table: &mut dyn TableLike, key: &str, value: &Json) {
     table.insert(key, Item::Table(made));
 }
 
-/// Converts a JSON value. TOML has no null, and we write no tables within an entry.
+/// Converts a JSON value to TOML. `None` for null, which TOML does not have, and for an object,
+/// which our entry never contains here.
 fn plain(value: &Json) -> Option<Value> {
     match value {
         Json::Bool(value) => Some((*value).into()),

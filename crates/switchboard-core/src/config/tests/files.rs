@@ -1,4 +1,4 @@
-//! Parsing one file: values, diagnostics and their positions.
+//! Parses a single file: values, diagnostics and their positions.
 
 use super::*;
 
@@ -78,7 +78,7 @@ f:7:20: error: `mcpServers.f.command` must be a string that is not empty",
 }
 
 #[test]
-fn numbers_and_choices_have_bounds() {
+fn invalid_number_or_choice_is_an_error() {
     check(
         USER,
         r#"{"mcpServers": {
@@ -111,7 +111,7 @@ fn unknown_keys_warn_and_duplicate_keys_drop_the_server() {
         r#"{"mcpServer": {}, "mcpServers": {"a": {"comand": "x", "zzz": 1, "command": "1",
 "command": "2", "env": {"A": "1", "A": "2"}}, "a": {"command": "3"}}, "settings": {"idletimeout": 1}}"#,
         "
-f:1:2: error: unknown key `mcpServer`, where `mcpServers` may be meant
+f:1:2: error: unknown key `mcpServer`, did you mean `mcpServers`?
 f:2:47: error: `mcpServers.a` is given twice
 f:2:84: warning: unknown key `settings.idletimeout`, did you mean `idleTimeout`?",
     );
@@ -127,15 +127,15 @@ f:2:35: warning: `mcpServers.a.env.A` is given twice, the last one takes precede
     );
 }
 
-/// Whether the rules of a user file are uncertain, and the servers that are refused.
+/// Whether the file makes the deny rules unknown, and which servers are refused.
 fn spoilt(text: &str) -> (bool, Vec<String>) {
     let file = parse(text, &source("f", USER));
     let hides = file.diagnostics.iter().any(|found| found.is_error() && found.hides_rules());
     (hides, file.refused.into_iter().map(|(name, _)| name).collect())
 }
 
-/// All spellings of `word` with one letter missing, doubled, swapped or in another case, and with
-/// separators.
+/// All misspellings of `word` with one letter missing, doubled, swapped or in another case, and the
+/// spellings with separators.
 fn slips(word: &str) -> Vec<String> {
     let mut slips = vec![word.to_uppercase(), word.to_lowercase()];
     for at in 0..word.len() {
@@ -156,7 +156,7 @@ fn slips(word: &str) -> Vec<String> {
 }
 
 #[test]
-fn misspelt_root_or_settings_key_makes_rules_uncertain() {
+fn misspelt_key_of_rules_makes_rules_unparseable() {
     for slip in slips("mcpServers") {
         let text = format!(r#"{{"{slip}": {{"s": {{"excludeTools": ["ex"]}}}}}}"#);
         assert_eq!(spoilt(&text), (true, vec![]), "{text}");
@@ -177,7 +177,7 @@ fn misspelt_root_or_settings_key_makes_rules_uncertain() {
 }
 
 #[test]
-fn misplaced_rules_make_all_rules_uncertain() {
+fn misplaced_rules_make_all_rules_unparseable() {
     let deny = r#"{"deny": ["s/del"]}"#;
     let entries = [
         r#"{"s": {"excludeTools": ["ex"]}}"#,
@@ -231,7 +231,7 @@ fn misplaced_rules_make_all_rules_uncertain() {
 }
 
 #[test]
-fn foreign_rule_keys_in_an_entry_drop_the_server() {
+fn entry_with_rule_keys_of_another_program_is_dropped() {
     let named = ["disabledTools", "disabled_tools", "allowedTools", "allowed-tools", "exclude"];
     let more = [
         "include",
@@ -257,7 +257,7 @@ fn foreign_rule_keys_in_an_entry_drop_the_server() {
 }
 
 #[test]
-fn unrelated_unknown_keys_keep_rules_certain() {
+fn unrelated_unknown_keys_do_not_affect_the_rules() {
     for text in [
         r#"{"$schema": "x", "version": "1", "inputs": [{"id": "a", "password": true}]}"#,
         r#"{"inputs": {}, "servers": {}, "theme": "dark", "telemetry": {"enabled": false}}"#,
@@ -278,13 +278,13 @@ fn misspelt_servers_key_is_reported_with_the_nearest() {
         USER,
         "{\n \"context_servers\": {\"s\": {\"excludeTools\": []}}, \"config\": {\"deny\": []}}",
         "
-f:2:2: error: unknown key `context_servers`, where `mcpServers` may be meant
-f:2:50: error: unknown key `config`, where `settings` may be meant",
+f:2:2: error: unknown key `context_servers`, did you mean `mcpServers`?
+f:2:50: error: unknown key `config`, did you mean `settings`?",
     );
 }
 
 #[test]
-fn project_file_may_not_have_security_keys() {
+fn security_key_in_a_project_file_is_an_error() {
     let text = r#"{"mcpServers": {
   "a": {"command": "x", "approveTools": true},
   "b": {"command": "x", "autoApprove": ["t"]},
@@ -356,7 +356,7 @@ fn unknown_import_error_lists_the_known_hosts() {
 }
 
 #[test]
-fn diagnostics_and_quoted_keys_are_bounded() {
+fn diagnostics_are_limited_in_number_and_length() {
     let keys: String =
         (0..300).map(|n| format!("\"k{n}\\u001b{}\": 1,", "x".repeat(200))).collect();
     let file = parse(&format!("{{{keys}}}"), &source("f", USER));
@@ -369,7 +369,7 @@ fn diagnostics_and_quoted_keys_are_bounded() {
 }
 
 #[test]
-fn excess_servers_are_dropped_with_one_diagnostic() {
+fn servers_over_the_limit_cause_only_one_diagnostic() {
     let many = |entry: &str| (0..1_005).map(|n| entry.replace('N', &n.to_string())).collect();
     let named: String = many(r#""sN": {"command": "x"},"#);
     let listed: String = many(r#"{"id": "sN", "url": "x"},"#);

@@ -1,10 +1,11 @@
-//! Files of other hosts: the meaning of each key, ignored servers, and no panics.
+//! Files of other hosts: what each key means, which servers are ignored, and that no text causes a
+//! panic.
 
 use super::*;
 
 const ROOT: &str = "/p";
 
-/// Every server with its values and the lines they come from, then the diagnostics.
+/// A text for snapshots: every server with its values and their lines, then the diagnostics.
 fn read(host: Host, text: &str) -> String {
     let file = hosts::parse(host, text, &source("f", USER), ROOT);
     let mut lines = Vec::new();
@@ -20,12 +21,12 @@ fn read(host: Host, text: &str) -> String {
 }
 
 #[test]
-fn host_words_match_all_hosts() {
+fn list_of_host_names_contains_every_host() {
     assert_eq!(Host::ALL.map(Host::as_str), Host::WORDS);
 }
 
 #[test]
-fn claude_code_file_has_user_and_directory_servers() {
+fn claude_code_user_and_directory_servers_are_parsed() {
     let text = r#"{
   "numStartups": 12, "history": [{"display": "x"}],
   "mcpServers": {
@@ -161,7 +162,7 @@ args = ["serve"]
 }
 
 #[test]
-fn claude_desktop_file_has_programs() {
+fn claude_desktop_program_entry_is_parsed() {
     let text = r#"{"globalShortcut": "", "mcpServers": {"files": {"command": "node", "args": ["s.js"], "env": {"KEY": "sk-1"}}}}"#;
     insta::assert_snapshot!(read(Host::ClaudeDesktop, text), @r#"
     files
@@ -214,7 +215,7 @@ fn windsurf_server_url_key_is_read() {
 }
 
 #[test]
-fn zed_file_has_two_command_forms_and_extension_servers() {
+fn zed_command_forms_are_parsed_and_extensions_ignored() {
     let text = r#"{
   "theme": "One Dark", // settings of an editor
   "context_servers": {
@@ -276,7 +277,7 @@ fn gemini_cli_transport_follows_the_url_key() {
 }
 
 #[test]
-fn long_host_file_is_accepted_only_for_the_user() {
+fn large_host_file_is_accepted_only_from_the_user() {
     let text = format!(
         r#"{{"mcpServers": {{"a": {{"command": "x"}}}}, "history": "{}"}}"#,
         "x".repeat(2 << 20)
@@ -288,7 +289,7 @@ fn long_host_file_is_accepted_only_for_the_user() {
 }
 
 #[test]
-fn many_passed_variables_are_each_kept_once() {
+fn thousands_of_passed_variables_are_each_read_once() {
     let names: Vec<String> = (0..9_000).map(|n| format!("\"n{n}\"")).collect();
     let names = names.join(",");
     let codex = format!("[mcp_servers.a]\ncommand = 'x'\nenv_vars = [{names}]\nenv = {{n1 = '1'}}");
@@ -455,7 +456,7 @@ fn crush_command_substitution_is_unsupported() {
 }
 
 #[test]
-fn kiro_amp_and_roo_use_the_common_entry() {
+fn kiro_amp_and_roo_entries_are_parsed() {
     for (host, holder) in
         [(Host::Kiro, "mcpServers"), (Host::Amp, "amp.mcpServers"), (Host::Roo, "mcpServers")]
     {

@@ -1,4 +1,4 @@
-//! The parts of a definition that the trust hash and the cache hash cover.
+//! Which parts of a definition change its trust hash and its definition hash.
 
 use super::*;
 
@@ -103,7 +103,7 @@ fn definition_hash_covers_the_listing_but_no_secret() {
 }
 
 #[test]
-fn possible_script_words_are_candidates() {
+fn words_that_may_name_a_script_are_collected() {
     let check = |fields: &str, expected: &[&str]| {
         assert_eq!(words_in(&entry(fields)), expected, "{fields}");
     };
@@ -123,7 +123,7 @@ fn possible_script_words_are_candidates() {
 }
 
 #[test]
-fn path_within_a_word_is_found() {
+fn path_inside_a_command_line_word_is_found() {
     for (word, path) in [
         ("run.js", "run.js"),
         ("--import=./hook.mjs", "./hook.mjs"),

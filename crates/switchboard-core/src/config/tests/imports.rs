@@ -1,8 +1,8 @@
-//! Imported files of other hosts: precedence, merging, and ignored entries.
+//! Imported files of other hosts: precedence, merging, and entries that are ignored.
 
 use super::*;
 
-/// A file at the given path, ours or a host's, with one server `s`.
+/// A file at the given path, of Switchboard or of a host, with one server `s`.
 fn layer((place, tier, host, server): (&str, Tier, Option<Host>, &str)) -> Layer {
     let text = format!(r#"{{"mcpServers": {{"s": {server}}}}}"#);
     let source = source(place, tier);
@@ -42,18 +42,18 @@ const GEMINI: Option<Host> = Some(Host::GeminiCli);
 const IMPORTED: &str = r#"{"command": "x", "args": ["a"], "env": {"A": "1"}}"#;
 
 #[test]
-fn imported_server_applies_without_one_of_ours() {
+fn imported_server_is_used_without_an_entry_of_ours() {
     check(&[("c", USER, CURSOR, IMPORTED)], false, "usable: args=c command=c env=c");
     check(&[("c", PROJECT, CURSOR, IMPORTED)], false, "pending: args=c command=c env=c");
     check(&[("c", PROJECT, CURSOR, IMPORTED)], true, "usable: args=c command=c env=c");
 }
 
 #[test]
-fn import_fills_open_fields_of_the_same_endpoint() {
+fn imported_entry_fills_unset_fields_for_the_same_endpoint() {
     let ours = r#"{"command": "x", "args": ["b"]}"#;
     let expected = "usable: args=o command=o env=c";
     check(&[("c", USER, CURSOR, IMPORTED), ("o", USER, OURS, ours)], false, expected);
-    // The order of the files does not matter.
+    // The order of the files does not matter here.
     check(&[("o", USER, OURS, ours), ("c", USER, CURSOR, IMPORTED)], false, expected);
     let off = r#"{"disabled": true}"#;
     check(
@@ -64,13 +64,13 @@ fn import_fills_open_fields_of_the_same_endpoint() {
 }
 
 #[test]
-fn disabled_in_host_disables_none_of_ours() {
+fn disabled_flag_of_a_host_does_not_disable_ours() {
     const CLINE: Option<Host> = Some(Host::Cline);
     let off = r#"{"command": "x", "disabled": true}"#;
     check(&[("c", USER, CLINE, off)], false, "usable: command=c disabled=c");
     let ours = r#"{"command": "x"}"#;
     check(&[("c", USER, CLINE, off), ("o", USER, OURS, ours)], false, "usable: command=o");
-    // Without an endpoint, our entry only adds to the host's entry.
+    // An entry of ours without an endpoint only adds to the host's entry.
     let more = r#"{"args": ["b"]}"#;
     let expected = "usable: args=o command=c disabled=c";
     check(&[("c", USER, CLINE, off), ("o", USER, OURS, more)], false, expected);
@@ -122,7 +122,7 @@ fn entry_with_another_endpoint_inherits_nothing_from_imports() {
 }
 
 #[test]
-fn first_host_with_a_name_takes_precedence_entirely() {
+fn only_the_first_host_defining_a_name_is_used() {
     let other = r#"{"command": "z", "cwd": "/"}"#;
     check(
         &[("c", USER, CURSOR, IMPORTED), ("z", USER, GEMINI, other)],
@@ -134,7 +134,7 @@ fn first_host_with_a_name_takes_precedence_entirely() {
         false,
         "usable: command=z cwd=z",
     );
-    // Only one host's entry is merged into ours.
+    // The entry of only one host is merged into ours.
     let same = r#"{"command": "x", "cwd": "/"}"#;
     check(
         &[
@@ -157,7 +157,7 @@ fn project_host_file_adds_nothing_to_user_servers() {
             &format!("usable: command={place}"),
         );
     }
-    // An imported entry is merged into a project's server, which is pending as a whole.
+    // A host's entry is merged into a project's server. The whole server is then pending.
     check(
         &[("p", PROJECT, CURSOR, IMPORTED), ("o", PROJECT, OURS, user)],
         false,
@@ -176,7 +176,7 @@ fn repository_cannot_hide_an_imported_user_server() {
 
 proptest! {
     #[test]
-    fn imported_fields_keep_their_origin(
+    fn origin_of_an_imported_field_is_the_host_file(
         theirs in prop::collection::vec(any::<bool>(), 4),
         ours in prop::collection::vec(any::<bool>(), 5),
     ) {
@@ -197,7 +197,7 @@ proptest! {
         };
         let definition = &merge(&layers, &approvals).servers["s"].definition;
         for (index, (key, _)) in FIELDS.iter().enumerate() {
-            // If our file gives the endpoint, the server is enabled unless our file disables it.
+            // If our file sets the endpoint, `disabled` of the host's file has no effect.
             let lent = theirs[index] && !(*key == "disabled" && ours[4]);
             let expected = if ours[index] { Some("o") } else { lent.then_some("c") };
             prop_assert_eq!(definition.origins.get(key).map(|at| &*at.path), expected);

@@ -1,9 +1,10 @@
-//! Merging layers: precedence, inheritance, and pending servers.
+//! Merges files: precedence, inheritance, and pending servers.
 
 use super::*;
 use crate::render::definition::PendingDefinition;
 
-/// `approval` is the user's answer for every pending server.
+/// Merges the files and compares the servers. `approval` decides whether the user approves every
+/// pending server.
 fn check(files: &[(Tier, &str)], approval: bool, expected: &str) {
     let wrapped: Vec<(Tier, String)> = files
         .iter()
@@ -31,7 +32,7 @@ fn check(files: &[(Tier, &str)], approval: bool, expected: &str) {
 }
 
 #[test]
-fn later_layer_overrides_field_by_field() {
+fn later_file_overrides_an_earlier_one_by_field() {
     let lower = r#"{"command": "x", "args": ["a"], "env": {"A": "1", "B": "2"}, "debug": true}"#;
     let upper = r#"{"command": "x", "env": {"B": "3"}, "enabled": false}"#;
     check(
@@ -68,7 +69,8 @@ fn changed_endpoint_inherits_no_credentials() {
         false,
         "user: approveTools=f0 includeTools=f0 socket=f1",
     );
-    // A user entry without an endpoint is not merged into an endpoint that a repository names.
+    // A user's entry without an endpoint is not merged into a server whose endpoint a repository
+    // sets.
     check(
         &[(USER, r#"{"env": {"A": "1"}}"#), (PROJECT, r#"{"command": "a"}"#)],
         true,
@@ -94,14 +96,14 @@ fn pending_project_entry_leaves_the_user_entry_active() {
     );
     check(&[(USER, user), (PROJECT, theirs)], true, "approved: args=f1 command=f0 env=f0");
     check(&[(PROJECT, user)], false, "pending: command=f0 env=f0");
-    // Two files of a project make one pending definition.
+    // Two files of a project define one pending server together.
     check(&[(PROJECT, user), (PROJECT, theirs)], false, "pending: args=f1 command=f0 env=f0");
-    // The precedence of tiers does not depend on the caller's order.
+    // A project's file takes precedence over a user's file in any order of files.
     check(&[(PROJECT, theirs), (USER, user)], true, "approved: args=f0 command=f1 env=f1");
 }
 
 #[test]
-fn entry_with_forbidden_key_leaves_the_user_entry() {
+fn project_entry_with_forbidden_key_leaves_user_entry_active() {
     let error = "f1:1:39: error: `mcpServers.s.inheritEnv` is not allowed in a project file";
     check(
         &[(USER, r#"{"command": "x"}"#), (PROJECT, r#"{"command": "y", "inheritEnv": true}"#)],
@@ -140,7 +142,7 @@ fn disabled_flag_without_its_server_is_ignored() {
 }
 
 #[test]
-fn trust_question_names_the_file_of_the_endpoint() {
+fn pending_server_names_the_file_with_its_endpoint() {
     let origin = |files: &[(Tier, &str)]| {
         let wrapped: Vec<(Tier, String)> = files
             .iter()
@@ -179,7 +181,7 @@ fn oversized_definition_cannot_be_approved() {
     check(&[(USER, &env(201))], false, "user: command=f0 env=f0");
 }
 
-/// All kinds of invalid entries of the user that may contain rules.
+/// Tries every kind of invalid entry of the user that may contain rules.
 #[test]
 fn invalid_user_entry_drops_the_server_everywhere() {
     let defined = r#"{"mcpServers": {"s": {"command": "x"}, "other": {"command": "x"}}}"#;
@@ -264,7 +266,7 @@ fn project_settings_cannot_loosen_user_settings() {
 }
 
 #[test]
-fn project_settings_cannot_set_tiny_timeouts() {
+fn project_timeout_under_one_second_is_refused() {
     let check = |tier, setting: &str, expected: &str| {
         let text = format!(r#"{{"settings": {{{setting}}}}}"#);
         let config = merged(&[(tier, &text)], &|_| true);
@@ -347,7 +349,7 @@ fn project_enables_disabled_server_only_after_explicit_approval() {
     let says = "turns on     this server, which your own configuration turns off";
     assert!(question(&turns_on).contains(says), "{}", question(&turns_on));
     assert!(!question(&quiet).contains("turns on"));
-    // Disabling and enabling within the project needs no approval.
+    // A server that the project itself disabled and enabled again needs no further approval.
     let on = r#"{"command": "x"}"#;
     let says_off = r#"{"debug": true, "disabled": true}"#;
     let hashes = [r#"{"debug": true}"#, says_off, says_on].map(|entry| approved(on, entry).hash);

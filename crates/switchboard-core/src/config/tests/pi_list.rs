@@ -1,5 +1,5 @@
-//! Tests of `.pi/mcp-servers.json`: its defaults, and its diagnostics, whose wording users of the
-//! format know.
+//! `.pi/mcp-servers.json`: the defaults of this format, and diagnostics in the words that its users
+//! know.
 
 use super::*;
 
@@ -33,7 +33,7 @@ my_sse enabled:6 url:6",
 }
 
 #[test]
-fn only_enabled_list_servers_connect_at_start() {
+fn pi_list_server_connects_at_start_only_if_enabled() {
     let on = server(r#""url": "npx -y x", "enabled": true"#);
     assert_eq!((on.enabled, on.lifecycle), (Some(true), Some(Lifecycle::Eager)));
     for fields in [r#""url": "npx -y x""#, r#""url": "npx -y x", "enabled": false"#] {

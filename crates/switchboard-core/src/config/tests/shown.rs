@@ -1,4 +1,4 @@
-//! `config show` and the JSON Schemas of the configuration.
+//! The output of `config show`, and the JSON Schemas of the configuration files.
 
 use serde_json::json;
 
@@ -54,7 +54,7 @@ fn shown_entry_masks_literals_but_keeps_templates() {
 }
 
 #[test]
-fn masked_diff_equals_the_shown_configuration() {
+fn diff_masks_an_entry_like_config_show() {
     for fields in [
         r#"{"command": "x --key s3cret", "args": ["--token", "s3cret", "Cookie: s3cret"],
             "env": {"A": "!get --token s3cret", "B": "s3cret${B}"}}"#,
@@ -129,7 +129,7 @@ fn file_schema_accepts_what_the_parser_accepts() {
 }
 
 #[test]
-fn list_schema_accepts_what_its_parser_accepts() {
+fn pi_list_schema_accepts_what_its_parser_accepts() {
     let validator = jsonschema::validator_for(&schema::pi_servers()).unwrap();
     for (server, valid) in [
         (r#"{"id": "a", "url": "npx x", "enabled": true, "timeout": 1000, "name": "n"}"#, true),

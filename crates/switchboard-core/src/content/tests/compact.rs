@@ -1,4 +1,4 @@
-//! Compaction of results that are JSON.
+//! Removes the white space from results that are JSON.
 
 use super::*;
 
@@ -22,7 +22,7 @@ fn compact_json_loses_only_white_space() {
 }
 
 #[test]
-fn text_that_is_not_json_or_shorter_is_unchanged() {
+fn compaction_leaves_text_other_than_json_unchanged() {
     for text in [
         r#"{"a":[1,2]}"#,
         "{ oops }",
@@ -40,7 +40,7 @@ fn text_that_is_not_json_or_shorter_is_unchanged() {
 }
 
 #[test]
-fn other_block_fields_pass_unchanged() {
+fn compaction_leaves_other_block_fields_unchanged() {
     let raw = r#"{"content":[{ "annotations":{"priority":0.50},"type":"text","text":"{ \"a\": \"x y\" }", "_meta":{}},
         {"type":"resource","resource":{"uri":"a:b","text":"[ 1 ]"}}]}"#;
     let output = compact(raw);

@@ -1,4 +1,4 @@
-//! Installing into realistic Pi settings, and uninstalling again.
+//! Adds our package to realistic settings of Pi, and removes it.
 
 use proptest::prelude::*;
 
@@ -6,7 +6,7 @@ use super::*;
 
 const DIRECTORY: &str = "/data/pi-switchboard";
 
-/// The packages that exist: a checkout of ours, and another one at two paths.
+/// The packages at the paths of the tests: a checkout of ours, and another package at two paths.
 fn look(path: &str) -> LocalPackage {
     match path {
         "../checkout" => LocalPackage::Ours,

@@ -1,4 +1,4 @@
-//! The exact text of each answer, also with hostile content.
+//! The exact text of each reply, also with hostile text from servers.
 
 use std::time::Duration;
 
@@ -36,7 +36,7 @@ fn refused() -> Failure {
 }
 
 #[test]
-fn connect_answer_lists_transport_and_tools() {
+fn connect_reply_lists_transport_and_tools() {
     let new = |tools: &[&str]| Connected {
         id: server("my-server"),
         address: "http://localhost:3000/mcp".to_owned(),
@@ -181,7 +181,7 @@ fn search_result_names_connection_and_tool() {
 }
 
 #[test]
-fn reload_answer_lists_connected_failed_and_pending() {
+fn reload_reply_lists_connected_failed_and_pending() {
     let mut files = Reloaded {
         closed: Some(2),
         files: vec![".pi/mcp-servers.json".to_owned()],

@@ -1,4 +1,4 @@
-//! Renders one tool with all details for a call, without repetition.
+//! Renders one tool with all details that a call needs.
 
 use std::fmt::Write;
 
@@ -10,10 +10,10 @@ use crate::render::words::{clean_block, clean_line};
 use crate::reply::{Description, ReachedBy};
 use crate::tool_card::WRITE_NAME;
 
-/// The maximum weight of a server's text about a tool.
+/// The maximum weight of a text that a server wrote about a tool.
 const PROSE: usize = 12_000;
 
-/// The maximum length of a tool's shown declarations.
+/// The maximum length of the facts behind a tool's name, such as title and annotations.
 const DECLARED: usize = 240;
 
 pub(super) fn described(description: &Description) -> String {
@@ -52,7 +52,7 @@ pub(super) fn described(description: &Description) -> String {
     out
 }
 
-/// Server, title and annotations, unless the tool's name already shows them.
+/// Facts about the tool that its shown name does not contain: server, title and annotations.
 fn facts(description: &Description) -> Vec<String> {
     let line = &description.line;
     let mut facts = Vec::new();
@@ -82,30 +82,32 @@ fn facts(description: &Description) -> Vec<String> {
     facts
 }
 
-/// The tool's annotations that are true. For a read-only tool, hints about changes have no meaning.
+/// The annotations of the tool that are true. For a read-only tool, most annotations about changes
+/// are omitted.
 fn hints(declared: &Map<String, Value>) -> Vec<String> {
     let hint = |name: &str| declared.get(name).and_then(Value::as_bool);
     let read_only = hint("readOnlyHint") == Some(true);
     let is_true = |name: &str| hint(name) == Some(true);
     let words = [
         read_only.then_some("read-only"),
-        // Also shown beside `read-only`, to reveal the contradiction.
+        // `destructive` is shown beside `read-only` too, because the annotations contradict each
+        // other.
         is_true("destructiveHint").then_some("destructive"),
         (is_true("idempotentHint") && !read_only).then_some("idempotent"),
     ];
     words.into_iter().flatten().map(str::to_owned).collect()
 }
 
-/// A description with its line breaks, without redundant blanks.
+/// The description with its line breaks, and without indentation or repeated blanks.
 fn prose(description: &str) -> String {
     let text = clean_block(description.trim(), PROSE);
     let indent = |line: &str| line.len() - line.trim_start().len();
     let lines = || text.lines().map(str::trim_end);
-    // The first line of a docstring is not indented, unlike the others.
+    // The first line of a docstring is not indented, but the following lines are.
     let margin = lines().skip(1).filter(|line| !line.is_empty()).map(indent).min().unwrap_or(0);
     let mut out = String::with_capacity(text.len());
     for (index, line) in lines().enumerate() {
-        // The margin may end inside a multi-byte blank.
+        // The indentation may end inside a blank of several bytes.
         let line = if index == 0 { line } else { line.get(margin..).unwrap_or(line.trim_start()) };
         if line.is_empty() && out.ends_with("\n\n") {
             continue;
@@ -130,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn annotation_hints_become_words_only_when_meaningful() {
+    fn annotations_are_shown_only_if_they_are_meaningful() {
         let check = |declared: &str, expected: &[&str]| {
             assert_eq!(hints(&serde_json::from_str(declared).unwrap()), expected);
         };

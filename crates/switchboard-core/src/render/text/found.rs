@@ -1,4 +1,4 @@
-//! Renders search results within a budget: the first hits in full, the others as one line each.
+//! Renders search results within a budget: the first tools in full, all others on one line each.
 
 use std::fmt::Write;
 
@@ -12,27 +12,28 @@ use crate::render::words::{clean_line, list, plural};
 use crate::reply::{SearchHit, SearchPage, Unavailable};
 use crate::request::DEFAULT_LIMIT;
 
-/// The maximum number of hits that are shown in full, if their scores are near the best.
+/// The maximum number of tools that are shown in full, if their scores are near the best one.
 const FULL_HITS: usize = 3;
 
-/// The minimum number of hits that are shown even with low scores, because scores can be wrong.
+/// The minimum number of tools that are shown, even with low scores, because scores can be wrong.
 const FEWEST_HITS: usize = 5;
 
-/// The maximum weight of the description and parameters of the first hit, and of other hits.
+/// The maximum weight of description and parameters, for the first tool and for all others.
 const FIRST: HitBudget = HitBudget { description: 240, notes: 360 };
 const OTHER: HitBudget = HitBudget { description: 140, notes: 160 };
 
-/// The maximum length of the description of one parameter.
+/// The maximum length of one parameter's description.
 const NOTE: usize = 100;
 
 /// The maximum length of the reason why no tool was called.
 const REASON: usize = 400;
 
-/// The maximum number of failed servers that are named, and the maximum length of each reason.
+/// The maximum number of failed servers that are named, and the maximum length of each one's
+/// reason.
 const MOST_FAILED: usize = 3;
 const FAILURE: usize = 120;
 
-/// Reserved for the line about the next page.
+/// The weight that is reserved for the line about the next page.
 const NEXT: usize = 64;
 
 struct HitBudget {
@@ -40,7 +41,8 @@ struct HitBudget {
     notes: usize,
 }
 
-/// The text for no hits. It suggests English words, because nearly all descriptions are in English.
+/// The text if no tool matches. For words in another script, it suggests English, because nearly
+/// all descriptions are in English.
 fn nothing(query: &str) -> String {
     let foreign = query.chars().any(|c| !c.is_ascii() && c.is_alphabetic());
     let advice = if foreign { " Try English words." } else { "" };
@@ -72,7 +74,7 @@ pub(super) fn found(page: &SearchPage) -> String {
         let whole = (index < full).then(|| in_full(hit, if index == 0 { FIRST } else { OTHER }));
         let line = || format!("- {}\n", tool_line(&hit.line));
         let text = whole.into_iter().chain([line()]).find(|text| room.take(text));
-        // The first hit is always shown, so that the next page makes progress.
+        // The first tool of a page is always shown, so that the next page begins further on.
         let Some(text) = text.or_else(|| (index == 0).then(line)) else { break };
         out.push_str(&text);
         shown += 1;
@@ -84,7 +86,7 @@ pub(super) fn found(page: &SearchPage) -> String {
     out + &rest
 }
 
-/// The reason why no tool was called, and how to call the likely one.
+/// The line about a tool that was not called: the reason, and how to call it.
 fn not_called(why: &NotCalled) -> String {
     let tool = why.tool().map_or("tool".to_owned(), |shown| format!("tool: \"{shown}\""));
     let why = cut(why.to_string(), REASON);
@@ -96,7 +98,8 @@ pub(crate) fn budget_of(page: &SearchPage) -> Budget {
     if page.hits.len() > DEFAULT_LIMIT { budget::LONG_SEARCH } else { budget::SEARCH }
 }
 
-/// The number of hits that are good enough to be shown; all if the caller requested more.
+/// How many tools match well enough to be shown. All tools of the page, if the caller requested a
+/// later or larger page.
 fn worth_a_line(page: &SearchPage) -> usize {
     let asked_for_more = page.offset > 0 || page.hits.len() > DEFAULT_LIMIT;
     if asked_for_more { page.hits.len() } else { page.good.max(FEWEST_HITS) }
@@ -110,7 +113,7 @@ fn full_hits(page: &SearchPage) -> usize {
     }
 }
 
-/// Signature, description and parameters of a hit.
+/// The signature, description and parameters of a tool.
 fn in_full(hit: &SearchHit, words: HitBudget) -> String {
     let mut out = format!("{}{}\n", hit.signature, marks(&hit.line));
     let about = lead(&hit.line.description, words.description);
@@ -127,7 +130,8 @@ fn in_full(hit: &SearchHit, words: HitBudget) -> String {
     out
 }
 
-/// Servers that are still starting, or failed a moment ago, with the reason.
+/// The lines about servers that are still starting, and about servers that just failed, with the
+/// reason.
 fn unavailable(out: &mut String, servers: &[(ServerName, Unavailable)]) {
     let (mut starting, mut failed) = (Vec::new(), Vec::new());
     for (server, why) in servers {
@@ -148,7 +152,7 @@ fn unavailable(out: &mut String, servers: &[(ServerName, Unavailable)]) {
     }
 }
 
-/// The tools and servers that the search could not cover.
+/// The lines about the tools and servers that are missing in the search results.
 fn unseen(out: &mut String, page: &SearchPage) {
     if page.denied > 0 {
         let _ = writeln!(out, "{} denied by rules", plural(page.denied, "matching tool"));

@@ -1,4 +1,4 @@
-//! Remedies for a model, in terms of the `mcp` tool.
+//! Remedies for a model, as calls of the `mcp` tool or as requests to the user.
 
 use super::{LINE, NAMES, not_listed};
 use crate::failure::Hint;
@@ -6,7 +6,7 @@ use crate::render::remedy::word;
 use crate::render::words::{clean_line, duration, list};
 use crate::tool_card::WRITE_NAME;
 
-/// A remedy in terms of the `mcp` tool.
+/// A remedy as one line for a model.
 #[expect(clippy::too_many_lines, reason = "a table, with a line for each remedy")]
 pub fn hint_line(hint: &Hint) -> String {
     match hint {

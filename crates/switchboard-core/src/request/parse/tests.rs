@@ -1,4 +1,4 @@
-//! Requests parsed from arguments, and the errors for invalid ones.
+//! Requests that are parsed from arguments, and the errors about invalid arguments.
 
 use proptest::prelude::*;
 use serde_json::json;
@@ -68,7 +68,7 @@ fn args_beside_search_belong_to_the_search() {
 }
 
 #[test]
-fn arguments_key_beside_search_is_its_args() {
+fn arguments_beside_search_are_accepted_as_args() {
     let search = |given: Value| match parse(given.into()) {
         Ok(Parsed { request: Request::Search(request), .. }) => {
             request.args.map(|args| args.to_string())
@@ -111,7 +111,7 @@ fn parameters_beside_tool_become_its_arguments() {
     assert_eq!(call.args.to_string(), r#"{"n":12345678901234567890123}"#);
 }
 
-/// The rules check, the user sees and the server gets the same text.
+/// The same exact text is compared with rules, shown to the user and sent to the server.
 #[test]
 fn tool_arguments_keep_numbers_and_refuse_duplicate_names() {
     let check = |args: &str, expected: &str| {
@@ -136,7 +136,7 @@ fn tool_arguments_keep_numbers_and_refuse_duplicate_names() {
 }
 
 #[test]
-fn conflicting_modes_use_the_higher_and_report_the_other() {
+fn mode_with_lower_precedence_is_ignored_and_reported() {
     check(
         json!({"search": "x", "tool": "t"}),
         r#"Call(CallRequest { tool: "t", server: None, args: {}, reading: Forgiving, select: None }), ignored ["search"]"#,
@@ -150,7 +150,7 @@ fn blank_parameters_are_ignored() {
 }
 
 #[test]
-fn parse_errors_point_at_the_mistake() {
+fn parse_error_names_the_invalid_parameter() {
     check(json!([]), "the arguments of `mcp` must be a JSON object, not an array");
     check(json!({"serach": "x"}), "`serach` is not a parameter of `mcp`; did you mean `search`?");
     check(json!({"query": "x"}), "`query` is not a parameter of `mcp`; did you mean `search`?");

@@ -1,4 +1,4 @@
-//! Arguments checked and repaired.
+//! Checks and repairs of arguments.
 
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
@@ -47,7 +47,7 @@ fn outcome(schema: &Value, args: Value) -> Result<Value, String> {
     )
 }
 
-/// Checks the given fields together with the required one.
+/// Checks these fields, together with the required one.
 #[track_caller]
 fn check(args: Value, expected: Result<Value, &str>) {
     let with_repo = |fields: Value| {
@@ -60,7 +60,7 @@ fn check(args: Value, expected: Result<Value, &str>) {
 }
 
 #[test]
-fn unambiguous_value_is_repaired() {
+fn value_with_one_correction_is_repaired() {
     check(json!({"count": "7"}), Ok(json!({"count": 7})));
     check(json!({"ratio": "0.1"}), Ok(json!({"ratio": 0.1})));
     check(json!({"deep": "true"}), Ok(json!({"deep": true})));
@@ -88,7 +88,7 @@ fn unambiguous_value_is_repaired() {
 }
 
 #[test]
-fn valid_value_is_left_unchanged() {
+fn repair_leaves_a_valid_value_unchanged() {
     check(json!({"count": 3.0}), Ok(json!({"count": 3.0})));
     check(json!({"either": "7"}), Ok(json!({"either": "7"})));
     check(json!({"count": "7", "either": "8"}), Ok(json!({"count": 7, "either": "8"})));
@@ -96,7 +96,7 @@ fn valid_value_is_left_unchanged() {
 }
 
 #[test]
-fn ambiguous_value_is_not_repaired() {
+fn value_with_several_corrections_is_not_repaired() {
     check(json!({"count": "seven"}), Err("`count` must be an integer, not a string"));
     check(json!({"count": ""}), Err("`count` must be an integer, not a string"));
     check(json!({"deep": "yes"}), Err("`deep` must be a boolean, not a string"));
@@ -147,7 +147,7 @@ fn json_string_with_duplicate_key_is_not_unpacked() {
 }
 
 #[test]
-fn each_mismatch_names_its_place_and_cause() {
+fn each_mismatch_names_its_path_and_cause() {
     check(json!({"count": 0}), Err("`count` must be at least 1"));
     check(json!({"count": "11"}), Err("`count` must be at most 10"));
     check(json!({"tags": ["x"]}), Err("`tags[0]` must have at least 2 characters"));
@@ -176,7 +176,7 @@ fn misspelt_required_name_is_reported_in_open_schemas() {
 }
 
 #[test]
-fn mismatches_are_few_and_short() {
+fn at_most_eight_short_mismatches_are_reported() {
     let many: Map<String, Value> =
         (0..100).map(|n| (format!("{n}{}", "unknown".repeat(100)), json!(1))).collect();
     let mismatches = Validator::compile(&schema()).unwrap().check(many.into()).unwrap_err();
@@ -238,7 +238,7 @@ fn schema_dialect_decides_what_is_checked() {
 }
 
 #[test]
-fn uncheckable_subschema_accepts_everything_at_its_place() {
+fn uncheckable_subschema_accepts_any_value() {
     let schema = json!({
         "properties": {
             "remote": {"$ref": "https://example.com/schema.json#/a"},
@@ -285,7 +285,7 @@ proptest! {
         let mut twice = once.clone();
         repair(&schema(), &mut twice);
         prop_assert_eq!(once, twice, "a repair leaves nothing to repair");
-        // Judged by the library on the original schema, not through `compile`.
+        // The validator comes from the library with the original schema, not from `compile`.
         let judge = jsonschema::validator_for(&schema()).unwrap();
         let valid = judge.is_valid(&Value::Object(args.clone()));
         match Validator::compile(&schema()).unwrap().check(args.clone().into()) {

@@ -1,11 +1,12 @@
-//! Hostile schemas: every text is bounded, every check ends, nothing panics.
+//! Hostile schemas: every text is limited, every check ends, and no schema causes a panic.
 
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
 use crate::schema::{SchemaError, Validator, expected, output_shape, parameters, signature};
 
-/// Checks that all texts are within their bounds, and the outcome of compiling.
+/// Checks that all texts about the schema are within their limits, and compares the result of
+/// compiling it.
 #[track_caller]
 fn check(schema: &Value, compiled: Result<(), SchemaError>) {
     assert_bounded(schema);
@@ -40,7 +41,7 @@ fn reference_cycle_terminates() {
 }
 
 #[test]
-fn deep_schema_is_refused() {
+fn schema_nested_too_deep_is_refused() {
     for wrap in [
         (|inner| json!({"properties": {"a": inner}})) as fn(Value) -> Value,
         |inner| json!({"items": inner}),
@@ -49,12 +50,12 @@ fn deep_schema_is_refused() {
     ] {
         let mut schema = json!({});
         for _ in 0..10_000 {
-            // Not through `json!`, which would copy the whole value.
+            // `json!` would copy the whole value.
             let slot = std::mem::take(&mut schema);
             schema = replace_null(wrap(Value::Null), slot);
         }
         check(&schema, Err(SchemaError::TooDeep { limit: 64 }));
-        // Dropping a value recurses; that is not what is tested here.
+        // The value is not dropped, because dropping it would recurse too deep.
         std::mem::forget(schema);
     }
 }
@@ -97,7 +98,7 @@ fn long_reference_chain_is_refused() {
 }
 
 #[test]
-fn huge_enum_is_shown_in_part() {
+fn huge_enum_of_a_schema_is_shortened() {
     let options: Vec<String> = (0..9_000).map(|n| format!("option {n}")).collect();
     check(&json!({"properties": {"a": {"enum": options}}}), Ok(()));
     let options: Vec<u32> = (0..20_000).collect();
@@ -125,7 +126,7 @@ fn deeply_nested_arguments_are_refused() {
 }
 
 #[test]
-fn branching_recursion_in_a_check_is_bounded() {
+fn check_of_a_branching_recursive_schema_ends() {
     let branch = |name: &str| json!({"properties": {"a": {"$ref": "#"}}, "required": [name]});
     let schema = json!({"anyOf": [branch("x"), branch("y")]});
     let validator = Validator::compile(&schema).unwrap();
@@ -136,7 +137,7 @@ fn branching_recursion_in_a_check_is_bounded() {
 }
 
 #[test]
-fn large_invalid_arguments_get_a_bounded_error() {
+fn large_invalid_arguments_get_a_short_error() {
     let texts = |schema: Value, args: Value| -> Vec<String> {
         let validator = Validator::compile(&schema).unwrap();
         let mismatches = validator.check(args.as_object().unwrap().clone().into()).unwrap_err();
@@ -156,7 +157,7 @@ fn large_invalid_arguments_get_a_bounded_error() {
     assert!(endless.check(args.into()).is_ok(), "a check of them would take long");
 }
 
-/// JSON that looks like a schema more often than not.
+/// Random JSON that mostly looks like a schema.
 fn any_json() -> impl Strategy<Value = Value> {
     let keyword = prop::sample::select(vec![
         "type",
@@ -220,7 +221,7 @@ fn any_json() -> impl Strategy<Value = Value> {
 
 proptest! {
     #[test]
-    fn any_json_as_schema_and_arguments_is_bounded(
+    fn any_schema_and_arguments_give_short_texts(
         schema in any_json(),
         properties in any_json(),
         args in prop::collection::vec(("[a-z$]{1,3}", any_json()), 0..4)

@@ -1,4 +1,4 @@
-//! Behaviour of the schema module.
+//! Tests of the schema module.
 
 mod check;
 mod hostile;

@@ -1,4 +1,4 @@
-//! The outline of a tool's parameters, and its token cost.
+//! The list of a tool's parameters, and its cost in tokens.
 
 use insta::assert_snapshot;
 use serde_json::{Value, json};
@@ -79,7 +79,7 @@ fn alternatives_are_listed_and_repeated_objects_shown_once() {
 }
 
 #[test]
-fn alternatives_beside_properties_are_kept() {
+fn any_of_beside_properties_is_in_the_outline() {
     assert_snapshot!(parameters(&json!({
         "properties": {"id": {"type": "string"}},
         "anyOf": [
@@ -96,7 +96,7 @@ fn alternatives_beside_properties_are_kept() {
 }
 
 #[test]
-fn outline_without_parameters_says_so() {
+fn outline_of_a_schema_without_parameters_is_empty() {
     for schema in [json!({"type": "object", "properties": {}}), json!(7)] {
         assert_eq!(parameters(&schema), "");
         assert_eq!(expected(&schema), "(no parameters)");
@@ -112,7 +112,7 @@ fn descriptions_cannot_break_lines_or_hide_text() {
 }
 
 #[test]
-fn errors_show_the_outline_within_a_tighter_bound() {
+fn outline_in_an_error_has_a_tighter_limit() {
     assert_eq!(expected(&issue_search()), parameters(&issue_search()));
     let properties: serde_json::Map<String, Value> = (0..300)
         .map(|n| (format!("p{n}"), json!({"type": "string", "description": "long ".repeat(100)})))
@@ -125,7 +125,7 @@ fn errors_show_the_outline_within_a_tighter_bound() {
 }
 
 #[test]
-fn omitted_parameters_are_named() {
+fn outline_names_the_omitted_parameters() {
     let long = "long ".repeat(1_000);
     let field = json!({"type": "string", "description": long});
     let names = ["a", "b", "c", "d", "e"];
@@ -138,7 +138,7 @@ fn omitted_parameters_are_named() {
 }
 
 #[test]
-fn equal_objects_are_shown_once() {
+fn outline_shows_equal_objects_once() {
     let point =
         json!({"type": "object", "required": ["x"], "properties": {"x": {"type": "number"}}});
     let schema = json!({"properties": {"from": point, "to": {"type": "array", "items": point}}});

@@ -1,4 +1,4 @@
-//! Schemas as one line.
+//! Schemas as a type on one line.
 
 use serde_json::{Value, json};
 
@@ -9,7 +9,7 @@ fn check(schema: Value, expected: &str) {
     assert_eq!(signature("t", &schema), format!("t({expected})"));
 }
 
-/// A schema with one required parameter `a`.
+/// Checks the type of the parameter `a`, which has this schema.
 #[track_caller]
 fn check_type(schema: Value, expected: &str) {
     check(json!({"properties": {"a": schema}, "required": ["a"]}), &format!("a: {expected}"));
@@ -33,7 +33,7 @@ fn required_parameters_come_first_in_declared_order() {
 }
 
 #[test]
-fn every_type_has_a_compact_text() {
+fn every_schema_type_has_a_short_text() {
     check_type(json!({"type": "string"}), "string");
     check_type(json!({}), "any");
     check_type(json!(true), "any");
@@ -69,7 +69,7 @@ fn every_type_has_a_compact_text() {
 }
 
 #[test]
-fn objects_are_shown_to_a_small_depth() {
+fn signature_shows_nested_objects_to_a_small_depth() {
     let leaf = json!({"type": "object", "properties": {"d": {"type": "string"}}});
     let inner = json!({"type": "object", "properties": {"c": leaf}});
     check_type(json!({"type": "object", "properties": {"b": inner}}), "{b?: {c?: object}}");
@@ -90,7 +90,7 @@ fn only_local_references_are_followed() {
 }
 
 #[test]
-fn recursive_reference_is_cut() {
+fn signature_ends_at_a_recursive_reference() {
     check(
         json!({
             "properties": {"root": {"$ref": "#/$defs/node"}},
@@ -104,7 +104,7 @@ fn recursive_reference_is_cut() {
 }
 
 #[test]
-fn names_and_options_cannot_hide_characters() {
+fn signature_escapes_hidden_characters() {
     check(
         json!({"properties": {
             "two words": {"type": "string"},

@@ -1,4 +1,4 @@
-//! Tests of addresses and of the reach of a server.
+//! The classes of addresses, and the addresses that a server's URL permits.
 
 use super::*;
 
@@ -13,7 +13,7 @@ fn reach(server: &str) -> Reach {
 #[test]
 fn ipv4_ranges_are_classified_at_exact_bounds() {
     use Class::{Loopback, Private, Public, Reserved};
-    // First and last address of a range, and the classes before and after it.
+    // The first and last address of each range, with the classes before and after the range.
     let ranges = [
         ("0.0.0.0", "0.255.255.255", Reserved, Reserved, Public),
         ("10.0.0.0", "10.255.255.255", Private, Public, Public),
@@ -100,11 +100,11 @@ fn ipv6_addresses_are_classified_including_embedded_ipv4() {
 }
 
 #[test]
-fn reachable_addresses_follow_from_the_configured_url() {
+fn server_url_decides_which_address_classes_are_admitted() {
     let (public, loopback, private, reserved) =
         ("9.9.9.9", "127.0.0.1", "10.1.1.1", "169.254.169.254");
-    // The server's URL, the class of an address, and whether requests to the server's host and to
-    // another host may go there.
+    // A server's URL, the class of an address, and whether requests to the server's hostname and to
+    // another hostname may go there.
     let cases = [
         ("https://mcp.example/mcp", private, [true, false]),
         ("https://mcp.example/mcp", loopback, [false, false]),
@@ -133,7 +133,7 @@ fn reachable_addresses_follow_from_the_configured_url() {
         ("https://100.64.0.1/mcp", private, [true, true]),
         ("https://10.0.0.1/mcp", loopback, [false, false]),
         ("https://10.0.0.1/mcp", reserved, [false, false]),
-        // Reserved addresses are not permitted even if they are configured.
+        // Reserved addresses are not permitted even if the user configured one.
         ("http://169.254.169.254/mcp", reserved, [false, false]),
         ("http://169.254.169.254/mcp", loopback, [false, false]),
         ("http://169.254.169.254/mcp", private, [true, false]),

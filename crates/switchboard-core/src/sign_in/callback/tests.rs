@@ -1,4 +1,4 @@
-//! Validation of callbacks.
+//! Validation of OAuth callbacks.
 
 use proptest::prelude::*;
 
@@ -7,7 +7,7 @@ use super::*;
 const STATE: &str = "Zm9v-state_1";
 const ISSUER: &str = "https://as.example";
 
-/// An authorization server that does not promise to send `iss`.
+/// The expected values for an authorization server that does not promise `iss`.
 fn silent() -> Expected<'static> {
     Expected { state: STATE, issuer: ISSUER, issuer_promised: false }
 }
@@ -16,7 +16,7 @@ fn promised() -> Expected<'static> {
     Expected { issuer_promised: true, ..silent() }
 }
 
-/// The code, or the error with its fields.
+/// The code of a callback, or the error with its fields, as text.
 fn outcome(judged: Result<Code, CallbackError>) -> String {
     match judged {
         Ok(code) => format!("code {}", code.reveal()),
@@ -53,7 +53,7 @@ fn callback_with_wrong_state_is_rejected() {
     check(&format!("state={STATE}&code={}", "c".repeat(LONGEST)), "Stray");
 }
 
-/// RFC 9207, section 2.4: `iss` in the metadata's promise and in the callback.
+/// RFC 9207, section 2.4, for authorization servers that promise `iss` and for those that do not.
 #[test]
 fn callback_with_wrong_issuer_is_rejected() {
     let check = |iss: &str, when_silent: &str, when_promised: &str| {
@@ -63,7 +63,7 @@ fn callback_with_wrong_issuer_is_rejected() {
     };
     check("", "code c", "IssuerMissing");
     check("&iss=https%3A%2F%2Fas.example", "code c", "code c");
-    // Another spelling of an issuer is another issuer.
+    // An issuer in another spelling is another issuer.
     for other in [
         "",
         "https://as.example/",
@@ -90,7 +90,7 @@ fn error_text_of_another_issuer_is_not_shown() {
 }
 
 #[test]
-fn authorization_error_is_one_bounded_safe_line() {
+fn authorization_error_is_one_short_safe_line() {
     let check = |query: &str, expected: &str| {
         let query = format!("state={STATE}&{query}");
         assert_eq!(of_query(&query, &silent()).unwrap_err().to_string(), expected);
@@ -164,7 +164,7 @@ fn authorization_code_and_state_are_not_printed() {
     insta::assert_snapshot!(format!("{:?}", silent()), @r#"Expected { issuer: "https://as.example", .. }"#);
 }
 
-/// Queries that are nearly valid.
+/// Random queries that are nearly valid.
 fn queries() -> impl Strategy<Value = String> {
     let name = prop_oneof!["state", "code", "iss", "error", "error_description", "[a-z%]{0,6}"];
     let value = prop_oneof![

@@ -1,4 +1,4 @@
-//! Tests of links and endpoints.
+//! Validation of links and endpoints.
 
 use super::*;
 
@@ -316,7 +316,7 @@ fn valid_url_is_opened_unchanged() {
 }
 
 #[test]
-fn endpoint_follows_link_rules_without_a_fragment() {
+fn endpoint_url_with_fragment_or_without_tls_is_refused() {
     let reach = reach("https://mcp.example/mcp");
     let cases = [
         ("https://auth.example/token?tenant=1", Ok("https://auth.example/token?tenant=1")),
@@ -338,7 +338,7 @@ fn long_url_is_refused_and_its_error_is_short() {
     let long = |length: usize| format!("https://auth.example/{:a>1$}", "", length - 21);
     assert_eq!(Link::of(&long(LONGEST), &reach).unwrap().as_str().len(), LONGEST);
     assert_eq!(Link::of(&long(LONGEST + 1), &reach), Err(BadLink::TooLong));
-    // Parsing appends a slash to the host.
+    // Parsing adds a slash after the hostname.
     let query = format!("https://auth.example?{:a>1$}", "", LONGEST - 21);
     assert_eq!(Link::of(&query, &reach), Err(BadLink::TooLong));
     for text in ["a".repeat(5_000), format!("{}:x", "s".repeat(5_000))] {

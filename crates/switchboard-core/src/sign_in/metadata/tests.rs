@@ -1,4 +1,4 @@
-//! Valid, sloppy and hostile metadata documents.
+//! Metadata documents: valid, imprecise and hostile ones.
 
 use serde_json::json;
 
@@ -18,7 +18,7 @@ fn texts(urls: &[Url]) -> Vec<&str> {
     urls.iter().map(Url::as_str).collect()
 }
 
-/// Minimal valid authorization server metadata, with some fields changed.
+/// Parses minimal authorization server metadata with some fields changed.
 fn authority(changes: Value) -> Result<Authority, BadDocument> {
     let mut document = json!({
         "issuer": ISSUER,
@@ -212,7 +212,7 @@ fn malformed_metadata_document_is_rejected() {
 }
 
 #[test]
-fn foreign_text_in_messages_is_bounded() {
+fn metadata_text_in_an_error_is_short_and_safe() {
     let long = format!("https://evil.example/\u{1b}[31m{}", "x".repeat(5_000));
     let message = authority(json!({ "issuer": long })).unwrap_err().to_string();
     assert!(message.len() < 400 && !message.contains('\u{1b}'), "{message}");

@@ -173,7 +173,7 @@ async fn browser_is_not_opened_at_an_unsafe_url() {
         });
         let ended = user.start_on_terminal("auth tracker").ended().await;
         assert_eq!(ended.code, Some(3), "{page}: {}", ended.screen);
-        let because = "its `authorization_endpoint` cannot be used";
+        let because = "the URL `authorization_endpoint` is refused";
         assert!(ended.screen.contains(because), "{page}: {}", ended.screen);
         assert!(!log.exists(), "{page}: {}", ended.screen);
     }

@@ -202,7 +202,7 @@ async fn b06_search_is_ranked_paged_and_knows_user_keywords() {
 
         >>> { "search": "(a", "regex": true }
         [error]
-        bad_pattern: the search is not a regular expression that can be used: the pattern is not a regular expression: regex parse error: (a ^ error: unclosed group
+        bad_pattern: the search is not a supported regular expression: the pattern is not a regular expression: regex parse error: (a ^ error: unclosed group
         "#,
     )
     .await;

@@ -51,7 +51,7 @@ async fn b11_prefixed_name_is_found_in_every_spelling() {
         r#"
         >>> { "tool": "echo", "args": { "text": "hi" } }
         [error]
-        ambiguous_tool: `echo` could be any of 2 tools
+        ambiguous_tool: `echo` matches 2 tools
         Choose one of: one_echo and two_echo
 
         >>> { "tool": "echo", "server": "two", "args": { "text": "hi" } }

@@ -1,4 +1,5 @@
-//! Resources that a filter excludes, and the names of the others.
+//! Which resources `includeTools` and `excludeTools` exclude, and the names with which rules match
+//! the rest.
 
 use super::super::{Listing, RawListing};
 use super::*;
@@ -29,7 +30,7 @@ fn listing(include: Option<&[&str]>, exclude: &[&str]) -> Listing {
     Listing::build(ServerName::new("files").unwrap(), &listed, &policy)
 }
 
-/// Spellings that a server may treat as `file:///secret.txt`.
+/// URIs that a server may treat as `file:///secret.txt`.
 const SECRETS: [&str; 26] = [
     "file:///secret.txt",
     "FILE:///secret.txt",
@@ -60,7 +61,7 @@ const SECRETS: [&str; 26] = [
 ];
 
 #[test]
-fn filtered_resource_is_not_readable_by_another_spelling() {
+fn excluded_resource_is_unreadable_in_any_uri_spelling() {
     for exclude in ["read_secret", "files/read_secret", "*secret*", "read_file_secret_txt"] {
         let listing = listing(None, &[exclude]);
         for uri in SECRETS {
@@ -69,7 +70,8 @@ fn filtered_resource_is_not_readable_by_another_spelling() {
         for uri in ["file:///notes.md", "file:///other.txt", "user://1/key"] {
             assert!(!listing.hides(uri), "{exclude} {uri}");
         }
-        // An unlisted URI, or an odd spelling of a template's, may be any resource.
+        // A URI that is not listed, or an unusual spelling of a template's URI, can mean any
+        // resource.
         for uri in ["x:y", "file:///a/../x", "file:///a%20b", "user://1/key?x"] {
             assert!(listing.hides(uri), "{exclude} {uri}");
         }
@@ -77,7 +79,7 @@ fn filtered_resource_is_not_readable_by_another_spelling() {
 }
 
 #[test]
-fn filtered_template_is_neither_listed_nor_read() {
+fn excluded_template_is_neither_listed_nor_readable() {
     let excluding = listing(None, &["read_keys"]);
     assert_eq!(excluding.templates.len(), 1);
     for uri in ["user://1/key", "USER://1/KEY", "user://a%2Fb/key", "user://1/key?x"] {
@@ -97,7 +99,7 @@ fn filtered_template_is_neither_listed_nor_read() {
 }
 
 #[test]
-fn resource_names_cover_every_spelling_and_lookalike() {
+fn rules_match_a_resource_in_any_uri_spelling() {
     let listing = listing(None, &[]);
     for uri in SECRETS {
         let names = listing.names_of_resource(uri).own;
@@ -114,7 +116,7 @@ fn resource_names_cover_every_spelling_and_lookalike() {
 }
 
 #[test]
-fn uri_within_a_template_is_claimed_by_its_server() {
+fn uri_that_matches_a_template_belongs_to_its_server() {
     let listing = listing(None, &[]);
     for uri in ["file:///x", "FILE:///x", "user://7/key", "file:///notes.md"] {
         assert!(listing.claims(&Address::of(uri)), "{uri}");

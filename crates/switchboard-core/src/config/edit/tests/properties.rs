@@ -1,5 +1,5 @@
-//! Properties of edits of any file: the result parses, contains the requested change and no other,
-//! keeps all comments, and removing an addition restores the original bytes.
+//! Properties of edits of any file. The result parses, contains exactly the requested change and
+//! keeps all comments. Removing an added value restores the original bytes.
 
 use jsonc_parser::tokens::Token;
 use proptest::prelude::*;
@@ -7,7 +7,7 @@ use serde_json::{Value as Json, json};
 
 use super::super::{Change, Document, Edit, apply, value_at};
 
-/// An object with blanks and comments around it, as in a hand-written file.
+/// A JSON object with blanks and comments, as in a file written by hand.
 fn document() -> impl Strategy<Value = String> {
     let newline = prop_oneof![Just("\n"), Just("\r\n")];
     let mark = prop_oneof![4 => Just(""), 1 => Just("\u{feff}")];
@@ -82,7 +82,7 @@ fn edit() -> impl Strategy<Value = Edit> {
     (path, change).prop_map(|(at, change)| Edit { at, change })
 }
 
-/// The same change applied to parsed data; `None` if it is impossible.
+/// The result of the same change to parsed data; `None` if the change is impossible.
 fn expected(data: &Json, at: &[String], change: &Change) -> Option<Json> {
     let Some((key, rest)) = at.split_first() else {
         return match (change, data) {

@@ -110,7 +110,7 @@ fn internal_endpoint_or_issuer_address_is_rejected() {
         for (address, field) in INTERNAL.iter().zip(FIELDS.iter().cycle()) {
             let victim = Victim::of(&metadata(field, format!("{address}/x")), Nameless).await;
             let said = victim.refusal(victim.sign_in(SignInMethod::Page).await);
-            let because = format!("its `{field}` cannot be used: ");
+            let because = format!("the URL `{field}` is refused: ");
             assert!(said.contains(&because), "{address}: {said}");
             assert!(said.ends_with("is an internal or reserved address"), "{address}: {said}");
         }
