@@ -290,7 +290,7 @@ fn line_about_a_failed_server_quotes_its_telling_line() {
         "npm error 404 Not Found - GET https://registry.example/x",
         "npm error 404 Note that you can use a tarball.",
         "npm notice New major version of npm available!",
-        "npm error A complete log of this run can be found in: /home/log",
+        "npm error A complete log of this run can be found in: npm.log",
     ];
     check(&npm, ": npm error 404 Not Found - GET https://registry.example/x");
 }
