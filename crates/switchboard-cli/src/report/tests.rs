@@ -279,7 +279,7 @@ fn line_about_a_failed_server_quotes_its_telling_line() {
         let cause = Attempt { code: Code::ConnectFailed, cause: Cause };
         let failure = Failure::new(Code::ConnectFailed, Subject::Server(name("files")), cause);
         let line = line(&failure.hint(Hint::Stderr(lines)), Palette::Plain);
-        let about = "what was attempted (connect_failed): what stood in the way";
+        let about = "what was attempted (connect_failed): what prevented it";
         let next = "connect it with `switchboard connect files`";
         assert_eq!(line, format!("{about}{expected}; {next}"));
     };
