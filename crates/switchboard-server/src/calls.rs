@@ -3,7 +3,7 @@
 
 use std::future::poll_fn;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::pin::pin;
+use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 use std::task::Poll;
 use std::thread;
@@ -111,8 +111,9 @@ impl Calls {
         answering: impl Future<Output = ()> + Send + 'static,
     ) {
         let running = Arc::clone(&accepted);
-        // Boxed, because spawning moves a future many times.
-        let task = self.running.spawn(Box::pin(async move {
+        // Boxed, because each future that takes another one by value has room for it twice.
+        let answering = Box::pin(answering);
+        let task = self.running.spawn(async move {
             if caught(answering).await.is_err() {
                 tracing::error!("a request panicked");
             }
@@ -120,7 +121,7 @@ impl Calls {
                 let error = RpcError::new(INTERNAL_ERROR, BROKEN);
                 call.client.fail(Some(&accepted.id), &error).await;
             }
-        }));
+        });
         let mut unanswered = lock(&self.unanswered);
         let call = unanswered.by_id.get_mut(&running.id);
         if let Some(call) = call.filter(|call| call.number == running.number) {
@@ -187,8 +188,7 @@ impl RunningCall {
 
 /// Unwind safe: the future is dropped after a panic, and shared state is behind locks and
 /// snapshots.
-async fn caught(work: impl Future<Output = ()>) -> thread::Result<()> {
-    let mut work = pin!(work);
+async fn caught(mut work: Pin<Box<impl Future<Output = ()>>>) -> thread::Result<()> {
     poll_fn(|cx| match catch_unwind(AssertUnwindSafe(|| work.as_mut().poll(cx))) {
         Ok(Poll::Pending) => Poll::Pending,
         Ok(Poll::Ready(())) => Poll::Ready(Ok(())),
