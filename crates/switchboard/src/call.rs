@@ -3,19 +3,18 @@
 //! Rare steps are boxed: the future of a call is allocated for every call and must stay small
 //! (`call_future_stays_below_two_kilobytes`).
 
+pub(crate) mod guess;
+
 use std::sync::Arc;
 
 use serde_json::Value;
-use switchboard_core::approval::{
-    Access, ApprovalAnswer, Approved, By, Decision, Question, decide,
-};
-use switchboard_core::catalog::guess::NotCalled;
-use switchboard_core::catalog::resolve::{Checked, clip};
+use switchboard_core::approval::{ApprovalAnswer, Approved, By, Decision, Question, decide};
+use switchboard_core::catalog::resolve::Checked;
 use switchboard_core::catalog::{Catalog, Entry, EntryKind, Resolution, Resolved};
 use switchboard_core::content::CallOutput;
 use switchboard_core::exact::{Args, Exact};
-use switchboard_core::failure::{Code, Failure};
-use switchboard_core::reply::{Clue, Guessed, Output, OutputOrigin, Reply};
+use switchboard_core::failure::Failure;
+use switchboard_core::reply::{Output, OutputOrigin, Reply};
 use switchboard_core::request::{self, CallRequest, Reading};
 use switchboard_core::schema;
 use switchboard_wire::Raw;
@@ -41,7 +40,9 @@ pub(crate) async fn call(
     let found = resolve(session, catalog, &call.tool, call.server.as_deref()).await;
     let (catalog, target) = match found {
         Ok(found) => found,
-        Err(failure) => return Box::pin(call_nearest_match(session, call, failure, caller)).await,
+        Err(failure) => {
+            return Box::pin(guess::call_nearest_match(session, call, failure, caller)).await;
+        }
     };
     let select = call.select.take();
     let checked = check(target, *call)?;
@@ -110,78 +111,6 @@ pub(crate) enum DefinitionChange {
     Refused,
 }
 
-/// For an unknown tool name: calls the nearest match if it is read-only, otherwise suggests it.
-async fn call_nearest_match(
-    session: &Session,
-    call: Box<CallRequest>,
-    failure: Failure,
-    caller: &Caller,
-) -> Result<Reply, Failure> {
-    if failure.code != Code::UnknownTool || call.reading == Reading::Literal {
-        return Err(failure);
-    }
-    let catalog = session.catalog();
-    let Some(target) = catalog.misspelt(&call.tool, call.server.as_deref()) else {
-        return Err(failure);
-    };
-    match check_read_only(session, &call.tool, (target.clone(), call.args), caller.access) {
-        Ok(checked) => {
-            let by = Clue::Misspelt(clip(&call.tool));
-            guess(session, &catalog, checked, by, call.select, caller).await
-        }
-        Err(NotCalled::Denied { written, pattern }) => {
-            Err(explain::denied_name(written, pattern, &target))
-        }
-        Err(why) => Err(explain::offered(failure, &target, why)),
-    }
-}
-
-/// Checks a call of a tool that was not named exactly; fails unless the tool is read-only.
-/// `written` is the name or search text in the request.
-pub(crate) fn check_read_only(
-    session: &Session,
-    written: &str,
-    (target, args): (Resolved, Args),
-    access: Access,
-) -> Result<Checked, NotCalled> {
-    let rules = session.gateway.approval_rules(&target.server, session.id());
-    if let Some(pattern) = rules.deny_written(written, &target) {
-        let (written, pattern) = (clip(written), pattern.to_owned());
-        return Err(NotCalled::Denied { written, pattern });
-    }
-    if rules.block(&target) {
-        return Err(NotCalled::Blocked { shown: target.shown.to_string() });
-    }
-    let denied = session.catalog().denied_by(&target.shown).map(str::to_owned);
-    let shown = target.shown.to_string();
-    match (target.check_unnamed(args, access), denied) {
-        // The failure suggests no denied tool.
-        (Err(_), Some(pattern)) => Err(NotCalled::Denied { written: shown, pattern }),
-        (checked, _) => checked,
-    }
-}
-
-/// Calls a guessed tool. Both the output and a failure name the tool.
-pub(crate) async fn guess(
-    session: &Session,
-    catalog: &Arc<Catalog>,
-    checked: Checked,
-    by: Clue,
-    select: Option<String>,
-    caller: &Caller,
-) -> Result<Reply, Failure> {
-    let filter = filter(select).await?;
-    let guessed = Guessed { shown: checked.target.shown.to_string(), by };
-    let run = run_on(session, catalog, checked, DefinitionChange::Refused, caller);
-    let (target, raw) = run.await.map_err(|failure| explain::guessed(failure, &guessed))?;
-    let mut output = finish(session, target, raw, filter, caller).await;
-    match output.unselected.take() {
-        Some(failure) => output.unselected = Some(Box::new(explain::guessed(*failure, &guessed))),
-        None => output.guessed = Some(guessed),
-    }
-    Ok(Reply::Output(output))
-}
-
 /// Converts a server's result into an output of bounded size.
 pub(crate) fn finish(
     session: &Session,
@@ -242,23 +171,23 @@ async fn filter(text: Option<String>) -> Result<Option<JqFilter>, Failure> {
 
 /// Runs a checked call and returns the server's result unchanged. Tools, resources and prompts all
 /// pass through here, because a lease takes only an [`Approved`].
-pub(crate) fn run(
+pub(crate) async fn run(
     session: &Session,
     catalog: &Arc<Catalog>,
     checked: Checked,
-    caller: &Caller,
-) -> impl Future<Output = Result<(Resolved, Raw), Failure>> {
-    run_on(session, catalog, checked, DefinitionChange::Allowed, caller)
-}
-
-async fn run_on(
-    session: &Session,
-    catalog: &Arc<Catalog>,
-    checked: Checked,
-    definition: DefinitionChange,
     caller: &Caller,
 ) -> Result<(Resolved, Raw), Failure> {
     let approved = approve(session, checked, caller).await?;
+    run_approved(session, catalog, approved, DefinitionChange::Allowed, caller).await
+}
+
+async fn run_approved(
+    session: &Session,
+    catalog: &Arc<Catalog>,
+    approved: Approved,
+    definition: DefinitionChange,
+    caller: &Caller,
+) -> Result<(Resolved, Raw), Failure> {
     let lease = session.lease(&approved.target().server).await?;
     let mut approved = confirm(session, catalog, approved, definition, caller).await?;
     let mut outcome = call_with_progress(session, &lease, &approved, caller).await;

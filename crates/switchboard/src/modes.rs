@@ -9,15 +9,14 @@ use std::time::Duration;
 use switchboard_core::approval::Access;
 use switchboard_core::catalog::guess::NotCalled;
 use switchboard_core::catalog::pin::Pin;
-use switchboard_core::catalog::resolve::Checked;
-use switchboard_core::catalog::{Catalog, Shelf};
+use switchboard_core::catalog::{Catalog, Resolved, Shelf};
 use switchboard_core::config::values::Pins;
 use switchboard_core::exact::Args;
 use switchboard_core::failure::Failure;
 use switchboard_core::name::ServerName;
 use switchboard_core::render::caution;
-use switchboard_core::reply::{Clue, Reply, SearchPage, ToolPage, Unavailable};
-use switchboard_core::request::{LIST_LIMIT, Matching, PageRequest, ResultView, SearchRequest};
+use switchboard_core::reply::{Reply, SearchPage, ToolPage, Unavailable};
+use switchboard_core::request::{LIST_LIMIT, PageRequest, ResultView, SearchRequest};
 use tokio::time::Instant;
 
 pub(crate) use self::resources::{
@@ -27,6 +26,7 @@ pub(crate) use self::status::server_line;
 use crate::auth::Started;
 use crate::blocking::blocking;
 use crate::call;
+use crate::call::guess::call_meant;
 use crate::explain;
 use crate::session::Session;
 use crate::upstream::lease::Caller;
@@ -95,17 +95,18 @@ pub(crate) async fn search(
     let Some(args) = request.args.take() else {
         return Ok(Reply::Found(page));
     };
-    let within = request.server.as_deref();
-    match meant(session, &catalog, (&page, request.matching, within), args, caller.access) {
-        Ok(checked) => {
-            Box::pin(call::guess(session, &catalog, checked, Clue::Search, request.select, caller))
-                .await
+    let called = match meant(session, &catalog, (&page, &request), &args) {
+        Ok(best) => {
+            let (query, select) = (page.query.clone(), request.select);
+            let call = call_meant(session, &catalog, &query, (best, args), select, caller);
+            Box::pin(call).await?
         }
-        Err(why) => {
-            page.not_called = Some(Box::new(why));
-            Ok(Reply::Found(page))
-        }
-    }
+        Err(why) => Err(why),
+    };
+    called.or_else(|why| {
+        page.not_called = Some(Box::new(why));
+        Ok(Reply::Found(page))
+    })
 }
 
 /// Moves servers that are starting or failed recently from `not_listed` to `unavailable`:
@@ -150,20 +151,18 @@ async fn first_listings(session: &Session) {
     }
 }
 
-/// The call that a search with arguments resolves to.
+/// The tool that a search with arguments means.
 fn meant(
     session: &Session,
     catalog: &Catalog,
-    (page, matching, within): (&SearchPage, Matching, Option<&str>),
-    args: Args,
-    access: Access,
-) -> Result<Checked, NotCalled> {
+    (page, request): (&SearchPage, &SearchRequest),
+    args: &Args,
+) -> Result<Resolved, NotCalled> {
     if !session.gateway.settings().search_calls {
         return Err(NotCalled::Off);
     }
-    let best = catalog.meant(page, matching, within, &args);
-    let best = best.ok_or(NotCalled::Unclear)?;
-    call::check_read_only(session, &page.query, (best, args), access)
+    let within = request.server.as_deref();
+    catalog.meant(page, request.matching, within, args).ok_or(NotCalled::Unclear)
 }
 
 pub(crate) async fn describe(

@@ -49,7 +49,7 @@ impl Resolved {
     /// parameter. The call is then safe even if the caller meant another tool.
     pub fn check_unnamed(self, args: Args, access: Access) -> Result<Checked, NotCalled> {
         let shown = self.shown.to_string();
-        let checked = self.check_strictly(args)?;
+        let checked = self.check_declared(args)?;
         let annotations = checked.target.entry.annotations;
         let adds = access == Access::Full && annotations.only_adds();
         if annotations.only_reads() || adds {
@@ -61,10 +61,11 @@ impl Resolved {
 
     /// Whether the tool accepts these arguments and declares each of them as a parameter.
     pub fn takes(&self, args: &Args) -> bool {
-        self.clone().check_strictly(args.clone()).is_ok()
+        self.clone().check_declared(args.clone()).is_ok()
     }
 
-    fn check_strictly(self, args: Args) -> Result<Checked, NotCalled> {
+    /// Checks the arguments. The tool must declare each of them as a parameter.
+    pub fn check_declared(self, args: Args) -> Result<Checked, NotCalled> {
         let shown = self.shown.to_string();
         if !self.entry.validator().is_some_and(|validator| validator.checks()) {
             return Err(NotCalled::Unchecked { shown });

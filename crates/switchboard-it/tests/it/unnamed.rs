@@ -1,6 +1,7 @@
 //! Calls of tools that the client did not name exactly: by a search or a misspelt name.
 
 use serde_json::{Value, json};
+use switchboard::approval::ApprovalAnswer;
 use switchboard_it::client::text;
 use switchboard_it::harness::{Home, Setup, World};
 use switchboard_server::HostKind;
@@ -190,6 +191,47 @@ async fn approval_gate_applies_to_calls_by_search() {
     ] {
         check(settings, request.clone(), expected, &[]).await;
     }
+}
+
+/// One destructive tool.
+const STOVE: &str = r#"
+    [[tools]]
+    name = "burn_wood"
+    description = "Warms up a stove."
+    input_schema = { type = "object", properties = { logs = { type = "integer" } }, required = ["logs"] }
+    annotations = { destructiveHint = true }
+"#;
+
+#[tokio::test(start_paused = true)]
+async fn search_asks_the_user_before_a_destructive_call() {
+    let request = json!({ "search": "warms stove", "args": { "logs": 2 } }).to_string();
+    let check = async |settings: &str, answers: &[ApprovalAnswer], expected: &str, asked: usize| {
+        let config = format!(
+            r#"{{ "settings": {{ {settings} }}, "mcpServers": {{
+                "house": {{ "command": "fixture-server", "args": ["house"] }} }} }}"#
+        );
+        let world = World::with(&config).script("house", STOVE).answers(answers.to_vec()).start();
+        world.ask(r#"{ "connect": "house" }"#).await;
+        let answer = world.ask(&request).await;
+        assert!(answer.starts_with(expected), "{settings}: {answer}");
+        assert_eq!(world.host.asked(), vec![r#"house_burn_wood {"logs":2}"#; asked], "{settings}");
+        let calls = usize::from(answer.starts_with("[called"));
+        assert_eq!(world.fixture("house").ledger().calls.len(), calls, "{settings}");
+        world
+    };
+    let called = "[called house_burn_wood, which the search clearly means]\n";
+    check("", &[ApprovalAnswer::Once], called, 1).await;
+    let denied = "approval_denied: cannot call `house_burn_wood`, which the search clearly means: \
+                  the user denied `house_burn_wood`";
+    check("", &[ApprovalAnswer::No], denied, 1).await;
+    // A rule that allows the tool replaces the question, so nothing shows the user what was chosen.
+    let hit = "Not called: house_burn_wood does not declare that it only reads or only adds.";
+    check(r#""allow": ["house/burn_wood"]"#, &[], hit, 0).await;
+    check(r#""approve": "none""#, &[], hit, 0).await;
+    // So does a grant of an earlier answer.
+    let world = check("", &[ApprovalAnswer::Tool], called, 1).await;
+    let again = world.ask(&request).await;
+    assert!(again.starts_with(hit), "{again}");
 }
 
 /// A search calls a tool because of its declared annotations. If these change when the server
