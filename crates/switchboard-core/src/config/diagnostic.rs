@@ -113,20 +113,20 @@ pub enum DiagnosticKind {
     FileTooLarge { limit: usize },
     #[error("more than {limit} problems; further ones are not shown")]
     TooManyProblems { limit: usize },
-    #[error("{} has more than {limit} entries", Key(key))]
+    #[error("{} has more than {limit} entries", shown_key(key))]
     TooManyEntries { key: String, limit: usize },
-    #[error("{} must be {expected}, found {found}", Key(key))]
+    #[error("{} must be {expected}, found {found}", shown_key(key))]
     WrongType { key: String, expected: &'static str, found: JsonType },
-    #[error("`{key}` must be one of {}, found `{found}`", Choices(choices))]
+    #[error("`{key}` must be one of {}, found `{found}`", list(choices))]
     NotAChoice { key: String, choices: &'static [&'static str], found: String },
     /// The found value is not shown, because it may be a token in the wrong place.
-    #[error("`{key}` must be one of {}", Choices(choices))]
+    #[error("`{key}` must be one of {}", list(choices))]
     NotAnAuth { key: String, choices: &'static [&'static str] },
     #[error("`{key}` must be {expected}")]
     OutOfRange { key: String, expected: &'static str },
     #[error("`{key}` is missing")]
     MissingKey { key: String },
-    #[error("unknown key `{key}`{}", Nearest(nearest))]
+    #[error("unknown key `{key}`{}", suggestion(*nearest))]
     UnknownKey { key: String, nearest: Option<&'static str> },
     /// The key belongs to another program that reads the same file.
     #[error("`{key}` has no effect here")]
@@ -226,36 +226,14 @@ impl fmt::Display for JsonType {
     }
 }
 
-struct Key<'a>(&'a str);
-
-impl fmt::Display for Key<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.0 {
-            ROOT => f.write_str("the file"),
-            key => write!(f, "`{key}`"),
-        }
-    }
+fn shown_key(key: &str) -> String {
+    if key == ROOT { "the file".to_owned() } else { format!("`{key}`") }
 }
 
-struct Choices<'a>(&'a [&'static str]);
-
-impl fmt::Display for Choices<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (index, choice) in self.0.iter().enumerate() {
-            let separator = if index == 0 { "" } else { ", " };
-            write!(f, "{separator}`{choice}`")?;
-        }
-        Ok(())
-    }
+fn list(choices: &[&str]) -> String {
+    choices.iter().map(|choice| format!("`{choice}`")).collect::<Vec<_>>().join(", ")
 }
 
-struct Nearest<'a>(&'a Option<&'static str>);
-
-impl fmt::Display for Nearest<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.0 {
-            Some(nearest) => write!(f, ", did you mean `{nearest}`?"),
-            None => Ok(()),
-        }
-    }
+fn suggestion(nearest: Option<&str>) -> String {
+    nearest.map(|nearest| format!(", did you mean `{nearest}`?")).unwrap_or_default()
 }
