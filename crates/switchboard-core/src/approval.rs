@@ -170,7 +170,9 @@ pub fn decide(rules: &Rules, grants: &Grants, access: Access, checked: Checked) 
 
 impl Rules {
     pub fn new(server: &ServerEntry, settings: &Settings) -> Rules {
-        let generally = CompiledRule::new(&settings.approve_tools, Restriction::new);
+        let restriction = |rule: &ToolRule| CompiledRule::new(rule, Restriction::new);
+        let globs = |rule: &ToolRule| CompiledRule::new(rule, Globs::new);
+        let generally = restriction(&settings.approve_tools);
         let prefix = |general| server.tool_prefix.unwrap_or(general);
         let own = prefix(settings.own_tool_prefix);
         Rules {
@@ -179,14 +181,8 @@ impl Rules {
             pins: settings.pins,
             allow: Globs::new(&settings.allow),
             own_prefix: (own != prefix(settings.tool_prefix)).then_some(own),
-            approve_tools: server
-                .approve_tools
-                .as_ref()
-                .map(|rule| CompiledRule::new(rule, Restriction::new)),
-            auto_approve: server
-                .auto_approve
-                .as_ref()
-                .map(|rule| CompiledRule::new(rule, Globs::new)),
+            approve_tools: server.approve_tools.as_ref().map(restriction),
+            auto_approve: server.auto_approve.as_ref().map(globs),
             general_approve_tools: server.approve_tools.is_none().then_some(generally),
             policy: settings.approve,
             definition: definition_hash(server),
@@ -287,15 +283,11 @@ impl<P> CompiledRule<P> {
     }
 }
 
-/// The shown name of a tool; `None` if it does not begin with the name of its server. A project may
-/// change the prefix, and a shown name without a prefix could be that of another server's tool.
-fn shown_with_server(target: &Resolved) -> Option<String> {
-    let prefixes = [ToolPrefix::Server, ToolPrefix::Short, ToolPrefix::Mcp];
-    let has_prefix = prefixes.iter().any(|mode| {
-        let rest = target.shown.strip_prefix(&mode.prefix(&target.server));
-        rest.is_some_and(|rest| rest.starts_with('_'))
-    });
-    has_prefix.then(|| target.shown.to_string())
+/// Whether the shown name of a tool begins with the name of its server. A project may change the
+/// prefix, and a shown name without a prefix could be that of another server's tool.
+fn shows_server(target: &Resolved) -> bool {
+    let mut prefixes = [ToolPrefix::Server, ToolPrefix::Short, ToolPrefix::Mcp].into_iter();
+    prefixes.any(|mode| name::starts_with_prefix(&target.shown, &mode.prefix(&target.server)))
 }
 
 /// The names of a tool that rules match besides its original name: its shown name and its path.
@@ -328,7 +320,7 @@ pub(crate) fn allowing(allow: &Globs, target: &Resolved) -> bool {
     let path = target.id().path();
     allow.iter().any(|pattern| {
         let about_paths = pattern.contains('/') || pattern.chars().all(|c| c == '*');
-        let shown = shown_with_server(target).is_some_and(|shown| allow.fits(pattern, &shown));
+        let shown = shows_server(target) && allow.fits(pattern, &target.shown);
         shown || (about_paths && allow.fits(pattern, &path))
     })
 }

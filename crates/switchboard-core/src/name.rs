@@ -190,7 +190,7 @@ fn plain(name: &str) -> String {
 pub fn shown(id: &ToolId, mode: ToolPrefix) -> String {
     let prefix = mode.prefix(&id.server);
     let tool = plain(id.tool.as_str());
-    let doubled = tool.strip_prefix(prefix.as_str()).is_some_and(|rest| rest.starts_with('_'));
+    let doubled = starts_with_prefix(&tool, &prefix);
     let full = if prefix.is_empty() || doubled { tool } else { format!("{prefix}_{tool}") };
     bounded(full, id)
 }
@@ -262,7 +262,7 @@ fn permitted(id: &ToolId, mode: ToolPrefix, prefixes: &Prefixes, settled: bool) 
     ShownName { name, claims }
 }
 
-fn starts_with_prefix(name: &str, prefix: &str) -> bool {
+pub(crate) fn starts_with_prefix(name: &str, prefix: &str) -> bool {
     name.strip_prefix(prefix).is_some_and(|rest| rest.starts_with('_'))
 }
 
