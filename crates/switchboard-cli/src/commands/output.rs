@@ -154,9 +154,8 @@ fn decoded_len(data: &str) -> usize {
 /// The JSON of an output. Every block is unchanged from the server.
 fn whole(reply: &Reply, output: &Output, saved: &[Saved]) -> Value {
     let mut value = render::json::reply(reply);
-    if let Some(fields) = value.as_object_mut().filter(|_| !saved.is_empty()) {
-        let paths: Vec<_> = saved.iter().map(|saved| saved.path.to_string_lossy()).collect();
-        fields.insert("saved".into(), json!(paths));
+    if !saved.is_empty() {
+        value["saved"] = saved.iter().map(|saved| saved.path.to_string_lossy()).collect();
     }
     if output.content.selected().is_some() {
         return value;
@@ -171,15 +170,11 @@ fn whole(reply: &Reply, output: &Output, saved: &[Saved]) -> Value {
         }
         _ => None,
     };
-    if let (OutputOrigin::Prompt, Some(messages), Some(fields)) =
-        (output.origin, raw.get("messages"), value.as_object_mut())
-    {
-        fields.insert("messages".into(), messages.clone());
+    if let (OutputOrigin::Prompt, Some(messages)) = (output.origin, raw.get("messages")) {
+        value["messages"] = messages.clone();
     }
-    if let Some(blocks) = blocks
-        && let Some(content) = value.get_mut("content")
-    {
-        *content = Value::Array(blocks);
+    if let Some(blocks) = blocks {
+        value["content"] = Value::Array(blocks);
     }
     value
 }

@@ -97,14 +97,12 @@ fn with_checks(overview: &Overview, checked: &[CheckedServer]) -> Value {
     let lines = value.get_mut("servers").and_then(Value::as_array_mut);
     for (line, server) in lines.into_iter().flatten().zip(&overview.servers) {
         let check = checked.iter().find(|checked| checked.server == server.name);
-        let (Some(check), Some(line)) = (check, line.as_object_mut()) else { continue };
+        let Some(check) = check else { continue };
         let took = u64::try_from(check.took.as_millis()).unwrap_or(u64::MAX);
-        let mut result = json!({ "ok": check.outcome.is_ok(), "tookMs": took });
-        if let (Err(failure), Some(result)) = (&check.outcome, result.as_object_mut()) {
-            let error = json::failure(failure).get("error").cloned().unwrap_or_default();
-            result.insert("error".to_owned(), error);
+        line["check"] = json!({ "ok": check.outcome.is_ok(), "tookMs": took });
+        if let Err(failure) = &check.outcome {
+            line["check"]["error"] = json::failure(failure)["error"].take();
         }
-        line.insert("check".to_owned(), result);
     }
     value
 }
