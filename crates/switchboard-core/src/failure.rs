@@ -58,12 +58,6 @@ impl Code {
     }
 }
 
-impl fmt::Display for Code {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
-
 /// What a failure is about, such as a server or a tool.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Subject {

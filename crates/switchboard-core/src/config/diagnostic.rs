@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::hosts::Host;
 use super::layers::ConfigOrigin;
 use crate::name::NameError;
+use crate::spelled::spelled_enum;
 
 /// The settings and fields that decide which tools may be called.
 pub(super) const RULES: &[&str] = &["allow", "deny", "approve", "approveTools", "pins"];
@@ -79,25 +80,16 @@ impl fmt::Display for Diagnostic {
     }
 }
 
-/// How serious a problem is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Level {
-    /// Part of the configuration does not work.
-    Error,
-    /// Part of the configuration does not work until the user acts, or is less safe than it should
-    /// be.
-    Warning,
-    /// Information without a need to act; shown on request.
-    Note,
-}
-
-impl Level {
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Level::Error => "error",
-            Level::Warning => "warning",
-            Level::Note => "note",
-        }
+spelled_enum! {
+    /// How serious a problem is.
+    pub enum Level {
+        /// Part of the configuration does not work.
+        Error = "error",
+        /// Part of the configuration does not work until the user acts, or is less safe than it
+        /// should be.
+        Warning = "warning",
+        /// Information without a need to act; shown on request.
+        Note = "note",
     }
 }
 
@@ -116,7 +108,7 @@ pub enum DiagnosticKind {
     #[error("{} has more than {limit} entries", shown_key(key))]
     TooManyEntries { key: String, limit: usize },
     #[error("{} must be {expected}, found {found}", shown_key(key))]
-    WrongType { key: String, expected: &'static str, found: JsonType },
+    WrongType { key: String, expected: &'static str, found: &'static str },
     #[error("`{key}` must be one of {}, found `{found}`", list(choices))]
     NotAChoice { key: String, choices: &'static [&'static str], found: String },
     /// The found value is not shown, because it may be a token in the wrong place.
@@ -199,30 +191,6 @@ impl DiagnosticKind {
             }
             _ => false,
         }
-    }
-}
-
-/// The JSON type of a value that should have another type.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum JsonType {
-    String,
-    Number,
-    Boolean,
-    Null,
-    Array,
-    Object,
-}
-
-impl fmt::Display for JsonType {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            JsonType::String => "a string",
-            JsonType::Number => "a number",
-            JsonType::Boolean => "a boolean",
-            JsonType::Null => "null",
-            JsonType::Array => "an array",
-            JsonType::Object => "an object",
-        })
     }
 }
 

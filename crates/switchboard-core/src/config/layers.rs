@@ -12,6 +12,7 @@ use super::settings::{Settings, SettingsEntry};
 use super::transport::Transport;
 use super::trust::{FileHash, TrustHash, review_obstacle, trust_hash};
 use crate::name::look::{folded, in_one_case};
+use crate::spelled::spelled_enum;
 
 /// Merges the files, given in ascending precedence within a tier. Project files take precedence
 /// over user files. A project's entry is used only once the user approved the whole definition that
@@ -216,20 +217,12 @@ pub struct PendingServer {
     pub origin: ConfigOrigin,
 }
 
-/// The reason why a server is pending.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PendingCause {
-    New,
-    /// The definition changed since the user approved it, or a file changed that it runs.
-    Changed,
-}
-
-impl fmt::Display for PendingCause {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            PendingCause::New => "was not approved",
-            PendingCause::Changed => "has changed since it was approved",
-        })
+spelled_enum! {
+    /// The reason why a server is pending.
+    pub enum PendingCause {
+        New = "was not approved",
+        /// The definition changed since the user approved it, or a file changed that it runs.
+        Changed = "has changed since it was approved",
     }
 }
 
