@@ -125,12 +125,13 @@ pub struct ConfigSource {
     pub tier: Tier,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Tier {
-    /// A file that the user wrote: trusted.
-    User,
-    /// A file in a repository: its servers are pending until the user approves them.
-    Project,
+spelled_enum! {
+    pub enum Tier {
+        /// A file that the user wrote: trusted.
+        User = "user",
+        /// A file in a repository: its servers are pending until the user approves them.
+        Project = "project",
+    }
 }
 
 /// The files in which a key is allowed.
