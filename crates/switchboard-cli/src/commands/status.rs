@@ -38,7 +38,12 @@ fn overview(conversation: &Conversation<'_>, format: Format) -> CommandResult {
         conversation.print(&Reply::Status(overview), format)?;
         return Ok(Exit::Done);
     }
-    let servers = servers_of(&conversation.config, &overview);
+    // The built-in demo server is alone if nothing is configured.
+    let Config { servers, pending, .. } = &conversation.config;
+    let servers = match overview.servers.as_slice() {
+        [_] if servers.is_empty() && pending.is_empty() => Servers::DemoAlone,
+        _ => Servers::Configured,
+    };
     let pending = overview.servers.iter().any(|server| server.status == ServerStatus::Pending);
     printer.text(&show::status::text(&overview, servers, printer.out))?;
     if pending {
@@ -46,14 +51,6 @@ fn overview(conversation: &Conversation<'_>, format: Format) -> CommandResult {
         printer.note(&format!("{command} shows the servers that this project defines"));
     }
     Ok(Exit::Done)
-}
-
-/// Whether the status shows only the built-in demo server, because nothing is configured.
-fn servers_of(config: &Config, overview: &Overview) -> Servers {
-    match overview.servers.as_slice() {
-        [_] if config.servers.is_empty() && config.pending.is_empty() => Servers::DemoAlone,
-        _ => Servers::Configured,
-    }
 }
 
 /// Connects all servers. Prints a line for each server as soon as it is connected or failed, and a
