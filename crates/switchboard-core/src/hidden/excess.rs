@@ -26,7 +26,11 @@ pub(super) fn excess(text: &str, needed: &[(usize, char)]) -> Vec<char> {
     let mut excess = Vec::new();
     if needed.len() >= MANY {
         let counted = counted(text, needed);
-        if is_dense(&counted) {
+        let is_dense = counted.windows(MANY).any(|some| match some {
+            [(first, _), .., (last, _)] => last - first < WINDOW,
+            _ => false,
+        });
+        if is_dense {
             excess.extend(counted.iter().map(|(_, c)| *c));
         }
     }
@@ -83,13 +87,6 @@ fn selectors(text: &str) -> HashMap<char, Selectors> {
         }
     }
     all
-}
-
-fn is_dense(counted: &[(usize, char)]) -> bool {
-    counted.windows(MANY).any(|some| match some {
-        [(first, _), .., (last, _)] => last - first < WINDOW,
-        _ => false,
-    })
 }
 
 /// Whether a character looks like one or several spaces.
