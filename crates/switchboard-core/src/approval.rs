@@ -283,11 +283,15 @@ impl<P> CompiledRule<P> {
     }
 }
 
-/// Whether the shown name of a tool begins with the name of its server. A project may change the
-/// prefix, and a shown name without a prefix could be that of another server's tool.
-fn shows_server(target: &Resolved) -> bool {
-    let mut prefixes = [ToolPrefix::Server, ToolPrefix::Short, ToolPrefix::Mcp].into_iter();
-    prefixes.any(|mode| name::starts_with_prefix(&target.shown, &mode.prefix(&target.server)))
+/// The shown name of a tool; `None` if it does not begin with the name of its server. A project may
+/// change the prefix, and a shown name without a prefix could be that of another server's tool.
+fn shown_with_server(target: &Resolved) -> Option<String> {
+    let prefixes = [ToolPrefix::Server, ToolPrefix::Short, ToolPrefix::Mcp];
+    let has_prefix = prefixes.iter().any(|mode| {
+        let rest = target.shown.strip_prefix(&mode.prefix(&target.server));
+        rest.is_some_and(|rest| rest.starts_with('_'))
+    });
+    has_prefix.then(|| target.shown.to_string())
 }
 
 /// The names of a tool that rules match besides its original name: its shown name and its path.
@@ -320,7 +324,7 @@ pub(crate) fn allowing(allow: &Globs, target: &Resolved) -> bool {
     let path = target.id().path();
     allow.iter().any(|pattern| {
         let about_paths = pattern.contains('/') || pattern.chars().all(|c| c == '*');
-        let shown = shows_server(target) && allow.fits(pattern, &target.shown);
+        let shown = shown_with_server(target).is_some_and(|shown| allow.fits(pattern, &shown));
         shown || (about_paths && allow.fits(pattern, &path))
     })
 }

@@ -262,7 +262,7 @@ fn permitted(id: &ToolId, mode: ToolPrefix, prefixes: &Prefixes, settled: bool) 
     ShownName { name, claims }
 }
 
-pub(crate) fn starts_with_prefix(name: &str, prefix: &str) -> bool {
+fn starts_with_prefix(name: &str, prefix: &str) -> bool {
     name.strip_prefix(prefix).is_some_and(|rest| rest.starts_with('_'))
 }
 

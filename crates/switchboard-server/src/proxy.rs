@@ -188,10 +188,11 @@ async fn call_tool(
         meta: Option<RequestMeta>,
     }
     let call: ToolCallParams<'_> = read(params)?;
-    let ours = matches!(
-        (view.cards, &*call.name),
-        (_, tool_card::NAME) | (Cards::Pair, tool_card::WRITE_NAME)
-    );
+    let ours = match (view.cards, &*call.name) {
+        (_, tool_card::NAME) => true,
+        (Cards::Pair, tool_card::WRITE_NAME) => true,
+        (Cards::One | Cards::Pair, _) => false,
+    };
     let mut access = match view.cards {
         Cards::Pair if call.name == tool_card::NAME => Access::ReadOnly,
         Cards::One | Cards::Pair => Access::Full,

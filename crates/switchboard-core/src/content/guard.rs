@@ -130,9 +130,15 @@ impl Whole {
 /// are limited when they are mapped.
 pub fn guard<'a>(output: CallOutput<'a>, limits: &TextLimits) -> Guarded<'a> {
     let limits = limits.workable();
-    if surely_within(&output, &limits) || limits.hold(&output.text()) {
+    if surely_within(&output, &limits) {
         return Guarded::Within(output);
     }
+    let text = output.text();
+    if limits.hold(&text) {
+        drop(text);
+        return Guarded::Within(output);
+    }
+    drop(text);
     let whole = Arc::new(Whole::of(&output));
     Guarded::Over(Capped { output, whole, limits })
 }

@@ -34,11 +34,11 @@ pub(crate) fn is_invisible(c: char) -> bool {
         '\u{ad}' | '\u{34f}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}'
         | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200d}' | '\u{2060}'..='\u{2065}'
         | '\u{206a}'..='\u{206f}' | '\u{2800}' | '\u{3164}' | '\u{fe00}'..='\u{fe0f}'
-        | '\u{fdd0}'..='\u{fdef}' | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}' | '\u{13430}'..='\u{1343f}'
+        | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}' | '\u{13430}'..='\u{1343f}'
         | '\u{16fe4}' | '\u{1bc9d}'..='\u{1bca3}' | '\u{1d159}' | '\u{1d173}'..='\u{1d17a}'
         | '\u{40000}'..='\u{effff}')
         || is_number_sign(c)
-        || u32::from(c) & 0xfffe == 0xfffe
+        || is_noncharacter(c)
 }
 
 /// Whether a character (Cf) encloses or precedes the digits of its script.
@@ -55,6 +55,10 @@ fn is_number_sign(c: char) -> bool {
                 | '\u{110bd}'
                 | '\u{110cd}'
     )
+}
+
+fn is_noncharacter(c: char) -> bool {
+    matches!(c, '\u{fdd0}'..='\u{fdef}') || u32::from(c) & 0xfffe == 0xfffe
 }
 
 /// Whether the neighbours of a character need it. A removed character is not a neighbour, so that a

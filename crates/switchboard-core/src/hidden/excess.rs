@@ -26,11 +26,7 @@ pub(super) fn excess(text: &str, needed: &[(usize, char)]) -> Vec<char> {
     let mut excess = Vec::new();
     if needed.len() >= MANY {
         let counted = counted(text, needed);
-        let is_dense = counted.windows(MANY).any(|some| match some {
-            [(first, _), .., (last, _)] => last - first < WINDOW,
-            _ => false,
-        });
-        if is_dense {
+        if is_dense(&counted) {
             excess.extend(counted.iter().map(|(_, c)| *c));
         }
     }
@@ -87,6 +83,13 @@ fn selectors(text: &str) -> HashMap<char, Selectors> {
         }
     }
     all
+}
+
+fn is_dense(counted: &[(usize, char)]) -> bool {
+    counted.windows(MANY).any(|some| match some {
+        [(first, _), .., (last, _)] => last - first < WINDOW,
+        _ => false,
+    })
 }
 
 /// Whether a character looks like one or several spaces.
