@@ -106,6 +106,7 @@ impl Catalog {
             return 0;
         }
         let is_denied = |tool: &Resolved| self.denied_by(&tool.shown).is_some();
+        // For each tool of each listing, whether a `deny` rule matches it.
         let denied =
             listings.iter().map(|it| self.all_tools_of(&it.server).map(is_denied).collect());
         let denied: Vec<Vec<bool>> = denied.collect();

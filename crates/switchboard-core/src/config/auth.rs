@@ -59,7 +59,8 @@ pub(super) fn auth(reader: &mut ConfigReader<'_>, input: KeyedValue<'_>) -> Read
     let (mut password, mut api_key) = (None, None);
     match input.value {
         Value::BooleanLit(literal) if !literal.value => return Ok(Auth::Off),
-        // A method that needs credentials is then incomplete.
+        // The method name alone is not enough for a method that needs credentials, which an object
+        // must have.
         Value::StringLit(_) => word = Some(auth_word(reader, input)?),
         Value::Object(_) => {
             for member in reader.members(input)? {

@@ -48,6 +48,7 @@ fn walk(found: &mut Vec<Change>, path: &str, old: Option<&Value>, new: Option<&V
         return;
     }
     let (old, new) = (old.map(Value::to_string), new.map(Value::to_string));
+    // The equal characters at the beginning of both texts are skipped.
     let both = old.iter().flat_map(|old| old.chars()).zip(new.iter().flat_map(|new| new.chars()));
     let skipped = both.take_while(|(a, b)| a == b).count().saturating_sub(CONTEXT);
     found.push(Change {
