@@ -7,7 +7,7 @@ use std::io;
 use std::sync::{Arc, OnceLock};
 
 use anstream::ColorChoice;
-use clap::{Arg, CommandFactory, FromArgMatches};
+use clap::{CommandFactory, FromArgMatches};
 use clap_complete::Shell;
 use clap_complete::engine::{ArgValueCandidates, CompletionCandidate};
 use clap_complete::env::{EnvCompleter, Shells};
@@ -64,16 +64,12 @@ fn with_completions(command: clap::Command, known: &Arc<Known>) -> clap::Command
             "name" if is_prompt => |names| &names.prompts,
             _ => return arg,
         };
-        completed_by(arg, known, names)
+        let known = Arc::clone(known);
+        arg.add(ArgValueCandidates::new(move || {
+            names(known.names()).iter().map(CompletionCandidate::new).collect()
+        }))
     });
     command.mut_subcommands(|command| with_completions(command, known))
-}
-
-fn completed_by(arg: Arg, known: &Arc<Known>, names: fn(&Names) -> &BTreeSet<String>) -> Arg {
-    let known = Arc::clone(known);
-    arg.add(ArgValueCandidates::new(move || {
-        names(known.names()).iter().map(CompletionCandidate::new).collect()
-    }))
 }
 
 /// The names that can be completed, looked up on first use.

@@ -170,7 +170,9 @@ pub fn decide(rules: &Rules, grants: &Grants, access: Access, checked: Checked) 
 
 impl Rules {
     pub fn new(server: &ServerEntry, settings: &Settings) -> Rules {
-        let generally = CompiledRule::new(&settings.approve_tools, Restriction::new);
+        let restriction = |rule: &ToolRule| CompiledRule::new(rule, Restriction::new);
+        let globs = |rule: &ToolRule| CompiledRule::new(rule, Globs::new);
+        let generally = restriction(&settings.approve_tools);
         let prefix = |general| server.tool_prefix.unwrap_or(general);
         let own = prefix(settings.own_tool_prefix);
         Rules {
@@ -179,14 +181,8 @@ impl Rules {
             pins: settings.pins,
             allow: Globs::new(&settings.allow),
             own_prefix: (own != prefix(settings.tool_prefix)).then_some(own),
-            approve_tools: server
-                .approve_tools
-                .as_ref()
-                .map(|rule| CompiledRule::new(rule, Restriction::new)),
-            auto_approve: server
-                .auto_approve
-                .as_ref()
-                .map(|rule| CompiledRule::new(rule, Globs::new)),
+            approve_tools: server.approve_tools.as_ref().map(restriction),
+            auto_approve: server.auto_approve.as_ref().map(globs),
             general_approve_tools: server.approve_tools.is_none().then_some(generally),
             policy: settings.approve,
             definition: definition_hash(server),

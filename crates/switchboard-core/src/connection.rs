@@ -13,6 +13,7 @@ use crate::config::values::{Template, TransportType};
 use crate::failure::{Code, Failure};
 use crate::name::{self, ServerName};
 use crate::reply::ToolLine;
+use crate::spelled::spelled_enum;
 
 /// The maximum number of ad-hoc connections in one session.
 pub const MOST_AD_HOC: usize = 10;
@@ -102,10 +103,8 @@ impl ConnectionRequest {
         if order.timeout.is_some_and(|timeout| !within.contains(&timeout)) {
             return Err(ConnectError::BadTimeout);
         }
-        let transport_type = match order.transport {
-            Some(word) => Some(TransportType::from_word(word).ok_or(ConnectError::BadType)?),
-            None => None,
-        };
+        let transport_type = |word| TransportType::from_word(word).ok_or(ConnectError::BadType);
+        let transport_type = order.transport.map(transport_type).transpose()?;
         if order.address.len() > LONGEST_ADDRESS {
             return Err(ConnectError::TooLong);
         }
@@ -187,22 +186,12 @@ pub struct ConnectionLine {
     pub implementation: Option<(String, String)>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ConnectionState {
-    Connecting,
-    Connected,
-    Disconnected,
-    Error,
-}
-
-impl ConnectionState {
-    pub fn as_str(self) -> &'static str {
-        match self {
-            ConnectionState::Connecting => "connecting",
-            ConnectionState::Connected => "connected",
-            ConnectionState::Disconnected => "disconnected",
-            ConnectionState::Error => "error",
-        }
+spelled_enum! {
+    pub enum ConnectionState {
+        Connecting = "connecting",
+        Connected = "connected",
+        Disconnected = "disconnected",
+        Error = "error",
     }
 }
 

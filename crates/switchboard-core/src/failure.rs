@@ -58,12 +58,6 @@ impl Code {
     }
 }
 
-impl fmt::Display for Code {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
-
 /// What a failure is about, such as a server or a tool.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Subject {
@@ -230,13 +224,9 @@ impl Failure {
 
     /// The texts of the error and of each of its sources.
     pub fn chain(&self) -> Vec<String> {
-        let mut chain = Vec::new();
-        let mut next: Option<&(dyn Error + 'static)> = Some(self.cause.as_ref());
-        while let Some(error) = next {
-            chain.push(error.to_string());
-            next = error.source();
-        }
-        chain
+        let cause: &(dyn Error + 'static) = self.cause.as_ref();
+        let causes = std::iter::successors(Some(cause), |&error| error.source());
+        causes.map(ToString::to_string).collect()
     }
 }
 

@@ -190,7 +190,7 @@ fn plain(name: &str) -> String {
 pub fn shown(id: &ToolId, mode: ToolPrefix) -> String {
     let prefix = mode.prefix(&id.server);
     let tool = plain(id.tool.as_str());
-    let doubled = tool.strip_prefix(prefix.as_str()).is_some_and(|rest| rest.starts_with('_'));
+    let doubled = starts_with_prefix(&tool, &prefix);
     let full = if prefix.is_empty() || doubled { tool } else { format!("{prefix}_{tool}") };
     bounded(full, id)
 }

@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use crate::name::ServerName;
 use crate::render::words::clean_line;
+use crate::spelled::spelled_enum;
 
 /// The maximum number of different notices that wait for delivery. Further ones are only counted.
 const MOST_WAITING: usize = 16;
@@ -18,47 +19,26 @@ const SHOWN: usize = 200;
 /// The maximum length of the line with all notices.
 const LINE: usize = 600;
 
-/// A kind of notification.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum NotificationKind {
-    ToolsChanged,
-    ResourcesChanged,
-    PromptsChanged,
-    /// A log message of the server.
-    Log,
-    Progress,
-    Cancelled,
-    ResourceUpdated,
+spelled_enum! {
+    /// A kind of notification.
+    pub enum NotificationKind {
+        ToolsChanged = "tools/list_changed",
+        ResourcesChanged = "resources/list_changed",
+        PromptsChanged = "prompts/list_changed",
+        /// A log message of the server.
+        Log = "logging/setLevel",
+        Progress = "progress",
+        Cancelled = "cancelled",
+        ResourceUpdated = "resources/updated",
+    }
 }
 
 impl NotificationKind {
-    pub const ALL: [NotificationKind; 7] = [
-        NotificationKind::ToolsChanged,
-        NotificationKind::ResourcesChanged,
-        NotificationKind::PromptsChanged,
-        NotificationKind::Log,
-        NotificationKind::Progress,
-        NotificationKind::Cancelled,
-        NotificationKind::ResourceUpdated,
-    ];
-
-    pub fn as_str(self) -> &'static str {
-        match self {
-            NotificationKind::ToolsChanged => "tools/list_changed",
-            NotificationKind::ResourcesChanged => "resources/list_changed",
-            NotificationKind::PromptsChanged => "prompts/list_changed",
-            NotificationKind::Log => "logging/setLevel",
-            NotificationKind::Progress => "progress",
-            NotificationKind::Cancelled => "cancelled",
-            NotificationKind::ResourceUpdated => "resources/updated",
-        }
-    }
-
     /// The kind that a handler names with this word. Log messages have three names.
     pub fn from_word(word: &str) -> Option<NotificationKind> {
         match word.strip_prefix("notifications/").unwrap_or(word) {
             "logging" | "message" => Some(NotificationKind::Log),
-            word => NotificationKind::ALL.into_iter().find(|kind| kind.as_str() == word),
+            word => NotificationKind::ALL.iter().copied().find(|kind| kind.as_str() == word),
         }
     }
 
@@ -67,7 +47,7 @@ impl NotificationKind {
         match method.strip_prefix("notifications/")? {
             "message" => Some(NotificationKind::Log),
             "logging/setLevel" => None,
-            word => NotificationKind::ALL.into_iter().find(|kind| kind.as_str() == word),
+            word => NotificationKind::ALL.iter().copied().find(|kind| kind.as_str() == word),
         }
     }
 

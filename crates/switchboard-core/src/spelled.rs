@@ -1,21 +1,28 @@
-//! Defines enums whose variants have stable names for programs, in one table each.
+//! Defines enums whose variants have one spelling each, in one table: stable names for programs, or
+//! words of messages.
 
 macro_rules! spelled_enum {
-    ($(#[$meta:meta])* pub enum $name:ident { $($(#[$of_variant:meta])* $variant:ident = $spelling:literal,)+ }) => {
+    ($(#[$meta:meta])* $vis:vis enum $name:ident { $($(#[$of_variant:meta])* $variant:ident = $spelling:literal,)+ }) => {
         $(#[$meta])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub enum $name {
+        $vis enum $name {
             $($(#[$of_variant])* $variant,)+
         }
 
         impl $name {
-            pub const ALL: &[$name] = &[$($name::$variant),+];
+            $vis const ALL: &[$name] = &[$($name::$variant),+];
 
-            /// The stable name of the variant for programs.
-            pub fn as_str(self) -> &'static str {
+            /// The spelling of the variant.
+            $vis fn as_str(self) -> &'static str {
                 match self {
                     $($name::$variant => $spelling,)+
                 }
+            }
+        }
+
+        impl std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str(self.as_str())
             }
         }
     };

@@ -1,7 +1,6 @@
 //! Publishes the catalog of all listings, and stores it on disk between runs.
 
 use std::collections::BTreeMap;
-use std::convert::Infallible;
 use std::io;
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -19,7 +18,7 @@ use crate::explain::chain;
 use crate::listing_file::{self, CacheIndex, Cached, ListingFile, Located};
 use crate::mutex::lock;
 use crate::pins::PinFile;
-use crate::shared_file::{SharedFile, UpdateError};
+use crate::shared_file::SharedFile;
 use crate::upstream::DialError;
 
 /// A handle to the published catalog; cheap to clone.
@@ -166,13 +165,14 @@ impl Directory {
     ) {
         let Some(file) = plan.file.clone() else { return };
         self.shared.writers.spawn_blocking(move || {
-            let written = locate(&file).map_err(UpdateError::Io).and_then(|located| {
+            let written = locate(&file).and_then(|located| {
                 let stamp = Stamp { definition: &located.digest, listed_at: now() };
                 file.forget_failure();
-                SharedFile::ours(located.path)
-                    .update(|present| Ok::<_, Infallible>(change(present, stamp)))
+                let shared = SharedFile::ours(located.path);
+                let updated = shared.update(|present| Ok(change(present, stamp)));
+                updated.map_err(|error| error.or_io(|io| io))
             });
-            if let Err(UpdateError::Io(error)) = written {
+            if let Err(error) = written {
                 tracing::debug!(%error, "cannot store the listing");
             }
         });

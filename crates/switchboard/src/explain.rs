@@ -46,15 +46,9 @@ pub(crate) use dial::{connect, failed_before, lease, not_ready};
 pub(crate) use lookup::{prompt, resource, unknown_prompt, unknown_resource, unknown_tool};
 
 /// An error and its causes as one clause.
-pub(crate) fn chain(error: &dyn Error) -> String {
-    let mut text = error.to_string();
-    let mut next = error.source();
-    while let Some(cause) = next {
-        text.push_str(": ");
-        text.push_str(&cause.to_string());
-        next = cause.source();
-    }
-    text
+pub(crate) fn chain(error: &(dyn Error + 'static)) -> String {
+    let causes = std::iter::successors(Some(error), |&error| error.source());
+    causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")
 }
 
 /// Causes of failures for which no other error type exists.

@@ -63,7 +63,7 @@ impl<'a> Installer<'a> {
         let recorded = archive.record(target, &self.files_of(target));
         let recorded = recorded.map(|old| old.host.path.clone()).filter(|path| path.exists());
         let path = recorded.unwrap_or_else(|| self.file_of(target));
-        let now = text(&path)?;
+        let now = text_of(&path)?;
         let refused = |cause| refused(&path, cause);
         let there = install::presence(target, now.as_deref().unwrap_or_default());
         let is_there = there.map_err(refused)? == Presence::Installed;
@@ -148,11 +148,11 @@ impl<'a> Installer<'a> {
     /// a record.
     fn files_without_us(&self, target: Target) -> Result<Vec<FileChange>, InstallError> {
         let path = self.file_of(target);
-        let Some(now) = text(&path)? else { return Ok(Vec::new()) };
+        let Some(now) = text_of(&path)? else { return Ok(Vec::new()) };
         let after = install::uninstall(target, &now).map_err(|cause| refused(&path, cause))?;
         let mut files = Vec::new();
         if let Some(settings) = self.settings_of(target).filter(|_| after != now)
-            && let Some(now) = text(&settings)?
+            && let Some(now) = text_of(&settings)?
         {
             let after = install::revoke(target, &now, "");
             let after = after.map_err(|cause| refused(&settings, cause))?;
@@ -170,7 +170,7 @@ impl<'a> Installer<'a> {
         old: Option<&InstallRecord>,
     ) -> Result<Option<Settings>, InstallError> {
         let Some(path) = self.settings_of(target) else { return Ok(None) };
-        let now = text(&path)?;
+        let now = text_of(&path)?;
         let before = match old.and_then(|old| old.settings.as_ref()) {
             Some(kept) if kept.path == path => kept.settings_before(target, now.clone())?,
             Some(_) | None => now.clone(),
@@ -194,7 +194,7 @@ impl<'a> Installer<'a> {
     ) -> Result<(PathBuf, Option<String>), InstallError> {
         let earlier = old.and_then(|old| old.user.clone());
         let path = earlier.map_or_else(|| self.user_file(), Ok)?;
-        let now = text(&path)?;
+        let now = text_of(&path)?;
         Ok((path, now))
     }
 
@@ -247,7 +247,7 @@ impl<'a> Installer<'a> {
             return Err(InstallError::Changed { path: directory });
         }
         for FileChange { path, before, .. } in &plan.files {
-            if text(path)? != *before {
+            if text_of(path)? != *before {
                 return Err(InstallError::Changed { path: path.clone() });
             }
         }
@@ -331,12 +331,12 @@ fn files_before(
     record: &InstallRecord,
 ) -> Result<(Vec<FileChange>, Option<Ledger>), InstallError> {
     let path = record.host.path.clone();
-    let now = text(&path)?;
+    let now = text_of(&path)?;
     let after = record.host_before(now.clone())?;
     let mut files = vec![FileChange::new(path, Owner::Host(record.target), now, after)];
     if let Some(kept) = &record.settings {
         let (path, owner) = (kept.path.clone(), Owner::Settings(record.target));
-        let now = text(&path)?;
+        let now = text_of(&path)?;
         let after = kept.settings_before(record.target, now.clone())?;
         files.push(FileChange::new(path, owner, now, after));
     }
@@ -344,7 +344,7 @@ fn files_before(
     let (Some(user), Some(ledger)) = (record.user.clone(), ledger) else {
         return Ok((files, None));
     };
-    let now = text(&user)?;
+    let now = text_of(&user)?;
     let refused = |cause| refused(&user, cause);
     let ledger = ledger.clone().follow(now.as_deref()).map_err(refused)?;
     let held = archive.held(&user, Some(record));
@@ -356,10 +356,6 @@ fn files_before(
 
 fn changed(files: impl IntoIterator<Item = FileChange>) -> Vec<FileChange> {
     files.into_iter().filter(|file| file.before != file.after).collect()
-}
-
-fn text(path: &Path) -> Result<Option<String>, InstallError> {
-    Ok(text_of(path)?)
 }
 
 fn refused(path: &Path, cause: edit::EditError) -> InstallError {

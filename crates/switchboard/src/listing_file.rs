@@ -28,7 +28,7 @@ use crate::auth::vault::{self, Holder, IndexVersion, TokenKind};
 use crate::capabilities::{CapabilitySet, Offer};
 use crate::env::Environment;
 use crate::paths::{self, Paths};
-use crate::shared_file::{SharedFile, UpdateError};
+use crate::shared_file::SharedFile;
 
 /// How long a cache file is kept after it was last written.
 const UNUSED: Duration = Duration::from_secs(30 * 24 * 60 * 60);
@@ -204,11 +204,8 @@ impl ListingFile {
         let identity = self.stored_identity();
         let Located { path, digest } = self.failure(&key, identity.as_deref());
         let bytes = failure.encode(&digest);
-        match SharedFile::ours(path).update(|_| Ok::<_, Infallible>(Some(bytes.clone()))) {
-            Ok(()) => Ok(()),
-            Err(UpdateError::Io(error)) => Err(error),
-            Err(UpdateError::Change(never)) => match never {},
-        }
+        let kept = SharedFile::ours(path).update(|_| Ok(Some(bytes.clone())));
+        kept.map_err(|error| error.or_io(|io| io))
     }
 
     /// Removes the stored failure.
@@ -290,16 +287,13 @@ fn established_key(path: &Path) -> io::Result<[u8; KEY_BYTES]> {
         match present.and_then(|present| present.try_into().ok()) {
             Some(theirs) => {
                 key = theirs;
-                Ok::<_, Infallible>(None)
+                Ok(None)
             }
             None => Ok(Some(key.to_vec())),
         }
     });
-    match made {
-        Ok(()) => Ok(key),
-        Err(UpdateError::Io(error)) => Err(error),
-        Err(UpdateError::Change(never)) => match never {},
-    }
+    made.map_err(|error| error.or_io(|io| io))?;
+    Ok(key)
 }
 
 /// Removes temporary files of killed writers, and files of definitions and credentials that are no

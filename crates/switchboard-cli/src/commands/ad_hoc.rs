@@ -87,23 +87,18 @@ pub(super) async fn with(
     let outcome = app.converse((gateway, config), terms.consent, async |conversation| {
         let caller = conversation.session.caller();
         let connecting = conversation.session.connect_to(wanted, &caller);
-        conversation
-            .wait(async || "connecting".to_owned(), connecting)
-            .await
-            .map_err(not_connected)?;
+        conversation.wait(async || "connecting".to_owned(), connecting).await.map_err(|error| {
+            match error {
+                ConnectError::NoTransport(failure) | ConnectError::Failed(failure) => failure,
+                other => Failure::new(other.code(), Subject::Request, other),
+            }
+        })?;
         command(conversation).await
     });
     outcome.await.map_err(|stop| match stop {
         Stop::Failed(failure) => Stop::Failed(without_name(failure)),
         other @ (Stop::Output(_) | Stop::Left(_)) => other,
     })
-}
-
-fn not_connected(error: ConnectError) -> Failure {
-    match error {
-        ConnectError::NoTransport(failure) | ConnectError::Failed(failure) => failure,
-        other => Failure::new(other.code(), Subject::Request, other),
-    }
 }
 
 /// Removes hints that name the ad-hoc server, because other commands do not know it.

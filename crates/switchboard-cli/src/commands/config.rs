@@ -4,9 +4,7 @@ use std::fmt::Write;
 
 use serde_json::{Map, Value, json};
 use switchboard::config::diagnostic::{Diagnostic, Level};
-use switchboard::config::layers::Tier;
 use switchboard::config::{schema, show};
-use switchboard::load::FileState;
 use switchboard::render::words::{clean_line, plural};
 
 use super::config_edit;
@@ -44,7 +42,8 @@ fn path(app: &App, format: Format) -> CommandResult {
     let loaded = app.load()?;
     if format.json {
         let files = loaded.files.iter().map(|file| {
-            let mut row = json!({ "path": file.path, "tier": tier(file), "found": file.found });
+            let mut row =
+                json!({ "path": file.path, "tier": file.tier.as_str(), "found": file.found });
             if let Some(host) = file.host {
                 row["host"] = host.as_str().into();
             }
@@ -58,7 +57,7 @@ fn path(app: &App, format: Format) -> CommandResult {
     let lines = loaded.files.iter().map(|file| {
         let path = file.path.to_string_lossy();
         let path = clean_line(&path, 1_000);
-        let mut about = tier(file).to_owned();
+        let mut about = file.tier.to_string();
         if let Some(host) = file.host {
             about = format!("{about}, of {}", host.title());
         }
@@ -72,13 +71,6 @@ fn path(app: &App, format: Format) -> CommandResult {
     });
     app.printer.text(&lines.collect::<Vec<_>>().join("\n"))?;
     Ok(Exit::Done)
-}
-
-fn tier(file: &FileState) -> &'static str {
-    match file.tier {
-        Tier::User => "user",
-        Tier::Project => "project",
-    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -1,5 +1,7 @@
 //! Checks the configured servers, and suggests remedies.
 
+use std::error::Error;
+
 use serde_json::{Value, json};
 use switchboard::config::diagnostic::Level;
 use switchboard::doctor::{self, Finding};
@@ -118,22 +120,20 @@ fn in_json(finding: &Finding) -> Value {
         "message": message(finding),
         "remedy": remedy.join("; "),
     });
-    if let Some(fields) = value.as_object_mut() {
-        let (server, count) = (finding.server.as_ref(), finding.fault.count());
-        fields.extend(server.map(|server| ("server".to_owned(), json!(server))));
-        fields.extend(count.map(|count| ("count".to_owned(), json!(count))));
+    if let Some(server) = &finding.server {
+        value["server"] = json!(server);
+    }
+    if let Some(count) = finding.fault.count() {
+        value["count"] = json!(count);
     }
     value
 }
 
 /// The fault of a finding with its causes, on one line.
 fn message(finding: &Finding) -> String {
-    let mut text = finding.fault.to_string();
-    let mut next = std::error::Error::source(&finding.fault);
-    while let Some(cause) = next {
-        text.push_str(&format!(": {cause}"));
-        next = cause.source();
-    }
+    let fault: &(dyn Error + 'static) = &finding.fault;
+    let causes = std::iter::successors(Some(fault), |&error| error.source());
+    let text = causes.map(ToString::to_string).collect::<Vec<_>>().join(": ");
     clean_line(&text, MESSAGE).into_owned()
 }
 

@@ -197,12 +197,9 @@ fn as_json(found: &Discovery, conflicts: &[Conflict]) -> Value {
         })
     };
     let file = |file: &FoundFile| {
-        let tier = match file.tier {
-            Tier::User => "user",
-            Tier::Project => "project",
-        };
+        let (path, tier) = (file.path.to_string_lossy(), file.tier.as_str());
         let servers: Vec<Value> = file.servers.iter().map(server).collect();
-        json!({ "path": file.path.to_string_lossy(), "tier": tier, "servers": servers })
+        json!({ "path": path, "tier": tier, "servers": servers })
     };
     let host = |found: &FoundHost| {
         let files: Vec<Value> = found.files.iter().filter(|file| file.found).map(file).collect();

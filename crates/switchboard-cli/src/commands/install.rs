@@ -69,8 +69,13 @@ pub(super) async fn install(app: &App, options: Install) -> CommandResult {
         app.printer.note("nothing was written");
         return Ok(Exit::Done);
     }
-    let done = format!("Switchboard is installed in {}", target.title());
-    carry_out(app, &plan, options.yes, &(done + &with_moved(&plan))).await
+    let mut done = format!("Switchboard is installed in {}", target.title());
+    if !plan.moved.is_empty() {
+        let verb = if plan.moved.len() == 1 { "runs" } else { "run" };
+        let (servers, names) = (plural(plan.moved.len(), "server"), names(&plan));
+        let _ = write!(done, "; {servers} {verb} from your own file now: {names}");
+    }
+    carry_out(app, &plan, options.yes, &done).await
 }
 
 /// Prints the entry to paste, for a host whose file we do not edit.
@@ -137,12 +142,15 @@ pub(super) async fn uninstall(app: &App, host: &str, yes: bool) -> CommandResult
         return Ok(Exit::Done);
     }
     show(app, &plan);
-    let done = if plan.leaves_ours {
+    let mut done = if plan.leaves_ours {
         format!("{title} is as it was, with the entry of Switchboard that it had before")
     } else {
         format!("Switchboard is not installed in {title} any more")
     };
-    carry_out(app, &plan, yes, &(done + &with_moved_back(&plan, target))).await
+    if !plan.moved.is_empty() {
+        let _ = write!(done, "; back in {title}: {}", names(&plan));
+    }
+    carry_out(app, &plan, yes, &done).await
 }
 
 pub(super) fn show(app: &App, plan: &InstallPlan) {
@@ -199,23 +207,7 @@ async fn carry_out(app: &App, plan: &InstallPlan, yes: bool, done: &str) -> Comm
     Ok(Exit::Done)
 }
 
-/// Names the servers that were moved; empty if none was moved.
-fn with_moved(plan: &InstallPlan) -> String {
-    if plan.moved.is_empty() {
-        return String::new();
-    }
-    let verb = if plan.moved.len() == 1 { "runs" } else { "run" };
-    let servers = plural(plan.moved.len(), "server");
-    format!("; {servers} {verb} from your own file now: {}", names(plan))
-}
-
-fn with_moved_back(plan: &InstallPlan, target: Target) -> String {
-    if plan.moved.is_empty() {
-        return String::new();
-    }
-    format!("; back in {}: {}", target.title(), names(plan))
-}
-
+/// The servers that were moved.
 fn names(plan: &InstallPlan) -> String {
     let names: Vec<_> = plan.moved.iter().map(|name| clean_line(name, 100)).collect();
     list(&names, NAMES)

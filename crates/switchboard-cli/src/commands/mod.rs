@@ -68,19 +68,11 @@ pub(crate) async fn run(app: &App, command: Command) -> CommandResult {
             };
             let consent = if approved { Consent::Given } else { Consent::Ask };
             let terms = Terms { consent, timeout };
-            match command.ad_hoc().map(ad_hoc::wanted).transpose()? {
-                Some(wanted) => {
-                    ad_hoc::with(app, terms, &wanted, async |conversation| {
-                        run_in(conversation, command).await
-                    })
-                    .await
-                }
-                None => {
-                    app.with_session(terms, async |conversation| {
-                        run_in(conversation, command).await
-                    })
-                    .await
-                }
+            let wanted = command.ad_hoc().map(ad_hoc::wanted).transpose()?;
+            let run = async |conversation: &Conversation<'_>| run_in(conversation, command).await;
+            match wanted {
+                Some(wanted) => ad_hoc::with(app, terms, &wanted, run).await,
+                None => app.with_session(terms, run).await,
             }
         }
     }

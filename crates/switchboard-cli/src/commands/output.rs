@@ -1,9 +1,7 @@
 //! Printing results: as text, as JSON, as the raw result, or as the bytes of a blob.
 
-use std::path::Path;
-
 use serde_json::{Value, json};
-use switchboard::content::{CallOutput, Part, ResultForm, Spill};
+use switchboard::content::{CallOutput, Part, ResultForm};
 use switchboard::failure::{Failure, Hint};
 use switchboard::hidden;
 use switchboard::render;
@@ -56,7 +54,10 @@ pub(super) fn print(
         printer.warn("the result has no image, audio or blob: nothing was saved");
     }
     let exit = if content.is_error() { Exit::ToolError } else { Exit::Done };
-    match only_blob(content).filter(|_| blob == BlobForm::Bytes && printed.save.is_none()) {
+    // The blob of a result that has no other content.
+    let only_blob = content.spills(&ResultForm::default()).pop();
+    let only_blob = only_blob.filter(|_| content.parts().count() == 1);
+    match only_blob.filter(|_| blob == BlobForm::Bytes && printed.save.is_none()) {
         _ if printed.raw => printer.foreign(content.raw())?,
         _ if format.json => printer.json(&whole(reply, output, &saved))?,
         Some(blob) if !printer.is_read() => {
@@ -106,18 +107,13 @@ fn without_filter(
     failure
 }
 
-/// The blob of a result that has no other content; `None` for any other result.
-fn only_blob<'o>(content: &'o CallOutput<'_>) -> Option<Spill<'o>> {
-    let blob = content.spills(&ResultForm::default()).pop()?;
-    (content.parts().count() == 1).then_some(blob)
-}
-
 /// All text, with a note in place of each image, audio and blob.
 fn text(content: &CallOutput<'_>, saved: &[Saved]) -> String {
     let blobs = content.spills(&ResultForm::default());
     let note = |index: usize, what: &str, mime: &str, bytes: usize| {
         let path = saved.iter().find(|saved| saved.block == index);
-        let path = path.map(|saved| format!(", saved to {}", shown_path(&saved.path)));
+        let path = path.map(|saved| saved.path.to_string_lossy());
+        let path = path.map(|path| format!(", saved to {}", clean_line(&path, 500)));
         let path = path.unwrap_or_default();
         format!("[{what} {}, {} bytes{path}]", clean_line(mime, 100), thousands(bytes))
     };
@@ -141,10 +137,6 @@ fn text(content: &CallOutput<'_>, saved: &[Saved]) -> String {
     parts.join("\n")
 }
 
-fn shown_path(path: &Path) -> String {
-    clean_line(&path.to_string_lossy(), 500).into_owned()
-}
-
 /// The number of bytes that a Base64 text decodes to.
 fn decoded_len(data: &str) -> usize {
     let symbols = data.bytes().filter(|byte| byte.is_ascii_alphanumeric() || b"+/".contains(byte));
@@ -154,9 +146,8 @@ fn decoded_len(data: &str) -> usize {
 /// The JSON of an output. Every block is unchanged from the server.
 fn whole(reply: &Reply, output: &Output, saved: &[Saved]) -> Value {
     let mut value = render::json::reply(reply);
-    if let Some(fields) = value.as_object_mut().filter(|_| !saved.is_empty()) {
-        let paths: Vec<_> = saved.iter().map(|saved| saved.path.to_string_lossy()).collect();
-        fields.insert("saved".into(), json!(paths));
+    if !saved.is_empty() {
+        value["saved"] = saved.iter().map(|saved| saved.path.to_string_lossy()).collect();
     }
     if output.content.selected().is_some() {
         return value;
@@ -171,15 +162,11 @@ fn whole(reply: &Reply, output: &Output, saved: &[Saved]) -> Value {
         }
         _ => None,
     };
-    if let (OutputOrigin::Prompt, Some(messages), Some(fields)) =
-        (output.origin, raw.get("messages"), value.as_object_mut())
-    {
-        fields.insert("messages".into(), messages.clone());
+    if let (OutputOrigin::Prompt, Some(messages)) = (output.origin, raw.get("messages")) {
+        value["messages"] = messages.clone();
     }
-    if let Some(blocks) = blocks
-        && let Some(content) = value.get_mut("content")
-    {
-        *content = Value::Array(blocks);
+    if let Some(blocks) = blocks {
+        value["content"] = Value::Array(blocks);
     }
     value
 }

@@ -36,9 +36,11 @@ pub(super) async fn show(
     let drifting: Vec<&ServerPins> = servers.iter().filter(|s| !s.drifts.is_empty()).collect();
     let blocks: Vec<String> = drifting.iter().map(|s| in_words(s, printer.out)).collect();
     printer.text(&blocks.join("\n"))?;
+    let has_changed =
+        |server: &&&ServerPins| server.drifts.iter().any(|drift| drift.pin != Pin::Same);
     if gateway.settings().pins == Pins::Off {
         printer.note("the setting `pins` is `off`: nothing is compared");
-    } else if let Some(first) = drifting.iter().find(|server| has_changed(server)) {
+    } else if let Some(first) = drifting.iter().find(has_changed) {
         let server = clean_line(first.server.as_str(), NAME);
         let command = printer.err.command(format!("`switchboard pins accept {server}`"));
         printer.note(&format!("{command} accepts the changes"));
@@ -51,10 +53,6 @@ pub(super) async fn show(
         printer.note("models do not get the hidden text; ask its server's author what it is for");
     }
     Ok(Exit::Done)
-}
-
-fn has_changed(server: &ServerPins) -> bool {
-    server.drifts.iter().any(|drift| drift.pin != Pin::Same)
 }
 
 pub(super) async fn accept(

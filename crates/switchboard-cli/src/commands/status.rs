@@ -38,7 +38,12 @@ fn overview(conversation: &Conversation<'_>, format: Format) -> CommandResult {
         conversation.print(&Reply::Status(overview), format)?;
         return Ok(Exit::Done);
     }
-    let servers = servers_of(&conversation.config, &overview);
+    // The built-in demo server is alone if nothing is configured.
+    let Config { servers, pending, .. } = &conversation.config;
+    let servers = match overview.servers.as_slice() {
+        [_] if servers.is_empty() && pending.is_empty() => Servers::DemoAlone,
+        _ => Servers::Configured,
+    };
     let pending = overview.servers.iter().any(|server| server.status == ServerStatus::Pending);
     printer.text(&show::status::text(&overview, servers, printer.out))?;
     if pending {
@@ -46,14 +51,6 @@ fn overview(conversation: &Conversation<'_>, format: Format) -> CommandResult {
         printer.note(&format!("{command} shows the servers that this project defines"));
     }
     Ok(Exit::Done)
-}
-
-/// Whether the status shows only the built-in demo server, because nothing is configured.
-fn servers_of(config: &Config, overview: &Overview) -> Servers {
-    match overview.servers.as_slice() {
-        [_] if config.servers.is_empty() && config.pending.is_empty() => Servers::DemoAlone,
-        _ => Servers::Configured,
-    }
 }
 
 /// Connects all servers. Prints a line for each server as soon as it is connected or failed, and a
@@ -97,14 +94,12 @@ fn with_checks(overview: &Overview, checked: &[CheckedServer]) -> Value {
     let lines = value.get_mut("servers").and_then(Value::as_array_mut);
     for (line, server) in lines.into_iter().flatten().zip(&overview.servers) {
         let check = checked.iter().find(|checked| checked.server == server.name);
-        let (Some(check), Some(line)) = (check, line.as_object_mut()) else { continue };
+        let Some(check) = check else { continue };
         let took = u64::try_from(check.took.as_millis()).unwrap_or(u64::MAX);
-        let mut result = json!({ "ok": check.outcome.is_ok(), "tookMs": took });
-        if let (Err(failure), Some(result)) = (&check.outcome, result.as_object_mut()) {
-            let error = json::failure(failure).get("error").cloned().unwrap_or_default();
-            result.insert("error".to_owned(), error);
+        line["check"] = json!({ "ok": check.outcome.is_ok(), "tookMs": took });
+        if let Err(failure) = &check.outcome {
+            line["check"]["error"] = json::failure(failure)["error"].take();
         }
-        line.insert("check".to_owned(), result);
     }
     value
 }

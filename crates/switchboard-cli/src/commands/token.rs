@@ -12,6 +12,7 @@ use switchboard::secret::Secret;
 
 use crate::args::Format;
 use crate::args::token::Token;
+use crate::commands::call::reading;
 use crate::conversation::Conversation;
 use crate::dialogue::Dialogue;
 use crate::exit::Exit;
@@ -86,14 +87,13 @@ async fn typed(mut dialogue: Dialogue, server: &str) -> Result<Secret, Stop> {
 async fn piped(printer: Printer) -> Result<Secret, Stop> {
     // Standard input may be a terminal although the user cannot be asked, so echo is turned off.
     let _unseen = printer.hide_typing().ok();
-    let reading = tokio::task::spawn_blocking(|| {
+    let read = reading(|| {
         let mut text = String::new();
         io::stdin().take(MAX_TOKEN_BYTES + 1).read_to_string(&mut text).map(|_| Secret::new(text))
     });
-    match reading.await {
-        Ok(Ok(text)) if text.expose().len() as u64 <= MAX_TOKEN_BYTES => given(text),
-        Ok(Ok(_) | Err(_)) => Err(TokenInputError::NoToken.into()),
-        Err(panicked) => std::panic::resume_unwind(panicked.into_panic()),
+    match read.await {
+        Ok(text) if text.expose().len() as u64 <= MAX_TOKEN_BYTES => given(text),
+        Ok(_) | Err(_) => Err(TokenInputError::NoToken.into()),
     }
 }
 

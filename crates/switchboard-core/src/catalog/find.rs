@@ -20,15 +20,6 @@ pub enum SearchError {
     Pattern(#[from] PatternError),
 }
 
-/// The hits of a ranking that no `deny` rule hides.
-struct Visible {
-    hits: Vec<Hit>,
-    fit: Fit,
-    good: usize,
-    denied: usize,
-    clear: Option<Arc<str>>,
-}
-
 impl Catalog {
     /// Whether the search indexes of all listings are built.
     pub fn is_indexed(&self) -> bool {
@@ -44,13 +35,16 @@ impl Catalog {
     pub fn search(&self, request: &SearchRequest) -> Result<SearchPage, SearchError> {
         let within = request.server.as_deref().map(|name| self.active_server(name)).transpose()?;
         let listings: Vec<&Arc<Listing>> = self.listings(within.as_ref()).collect();
-        let ranking = match request.matching {
+        let mut ranking = match request.matching {
             Matching::Words => search::rank(&Listing::indexed(&listings), &request.query),
             Matching::Pattern => {
                 self.matching(&listings, &Pattern::compile(&request.query, Case::Ignored)?)
             }
         };
-        let Visible { hits, fit, good, denied, clear } = self.visible(&listings, ranking);
+        let best = ranking.hits.first().filter(|_| ranking.fit == Fit::Clear);
+        let clear = best.and_then(|hit| Some(Arc::clone(&self.tool_of(&listings, hit)?.shown)));
+        let denied = self.remove_denied(&listings, &mut ranking);
+        let Ranking { hits, fit, good } = ranking;
         let page = RankingPage::of(&hits, request.page.offset, request.page.limit);
         let hits = page.items.iter().filter_map(|hit| {
             let tool = self.tool_of(&listings, hit)?;
@@ -106,31 +100,26 @@ impl Catalog {
     }
 
     /// Removes the tools that a `deny` rule matches from a ranking. If a denied tool matches best,
-    /// no other tool is a clear match.
-    fn visible(&self, listings: &[&Arc<Listing>], ranking: Ranking) -> Visible {
-        let Ranking { mut hits, mut fit, mut good } = ranking;
-        let best = hits.first().filter(|_| fit == Fit::Clear);
-        let clear = best.and_then(|hit| Some(Arc::clone(&self.tool_of(listings, hit)?.shown)));
-        let all = hits.len();
-        if self.denied_count(None) > 0 {
-            let denied: Vec<Vec<bool>> = listings.iter().map(|it| self.denied_of(it)).collect();
-            let is_denied = |hit: &Hit| {
-                denied.get(hit.listing).and_then(|it| it.get(hit.document)) == Some(&true)
-            };
-            if hits.first().is_some_and(is_denied) {
-                fit = fit.min(Fit::Plausible);
-            }
-            good = hits.iter().take(good).filter(|hit| !is_denied(hit)).count();
-            hits.retain(|hit| !is_denied(hit));
+    /// no other tool is a clear match. Returns how many tools were removed.
+    fn remove_denied(&self, listings: &[&Arc<Listing>], ranking: &mut Ranking) -> usize {
+        if self.denied_count(None) == 0 {
+            return 0;
         }
-        let denied = all - hits.len();
-        Visible { hits, fit, good, denied, clear }
-    }
-
-    /// For each tool of a listing, whether a `deny` rule matches it.
-    fn denied_of(&self, listing: &Listing) -> Vec<bool> {
-        let tools = self.all_tools_of(&listing.server);
-        tools.map(|tool| self.denied_by(&tool.shown).is_some()).collect()
+        let is_denied = |tool: &Resolved| self.denied_by(&tool.shown).is_some();
+        // For each tool of each listing, whether a `deny` rule matches it.
+        let denied =
+            listings.iter().map(|it| self.all_tools_of(&it.server).map(is_denied).collect());
+        let denied: Vec<Vec<bool>> = denied.collect();
+        let is_denied =
+            |hit: &Hit| denied.get(hit.listing).and_then(|it| it.get(hit.document)) == Some(&true);
+        let Ranking { hits, fit, good } = ranking;
+        if hits.first().is_some_and(is_denied) {
+            *fit = (*fit).min(Fit::Plausible);
+        }
+        *good = hits.iter().take(*good).filter(|hit| !is_denied(hit)).count();
+        let all = hits.len();
+        hits.retain(|hit| !is_denied(hit));
+        all - hits.len()
     }
 
     /// The tool of a hit.

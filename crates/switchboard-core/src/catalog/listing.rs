@@ -57,8 +57,9 @@ pub struct RawListing {
     pub era: Option<Era>,
 }
 
-/// `cacheScope`: which credentials may use cached lists.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// `cacheScope`: which credentials may use cached lists. The greater of two scopes is the narrower
+/// one: one private list or page makes the whole listing private.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum CacheScope {
     Public,

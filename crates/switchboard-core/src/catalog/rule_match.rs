@@ -3,8 +3,8 @@
 
 use hashbrown::HashMap;
 
+use super::Catalog;
 use super::resolve::{Resolved, nearest};
-use super::{Catalog, Standing};
 use crate::approval::{allowing, denying, pattern_of, pattern_of_server};
 use crate::globs::Globs;
 use crate::name::{ServerName, fold};
@@ -29,9 +29,8 @@ pub struct Unmatched {
 impl Catalog {
     /// Whether every server was listed. A rule without a match is then an error.
     pub fn is_complete(&self) -> bool {
-        let listed = |standing, has_listing| standing == Standing::Active && has_listing;
-        self.reserved.is_empty()
-            && self.shelves.values().all(|it| listed(it.standing, it.listing.is_some()))
+        let mut shelves = self.shelves.values();
+        self.reserved.is_empty() && shelves.all(|it| it.is_active() && it.listing.is_some())
     }
 
     /// Describes a pattern that matches no known target; `None` if it matches one.
@@ -135,7 +134,7 @@ mod tests {
     use serde_json::value::RawValue;
 
     use super::*;
-    use crate::catalog::{Listing, ListingPolicy, RawListing, Shelf};
+    use crate::catalog::{Listing, ListingPolicy, RawListing, Shelf, Standing};
     use crate::config::values::ToolPrefix;
 
     fn catalog() -> Catalog {

@@ -52,53 +52,45 @@ impl Auth {
             Auth::Custom => "custom",
         }
     }
-
-    fn read_object(reader: &mut ConfigReader<'_>, input: KeyedValue<'_>) -> Read<Self> {
-        let (mut word, mut username, mut header) = (None, None, None);
-        let (mut password, mut api_key) = (None, None);
-        for member in reader.members(input)? {
-            let input = member.input();
-            match member.name {
-                "type" => word = Some(auth_word(reader, input)?),
-                "username" => username = Some(template(reader, input)?),
-                "header" => header = Some(string(reader, input)?),
-                "password" => password = Some(Credential::Inline(template(reader, input)?)),
-                "passwordEnv" => password = Some(Credential::Variable(string(reader, input)?)),
-                "key" => api_key = Some(Credential::Inline(template(reader, input)?)),
-                "keyEnv" => api_key = Some(Credential::Variable(string(reader, input)?)),
-                _ => reader.unknown_key(&member, AUTH_KEYS),
-            }
-        }
-        match word.ok_or_else(|| missing(reader, input, "type"))? {
-            AuthWord::OAuth | AuthWord::OAuth2 => Ok(Auth::OAuth),
-            AuthWord::Bearer => Ok(Auth::Bearer),
-            AuthWord::Custom => Ok(Auth::Custom),
-            AuthWord::Basic => Ok(Auth::Basic {
-                username: username.ok_or_else(|| missing(reader, input, "username"))?,
-                password: password.ok_or_else(|| missing(reader, input, "password"))?,
-            }),
-            AuthWord::ApiKey => Ok(Auth::ApiKey {
-                header: header.unwrap_or_else(|| "X-API-Key".to_owned()),
-                key: api_key.ok_or_else(|| missing(reader, input, "key"))?,
-            }),
-        }
-    }
 }
 
 pub(super) fn auth(reader: &mut ConfigReader<'_>, input: KeyedValue<'_>) -> Read<Auth> {
+    let (mut word, mut username, mut header) = (None, None, None);
+    let (mut password, mut api_key) = (None, None);
     match input.value {
-        Value::BooleanLit(literal) if !literal.value => Ok(Auth::Off),
-        Value::StringLit(_) => match auth_word(reader, input)? {
-            AuthWord::OAuth | AuthWord::OAuth2 => Ok(Auth::OAuth),
-            AuthWord::Bearer => Ok(Auth::Bearer),
-            AuthWord::Custom => Ok(Auth::Custom),
-            // The method name alone is not enough, because this method needs an object with
-            // credentials.
-            AuthWord::Basic => Err(missing(reader, input, "username")),
-            AuthWord::ApiKey => Err(missing(reader, input, "key")),
-        },
-        Value::Object(_) => Auth::read_object(reader, input),
-        _ => Err(reader.wrong_type(input, "`false`, a string or an object")),
+        Value::BooleanLit(literal) if !literal.value => return Ok(Auth::Off),
+        // The method name alone is not enough for a method that needs credentials, which an object
+        // must have.
+        Value::StringLit(_) => word = Some(auth_word(reader, input)?),
+        Value::Object(_) => {
+            for member in reader.members(input)? {
+                let input = member.input();
+                match member.name {
+                    "type" => word = Some(auth_word(reader, input)?),
+                    "username" => username = Some(template(reader, input)?),
+                    "header" => header = Some(string(reader, input)?),
+                    "password" => password = Some(Credential::Inline(template(reader, input)?)),
+                    "passwordEnv" => password = Some(Credential::Variable(string(reader, input)?)),
+                    "key" => api_key = Some(Credential::Inline(template(reader, input)?)),
+                    "keyEnv" => api_key = Some(Credential::Variable(string(reader, input)?)),
+                    _ => reader.unknown_key(&member, AUTH_KEYS),
+                }
+            }
+        }
+        _ => return Err(reader.wrong_type(input, "`false`, a string or an object")),
+    }
+    match word.ok_or_else(|| missing(reader, input, "type"))? {
+        AuthWord::OAuth | AuthWord::OAuth2 => Ok(Auth::OAuth),
+        AuthWord::Bearer => Ok(Auth::Bearer),
+        AuthWord::Custom => Ok(Auth::Custom),
+        AuthWord::Basic => Ok(Auth::Basic {
+            username: username.ok_or_else(|| missing(reader, input, "username"))?,
+            password: password.ok_or_else(|| missing(reader, input, "password"))?,
+        }),
+        AuthWord::ApiKey => Ok(Auth::ApiKey {
+            header: header.unwrap_or_else(|| "X-API-Key".to_owned()),
+            key: api_key.ok_or_else(|| missing(reader, input, "key"))?,
+        }),
     }
 }
 

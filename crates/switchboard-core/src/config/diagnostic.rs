@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::hosts::Host;
 use super::layers::ConfigOrigin;
 use crate::name::NameError;
+use crate::spelled::spelled_enum;
 
 /// The settings and fields that decide which tools may be called.
 pub(super) const RULES: &[&str] = &["allow", "deny", "approve", "approveTools", "pins"];
@@ -79,25 +80,16 @@ impl fmt::Display for Diagnostic {
     }
 }
 
-/// How serious a problem is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Level {
-    /// Part of the configuration does not work.
-    Error,
-    /// Part of the configuration does not work until the user acts, or is less safe than it should
-    /// be.
-    Warning,
-    /// Information without a need to act; shown on request.
-    Note,
-}
-
-impl Level {
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Level::Error => "error",
-            Level::Warning => "warning",
-            Level::Note => "note",
-        }
+spelled_enum! {
+    /// How serious a problem is.
+    pub enum Level {
+        /// Part of the configuration does not work.
+        Error = "error",
+        /// Part of the configuration does not work until the user acts, or is less safe than it
+        /// should be.
+        Warning = "warning",
+        /// Information without a need to act; shown on request.
+        Note = "note",
     }
 }
 
@@ -113,20 +105,20 @@ pub enum DiagnosticKind {
     FileTooLarge { limit: usize },
     #[error("more than {limit} problems; further ones are not shown")]
     TooManyProblems { limit: usize },
-    #[error("{} has more than {limit} entries", Key(key))]
+    #[error("{} has more than {limit} entries", shown_key(key))]
     TooManyEntries { key: String, limit: usize },
-    #[error("{} must be {expected}, found {found}", Key(key))]
-    WrongType { key: String, expected: &'static str, found: JsonType },
-    #[error("`{key}` must be one of {}, found `{found}`", Choices(choices))]
+    #[error("{} must be {expected}, found {found}", shown_key(key))]
+    WrongType { key: String, expected: &'static str, found: &'static str },
+    #[error("`{key}` must be one of {}, found `{found}`", list(choices))]
     NotAChoice { key: String, choices: &'static [&'static str], found: String },
     /// The found value is not shown, because it may be a token in the wrong place.
-    #[error("`{key}` must be one of {}", Choices(choices))]
+    #[error("`{key}` must be one of {}", list(choices))]
     NotAnAuth { key: String, choices: &'static [&'static str] },
     #[error("`{key}` must be {expected}")]
     OutOfRange { key: String, expected: &'static str },
     #[error("`{key}` is missing")]
     MissingKey { key: String },
-    #[error("unknown key `{key}`{}", Nearest(nearest))]
+    #[error("unknown key `{key}`{}", suggestion(*nearest))]
     UnknownKey { key: String, nearest: Option<&'static str> },
     /// The key belongs to another program that reads the same file.
     #[error("`{key}` has no effect here")]
@@ -202,60 +194,14 @@ impl DiagnosticKind {
     }
 }
 
-/// The JSON type of a value that should have another type.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum JsonType {
-    String,
-    Number,
-    Boolean,
-    Null,
-    Array,
-    Object,
+fn shown_key(key: &str) -> String {
+    if key == ROOT { "the file".to_owned() } else { format!("`{key}`") }
 }
 
-impl fmt::Display for JsonType {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            JsonType::String => "a string",
-            JsonType::Number => "a number",
-            JsonType::Boolean => "a boolean",
-            JsonType::Null => "null",
-            JsonType::Array => "an array",
-            JsonType::Object => "an object",
-        })
-    }
+fn list(choices: &[&str]) -> String {
+    choices.iter().map(|choice| format!("`{choice}`")).collect::<Vec<_>>().join(", ")
 }
 
-struct Key<'a>(&'a str);
-
-impl fmt::Display for Key<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.0 {
-            ROOT => f.write_str("the file"),
-            key => write!(f, "`{key}`"),
-        }
-    }
-}
-
-struct Choices<'a>(&'a [&'static str]);
-
-impl fmt::Display for Choices<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (index, choice) in self.0.iter().enumerate() {
-            let separator = if index == 0 { "" } else { ", " };
-            write!(f, "{separator}`{choice}`")?;
-        }
-        Ok(())
-    }
-}
-
-struct Nearest<'a>(&'a Option<&'static str>);
-
-impl fmt::Display for Nearest<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.0 {
-            Some(nearest) => write!(f, ", did you mean `{nearest}`?"),
-            None => Ok(()),
-        }
-    }
+fn suggestion(nearest: Option<&str>) -> String {
+    nearest.map(|nearest| format!(", did you mean `{nearest}`?")).unwrap_or_default()
 }

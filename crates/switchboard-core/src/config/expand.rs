@@ -7,6 +7,7 @@ use std::fmt;
 
 use super::values::Template;
 use super::words;
+use crate::spelled::spelled_enum;
 
 const MAX_EXPANDED_BYTES: usize = 64 * 1024;
 
@@ -75,7 +76,7 @@ pub fn expand_url(template: &Template, with: &Surroundings<'_>) -> Result<String
     let first = segments.iter().find_map(|segment| match segment {
         Segment::Text(_) => None,
         Segment::Variable { name, .. } => Some(*name),
-        Segment::FolderVariable(place) => Some(place.name()),
+        Segment::FolderVariable(place) => Some(place.as_str()),
     });
     match first {
         Some(name) if !has_whole_origin(before_first) => {
@@ -187,27 +188,17 @@ enum Segment<'t> {
     FolderVariable(FolderVariable),
 }
 
-/// The directories for which editors define variables.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum FolderVariable {
-    Home,
-    Project,
+spelled_enum! {
+    /// The directories for which editors define variables.
+    enum FolderVariable {
+        Home = "userHome",
+        Project = "workspaceFolder",
+    }
 }
 
 impl FolderVariable {
     fn named(name: &str) -> Option<FolderVariable> {
-        match name {
-            "userHome" => Some(FolderVariable::Home),
-            "workspaceFolder" => Some(FolderVariable::Project),
-            _ => None,
-        }
-    }
-
-    fn name(self) -> &'static str {
-        match self {
-            FolderVariable::Home => "userHome",
-            FolderVariable::Project => "workspaceFolder",
-        }
+        FolderVariable::ALL.iter().copied().find(|folder| folder.as_str() == name)
     }
 }
 

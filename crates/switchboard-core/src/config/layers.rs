@@ -12,6 +12,7 @@ use super::settings::{Settings, SettingsEntry};
 use super::transport::Transport;
 use super::trust::{FileHash, TrustHash, review_obstacle, trust_hash};
 use crate::name::look::{folded, in_one_case};
+use crate::spelled::spelled_enum;
 
 /// Merges the files, given in ascending precedence within a tier. Project files take precedence
 /// over user files. A project's entry is used only once the user approved the whole definition that
@@ -124,12 +125,13 @@ pub struct ConfigSource {
     pub tier: Tier,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Tier {
-    /// A file that the user wrote: trusted.
-    User,
-    /// A file in a repository: its servers are pending until the user approves them.
-    Project,
+spelled_enum! {
+    pub enum Tier {
+        /// A file that the user wrote: trusted.
+        User = "user",
+        /// A file in a repository: its servers are pending until the user approves them.
+        Project = "project",
+    }
 }
 
 /// The files in which a key is allowed.
@@ -216,20 +218,12 @@ pub struct PendingServer {
     pub origin: ConfigOrigin,
 }
 
-/// The reason why a server is pending.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PendingCause {
-    New,
-    /// The definition changed since the user approved it, or a file changed that it runs.
-    Changed,
-}
-
-impl fmt::Display for PendingCause {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            PendingCause::New => "was not approved",
-            PendingCause::Changed => "has changed since it was approved",
-        })
+spelled_enum! {
+    /// The reason why a server is pending.
+    pub enum PendingCause {
+        New = "was not approved",
+        /// The definition changed since the user approved it, or a file changed that it runs.
+        Changed = "has changed since it was approved",
     }
 }
 

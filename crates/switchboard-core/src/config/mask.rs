@@ -126,10 +126,8 @@ impl Mask {
             }
             Value::Array(array) if within == Within::Open => {
                 let words = || {
-                    array.elements.iter().filter_map(|element| match element {
-                        Value::StringLit(literal) => Some((element, &*literal.value)),
-                        _ => None,
-                    })
+                    let elements = array.elements.iter();
+                    elements.filter_map(|element| Some((element, &*element.as_string_lit()?.value)))
                 };
                 let shown = secrecy::arguments(words().map(|(_, word)| word));
                 words().zip(shown).for_each(|((at, word), shown)| self.string(at, word, shown));

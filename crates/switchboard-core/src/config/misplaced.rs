@@ -137,11 +137,7 @@ pub(super) fn field_by_name(name: &str) -> Option<&'static str> {
 /// other programs and by its value.
 pub(super) fn field(name: &str, value: &Value<'_>) -> Option<&'static str> {
     let word = plain(name);
-    let of_file = match near(RULES, &word) {
-        Some(rule) => Some(rule),
-        None => rule_of(&[FILE_WORDS, NARROW_WORDS], &word),
-    };
-    match of_file {
+    match near(RULES, &word).or_else(|| rule_of(&[FILE_WORDS, NARROW_WORDS], &word)) {
         Some("deny") => Some("excludeTools"),
         Some("allow") => Some("includeTools"),
         Some(_) => Some("approveTools"),

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use jsonc_parser::ast::{ObjectPropName, Value};
 use jsonc_parser::common::Ranged;
 
-use super::diagnostic::{Diagnostic, DiagnosticKind, JsonType, Level, ROOT, RULES};
+use super::diagnostic::{Diagnostic, DiagnosticKind, Level, ROOT, RULES};
 use super::layers::{ConfigOrigin, ConfigSource};
 use super::server::ServerEntry;
 
@@ -174,12 +174,12 @@ impl<'t> ConfigReader<'t> {
 
     pub(super) fn wrong_type(&mut self, input: KeyedValue<'_>, expected: &'static str) -> Reported {
         let found = match input.value {
-            Value::StringLit(_) => JsonType::String,
-            Value::NumberLit(_) => JsonType::Number,
-            Value::BooleanLit(_) => JsonType::Boolean,
-            Value::NullKeyword(_) => JsonType::Null,
-            Value::Array(_) => JsonType::Array,
-            Value::Object(_) => JsonType::Object,
+            Value::StringLit(_) => "a string",
+            Value::NumberLit(_) => "a number",
+            Value::BooleanLit(_) => "a boolean",
+            Value::NullKeyword(_) => "null",
+            Value::Array(_) => "an array",
+            Value::Object(_) => "an object",
         };
         let key = shown(input.key);
         self.error(input.value.start(), DiagnosticKind::WrongType { key, expected, found })

@@ -56,12 +56,14 @@ pub(super) fn read(
             }
             Err(error) => Some((error.range().start, lower_first(&error.kind().to_string()))),
         },
-        Syntax::Toml => match tables(text) {
+        Syntax::Toml => match DeTable::parse(text) {
             Ok(table) => {
                 read(&mut reader, &object(text, table.get_ref(), table.span()));
                 None
             }
-            Err(problem) => Some(problem),
+            Err(error) => {
+                Some((error.span().map_or(0, |span| span.start), lower_first(error.message())))
+            }
         },
     };
     if let Some((at, clause)) = problem {
@@ -88,16 +90,6 @@ pub(super) const STRICT: ParseOptions = ParseOptions {
     allow_non_finite_numbers: false,
     allow_extended_string_escapes: false,
 };
-
-/// The byte offset and the message of a syntax error.
-type Problem = (usize, String);
-
-fn tables(text: &str) -> Result<Spanned<DeTable<'_>>, Problem> {
-    DeTable::parse(text).map_err(|error| {
-        let at = error.span().map_or(0, |span| span.start);
-        (at, lower_first(error.message()))
-    })
-}
 
 fn object<'v>(text: &'v str, table: &'v DeTable<'_>, span: std::ops::Range<usize>) -> Value<'v> {
     let mut properties: Vec<ObjectProp<'v>> = table

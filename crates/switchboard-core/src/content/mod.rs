@@ -64,16 +64,17 @@ pub struct Media<'o> {
 }
 
 /// How a host gets an image or audio block.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum MediaForm {
     /// The host gets the block unchanged.
+    #[default]
     Native,
     /// The host gets a note with the path of a private file.
     Stored,
 }
 
 /// How a host gets results.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ResultForm {
     /// How many bytes of text the host passes to the model uncut; `None` if it never cuts.
     pub max_bytes: Option<usize>,
@@ -82,20 +83,10 @@ pub struct ResultForm {
     pub spacing: Spacing,
 }
 
-impl Default for ResultForm {
-    fn default() -> ResultForm {
-        ResultForm {
-            max_bytes: None,
-            images: MediaForm::Native,
-            audio: MediaForm::Native,
-            spacing: Spacing::Compact,
-        }
-    }
-}
-
 /// Whether white space in text blocks of JSON is removed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Spacing {
+    #[default]
     Compact,
     AsWritten,
 }

@@ -13,6 +13,10 @@ use crate::name::look;
 
 /// Checks a configuration. The values of pending servers are not expanded.
 pub fn examine(config: &Config, with: &Surroundings<'_>) -> Vec<Finding> {
+    let of_diagnostic = |diagnostic: &Diagnostic| {
+        let (_, server) = code_and_server(&diagnostic.kind);
+        Finding { server: server.cloned(), fault: Fault::Config(diagnostic.clone()) }
+    };
     let mut findings: Vec<Finding> = config.diagnostics.iter().map(of_diagnostic).collect();
     findings.extend(names(config));
     for pending in &config.pending {
@@ -31,11 +35,6 @@ pub fn examine(config: &Config, with: &Surroundings<'_>) -> Vec<Finding> {
         findings.extend(faults.map(|fault| Finding::of(name, fault)));
     }
     findings
-}
-
-fn of_diagnostic(diagnostic: &Diagnostic) -> Finding {
-    let (_, server) = code_and_server(&diagnostic.kind);
-    Finding { server: server.cloned(), fault: Fault::Config(diagnostic.clone()) }
 }
 
 pub(super) fn code(kind: &DiagnosticKind) -> &'static str {

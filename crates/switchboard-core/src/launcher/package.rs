@@ -164,8 +164,7 @@ pub fn runs_under_node(file: &str, head: &[u8]) -> bool {
     match (words.next(), words.next(), words.next()) {
         (Some(node), None, None) => program(node),
         (Some(env), Some("node"), None) => env.ends_with("/env"),
-        (Some(_), Some(_), _) | (None, _, _) => false,
-        (Some(_), None, Some(_)) => false,
+        (Some(_), Some(_), _) | (Some(_), None, Some(_)) | (None, _, _) => false,
     }
 }
 

@@ -10,7 +10,7 @@ use crate::render::words::{list, plural};
 
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum PiFault {
-    #[error("Switchboard reads Pi's `{path}`: {}{}", plural(*servers, "server"), Imported(imports))]
+    #[error("Switchboard reads Pi's `{path}`: {}{}", plural(*servers, "server"), imported(imports))]
     FileRead { path: String, servers: usize, imports: Vec<Host> },
     /// Older MCP programs for Pi passed the whole environment on to servers.
     #[error(
@@ -75,14 +75,10 @@ impl PiFault {
     }
 }
 
-struct Imported<'a>(&'a [Host]);
-
-impl std::fmt::Display for Imported<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        if self.0.is_empty() {
-            return Ok(());
-        }
-        let titles: Vec<&str> = self.0.iter().map(|host| host.title()).collect();
-        write!(f, ", and those of {}", list(&titles, Host::ALL.len()))
+fn imported(hosts: &[Host]) -> String {
+    if hosts.is_empty() {
+        return String::new();
     }
+    let titles: Vec<&str> = hosts.iter().map(|host| host.title()).collect();
+    format!(", and those of {}", list(&titles, Host::ALL.len()))
 }

@@ -29,16 +29,6 @@ pub fn of_hidden(hidden: &Hidden) -> &'static str {
     }
 }
 
-fn marks(
-    pin: Pin,
-    claims: Option<&ServerName>,
-    hidden: Option<&Hidden>,
-) -> impl Iterator<Item = String> {
-    let claims = claims.map(|server| format!("not of {}", clean_line(server.as_str(), NAME)));
-    let hidden = hidden.map(|hidden| of_hidden(hidden).to_owned());
-    pin.mark().map(str::to_owned).into_iter().chain(claims).chain(hidden)
-}
-
 /// The warnings about the definition of a tool or prompt, as clauses.
 pub(crate) fn sentences(
     pin: Pin,
@@ -65,7 +55,10 @@ pub(crate) fn sentences(
 impl ToolLine {
     /// The marks that follow the name of the tool in a list.
     pub fn marks(&self) -> impl Iterator<Item = String> {
-        marks(self.pin, self.claims.as_ref(), self.hidden.as_ref())
+        let server = self.claims.as_ref().map(|server| clean_line(server.as_str(), NAME));
+        let claims = server.map(|server| format!("not of {server}"));
+        let hidden = self.hidden.as_ref().map(|hidden| of_hidden(hidden).to_owned());
+        self.pin.mark().map(str::to_owned).into_iter().chain(claims).chain(hidden)
     }
 
     /// The warnings about the tool, as clauses without initial capital and full stop.

@@ -82,10 +82,7 @@ impl PendingDefinition {
 
     /// Whether the user approved another definition of the server before.
     pub fn changed(&self) -> bool {
-        match self.cause {
-            PendingCause::New => false,
-            PendingCause::Changed => true,
-        }
+        self.cause == PendingCause::Changed
     }
 
     /// The whole text. Each part passes through `paint`, which can add a colour.

@@ -128,26 +128,18 @@ pub fn status_with_tokens(overview: &Overview, account: &Account) -> Value {
     let mut value = status(overview);
     let lines = value.get_mut("servers").and_then(Value::as_array_mut);
     for (line, server) in lines.into_iter().flatten().zip(&overview.servers) {
-        if let Some(line) = line.as_object_mut() {
-            line.insert(
-                "tokens".into(),
-                json!(account.servers.get(&server.name).map(|cost| cost.tokens)),
-            );
-        }
+        line["tokens"] = json!(account.servers.get(&server.name).map(|cost| cost.tokens));
     }
-    if let Some(fields) = value.as_object_mut() {
-        let tokens = json!({
-            "card": account.card,
-            "toolset": account.toolset.as_str(),
-            "shown": account.shown.tokens,
-            "direct": account.direct().tokens,
-            "saved": account.saved(),
-            "notListed": account.not_listed,
-            "encoding": "o200k",
-            "estimated": true,
-        });
-        fields.insert("tokens".into(), tokens);
-    }
+    value["tokens"] = json!({
+        "card": account.card,
+        "toolset": account.toolset.as_str(),
+        "shown": account.shown.tokens,
+        "direct": account.direct().tokens,
+        "saved": account.saved(),
+        "notListed": account.not_listed,
+        "encoding": "o200k",
+        "estimated": true,
+    });
     value
 }
 
@@ -160,22 +152,19 @@ fn server(line: &ServerLine) -> Value {
         "lifecycle": line.lifecycle.as_str(),
         "trust": line.trust.as_str(),
     });
-    let Some(fields) = value.as_object_mut() else { return value };
     if let Some(failure) = &line.failure {
-        let failure = json!({ "agoMs": failure.ago.as_millis() as u64, "cause": hidden::strip(&failure.cause) });
-        fields.insert("failure".into(), failure);
+        value["failure"] = json!({ "agoMs": failure.ago.as_millis() as u64, "cause": hidden::strip(&failure.cause) });
     }
     if let Some(underway) = line.underway {
         let since = underway.since.as_millis() as u64;
-        fields.insert("stage".into(), json!({ "name": underway.stage.as_str(), "forMs": since }));
+        value["stage"] = json!({ "name": underway.stage.as_str(), "forMs": since });
     }
     if line.denied > 0 {
-        fields.insert("denied".into(), json!(line.denied));
+        value["denied"] = json!(line.denied);
     }
     if !line.drift.is_none() {
         let DriftCount { changed, new, unknown } = line.drift;
-        let drift = json!({ "changed": changed, "new": new, "unverified": unknown });
-        fields.insert("drift".into(), drift);
+        value["drift"] = json!({ "changed": changed, "new": new, "unverified": unknown });
     }
     value
 }
@@ -213,15 +202,13 @@ fn called(output: &Output) -> Value {
         "server": output.server,
         "tool": output.name,
     });
-    if let Some(fields) = value.as_object_mut() {
-        if let Some(structured) = output.content.structured()
-            && output.content.selected().is_none()
-        {
-            fields.insert("structuredContent".into(), parsed(Some(structured)));
-        }
-        if let Some(result) = &output.result {
-            fields.insert("result".into(), json!(result));
-        }
+    if let Some(structured) = output.content.structured()
+        && output.content.selected().is_none()
+    {
+        value["structuredContent"] = parsed(Some(structured));
+    }
+    if let Some(result) = &output.result {
+        value["result"] = json!(result);
     }
     value
 }

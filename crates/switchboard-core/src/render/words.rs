@@ -216,21 +216,14 @@ impl Atom {
     /// Appends the character; returns the number of characters that were appended.
     fn push_to(self, out: &mut String) -> usize {
         match self {
-            Atom::Newline => {
-                out.push('\n');
-                1
-            }
-            Atom::Keep(kept) => {
-                out.push(kept);
-                1
-            }
+            Atom::Newline => out.push('\n'),
+            Atom::Keep(kept) => out.push(kept),
             Atom::Escape(bad) => {
-                let escape = bad.escape_default();
-                let width = escape.len();
-                out.extend(escape);
-                width
+                out.extend(bad.escape_default());
+                return bad.escape_default().len();
             }
         }
+        1
     }
 }
 

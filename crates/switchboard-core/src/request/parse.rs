@@ -286,9 +286,6 @@ impl GivenParameters {
 
     /// The parameters of modes that are ignored because another mode has precedence.
     fn leftovers(&self) -> Vec<&'static str> {
-        if self.given.is_empty() {
-            return Vec::new();
-        }
         PARAMETERS.iter().map(|parameter| parameter.name).filter(|name| self.has(name)).collect()
     }
 

@@ -202,12 +202,10 @@ impl<'s> Expansion<'s> {
         value: &'s Value,
         depth: usize,
     ) -> Result<Extent, SchemaError> {
-        let Value::Object(schemas) = value else {
+        let by_name = refs::SCHEMAS_BY_NAME.contains(&key);
+        let Some(schemas) = value.as_object().filter(|_| by_name) else {
             return self.schema(value, depth);
         };
-        if !refs::SCHEMAS_BY_NAME.contains(&key) {
-            return self.schema(value, depth);
-        }
         let mut extent = Extent { nodes: 1, loops: 0 };
         let mut most_loops = 0;
         for schema in schemas.values() {

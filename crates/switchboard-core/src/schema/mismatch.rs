@@ -10,6 +10,7 @@ use serde_json::Value;
 use super::shape::{Detail, Shape};
 use super::{limits, object, text};
 use crate::exact::kind_of;
+use crate::spelled::spelled_enum;
 
 /// The maximum number of mismatches in one error.
 const MAX_MISMATCHES: usize = 8;
@@ -57,19 +58,21 @@ pub enum Problem {
     Refused,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Bound {
-    AtLeast,
-    AtMost,
-    MoreThan,
-    LessThan,
+spelled_enum! {
+    pub enum Bound {
+        AtLeast = "at least",
+        AtMost = "at most",
+        MoreThan = "more than",
+        LessThan = "less than",
+    }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Unit {
-    Characters,
-    Items,
-    Properties,
+spelled_enum! {
+    pub enum Unit {
+        Characters = "characters",
+        Items = "items",
+        Properties = "properties",
+    }
 }
 
 impl Mismatch {
@@ -282,25 +285,4 @@ impl fmt::Display for Mismatch {
 
 fn suggestion(nearest: Option<&str>) -> String {
     nearest.map(|name| format!(", did you mean `{name}`?")).unwrap_or_default()
-}
-
-impl fmt::Display for Bound {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Bound::AtLeast => "at least",
-            Bound::AtMost => "at most",
-            Bound::MoreThan => "more than",
-            Bound::LessThan => "less than",
-        })
-    }
-}
-
-impl fmt::Display for Unit {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Unit::Characters => "characters",
-            Unit::Items => "items",
-            Unit::Properties => "properties",
-        })
-    }
 }

@@ -70,22 +70,6 @@ impl Detail {
             Detail::Outline => 6_000,
         }
     }
-
-    /// The maximum number of schemas visited for one text, because many references can lead to the
-    /// same schema.
-    fn nodes(self) -> usize {
-        match self {
-            Detail::Short => 1_000,
-            Detail::Tight | Detail::Outline => 2_500,
-        }
-    }
-
-    fn nested_objects(self) -> usize {
-        match self {
-            Detail::Short => 2,
-            Detail::Tight | Detail::Outline => 0,
-        }
-    }
 }
 
 pub(super) struct Shape<'s> {
@@ -93,6 +77,8 @@ pub(super) struct Shape<'s> {
     detail: Detail,
     /// The references that are being followed, to detect a cycle.
     following: Vec<&'s Value>,
+    /// The number of schemas that may still be visited for one text, because many references can
+    /// lead to the same schema.
     nodes_left: usize,
     levels_left: usize,
     objects_left: usize,
@@ -100,13 +86,17 @@ pub(super) struct Shape<'s> {
 
 impl<'s> Shape<'s> {
     pub(super) fn new(root: &'s Value, detail: Detail) -> Self {
+        let (nodes_left, objects_left) = match detail {
+            Detail::Short => (1_000, 2),
+            Detail::Tight | Detail::Outline => (2_500, 0),
+        };
         Shape {
             root,
             detail,
             following: Vec::new(),
-            nodes_left: detail.nodes(),
+            nodes_left,
             levels_left: MAX_LEVELS,
-            objects_left: detail.nested_objects(),
+            objects_left,
         }
     }
 

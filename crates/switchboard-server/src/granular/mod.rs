@@ -153,10 +153,8 @@ fn register(session: &Session, mut given: Given) -> Result<ToolOutcome, ToolErro
     // `description` is accepted but ignored; only its type is checked.
     given.optional_text("description")?;
     let failed = |failure: &Failure| wrong(failure, id.as_deref().unwrap_or_default(), "");
-    let server = match &id {
-        Some(id) => Some(session.connection(id).map_err(|failure| failed(&failure))?),
-        None => None,
-    };
+    let server = id.as_deref().map(|id| session.connection(id)).transpose();
+    let server = server.map_err(|failure| failed(&failure))?;
     let mut kinds = Vec::new();
     for word in types {
         let Some(kind) = NotificationKind::from_word(&word) else {

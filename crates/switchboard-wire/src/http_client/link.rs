@@ -369,15 +369,10 @@ fn is_redirect(status: StatusCode, method: &Method) -> bool {
 
 /// Whether the cause is a refused connection.
 pub(super) fn is_refused(error: &reqwest::Error) -> bool {
-    let mut next: Option<&(dyn std::error::Error + 'static)> = Some(error);
-    while let Some(error) = next {
-        let refused = |error: &io::Error| error.kind() == io::ErrorKind::ConnectionRefused;
-        if error.downcast_ref().is_some_and(refused) {
-            return true;
-        }
-        next = error.source();
-    }
-    false
+    let refused = |error: &io::Error| error.kind() == io::ErrorKind::ConnectionRefused;
+    let cause: &(dyn std::error::Error + 'static) = error;
+    let mut causes = std::iter::successors(Some(cause), |&error| error.source());
+    causes.any(|error| error.downcast_ref().is_some_and(refused))
 }
 
 #[cfg(test)]

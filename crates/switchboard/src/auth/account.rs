@@ -231,12 +231,6 @@ impl Account {
         }
     }
 
-    /// Whether a sign-in exists now, in this process or by another one.
-    pub(super) async fn has_come(&self) -> Result<bool, AuthError> {
-        self.open().await?;
-        Ok(self.held().is_some())
-    }
-
     /// The index entry and the grant that are stored for this server's URL and client.
     pub(super) async fn kept(&self) -> Result<Option<(IndexEntry, Grant)>, AuthError> {
         let kept = self.in_vault().await?;

@@ -46,10 +46,10 @@ impl Signer for Account {
                 (403, Some(token), Some(scopes)) => self.wants_more(&token, &scopes).await,
                 (403, Some(_), None) => Err(AuthError::Forbidden),
                 (401, Some(token), _) => self.renew(&token).await,
-                (_, _, _) => match self.has_come().await {
-                    Ok(true) => Ok(()),
-                    Ok(false) => Err(AuthError::NotSignedIn),
-                    Err(error) => Err(error),
+                // A sign-in may exist now, in this process or by another one.
+                (_, _, _) => match self.open().await {
+                    Ok(()) if self.held().is_none() => Err(AuthError::NotSignedIn),
+                    opened => opened,
                 },
             };
             match outcome {

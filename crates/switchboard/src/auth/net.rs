@@ -191,12 +191,10 @@ fn sent_on(response: &Response) -> Result<Option<Url>, NetError> {
 fn failed(error: reqwest::Error, url: &Url) -> NetError {
     // The message of the error would otherwise contain the URL with its query.
     let error = error.without_url();
-    let mut next: Option<&(dyn Error + 'static)> = Some(&error);
-    while let Some(cause) = next {
-        if let Some(OutOfReach { host }) = cause.downcast_ref() {
-            return NetError::Forbidden { host: clean_line(host, SHOWN).into_owned() };
-        }
-        next = cause.source();
+    let cause: &(dyn Error + 'static) = &error;
+    let mut causes = std::iter::successors(Some(cause), |&error| error.source());
+    if let Some(OutOfReach { host }) = causes.find_map(|cause| cause.downcast_ref()) {
+        return NetError::Forbidden { host: clean_line(host, SHOWN).into_owned() };
     }
     match Unreachable::of(&error) {
         Unreachable::TimedOut => NetError::TimedOut,

@@ -1,7 +1,7 @@
 //! Tokens that an older installation stored below Pi's directory. They are read, never changed, and
 //! used only for the URL that they were issued for.
 
-use std::fs;
+use std::fs::{self, Metadata};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -62,9 +62,9 @@ pub(crate) fn left_behind(paths: &Paths, server: &ServerName, url: &str) -> Opti
     folders(server).find_map(|folder| {
         let folder = root.join(folder);
         let path = folder.join("tokens.json");
-        let guarded =
-            is_guarded(&root, FileType::Directory) && is_guarded(&folder, FileType::Directory);
-        if !guarded || !is_guarded(&path, FileType::File) {
+        let guarded = is_guarded(&root, Metadata::is_dir) && is_guarded(&folder, Metadata::is_dir);
+        let is_small_file = |data: &Metadata| data.is_file() && data.len() <= LARGEST;
+        if !guarded || !is_guarded(&path, is_small_file) {
             return None;
         }
         let file = paths::read_private(&path).ok()??;
@@ -99,21 +99,11 @@ fn folders(server: &ServerName) -> impl Iterator<Item = PathBuf> {
     std::iter::once(hashed).chain(plain.then(|| PathBuf::from(name)))
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum FileType {
-    Directory,
-    File,
-}
-
-/// Whether the path has this type, is no symbolic link, and is writable only by this user.
-fn is_guarded(path: &Path, sort: FileType) -> bool {
+/// Whether the path fits, is no symbolic link, and is writable only by this user.
+fn is_guarded(path: &Path, fits: impl Fn(&Metadata) -> bool) -> bool {
     let Ok(data) = fs::symlink_metadata(path) else { return false };
-    let fits = match sort {
-        FileType::Directory => data.is_dir(),
-        FileType::File => data.is_file() && data.len() <= LARGEST,
-    };
     let ours = data.uid() == rustix::process::geteuid().as_raw();
-    fits && ours && data.mode() & 0o022 == 0
+    fits(&data) && ours && data.mode() & 0o022 == 0
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ use switchboard_core::config::install::Target;
 use super::error::InstallError;
 use super::ledger::{Copy, Ledger};
 use super::record::{FileBackup, InstallRecord, hash};
-use super::text;
+use crate::edit::text_of;
 use crate::paths::{self, Paths, Unread};
 use crate::shared_file::{self, SharedFile, UpdateError};
 
@@ -148,7 +148,7 @@ impl OlderRecord {
 /// The ledger of a file into which the servers of several hosts were copied, one host after the
 /// other: each record's backup is the file as the previous one left it.
 fn older_ledger(file: &Path, mut records: Vec<&OlderRecord>) -> Result<Ledger, InstallError> {
-    let now = text(file)?;
+    let now = text_of(file)?;
     let mut base = now.clone();
     let mut copies = Vec::new();
     while let Some(at) = records.iter().position(|record| {

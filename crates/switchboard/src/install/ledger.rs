@@ -86,9 +86,8 @@ impl Ledger {
         let text = now.unwrap_or_default();
         let mut copies = Vec::new();
         for copy in &self.copies {
-            if entry_of(text, &copy.name)?.1.as_ref().and_then(Value::as_object)
-                == Some(&copy.entry)
-            {
+            let (_, entry) = entry_of(text, &copy.name)?;
+            if entry.as_ref().and_then(Value::as_object) == Some(&copy.entry) {
                 copies.push(copy.clone());
             }
         }

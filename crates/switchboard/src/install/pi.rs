@@ -13,7 +13,8 @@ use switchboard_core::pi::settings::{self as pi, LocalPackage, PACKAGE, Put, Sur
 use super::archive::Archive;
 use super::error::InstallError;
 use super::record::{FileBackup, InstallRecord};
-use super::{FileChange, InstallPlan, Installer, Owner, changed, files_before, refused, text};
+use super::{FileChange, InstallPlan, Installer, Owner, changed, files_before, refused};
+use crate::edit::text_of;
 use crate::paths::{self, Paths};
 
 /// The file of the package that names the program to start.
@@ -62,7 +63,7 @@ impl Installer<'_> {
     /// Writes the package first, then the settings that refer to it.
     pub(super) fn install_in_pi(&self, archive: Archive) -> Result<InstallPlan, InstallError> {
         let path = settings(self.locations);
-        let now = text(&path)?;
+        let now = text_of(&path)?;
         let put_in = |settings: &Option<String>| {
             let text = settings.as_deref().unwrap_or_default();
             with(self.locations, |with| pi::install(text, with))
@@ -101,7 +102,7 @@ impl Installer<'_> {
     ) -> Result<InstallPlan, InstallError> {
         let path = record.as_ref().map(|record| record.host.path.clone());
         let path = path.unwrap_or_else(|| settings(self.locations));
-        let now = text(&path)?;
+        let now = text_of(&path)?;
         let after = match (&record, &now) {
             (Some(record), _) => {
                 with(self.locations, |with| record.settings_before(now.clone(), with))?
@@ -145,7 +146,7 @@ impl Installer<'_> {
         let mut files = leftovers(&directory, &names);
         for (name, content) in wanted {
             let path = directory.join(name);
-            let before = text(&path)?;
+            let before = text_of(&path)?;
             files.push(FileChange::new(path, Owner::Package, before, Some(content.to_owned())));
         }
         Ok(files)
@@ -161,7 +162,7 @@ fn leftovers(directory: &Path, names: &[&str]) -> Vec<FileChange> {
     let files = files.map(|entry| entry.path());
     let others = files.filter(|path| !names.iter().any(|name| path.ends_with(name)));
     let removal = |path: PathBuf| {
-        let before = Some(text(&path).ok()??);
+        let before = Some(text_of(&path).ok()??);
         Some(FileChange::new(path, Owner::Package, before, None))
     };
     let mut removals: Vec<FileChange> = others.filter_map(removal).collect();

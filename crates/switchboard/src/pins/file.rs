@@ -1,6 +1,5 @@
 //! The pin file of one server.
 
-use std::convert::Infallible;
 use std::fs;
 use std::io;
 use std::os::unix::fs::MetadataExt;
@@ -16,7 +15,7 @@ use switchboard_core::name::ServerName;
 use crate::capabilities::{CapabilitySet, Offer};
 use crate::mutex::lock;
 use crate::paths::{self, Paths};
-use crate::shared_file::{SharedFile, UpdateError};
+use crate::shared_file::SharedFile;
 
 /// Reads and writes the pin file of one server.
 #[derive(Debug)]
@@ -144,16 +143,12 @@ impl PinFile {
     ) -> Result<(), PinError> {
         let updated = SharedFile::guarded(self.path.clone()).update(|before| {
             let records = change(self.decode(before));
-            Ok::<_, Infallible>(records.map(|records| records.encode(&self.key)))
+            Ok(records.map(|records| records.encode(&self.key)))
         });
-        match updated {
-            Ok(()) => {
-                *lock(&self.seen) = self.stamp();
-                Ok(())
-            }
-            Err(UpdateError::Io(cause)) => Err(PinError { path: self.path.clone(), cause }),
-            Err(UpdateError::Change(never)) => match never {},
-        }
+        let failed = |cause| PinError { path: self.path.clone(), cause };
+        updated.map_err(|error| error.or_io(failed))?;
+        *lock(&self.seen) = self.stamp();
+        Ok(())
     }
 
     fn stamp(&self) -> Option<Stamp> {

@@ -305,8 +305,7 @@ impl Search<'_> {
     fn upwards(&self, base: &Path) -> Vec<PathBuf> {
         let Ok(base) = base.canonicalize() else { return vec![base.to_owned()] };
         let above = base.ancestors().skip(1).take_while(|place| place.starts_with(self.line.root));
-        let above: Vec<PathBuf> = above.map(Path::to_owned).collect();
-        std::iter::once(base).chain(above).collect()
+        std::iter::once(&*base).chain(above).map(Path::to_owned).collect()
     }
 
     /// Extension modules and compiled code, which Python prefers to the source of a module.

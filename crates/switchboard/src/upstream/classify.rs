@@ -333,8 +333,9 @@ impl CallError {
                 let (exit, stderr) = ended();
                 CallError::Lost { exit, stderr }
             }
-            RequestError::NotSent => CallError::NotSent,
-            RequestError::Http(HttpError::Connect { .. }) => CallError::NotSent,
+            RequestError::NotSent | RequestError::Http(HttpError::Connect { .. }) => {
+                CallError::NotSent
+            }
             RequestError::Http(HttpError::Broken { .. }) => {
                 CallError::Lost { exit: ExitReason::Broken, stderr: Vec::new() }
             }

@@ -97,11 +97,8 @@ impl End {
     pub(super) async fn report(&self, patience: Duration) -> (ExitReason, Vec<String>) {
         let mut exit = self.exit.clone();
         let known = tokio::time::timeout(patience, exit.wait_for(Option::is_some)).await;
-        let reason = match known {
-            Ok(Ok(reason)) => reason.unwrap_or(ExitReason::StreamClosed),
-            Ok(Err(_)) | Err(_) => ExitReason::StreamClosed,
-        };
-        (reason, self.tail.lines())
+        let reason = known.ok().and_then(|reason| *reason.ok()?);
+        (reason.unwrap_or(ExitReason::StreamClosed), self.tail.lines())
     }
 
     /// The exit reason and the last lines of standard error, if the connection has ended.

@@ -71,18 +71,18 @@ async fn walk_all(query: ListQuery<'_>) -> Result<RawListing, DialError> {
         && let Ok(resources) = walk(query, "resources/list", "resources", &mut room).await
     {
         listing.resources = resources.items;
-        listing.scope = narrower(listing.scope, resources.scope);
+        listing.scope = listing.scope.max(resources.scope);
         let templates = walk(query, "resources/templates/list", "resourceTemplates", &mut room);
         if let Ok(templates) = templates.await {
             listing.resource_templates = templates.items;
-            listing.scope = narrower(listing.scope, templates.scope);
+            listing.scope = listing.scope.max(templates.scope);
         }
     }
     if hello.capabilities.prompts
         && let Ok(prompts) = walk(query, "prompts/list", "prompts", &mut room).await
     {
         listing.prompts = prompts.items;
-        listing.scope = narrower(listing.scope, prompts.scope);
+        listing.scope = listing.scope.max(prompts.scope);
     }
     listing.identity = query.signed_in.identity();
     Ok(listing)
@@ -94,17 +94,6 @@ struct RawList {
     items: Vec<Box<RawValue>>,
     ttl_ms: Option<u64>,
     scope: Option<CacheScope>,
-}
-
-/// The narrower of two cache scopes: one private list or page makes the whole listing private.
-fn narrower(one: Option<CacheScope>, other: Option<CacheScope>) -> Option<CacheScope> {
-    match (one, other) {
-        (Some(CacheScope::Private), _) | (_, Some(CacheScope::Private)) => {
-            Some(CacheScope::Private)
-        }
-        (Some(CacheScope::Public), _) | (_, Some(CacheScope::Public)) => Some(CacheScope::Public),
-        (None, None) => None,
-    }
 }
 
 /// Whether all headers that the tool's schema requires can be sent. A tool with an invalid one is
@@ -149,7 +138,7 @@ async fn walk(
         // One item above the limit is kept, which shows later that items were omitted.
         list.items.extend(page.items.into_iter().take(free + 1));
         list.ttl_ms = list.ttl_ms.or(page.ttl_ms);
-        list.scope = narrower(list.scope, page.scope);
+        list.scope = list.scope.max(page.scope);
         match next {
             None => return Ok(list),
             Some(_) if list.items.len() > query.max_items => return Ok(list),

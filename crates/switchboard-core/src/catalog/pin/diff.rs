@@ -47,25 +47,15 @@ fn walk(found: &mut Vec<Change>, path: &str, old: Option<&Value>, new: Option<&V
         }
         return;
     }
-    let (old, new) = (old.map(text), new.map(text));
-    let skipped = match (&old, &new) {
-        (Some(old), Some(new)) => equal_start(old, new).saturating_sub(CONTEXT),
-        _ => 0,
-    };
+    let (old, new) = (old.map(Value::to_string), new.map(Value::to_string));
+    // The equal characters at the beginning of both texts are skipped.
+    let both = old.iter().flat_map(|old| old.chars()).zip(new.iter().flat_map(|new| new.chars()));
+    let skipped = both.take_while(|(a, b)| a == b).count().saturating_sub(CONTEXT);
     found.push(Change {
         field: clean_line(path, LONGEST_PATH).into_owned(),
         old: old.map(|text| shown(&text, skipped)),
         new: new.map(|text| shown(&text, skipped)),
     });
-}
-
-fn text(value: &Value) -> String {
-    value.to_string()
-}
-
-/// How many characters at the beginning of both texts are equal.
-fn equal_start(one: &str, other: &str) -> usize {
-    one.chars().zip(other.chars()).take_while(|(a, b)| a == b).count()
 }
 
 /// The text from the character `skipped` on. A short text is returned whole.

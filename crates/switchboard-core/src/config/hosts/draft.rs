@@ -143,8 +143,10 @@ impl Draft {
             }
             Meaning::StartSeconds => self.start(seconds(reader, input)?),
             Meaning::StartMilliseconds => self.start(milliseconds(reader, input)?),
-            Meaning::RequestSeconds => self.request(seconds(reader, input)?),
-            Meaning::RequestMilliseconds => self.request(milliseconds(reader, input)?),
+            Meaning::RequestSeconds => self.entry.request_timeout = Some(seconds(reader, input)?),
+            Meaning::RequestMilliseconds => {
+                self.entry.request_timeout = Some(milliseconds(reader, input)?);
+            }
             Meaning::Nested => {
                 for part in reader.members(input)? {
                     let means = usual(part.name);
@@ -228,10 +230,6 @@ impl Draft {
 
     fn start(&mut self, time: Duration) {
         self.entry.start_timeout = Some(time.clamp(*START.start(), *START.end()));
-    }
-
-    fn request(&mut self, time: Duration) {
-        self.entry.request_timeout = Some(time);
     }
 }
 

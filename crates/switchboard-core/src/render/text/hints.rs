@@ -24,19 +24,15 @@ pub fn hint_line(hint: &Hint) -> String {
         Hint::ListServers => "See the servers: mcp({})".to_owned(),
         Hint::ListTools(server) => format!("See its tools: mcp({{ server: \"{server}\" }})"),
         Hint::Connect(server) => format!("Try again: mcp({{ connect: \"{server}\" }})"),
-        Hint::Trust(server) => {
-            format!(
-                "Ask the user to look at its definition and to trust it: switchboard trust {}",
-                word(server.as_str())
-            )
-        }
-        Hint::SignIn(server) => {
-            format!(
-                "Begin a sign-in: mcp({{ action: \"auth-start\", server: \"{server}\" }}), or ask the user \
-                 to run: switchboard auth {}",
-                word(server.as_str())
-            )
-        }
+        Hint::Trust(server) => format!(
+            "Ask the user to look at its definition and to trust it: switchboard trust {}",
+            word(server.as_str())
+        ),
+        Hint::SignIn(server) => format!(
+            "Begin a sign-in: mcp({{ action: \"auth-start\", server: \"{server}\" }}), or ask the user \
+             to run: switchboard auth {}",
+            word(server.as_str())
+        ),
         Hint::SignInAt(link) => format!("Ask the user to sign in, then try again: {link}"),
         Hint::VisitFirst(link) => {
             format!("Nothing was done. Ask the user to open this page, then call it again: {link}")
