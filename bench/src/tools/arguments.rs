@@ -1,8 +1,11 @@
-//! Which tool a search with arguments chooses, and whether that tool is called without being named.
+//! Which tool a search with arguments chooses, and whether that tool is called without being named:
+//! at once, or after the user has approved the call.
 
 use serde_json::json;
-use switchboard_core::approval::Access;
+use switchboard_core::approval::{Access, Decision, Grants, Rules, decide};
 use switchboard_core::catalog::Resolved;
+use switchboard_core::config::server::ServerEntry;
+use switchboard_core::config::settings::Settings;
 use switchboard_core::exact::Args;
 use switchboard_core::request::{Matching, Request, parse};
 
@@ -20,11 +23,12 @@ pub(crate) struct Choices {
     /// The right tool was chosen, whether it was called or not.
     pub(crate) right: usize,
     pub(crate) wrong: usize,
-    /// The right tool was chosen but not called, because it does not declare itself read-only.
-    pub(crate) writes: usize,
-    /// The right tool was chosen and called, because it declares itself read-only.
+    /// The right tool was called, because it declares that it only reads or only adds.
     pub(crate) called: usize,
+    /// The user is asked about the right tool, because it declares that it is destructive.
+    pub(crate) asked: usize,
     pub(crate) miscalled: usize,
+    pub(crate) misasked: usize,
 }
 
 pub(crate) fn choose(data: &ToolData) -> BenchResult<Choices> {
@@ -50,12 +54,23 @@ pub(crate) fn choose(data: &ToolData) -> BenchResult<Choices> {
         let is_right = is_relevant(data, query, &chosen);
         choices.right += usize::from(is_right);
         choices.wrong += usize::from(!is_right);
-        let is_called = chosen.check_unnamed(args, Access::Full).is_ok();
+        let is_called = chosen.clone().check_unnamed(args.clone(), Access::Full).is_ok();
+        let is_asked = !is_called && is_asked(chosen, args);
         choices.called += usize::from(is_called && is_right);
-        choices.writes += usize::from(!is_called && is_right);
+        choices.asked += usize::from(is_asked && is_right);
         choices.miscalled += usize::from(is_called && !is_right);
+        choices.misasked += usize::from(is_asked && !is_right);
     }
     Ok(choices)
+}
+
+/// Whether the default rules require the user's approval of this call.
+fn is_asked(chosen: Resolved, args: Args) -> bool {
+    let rules = Rules::new(&ServerEntry::default(), &Settings::default());
+    let decision = chosen
+        .check_declared(args)
+        .map(|checked| decide(&rules, &Grants::default(), Access::Full, checked));
+    matches!(decision, Ok(Decision::Ask(_)))
 }
 
 fn is_relevant(data: &ToolData, query: &Query, chosen: &Resolved) -> bool {

@@ -47,7 +47,7 @@ pub(crate) fn search(data: &ToolData) -> BenchResult<()> {
 
 /// Prints the outcomes of searches with arguments.
 fn arguments(choices: Choices) {
-    let Choices { searches, fits_one, right, wrong, writes, called, miscalled } = choices;
+    let Choices { searches, fits_one, right, wrong, called, asked, miscalled, misasked } = choices;
     let share = |count: usize, of: usize| 100.0 * count as f64 / of.max(1) as f64;
     let row = |what: &str, count: usize, of: usize| {
         println!("| {what} | {count} | {:.1} % |", share(count, of));
@@ -56,9 +56,10 @@ fn arguments(choices: Choices) {
     row("only one of the first five hits takes them", fits_one, searches);
     row("of these: the right tool is chosen", right, fits_one);
     row("a wrong tool is chosen", wrong, fits_one);
-    row("the right tool is not read-only and is not called", writes, fits_one);
-    row("the right tool is read-only and is called", called, fits_one);
+    row("the right tool only reads or only adds, and is called", called, fits_one);
+    row("the right tool is destructive: the user is asked, then it is called", asked, fits_one);
     row("a wrong tool is called", miscalled, fits_one);
+    row("the user is asked about a wrong tool", misasked, fits_one);
 }
 
 /// Prints the costs of tasks for each way of tool access and each number of tools.

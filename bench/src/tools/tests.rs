@@ -45,7 +45,8 @@ fn arguments_choose_the_right_tool_and_no_wrong_one() {
     let choices = choose(&ToolData::read(&[NATURAL.into()]).unwrap()).unwrap();
     assert!(choices.right * 10 >= choices.fits_one * 8, "{choices:?}");
     assert!(choices.wrong * 100 <= choices.fits_one, "{choices:?}");
-    assert!(choices.miscalled * 100 <= choices.fits_one, "{choices:?}");
+    assert!((choices.called + choices.asked) * 10 >= choices.fits_one * 6, "{choices:?}");
+    assert!((choices.miscalled + choices.misasked) * 100 <= choices.fits_one, "{choices:?}");
 }
 
 #[test]
