@@ -28,7 +28,7 @@ const SETTINGS: &[(&str, &str)] = &[
     ),
     (
         "searchCalls",
-        "let a search with arguments call the tool that clearly matches, if the tool only reads or only adds",
+        "let a search with arguments call the tool that clearly matches, if the tool only reads or only adds, or if you are asked and approve the call",
     ),
     ("digest", "name servers and tools in the `instructions` that a host passes to its model"),
     (

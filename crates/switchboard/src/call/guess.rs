@@ -55,7 +55,8 @@ pub(crate) async fn call_meant(
     caller: &Caller,
 ) -> Result<Result<Reply, NotCalled>, Failure> {
     let guessed = Guessed { shown: target.shown.to_string(), by: Clue::Search };
-    let approved = match check(session, query, target.clone(), args.clone(), caller.access) {
+    let checked = check(session, query, target.clone(), args.clone(), caller.access);
+    let (approved, filter) = match checked {
         Ok(checked) => {
             let filter = filter(select).await?;
             (approve(session, checked, caller).await, filter)
@@ -72,7 +73,6 @@ pub(crate) async fn call_meant(
         }
         Err(why) => return Ok(Err(why)),
     };
-    let (approved, filter) = approved;
     run(session, catalog, (approved, guessed), filter, caller).await.map(Ok)
 }
 
