@@ -37,7 +37,7 @@ fn cache_files(home: &Home) -> Vec<PathBuf> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn second_start_answers_from_the_cache_without_a_connection() {
+async fn restarted_gateway_answers_from_the_cached_listing_without_connecting() {
     let home = listed(&config("")).await;
     let world = World::with(&config("")).home(home).start();
     assert!(world.ask(r#"{ "search": "add numbers" }"#).await.starts_with("demo_add("));

@@ -177,7 +177,7 @@ async fn non_regular_configuration_file_loses_no_rule() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn rule_of_wrong_type_or_name_loses_no_rule() {
+async fn wrong_type_or_misspelt_key_loses_no_rule() {
     let machine = Machine::new();
     for at in ["/settings", "/mcpServers", "/mcpServers/lent"] {
         for other in OTHERS {
@@ -273,7 +273,7 @@ async fn duplicate_key_in_the_file_loses_no_rule() {
 
 /// A file system can leave a block of zeros after a crash.
 #[tokio::test(start_paused = true)]
-async fn zeros_in_the_file_lose_no_rule() {
+async fn zeroed_bytes_in_the_file_lose_no_rule() {
     let machine = Machine::new();
     let whole = rules().to_string().into_bytes();
     for length in [1, 16, 64, whole.len()] {

@@ -261,7 +261,7 @@ async fn refused_edit_leaves_the_file_unchanged() {
 
 /// A repository may contain a link or pipe in place of its configuration file.
 #[tokio::test]
-async fn piped_or_linked_project_file_is_not_written() {
+async fn edit_does_not_write_through_a_link_or_pipe() {
     let desk = Desk::with("{}");
     let project = desk.installed.home().join("project");
     fs::create_dir(&project).unwrap();
@@ -490,7 +490,7 @@ fn approved_after_typing(override_file: Option<&str>) -> bool {
 }
 
 #[test]
-fn added_server_is_trusted_unless_override_changes_it() {
+fn added_project_server_is_trusted_unless_override_changes_it() {
     assert!(approved_after_typing(None));
     let more = r#"{ "mcpServers": { "local": { "env": { "A": "b" } } } }"#;
     assert!(!approved_after_typing(Some(more)));

@@ -114,7 +114,7 @@ async fn out_of_range_number_is_named_in_the_error() {
 }
 
 #[tokio::test]
-async fn duplicate_argument_key_is_refused_on_every_path() {
+async fn duplicate_key_in_call_arguments_is_refused() {
     let installed = installed();
     let said = "bad_request: `args` contains the duplicate key `b`";
 
@@ -141,7 +141,7 @@ async fn duplicate_argument_key_is_refused_on_every_path() {
 }
 
 #[tokio::test]
-async fn duplicate_key_in_params_is_refused() {
+async fn duplicate_key_in_request_params_is_refused() {
     let installed = installed();
     let mut client = proxied(&installed).await;
     for call in [

@@ -76,7 +76,7 @@ async fn origin_option_names_file_and_line_of_each_value() {
 }
 
 #[tokio::test]
-async fn config_path_lists_read_files_and_the_written_one() {
+async fn config_path_lists_files_read_and_the_file_written() {
     let fixture = NineHosts::new();
     let (_, stdout, _) = fixture.run(&["config", "path"]).await;
     insta::assert_snapshot!(stdout, @r#"

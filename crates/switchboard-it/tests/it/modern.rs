@@ -156,7 +156,7 @@ async fn server_that_becomes_stateless_is_shared_between_sessions_again() {
 /// The protocol fields in `_meta` describe one connection. The server could take those of the
 /// client for those of the gateway.
 #[tokio::test]
-async fn protocol_meta_of_client_is_replaced_when_forwarding() {
+async fn protocol_fields_in_client_meta_are_replaced_when_forwarding() {
     let said = json!({
         "io.modelcontextprotocol/protocolVersion": "1999-12-31",
         "io.modelcontextprotocol/clientCapabilities": { "sampling": {} },

@@ -46,7 +46,7 @@ async fn tools(client: &mut Client) -> Vec<Value> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn pair_is_shown_only_to_annotation_gating_hosts() {
+async fn mcp_write_is_shown_only_to_annotation_gating_hosts() {
     let world = garden();
     for (name, shown) in [
         ("claude-code", &["mcp", "mcp_write"][..]),
@@ -130,7 +130,7 @@ async fn sign_in_through_read_only_mcp_is_refused() {
 /// The first `clientInfo` gets `mcp` as read-only. It stays read-only, whatever `clientInfo` a
 /// later request has.
 #[tokio::test(start_paused = true)]
-async fn later_client_name_does_not_make_mcp_writable() {
+async fn later_client_info_keeps_mcp_read_only() {
     let world = garden();
     let mut client = world.silent_client(HostKind::Any);
     let meta = |name: Option<&str>| {

@@ -190,7 +190,7 @@ async fn command_ends_before_a_server_that_ignores_eof() {
 }
 
 #[tokio::test]
-async fn second_start_lists_and_searches_without_a_process() {
+async fn restarted_gateway_lists_and_searches_without_server_process() {
     let installed = Installed::with_fixture(PROGRAMS, "demo", FLAKY);
     let mut client = installed.connect(json!({})).await;
     assert_eq!(client.mcp(echo("once")).await, "once");

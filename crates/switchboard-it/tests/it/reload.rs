@@ -290,7 +290,7 @@ async fn removed_server_that_ignores_sigterm_is_killed() {
 
 /// Without free descriptors no file can be opened, but the configuration has not changed.
 #[tokio::test]
-async fn gateway_without_descriptors_keeps_its_rules() {
+async fn gateway_out_of_file_descriptors_keeps_its_rules() {
     let installed = Installed::bare(PROGRAMS);
     let script = installed.write("tools.toml", TOOLS);
     let save = |names: &[&str]| {

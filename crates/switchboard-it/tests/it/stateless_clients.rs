@@ -283,7 +283,7 @@ async fn stateless_approval_covers_one_call_only() {
 }
 
 #[tokio::test]
-async fn forged_used_or_foreign_request_state_is_refused() {
+async fn forged_reused_or_foreign_request_state_is_refused() {
     let world = World::of("demo", "asking").script("asking", ASKING).start();
     let served = Served::of(world).await;
     let mut client = Stateless::at(&served).await;
@@ -374,7 +374,7 @@ async fn stateless_http_headers_must_match_the_message() {
 }
 
 #[tokio::test]
-async fn closed_response_cancels_its_call() {
+async fn closed_http_response_stream_cancels_its_call() {
     let world = World::of("demo", "hanging").script("hanging", HANGING).start();
     let served = Served::of(world).await;
     let mut client = Stateless::at(&served).await;

@@ -89,7 +89,7 @@ async fn found(installed: &Installed) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn old_adapter_configuration_works_and_doctor_lists_findings() {
+async fn pi_adapter_configuration_works_and_doctor_lists_findings() {
     let fixture = HttpFixture::start(&served("json", "everything")).await;
     let installed = Installed::bare(PROGRAMS);
     installed.write(&format!("{AGENT}/mcp.json"), &OLD.replace("[URL]", &fixture.url()));

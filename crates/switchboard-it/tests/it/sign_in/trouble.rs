@@ -139,7 +139,7 @@ async fn silent_authorization_server_does_not_delete_tokens() {
 }
 
 #[tokio::test]
-async fn unwritable_token_is_still_used_and_refreshed() {
+async fn token_that_cannot_be_stored_is_used_and_refreshed() {
     let authority = Authority::start(Setup::default()).await;
     let world = world(&authority).await;
     let files = kept(world.home().path());

@@ -175,7 +175,7 @@ fn accepted(decision: &str) -> Value {
 }
 
 #[tokio::test(start_paused = true)]
-async fn b28_approval_is_required_on_every_path() {
+async fn b28_approval_gate_applies_to_every_way_to_call() {
     let gated = || {
         let entry = json!({
             "command": "fixture-server", "args": ["tools"], "approveTools": ["zoom", "read_*"],
