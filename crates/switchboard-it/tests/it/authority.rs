@@ -1,4 +1,4 @@
-//! Tests of the kit's authorization server, which is strict unless its setup contains a fault.
+//! Tests of the test authorization server, which is strict unless its setup contains a fault.
 
 mod faults;
 mod flows;

@@ -1,4 +1,4 @@
-//! Listings on disk: a second start answers from the cache without a connection.
+//! Cached listings on disk: a restarted gateway answers from them without connecting a server.
 
 use std::fs;
 use std::path::PathBuf;
@@ -19,7 +19,7 @@ async fn listed(config: &str) -> Home {
     world.shut_down().await
 }
 
-/// Checks the status that a second start shows before any connection.
+/// Checks the status that a restarted gateway shows before it connects the server.
 async fn check(home: Home, config: &str, expected: &str) {
     let world = World::with(config).home(home).start();
     let status = world.ask("{}").await;

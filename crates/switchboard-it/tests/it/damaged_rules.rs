@@ -335,7 +335,7 @@ async fn truncated_shared_file_with_invalid_rule_refuses_calls() {
 /// The configuration files that Switchboard shares with other programs, and the file of Pi.
 const SHARED: &[&str] = &[".agents/mcp.json", ".agents/mcp/mcp.json", ".pi/agent/mcp.json"];
 
-/// A machine whose rules will be in the file at `path`, which no command has read.
+/// A machine with rules in the file at `path`, which no command has read yet.
 fn with_rules_in(path: &str) -> Machine {
     let mut machine = Machine::new();
     machine.write(b"{}");

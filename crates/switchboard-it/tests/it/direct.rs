@@ -9,7 +9,7 @@ use crate::PROGRAMS;
 
 const CHANGED: &str = "notifications/tools/list_changed";
 
-/// A read-only tool, a destructive tool, and a tool that adds another one.
+/// A read-only tool, a destructive tool, and a tool that adds a tool to the server.
 const TOOLS: &str = r#"
 [[tools]]
 name = "zoom"

@@ -1,4 +1,5 @@
-//! Hosts that gate tools by `readOnlyHint`: `mcp` calls read-only tools, `mcp_write` calls all.
+//! Hosts that allow calls by `readOnlyHint`: `mcp` calls only read-only tools, and `mcp_write`
+//! calls all tools.
 
 mod property;
 
@@ -127,8 +128,8 @@ async fn sign_in_through_read_only_mcp_is_refused() {
     assert!(!text.starts_with("not_read_only"), "{text}");
 }
 
-/// The first `clientInfo` gets `mcp` as read-only. It stays read-only, whatever `clientInfo` a
-/// later request has.
+/// The `clientInfo` of the first request makes `mcp` read-only. `mcp` stays read-only, whatever
+/// `clientInfo` a later request has.
 #[tokio::test(start_paused = true)]
 async fn later_client_info_keeps_mcp_read_only() {
     let world = garden();

@@ -135,7 +135,7 @@ async fn no_process_survives_any_kind_of_shutdown() {
 }
 
 /// The number of descriptors of a process that refer to its standard input. The task that reads the
-/// input has one of its own.
+/// input has its own descriptor.
 fn input_handles(pid: u32) -> usize {
     let handles = format!("/proc/{pid}/fd");
     let target = |name: &std::path::Path| std::fs::read_link(name).ok();

@@ -1,5 +1,5 @@
 //! Sign-in through the `mcp` tool, with every kind of OAuth client registration, and with tokens of
-//! an older installation.
+//! the earlier Pi adapter.
 
 use std::fs;
 

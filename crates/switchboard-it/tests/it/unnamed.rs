@@ -224,11 +224,11 @@ async fn search_asks_the_user_before_a_destructive_call() {
     let denied = "approval_denied: cannot call `house_burn_wood`, which the search clearly means: \
                   the user denied `house_burn_wood`";
     check("", &[ApprovalAnswer::No], denied, 1).await;
-    // A rule that allows the tool replaces the question, so nothing shows the user what was chosen.
+    // With a rule that allows the tool, the user would not be asked and not see the chosen tool.
     let hit = "Not called: house_burn_wood does not declare that it only reads or only adds.";
     check(r#""allow": ["house/burn_wood"]"#, &[], hit, 0).await;
     check(r#""approve": "none""#, &[], hit, 0).await;
-    // So does a grant of an earlier answer.
+    // The same holds for a tool that the user has approved for the session.
     let world = check("", &[ApprovalAnswer::Tool], called, 1).await;
     let again = world.ask(&request).await;
     assert!(again.starts_with(hit), "{again}");

@@ -1,4 +1,5 @@
-//! The authorization server with an independent client: rmcp signs in, refreshes and steps up.
+//! The test authorization server with an independent client: rmcp signs in, refreshes tokens and
+//! requests more scopes.
 
 use rmcp::transport::auth::{AuthorizationRequest, ClientCredentialsConfig, OAuthState};
 use serde_json::{Value, json};

@@ -1,5 +1,4 @@
-//! The configuration of the older MCP adapter for Pi works, and `doctor` lists its findings about
-//! it.
+//! A configuration of the earlier MCP adapter for Pi works, and `doctor` lists findings about it.
 
 use std::fs;
 

@@ -106,7 +106,7 @@ async fn running_gateway_notices_sign_out_and_new_sign_in() {
 async fn sign_in_by_an_earlier_version_stays_valid() {
     let user = user().await;
     user.sign_in_to("plain").await;
-    // Writes the index in the format of the older version.
+    // Writes the index of the token store in the format of an earlier version.
     let mut index: Value = serde_json::from_slice(&fs::read(user.index()).unwrap()).unwrap();
     let line = index["entries"][0].as_object_mut().unwrap();
     assert!(line.remove("identity").is_some());

@@ -55,7 +55,7 @@ async fn later(time: Duration) {
     tokio::time::resume();
 }
 
-/// The next call works, with one redemption and without a new sign-in.
+/// Checks that the next call works, with one token refresh and without a new sign-in.
 async fn recovers(world: &World, authority: &Authority) {
     let mut outcome = echo(world, "again").await;
     if let Err(Failure { code: Code::Backoff, .. }) = &outcome {
