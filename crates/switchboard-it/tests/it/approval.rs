@@ -60,7 +60,7 @@ async fn session_approval_of_a_server_covers_its_tools() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn approve_and_approve_tools_decide_which_calls_require_approval() {
+async fn approval_settings_decide_which_calls_require_approval() {
     let unasked = [(DELETE, Ok(())), ("demo_count", Ok(()))];
     check(r#""approve": "none""#, &[], &unasked, &[]).await;
     let writes = [

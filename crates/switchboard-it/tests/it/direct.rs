@@ -231,7 +231,7 @@ async fn frozen_direct_tool_list_changes_only_for_new_clients() {
 }
 
 #[tokio::test]
-async fn found_tool_becomes_direct_for_the_searching_client() {
+async fn tool_found_by_search_becomes_direct_for_that_client() {
     let installed = listed(&[("ace", json!({ "directTools": "search" }))], json!({})).await;
     let server = installed.serve_http().await;
     let mut client = server.connect(json!({})).await;

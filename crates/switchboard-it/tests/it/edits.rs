@@ -141,7 +141,7 @@ async fn added_entry_is_written_exactly_and_removed_completely() {
 
 /// Runs each command, and then the command that undoes it.
 #[tokio::test]
-async fn undone_edit_restores_the_same_bytes() {
+async fn undone_edit_restores_the_configuration_file_exactly() {
     for (there, back) in [
         (["disable", "github"].as_slice(), ["enable", "github"].as_slice()),
         (&["disable", "files"], &["enable", "files"]),
@@ -413,7 +413,7 @@ async fn added_project_server_is_pending_and_disable_stays_local() {
 }
 
 #[tokio::test]
-async fn edits_respect_other_spellings_of_the_servers_key() {
+async fn edits_respect_every_spelling_of_the_mcp_servers_key() {
     let desk = Desk::with("{\n  \"mcp-servers\": { \"a\": { \"command\": \"a\" } }\n}\n");
     desk.run(&["add", "--no-check", "b", "b-mcp"]).await;
     let both = desk.text();

@@ -173,7 +173,7 @@ async fn approval_question_shows_the_exact_numbers_sent() {
 }
 
 #[tokio::test]
-async fn mirror_forwards_unknown_methods_except_misspelt_known_ones() {
+async fn transparent_serve_forwards_unknown_but_not_misspelt_methods() {
     let installed = installed();
     let mut client = mirrored(&installed).await;
     let notified = r#"{"jsonrpc":"2.0","method":"acme/news","params":{"at":1.10}}"#;
@@ -200,7 +200,7 @@ async fn mirror_forwards_unknown_methods_except_misspelt_known_ones() {
 }
 
 #[tokio::test]
-async fn mirror_forwards_call_meta_and_mcp_drops_it() {
+async fn transparent_serve_forwards_call_meta_and_mcp_drops_it() {
     let installed = installed();
     let meta = r#""_meta":{"acme/trace":1.10,"progressToken":"mine","z":[]}"#;
 

@@ -392,7 +392,7 @@ async fn closed_http_response_stream_cancels_its_call() {
 const HANGING: &str = "[[tools]]\nname = 'hang'\nbehaviour = 'wait'\n";
 
 #[tokio::test]
-async fn listen_request_receives_changes_under_its_id() {
+async fn change_notifications_carry_the_id_of_the_listen_request() {
     // The server is not listed before the client connects it.
     let config = r#"{
         "mcpServers": { "demo": { "command": "fixture-server", "args": ["demo.toml"] } },

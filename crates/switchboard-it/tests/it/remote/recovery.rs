@@ -12,7 +12,7 @@ use tokio::task::JoinSet;
 use super::{at_once, served, world};
 
 #[tokio::test]
-async fn forgotten_session_is_reopened_once_for_concurrent_calls() {
+async fn lost_session_is_reopened_once_for_concurrent_calls() {
     for form in ["json", "events"] {
         let fixture = HttpFixture::start(&served(form, "everything")).await;
         let world = Arc::new(world(&fixture, ""));

@@ -296,7 +296,7 @@ fn asked(authority: &Authority) -> String {
 }
 
 #[tokio::test]
-async fn step_up_sign_in_requests_all_scopes() {
+async fn step_up_sign_in_requests_granted_and_missing_scopes() {
     let authority = Authority::start(scoped(StepUp::Granted)).await;
     let world = world(&authority).await;
     assert_eq!(asked(&authority), "read");

@@ -225,7 +225,7 @@ async fn b28_approval_gate_applies_to_every_way_to_call() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn b30_prompts_instructions_and_questions_reach_capable_clients() {
+async fn b30_prompts_instructions_and_elicitations_reach_capable_clients() {
     let world = one(json!({}), "everything").start();
     let mut client = world.client(json!({})).await;
     client.mcp(json!({ "connect": "demo" })).await;
