@@ -111,7 +111,7 @@ impl Host for ScriptedHost {
     }
 }
 
-/// A user who answers server-to-client requests after a delay; without one, never.
+/// A user who answers server-to-client requests after a delay, or never if there is no delay.
 #[derive(Debug, Clone)]
 pub struct SlowHost {
     pub thinks: Option<Duration>,

@@ -22,13 +22,13 @@ const SERVICE_UNKNOWN: &str = "org.freedesktop.DBus.Error.ServiceUnknown";
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Temper {
     Obliging,
-    /// It reports that it is locked.
+    /// The keyring reports that it is locked.
     Locked,
-    /// It requires a prompt to the user.
+    /// The keyring requires a prompt to the user.
     Asking,
     /// There is a bus without a keyring.
     Absent,
-    /// It accepts connections and never responds.
+    /// The keyring accepts connections and never responds.
     Silent,
 }
 

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::mpsc;
 use std::thread;
 
-/// Set in the process that runs inside such a namespace.
+/// The environment variable that is set in the process inside the network namespace.
 const INSIDE: &str = "SWITCHBOARD_TEST_NETWORK";
 
 /// Runs the calling test, whose name is given, again in a process with its own network namespace.

@@ -283,7 +283,7 @@ impl HttpServer {
         rustix::process::kill_process(pid, Signal::TERM).expect("the program runs");
     }
 
-    /// Waits for its end; returns the exit code and the standard error since it listens.
+    /// Waits until the server ends; returns its exit code, and its standard error since it listens.
     pub async fn ended(mut self) -> (Option<i32>, String) {
         let status = tokio::time::timeout(DEADLINE, self.child.wait()).await;
         let status = status.expect("the server ends in time").expect("a child can be waited for");

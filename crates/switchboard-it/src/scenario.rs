@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn line_of_three_dots_matches_any_lines() {
+    fn scenario_line_of_three_dots_matches_any_lines() {
         for (expected, seen, fit) in [
             ("a\nb", "a\nb\n", true),
             ("a", "a\nb", false),

@@ -167,7 +167,7 @@ impl Watched {
         tcgetattr(&self.keyboard).expect("the descriptor is a terminal")
     }
 
-    /// Waits for the end.
+    /// Waits for the end of the command.
     pub async fn ended(&mut self) -> Shown {
         let status = tokio::time::timeout(DEADLINE, self.child.wait()).await;
         let status = status.expect("the command ends in time").expect("a child can be waited for");
@@ -200,7 +200,7 @@ fn start_at(command: &mut Command, theirs: &OwnedFd) -> Child {
     child
 }
 
-/// Waits for the end; calls `look` with the screen at each change.
+/// Waits for the end of the command; calls `look` with the screen at each change.
 async fn finish(
     mut child: Child,
     ours: OwnedFd,
@@ -226,7 +226,7 @@ fn follow(ours: OwnedFd, mut look: impl FnMut(&[u8])) -> Vec<u8> {
     seen
 }
 
-/// Opens a terminal: our side and the program's side.
+/// Opens a terminal: the side of the test and the side of the program.
 fn open() -> (OwnedFd, OwnedFd) {
     let ours =
         openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a pseudo-terminal is available");

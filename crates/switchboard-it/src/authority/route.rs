@@ -27,7 +27,7 @@ pub(super) enum Role {
 /// A parsed request to an endpoint of the authorization server.
 pub(super) struct Asked<'a> {
     pub(super) stage: &'a Stage,
-    /// As it was when the request arrived.
+    /// The setup when the request arrived.
     pub(super) setup: Setup,
     /// The issuer that owns the endpoint.
     pub(super) issuer: String,

@@ -188,7 +188,7 @@ pub enum ResourcePlace {
     Pointed,
     /// At the well-known path for the path of the MCP server.
     Path,
-    /// At the well-known path of its origin.
+    /// At the well-known path of the MCP server's origin.
     Root,
 }
 
@@ -198,7 +198,7 @@ pub enum ResourcePlace {
 pub enum MetadataPlace {
     /// RFC 8414: the tenant after the well-known part.
     Oauth,
-    /// OpenID Connect, likewise.
+    /// OpenID Connect: the tenant after the well-known part.
     OpenId,
     /// OpenID Connect, with the tenant before the well-known part.
     OpenIdAppended,
@@ -272,14 +272,14 @@ pub enum AuthMethod {
 #[serde(rename_all = "kebab-case")]
 pub enum Registration {
     Open,
-    /// Not offered.
+    /// The server offers no registration.
     Off,
-    /// Offered, but refused with an error.
+    /// Every registration is refused with an error.
     Fails,
     /// Every client gets a secret that expires in an hour or by
     /// [`super::Authority::expire_secrets`].
     ExpiringSecret,
-    /// Refuses clients with `application_type` `native`.
+    /// Clients with `application_type` `native` are refused.
     NoNative,
 }
 
@@ -298,7 +298,7 @@ pub enum Iss {
     Right,
     Wrong,
     Missing,
-    /// Equal only after URL normalisation.
+    /// An issuer that is equal only after URL normalisation.
     Normalised,
 }
 
@@ -310,7 +310,7 @@ pub enum ExpiresIn {
     Zero,
     Negative,
     Missing,
-    /// Greater than any clock can represent.
+    /// A number of seconds greater than any clock can represent.
     Huge,
     /// The true lifetime, as a string.
     Text,
@@ -322,9 +322,9 @@ pub enum ExpiresIn {
 pub enum Refresh {
     /// No refresh token is issued.
     Never,
-    /// It stays valid; the response has no new one.
+    /// The used refresh token stays valid; the response has no new refresh token.
     Omit,
-    /// It stays valid; the response has a new one.
+    /// The used refresh token stays valid; the response has a new refresh token.
     Rotate,
     /// A replay is refused.
     SingleUse,

@@ -130,7 +130,7 @@ fn prepare(_script: &Script) -> io::Result<Option<u32>> {
     Ok(None)
 }
 
-/// The only descriptor of our stdin, so that dropping it closes the pipe.
+/// The only descriptor of the standard input, so that dropping it closes the pipe.
 #[cfg(unix)]
 fn own_stdin() -> io::Result<tokio::fs::File> {
     use std::os::fd::AsFd;
@@ -144,7 +144,7 @@ fn own_stdin() -> io::Result<tokio::io::Stdin> {
     Ok(tokio::io::stdin())
 }
 
-/// The only descriptor of our stdout, so that dropping it closes the pipe.
+/// The only descriptor of the standard output, so that dropping it closes the pipe.
 #[cfg(unix)]
 fn own_stdout() -> io::Result<tokio::fs::File> {
     use std::os::fd::AsFd;

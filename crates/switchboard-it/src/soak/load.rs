@@ -43,17 +43,17 @@ pub struct LoadFigures {
 /// A fault that is injected into a server, apart from the faults of its script.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Fault {
-    /// It crashes in a call.
+    /// The server crashes in a call.
     Crash,
-    /// It never answers a call.
+    /// The server never answers a call.
     Hang,
-    /// It responds with a line over the frame limit.
+    /// The server responds with a line over the frame limit.
     HugeLine,
-    /// Its result is larger than the output limit.
+    /// The result of a call is larger than the output limit.
     LargeResult,
-    /// It is killed from outside.
+    /// The test kills the server.
     Kill,
-    /// It is not called for a while, until the idle timeout stops it.
+    /// The server is not called for a while, until the idle timeout stops it.
     Rest,
 }
 
@@ -177,7 +177,7 @@ struct Server {
 struct Account {
     calls: usize,
     answers: Answers,
-    /// By id: the server, and the nonce.
+    /// Keyed by request id: the server of the call, and the nonce of the call.
     waiting: HashMap<u64, (usize, String)>,
     twice: usize,
     faults: BTreeMap<Fault, usize>,

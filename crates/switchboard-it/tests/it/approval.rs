@@ -60,7 +60,7 @@ async fn session_approval_of_a_server_covers_its_tools() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn approve_settings_decide_which_calls_require_approval() {
+async fn approval_settings_decide_which_calls_require_approval() {
     let unasked = [(DELETE, Ok(())), ("demo_count", Ok(()))];
     check(r#""approve": "none""#, &[], &unasked, &[]).await;
     let writes = [
@@ -86,7 +86,7 @@ async fn approve_settings_decide_which_calls_require_approval() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn allow_skips_approval_and_deny_takes_precedence() {
+async fn allow_rule_skips_approval_and_deny_rule_takes_precedence() {
     let calls = [(DELETE, Ok(())), ("demo_count", Err(Code::ApprovalRequired))];
     let allow = r#""approve": "all", "allow": ["demo/delete_*"]"#;
     check(allow, &[], &calls, &["demo_count {}"]).await;
@@ -187,7 +187,7 @@ async fn deny_rule_refuses_every_call_despite_yes_option() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn headless_call_needing_approval_is_refused_with_remedy() {
+async fn call_needing_approval_fails_if_user_cannot_be_asked() {
     let world = World::of("demo", "everything").start();
     let session = world.gateway.session(Headless);
     let failure = session.handle(Request::Call(call(DELETE, json!({})))).await.unwrap_err();
@@ -254,7 +254,7 @@ async fn approval_prompt_shows_call_and_refuses_by_default() {
 
 /// The malformed part of the file may contain a deny rule.
 #[tokio::test]
-async fn unparsable_deny_rules_stop_every_call() {
+async fn every_call_is_refused_if_rules_cannot_be_parsed() {
     let installed = Installed::bare(PROGRAMS);
     let script = installed.write("tools.toml", "[[tools]]\nname = 'echo'\n");
     let shared = json!({ "mcpServers": { "files": {

@@ -1,4 +1,4 @@
-//! Tests of the kit's authorization server, which is strict unless its setup contains a fault.
+//! Tests of the test authorization server, which is strict unless its setup contains a fault.
 
 mod faults;
 mod flows;
@@ -140,7 +140,7 @@ fn error(response: &Response) -> (u16, String) {
 
 #[tokio::test]
 #[expect(clippy::disallowed_methods, reason = "a program of the kit, started as a user would")]
-async fn authority_program_obeys_stdin_and_exits_at_eof() {
+async fn test_authorization_server_obeys_stdin_and_exits_at_eof() {
     let mut program = Command::new(env!("CARGO_BIN_EXE_authority"))
         .args(["refresh=rotate", "tenant=/acme", r#"resource={"fields":{"resource":"x"}}"#])
         .stdin(Stdio::piped())
@@ -170,7 +170,7 @@ async fn authority_program_obeys_stdin_and_exits_at_eof() {
 }
 
 #[tokio::test]
-async fn test_authority_ledger_contains_fingerprints_instead_of_tokens() {
+async fn test_authorization_server_records_fingerprints_instead_of_tokens() {
     let canary = "CANARY-";
     let raw = Raw::with(Setup { canary: canary.into(), ..Setup::default() }).await;
     let ledger = raw.authority.ledger();

@@ -1,4 +1,4 @@
-//! Listings on disk: a second start answers from the cache without a connection.
+//! Cached listings on disk: a restarted gateway answers from them without connecting a server.
 
 use std::fs;
 use std::path::PathBuf;
@@ -19,7 +19,7 @@ async fn listed(config: &str) -> Home {
     world.shut_down().await
 }
 
-/// Checks the status that a second start shows before any connection.
+/// Checks the status that a restarted gateway shows before it connects the server.
 async fn check(home: Home, config: &str, expected: &str) {
     let world = World::with(config).home(home).start();
     let status = world.ask("{}").await;
@@ -37,7 +37,7 @@ fn cache_files(home: &Home) -> Vec<PathBuf> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn second_start_answers_from_the_cache_without_a_connection() {
+async fn restarted_gateway_answers_from_the_cached_listing_without_connecting() {
     let home = listed(&config("")).await;
     let world = World::with(&config("")).home(home).start();
     assert!(world.ask(r#"{ "search": "add numbers" }"#).await.starts_with("demo_add("));

@@ -72,7 +72,7 @@ async fn unknown_tool_error_suggests_the_nearest_names() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn prefix_in_a_call_connects_its_unlisted_server() {
+async fn prefixed_tool_name_in_a_call_connects_its_server() {
     let world = everything();
     let missed = world.ask(r#"{ "tool": "echo" }"#).await;
     assert!(missed.contains("1 server not listed yet: demo"), "{missed}");

@@ -87,7 +87,7 @@ fn expected(bits: u8) -> Vec<&'static str> {
 
 /// Runs 100 random sequences of clients, on one gateway or on successive gateways.
 #[tokio::test(start_paused = true)]
-async fn listed_tools_stay_callable_after_clients_with_other_capabilities() {
+async fn callable_tools_depend_only_on_capabilities_of_the_client() {
     for seed in 0..100 {
         let mut random = fastrand::Rng::with_seed(seed);
         let home = Home::new();

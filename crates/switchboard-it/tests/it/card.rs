@@ -32,7 +32,7 @@ async fn listed(client: &mut Client) -> String {
 }
 
 #[tokio::test]
-async fn tool_card_stays_identical_while_servers_change() {
+async fn mcp_definition_stays_identical_while_servers_change() {
     let installed = Installed::bare(PROGRAMS);
     let script = installed.write("tools.toml", TOOLS);
     let save = |servers: &[&str], more: Value| {

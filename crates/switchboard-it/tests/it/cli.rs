@@ -56,7 +56,7 @@ fn split(line: &str) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn empty_or_weak_search_is_reported_on_stderr() {
+async fn search_without_close_match_is_reported_on_stderr() {
     let installed = fresh();
     let told = async |line: &str| installed.run(line.split(' ')).await.stderr;
     assert_eq!(told("search zeppelin").await, "no tool matches `zeppelin`\n");
@@ -346,7 +346,7 @@ async fn pending_project_server_is_not_started() {
 }
 
 #[tokio::test]
-async fn destructive_call_without_terminal_is_refused_unless_yes() {
+async fn destructive_call_without_terminal_requires_yes_option() {
     let installed = configured();
     insta::assert_snapshot!(transcript(&installed, "call all_delete_everything text=x").await, @r#"
     exit 4

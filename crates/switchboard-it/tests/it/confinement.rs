@@ -102,7 +102,7 @@ fn stop(grove: &Grove, roles: &[Role]) -> Vec<u32> {
 }
 
 #[tokio::test]
-async fn killed_gateway_ends_server_despite_sigstopped_helpers() {
+async fn server_of_killed_gateway_ends_despite_sigstopped_helpers() {
     for roles in [&[Role::Keeper][..], &[Role::Reaper], &[Role::Reaper, Role::Keeper]] {
         let grove = Grove::new(PROGRAMS, 1, Helper::Daemon, Temper::Stubborn);
         let client = grove.reach(Moment::TreeUp).await;
@@ -146,7 +146,7 @@ exec fixture-server everything
 ";
 
 #[tokio::test]
-async fn confined_server_cannot_change_foreign_limits_or_mark() {
+async fn confined_server_cannot_change_limits_of_other_processes() {
     if !switchboard::reaper::can_confine() {
         return;
     }
@@ -211,12 +211,12 @@ fn pids(folder: &Path) -> Vec<u32> {
 }
 
 #[tokio::test]
-async fn next_command_ends_helpers_of_a_killed_gateway() {
+async fn next_command_ends_server_children_of_a_killed_gateway() {
     check_helpers(&["status"], |_| {}).await;
 }
 
 #[tokio::test]
-async fn next_connect_ends_detached_helpers_without_records() {
+async fn next_connect_ends_orphaned_server_children_without_reaper_records() {
     check_helpers(&["connect", "tree-0"], |records| fs::remove_dir_all(records).unwrap()).await;
 }
 

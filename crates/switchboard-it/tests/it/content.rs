@@ -20,7 +20,7 @@ pub(crate) fn mode(path: &Path) -> u32 {
 }
 
 #[tokio::test(start_paused = true)]
-async fn every_content_kind_is_rendered_as_text() {
+async fn every_content_type_is_rendered_as_text() {
     let world = World::of("demo", "everything").start();
     let mut seen = String::new();
     for tool in [
@@ -117,7 +117,7 @@ async fn output_guard_setting_changes_or_disables_truncation() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn oversized_response_names_limit_and_keeps_connection() {
+async fn oversized_response_error_names_limit_and_keeps_connection() {
     let world = World::with(
         r#"{ "settings": { "maxFrameBytes": 100000 }, "mcpServers": {
             "demo": { "command": "fixture-server", "args": ["big"] } } }"#,

@@ -151,7 +151,7 @@ async fn changed_token_causes_reconnection_and_relisting() {
 }
 
 #[tokio::test]
-async fn token_command_listing_is_cached_unless_private() {
+async fn changed_command_token_invalidates_only_private_cached_listings() {
     for (script, expected) in [(modern(), MISSED), (served("json", "everything"), CACHED)] {
         let fixture = HttpFixture::start(&script).await;
         let home = Home::new();

@@ -177,7 +177,7 @@ async fn non_regular_configuration_file_loses_no_rule() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn rule_of_wrong_type_or_name_loses_no_rule() {
+async fn wrong_type_or_misspelt_key_loses_no_rule() {
     let machine = Machine::new();
     for at in ["/settings", "/mcpServers", "/mcpServers/lent"] {
         for other in OTHERS {
@@ -273,7 +273,7 @@ async fn duplicate_key_in_the_file_loses_no_rule() {
 
 /// A file system can leave a block of zeros after a crash.
 #[tokio::test(start_paused = true)]
-async fn zeros_in_the_file_lose_no_rule() {
+async fn zeroed_bytes_in_the_file_lose_no_rule() {
     let machine = Machine::new();
     let whole = rules().to_string().into_bytes();
     for length in [1, 16, 64, whole.len()] {
@@ -335,7 +335,7 @@ async fn truncated_shared_file_with_invalid_rule_refuses_calls() {
 /// The configuration files that Switchboard shares with other programs, and the file of Pi.
 const SHARED: &[&str] = &[".agents/mcp.json", ".agents/mcp/mcp.json", ".pi/agent/mcp.json"];
 
-/// A machine whose rules will be in the file at `path`, which no command has read.
+/// A machine with rules in the file at `path`, which no command has read yet.
 fn with_rules_in(path: &str) -> Machine {
     let mut machine = Machine::new();
     machine.write(b"{}");

@@ -9,7 +9,7 @@ use crate::PROGRAMS;
 
 const CHANGED: &str = "notifications/tools/list_changed";
 
-/// A read-only tool, a destructive tool, and a tool that adds another one.
+/// A read-only tool, a destructive tool, and a tool that adds a tool to the server.
 const TOOLS: &str = r#"
 [[tools]]
 name = "zoom"
@@ -81,7 +81,7 @@ fn told(frames: &[Value]) -> Vec<&str> {
 }
 
 #[tokio::test]
-async fn direct_list_comes_from_cache_without_starting_servers() {
+async fn direct_tools_are_listed_from_cache_without_starting_servers() {
     let servers = [("zed", json!({})), ("ace", json!({}))];
     let installed = listed(&servers, json!({})).await;
     let before = installed.spawned();
@@ -213,7 +213,7 @@ async fn client_is_notified_only_of_visible_tool_changes() {
 }
 
 #[tokio::test]
-async fn frozen_direct_list_changes_only_for_new_clients() {
+async fn frozen_direct_tool_list_changes_only_for_new_clients() {
     let settings = json!({ "directTools": true, "freezeDirectTools": true });
     let installed = listed(&[("ace", json!({}))], settings).await;
     let mut client = installed.connect(json!({})).await;
@@ -231,7 +231,7 @@ async fn frozen_direct_list_changes_only_for_new_clients() {
 }
 
 #[tokio::test]
-async fn found_tool_becomes_direct_for_the_searching_client() {
+async fn tool_found_by_search_becomes_direct_for_that_client() {
     let installed = listed(&[("ace", json!({ "directTools": "search" }))], json!({})).await;
     let server = installed.serve_http().await;
     let mut client = server.connect(json!({})).await;
@@ -247,7 +247,7 @@ async fn found_tool_becomes_direct_for_the_searching_client() {
 }
 
 #[tokio::test]
-async fn changed_direct_tools_setting_updates_the_direct_list() {
+async fn changed_direct_tools_setting_updates_the_tool_list() {
     let installed = listed(&[("ace", json!({}))], json!({})).await;
     let mut client = installed.connect(json!({})).await;
     assert_eq!(names(&mut client).await, ["mcp"]);

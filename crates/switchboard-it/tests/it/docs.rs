@@ -58,7 +58,7 @@ async fn documented_mcp_requests_return_the_documented_answers() {
 
 /// Runs the program, because the library alone cannot run filters.
 #[tokio::test]
-async fn documented_result_requests_return_the_documented_answers() {
+async fn requests_in_the_results_guide_return_documented_answers() {
     let config =
         r#"{ "mcpServers": { "demo": { "command": "fixture-server", "args": ["everything"] } } }"#;
     assert!(asked::<Stdio>("results.md", config).await > 5, "the guide has no examples");

@@ -50,7 +50,7 @@ async fn known(client: &mut Client, capabilities: &Value, roots: &Value) -> (Str
 }
 
 #[tokio::test(start_paused = true)]
-async fn request_that_connects_a_server_supplies_its_roots() {
+async fn roots_come_from_client_whose_request_connects_the_server() {
     let world = World::of("kit", "kit").script("kit", SCRIPT).start();
     let roots = json!([{ "uri": "file:///mine" }]);
     // The first connection is shared by all sessions. On it, the gateway learns that the server
@@ -65,7 +65,7 @@ async fn request_that_connects_a_server_supplies_its_roots() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn roots_are_refused_if_the_client_offers_none() {
+async fn roots_request_is_refused_if_client_declares_no_roots() {
     let world = World::of("kit", "kit").script("kit", SCRIPT).start();
     world.gateway.list_missing(|_, _, _| {}).await;
     let mut client = world.silent_client(HostKind::Any);

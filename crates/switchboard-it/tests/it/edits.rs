@@ -141,7 +141,7 @@ async fn added_entry_is_written_exactly_and_removed_completely() {
 
 /// Runs each command, and then the command that undoes it.
 #[tokio::test]
-async fn undone_edit_restores_the_same_bytes() {
+async fn undone_edit_restores_the_configuration_file_exactly() {
     for (there, back) in [
         (["disable", "github"].as_slice(), ["enable", "github"].as_slice()),
         (&["disable", "files"], &["enable", "files"]),
@@ -261,7 +261,7 @@ async fn refused_edit_leaves_the_file_unchanged() {
 
 /// A repository may contain a link or pipe in place of its configuration file.
 #[tokio::test]
-async fn piped_or_linked_project_file_is_not_written() {
+async fn edit_does_not_write_through_a_link_or_pipe() {
     let desk = Desk::with("{}");
     let project = desk.installed.home().join("project");
     fs::create_dir(&project).unwrap();
@@ -413,7 +413,7 @@ async fn added_project_server_is_pending_and_disable_stays_local() {
 }
 
 #[tokio::test]
-async fn edits_respect_other_spellings_of_the_servers_key() {
+async fn edits_respect_every_spelling_of_the_mcp_servers_key() {
     let desk = Desk::with("{\n  \"mcp-servers\": { \"a\": { \"command\": \"a\" } }\n}\n");
     desk.run(&["add", "--no-check", "b", "b-mcp"]).await;
     let both = desk.text();
@@ -490,7 +490,7 @@ fn approved_after_typing(override_file: Option<&str>) -> bool {
 }
 
 #[test]
-fn added_server_is_trusted_unless_override_changes_it() {
+fn added_project_server_is_trusted_unless_override_changes_it() {
     assert!(approved_after_typing(None));
     let more = r#"{ "mcpServers": { "local": { "env": { "A": "b" } } } }"#;
     assert!(!approved_after_typing(Some(more)));

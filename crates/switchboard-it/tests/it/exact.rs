@@ -114,7 +114,7 @@ async fn out_of_range_number_is_named_in_the_error() {
 }
 
 #[tokio::test]
-async fn duplicate_argument_key_is_refused_on_every_path() {
+async fn duplicate_key_in_call_arguments_is_refused() {
     let installed = installed();
     let said = "bad_request: `args` contains the duplicate key `b`";
 
@@ -141,7 +141,7 @@ async fn duplicate_argument_key_is_refused_on_every_path() {
 }
 
 #[tokio::test]
-async fn duplicate_key_in_params_is_refused() {
+async fn duplicate_key_in_request_params_is_refused() {
     let installed = installed();
     let mut client = proxied(&installed).await;
     for call in [
@@ -173,7 +173,7 @@ async fn approval_question_shows_the_exact_numbers_sent() {
 }
 
 #[tokio::test]
-async fn mirror_forwards_unknown_methods_except_misspelt_known_ones() {
+async fn transparent_serve_forwards_unknown_but_not_misspelt_methods() {
     let installed = installed();
     let mut client = mirrored(&installed).await;
     let notified = r#"{"jsonrpc":"2.0","method":"acme/news","params":{"at":1.10}}"#;
@@ -200,7 +200,7 @@ async fn mirror_forwards_unknown_methods_except_misspelt_known_ones() {
 }
 
 #[tokio::test]
-async fn mirror_forwards_call_meta_and_mcp_drops_it() {
+async fn transparent_serve_forwards_call_meta_and_mcp_drops_it() {
     let installed = installed();
     let meta = r#""_meta":{"acme/trace":1.10,"progressToken":"mine","z":[]}"#;
 

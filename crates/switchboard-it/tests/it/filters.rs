@@ -104,7 +104,7 @@ async fn excluded_tools_are_absent_from_lists_search_and_calls() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn excluded_resource_is_not_read_before_first_listing() {
+async fn excluded_resource_of_an_unlisted_server_is_not_read() {
     let config = r#"{ "mcpServers": { "demo": { "command": "fixture-server", "args": ["demo"],
         "excludeTools": ["*secrets"] } } }"#;
     let world = World::with(config).script("demo", SCRIPT).start();

@@ -67,7 +67,7 @@ async fn concurrent_calls_get_the_roots_of_their_session() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn ambiguous_request_fails_write_calls_until_repeated() {
+async fn ambiguous_server_request_fails_write_calls_until_repeated() {
     let world = world(ASKING);
     let (one, two) = (session(&world.gateway, "one"), session(&world.gateway, "two"));
     for expected in [["repeat the call"; 2], ["file:///one", "file:///two"]] {
@@ -95,7 +95,7 @@ async fn ambiguous_server_request_waits_until_one_session_remains() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn roots_request_of_abandoned_call_reaches_no_session() {
+async fn roots_request_of_abandoned_call_reaches_no_other_session() {
     let world = world(ASKING);
     let one = session(&world.gateway, "one");
     let host = ScriptedHost::default();
@@ -119,7 +119,7 @@ async fn roots_request_of_abandoned_call_reaches_no_session() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn server_requesting_roots_at_start_connects_per_session() {
+async fn server_requesting_roots_at_start_is_connected_per_session() {
     let world = world(ASKING_AT_THE_START);
     let (one, two) = (session(&world.gateway, "one"), session(&world.gateway, "two"));
     let (first, second) = tokio::join!(ask(&one, "kit_roots"), ask(&two, "kit_roots"));

@@ -105,7 +105,7 @@ async fn unread_responses_are_bounded_for_each_client() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn large_requests_in_flight_stop_reading_the_client() {
+async fn client_with_large_requests_in_flight_is_not_read() {
     let world = world();
     world.ask(r#"{ "connect": "kit" }"#).await;
     let mut end = connect(&world, Offer::Proxy);

@@ -299,7 +299,7 @@ async fn granular_tools_list_and_read_resources() {
 }
 
 #[tokio::test]
-async fn configured_server_needs_approval_for_writes_not_connecting() {
+async fn configured_server_requires_approval_for_writes_but_not_connecting() {
     let installed = installed();
     let config = json!({
         "settings": { "toolset": "granular", "firstListing": false },

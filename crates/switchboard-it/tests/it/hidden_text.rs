@@ -256,7 +256,7 @@ async fn every_list_marks_definitions_with_hidden_text() {
 }
 
 #[tokio::test]
-async fn tool_with_hidden_name_text_is_callable_as_shown() {
+async fn tool_name_with_hidden_characters_is_callable_as_shown() {
     for h in ["\u{e0041}", "\u{200b}", "\u{202e}"] {
         let world = world(h);
         world.ask(r#"{ "connect": "kit" }"#).await;
@@ -316,7 +316,7 @@ messages = [{ role = "user", text = "three" }]
 }
 
 #[tokio::test]
-async fn hidden_text_in_results_is_kept_and_counted() {
+async fn hidden_text_in_results_is_unchanged_and_counted() {
     let world = world("\u{e0041}");
     let odd = "ta\u{e0049}gs";
     let call = json!({ "tool": "kit_plain", "args": { "text": odd } });

@@ -203,7 +203,7 @@ async fn stored_result_is_unknown_in_another_http_session() {
 }
 
 #[tokio::test]
-async fn requests_above_the_concurrency_limit_wait_their_turn() {
+async fn requests_above_the_session_limit_wait_for_running_calls() {
     let served = Served::everything().await;
     let mut client = served.connect().await;
     let mut waiting = JoinSet::new();
@@ -306,7 +306,7 @@ async fn listening_streams_at_the_limit_do_not_block_requests() {
 }
 
 #[tokio::test]
-async fn requests_above_the_limit_get_503_until_calls_finish() {
+async fn requests_above_gateway_limit_get_503_until_calls_finish() {
     let served = Served::everything().await;
     let mut waiting = JoinSet::new();
     let mut clients = Vec::new();
@@ -387,7 +387,7 @@ async fn stalled_request_body_times_out() {
 
 /// Opens more connections than the process has file descriptors.
 #[tokio::test]
-async fn server_accepts_again_after_running_out_of_descriptors() {
+async fn http_server_accepts_connections_after_running_out_of_descriptors() {
     let installed = Installed::bare(PROGRAMS);
     let script = format!("ulimit -n 40; exec '{}' serve --http 0", PROGRAMS.switchboard);
     let mut command = shell(&installed, &script);

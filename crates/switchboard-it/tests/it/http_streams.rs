@@ -35,7 +35,7 @@ async fn progress_events_precede_the_response() {
 }
 
 #[tokio::test]
-async fn client_that_accepts_only_events_gets_one_event() {
+async fn client_that_accepts_only_event_streams_gets_one_event() {
     let served = Served::everything().await;
     let client = served.connect_at("2025-06-18").await;
     let bytes = client.bytes("POST", &[], &echo(json!(1), "hi").to_string());

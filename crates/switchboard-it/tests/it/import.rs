@@ -83,7 +83,7 @@ async fn import_dry_run_shows_servers_with_file_and_line() {
 }
 
 #[tokio::test]
-async fn import_writes_host_names_once_and_servers_appear() {
+async fn import_writes_host_names_once_and_loads_their_servers() {
     let (hosts, file) = with(OWN);
     let (code, _, stderr) = hosts.run(&["import", "--yes"]).await;
     assert_eq!(code, Some(0), "{stderr}");
@@ -145,7 +145,7 @@ async fn import_names_the_file_that_takes_precedence() {
 }
 
 #[tokio::test]
-async fn launcher_with_another_package_is_an_import_conflict() {
+async fn same_launcher_with_different_package_is_an_import_conflict() {
     let own = r#"{ "mcpServers": { "notes": { "command": "npx", "args": ["-y", "mine"] } } }"#;
     let installed = Installed::with(PROGRAMS, own);
     let theirs = r#"{ "mcpServers": { "notes": { "command": "npx", "args": ["-y", "theirs"],
@@ -275,7 +275,7 @@ async fn import_leaves_a_malformed_file_unchanged() {
 }
 
 #[tokio::test]
-async fn import_without_user_level_hosts_offers_nothing() {
+async fn import_without_servers_in_user_files_offers_nothing() {
     let installed = Installed::bare(PROGRAMS);
     installed.write(".zed/settings.json", r#"{ "context_servers": { "x": { "command": "x" } } }"#);
     // The entry of Switchboard itself is not offered for import.

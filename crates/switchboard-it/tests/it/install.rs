@@ -322,7 +322,7 @@ async fn uninstall_undoes_install_and_later_install_with_move() {
 }
 
 #[tokio::test]
-async fn conflicting_server_stays_in_the_host() {
+async fn conflicting_server_stays_in_the_host_configuration() {
     let machine =
         Machine::with_hosts(r#"{ "mcpServers": { "sentry": { "url": "https://mine" } } }"#);
     let said = machine.done("install claude-code --move --yes").await;
@@ -375,7 +375,7 @@ async fn malformed_or_conflicting_host_file_is_left_unchanged() {
 }
 
 #[tokio::test]
-async fn uninstall_without_a_record_removes_only_our_entry() {
+async fn uninstall_without_record_removes_only_the_switchboard_entry() {
     let machine = Machine::with_hosts("{}\n");
     machine.done("uninstall claude-code --yes").await;
     assert_eq!(keys(&machine.read(CLAUDE), "mcpServers"), ["github", "sentry", "puppeteer"]);

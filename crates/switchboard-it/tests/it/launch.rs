@@ -165,7 +165,7 @@ fn install(user: &User) {
 }
 
 #[tokio::test]
-async fn installed_npm_package_runs_directly_in_the_project() {
+async fn installed_npm_package_runs_without_npx_in_the_project() {
     let user = User::with(&json!({ "command": "npx", "args": ["-y", "server", "../server.toml"] }));
     install(&user);
     let mut client = user.serve().await;
@@ -325,7 +325,7 @@ async fn project_files_do_not_redirect_a_user_launcher() {
 }
 
 #[tokio::test]
-async fn explicit_cwd_lets_files_there_affect_the_launcher() {
+async fn files_in_an_explicit_cwd_can_affect_the_launcher() {
     let check = async |command: &str, args: &[&str], expected: &str| {
         let user = User::with(&json!({ "command": command, "args": args, "cwd": "." }));
         install(&user);

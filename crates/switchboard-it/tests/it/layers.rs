@@ -17,7 +17,7 @@ use crate::PROGRAMS;
 use crate::nine_hosts::NineHosts;
 
 #[tokio::test]
-async fn nine_hosts_and_own_files_merge_into_one_configuration() {
+async fn nine_hosts_and_switchboard_files_merge_into_one_configuration() {
     let fixture = NineHosts::new();
     let (code, stdout, stderr) = fixture.run(&["config", "show", "--json"]).await;
     assert_eq!(code, Some(0), "{stderr}");
@@ -76,7 +76,7 @@ async fn origin_option_names_file_and_line_of_each_value() {
 }
 
 #[tokio::test]
-async fn config_path_lists_read_files_and_the_written_one() {
+async fn config_path_lists_files_read_and_the_file_written() {
     let fixture = NineHosts::new();
     let (_, stdout, _) = fixture.run(&["config", "path"]).await;
     insta::assert_snapshot!(stdout, @r#"
@@ -249,7 +249,7 @@ async fn pi_list_entry_connects_at_start_if_enabled() {
 
 #[cfg(unix)]
 #[tokio::test]
-async fn device_as_project_file_is_not_opened() {
+async fn project_file_that_is_a_device_is_not_opened() {
     let fixture = NineHosts::new();
     fs::remove_file(fixture.project.join(".mcp.json")).unwrap();
     std::os::unix::fs::symlink("/dev/zero", fixture.project.join(".mcp.json")).unwrap();

@@ -123,7 +123,7 @@ async fn running_call_keeps_the_server_past_idle_timeout() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn eager_server_connects_at_start_and_never_idles_out() {
+async fn eager_server_connects_at_start_without_an_idle_timeout() {
     let world = world_where(r#""lifecycle": "eager""#, "everything").start();
     world.fixture("demo").until(|ledger| ledger.open == 1).await;
     pass(24 * 60 * MINUTE).await;
@@ -162,7 +162,7 @@ async fn keep_alive_server_that_ignores_pings_is_reconnected() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn keep_alive_server_reconnects_by_itself_after_a_crash() {
+async fn crashed_keep_alive_server_is_reconnected_without_a_call() {
     let world = world_where(r#""lifecycle": "keep-alive""#, "everything").start();
     let lost = world.call("demo_crash", json!({})).await.unwrap_err();
     assert_eq!(lost.code, Code::OutcomeUnknown);
@@ -172,7 +172,7 @@ async fn keep_alive_server_reconnects_by_itself_after_a_crash() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn lazy_keep_alive_server_starts_on_use_and_stays() {
+async fn lazy_keep_alive_server_runs_from_first_use_on() {
     let world = world_where(r#""lifecycle": "lazy-keep-alive""#, "everything").start();
     pass(MINUTE).await;
     assert_eq!(world.fixture("demo").ledger().connections, 0);
@@ -236,7 +236,7 @@ async fn explicit_connect_ignores_backoff() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn crash_loop_opens_the_circuit_with_a_reason() {
+async fn crash_loop_opens_the_circuit_breaker_with_a_reason() {
     let world = World::of("demo", "broken").script("broken", BROKEN).start();
     let mut last = echo(&world).await.unwrap_err();
     for _ in 0..100 {
@@ -262,7 +262,7 @@ async fn crash_loop_opens_the_circuit_with_a_reason() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn disconnect_cancels_a_stuck_dial() {
+async fn disconnect_cancels_a_stuck_connection_attempt() {
     let world = World::of("demo", "stuck").script("stuck", STUCK).start();
     let began = Instant::now();
     let disconnect = async {
@@ -337,7 +337,7 @@ async fn status_forgets_a_failure_after_a_successful_call() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn server_that_exits_after_its_listing_is_redialed() {
+async fn server_exiting_after_listing_is_restarted_by_next_call() {
     let short = format!("{ECHO}[faults]\nclose_stdout_after = 2\n");
     let world = World::of("demo", "short").script("short", &short).script("short", ECHO).start();
     // The connection may close before or after the listing; no later call may use it.

@@ -89,7 +89,7 @@ async fn listing_with_a_repeating_cursor_fails() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn malformed_tool_is_skipped_and_others_are_listed() {
+async fn malformed_tool_is_skipped_and_valid_tools_are_listed() {
     for fault in ["no_input_schema", "input_schema_not_object", "no_name", "not_an_object"] {
         let script = format!("[[tools]]\nname = 'echo'\n[faults]\nmalformed_tool = '{fault}'\n");
         let world = World::of("demo", "odd").script("odd", &script).start();
@@ -144,7 +144,7 @@ async fn tool_filters_limit_listed_and_callable_tools() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn tool_prefix_setting_decides_shown_names() {
+async fn tool_prefix_setting_decides_shown_tool_names() {
     for (prefix, shown) in [
         ("server", "git-mcp_echo"),
         ("short", "git_echo"),

@@ -28,7 +28,7 @@ async fn direct() -> (Client, Value) {
 }
 
 #[tokio::test]
-async fn mirror_returns_lists_and_responses_of_its_server() {
+async fn transparent_serve_returns_lists_and_responses_of_its_server() {
     let installed = Installed::with(PROGRAMS, CONFIG);
     let (mut through, our_hello) = mirrored(&installed, json!({})).await;
     let (mut straight, its_hello) = direct().await;
@@ -65,7 +65,7 @@ async fn mirror_returns_lists_and_responses_of_its_server() {
 }
 
 #[tokio::test]
-async fn mirror_does_not_request_unlisted_prompts() {
+async fn transparent_serve_does_not_request_unlisted_prompts() {
     let installed = Installed::with(PROGRAMS, CONFIG);
     let (mut client, _) = mirrored(&installed, json!({})).await;
     for name in ["plain ", "unlisted", "PLAIN"] {
@@ -77,7 +77,7 @@ async fn mirror_does_not_request_unlisted_prompts() {
 }
 
 #[tokio::test]
-async fn mirror_refuses_tools_of_another_server() {
+async fn transparent_serve_refuses_tools_of_another_server() {
     let installed = Installed::with(PROGRAMS, CONFIG);
     let (mut client, _) = mirrored(&installed, json!({})).await;
     let answer = client.ask("tools/call", json!({ "name": "other_echo" })).await;
@@ -88,7 +88,7 @@ async fn mirror_refuses_tools_of_another_server() {
 }
 
 #[tokio::test]
-async fn mirror_requires_approval_for_destructive_tools() {
+async fn transparent_serve_requires_approval_for_destructive_tools() {
     let installed = Installed::with(PROGRAMS, CONFIG);
     let params = json!({ "name": "delete_everything", "arguments": { "text": "done" } });
     let (mut client, _) = mirrored(&installed, json!({})).await;
@@ -104,7 +104,7 @@ async fn mirror_requires_approval_for_destructive_tools() {
 }
 
 #[tokio::test]
-async fn mirror_forwards_elicitation_unchanged_and_progress_in_order() {
+async fn transparent_serve_forwards_elicitation_unchanged_and_progress_in_order() {
     let installed = Installed::with(PROGRAMS, CONFIG);
     let can = json!({ "elicitation": { "form": {}, "url": {} } });
     let (mut client, _) = mirrored(&installed, can).await;
@@ -131,7 +131,7 @@ async fn mirror_forwards_elicitation_unchanged_and_progress_in_order() {
 }
 
 #[tokio::test]
-async fn mirror_hides_excluded_tools_and_refuses_unknown_servers() {
+async fn transparent_serve_hides_excluded_tools_and_refuses_unknown_servers() {
     let config = r#"{ "mcpServers": { "kit": {
         "command": "fixture-server", "args": ["everything"], "excludeTools": ["echo"]
     } } }"#;

@@ -58,7 +58,7 @@ async fn server_era_is_detected_once_and_remembered() {
         ("modern", "", discovered, discovered),
         ("dual", "", discovered, discovered),
         ("dual", "pins = true", discovered, discovered),
-        // The gateway sends both first requests before the slow server reads.
+        // The gateway sends `server/discover` and `initialize` before the slow server reads.
         ("legacy", slow, &both, handshake),
         ("modern", slow, "server/discover initialize", discovered),
         ("dual", &format!("{slow}\npins = true"), "server/discover initialize", discovered),
@@ -104,8 +104,8 @@ async fn protocol_version_setting_decides_the_first_handshake() {
     }
 }
 
-/// The gateway sends both first requests before the server reads. The server exits at the second
-/// one.
+/// The gateway sends `server/discover` and `initialize` before the server reads. The server exits
+/// at `initialize`.
 #[tokio::test(start_paused = true)]
 async fn slow_modern_server_that_exits_on_initialize_is_restarted() {
     let script = script("modern", "start_delay_ms = 12000\nexit_on = 'initialize'");
@@ -153,10 +153,10 @@ async fn server_that_becomes_stateless_is_shared_between_sessions_again() {
     }
 }
 
-/// The protocol fields in `_meta` describe one connection. The server could take those of the
-/// client for those of the gateway.
+/// The protocol fields in `_meta` describe one connection. A server could take forwarded fields of
+/// the client for those of the gateway.
 #[tokio::test]
-async fn protocol_meta_of_client_is_replaced_when_forwarding() {
+async fn protocol_fields_in_client_meta_are_replaced_when_forwarding() {
     let said = json!({
         "io.modelcontextprotocol/protocolVersion": "1999-12-31",
         "io.modelcontextprotocol/clientCapabilities": { "sampling": {} },

@@ -1,4 +1,5 @@
-//! Hosts that gate tools by `readOnlyHint`: `mcp` calls read-only tools, `mcp_write` calls all.
+//! Hosts that allow calls by `readOnlyHint`: `mcp` calls only read-only tools, and `mcp_write`
+//! calls all tools.
 
 mod property;
 
@@ -46,7 +47,7 @@ async fn tools(client: &mut Client) -> Vec<Value> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn pair_is_shown_only_to_annotation_gating_hosts() {
+async fn mcp_write_is_shown_only_to_annotation_gating_hosts() {
     let world = garden();
     for (name, shown) in [
         ("claude-code", &["mcp", "mcp_write"][..]),
@@ -127,10 +128,10 @@ async fn sign_in_through_read_only_mcp_is_refused() {
     assert!(!text.starts_with("not_read_only"), "{text}");
 }
 
-/// The first `clientInfo` gets `mcp` as read-only. It stays read-only, whatever `clientInfo` a
-/// later request has.
+/// The `clientInfo` of the first request makes `mcp` read-only. `mcp` stays read-only, whatever
+/// `clientInfo` a later request has.
 #[tokio::test(start_paused = true)]
-async fn later_client_name_does_not_make_mcp_writable() {
+async fn later_client_info_keeps_mcp_read_only() {
     let world = garden();
     let mut client = world.silent_client(HostKind::Any);
     let meta = |name: Option<&str>| {

@@ -133,7 +133,7 @@ async fn pi_status_extends_the_status_of_the_command_line() {
 }
 
 #[tokio::test]
-async fn pi_settings_decide_footer_greeting_and_lines() {
+async fn pi_settings_decide_footer_greeting_and_result_lines() {
     let check = async |settings: Value, expected: Value| {
         let servers = json!({ "a": { "command": "a" } });
         let config = json!({ "mcpServers": servers, "settings": settings });

@@ -92,7 +92,7 @@ async fn check_all_spellings(world: &World, about: &str) {
 const GITHUB: &str = "[[tools]]\nname = 'create_issue'\nannotations = { readOnlyHint = true }\n";
 
 #[tokio::test(start_paused = true)]
-async fn prefix_of_server_in_any_state_is_protected() {
+async fn prefix_of_a_server_never_reaches_another_server() {
     for (about, definition, script) in [
         ("healthy", json!({}), GITHUB),
         ("healthy with prefix", json!({ "toolPrefix": "server" }), GITHUB),
@@ -108,7 +108,7 @@ async fn prefix_of_server_in_any_state_is_protected() {
 
 /// Each entry of `github` has an invalid or missing value.
 #[tokio::test]
-async fn prefix_of_an_invalid_entry_is_protected() {
+async fn prefix_of_an_invalid_entry_never_reaches_another_server() {
     let installed = Installed::bare(PROGRAMS);
     let script = installed.write("evil.toml", EVIL);
     let call = async |github: &str, tool: &str| {
@@ -204,7 +204,7 @@ async fn direct_tools_and_prompts_have_no_foreign_prefix() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn shown_name_is_reassigned_when_its_prefix_owner_appears() {
+async fn tool_name_moves_to_server_that_owns_its_prefix() {
     let evil = json!({ "command": "fixture-server", "args": ["evil"], "toolPrefix": "none" });
     let config = |servers: Value| json!({ "mcpServers": servers }).to_string();
     let alone = config(json!({ "evil": evil }));

@@ -135,7 +135,7 @@ async fn no_process_survives_any_kind_of_shutdown() {
 }
 
 /// The number of descriptors of a process that refer to its standard input. The task that reads the
-/// input has one of its own.
+/// input has its own descriptor.
 fn input_handles(pid: u32) -> usize {
     let handles = format!("/proc/{pid}/fd");
     let target = |name: &std::path::Path| std::fs::read_link(name).ok();
@@ -190,7 +190,7 @@ async fn command_ends_before_a_server_that_ignores_eof() {
 }
 
 #[tokio::test]
-async fn second_start_lists_and_searches_without_a_process() {
+async fn restarted_gateway_lists_and_searches_without_server_process() {
     let installed = Installed::with_fixture(PROGRAMS, "demo", FLAKY);
     let mut client = installed.connect(json!({})).await;
     assert_eq!(client.mcp(echo("once")).await, "once");

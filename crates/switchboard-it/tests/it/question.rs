@@ -43,7 +43,7 @@ async fn status(installed: &Installed, name: &str) -> String {
 }
 
 #[tokio::test]
-async fn trust_prompt_shows_every_field_and_command_last() {
+async fn trust_prompt_shows_every_field_and_then_the_command() {
     let installed = project(
         r#""g\u0456thub": { "type": "stdio", "command": "\u0455h", "cwd": ".",
             "args": ["-c", "a\u00a0b\u2800\u3164", "./run.sh"], "env": { "A\u200b": "1\n" },
@@ -113,7 +113,7 @@ async fn definition_changed_after_approval_is_reported_as_changed() {
 }
 
 #[tokio::test]
-async fn disabling_and_enabling_keeps_the_approval() {
+async fn disabling_and_enabling_a_server_keeps_its_approval() {
     let installed = project(r#""local": { "command": "sh", "args": ["run.sh"] }"#);
     installed.write("run.sh", "true\n");
     // The server is disabled before it is trusted.

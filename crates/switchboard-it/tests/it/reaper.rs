@@ -47,7 +47,7 @@ async fn killed_reaper_ends_its_servers_and_is_replaced() {
 }
 
 #[tokio::test]
-async fn next_command_ends_processes_of_fully_killed_gateway() {
+async fn next_command_ends_servers_of_killed_gateway_and_helpers() {
     let grove = Grove::new(PROGRAMS, 2, Helper::Session, Temper::Stubborn);
     let mut client = grove.reach(Moment::TreeUp).await;
     assert_eq!(call(&mut client, 1, "up").await, "up");
@@ -127,7 +127,7 @@ async fn reaper_and_keepers_have_recognizable_process_names() {
 }
 
 #[tokio::test]
-async fn program_name_alone_starts_no_reaper() {
+async fn argv0_of_reaper_or_keeper_alone_changes_nothing() {
     let installed = Installed::bare(PROGRAMS);
     for name in ["switchboard-reaper", "switchboard-keeper"] {
         for args in [&["--version"][..], &["config", "path"], &[]] {

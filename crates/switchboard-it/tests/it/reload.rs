@@ -174,7 +174,7 @@ async fn running_gateway_applies_a_saved_configuration_file() {
     followed.write("switchboard/mcp.json", &user(&format!("{ONE}, {TWO}")));
     assert_eq!(followed.next().await, ["○ one (not connected)", "○ two (not connected)"]);
     fs::remove_file(followed.home.path().join("switchboard/mcp.json")).unwrap();
-    // `firstListing: false` is gone with the file, so the new server is listed at once.
+    // `firstListing: false` was removed with the file, so the new server is listed at once.
     assert_eq!(followed.next().await, ["✓ demo (6 tools)"]);
     followed.gateway.shutdown().await;
 }
@@ -290,7 +290,7 @@ async fn removed_server_that_ignores_sigterm_is_killed() {
 
 /// Without free descriptors no file can be opened, but the configuration has not changed.
 #[tokio::test]
-async fn gateway_without_descriptors_keeps_its_rules() {
+async fn gateway_out_of_file_descriptors_keeps_its_rules() {
     let installed = Installed::bare(PROGRAMS);
     let script = installed.write("tools.toml", TOOLS);
     let save = |names: &[&str]| {

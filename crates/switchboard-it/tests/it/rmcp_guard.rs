@@ -1,5 +1,5 @@
-//! Addresses to which the rmcp SDK follows a server's OAuth metadata. Switchboard has its own check
-//! in `auth/net`; this test shows the difference.
+//! Addresses in the OAuth metadata of a server to which the rmcp SDK sends requests. Switchboard
+//! has its own check in `auth/net`; this test shows the difference.
 
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex};

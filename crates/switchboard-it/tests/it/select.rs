@@ -116,7 +116,7 @@ async fn filter_applies_to_structured_content_or_json_text() {
 }
 
 #[tokio::test]
-async fn invalid_filter_calls_nothing_and_failed_filter_keeps_result() {
+async fn invalid_filter_prevents_call_and_failed_filter_stores_result() {
     let installed = installed();
     let mut client = installed.connect(json!({})).await;
     let count = async |client: &mut Client, select: &str| {

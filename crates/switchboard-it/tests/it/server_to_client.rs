@@ -76,7 +76,7 @@ async fn kinds_of_server_requests_are_cached_with_listing() {
 }
 
 #[tokio::test]
-async fn server_request_for_an_unoffered_capability_is_refused() {
+async fn server_request_for_an_undeclared_capability_is_refused() {
     let world = World::of("kit", "everything").start();
     let (able, asked) = session(&world.gateway, Some(roots("one")));
     let answer = call(&able, "kit_ask_sampling").await;

@@ -251,7 +251,7 @@ async fn json_pasted_at_a_yes_no_question_is_accepted() {
 }
 
 #[tokio::test]
-async fn new_user_file_gets_a_schema_beside_it() {
+async fn new_configuration_file_gets_a_schema_file_beside_it() {
     let machine = Desk::new();
     machine.installed.run(["add", "--no-check", "words", "words-mcp"]).await;
     let text = machine.text().unwrap();

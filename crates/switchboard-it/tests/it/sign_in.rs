@@ -174,7 +174,7 @@ async fn sign_in_json_has_url_and_outcome() {
 }
 
 #[tokio::test]
-async fn wrong_pasted_address_is_rejected_and_can_be_retried() {
+async fn invalid_pasted_callback_is_rejected_and_can_be_retried() {
     let user = Desk::with(Setup::default()).await;
     let mut auth = user.start("auth tracker --paste");
     let url = auth.line().await;

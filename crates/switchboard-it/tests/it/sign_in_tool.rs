@@ -1,5 +1,5 @@
 //! Sign-in through the `mcp` tool, with every kind of OAuth client registration, and with tokens of
-//! an older installation.
+//! the earlier Pi adapter.
 
 use std::fs;
 
@@ -169,7 +169,7 @@ async fn client_credentials_grant_needs_no_user() {
 }
 
 #[tokio::test]
-async fn registration_is_reused_only_at_its_authorization_server() {
+async fn client_registration_is_reused_only_at_its_authorization_server() {
     let mut host = Served::new(Setup::default()).await;
     for _ in 0..2 {
         let url = host.begin().await;
@@ -187,7 +187,7 @@ async fn registration_is_reused_only_at_its_authorization_server() {
 }
 
 #[tokio::test]
-async fn tokens_of_an_older_installation_are_copied_once() {
+async fn pi_adapter_tokens_are_copied_once() {
     let mut host = Served::new(Setup::default()).await;
     let url = host.begin().await;
     let back = redirect_of(&url).await.unwrap();
@@ -239,7 +239,7 @@ async fn disabled_or_incomplete_oauth_entry_refuses_sign_in() {
 }
 
 #[tokio::test]
-async fn unknown_client_is_registered_again() {
+async fn client_unknown_to_authorization_server_is_registered_again() {
     let registration = Registration::ExpiringSecret;
     let mut host = Served::new(Setup { registration, ..Setup::default() }).await;
     for times in 1..=2 {

@@ -78,7 +78,7 @@ async fn doctor_warns_of_equal_tool_names_without_prefixes() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn arguments_key_replaces_args_unless_the_tool_has_it() {
+async fn arguments_key_means_args_unless_tool_declares_it() {
     const TOOLS: &str = r#"
 [[tools]]
 name = "say"

@@ -283,7 +283,7 @@ async fn stateless_approval_covers_one_call_only() {
 }
 
 #[tokio::test]
-async fn forged_used_or_foreign_request_state_is_refused() {
+async fn forged_reused_or_foreign_request_state_is_refused() {
     let world = World::of("demo", "asking").script("asking", ASKING).start();
     let served = Served::of(world).await;
     let mut client = Stateless::at(&served).await;
@@ -374,7 +374,7 @@ async fn stateless_http_headers_must_match_the_message() {
 }
 
 #[tokio::test]
-async fn closed_response_cancels_its_call() {
+async fn closed_http_response_stream_cancels_its_call() {
     let world = World::of("demo", "hanging").script("hanging", HANGING).start();
     let served = Served::of(world).await;
     let mut client = Stateless::at(&served).await;
@@ -392,7 +392,7 @@ async fn closed_response_cancels_its_call() {
 const HANGING: &str = "[[tools]]\nname = 'hang'\nbehaviour = 'wait'\n";
 
 #[tokio::test]
-async fn listen_request_receives_changes_under_its_id() {
+async fn change_notifications_carry_the_id_of_the_listen_request() {
     // The server is not listed before the client connects it.
     let config = r#"{
         "mcpServers": { "demo": { "command": "fixture-server", "args": ["demo.toml"] } },

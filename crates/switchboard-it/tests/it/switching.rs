@@ -24,7 +24,7 @@ fn files(home: &Path) -> BTreeMap<PathBuf, String> {
 }
 
 #[tokio::test]
-async fn disable_then_enable_restores_the_same_bytes() {
+async fn disable_then_enable_restores_the_configuration_file_exactly() {
     for server in [".agents/mcp.json", ".mcp.json"] {
         for before in [
             None,

@@ -1,5 +1,5 @@
-//! The thirty behaviours that users of the older adapter for Pi rely on, tested through the tools
-//! that a host sees.
+//! The thirty behaviours that users of the earlier MCP adapter for Pi rely on, tested through the
+//! tools that a host sees.
 
 mod calling;
 mod configuration;

@@ -92,7 +92,7 @@ impl User {
 }
 
 #[tokio::test]
-async fn stored_token_is_set_used_listed_and_removed() {
+async fn stored_token_can_be_used_listed_and_removed() {
     let user = User::new(json!({})).await;
     let missing = user.call().await;
     assert_eq!(missing.code, Some(3), "{missing:?}");
@@ -209,7 +209,7 @@ async fn stored_token_is_bound_to_its_url() {
 }
 
 #[tokio::test]
-async fn invalid_token_or_local_server_is_refused() {
+async fn token_set_refuses_invalid_tokens_and_local_servers() {
     let user = User::new(json!({})).await;
     for (line, input, said) in [
         ("token set far", "", "the token is empty"),
@@ -228,7 +228,7 @@ async fn invalid_token_or_local_server_is_refused() {
 }
 
 #[tokio::test]
-async fn token_without_bearer_token_store_causes_a_warning() {
+async fn token_set_warns_unless_bearer_token_store_is_true() {
     let user = User::new(json!({})).await;
     let config = json!({ "mcpServers": { "far": { "url": user.fixture.url() } } }).to_string();
     user.installed.write("switchboard/mcp.json", &config);

@@ -125,7 +125,7 @@ async fn approved_server_starts_and_is_pending_after_a_change() {
 }
 
 #[tokio::test]
-async fn script_in_the_working_directory_needs_approval() {
+async fn changed_script_in_the_working_directory_requires_new_approval() {
     let project = Project::new();
     let below = project.folder.join("below");
     fs::create_dir(&below).unwrap();

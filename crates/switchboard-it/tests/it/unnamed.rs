@@ -224,11 +224,11 @@ async fn search_asks_the_user_before_a_destructive_call() {
     let denied = "approval_denied: cannot call `house_burn_wood`, which the search clearly means: \
                   the user denied `house_burn_wood`";
     check("", &[ApprovalAnswer::No], denied, 1).await;
-    // A rule that allows the tool replaces the question, so nothing shows the user what was chosen.
+    // With a rule that allows the tool, the user would not be asked and not see the chosen tool.
     let hit = "Not called: house_burn_wood does not declare that it only reads or only adds.";
     check(r#""allow": ["house/burn_wood"]"#, &[], hit, 0).await;
     check(r#""approve": "none""#, &[], hit, 0).await;
-    // So does a grant of an earlier answer.
+    // The same holds for a tool that the user has approved for the session.
     let world = check("", &[ApprovalAnswer::Tool], called, 1).await;
     let again = world.ask(&request).await;
     assert!(again.starts_with(hit), "{again}");
@@ -300,7 +300,7 @@ async fn result_of_search_call_names_its_tool_first() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn misspelt_name_calls_the_only_similar_tool() {
+async fn misspelt_tool_name_calls_the_only_similar_tool() {
     let sent = json!({ "city": "Oslo" });
     let expected =
         format!("[called garden_lookup_weather: no tool is named `garden_lokup_weather`]\n{sent}");
@@ -315,7 +315,7 @@ async fn misspelt_name_calls_the_only_similar_tool() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn misspelt_name_that_is_refused_shows_the_signature() {
+async fn refused_call_by_misspelt_tool_name_shows_the_signature() {
     let offered = async |settings: &str, request: Value, expected: &str| {
         check(settings, request, expected, &[]).await;
     };
@@ -345,7 +345,7 @@ async fn misspelt_name_that_is_refused_shows_the_signature() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn denied_unknown_name_calls_no_similar_tool() {
+async fn unknown_tool_name_that_matches_deny_rule_calls_nothing() {
     let denied = r#""deny": ["garden/lokup_weather"]"#;
     let args = json!({ "city": "Oslo" });
     for name in ["garden/lokup_weather", "garden_lokup-weather", "lokup_weather", "Iokup_weather"] {
@@ -359,7 +359,7 @@ async fn denied_unknown_name_calls_no_similar_tool() {
 
 /// Calls through the library need the exact name.
 #[tokio::test(start_paused = true)]
-async fn library_call_by_misspelt_name_is_refused() {
+async fn library_call_by_misspelt_tool_name_is_refused() {
     let world = listed(garden("")).await;
     let failure = world.call("garden_name_star", json!({})).await.unwrap_err();
     assert_eq!(failure.code, switchboard::failure::Code::UnknownTool);

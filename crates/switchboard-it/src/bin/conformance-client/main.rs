@@ -25,7 +25,8 @@ const USAGE: &str = "usage: conformance-client URL";
 
 const SERVER: &str = "conformance";
 
-/// The suite's variables: what a scenario needs beyond the URL, and its name.
+/// Environment variables of the suite: the values that a scenario needs besides the URL, and the
+/// name of the scenario.
 const CONTEXT: &str = "MCP_CONFORMANCE_CONTEXT";
 const SCENARIO: &str = "MCP_CONFORMANCE_SCENARIO";
 

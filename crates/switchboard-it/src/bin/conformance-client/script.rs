@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn elicitation_is_accepted_with_the_defaults() {
+    fn elicitation_is_accepted_with_the_schema_defaults() {
         let form = json!({ "requestedSchema": { "type": "object", "properties": {
             "name": { "type": "string", "default": "Ada" },
             "age": { "type": "integer" },

@@ -11,7 +11,7 @@ use switchboard_it::authority::{
 use super::{INSIDE, Raw, error, register};
 
 #[tokio::test]
-async fn test_authority_sends_the_configured_www_authenticate_challenge() {
+async fn test_authorization_server_sends_the_configured_www_authenticate_challenge() {
     let raw = Raw::with(Setup { challenge_scope: Some("read".into()), ..Setup::default() }).await;
     let origin = raw.authority.mcp_url().replace("/mcp", "");
     let mut said = Vec::new();
@@ -91,7 +91,7 @@ async fn configured_fault_decides_status_and_body_of_metadata() {
 }
 
 #[tokio::test]
-async fn test_authority_can_replace_or_remove_metadata_fields() {
+async fn test_authorization_server_can_replace_or_remove_metadata_fields() {
     let hostile = "http://user$(calc)r:pass@elsewhere.example/";
     let fields =
         json!({ "issuer": null, "authorization_endpoint": hostile, "scopes_supported": 7 });
@@ -116,7 +116,7 @@ async fn test_authority_can_replace_or_remove_metadata_fields() {
 }
 
 #[tokio::test]
-async fn test_authority_serves_metadata_only_at_configured_paths() {
+async fn test_authorization_server_serves_metadata_only_at_configured_paths() {
     let of_resource = [
         "/resource.json",
         "/.well-known/oauth-protected-resource/mcp",
@@ -176,7 +176,7 @@ async fn authorization_redirect_has_configured_issuer_or_denial() {
 }
 
 #[tokio::test]
-async fn fixture_registration_returns_the_status_of_its_mode() {
+async fn client_registration_mode_decides_status_and_error_code() {
     let native = json!({ "application_type": "native" });
     for (registration, more, status, code) in [
         (Registration::Open, native.clone(), 201, ""),
@@ -277,7 +277,7 @@ async fn delay_setting_slows_the_authorization_server() {
 }
 
 #[tokio::test]
-async fn step_up_loop_refuses_calls_despite_granted_scope() {
+async fn step_up_loop_fault_refuses_call_despite_granted_scope() {
     let setup = Setup {
         tool_scopes: [("echo".to_owned(), "write".to_owned())].into(),
         step_up: StepUp::Loop,
@@ -295,7 +295,7 @@ async fn step_up_loop_refuses_calls_despite_granted_scope() {
 }
 
 #[tokio::test]
-async fn migrated_authority_changes_issuer_and_rejects_old_clients() {
+async fn migrated_authorization_server_changes_issuer_and_rejects_old_clients() {
     let (secret, method) = (None, AuthMethod::None);
     let known = KnownClient { id: "known".into(), secret, method, redirect_uris: Vec::new() };
     let setup = Setup { migrates_after: Some(2), clients: vec![known], ..Setup::default() };

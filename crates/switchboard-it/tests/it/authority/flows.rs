@@ -235,7 +235,7 @@ async fn tokens_fail_after_expiry_revocation_or_ended_session() {
 }
 
 #[tokio::test]
-async fn device_polls_are_pending_until_the_user_answers() {
+async fn device_flow_poll_is_pending_until_the_user_answers() {
     let polls = [Poll::Pending, Poll::SlowDown].into();
     let raw = Raw::with(Setup { polls, ..Setup::default() }).await;
     let ask = async || -> Value {

@@ -1,4 +1,5 @@
-//! The authorization server with an independent client: rmcp signs in, refreshes and steps up.
+//! The test authorization server with an independent client: rmcp signs in, refreshes tokens and
+//! requests more scopes.
 
 use rmcp::transport::auth::{AuthorizationRequest, ClientCredentialsConfig, OAuthState};
 use serde_json::{Value, json};
@@ -39,7 +40,7 @@ fn known(method: AuthMethod) -> KnownClient {
 }
 
 #[tokio::test]
-async fn rmcp_client_signs_in_with_every_authority_layout() {
+async fn rmcp_client_signs_in_with_every_authorization_server_setup() {
     let usual = AuthorizationRequest::new(REDIRECT);
     let known_as = |secret: Option<&str>| {
         let request = AuthorizationRequest::new(REDIRECT).with_preregistered_client("known");
@@ -162,7 +163,7 @@ async fn rmcp_client_steps_up_for_a_missing_scope() {
 }
 
 #[tokio::test]
-async fn rmcp_client_refreshes_in_every_rotation_mode() {
+async fn rmcp_client_refreshes_tokens_in_every_rotation_mode() {
     for refresh in [Refresh::Omit, Refresh::Rotate, Refresh::SingleUse, Refresh::FamilyRevoke] {
         let authority = Authority::start(Setup { refresh, ..Setup::default() }).await;
         let peer = signed_in(&authority, AuthorizationRequest::new(REDIRECT)).await;

@@ -110,7 +110,7 @@ async fn tools_as_json_have_signature_schema_and_annotations() {
 }
 
 #[tokio::test]
-async fn deny_and_approve_apply_to_ad_hoc_servers() {
+async fn deny_and_approve_rules_apply_to_ad_hoc_servers() {
     let installed = Installed::with(
         PROGRAMS,
         r#"{ "settings": { "approve": "writes", "deny": ["*_echo"], "adHocConnections": "off" } }"#,

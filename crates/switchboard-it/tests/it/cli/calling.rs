@@ -43,7 +43,7 @@ async fn call_arguments_can_come_from_files_and_stdin() {
 }
 
 #[tokio::test]
-async fn error_of_an_argument_shows_the_right_syntax() {
+async fn invalid_call_argument_error_shows_the_correct_syntax() {
     let installed = echoing();
     insta::assert_snapshot!(transcript(&installed, "call note tags=a,b").await, @r"
     exit 2

@@ -55,7 +55,7 @@ async fn status_json_matches_its_snapshot() {
 }
 
 #[tokio::test]
-async fn tokens_option_estimates_costs_as_json_and_table() {
+async fn tokens_option_estimates_token_costs_as_json_and_table() {
     let installed = configured_and_listed().await;
     let ran = installed.run(["status", "--tokens", "--json"]).await;
     let status: Value = serde_json::from_str(&ran.stdout).unwrap();

@@ -59,7 +59,7 @@ async fn terminal_shows_and_checks_an_elicitation_form() {
 }
 
 #[tokio::test]
-async fn secret_field_is_flagged_and_typed_without_echo() {
+async fn secret_elicitation_field_shows_warning_and_is_not_echoed() {
     let screen = call(&asking(), "kit_login", "y\nhunter2\n").await;
     assert!(screen.contains("⚠ The server `kit` asks for a secret (`password`)"), "{screen}");
     let (dialogue, answer) = screen.split_once("{\"action\"").unwrap();
@@ -97,7 +97,7 @@ async fn elicitation_is_not_offered_without_a_terminal() {
 }
 
 #[tokio::test]
-async fn servers_get_env_settings_and_no_withheld_roots() {
+async fn env_and_roots_settings_decide_what_servers_get() {
     let installed = Installed::bare(PROGRAMS);
     let script = installed.write(
         "kit.toml",

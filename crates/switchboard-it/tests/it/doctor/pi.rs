@@ -1,5 +1,4 @@
-//! The configuration of the older MCP adapter for Pi works, and `doctor` lists its findings about
-//! it.
+//! A configuration of the earlier MCP adapter for Pi works, and `doctor` lists findings about it.
 
 use std::fs;
 
@@ -89,7 +88,7 @@ async fn found(installed: &Installed) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn old_adapter_configuration_works_and_doctor_lists_findings() {
+async fn pi_adapter_configuration_works_and_doctor_lists_findings() {
     let fixture = HttpFixture::start(&served("json", "everything")).await;
     let installed = Installed::bare(PROGRAMS);
     installed.write(&format!("{AGENT}/mcp.json"), &OLD.replace("[URL]", &fixture.url()));

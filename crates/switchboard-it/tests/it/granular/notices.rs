@@ -12,7 +12,7 @@ use switchboard_it::host::ScriptedHost;
 use super::{Story, installed};
 
 #[tokio::test]
-async fn notification_handler_reports_events_in_the_next_answer() {
+async fn notification_handler_reports_events_in_next_tool_result() {
     let mut story = Story::begin(&installed(), 1).await;
     let url = "fixture-server everything";
     story.ask("mcp_connect", json!({ "id": "my-server", "url": url })).await;
@@ -87,7 +87,7 @@ fn about(server: &str, kinds: &[NotificationKind]) -> NoticeFilter {
 }
 
 #[tokio::test]
-async fn list_change_reaches_all_sessions_and_log_its_caller() {
+async fn list_change_reaches_all_sessions_but_log_only_caller() {
     let world = World::of("kit", "everything").start();
     let (heard_one, heard_two) = (ScriptedHost::default(), ScriptedHost::default());
     let one = world.gateway.session(heard_one.clone());

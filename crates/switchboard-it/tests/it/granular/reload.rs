@@ -58,7 +58,7 @@ async fn reload_connects_enabled_entries_and_names_pending_ones() {
 }
 
 #[tokio::test]
-async fn every_mistake_in_the_server_list_has_its_message() {
+async fn every_mistake_in_pi_server_list_has_its_message() {
     let installed = installed();
     let mut story = Story::begin(&installed, 0).await;
     for (list, expected) in [

@@ -40,7 +40,7 @@ async fn claude_code_permission_is_added_and_settings_are_restored() {
 }
 
 #[tokio::test]
-async fn uninstall_removes_only_our_permission_from_rewritten_settings() {
+async fn uninstall_removes_only_switchboard_permission_from_rewritten_settings() {
     let machine = Machine::bare();
     machine.done("install claude-code --yes").await;
     machine.installed.write(

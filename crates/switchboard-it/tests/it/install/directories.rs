@@ -141,7 +141,7 @@ fn sha256(text: &str) -> String {
 
 /// OpenCode reads both files; the installed one takes precedence.
 #[tokio::test]
-async fn second_host_file_does_not_take_over_an_installation() {
+async fn reinstall_keeps_using_the_host_file_installed_first() {
     let machine = Machine::bare();
     let (first, second) = (".config/opencode/opencode.jsonc", ".config/opencode/opencode.json");
     let server = json!({ "mcp": { "files": { "type": "local", "command": ["files-mcp"] } } });

@@ -57,7 +57,7 @@ impl Machine {
 }
 
 #[tokio::test]
-async fn pi_package_replaces_builtin_mcp_and_is_undone_exactly() {
+async fn pi_package_replaces_builtin_mcp_and_uninstall_restores_it() {
     let machine = Machine::with_pi(BEFORE);
     machine.installed.write(SERVERS, r#"{ "mcpServers": { "a": { "command": "a" } } }"#);
     let before = machine.files();
@@ -194,7 +194,7 @@ async fn pi_install_does_not_write_through_a_link() {
 }
 
 #[tokio::test]
-async fn pi_install_and_uninstall_remove_the_older_entry() {
+async fn pi_install_and_uninstall_remove_entry_of_earlier_version() {
     let theirs = "{ \"mcpServers\": { \"a\": { \"command\": \"a\" } } }\n";
     let ours = r#""switchboard": { "command": "switchboard", "args": ["serve"] }"#;
     let machine = Machine::with_pi(BEFORE);
@@ -222,7 +222,7 @@ async fn pi_uninstall_without_record_restores_builtin_mcp() {
 }
 
 #[tokio::test]
-async fn pi_package_stays_while_another_directory_loads_it() {
+async fn pi_package_stays_while_another_pi_directory_loads_it() {
     let machine = Machine::with_pi(BEFORE);
     machine.installed.write("other/settings.json", BEFORE);
     let before = machine.files();

@@ -259,7 +259,7 @@ fn run(seed: u64, edits: Edits) {
 }
 
 #[test]
-fn random_install_sequences_lose_no_server_and_undo_fully() {
+fn random_install_sequences_lose_no_server_and_restore_files() {
     (0..3).for_each(|seed| run(seed, Edits::None));
 }
 

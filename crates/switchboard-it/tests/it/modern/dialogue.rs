@@ -37,7 +37,7 @@ const ASKS: &str = r#"
 "#;
 
 #[tokio::test]
-async fn input_rounds_repeat_until_complete_or_over_limit() {
+async fn input_requests_are_answered_until_complete_or_over_limit() {
     let world = World::of("kit", "asks").script("asks", ASKS).start();
     let host = ScriptedHost::default();
     host.will_reply(Topic::Roots, json!({ "roots": [] }));
@@ -66,7 +66,7 @@ async fn input_rounds_repeat_until_complete_or_over_limit() {
 }
 
 #[tokio::test]
-async fn unoffered_or_disabled_input_request_fails_the_call() {
+async fn input_request_for_unavailable_capability_fails_the_call() {
     let config = r#"{
         "settings": { "sampling": false },
         "mcpServers": { "kit": { "command": "fixture-server", "args": ["asks"] } }

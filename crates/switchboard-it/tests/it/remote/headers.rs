@@ -85,7 +85,7 @@ async fn asked_for(ttl: &str, script: &str) -> Vec<String> {
 const COUNTED: &str = "echo >> asked; echo $(wc -l < asked)";
 
 #[tokio::test]
-async fn expired_token_of_a_command_is_requested_again() {
+async fn token_command_runs_again_after_its_token_expires() {
     assert_eq!(asked_for("", COUNTED).await, ["Bearer 1"]);
     assert_eq!(asked_for("600000", COUNTED).await, ["Bearer 1"]);
     let each_time = asked_for("0", COUNTED).await;
@@ -93,7 +93,7 @@ async fn expired_token_of_a_command_is_requested_again() {
 }
 
 #[tokio::test]
-async fn old_token_is_reused_when_its_command_fails() {
+async fn old_token_is_reused_if_its_token_command_fails() {
     let once = "test ! -e asked && echo >> asked && echo first";
     assert_eq!(asked_for("0", once).await, ["Bearer first"]);
     let unusable = "test ! -e asked && echo first || printf 'a\\001b'; echo >> asked";

@@ -12,7 +12,7 @@ use tokio::task::JoinSet;
 use super::{at_once, served, world};
 
 #[tokio::test]
-async fn forgotten_session_is_reopened_once_for_concurrent_calls() {
+async fn lost_session_is_reopened_once_for_concurrent_calls() {
     for form in ["json", "events"] {
         let fixture = HttpFixture::start(&served(form, "everything")).await;
         let world = Arc::new(world(&fixture, ""));
@@ -191,7 +191,7 @@ async fn silent_remote_keep_alive_server_is_reconnected() {
 }
 
 #[tokio::test]
-async fn idle_connections_that_broke_fail_no_call() {
+async fn broken_idle_connection_fails_no_call() {
     let script = format!("{}retry_ms = 1\n", served("json", "everything"));
     let mut fixture = HttpFixture::start(&script).await;
     let world = world(&fixture, "");
@@ -210,7 +210,7 @@ async fn idle_connections_that_broke_fail_no_call() {
 }
 
 #[tokio::test]
-async fn busy_server_is_not_dialed_before_retry_after() {
+async fn busy_server_is_not_connected_before_retry_after() {
     let canned = "[[http.canned]]\nstatus = 503\nheaders = { Retry-After = '600' }\n";
     let fixture = HttpFixture::start(&(served("json", "everything") + canned)).await;
     let world = world(&fixture, "");
@@ -242,7 +242,7 @@ async fn cut(
 }
 
 #[tokio::test]
-async fn call_with_truncated_response_resumes_or_fails_clearly() {
+async fn call_with_truncated_response_resumes_or_reports_unknown_outcome() {
     for (ids, most) in [("event_ids = true\nretry_ms = 1\n", 40), ("", 700)] {
         let script = format!("{}cut_calls = true\n{ids}", served("events", STEPS));
         let fixture = HttpFixture::start(&script).await;

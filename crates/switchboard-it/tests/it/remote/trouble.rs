@@ -134,7 +134,7 @@ async fn only_four_statuses_trigger_the_sse_fallback() {
 }
 
 #[tokio::test]
-async fn client_sends_no_request_to_another_origin() {
+async fn redirect_or_sse_endpoint_at_another_origin_is_refused() {
     let elsewhere = HttpFixture::start(&served("json", "everything")).await;
     let token = r#", "bearerToken": "canary", "headers": { "X-One": "canary" }"#;
     for status in [301, 302, 303, 307, 308] {
@@ -162,7 +162,7 @@ async fn same_origin_redirect_is_followed_and_remembered() {
 }
 
 #[tokio::test]
-async fn unauthorized_server_has_needs_sign_in_status_and_code() {
+async fn refused_token_is_reported_as_sign_in_required() {
     let script = format!(
         "{}required = {{ authorization = 'Bearer right' }}\n",
         served("json", "everything")

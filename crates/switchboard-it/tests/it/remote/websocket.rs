@@ -128,7 +128,7 @@ async fn secure_websocket_requires_a_trusted_certificate() {
 }
 
 #[tokio::test]
-async fn websocket_subprotocol_may_be_absent_but_not_foreign() {
+async fn websocket_subprotocol_may_be_absent_or_mcp() {
     let silent = WsFixture::start_speaking("everything", None).await;
     assert_eq!(echo(&world(&silent.url(), "")).await.unwrap(), "hello");
     let chat = WsFixture::start_speaking("everything", Some("chat")).await;

@@ -45,7 +45,7 @@ impl Desk {
 }
 
 #[tokio::test]
-async fn sign_in_to_one_account_leaves_others_unchanged() {
+async fn sign_in_to_one_account_leaves_other_accounts_unchanged() {
     let user = user().await;
     user.sign_in_to("work").await;
     assert_eq!(user.signed_in().await, [false, true, false]);
@@ -103,10 +103,10 @@ async fn running_gateway_notices_sign_out_and_new_sign_in() {
 }
 
 #[tokio::test]
-async fn sign_in_of_an_older_version_stays_valid() {
+async fn sign_in_by_an_earlier_version_stays_valid() {
     let user = user().await;
     user.sign_in_to("plain").await;
-    // Writes the index in the format of the older version.
+    // Writes the index of the token store in the format of an earlier version.
     let mut index: Value = serde_json::from_slice(&fs::read(user.index()).unwrap()).unwrap();
     let line = index["entries"][0].as_object_mut().unwrap();
     assert!(line.remove("identity").is_some());

@@ -59,7 +59,7 @@ async fn concurrent_commands_refresh_a_token_once() {
 }
 
 #[tokio::test]
-async fn process_killed_during_refresh_blocks_no_other() {
+async fn process_killed_during_refresh_blocks_no_other_process() {
     let authority = Authority::start(Setup::default()).await;
     let installed = installed(&authority).await;
     authority.expire_tokens();
@@ -73,7 +73,7 @@ async fn process_killed_during_refresh_blocks_no_other() {
 }
 
 #[tokio::test]
-async fn concurrent_sign_ins_open_one_page() {
+async fn concurrent_sign_ins_open_one_authorization_page() {
     let authority = Authority::start(Setup::default()).await;
     let installed = Installed::with(PROGRAMS, &config(&authority));
     let mut crowd: Vec<Client> = (0..CROWD).map(|_| auth(&installed)).collect();
@@ -94,7 +94,7 @@ async fn concurrent_sign_ins_open_one_page() {
 }
 
 #[tokio::test]
-async fn process_killed_during_sign_in_blocks_no_other() {
+async fn process_killed_during_sign_in_blocks_no_other_process() {
     let authority = Authority::start(Setup::default()).await;
     let installed = Installed::with(PROGRAMS, &config(&authority));
     let mut first = auth(&installed);
@@ -114,7 +114,7 @@ fn auth(installed: &Installed) -> Client {
 }
 
 #[tokio::test]
-async fn process_with_outdated_token_uses_the_refreshed_one() {
+async fn process_with_outdated_token_uses_the_refreshed_token() {
     let authority = Authority::start(Setup::default()).await;
     let sleeper = world(&authority).await;
     assert_eq!(echo(&sleeper, "awake").await.unwrap(), "awake");
@@ -152,7 +152,7 @@ async fn release_last(authority: &Authority) {
 }
 
 #[tokio::test]
-async fn refresh_completes_after_its_caller_is_gone() {
+async fn token_refresh_completes_after_its_call_is_abandoned() {
     let authority = Authority::start(Setup::default()).await;
     let world = world(&authority).await;
     assert_eq!(echo(&world, "before").await.unwrap(), "before");
@@ -167,7 +167,7 @@ async fn refresh_completes_after_its_caller_is_gone() {
 }
 
 #[tokio::test]
-async fn gateway_shutdown_does_not_lose_a_refresh() {
+async fn gateway_shutdown_does_not_lose_a_refreshed_token() {
     let authority = Authority::start(Setup::default()).await;
     let world = world(&authority).await;
     assert_eq!(echo(&world, "before").await.unwrap(), "before");

@@ -197,8 +197,8 @@ async fn secrets_appear_only_in_the_token_store() {
     witness.authority.ledger().until(|record| record.redemptions > before).await;
     witness.end_by_signal(client, Signal::KILL).await;
 
-    // The last refreshed token is lost with that process. The authorization server rejects the old
-    // one as stolen.
+    // The last refreshed token is lost with the killed process. The authorization server rejects
+    // the stored refresh token as stolen, because it was used already.
     assert_eq!(witness.run("call far_echo text=heard").await, Some(3));
     witness.sign_in().await;
     for line in REPORTS {

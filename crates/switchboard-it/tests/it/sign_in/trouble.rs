@@ -55,7 +55,7 @@ async fn later(time: Duration) {
     tokio::time::resume();
 }
 
-/// The next call works, with one redemption and without a new sign-in.
+/// Checks that the next call works, with one token refresh and without a new sign-in.
 async fn recovers(world: &World, authority: &Authority) {
     let mut outcome = echo(world, "again").await;
     if let Err(Failure { code: Code::Backoff, .. }) = &outcome {
@@ -139,7 +139,7 @@ async fn silent_authorization_server_does_not_delete_tokens() {
 }
 
 #[tokio::test]
-async fn unwritable_token_is_still_used_and_refreshed() {
+async fn token_that_cannot_be_stored_is_used_and_refreshed() {
     let authority = Authority::start(Setup::default()).await;
     let world = world(&authority).await;
     let files = kept(world.home().path());
@@ -296,7 +296,7 @@ fn asked(authority: &Authority) -> String {
 }
 
 #[tokio::test]
-async fn step_up_sign_in_requests_all_scopes() {
+async fn step_up_sign_in_requests_granted_and_missing_scopes() {
     let authority = Authority::start(scoped(StepUp::Granted)).await;
     let world = world(&authority).await;
     assert_eq!(asked(&authority), "read");

@@ -11,7 +11,7 @@ use super::{check, one};
 use crate::content::{mode, stored};
 
 #[tokio::test(start_paused = true)]
-async fn b08_arguments_are_an_object_or_its_json_text() {
+async fn b08_args_are_an_object_or_a_json_string() {
     let world = World::of("demo", "everything").start();
     let mut client = world.client(json!({})).await;
     check(
@@ -236,7 +236,7 @@ async fn b23_images_are_inline_and_blobs_in_private_files() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn b24_long_result_is_cut_stored_and_bounded() {
+async fn b24_long_result_is_truncated_stored_and_bounded() {
     let world = World::of("demo", "everything").start();
     let mut client = world.client_of(HostKind::Pi, json!({})).await;
     for (number, (args, lines)) in

@@ -26,7 +26,7 @@ const FILES: [&str; 8] = [
 const OF_THE_USER: usize = 5;
 
 #[tokio::test]
-async fn b04_later_files_override_fields_and_malformed_are_skipped() {
+async fn b04_later_files_override_and_malformed_files_are_skipped() {
     let installed = Installed::bare(PROGRAMS);
     // The file of lowest precedence has the command, comments and trailing commas. Each other file
     // sets one field.

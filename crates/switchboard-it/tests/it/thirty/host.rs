@@ -175,7 +175,7 @@ fn accepted(decision: &str) -> Value {
 }
 
 #[tokio::test(start_paused = true)]
-async fn b28_approval_is_required_on_every_path() {
+async fn b28_approval_gate_applies_to_every_way_to_call() {
     let gated = || {
         let entry = json!({
             "command": "fixture-server", "args": ["tools"], "approveTools": ["zoom", "read_*"],
@@ -225,7 +225,7 @@ async fn b28_approval_is_required_on_every_path() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn b30_prompts_instructions_and_questions_reach_capable_clients() {
+async fn b30_prompts_instructions_and_elicitations_reach_capable_clients() {
     let world = one(json!({}), "everything").start();
     let mut client = world.client(json!({})).await;
     client.mcp(json!({ "connect": "demo" })).await;

@@ -116,7 +116,7 @@ async fn b17_sign_in_discovers_registers_and_refreshes() {
 }
 
 #[tokio::test]
-async fn b17_known_machine_and_document_clients_sign_in() {
+async fn b17_preregistered_machine_and_metadata_document_clients_sign_in() {
     let document = "https://client.example/metadata.json";
     for (setup, oauth) in [
         (knowing("known", None, AuthMethod::None), json!({ "clientId": "known" })),

@@ -8,8 +8,8 @@ use tokio::time::Instant;
 use super::*;
 
 #[test]
-fn hostile_registration_response_gives_no_client() {
-    unseen(module_path!(), "hostile_registration_response_gives_no_client", || async {
+fn hostile_client_registration_response_is_rejected() {
+    unseen(module_path!(), "hostile_client_registration_response_is_rejected", || async {
         let only = |manner: Value| json!({ "registered": manner });
         let large = format!("{{\"client_id\":\"{}\"}}", "x".repeat(500_000));
         let long = format!("{{\"client_id\":\"{}\"}}", "x".repeat(9_000));
