@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn every_profile_is_found_by_name_and_has_evidence() {
+    fn every_host_profile_has_evidence_and_a_unique_name() {
         for profile in PROFILES {
             assert_eq!(HostProfile::named(profile.name), profile);
             assert!(!profile.evidence.is_empty());

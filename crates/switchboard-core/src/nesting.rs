@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn parser_limited_to_64_levels_reads_whole_messages() {
+    fn flattened_message_is_nested_at_most_64_levels() {
         let part = shallow(&nested(400, "{\"a\":", "}")).into_owned();
         let message = format!("{{\"result\":{{\"tools\":[{{\"inputSchema\":{part}}}]}}}}");
         assert!(depth(&serde_json::from_str(&message).unwrap()) <= MOST_LEVELS);

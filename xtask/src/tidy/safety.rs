@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn each_threat_and_fault_has_one_row() {
+    fn safety_document_has_one_row_per_threat_and_fault() {
         let rule = "safety-row";
         check(rule, PAGE, &page(&[]), &[]);
         check(rule, PAGE, &page(&[("T2", "")]), &[6]);

@@ -100,7 +100,7 @@ mod tests {
     ];
 
     #[test]
-    fn changed_variable_value_changes_the_identity() {
+    fn changed_variable_value_changes_the_server_identity() {
         for text in ENTRIES {
             let [alice, bob] = ["alice", "bob"].map(|value| of(text, &[("T", value)]));
             assert_ne!(alice.hash, bob.hash, "{text}");
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn identity_changes_with_account_but_not_with_filters() {
+    fn server_identity_depends_on_account_but_not_tool_filters() {
         let entry = |account: &str| format!("{{ \"url\": \"http://h/\" {account} }}");
         let plain = of(&entry(""), &[]);
         assert_ne!(plain.hash, of(&entry(", \"account\": \"work\""), &[]).hash);

@@ -34,7 +34,7 @@ mod tests {
     use crate::config::settings::SettingsEntry;
 
     #[test]
-    fn keys_of_an_older_program_are_reported_as_ignored() {
+    fn keys_of_earlier_pi_adapter_are_reported_as_ignored() {
         for (ignored, known) in
             [(ROOT, ROOT_KEYS), (SERVER, ServerEntry::KEYS), (SETTINGS, SettingsEntry::KEYS)]
         {

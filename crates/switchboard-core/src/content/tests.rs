@@ -120,7 +120,7 @@ mod blocks {
     }
 
     #[test]
-    fn pretty_printed_result_becomes_one_frame() {
+    fn pretty_printed_result_is_written_on_one_line() {
         let output =
             CallOutput::of_call("{\"content\": [\r\n {\"type\":\"text\",\n\"text\":\"a\"}]}");
         assert_snapshot!(shown(&output), @r#"{"type":"text", "text":"a"}"#);
@@ -392,7 +392,7 @@ mod guarding {
     }
 
     #[test]
-    fn beginning_of_a_later_giant_line_is_shown() {
+    fn cut_inside_a_giant_line_shows_both_its_ends() {
         let output =
             over(texts(&[format!("ok\nBEGIN{}END\nok", "x".repeat(90_000))]), &TextLimits::DEFAULT);
         let text = output.with_id("r1").text().into_owned();

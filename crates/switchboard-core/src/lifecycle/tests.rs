@@ -276,7 +276,7 @@ fn disconnect_takes_effect_during_a_stuck_dial() {
 }
 
 #[test]
-fn eager_server_starts_at_once_without_reconnecting_later() {
+fn eager_server_starts_at_once_but_does_not_reconnect() {
     let mut machine = machine(Lifecycle::Eager);
     check(&mut machine, &[(0, Input::Begin)], &[Effect::Dial { generation: 1 }]);
     machine.on(seconds(1), Input::Dialled { generation: 1 });

@@ -239,7 +239,7 @@ fn with_raw_far_end() -> (Peer, std_mpsc::Receiver<String>, pipe::End) {
 }
 
 #[tokio::test]
-async fn oversized_request_is_refused_without_failing_others() {
+async fn oversized_request_is_refused_without_failing_pending_requests() {
     let (peer, heard, far) = with_raw_far_end();
     let asking =
         tokio::spawn(
@@ -317,7 +317,7 @@ async fn messages_during_a_request_carry_its_exchange() {
 }
 
 #[tokio::test]
-async fn request_is_answered_once_by_the_first_claim() {
+async fn request_handled_twice_is_answered_only_once() {
     #[derive(Debug, Default)]
     struct Once(std::sync::atomic::AtomicBool);
     impl Claim for Once {

@@ -215,7 +215,7 @@ fn invalid_user_entry_drops_the_server_everywhere() {
 }
 
 #[test]
-fn rejected_entry_is_listed_by_name() {
+fn rejected_entry_is_listed_with_name_and_reason() {
     let file = r#"{"mcpServers": {"greedy": {"command": "x", "inheritEnv": true}, "fine": {"command": "x"},
         "none": {"args": []}, " x": {"command": "x"}}}"#;
     let config = merged(&[(PROJECT, file)], &|_| false);
