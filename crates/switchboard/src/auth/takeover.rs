@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn older_tokens_of_another_url_or_server_are_ignored() {
+    fn pi_adapter_tokens_for_other_servers_are_ignored() {
         let pi = Pi::new();
         pi.leave(HASHED, WHOLE);
         for url in ["https://a.example/", "http://a.example/mcp", "https://b.example/mcp", "mcp"] {
