@@ -23,7 +23,9 @@ enum DependencyError {
     Remove(#[source] io::Error),
     #[error("cannot read the output of `cargo metadata`")]
     Metadata(#[source] serde_json::Error),
-    #[error("these packages require a newer Rust than our `rust-version` {ours}: {packages}")]
+    #[error(
+        "these packages require a newer Rust than the `rust-version` {ours} of the workspace: {packages}"
+    )]
     Newer { ours: String, packages: String },
 }
 

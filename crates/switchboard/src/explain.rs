@@ -58,7 +58,7 @@ enum Cause {
     NoInstructions(ServerName),
     #[error("the server `{0}` has not been connected yet")]
     NotConnected(ServerName),
-    #[error("the server `{0}` lists nothing")]
+    #[error("the server `{0}` offers no tools, prompts or resources")]
     NoLists(ServerName),
     #[error("the user denied `{0}`")]
     Denied(String),
@@ -110,7 +110,7 @@ enum Cause {
     Tokens(#[source] Arc<VaultError>),
     #[error("cannot expand the URL of `{0}`")]
     UnfilledUrl(ServerName, #[source] ExpandError),
-    #[error("too many notification handlers")]
+    #[error("the session has too many notification handlers")]
     ManyHandlers,
     #[error("cannot reload: this gateway does not watch configuration files")]
     NothingToReload,

@@ -1,4 +1,4 @@
-//! Keys of an older program for Pi that uses the same files. They have no effect here, and are not
+//! Keys of the earlier Pi adapter, which uses the same files. They have no effect here, and are not
 //! reported as misspelt.
 
 pub(super) const ROOT: &[&str] = &["claudePlugins"];

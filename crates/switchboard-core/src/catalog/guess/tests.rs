@@ -104,7 +104,7 @@ fn inexact_name_calls_only_read_only_or_additive_tools() {
         r#"{"n": "x"}"#,
         Err("the arguments do not fit: `n` must be an integer, not a string (s_t)"),
     );
-    let writes = Err("s_t does not declare that it only reads or only adds");
+    let writes = Err("s_t does not declare itself read-only or additive");
     for declares in [
         json!({}),
         json!({ "readOnlyHint": false }),
