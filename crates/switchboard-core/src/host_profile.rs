@@ -242,7 +242,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_client_name_has_its_host_profile() {
+    fn each_known_client_name_selects_its_host_profile() {
         for (client, name) in [
             ("claude-code", "claude-code"),
             ("codex-mcp-client", "codex"),

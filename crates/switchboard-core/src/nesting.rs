@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn only_too_deeply_nested_json_becomes_text() {
+    fn only_json_beyond_the_nesting_limit_becomes_text() {
         for (open, close) in [("[", "]"), ("{\"a\":", "}"), ("[ { \"]\\\\\\\"\" : ", " } ]")] {
             let per = open.matches(['[', '{']).count();
             for levels in [1, 20, 28, 55, 56, 57, 60, 100, 120] {

@@ -84,7 +84,7 @@ enum Cause {
     ReadsOnly,
     #[error("`{0}` was listed as read-only and no longer declares that: list the tools again")]
     NoLongerReadOnly(String),
-    #[error("the server no longer has `{0}`")]
+    #[error("the server no longer has the tool `{0}`")]
     Gone(String),
     #[error("the server has no tool `{0}`")]
     NoSuchTool(String),

@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn documented_test_must_exist_once() {
+    fn test_named_in_safety_document_must_exist_once() {
         let rule = "named-test";
         let core = "#[test]\nfn a() {}\nfn helper() {}\nmod tests {\n    #[tokio::test(x)]\n    \
                     async fn both() {\n    }\n}\nproptest! {\n    #[test]\n    fn any() {}\n}\n";

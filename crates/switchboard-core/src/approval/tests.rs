@@ -262,7 +262,7 @@ fn approval_of_a_server_ends_if_its_definition_changes() {
 }
 
 #[test]
-fn suggested_pattern_matches_only_its_tool() {
+fn suggested_allow_pattern_matches_only_the_approved_tool() {
     let odd = pattern_of(&target("a*", "{}", ""));
     let rules = Settings { allow: vec![odd], ..policy(ApprovePolicy::All) };
     let rules = Rules::new(&ServerEntry::default(), &rules);

@@ -282,7 +282,7 @@ mod spills {
     }
 
     #[test]
-    fn images_and_blobs_stay_beside_the_filter_output() {
+    fn filter_output_keeps_images_and_blobs_of_the_result() {
         const SHOT: &str = r#"{"content":[{"type":"image","data":"aGk=","mimeType":"image/png"},
             {"type":"text","text":"{\"width\": 7}"},
             {"type":"resource_link","uri":"a:c","name":"c"},
@@ -491,7 +491,7 @@ mod guarding {
 
     /// A regression: a short block before a long one was not counted.
     #[test]
-    fn line_breaks_of_all_blocks_add_to_the_limit() {
+    fn line_limit_applies_to_all_blocks_together() {
         let output = texts(&["\n".repeat(7), format!("{}a", "\n".repeat(43))]);
         let limits = TextLimits { max_bytes: 4_000, max_lines: 45 };
         assert!(matches!(guard(output, &limits), Guarded::Over(_)));
