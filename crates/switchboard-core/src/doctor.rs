@@ -69,7 +69,7 @@ pub enum Fault {
     /// The host's file could contain the variable only with its value, as plain text.
     #[error(
         "{} starts Switchboard without the environment variable `{name}`, and `{path}` cannot name \
-         one to pass on",
+         a variable to pass on",
         host.title()
     )]
     NeverPassedOn { host: Target, path: String, name: String },

@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn rule_that_matches_a_tool_is_not_reported_unmatched() {
+    fn matching_rule_is_not_reported_as_unmatched() {
         let catalog = catalog();
         for pattern in ["files/write_file", "files/*", "files_write_file", "files/review"] {
             assert_eq!(catalog.unmatched(RuleList::Allow, pattern), None, "{pattern}");

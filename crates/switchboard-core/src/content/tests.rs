@@ -499,7 +499,7 @@ mod guarding {
 
     proptest! {
         #[test]
-        fn shown_text_fits_the_limits_and_whole_is_stored(
+        fn shown_text_fits_limits_and_full_text_is_stored(
             blocks in proptest::collection::vec(any_text(), 1..4),
             max_bytes in 0usize..4_000,
             max_lines in 0usize..60,

@@ -126,7 +126,7 @@ async fn malformed_response_fails_only_its_own_request() {
 async fn timed_out_request_is_cancelled_at_the_peer() {
     let (peer, heard) = connected();
     let late = peer.request("hold", "{}".to_owned(), within(5)).await.unwrap_err();
-    assert_eq!(late.to_string(), "no response within 5000 ms");
+    assert_eq!(late.to_string(), "the peer sent no response within 5000 ms");
     // This response proves that all earlier messages have arrived.
     peer.request("echo", "{}".to_owned(), within(5)).await.unwrap();
     let heard: Vec<_> = heard.try_iter().collect();
