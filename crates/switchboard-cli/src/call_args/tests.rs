@@ -121,7 +121,7 @@ fn argument_without_key_or_equals_sign_is_refused() {
 }
 
 #[test]
-fn repeated_key_becomes_a_list_if_the_schema_allows() {
+fn repeated_argument_key_becomes_a_list_if_schema_allows() {
     check(&["tags=a", "tags=b,c"], json!({ "tags": ["a", "b,c"] }));
     check(&["ids=1", "ids=2.50"], json!({ "ids": [1, 2.5] }));
     check(

@@ -183,7 +183,7 @@ fn allow_rule_skips_approval_and_deny_rule_always_refuses() {
 /// A project may set the prefix. The shown names that result must not match `allow`, and must still
 /// match `approveTools`.
 #[test]
-fn changed_prefix_bypasses_no_approval_rule() {
+fn tool_shown_without_prefix_bypasses_no_approval_rule() {
     let bare = || {
         let target = Resolved { shown: Arc::from("gh_wipe"), ..target("gh_wipe", "{}", "") };
         Checked { target, args: Args::default() }
@@ -289,7 +289,7 @@ fn tool_with_pin_mismatch_is_refused_under_pins_block() {
 }
 
 #[test]
-fn pattern_of_one_server_ignores_similarly_named_servers() {
+fn allow_pattern_of_a_server_ignores_similarly_named_servers() {
     let settings = Settings { allow: patterns(&["files/*"]), ..policy(ApprovePolicy::All) };
     let rules = Rules::new(&ServerEntry::default(), &settings);
     let mut other = checked("a", "{}");

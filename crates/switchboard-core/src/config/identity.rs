@@ -147,7 +147,7 @@ mod tests {
     proptest! {
         /// Different credentials have different identities, in every field and form of an entry.
         #[test]
-        fn identities_are_equal_exactly_for_equal_values(
+        fn server_identities_are_equal_exactly_for_equal_values(
             entry in 0..ENTRIES.len(), one in "[ -~]{0,12}", other in "[ -~]{0,12}",
         ) {
             let [a, b] = [&one, &other].map(|value| of(ENTRIES[entry], &[("T", value)]));

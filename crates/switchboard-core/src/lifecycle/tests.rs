@@ -405,7 +405,7 @@ impl Observer {
 
 proptest! {
     #[test]
-    fn any_input_sequence_keeps_the_machine_invariants(
+    fn any_input_sequence_keeps_the_lifecycle_invariants(
         steps in proptest::collection::vec((any_step(), 0..400u64), 1..120),
         lifecycle in proptest::sample::select(vec![
             Lifecycle::Lazy, Lifecycle::Eager, Lifecycle::KeepAlive, Lifecycle::LazyKeepAlive]),

@@ -63,7 +63,7 @@ fn edit_keeps_file_mode_and_creates_private_files() {
 }
 
 #[test]
-fn leftovers_of_a_killed_writer_are_removed() {
+fn temporary_files_of_a_killed_writer_are_removed() {
     let home = tempfile::tempdir().unwrap();
     let file = SharedFile::ours(home.path().join("mcp.json"));
     let other = SharedFile::ours(home.path().join("mcp.json.x"));

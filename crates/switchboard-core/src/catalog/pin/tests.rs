@@ -171,7 +171,7 @@ proptest! {
     }
 
     #[test]
-    fn fingerprint_and_diff_never_panic(text in ".{0,200}") {
+    fn pin_fingerprint_and_diff_never_panic(text in ".{0,200}") {
         let _ = (Fingerprint::of(&text), diff::changes(&Value::from(text.as_str()), &Value::Null));
     }
 }
