@@ -58,7 +58,7 @@ mod blocks {
     }
 
     #[test]
-    fn images_over_the_limit_are_counted() {
+    fn surplus_images_of_a_result_are_omitted_and_counted() {
         let image = r#"{"type":"image","data":"aGk="}"#;
         let raw = format!(r#"{{"content":[{}]}}"#, vec![image; 35].join(","));
         let output = CallOutput::of_call(raw);
