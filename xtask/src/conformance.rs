@@ -122,17 +122,17 @@ impl TestPlan {
 
 #[derive(Debug, thiserror::Error)]
 enum ConformanceError {
-    #[error("cannot install the suite")]
+    #[error("cannot install the conformance suite")]
     Install(#[from] InstallError),
-    #[error("cannot build what is tested")]
+    #[error("cannot build the test subject")]
     Build(#[from] CommandError),
     #[error("cannot run the suite")]
     Suite(#[from] SuiteError),
-    #[error("cannot start what is tested")]
+    #[error("cannot start the test subject")]
     Start(#[from] StartError),
-    #[error("cannot read the results")]
+    #[error("cannot read the results of the conformance suite")]
     Results(#[from] ResultsError),
-    #[error("cannot read the baseline")]
+    #[error("cannot read the baseline of expected failures")]
     Baseline(#[from] BaselineError),
 }
 

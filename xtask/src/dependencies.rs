@@ -23,7 +23,9 @@ enum DependencyError {
     Remove(#[source] io::Error),
     #[error("cannot read the output of `cargo metadata`")]
     Metadata(#[source] serde_json::Error),
-    #[error("these packages require a newer Rust than our `rust-version` {ours}: {packages}")]
+    #[error(
+        "these packages require a newer Rust than the `rust-version` {ours} of the workspace: {packages}"
+    )]
     Newer { ours: String, packages: String },
 }
 
@@ -106,7 +108,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn packages_that_require_a_newer_rust_are_named() {
+    fn packages_that_need_rust_above_rust_version_are_named() {
         let packages = [
             json!({ "name": "same", "rust_version": "1.95" }),
             json!({ "name": "patch", "rust_version": "1.95.7" }),

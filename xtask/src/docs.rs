@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn page_difference_is_summarized() {
+    fn difference_of_a_generated_page_is_summarized() {
         let check = |found: &str, wanted: &str, expected: Option<&str>| {
             assert_eq!(difference(found, wanted).as_deref(), expected);
         };

@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn all_option_adds_other_hosts_and_scenarios() {
+    fn all_option_selects_every_host_and_scenario() {
         let hosts = HOSTS.map(|host| host.name);
         let scenarios = [&MAIN_SCENARIOS[..], &MORE_SCENARIOS[..]].concat();
         check("--all", &hosts, &scenarios);

@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn same_seed_draws_the_same_texts_once_each() {
+    fn same_seed_samples_the_same_texts_without_repetition() {
         let numbers = |seed| -> Vec<String> {
             let place = |n: u32| Text { place: n.to_string(), text: String::new() };
             let drawn = draw((0..50).map(place).collect(), 20, &mut SplitMix(seed));

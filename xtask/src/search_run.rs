@@ -62,7 +62,7 @@ pub(crate) enum SearchRunError {
         #[source]
         cause: io::Error,
     },
-    #[error("cannot understand line {line} of `{}`", path.display())]
+    #[error("cannot parse line {line} of `{}`", path.display())]
     Line {
         path: PathBuf,
         line: usize,

@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn quick_test_plan_tests_only_crates_below_faces() {
+    fn quick_test_plan_tests_only_core_engine_and_wire() {
         check(
             Depth::Quick,
             Runner::Nextest,

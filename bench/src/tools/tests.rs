@@ -41,7 +41,7 @@ fn everyday_queries_find_the_right_tool_among_three() {
 }
 
 #[test]
-fn arguments_choose_the_right_tool_and_no_wrong_one() {
+fn search_with_arguments_rarely_chooses_a_wrong_tool() {
     let choices = choose(&ToolData::read(&[NATURAL.into()]).unwrap()).unwrap();
     assert!(choices.right * 10 >= choices.fits_one * 8, "{choices:?}");
     assert!(choices.wrong * 100 <= choices.fits_one, "{choices:?}");
@@ -50,7 +50,7 @@ fn arguments_choose_the_right_tool_and_no_wrong_one() {
 }
 
 #[test]
-fn server_cost_estimate_is_within_a_few_per_cent() {
+fn mean_token_estimate_error_is_at_most_3_percent() {
     let data = ToolData::read(&[]).unwrap();
     let mut errors = Vec::new();
     for (server, tools) in &data.servers {

@@ -214,7 +214,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn command_line_definition_is_valid() {
+    fn clap_command_definition_is_valid() {
         Cli::command().debug_assert();
     }
 

@@ -79,7 +79,7 @@ enum GlobalsError {
         #[source]
         cause: io::Error,
     },
-    #[error("cannot read `{}`, line {line}, column {column}", path.display())]
+    #[error("cannot parse `{}`, line {line}, column {column}", path.display())]
     Malformed {
         path: PathBuf,
         line: u32,

@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn full_trace_file_ends_with_one_note() {
+    fn full_trace_file_ends_with_one_truncation_note() {
         let home = tempfile::tempdir().unwrap();
         let path = home.path().join("trace");
         File::create(&path).unwrap().set_len(MOST_BYTES - 1).unwrap();

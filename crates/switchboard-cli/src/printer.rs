@@ -94,7 +94,7 @@ impl Printer {
         }
     }
 
-    /// Prints raw bytes, for a program or a file that reads standard output.
+    /// Writes bytes to standard output, without escaping and without an added line break.
     pub(crate) fn bytes(self, bytes: &[u8]) -> io::Result<()> {
         let mut out = io::stdout().lock();
         out.write_all(bytes)?;

@@ -89,14 +89,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn non_ascii_characters_weigh_double() {
+    fn bytes_of_non_ascii_characters_weigh_double() {
         assert_eq!(weight("plain"), 5);
         assert_eq!(weight("é"), 4);
         assert_eq!(weight("語"), 6);
     }
 
     #[test]
-    fn cut_text_ends_at_a_character_within_its_weight() {
+    fn truncated_text_has_whole_characters_within_weight_limit() {
         assert_eq!(cut("short".to_owned(), 5), "short");
         assert_eq!(cut("a longer text".to_owned(), 12), "a long…");
         assert_eq!(cut("語語語語".to_owned(), 20), "語語…");

@@ -38,7 +38,7 @@ pub enum Log {
 pub enum Fault {
     #[error("{}:{}:{}: {}", .0.path.as_deref().unwrap_or_default(), .0.line, .0.column, .0.kind)]
     Config(Diagnostic),
-    #[error("the name looks like `{other}`")]
+    #[error("the server name looks like `{other}`")]
     CollidingNames { other: String },
     #[error("the tool `{tool}` has the prefix of `{other}`, so it is shown as `{shown}`")]
     ForeignPrefix { tool: String, shown: String, other: String },
@@ -52,7 +52,7 @@ pub enum Fault {
     UnmatchedRule { list: &'static str, pattern: String, nearest: Option<String> },
     #[error("{0}")]
     HiddenText(HiddenPlaces),
-    #[error("skipped because of hidden characters in names: {}", list(.0, 3))]
+    #[error("definitions skipped because of hidden characters in their names: {}", list(.0, 3))]
     ShadowedNames(Vec<String>),
     #[error("the entry disables this server")]
     Disabled,
@@ -69,7 +69,7 @@ pub enum Fault {
     /// The host's file could contain the variable only with its value, as plain text.
     #[error(
         "{} starts Switchboard without the environment variable `{name}`, and `{path}` cannot name \
-         one to pass on",
+         a variable to pass on",
         host.title()
     )]
     NeverPassedOn { host: Target, path: String, name: String },
@@ -79,9 +79,9 @@ pub enum Fault {
         #[source]
         cause: ExpandError,
     },
-    #[error("there is no program `{command}`")]
+    #[error("the program `{command}` was not found")]
     CommandNotFound { command: String, nearest: Vec<String> },
-    #[error("there is no `{command}`, which comes with {product}")]
+    #[error("`{command}` is not installed; it comes with {product}")]
     LauncherMissing { command: String, product: &'static str },
     #[error("`{field}` comes from the program `{command}`, which cannot be run")]
     HelperNotFound { field: String, command: String },
@@ -93,7 +93,7 @@ pub enum Fault {
     Attended { launcher: String },
     #[error("`{path}` cannot be run: it is not executable")]
     NotExecutable { path: String },
-    #[error("there is no working directory `{path}`")]
+    #[error("the working directory `{path}` does not exist")]
     WorkingDirectory { path: String },
     #[error("the cached listing is older than 7 days and is no longer used")]
     ExpiredCache,

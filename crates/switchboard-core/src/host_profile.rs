@@ -242,7 +242,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_client_name_has_its_host_profile() {
+    fn each_known_client_name_selects_its_host_profile() {
         for (client, name) in [
             ("claude-code", "claude-code"),
             ("codex-mcp-client", "codex"),
@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn every_profile_is_found_by_name_and_has_evidence() {
+    fn every_host_profile_has_evidence_and_a_unique_name() {
         for profile in PROFILES {
             assert_eq!(HostProfile::named(profile.name), profile);
             assert!(!profile.evidence.is_empty());

@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn every_digest_limit_is_at_most_120_tokens() {
+    fn digest_limit_of_hosts_is_at_most_120_tokens() {
         for profile in PROFILES.iter().chain([&UNKNOWN]) {
             assert!(profile.digest_tokens <= MOST, "{}", profile.name);
         }

@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn only_too_deeply_nested_json_becomes_text() {
+    fn only_json_beyond_the_nesting_limit_becomes_text() {
         for (open, close) in [("[", "]"), ("{\"a\":", "}"), ("[ { \"]\\\\\\\"\" : ", " } ]")] {
             let per = open.matches(['[', '{']).count();
             for levels in [1, 20, 28, 55, 56, 57, 60, 100, 120] {
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn parser_limited_to_64_levels_reads_whole_messages() {
+    fn flattened_message_is_nested_at_most_64_levels() {
         let part = shallow(&nested(400, "{\"a\":", "}")).into_owned();
         let message = format!("{{\"result\":{{\"tools\":[{{\"inputSchema\":{part}}}]}}}}");
         assert!(depth(&serde_json::from_str(&message).unwrap()) <= MOST_LEVELS);

@@ -137,19 +137,19 @@ mod tests {
     }
 
     #[test]
-    fn one_card_costs_at_most_two_hundred_tokens() {
+    fn mcp_definition_costs_at_most_200_tokens() {
         let tokens = tokens(&[definition()]);
         assert!(tokens <= BUDGET, "{tokens} tokens");
     }
 
     #[test]
-    fn cards_of_a_pair_cost_at_most_260_tokens() {
+    fn definitions_of_a_pair_cost_at_most_260_tokens() {
         let tokens = tokens(&definitions(Cards::Pair, &UNKNOWN));
         assert!(tokens <= PAIR_BUDGET, "{tokens} tokens");
     }
 
     #[test]
-    fn cards_are_json_with_an_object_schema() {
+    fn tool_definitions_are_json_with_an_object_schema() {
         for cards in [Cards::One, Cards::Pair] {
             for host in PROFILES.iter().chain([&UNKNOWN]) {
                 for card in definitions(cards, host) {
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn only_mcp_of_a_pair_claims_read_only() {
+    fn in_a_pair_only_mcp_is_declared_read_only() {
         let cards = definitions(Cards::Pair, HostProfile::named("claude-code"));
         insta::assert_snapshot!(cards.join("\n"));
         assert!(!definition().contains("readOnlyHint"));
@@ -170,7 +170,7 @@ mod tests {
 
     /// The tool searches of hosts compare words, so the description must contain them.
     #[test]
-    fn description_contains_words_of_everyday_queries() {
+    fn mcp_description_contains_words_of_everyday_queries() {
         for description in [DESCRIPTION, READ_DESCRIPTION] {
             for word in ["read", "file", "send", "message", "sum", "two", "numbers", "issue"] {
                 assert!(description.contains(word), "{word}");

@@ -1,4 +1,4 @@
-//! Foreign text for a terminal or a log.
+//! Properties of the functions that clean untrusted text for a terminal or a log.
 
 use switchboard_core::render::words::{clean_block, clean_line, visible};
 

@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn process_tree_has_root_group_and_descendants() {
+    fn process_tree_contains_root_its_group_and_descendants() {
         let rows = [
             row(90, 60, 90, 90), // A helper with a session of its own.
             row(50, 10, 10, 1),
@@ -298,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn descendants_are_ordered_by_generation_without_spared_ones() {
+    fn descendants_are_ordered_by_generation_omitting_spared_processes() {
         let rows = [
             row(4, 3, 4, 4),
             row(3, 2, 2, 1),

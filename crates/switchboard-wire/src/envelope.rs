@@ -117,16 +117,16 @@ pub enum Message {
 /// A frame that is not a valid message. A malformed request gets an error response.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Malformed {
-    #[error("not valid JSON")]
+    #[error("the message is not valid JSON")]
     Json,
     #[error("JSON-RPC batches are not supported")]
     Batch,
     #[error("the message is larger than {limit} bytes")]
     TooLong { id: Option<Id>, limit: usize },
     /// A response with neither `result` nor `error`, or with both.
-    #[error("not a JSON-RPC 2.0 message")]
+    #[error("the message is not JSON-RPC 2.0")]
     Answer { id: Id },
-    #[error("not a JSON-RPC 2.0 message")]
+    #[error("the message is not JSON-RPC 2.0")]
     /// `id` is set only for a malformed request. A malformed response has the id of one of our own
     /// requests, which an error response must not repeat.
     Envelope { id: Option<Id> },

@@ -86,7 +86,7 @@ pub struct Exchange(pub u64);
 pub enum RequestError {
     #[error("the peer answered with {0}")]
     Refused(RpcError),
-    #[error("no response within {} ms", .0.as_millis())]
+    #[error("the peer sent no response within {} ms", .0.as_millis())]
     TimedOut(Duration),
     #[error("the response is larger than {limit} bytes")]
     AnswerTooLarge { limit: usize },

@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn inherited_environment_lacks_our_key_and_shell_functions() {
+    fn inherited_environment_lacks_token_key_and_shell_functions() {
         let environment = Environment::made_of(
             [("A", "a"), (KEY_VARIABLE, "key"), ("BASH_FUNC_f%%", "() { :; }"), ("PATH", "/bin")],
             "/",

@@ -58,7 +58,7 @@ enum Cause {
     NoInstructions(ServerName),
     #[error("the server `{0}` has not been connected yet")]
     NotConnected(ServerName),
-    #[error("the server `{0}` lists nothing")]
+    #[error("the server `{0}` offers no tools, prompts or resources")]
     NoLists(ServerName),
     #[error("the user denied `{0}`")]
     Denied(String),
@@ -84,7 +84,7 @@ enum Cause {
     ReadsOnly,
     #[error("`{0}` was listed as read-only and no longer declares that: list the tools again")]
     NoLongerReadOnly(String),
-    #[error("the server no longer has `{0}`")]
+    #[error("the server no longer has the tool `{0}`")]
     Gone(String),
     #[error("the server has no tool `{0}`")]
     NoSuchTool(String),
@@ -110,7 +110,7 @@ enum Cause {
     Tokens(#[source] Arc<VaultError>),
     #[error("cannot expand the URL of `{0}`")]
     UnfilledUrl(ServerName, #[source] ExpandError),
-    #[error("too many notification handlers")]
+    #[error("the session has too many notification handlers")]
     ManyHandlers,
     #[error("cannot reload: this gateway does not watch configuration files")]
     NothingToReload,

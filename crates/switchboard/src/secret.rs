@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn http_token_file_accessible_to_others_is_refused() {
+    fn http_token_file_shared_with_other_users_is_refused() {
         let (_home, paths) = home();
         let path = paths.http_token();
         Token::of(&paths).unwrap();

@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn relocated_host_configuration_is_found() {
+    fn host_configuration_relocated_by_a_variable_is_found() {
         check(
             [("HOME", "/h"), ("CODEX_HOME", "~/x")],
             Host::Codex,
@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn home_as_project_lists_the_user_file_once() {
+    fn home_directory_as_project_lists_user_file_once() {
         check([("HOME", "/p")], Host::Cursor, &["user /p/.cursor/mcp.json"]);
     }
 

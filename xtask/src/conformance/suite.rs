@@ -24,7 +24,7 @@ pub(crate) enum SuiteError {
         #[source]
         cause: io::Error,
     },
-    #[error("it lists no scenarios for a {subject} at {revision}")]
+    #[error("the suite lists no scenarios for a {subject} at {revision}")]
     NoScenarios { subject: &'static str, revision: String },
 }
 

@@ -108,7 +108,7 @@ mod tests {
     use super::PASSED_ON;
 
     #[test]
-    fn env_page_names_every_passed_variable() {
+    fn env_page_names_every_variable_passed_to_servers() {
         let source = include_str!("../../../crates/switchboard/src/env.rs");
         let (_, list) = source.split_once("const PASSED_ON").unwrap();
         let (list, _) = list.split_once(';').unwrap();

@@ -46,7 +46,7 @@ mod tests {
     use crate::tidy::tests::{CORE_FILE, check_in};
 
     #[test]
-    fn module_that_the_map_omits_is_reported() {
+    fn module_missing_from_the_architecture_map_is_reported() {
         let rule = "mapped-module";
         let root = "crates/switchboard-core/src/lib.rs";
         let around = [("ARCHITECTURE.md", "| `name`, `sign_in` | names |\nconfig\n")];

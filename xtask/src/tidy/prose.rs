@@ -88,7 +88,7 @@ mod tests {
     use crate::tidy::tests::{CORE_FILE, check, check_in};
 
     #[test]
-    fn open_work_must_name_its_issue() {
+    fn todo_and_fixme_require_an_issue_number() {
         let rule = "open-work";
         for mark in ["TODO", "FIXME"] {
             check(rule, CORE_FILE, &format!("//! Names.\n// {mark}: later\n"), &[2]);

@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn each_threat_and_fault_has_one_row() {
+    fn safety_document_has_one_row_per_threat_and_fault() {
         let rule = "safety-row";
         check(rule, PAGE, &page(&[]), &[]);
         check(rule, PAGE, &page(&[("T2", "")]), &[6]);
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn documented_test_must_exist_once() {
+    fn test_named_in_safety_document_must_exist_once() {
         let rule = "named-test";
         let core = "#[test]\nfn a() {}\nfn helper() {}\nmod tests {\n    #[tokio::test(x)]\n    \
                     async fn both() {\n    }\n}\nproptest! {\n    #[test]\n    fn any() {}\n}\n";

@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn machine_path_is_refused_in_any_file() {
+    fn machine_specific_path_is_refused_in_any_file() {
         let rule = "machine-path";
         for folder in ["home", "root", "work", "Users"] {
             check(rule, "docs/a.md", &format!("ok\nrun \"/{folder}/ada/tool\"\n"), &[2]);

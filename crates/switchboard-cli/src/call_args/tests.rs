@@ -78,13 +78,13 @@ fn argument_types_follow_the_schema() {
 }
 
 #[test]
-fn argument_of_wrong_type_stays_text_for_validation() {
+fn argument_that_cannot_be_converted_is_passed_as_string() {
     check(&["count=two"], json!({ "count": "two" }));
     check(&["tags=a"], json!({ "tags": "a" }));
 }
 
 #[test]
-fn undeclared_argument_is_json_if_unambiguous_and_else_text() {
+fn undeclared_argument_is_json_if_unambiguous_otherwise_text() {
     check(&["open=2", "other=true"], json!({ "open": 2, "other": true }));
     check(&["open=[1]", "other={}"], json!({ "open": [1], "other": {} }));
     check(&["open=null", "other=\"x\""], json!({ "open": "null", "other": "\"x\"" }));
@@ -103,7 +103,7 @@ fn argument_after_colon_equals_is_parsed_as_json() {
 }
 
 #[test]
-fn number_arguments_keep_their_spelling() {
+fn number_arguments_are_passed_as_written() {
     let base = object(r#"{ "open": [1.10, 1e2], "count": 1.0 }"#).unwrap();
     let words = ["ratio=12345678901234567890123", "count:=-0", "deep={\"a\":0.10}"];
     let words = words.map(str::to_owned);
@@ -121,7 +121,7 @@ fn argument_without_key_or_equals_sign_is_refused() {
 }
 
 #[test]
-fn repeated_key_becomes_a_list_if_the_schema_allows() {
+fn repeated_argument_key_becomes_a_list_if_schema_allows() {
     check(&["tags=a", "tags=b,c"], json!({ "tags": ["a", "b,c"] }));
     check(&["ids=1", "ids=2.50"], json!({ "ids": [1, 2.5] }));
     check(

@@ -29,11 +29,11 @@ enum UsageError {
     NotAnAddress { kind: &'static str },
     #[error("`--transport stdio` needs a program, not a URL")]
     NotAProgram,
-    #[error("a URL takes no arguments")]
+    #[error("a server at a URL takes no arguments")]
     ArgumentsOfAnAddress,
-    #[error("a URL takes `--header`, not `--env`")]
+    #[error("a server at a URL takes `--header`, not `--env`")]
     VariablesOfAnAddress,
-    #[error("a program takes `--env`, not `--header`")]
+    #[error("a server program takes `--env`, not `--header`")]
     HeadersOfAProgram,
     #[error("`--header` needs `NAME: VALUE`")]
     NotAHeader,

@@ -25,7 +25,7 @@ const NAME: usize = 100;
 const PATH: usize = 1_000;
 
 #[derive(Debug, thiserror::Error)]
-#[error("nothing was imported: the user cannot be asked")]
+#[error("nothing was imported: the import requires confirmation, and the user cannot be asked")]
 struct NoTerminal;
 
 pub(super) async fn import(app: &App, options: &Import) -> CommandResult {

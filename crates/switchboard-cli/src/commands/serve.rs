@@ -24,7 +24,9 @@ use crate::signals::Signals;
 
 #[derive(Debug, thiserror::Error)]
 enum HttpError {
-    #[error("other machines could reach `{address}`; `--allow-remote` allows that")]
+    #[error(
+        "refusing to listen at `{address}`, which other machines can reach: add `--allow-remote`"
+    )]
     Remote { address: SocketAddr },
     #[error("cannot listen at `{address}`")]
     Listen {

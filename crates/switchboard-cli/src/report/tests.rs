@@ -273,7 +273,7 @@ fn hostile_error_text_cannot_move_the_cursor() {
 }
 
 #[test]
-fn line_about_a_failed_server_quotes_its_telling_line() {
+fn failed_server_line_quotes_the_relevant_stderr_line() {
     let check = |stderr: &[&str], expected: &str| {
         let lines = stderr.iter().map(|line| (*line).to_owned()).collect();
         let cause = Attempt { code: Code::ConnectFailed, cause: Cause };

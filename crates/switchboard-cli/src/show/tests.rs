@@ -107,7 +107,7 @@ fn tool_list_is_grouped_by_server() {
 }
 
 #[test]
-fn remarks_list_skipped_definitions_and_instructions() {
+fn remarks_name_skipped_definitions_and_the_instructions_command() {
     let remarks = remarks(&page(Some("files")), Palette::Plain);
     insta::assert_snapshot!(remarks.join("\n"), @r#"
     left out: 1 definition (`x` has no schema)
@@ -151,7 +151,7 @@ fn first_search_hits_are_shown_in_full() {
 }
 
 #[test]
-fn cost_table_shows_servers_without_listing_and_losses() {
+fn cost_table_shows_unlisted_servers_and_extra_tokens() {
     let overview = Overview {
         stale: Vec::new(),
         mistakes: Vec::new(),

@@ -93,7 +93,7 @@ fn allow_pattern_without_slash_matches_shown_names_only() {
 }
 
 #[test]
-fn prefix_of_a_project_does_not_widen_allow_rules() {
+fn project_tool_prefix_does_not_widen_allow_rules() {
     let destroys = || checked("delete", r#"{"destructiveHint":true}"#);
     for (pattern, mode, shown) in [
         ("mcp_*", ToolPrefix::Mcp, "mcp__files_delete"),
@@ -158,7 +158,7 @@ fn auto_approve_skips_approval_unless_approve_tools_matches() {
 }
 
 #[test]
-fn allow_skips_approval_and_deny_always_refuses() {
+fn allow_rule_skips_approval_and_deny_rule_always_refuses() {
     let settings = |allow: &[&str], deny: &[&str]| Settings {
         allow: patterns(allow),
         deny: patterns(deny),
@@ -183,7 +183,7 @@ fn allow_skips_approval_and_deny_always_refuses() {
 /// A project may set the prefix. The shown names that result must not match `allow`, and must still
 /// match `approveTools`.
 #[test]
-fn changed_prefix_bypasses_no_approval_rule() {
+fn tool_shown_without_prefix_bypasses_no_approval_rule() {
     let bare = || {
         let target = Resolved { shown: Arc::from("gh_wipe"), ..target("gh_wipe", "{}", "") };
         Checked { target, args: Args::default() }
@@ -199,7 +199,7 @@ fn changed_prefix_bypasses_no_approval_rule() {
 }
 
 #[test]
-fn deny_rule_takes_precedence_over_grants_and_is_named() {
+fn deny_rule_overrides_grants_and_is_named_in_refusal() {
     let settings = Settings { deny: patterns(&["x*", "*/a"]), ..policy(ApprovePolicy::All) };
     let free = Rules::new(&ServerEntry::default(), &policy(ApprovePolicy::All));
     let mut grants = Grants::default();
@@ -235,7 +235,7 @@ fn approval_of_a_tool_ends_if_its_definition_changes() {
 }
 
 #[test]
-fn only_approval_of_a_server_permits_its_other_tools() {
+fn other_tools_are_permitted_only_by_server_wide_approval() {
     let rules = Rules::new(&ServerEntry::default(), &policy(ApprovePolicy::All));
     let mut grants = Grants::default();
     for (answer, still_asks) in
@@ -262,7 +262,7 @@ fn approval_of_a_server_ends_if_its_definition_changes() {
 }
 
 #[test]
-fn suggested_pattern_matches_only_its_tool() {
+fn suggested_allow_pattern_matches_only_the_approved_tool() {
     let odd = pattern_of(&target("a*", "{}", ""));
     let rules = Settings { allow: vec![odd], ..policy(ApprovePolicy::All) };
     let rules = Rules::new(&ServerEntry::default(), &rules);
@@ -271,7 +271,7 @@ fn suggested_pattern_matches_only_its_tool() {
 }
 
 #[test]
-fn pin_mismatch_is_refused_only_if_pins_block() {
+fn tool_with_pin_mismatch_is_refused_under_pins_block() {
     for pins in [Pins::Off, Pins::Warn, Pins::Block] {
         let settings = Settings { pins, allow: patterns(&["*"]), ..policy(ApprovePolicy::All) };
         let rules = Rules::new(&ServerEntry::default(), &settings);
@@ -289,7 +289,7 @@ fn pin_mismatch_is_refused_only_if_pins_block() {
 }
 
 #[test]
-fn pattern_of_one_server_ignores_similarly_named_servers() {
+fn allow_pattern_of_a_server_ignores_similarly_named_servers() {
     let settings = Settings { allow: patterns(&["files/*"]), ..policy(ApprovePolicy::All) };
     let rules = Rules::new(&ServerEntry::default(), &settings);
     let mut other = checked("a", "{}");

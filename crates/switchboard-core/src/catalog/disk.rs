@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn listing_is_a_miss_if_expired_or_definition_changed() {
+    fn cached_listing_is_unused_if_expired_or_definition_changed() {
         let check = |ttl, definition, age, expected| {
             let found = decode(&file(ttl), definition, 1_000_000 + age);
             assert_eq!(found.map(|(_, refresh)| refresh), expected, "{ttl:?} {age}");
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn stale_listing_is_due_for_refresh_after_a_day() {
+    fn listing_with_ttl_is_refreshed_at_most_once_daily() {
         let check = |ttl, age, expected| {
             let found = decode(&file(ttl), "abc", 1_000_000 + age);
             assert_eq!(found.map(|(_, refresh)| refresh), Ok(expected), "{ttl:?} {age}");
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn truncated_listing_file_is_a_miss() {
+    fn truncated_listing_file_is_a_cache_miss() {
         let whole = file(None);
         for end in 0..whole.len() {
             let cut = decode(&whole[..end], "abc", 1_000_000);
@@ -196,7 +196,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn listing_file_with_a_flipped_bit_is_a_miss(at in any::<proptest::sample::Index>(), bit in 0..8u8) {
+        fn listing_file_with_flipped_bit_is_a_cache_miss(at in any::<proptest::sample::Index>(), bit in 0..8u8) {
             let mut damaged = file(None);
             let at = at.index(damaged.len());
             damaged[at] ^= 1 << bit;

@@ -15,7 +15,7 @@ pub enum NotCalled {
     /// The setting `searchCalls` disables calls from a search.
     #[error("calling a tool from a search is disabled (`searchCalls`)")]
     Off,
-    #[error("no tool fits far better than the others")]
+    #[error("no tool is clearly the best match")]
     Unclear,
     #[error("`{written}` matches the `deny` rule `{pattern}`")]
     Denied { written: String, pattern: String },
@@ -26,7 +26,7 @@ pub enum NotCalled {
     Unchecked { shown: String },
     #[error("{error} ({shown})")]
     Mismatch { shown: String, error: ArgumentsError },
-    #[error("{shown} does not declare that it only reads or only adds")]
+    #[error("{shown} does not declare itself read-only or additive")]
     MayWrite { shown: String },
 }
 

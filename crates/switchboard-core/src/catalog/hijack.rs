@@ -157,7 +157,7 @@ fn name_of_an_invalid_entry_is_reserved_against_lookalikes() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 10_000, ..ProptestConfig::default() })]
     #[test]
-    fn call_reaches_only_the_server_whose_prefix_it_has(
+    fn tool_name_with_a_prefix_reaches_only_its_server(
         servers in proptest::collection::vec(any_server(), 1..6),
         calls in proptest::collection::vec(any_call(), 1..8),
     ) {

@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tool_name_equal_without_hidden_characters_is_skipped() {
+    fn tool_name_equal_except_hidden_characters_is_skipped() {
         let check = |names: &[&str], expected: &[bool]| {
             assert_eq!(shadowed(names.iter().copied()), expected, "{names:?}");
         };

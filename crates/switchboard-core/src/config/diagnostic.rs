@@ -121,7 +121,7 @@ pub enum DiagnosticKind {
     #[error("unknown key `{key}`{}", suggestion(*nearest))]
     UnknownKey { key: String, nearest: Option<&'static str> },
     /// The key belongs to another program that reads the same file.
-    #[error("`{key}` has no effect here")]
+    #[error("`{key}` has no effect in Switchboard")]
     NoEffect { key: String },
     #[error("`{key}` of server `{server}` has no effect beside `{endpoint}`")]
     Unused { server: String, key: &'static str, endpoint: &'static str },

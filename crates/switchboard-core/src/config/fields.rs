@@ -283,7 +283,7 @@ pub(super) fn output_guard(
         let limit = match member.name {
             "maxBytes" => &mut *max_bytes,
             "maxLines" => &mut *max_lines,
-            // The name of this key in the older program for Pi.
+            // The name of this key in the earlier Pi adapter.
             "detailsMaxBytes" => {
                 reader.ignored_key(&member);
                 continue;

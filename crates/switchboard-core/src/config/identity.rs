@@ -100,7 +100,7 @@ mod tests {
     ];
 
     #[test]
-    fn changed_variable_value_changes_the_identity() {
+    fn changed_variable_value_changes_the_server_identity() {
         for text in ENTRIES {
             let [alice, bob] = ["alice", "bob"].map(|value| of(text, &[("T", value)]));
             assert_ne!(alice.hash, bob.hash, "{text}");
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn identity_changes_with_account_but_not_with_filters() {
+    fn server_identity_depends_on_account_but_not_tool_filters() {
         let entry = |account: &str| format!("{{ \"url\": \"http://h/\" {account} }}");
         let plain = of(&entry(""), &[]);
         assert_ne!(plain.hash, of(&entry(", \"account\": \"work\""), &[]).hash);
@@ -147,7 +147,7 @@ mod tests {
     proptest! {
         /// Different credentials have different identities, in every field and form of an entry.
         #[test]
-        fn identities_are_equal_exactly_for_equal_values(
+        fn server_identities_are_equal_exactly_for_equal_values(
             entry in 0..ENTRIES.len(), one in "[ -~]{0,12}", other in "[ -~]{0,12}",
         ) {
             let [a, b] = [&one, &other].map(|value| of(ENTRIES[entry], &[("T", value)]));

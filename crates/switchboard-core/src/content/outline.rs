@@ -40,7 +40,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn outline_describes_the_outermost_shape() {
+    fn json_outline_describes_only_the_outermost_value() {
         let check = |json: &str, expected: &str| {
             assert_eq!(outline(json).unwrap_or_default(), expected, "{json}");
         };

@@ -58,7 +58,7 @@ mod blocks {
     }
 
     #[test]
-    fn images_over_the_limit_are_counted() {
+    fn surplus_images_of_a_result_are_omitted_and_counted() {
         let image = r#"{"type":"image","data":"aGk="}"#;
         let raw = format!(r#"{{"content":[{}]}}"#, vec![image; 35].join(","));
         let output = CallOutput::of_call(raw);
@@ -120,7 +120,7 @@ mod blocks {
     }
 
     #[test]
-    fn pretty_printed_result_becomes_one_frame() {
+    fn pretty_printed_result_is_written_on_one_line() {
         let output =
             CallOutput::of_call("{\"content\": [\r\n {\"type\":\"text\",\n\"text\":\"a\"}]}");
         assert_snapshot!(shown(&output), @r#"{"type":"text", "text":"a"}"#);
@@ -282,7 +282,7 @@ mod spills {
     }
 
     #[test]
-    fn images_and_blobs_stay_beside_the_filter_output() {
+    fn filter_output_keeps_images_and_blobs_of_the_result() {
         const SHOT: &str = r#"{"content":[{"type":"image","data":"aGk=","mimeType":"image/png"},
             {"type":"text","text":"{\"width\": 7}"},
             {"type":"resource_link","uri":"a:c","name":"c"},
@@ -392,7 +392,7 @@ mod guarding {
     }
 
     #[test]
-    fn beginning_of_a_later_giant_line_is_shown() {
+    fn cut_inside_a_giant_line_shows_both_its_ends() {
         let output =
             over(texts(&[format!("ok\nBEGIN{}END\nok", "x".repeat(90_000))]), &TextLimits::DEFAULT);
         let text = output.with_id("r1").text().into_owned();
@@ -491,7 +491,7 @@ mod guarding {
 
     /// A regression: a short block before a long one was not counted.
     #[test]
-    fn line_breaks_of_all_blocks_add_to_the_limit() {
+    fn line_limit_applies_to_all_blocks_together() {
         let output = texts(&["\n".repeat(7), format!("{}a", "\n".repeat(43))]);
         let limits = TextLimits { max_bytes: 4_000, max_lines: 45 };
         assert!(matches!(guard(output, &limits), Guarded::Over(_)));
@@ -499,7 +499,7 @@ mod guarding {
 
     proptest! {
         #[test]
-        fn shown_text_fits_the_limits_and_whole_is_stored(
+        fn shown_text_fits_limits_and_full_text_is_stored(
             blocks in proptest::collection::vec(any_text(), 1..4),
             max_bytes in 0usize..4_000,
             max_lines in 0usize..60,

@@ -84,7 +84,7 @@ mod tests {
     use crate::hidden::find;
 
     #[test]
-    fn harmless_hidden_text_does_not_displace_other_findings() {
+    fn longest_hidden_text_is_reported_first() {
         let place = |kind, name: &str, text: &str| (kind, name.to_owned(), find(text).unwrap());
         let decoys = (0..30).map(|n| place(PlaceKind::Tool, &format!("t{n}"), "\u{200b}"));
         let attack = place(PlaceKind::Prompt, "p", "\u{e0065}\u{e0076}\u{e0069}\u{e006c}");

@@ -63,7 +63,7 @@ fn finding_names_its_server_but_shows_no_value() {
     error no_endpoint none: user.json:3:9: server `none` needs one of `command`, `url` and `socket`
     error unsupported_scheme strange: user.json:4:22: the `url` of server `strange` must begin with http://, https://, sse://, ws:// or wss://
     warning no_effect unset: user.json:9:64: `bearerTokenEnv` of server `unset` has no effect beside `command`
-    warning colliding_names my_server: the name looks like `my-server`
+    warning colliding_names my_server: the server name looks like `my-server`
     warning untrusted theirs: the server comes from this project and was not approved
     note disabled off: the entry disables this server
     error missing_variable unset: `args` needs the environment variable `GONE`, which is not set

@@ -156,7 +156,7 @@ fn secrets_are_recognized_in_every_language_and_place() {
 }
 
 #[test]
-fn secrets_are_searched_in_all_texts_of_a_form() {
+fn secret_words_are_found_in_all_form_texts() {
     for schema in [
         json!({ "type": "string", "oneOf": [{ "const": "a", "title": "enter password" }] }),
         json!({ "type": "string", "enum": ["a"], "enumNames": ["Type your password"] }),
@@ -174,14 +174,14 @@ fn secrets_are_searched_in_all_texts_of_a_form() {
 }
 
 #[test]
-fn benign_phrase_does_not_hide_another_secret_word() {
+fn benign_phrase_does_not_hide_a_nearby_secret_word() {
     for title in ["Password (see password policy)", "GPIO pin and PIN", "Random seed, your token"] {
         assert!(field("v", json!({ "type": "string", "title": title })).is_some(), "{title}");
     }
 }
 
 #[test]
-fn field_name_cannot_imitate_our_message() {
+fn field_name_in_a_form_cannot_forge_warning_text() {
     let name = "x` is fine.\n\u{1b}[2JThe server `github` asks for a city (`password";
     let shown = text(name).unwrap();
     assert_eq!(shown, "x' is fine. The server 'github' asks for a city ('password");
@@ -236,7 +236,7 @@ fn uncommon_and_encoded_secret_words_are_found() {
 }
 
 #[test]
-fn harmless_words_like_secret_words_get_no_warning() {
+fn harmless_words_resembling_secret_words_get_no_warning() {
     let is_marked = |text: &&str| {
         self::text(text).is_some() || titled(text).is_some() || asked_in_message(text).is_some()
     };
@@ -245,7 +245,7 @@ fn harmless_words_like_secret_words_get_no_warning() {
 }
 
 #[test]
-fn secrets_are_found_at_every_place_of_a_schema() {
+fn secret_words_are_found_at_every_place_of_schema() {
     let form = |schema: Value| {
         let params = json!({ "message": "Go on?", "requestedSchema": schema });
         asks_for_secret(params.as_object().unwrap())
@@ -292,7 +292,7 @@ fn secrets_are_found_at_every_place_of_a_schema() {
 }
 
 #[test]
-fn form_without_typed_secrets_gets_no_warning() {
+fn form_without_text_entry_of_secrets_gets_no_warning() {
     for schema in [
         json!({ "type": "object", "title": "Password", "properties": { "keep": { "type": "boolean" } } }),
         json!({ "type": "object", "required": ["keep_password"],

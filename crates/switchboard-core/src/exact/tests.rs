@@ -43,7 +43,7 @@ fn unrepresentable_json_is_rejected_with_position() {
 }
 
 #[test]
-fn names_differing_in_case_or_nul_are_distinct() {
+fn json_keys_differing_in_case_or_nul_are_distinct() {
     let text = r#"{"a":1,"A":2,"a\u0000":3}"#;
     assert_eq!(Args::parse(text).unwrap().to_string(), text);
 }

@@ -43,7 +43,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn python_module_start_imports_from_its_directory() {
+    fn python_with_m_or_c_imports_from_working_directory() {
         let check = |line: &str, expected: bool| {
             let mut words = line.split(' ').map(str::to_owned);
             let command = words.next().unwrap();

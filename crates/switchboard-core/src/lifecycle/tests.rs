@@ -276,7 +276,7 @@ fn disconnect_takes_effect_during_a_stuck_dial() {
 }
 
 #[test]
-fn eager_server_starts_at_once_without_reconnecting_later() {
+fn eager_server_starts_at_once_but_does_not_reconnect() {
     let mut machine = machine(Lifecycle::Eager);
     check(&mut machine, &[(0, Input::Begin)], &[Effect::Dial { generation: 1 }]);
     machine.on(seconds(1), Input::Dialled { generation: 1 });
@@ -405,7 +405,7 @@ impl Observer {
 
 proptest! {
     #[test]
-    fn any_input_sequence_keeps_the_machine_invariants(
+    fn any_input_sequence_keeps_the_lifecycle_invariants(
         steps in proptest::collection::vec((any_step(), 0..400u64), 1..120),
         lifecycle in proptest::sample::select(vec![
             Lifecycle::Lazy, Lifecycle::Eager, Lifecycle::KeepAlive, Lifecycle::LazyKeepAlive]),

@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn every_letter_and_its_capital_have_one_key() {
+    fn letter_and_its_capital_have_one_lookalike_key() {
         let keys = |name: &str| {
             let name = in_one_case(name).unwrap_or_else(|| name.to_owned());
             (folded(&name), look(&name))
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn lookalike_names_have_one_key() {
+    fn lookalike_names_have_the_same_key() {
         for (name, other) in [
             ("GitHub_create-issue", "github/create_issue"),
             ("g\u{456}thub", "github"),

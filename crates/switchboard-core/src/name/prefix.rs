@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn project_server_takes_no_tool_name_of_user_servers() {
+    fn project_server_cannot_take_tool_names_of_user_servers() {
         let [github, create] = ["github", "github_create"].map(|n| ServerName::new(n).unwrap());
         let tiers = [(&github, NameTier::User), (&create, NameTier::Project)];
         let prefixes = Prefixes::new(tiers.into_iter());

@@ -16,7 +16,7 @@ fn check(server: &str, tool: &str, expected: [&str; 4]) {
 }
 
 #[test]
-fn each_prefix_mode_precedes_the_tool_name() {
+fn shown_tool_name_has_the_prefix_of_each_mode() {
     check("demo", "add", ["demo_add", "demo_add", "add", "mcp__demo_add"]);
     check("gh-mcp", "get", ["gh-mcp_get", "gh_get", "get", "mcp__gh-mcp_get"]);
     check("mcp", "x", ["mcp_x", "mcp_x", "x", "mcp__mcp_x"]);
@@ -29,7 +29,7 @@ fn prefixed_tool_name_gets_no_second_prefix() {
 }
 
 #[test]
-fn characters_that_hosts_refuse_are_replaced() {
+fn characters_that_hosts_refuse_are_replaced_in_names() {
     check("a b", "x.y", ["a_b_x_y", "a_b_x_y", "x_y", "mcp__a_b_x_y"]);
     check("s", "größe", ["s_gr_f6__df_e", "s_gr_f6__df_e", "gr_f6__df_e", "mcp__s_gr_f6__df_e"]);
 }
@@ -53,7 +53,7 @@ fn tools_with_equal_shown_names_get_distinct_suffixes() {
 }
 
 #[test]
-fn tool_with_another_servers_prefix_gets_its_own() {
+fn tool_with_prefix_of_another_server_gets_own_prefix() {
     use ToolPrefix::{None, Server, Short};
     for (server, tool, mode, expected) in [
         ("evil", "github_create_issue", None, "evil_github_create_issue"),

@@ -37,7 +37,7 @@ pub enum PiFault {
     NoPackage { path: String, directory: String },
     #[error("`{PACKAGE}` in Pi starts `{program}`, which is not an executable file")]
     NoProgram { program: String },
-    #[error("the server uses the sign-in tokens of an older program for Pi")]
+    #[error("the server uses the sign-in tokens of the earlier Pi adapter")]
     OlderTokens,
 }
 

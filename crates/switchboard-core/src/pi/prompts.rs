@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn prompt_commands_are_plain_and_unique() {
+    fn prompt_command_names_are_ascii_and_unique() {
         let prompts = [
             of("git-hub", "review.pr", "Reviews."),
             of("git-hub", "review/pr", "Another that would have the name."),

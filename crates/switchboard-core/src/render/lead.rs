@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn lead_has_the_whole_sentences_that_fit() {
+    fn description_lead_has_the_whole_sentences_that_fit() {
         check("Add two numbers", "Add two numbers");
         check("Add two numbers. Fast.", "Add two numbers. Fast.");
         check(&format!("Add two numbers. {}", "And more ".repeat(20)), "Add two numbers.");
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn lead_omits_headings_lists_and_sections() {
+    fn description_lead_omits_headings_lists_and_sections() {
         check("## Overview\nCreates **pages**.\n\n## Parent\nThe rest.", "Creates pages.");
         check("Fetches data:\n- one\n- two", "Fetches data:");
         check("Creates a todo.\n    Args:\n        title: the title", "Creates a todo.");

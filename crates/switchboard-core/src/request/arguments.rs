@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn excess_unknown_parameters_are_not_stored() {
+    fn too_many_unknown_parameters_are_refused() {
         let many: Map<String, Value> =
             (0..1_000).map(|number| (format!("p{number}"), json!("x"))).collect();
         let read: Arguments = serde_json::from_str(&Value::Object(many).to_string()).unwrap();

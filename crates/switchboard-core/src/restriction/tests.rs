@@ -13,7 +13,7 @@ fn denied(pattern: &str, server: &str, tool: &str) -> bool {
 }
 
 #[test]
-fn composed_and_decomposed_letters_are_equal() {
+fn rule_matches_composed_and_decomposed_letters_alike() {
     for (composed, apart) in [("l\u{f6}schen", "lo\u{308}schen"), ("\u{439}", "\u{438}\u{306}")] {
         for (pattern, name) in [(composed, apart), (apart, composed)] {
             for pattern in [pattern.to_owned(), format!("srv/{pattern}"), format!("s*/{pattern}")] {
@@ -110,7 +110,7 @@ fn rule_matches_every_spelling_of_a_tool_name() {
 }
 
 #[test]
-fn requested_name_is_denied_without_a_matching_tool() {
+fn requested_name_is_denied_even_if_no_tool_matches() {
     let server = ServerName::new("s-mcp").unwrap();
     let restriction = Restriction::new(&["s-mcp/delete_repo".to_owned()]);
     for name in [
@@ -141,7 +141,7 @@ fn requested_name_is_denied_without_a_matching_tool() {
 }
 
 #[test]
-fn rule_matches_no_other_tool_or_server() {
+fn rule_does_not_match_similar_tools_or_servers() {
     assert!(!denied("git/*", "git_hub", "create"));
     assert!(!denied("git/hub_create", "git_hub", "create"));
     assert!(!denied("a/*", "a/b", "x"));

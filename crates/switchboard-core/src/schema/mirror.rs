@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn only_annotated_parameters_are_mirrored() {
+    fn only_annotated_parameters_are_mirrored_in_headers() {
         let properties = json!({
             "region": named("Region", "string"),
             "priority": named("Priority", "integer"),

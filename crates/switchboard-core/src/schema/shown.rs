@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn schema_part_below_the_depth_limit_is_unchanged() {
+    fn schema_part_deeper_than_the_limit_is_unchanged() {
         let deep = format!(
             "{}{{\"type\":\"odd\"}}{}",
             "{\"type\":\"array\",\"items\":".repeat(60),

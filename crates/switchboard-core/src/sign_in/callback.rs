@@ -66,7 +66,10 @@ pub enum CallbackError {
     #[error("the callback has no code")]
     NoCode,
     /// This error is possible only for text that the user pasted.
-    #[error("a code alone does not show its issuer: paste the whole URL")]
+    #[error(
+        "the pasted code has no `iss`, which this authorization server always sends: paste the \
+         whole URL"
+    )]
     CodeAlone,
 }
 

@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn other_authentication_schemes_are_ignored() {
+    fn authentication_schemes_except_bearer_are_ignored() {
         let headers = ["Basic realm=\"x\", Bearer scope=\"a\", DPoP algs=\"ES256\", scope=\"no\""];
         check(&headers, None, &["a"], None);
         check(&["Negotiate YWJj/d+==, Bearer scope=a"], None, &["a"], None);

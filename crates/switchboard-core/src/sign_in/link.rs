@@ -87,7 +87,9 @@ fn is_as_written(text: &str, url: &Url) -> bool {
     authority.starts_with('[') || url.host_str().is_some_and(|read| read.eq_ignore_ascii_case(host))
 }
 
-/// Checks a URL that we open or send requests to, whatever its origin.
+/// Refuses a URL that is not safe to open or request: no http(s), forbidden characters,
+/// credentials, an internal address, or plain http to another machine. Configured URLs are
+/// checked, too.
 pub fn admissible(url: &Url, reach: &Reach) -> Result<(), BadLink> {
     let host = match (url.scheme(), url.host()) {
         ("http" | "https", Some(host)) => host,

@@ -57,9 +57,9 @@ pub enum Proof {
 /// terminal.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadDocument {
-    #[error("expected a JSON object")]
+    #[error("the document is not a JSON object")]
     NotJson,
-    #[error("the nesting exceeds {DEEPEST} levels")]
+    #[error("the document is nested deeper than {DEEPEST} levels")]
     TooDeep,
     #[error("`{0}` is missing")]
     Missing(&'static str),

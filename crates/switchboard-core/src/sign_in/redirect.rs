@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn loopback_redirect_uri_is_listened_on_and_others_pasted() {
+    fn gateway_listens_only_for_http_loopback_redirect_uris() {
         let check = |text: &str, expected: &str| assert_eq!(outcome(text), expected, "{text}");
         check("http://127.0.0.1:{port}/callback", "any /callback http://127.0.0.1:4000/callback");
         check("http://localhost:3118/cb/x", "3118 /cb/x http://localhost:4000/cb/x");

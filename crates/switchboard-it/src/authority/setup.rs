@@ -117,7 +117,7 @@ impl Setup {
 pub enum SetupError {
     #[error("`{word}` is not NAME=VALUE")]
     NoValue { word: String },
-    #[error("cannot parse the setup")]
+    #[error("cannot parse the setup of the test authority")]
     Parse(#[from] serde_json::Error),
 }
 

@@ -63,7 +63,7 @@ async fn call_of_a_removed_tool_returns_tool_changed() {
     let (outcome, calls, _world) = check(BEFORE, after, json!({}), &[]).await;
     let failure = outcome.unwrap_err();
     assert_eq!((failure.code, calls), (Code::ToolChanged, 0));
-    assert!(failure.to_string().contains("no longer has `demo_save`"), "{failure}");
+    assert!(failure.to_string().contains("no longer has the tool `demo_save`"), "{failure}");
 }
 
 #[tokio::test(start_paused = true)]

@@ -176,8 +176,8 @@ fn doctor_does_not_print_variable_values() {
     let found = doctor::examine(&environment, &paths, &loaded);
     let told = |finding: &Finding| format!("{} {:?}\n", finding.fault, finding.hints());
     insta::assert_snapshot!(found.iter().map(told).collect::<String>(), @r#"
-    there is no program `${TOKEN}` [CheckCommand("${TOKEN}")]
-    there is no working directory `below/${TOKEN}` [Correct("cwd")]
+    the program `${TOKEN}` was not found [CheckCommand("${TOKEN}")]
+    the working directory `below/${TOKEN}` does not exist [Correct("cwd")]
     `./${TOKEN}.sh` cannot be run: it is not executable [MakeExecutable("./${TOKEN}.sh")]
     `env.T` comes from the program `no-such-helper`, which cannot be run [CheckCommand("no-such-helper")]
     "#);

@@ -240,9 +240,9 @@ async fn refused_edit_leaves_the_file_unchanged() {
     $ add x --transport http x-mcp
     error: `--transport http` needs a URL
     $ add x https://x --env A=b
-    error: a URL takes `--header`, not `--env`
+    error: a server at a URL takes `--header`, not `--env`
     $ add x x-mcp --header A: b
-    error: a program takes `--env`, not `--header`
+    error: a server program takes `--env`, not `--header`
     $ add --scope project --json { "x": { "command": "x", "inheritEnv": true } }
     error: the definition of `x` is invalid
       caused by: `mcpServers.x.inheritEnv` is not allowed in a project file

@@ -137,17 +137,17 @@ async fn malformed_http_posts_are_answered_and_the_session_continues() {
     }
     insta::assert_snapshot!(table, @r#"
     {not json}
-      400 {"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"not valid JSON"}}
+      400 {"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"the message is not valid JSON"}}
 
-      400 {"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"not valid JSON"}}
+      400 {"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"the message is not valid JSON"}}
     []
       400 {"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"JSON-RPC batches are not supported"}}
     [{"jsonrpc":"2.0","id":11,"method":"ping"}]
       400 {"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"JSON-RPC batches are not supported"}}
     42
-      400 {"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"not a JSON-RPC 2.0 message"}}
+      400 {"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"the message is not JSON-RPC 2.0"}}
     {"id":12,"method":"ping"}
-      400 {"jsonrpc":"2.0","id":12,"error":{"code":-32600,"message":"not a JSON-RPC 2.0 message"}}
+      400 {"jsonrpc":"2.0","id":12,"error":{"code":-32600,"message":"the message is not JSON-RPC 2.0"}}
     {"jsonrpc":"2.0","id":14,"method":"tools/destroy"}
       200 {"jsonrpc":"2.0","id":14,"error":{"code":-32601,"message":"this method is not supported"}}
     {"jsonrpc":"2.0","id":"15","method":"ping"}
@@ -519,7 +519,7 @@ async fn non_loopback_address_requires_allow_remote() {
     exit 2
     --- stdout
     --- stderr
-    error: other machines could reach `0.0.0.0:0`; `--allow-remote` allows that
+    error: refusing to listen at `0.0.0.0:0`, which other machines can reach: add `--allow-remote`
     ");
     let without = installed.run(["serve", "--allow-remote"]).await;
     assert_eq!(without.code, Some(2));

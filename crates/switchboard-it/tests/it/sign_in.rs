@@ -192,7 +192,7 @@ async fn invalid_pasted_callback_is_rejected_and_can_be_retried() {
     To sign in to `tracker`, open this address:
     If the browser ends at a page that does not load, paste its address here
     warning: the callback has no code (still waiting)
-    warning: a code alone does not show its issuer: paste the whole URL (still waiting)
+    warning: the pasted code has no `iss`, which this authorization server always sends: paste the whole URL (still waiting)
     warning: the callback does not match the sign-in in progress (still waiting)
     Signed in to tracker at [ISSUER]
       token   valid for 59m, refreshed automatically

@@ -95,27 +95,27 @@ async fn malformed_stdio_input_gets_error_and_is_skipped() {
     }
     insta::assert_snapshot!(table.replace('\u{1b}', "ESC"), @r#"
     {not json}
-      null {"code":-32700,"message":"not valid JSON"}
+      null {"code":-32700,"message":"the message is not valid JSON"}
     ESC[31mredESC[0m
-      null {"code":-32700,"message":"not valid JSON"}
+      null {"code":-32700,"message":"the message is not valid JSON"}
     {"jsonrpc":"2.0","id":10,"method":"ping"
-      null {"code":-32700,"message":"not valid JSON"}
+      null {"code":-32700,"message":"the message is not valid JSON"}
     [{"jsonrpc":"2.0","id":11,"method":"ping"}]
       null {"code":-32600,"message":"JSON-RPC batches are not supported"}
     []
       null {"code":-32600,"message":"JSON-RPC batches are not supported"}
     42
-      null {"code":-32600,"message":"not a JSON-RPC 2.0 message"}
+      null {"code":-32600,"message":"the message is not JSON-RPC 2.0"}
     {"id":12,"method":"ping"}
-      12 {"code":-32600,"message":"not a JSON-RPC 2.0 message"}
+      12 {"code":-32600,"message":"the message is not JSON-RPC 2.0"}
     {"id":12,"result":{}}
-      null {"code":-32600,"message":"not a JSON-RPC 2.0 message"}
+      null {"code":-32600,"message":"the message is not JSON-RPC 2.0"}
     {"jsonrpc":"2.0","id":{},"method":"ping"}
-      null {"code":-32600,"message":"not a JSON-RPC 2.0 message"}
+      null {"code":-32600,"message":"the message is not JSON-RPC 2.0"}
     {"jsonrpc":"2.0","id":13,"method":7}
-      13 {"code":-32600,"message":"not a JSON-RPC 2.0 message"}
+      13 {"code":-32600,"message":"the message is not JSON-RPC 2.0"}
     {"jsonrpc":"2.0","id":20,"method":"ping","method":"ping"}
-      20 {"code":-32600,"message":"not a JSON-RPC 2.0 message"}
+      20 {"code":-32600,"message":"the message is not JSON-RPC 2.0"}
     {"jsonrpc":"2.0","id":14,"method":"tools/destroy"}
       14 {"code":-32601,"message":"this method is not supported"}
     {"jsonrpc":"2.0","id":15,"method":"tools/call"}

@@ -96,14 +96,13 @@ async fn search_with_arguments_calls_nothing_if_unclear() {
     let strange = forecast(json!({ "city": "Oslo", "street": "x" }));
     refused("", strange, "the arguments do not fit: `street` is not a parameter").await;
     let letter = json!({ "search": "paper envelope", "args": { "street": "x" } });
-    refused("", letter, "garden_post_letter does not declare that it only reads or only adds")
-        .await;
+    refused("", letter, "garden_post_letter does not declare itself read-only or additive").await;
     let stove = json!({ "search": "warms stove", "args": {} });
-    refused("", stove, "garden_burn_wood does not declare that it only reads or only adds").await;
+    refused("", stove, "garden_burn_wood does not declare itself read-only or additive").await;
     let either = json!({ "search": "weather envelope", "args": {} });
-    refused("", either, "no tool fits far better than the others").await;
+    refused("", either, "no tool is clearly the best match").await;
     let pattern = json!({ "search": "weather", "regex": true, "args": { "city": "Oslo" } });
-    refused("", pattern, "no tool fits far better than the others").await;
+    refused("", pattern, "no tool is clearly the best match").await;
     let off = r#""searchCalls": false"#;
     refused(
         off,
@@ -154,9 +153,9 @@ async fn arguments_decide_between_equally_ranked_search_matches() {
     check(json!({ "shelf": 3 }), listed, 1).await;
     let stored = "[called shop_store_paint, which the search clearly means]\n";
     check(json!({ "room": "cellar" }), stored, 1).await;
-    let writes = "Not called: shop_mix_paint does not declare that it only reads or only adds.";
+    let writes = "Not called: shop_mix_paint does not declare itself read-only or additive.";
     check(json!({ "litres": 2 }), writes, 0).await;
-    let unclear = "Not called: no tool fits far better than the others.";
+    let unclear = "Not called: no tool is clearly the best match.";
     check(json!({}), unclear, 0).await;
     check(json!({ "brush": 1 }), unclear, 0).await;
     check(json!({ "colour": "red", "shelf": 3 }), unclear, 0).await;
@@ -225,7 +224,7 @@ async fn search_asks_the_user_before_a_destructive_call() {
                   the user denied `house_burn_wood`";
     check("", &[ApprovalAnswer::No], denied, 1).await;
     // With a rule that allows the tool, the user would not be asked and not see the chosen tool.
-    let hit = "Not called: house_burn_wood does not declare that it only reads or only adds.";
+    let hit = "Not called: house_burn_wood does not declare itself read-only or additive.";
     check(r#""allow": ["house/burn_wood"]"#, &[], hit, 0).await;
     check(r#""approve": "none""#, &[], hit, 0).await;
     // The same holds for a tool that the user has approved for the session.
@@ -331,7 +330,7 @@ async fn refused_call_by_misspelt_tool_name_shows_the_signature() {
         "",
         json!({ "tool": "garden_post_leter", "args": { "street": "x" } }),
         "unknown_tool: no tool is named `garden_post_leter`, and nothing was called: \
-         garden_post_letter does not declare that it only reads or only adds\n\
+         garden_post_letter does not declare itself read-only or additive\n\
          Did you mean: garden_post_letter(street?: string)",
     )
     .await;

@@ -87,7 +87,7 @@ mod tests {
     const MIB: usize = 1024 * 1024;
 
     #[tokio::test(start_paused = true)]
-    async fn large_bodies_wait_for_memory_and_small_do_not() {
+    async fn only_large_request_bodies_wait_for_memory() {
         let bodies = Bodies::new(16 * MIB);
         let wait = Duration::from_secs(1);
         let mut held = Vec::new();

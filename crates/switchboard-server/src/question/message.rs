@@ -166,7 +166,7 @@ mod tests {
 
     /// The user must see exactly the arguments of the call that is approved.
     #[test]
-    fn summary_that_alters_arguments_is_not_marked_whole() {
+    fn summary_that_alters_arguments_is_not_called_complete() {
         let (text, is_whole) = summary(r#"{"n":1.00,"id":12345678901234567890123}"#);
         assert_eq!(text, "n: 1.00, id: 12345678901234567890123");
         assert!(is_whole);

@@ -126,7 +126,7 @@ async fn unanswered_input_request_is_repeated() {
 }
 
 #[tokio::test]
-async fn early_input_responses_answer_only_server_named_requests() {
+async fn early_input_response_cannot_answer_an_approval_request() {
     let given = || args(json!({ "roots": { "r": 1 }, "elicitation-1": { "action": "accept" } }));
     let told = done(asking_given(&[(Some("roots"), Topic::Roots)], given())).await;
     assert_eq!(told, json!({ "told": ["{\"r\":1}"] }));

@@ -42,25 +42,25 @@ fn frames_parse_as_requests_responses_or_notifications() {
 
 #[test]
 fn malformed_message_gives_error_code_and_reason() {
-    check("{", "malformed -32700 not valid JSON");
-    check("npm notice", "malformed -32700 not valid JSON");
+    check("{", "malformed -32700 the message is not valid JSON");
+    check("npm notice", "malformed -32700 the message is not valid JSON");
     check("[]", "malformed -32600 JSON-RPC batches are not supported");
-    check("{}", "malformed -32600 not a JSON-RPC 2.0 message");
+    check("{}", "malformed -32600 the message is not JSON-RPC 2.0");
     check(
         r#"{"jsonrpc":"2.0","id":null,"method":"a"}"#,
-        "malformed -32600 not a JSON-RPC 2.0 message",
+        "malformed -32600 the message is not JSON-RPC 2.0",
     );
     check(
         r#"{"jsonrpc":"2.0","id":{},"method":"a"}"#,
-        "malformed -32600 not a JSON-RPC 2.0 message",
+        "malformed -32600 the message is not JSON-RPC 2.0",
     );
     check(
         r#"{"jsonrpc":"1.0","id":1,"method":"a"}"#,
-        "malformed -32600 not a JSON-RPC 2.0 message",
+        "malformed -32600 the message is not JSON-RPC 2.0",
     );
     check(
         r#"{"jsonrpc":"2.0","id":1,"result":1,"error":{}}"#,
-        "malformed -32600 not a JSON-RPC 2.0 message",
+        "malformed -32600 the message is not JSON-RPC 2.0",
     );
 }
 
@@ -68,7 +68,7 @@ fn malformed_message_gives_error_code_and_reason() {
 fn duplicate_envelope_key_is_refused() {
     check(
         r#"{"jsonrpc":"2.0","id":1,"method":"a","method":"b"}"#,
-        "malformed -32600 not a JSON-RPC 2.0 message",
+        "malformed -32600 the message is not JSON-RPC 2.0",
     );
 }
 

@@ -165,7 +165,7 @@ async fn late_responses_do_not_confuse_era_detection() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn last_known_era_is_tried_before_the_other() {
+async fn last_known_era_is_tried_first() {
     let (d, i, done) = ("server/discover", "initialize", "notifications/initialized");
     let (old, new) = ("old 2025-11-25", "new 2026-07-28");
     let both = format!("{d} {i} {done}");
@@ -185,7 +185,7 @@ async fn last_known_era_is_tried_before_the_other() {
 }
 
 #[tokio::test]
-async fn both_handshakes_yield_equal_server_information() {
+async fn modern_and_legacy_handshakes_yield_equal_server_information() {
     let (hello, _) =
         greeted(Greeting::Discover, &[("server/discover", &[Answers(DISCOVERED)])], 0).await;
     let hello = hello.unwrap();

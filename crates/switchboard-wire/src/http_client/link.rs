@@ -380,7 +380,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_in_five_messages_may_be_resent() {
+    fn resends_are_limited_to_a_fifth_of_messages() {
         let quiet = Quiet::default();
         let resent = |messages: usize| {
             let each = |_: usize| {

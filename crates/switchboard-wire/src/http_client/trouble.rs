@@ -62,7 +62,7 @@ pub enum HttpError {
     NoLocation,
     #[error("the server's response to the WebSocket handshake is malformed")]
     Handshake,
-    #[error("the server speaks another protocol than MCP over WebSocket")]
+    #[error("the server selected a WebSocket subprotocol other than `mcp`")]
     OtherProtocol,
     #[error("cannot create the authentication headers of the request")]
     Sign(#[source] SignError),

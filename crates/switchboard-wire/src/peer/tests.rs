@@ -126,7 +126,7 @@ async fn malformed_response_fails_only_its_own_request() {
 async fn timed_out_request_is_cancelled_at_the_peer() {
     let (peer, heard) = connected();
     let late = peer.request("hold", "{}".to_owned(), within(5)).await.unwrap_err();
-    assert_eq!(late.to_string(), "no response within 5000 ms");
+    assert_eq!(late.to_string(), "the peer sent no response within 5000 ms");
     // This response proves that all earlier messages have arrived.
     peer.request("echo", "{}".to_owned(), within(5)).await.unwrap();
     let heard: Vec<_> = heard.try_iter().collect();
@@ -239,7 +239,7 @@ fn with_raw_far_end() -> (Peer, std_mpsc::Receiver<String>, pipe::End) {
 }
 
 #[tokio::test]
-async fn oversized_request_is_refused_without_failing_others() {
+async fn oversized_request_is_refused_without_failing_pending_requests() {
     let (peer, heard, far) = with_raw_far_end();
     let asking =
         tokio::spawn(
@@ -317,7 +317,7 @@ async fn messages_during_a_request_carry_its_exchange() {
 }
 
 #[tokio::test]
-async fn request_is_answered_once_by_the_first_claim() {
+async fn request_handled_twice_is_answered_only_once() {
     #[derive(Debug, Default)]
     struct Once(std::sync::atomic::AtomicBool);
     impl Claim for Once {

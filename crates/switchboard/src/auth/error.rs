@@ -44,7 +44,7 @@ pub(crate) enum AuthError {
     Discover(#[from] DiscoverError),
     #[error("the server requires no authentication and names no authorization server")]
     NotWanted,
-    #[error("cannot obtain an OAuth client")]
+    #[error("no usable OAuth client")]
     Register(#[from] RegisterError),
     #[error("the authorization server `{issuer}` does not support PKCE with S256")]
     NoProof { issuer: String },
@@ -52,7 +52,7 @@ pub(crate) enum AuthError {
     NoPage { issuer: String },
     #[error("the authorization server `{issuer}` does not support device authorization")]
     NoDevice { issuer: String },
-    #[error("cannot use the URL of the sign-in")]
+    #[error("the sign-in URL is refused")]
     Link(#[source] BadLink),
     #[error("the entry's `redirectUri` is invalid")]
     Redirect(#[from] BadRedirect),

@@ -49,7 +49,7 @@ pub(crate) enum TokenError {
     InvalidClient { description: String },
     #[error("the authorization server refused with `{error}`{}", clause(.description))]
     Refused { error: String, description: String },
-    #[error("the user did not sign in on the other device in time")]
+    #[error("the user did not complete the device authorization in time")]
     TooLate,
     /// A temporary failure: the same request may succeed later.
     #[error("the authorization server failed (HTTP status {status})")]

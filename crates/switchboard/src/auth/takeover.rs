@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn older_tokens_are_read_from_either_directory() {
+    fn pi_adapter_tokens_are_read_from_either_directory() {
         for folder in [HASHED, "a"] {
             let pi = Pi::new();
             assert_eq!(pi.left("a", URL), None);
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn older_tokens_of_another_url_or_server_are_ignored() {
+    fn pi_adapter_tokens_for_other_servers_are_ignored() {
         let pi = Pi::new();
         pi.leave(HASHED, WHOLE);
         for url in ["https://a.example/", "http://a.example/mcp", "https://b.example/mcp", "mcp"] {
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn malformed_older_token_file_is_ignored() {
+    fn malformed_pi_adapter_token_file_is_ignored() {
         let large = format!(r#"{{"serverUrl":"{URL}","x":"{}"}}"#, "x".repeat(300_000));
         for text in ["", "{", "[]", "null", r#"{"tokens":{}}"#, r#"{"serverUrl":7}"#, &large] {
             let pi = Pi::new();
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn older_token_file_writable_by_others_is_ignored() {
+    fn pi_adapter_token_file_writable_by_others_is_ignored() {
         let file = format!("{HASHED}/tokens.json");
         for (place, mode) in [(&*file, 0o620), (&file, 0o602), (HASHED, 0o770), ("", 0o777)] {
             let pi = Pi::new();
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn path_traversal_in_server_name_finds_no_older_tokens() {
+    fn path_traversal_in_name_finds_no_pi_adapter_tokens() {
         let pi = Pi::new();
         pi.leave("../out", WHOLE);
         for name in ["../out", "..", "."] {

@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn setting_a_key_keeps_the_rest_unchanged() {
+    fn config_set_changes_only_the_named_key() {
         let text = "{\n  // mine\n  \"mcpServers\": {\n    \"a\": { \"command\": \"x\" }\n  }\n}\n";
         let quiet = set(text, None, "toolPrefix", Some("short".into()));
         assert!(quiet.contains("// mine") && quiet.contains(r#""toolPrefix": "short""#), "{quiet}");

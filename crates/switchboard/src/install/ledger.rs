@@ -72,7 +72,7 @@ impl Ledger {
         Ledger { path, base, made_directory: false, known: Vec::new(), layout, copies }
     }
 
-    /// Adds the current content of the file to the known ones.
+    /// Records the current content of the file as known, so it does not count as an edit by hand.
     pub(super) fn unchanged_since(mut self, now: Option<&str>) -> Ledger {
         self.known.push(now.map(hash));
         self

@@ -147,7 +147,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn unedited_rows_stay_byte_identical() {
+    fn relayed_list_items_without_edits_stay_byte_identical() {
         let json = r#"{ "tools" : [ {"name":"a"} , {"name":"b"} ], "x":1.50}"#;
         let edit = |json: &str, edit: fn(&str) -> Option<Cow<'_, str>>| {
             edited(Raw::from_json(json.to_owned()), "tools", edit).as_str().to_owned()

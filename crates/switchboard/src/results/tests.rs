@@ -31,7 +31,7 @@ fn sessions_share_a_quota_and_store_nothing_above_it() {
 }
 
 #[test]
-fn blobs_and_texts_share_a_quota_dropping_the_oldest() {
+fn result_quota_removes_the_oldest_blob_or_text() {
     let home = tempfile::tempdir().unwrap();
     let mut results = Results::new(Lifetime::Session, home.path(), TextLimits::default());
     results.quota = 10;

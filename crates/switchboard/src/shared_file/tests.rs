@@ -63,7 +63,7 @@ fn edit_keeps_file_mode_and_creates_private_files() {
 }
 
 #[test]
-fn leftovers_of_a_killed_writer_are_removed() {
+fn temporary_files_of_a_killed_writer_are_removed() {
     let home = tempfile::tempdir().unwrap();
     let file = SharedFile::ours(home.path().join("mcp.json"));
     let other = SharedFile::ours(home.path().join("mcp.json.x"));
@@ -131,7 +131,7 @@ fn concurrent_updates_are_not_lost() {
 /// A secret is not written to a directory in which another user could read or replace it, or
 /// restore an older version.
 #[test]
-fn directory_writable_by_others_gets_no_secret_file() {
+fn directory_writable_by_other_users_gets_no_secret_file() {
     const OTHER_USER: u32 = 65534;
     let is_root = rustix::process::geteuid().is_root();
     let check = |above: u32, own: u32, owners: [Option<u32>; 2], linked: bool, expected: bool| {

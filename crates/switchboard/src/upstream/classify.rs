@@ -112,7 +112,7 @@ pub(crate) enum DialError {
     },
     #[error("the MCP handshake failed")]
     Handshake(#[source] HandshakeError),
-    #[error("the server's list of {what} is endless")]
+    #[error("the server's list of {what} repeats a cursor or has too many pages")]
     EndlessList { what: &'static str },
     #[error("the server's list of {what} is malformed")]
     MalformedList { what: &'static str },
@@ -245,10 +245,10 @@ pub(crate) enum LeaseError {
     /// The installation continues without a caller.
     #[error("the server is being installed, for {} so far", seconds(*.since))]
     Installing { since: Duration },
-    #[error("the server was disconnected meanwhile")]
+    #[error("the server was disconnected while the request waited for it")]
     Disconnected,
     /// The configuration now has another definition of the server, or none.
-    #[error("the server's definition changed meanwhile")]
+    #[error("the server's definition changed while the request waited for it")]
     Replaced,
     #[error("the gateway is shutting down")]
     ShuttingDown,
@@ -297,7 +297,7 @@ pub(crate) enum CallError {
     Refused(#[source] RpcError),
     #[error("the server did not answer within {} s", .0.as_secs_f32())]
     TimedOut(Duration),
-    #[error("the answer is larger than the limit of {limit} bytes")]
+    #[error("the response is larger than the limit of {limit} bytes")]
     TooLarge { limit: usize },
     #[error("the server ended before it answered ({exit})")]
     Lost { exit: ExitReason, stderr: Vec<String> },

@@ -110,7 +110,7 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn door_with_a_caller_inside_does_not_shut() {
+    async fn connection_door_with_a_caller_does_not_shut() {
         let door = Door::new(Instant::now());
         assert_eq!(door.shut_if_empty(), Usage::default());
         assert!(door.enter().is_none(), "the door is shut");
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn door_shut_for_good_lets_callers_leave() {
+    async fn connection_door_shut_for_good_lets_callers_leave() {
         let door = Door::new(Instant::now());
         let pass = door.enter().unwrap();
         door.shut();
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn wait_for_shut_door_ends_with_last_caller() {
+    async fn wait_for_callers_ends_when_last_caller_leaves() {
         let door = Door::new(Instant::now());
         let passes = [door.enter().unwrap(), door.enter().unwrap()];
         door.shut();
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn door_shut_under_contention_is_empty() {
+    fn connection_door_shut_under_contention_has_no_caller() {
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
         runtime.block_on(async {
             let door = Door::new(Instant::now());

@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn list_change_after_pause_is_listed_at_once() {
+    fn list_change_after_quiet_period_is_listed_at_once() {
         let mut relisting = Relisting::default();
         let now = Instant::now();
         assert!(relisting.changed(now));

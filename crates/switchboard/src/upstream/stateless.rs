@@ -96,8 +96,8 @@ impl Lease {
         mirrored.unwrap_or_default()
     }
 
-    /// Sends the call, and sends it again with the client's answers, until the server returns a
-    /// result. Each round is a new request; no request is sent twice.
+    /// Sends the call. While the server returns input requests, sends a new request with the
+    /// client's responses, for at most `ROUNDS` rounds.
     async fn converse(
         &self,
         peer: &Peer,

@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn setup_form_for_a_url_has_no_variables() {
+    fn setup_form_for_a_url_asks_for_no_variables() {
         insta::assert_snapshot!(transcript(&["http", "web", "https://web.example/mcp", "project"]), @r#"
         Which transport does it use? http
         What is its name? web

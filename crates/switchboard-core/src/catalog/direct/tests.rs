@@ -66,7 +66,7 @@ fn direct_tools_of_an_entry_override_the_setting() {
 }
 
 #[test]
-fn search_setting_makes_found_tools_direct() {
+fn direct_tools_search_makes_only_found_tools_direct() {
     let (server, shelf) = saying(plain("git", &["log", "push"]), DirectTools::Search);
     let found = BTreeSet::from([
         ToolId { server: server.clone(), tool: ToolName::new("push").unwrap() },
@@ -85,7 +85,7 @@ fn direct_tools_are_sorted_by_server_then_listing() {
 }
 
 #[test]
-fn direct_tool_names_never_equal_ours_or_each_other() {
+fn direct_tool_names_are_unique_and_never_built_in() {
     let bare = |server, names: &[&str]| shelf(server, &named(names), ToolPrefix::None);
     let taken = ["mcp", "MCP", "mcp_connect", "mcp_x", "mcp-x", "mcpx", "search"];
     let shelves = vec![bare("a", &taken), bare("b", &["search"]), plain("mcp", &["status"])];
@@ -129,7 +129,7 @@ fn direct_tool_without_title_shows_its_original_name() {
 }
 
 #[test]
-fn direct_tool_with_pin_mismatch_is_marked_or_omitted() {
+fn direct_tool_with_pin_mismatch_is_annotated_or_omitted() {
     let accepted = PinRecord::of(&named(&["same"])).baseline();
     let (server, shelf) = plain("s", &["same", "new"]);
     let shelf = shelf.with_baseline(accepted);

@@ -28,7 +28,7 @@ fn named(names: &[&str]) -> Vec<Value> {
 }
 
 #[test]
-fn query_that_names_another_server_matches_no_tool() {
+fn tool_does_not_match_if_query_names_other_server() {
     let issue = named(&["create_issue"]);
     let catalog = catalog(&[("github", &issue), ("evil", &issue), ("\u{444}\u{430}", &issue)]);
     let evil = catalog.tools().find(|tool| tool.server.as_str() == "evil").unwrap();
@@ -43,7 +43,7 @@ fn query_that_names_another_server_matches_no_tool() {
 }
 
 #[test]
-fn misspelt_name_resolves_to_the_only_near_tool() {
+fn misspelt_name_resolves_if_exactly_one_tool_is_near() {
     let code = named(&["list_issues", "get_v1", "echo", "add", "read_file", "read_files"]);
     let one = catalog(&[("github", &code)]);
     let check = |catalog: &Catalog, name: &str, expected: Option<&str>| {
@@ -75,7 +75,7 @@ fn misspelt_name_resolves_to_the_only_near_tool() {
 }
 
 #[test]
-fn inexact_name_calls_only_reading_or_adding_tools() {
+fn inexact_name_calls_only_read_only_or_additive_tools() {
     let check_with = |access: Access, tool: Value, args: &str, expected: Result<&str, &str>| {
         let mut tool = tool;
         tool["name"] = json!("t");
@@ -104,7 +104,7 @@ fn inexact_name_calls_only_reading_or_adding_tools() {
         r#"{"n": "x"}"#,
         Err("the arguments do not fit: `n` must be an integer, not a string (s_t)"),
     );
-    let writes = Err("s_t does not declare that it only reads or only adds");
+    let writes = Err("s_t does not declare itself read-only or additive");
     for declares in [
         json!({}),
         json!({ "readOnlyHint": false }),

@@ -5,7 +5,7 @@ use serde_json::json;
 use super::*;
 
 #[test]
-fn template_matches_exactly_its_expansions() {
+fn uri_template_matches_exactly_its_expansions() {
     let check = |template: &str, uri: &str, expected: bool| {
         let template = ResourceTemplate {
             uri_template: template.to_owned(),

@@ -44,7 +44,7 @@ fn reordered_definition_matches_its_pin() {
 }
 
 #[test]
-fn tool_pin_is_unknown_only_if_file_is_damaged() {
+fn tool_pin_is_unknown_only_with_damaged_pin_file() {
     assert_eq!(pin_of(SAVE, &Baseline::Off), Pin::Same);
     assert_eq!(pin_of(SAVE, &Records::default().baseline(0)), Pin::Same);
     assert_eq!(pin_of(SAVE, &Baseline::Damaged), Pin::Unknown);
@@ -108,7 +108,7 @@ fn pin_diff_of_many_changes_is_limited_in_length() {
 }
 
 #[test]
-fn pin_file_with_another_key_is_rejected() {
+fn pin_file_with_foreign_key_or_truncated_is_rejected() {
     let file = stored();
     let read = Records::decode(&file, "abc").unwrap();
     assert_eq!(pin_of(SAVE, &read.baseline(0)), Pin::Same);
@@ -171,7 +171,7 @@ proptest! {
     }
 
     #[test]
-    fn fingerprint_and_diff_never_panic(text in ".{0,200}") {
+    fn pin_fingerprint_and_diff_never_panic(text in ".{0,200}") {
         let _ = (Fingerprint::of(&text), diff::changes(&Value::from(text.as_str()), &Value::Null));
     }
 }
@@ -180,7 +180,7 @@ const NO_CAPABILITIES: u8 = 0;
 const ALL_CAPABILITIES: u8 = 21;
 
 #[test]
-fn each_capability_set_has_its_own_baseline() {
+fn each_client_capability_set_has_its_own_pins() {
     let ask = SAVE.replace("save", "ask");
     let mut records = Records::default();
     records.take_first(NO_CAPABILITIES, &listing(&[SAVE]));
@@ -209,7 +209,7 @@ fn changed_tool_is_not_accepted_for_another_capability_set() {
 }
 
 #[test]
-fn capability_set_lost_by_damage_accepts_no_definition() {
+fn definitions_are_not_pinned_automatically_after_pin_file_damage() {
     let mut records = Records::after_damage();
     let entry = Entry::tool(&raw(SAVE)).unwrap();
     records.of_set_mut(NO_CAPABILITIES).accept(entry.pinned());

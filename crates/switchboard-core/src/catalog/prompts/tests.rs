@@ -48,7 +48,7 @@ fn prompts_with_equal_names_get_distinct_shown_names() {
 }
 
 #[test]
-fn prompt_definition_changes_only_the_name() {
+fn listed_prompt_differs_from_servers_definition_only_in_name() {
     let catalog = catalog(&[("a", ToolPrefix::Server, &["review"])]);
     let listed: Vec<String> = catalog.prompts().map(|item| item.definition()).collect();
     assert_eq!(listed, [r#"{"name":"a_review","_meta":{"n":1.50},"description":"d"}"#]);

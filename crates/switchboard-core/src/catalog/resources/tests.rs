@@ -48,7 +48,7 @@ fn addresses(rows: &[String]) -> Vec<String> {
 }
 
 #[test]
-fn uri_of_several_servers_is_listed_server_qualified() {
+fn uri_of_several_servers_is_listed_with_server_name() {
     let catalog = catalog(&[
         ("a", &["file:///x", "file:///only", "note://{id}"]),
         ("b/c", &["file:///x", "note://{id}", "mail://{id}"]),

@@ -191,7 +191,7 @@ mod tests {
     use super::extract;
 
     #[test]
-    fn query_literals_are_replaced_by_shapes() {
+    fn literals_in_a_query_are_replaced_by_placeholders() {
         let cases: [(&str, &str, &[&str]); 9] = [
             ("go to https://a.example/login now", "go to now", &["<url>"]),
             ("visit example.com", "visit", &["<url>"]),

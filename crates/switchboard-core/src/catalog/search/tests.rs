@@ -208,7 +208,7 @@ fn query_word_of_two_known_words_is_split() {
 }
 
 #[test]
-fn beginning_of_a_word_matches_unless_itself_known() {
+fn beginning_of_a_word_matches_from_three_letters() {
     check("screensh", &["browser/take_screenshot"]);
     check("tick", &["trains/get-tickets"]);
     check("re", &[]);
@@ -233,7 +233,7 @@ fn similar_spelling_does_not_outrank_a_synonym() {
 }
 
 #[test]
-fn everyday_words_match_words_of_tools() {
+fn everyday_query_words_find_the_intended_tools() {
     let tools = [
         tool("git/git_log", "Shows the commit logs"),
         tool("git/git_diff", "Shows differences between branches or commits"),
@@ -327,7 +327,7 @@ fn check_pieces(schema: &str, expected: &[Piece<'_>]) {
 }
 
 #[test]
-fn schema_yields_property_names_and_texts_in_order() {
+fn search_reads_property_names_and_texts_in_order() {
     check_pieces(
         r#"{"type": "object", "title": "no", "properties": {
             "kind": {"enum": ["a", 1, "b"]},
@@ -435,7 +435,7 @@ fn tool_of(server: &str, name: &str, description: &str) -> Tool {
 
 proptest! {
     #[test]
-    fn pages_concatenate_to_the_ranking(length in 0_usize..40, limit in 0_usize..15) {
+    fn ranking_pages_concatenate_to_the_whole_ranking(length in 0_usize..40, limit in 0_usize..15) {
         let ranking: Vec<usize> = (0..length).collect();
         let mut read = Vec::new();
         let mut next = Some(0);

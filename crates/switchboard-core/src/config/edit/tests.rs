@@ -92,7 +92,7 @@ fn added_field_is_formatted_like_its_entry() {
 }
 
 #[test]
-fn removed_server_leaves_surrounding_comments() {
+fn removing_a_server_keeps_surrounding_comments() {
     let remove = |name| diff(COMMENTED, &[with(&["mcpServers", name], Change::Remove)]);
     insta::assert_snapshot!(remove("files"), @r#"
     -        },

@@ -185,7 +185,7 @@ fn codex_servers_are_edited_in_any_toml_form() {
 }
 
 #[test]
-fn allowed_servers_list_includes_ours_while_installed() {
+fn gemini_allowed_servers_include_switchboard_while_installed() {
     let text = r#"{ "mcp": { "allowed": ["a"] } }"#;
     let with = install(Target::Host(Host::GeminiCli), text, "switchboard").unwrap();
     assert!(with.contains(r#""allowed": ["a", "switchboard"]"#), "{with}");
@@ -195,7 +195,7 @@ fn allowed_servers_list_includes_ours_while_installed() {
 }
 
 #[test]
-fn entry_of_an_older_version_gains_missing_arguments() {
+fn host_entry_of_older_switchboard_gains_missing_arguments() {
     for target in targets() {
         let fresh = install(target, "", "switchboard").unwrap();
         for args in [
@@ -285,7 +285,7 @@ fn codex_namespace_is_written_only_for_supporting_versions() {
 }
 
 #[test]
-fn install_adds_our_claude_code_permission_beside_others() {
+fn install_adds_switchboard_to_existing_claude_code_permissions() {
     let target = Target::Host(Host::ClaudeCode);
     let check = |before: &str, part: &str| {
         let Put { text, added } = grant(target, before).unwrap();

@@ -7,7 +7,7 @@ fn check(tier: Tier, text: &str, expected: &str) {
 }
 
 #[test]
-fn comments_trailing_commas_and_both_root_keys_parse() {
+fn comments_trailing_commas_and_both_root_keys_are_accepted() {
     let text = "\u{feff}// head\n{ /* a */ \"mcpServers\": {\n \"a\": {\"command\": \"x\",},\n},
 \"mcp-servers\": {\"b\": {\n\"url\": \"http://h\"}}, \"imports\": [\"cursor\"], \"$schema\": \"s\",
 \"version\": \"1.0\", \"name\": \"n\", \"description\": \"d\"}";
@@ -78,7 +78,7 @@ f:7:20: error: `mcpServers.f.command` must be a string that is not empty",
 }
 
 #[test]
-fn invalid_number_or_choice_is_an_error() {
+fn number_out_of_range_or_unknown_choice_is_refused() {
     check(
         USER,
         r#"{"mcpServers": {

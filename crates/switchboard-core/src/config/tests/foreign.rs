@@ -277,7 +277,7 @@ fn gemini_cli_transport_follows_the_url_key() {
 }
 
 #[test]
-fn large_host_file_is_accepted_only_from_the_user() {
+fn size_limit_of_host_files_is_lower_in_projects() {
     let text = format!(
         r#"{{"mcpServers": {{"a": {{"command": "x"}}}}, "history": "{}"}}"#,
         "x".repeat(2 << 20)

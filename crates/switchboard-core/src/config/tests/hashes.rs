@@ -103,7 +103,7 @@ fn definition_hash_covers_the_listing_but_no_secret() {
 }
 
 #[test]
-fn words_that_may_name_a_script_are_collected() {
+fn entry_words_that_may_name_a_script_are_collected() {
     let check = |fields: &str, expected: &[&str]| {
         assert_eq!(words_in(&entry(fields)), expected, "{fields}");
     };

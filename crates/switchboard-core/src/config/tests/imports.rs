@@ -42,7 +42,7 @@ const GEMINI: Option<Host> = Some(Host::GeminiCli);
 const IMPORTED: &str = r#"{"command": "x", "args": ["a"], "env": {"A": "1"}}"#;
 
 #[test]
-fn imported_server_is_used_without_an_entry_of_ours() {
+fn imported_server_needs_no_entry_in_mcp_json() {
     check(&[("c", USER, CURSOR, IMPORTED)], false, "usable: args=c command=c env=c");
     check(&[("c", PROJECT, CURSOR, IMPORTED)], false, "pending: args=c command=c env=c");
     check(&[("c", PROJECT, CURSOR, IMPORTED)], true, "usable: args=c command=c env=c");
@@ -64,7 +64,7 @@ fn imported_entry_fills_unset_fields_for_the_same_endpoint() {
 }
 
 #[test]
-fn disabled_flag_of_a_host_does_not_disable_ours() {
+fn own_endpoint_overrides_disabled_flag_of_host() {
     const CLINE: Option<Host> = Some(Host::Cline);
     let off = r#"{"command": "x", "disabled": true}"#;
     check(&[("c", USER, CLINE, off)], false, "usable: command=c disabled=c");
@@ -77,7 +77,7 @@ fn disabled_flag_of_a_host_does_not_disable_ours() {
 }
 
 #[test]
-fn env_inherited_by_another_package_causes_a_warning() {
+fn env_inherited_despite_other_arguments_causes_a_warning() {
     let theirs = r#"{"command": "npx", "args": ["-y", "a"], "env": {"T": "1"}}"#;
     let ours = r#"{"command": "npx", "args": ["-y", "b"]}"#;
     let expected = "usable: args=o command=o env=c\no:1:17: warning: server `s` inherits its `env` from \

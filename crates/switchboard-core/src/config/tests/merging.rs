@@ -183,7 +183,7 @@ fn oversized_definition_cannot_be_approved() {
 
 /// Tries every kind of invalid entry of the user that may contain rules.
 #[test]
-fn invalid_user_entry_drops_the_server_everywhere() {
+fn invalid_user_entry_drops_the_server_from_all_files() {
     let defined = r#"{"mcpServers": {"s": {"command": "x"}, "other": {"command": "x"}}}"#;
     let rule = r#""excludeTools": ["ex"]"#;
     for entries in [
@@ -215,7 +215,7 @@ fn invalid_user_entry_drops_the_server_everywhere() {
 }
 
 #[test]
-fn rejected_entry_is_listed_by_name() {
+fn rejected_entry_is_listed_with_name_and_reason() {
     let file = r#"{"mcpServers": {"greedy": {"command": "x", "inheritEnv": true}, "fine": {"command": "x"},
         "none": {"args": []}, " x": {"command": "x"}}}"#;
     let config = merged(&[(PROJECT, file)], &|_| false);

@@ -45,7 +45,7 @@ fn pi_list_server_connects_at_start_only_if_enabled() {
 }
 
 #[test]
-fn pi_list_mistakes_use_the_messages_of_its_format() {
+fn pi_server_list_errors_keep_their_original_wording() {
     check("{\"servers\": [", "f:1:13: error: Failed to parse MCP config file: unterminated array");
     check(
         r#"{"servers": [

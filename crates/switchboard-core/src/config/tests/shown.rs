@@ -71,7 +71,7 @@ fn diff_masks_an_entry_like_config_show() {
 }
 
 #[test]
-fn shown_configuration_has_origins_and_marks_pending() {
+fn config_show_lists_field_origins_and_pending_changes() {
     let user =
         "{\"mcpServers\": {\"s\": {\"command\": \"mine\"}},\n\"settings\": {\"maxTools\": 5}}";
     let project = r#"{"mcpServers": {"s": {"args": ["x"]}, "t": {"url": "http://h"}}}"#;

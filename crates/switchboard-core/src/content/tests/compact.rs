@@ -40,7 +40,7 @@ fn compaction_leaves_text_other_than_json_unchanged() {
 }
 
 #[test]
-fn compaction_leaves_other_block_fields_unchanged() {
+fn compaction_changes_only_the_text_of_a_block() {
     let raw = r#"{"content":[{ "annotations":{"priority":0.50},"type":"text","text":"{ \"a\": \"x y\" }", "_meta":{}},
         {"type":"resource","resource":{"uri":"a:b","text":"[ 1 ]"}}]}"#;
     let output = compact(raw);

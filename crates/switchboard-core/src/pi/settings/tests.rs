@@ -102,7 +102,7 @@ fn stale_pi_package_path_is_replaced() {
 }
 
 #[test]
-fn every_form_of_the_rival_package_is_recognized() {
+fn pi_mcp_adapter_is_recognized_in_every_source_form() {
     for source in [
         "npm:pi-mcp-adapter",
         "npm:pi-mcp-adapter@^2",
@@ -137,7 +137,7 @@ fn builtin_mcp_state_follows_the_rules_of_pi() {
 }
 
 #[test]
-fn pi_list_of_a_wrong_type_is_refused() {
+fn pi_settings_list_of_wrong_type_is_refused() {
     let refusal = |text| install(text, with()).unwrap_err().to_string();
     insta::assert_snapshot!(refusal("[]"), @"`(root)` must be an object before it can be changed");
     insta::assert_snapshot!(refusal(r#"{ "packages": {} }"#), @"`packages` must be an array before it can be changed");
@@ -146,7 +146,7 @@ fn pi_list_of_a_wrong_type_is_refused() {
 }
 
 #[test]
-fn empty_pi_settings_gain_and_lose_both_lists() {
+fn pi_uninstall_removes_both_lists_that_install_added() {
     let put = install("", with()).unwrap().text;
     insta::assert_snapshot!(put, @r#"
     {

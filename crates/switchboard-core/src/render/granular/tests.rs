@@ -208,7 +208,7 @@ fn reload_reply_lists_connected_failed_and_pending() {
 }
 
 #[test]
-fn registered_handler_describes_its_filter() {
+fn reply_to_a_registered_handler_describes_its_filter() {
     let filter = NoticeFilter { server: None, kinds: vec![NotificationKind::ToolsChanged] };
     assert_snapshot!(registered(HandlerId(1), &filter), @r"
     Registered notification handler: handler-1
@@ -224,7 +224,7 @@ fn registered_handler_describes_its_filter() {
 }
 
 #[test]
-fn unknown_connection_failure_has_granular_wording() {
+fn unknown_connection_failure_is_worded_for_granular_tools() {
     let asked = RequestedNames { connection: "x", tool: "invalid_tool" };
     let of = |code| Failure::new(code, Subject::Request, ConnectError::TooMany);
     assert_eq!(failure(&of(Code::UnknownServer), asked), "Error: Connection 'x' not found");

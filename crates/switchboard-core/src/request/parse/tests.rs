@@ -51,7 +51,7 @@ fn each_request_mode_is_parsed() {
 }
 
 #[test]
-fn args_beside_search_belong_to_the_search() {
+fn args_beside_search_become_arguments_of_the_search() {
     let check = |args: Value, expected: Option<&str>| {
         let given = json!({ "search": "x", "args": args });
         let Ok(Parsed { request: Request::Search(request), ignored }) = parse(given.into()) else {
@@ -68,7 +68,7 @@ fn args_beside_search_belong_to_the_search() {
 }
 
 #[test]
-fn arguments_beside_search_are_accepted_as_args() {
+fn arguments_key_beside_search_is_an_alias_of_args() {
     let search = |given: Value| match parse(given.into()) {
         Ok(Parsed { request: Request::Search(request), .. }) => {
             request.args.map(|args| args.to_string())
@@ -136,7 +136,7 @@ fn tool_arguments_keep_numbers_and_refuse_duplicate_names() {
 }
 
 #[test]
-fn mode_with_lower_precedence_is_ignored_and_reported() {
+fn request_mode_with_lower_precedence_is_ignored_and_reported() {
     check(
         json!({"search": "x", "tool": "t"}),
         r#"Call(CallRequest { tool: "t", server: None, args: {}, reading: Forgiving, select: None }), ignored ["search"]"#,

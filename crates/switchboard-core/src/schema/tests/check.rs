@@ -60,7 +60,7 @@ fn check(args: Value, expected: Result<Value, &str>) {
 }
 
 #[test]
-fn value_with_one_correction_is_repaired() {
+fn value_with_exactly_one_possible_correction_is_repaired() {
     check(json!({"count": "7"}), Ok(json!({"count": 7})));
     check(json!({"ratio": "0.1"}), Ok(json!({"ratio": 0.1})));
     check(json!({"deep": "true"}), Ok(json!({"deep": true})));
@@ -96,7 +96,7 @@ fn repair_leaves_a_valid_value_unchanged() {
 }
 
 #[test]
-fn value_with_several_corrections_is_not_repaired() {
+fn value_with_several_possible_corrections_is_not_repaired() {
     check(json!({"count": "seven"}), Err("`count` must be an integer, not a string"));
     check(json!({"count": ""}), Err("`count` must be an integer, not a string"));
     check(json!({"deep": "yes"}), Err("`deep` must be a boolean, not a string"));
@@ -109,7 +109,7 @@ fn value_with_several_corrections_is_not_repaired() {
 }
 
 #[test]
-fn number_text_that_would_lose_digits_is_not_converted() {
+fn number_string_that_would_lose_digits_is_not_converted() {
     for text in ["0.12345678901234567890", "123456789012345678901234567890", "1e-400"] {
         check(json!({"ratio": text}), Err("`ratio` must be a number, not a string"));
     }
@@ -167,7 +167,7 @@ fn each_mismatch_names_its_path_and_cause() {
 }
 
 #[test]
-fn misspelt_required_name_is_reported_in_open_schemas() {
+fn misspelt_required_parameter_is_reported_despite_open_schema() {
     let schema = json!({"required": ["path"], "properties": {"path": {}, "head": {}}});
     let both = "`path` is required; `pth` is not a parameter";
     assert_eq!(outcome(&schema, json!({"pth": "x", "head": 1})), Err(both.to_owned()));

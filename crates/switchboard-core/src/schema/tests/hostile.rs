@@ -32,7 +32,7 @@ fn nested_arguments(levels: usize) -> Map<String, Value> {
 }
 
 #[test]
-fn reference_cycle_terminates() {
+fn schema_check_with_a_reference_cycle_terminates() {
     check(&json!({"$ref": "#"}), Ok(()));
     check(&json!({"properties": {"a": {"$ref": "#"}}}), Ok(()));
     check(&json!({"allOf": [{"$ref": "#"}, {"$ref": "#"}]}), Ok(()));
@@ -74,7 +74,7 @@ fn replace_null(mut shell: Value, inner: Value) -> Value {
 }
 
 #[test]
-fn references_that_multiply_are_refused() {
+fn schema_references_that_expand_exponentially_are_refused() {
     for combine in ["allOf", "anyOf", "oneOf"] {
         let mut defs = Map::new();
         for level in 0..20 {
@@ -221,7 +221,7 @@ fn any_json() -> impl Strategy<Value = Value> {
 
 proptest! {
     #[test]
-    fn any_schema_and_arguments_give_short_texts(
+    fn texts_about_any_schema_and_arguments_are_bounded(
         schema in any_json(),
         properties in any_json(),
         args in prop::collection::vec(("[a-z$]{1,3}", any_json()), 0..4)

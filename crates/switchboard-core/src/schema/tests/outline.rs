@@ -64,7 +64,7 @@ fn flat_schema_outline_keeps_every_keyword() {
 }
 
 #[test]
-fn alternatives_are_listed_and_repeated_objects_shown_once() {
+fn outline_lists_alternatives_and_shows_repeated_objects_once() {
     assert_snapshot!(parameters(&page_edit()), @r#"
     blocks: object[] [1.. items]
      | A paragraph
@@ -79,7 +79,7 @@ fn alternatives_are_listed_and_repeated_objects_shown_once() {
 }
 
 #[test]
-fn any_of_beside_properties_is_in_the_outline() {
+fn outline_lists_the_alternatives_of_any_of_beside_properties() {
     assert_snapshot!(parameters(&json!({
         "properties": {"id": {"type": "string"}},
         "anyOf": [
@@ -112,7 +112,7 @@ fn descriptions_cannot_break_lines_or_hide_text() {
 }
 
 #[test]
-fn outline_in_an_error_has_a_tighter_limit() {
+fn outline_in_an_error_has_a_lower_size_limit() {
     assert_eq!(expected(&issue_search()), parameters(&issue_search()));
     let properties: serde_json::Map<String, Value> = (0..300)
         .map(|n| (format!("p{n}"), json!({"type": "string", "description": "long ".repeat(100)})))
@@ -179,7 +179,7 @@ fn commit() -> Value {
 }
 
 #[test]
-fn signature_and_outline_cost_a_fraction_of_tokens() {
+fn signature_and_outline_cost_less_than_the_definition() {
     let tokens = |text: &str| bpe_openai::o200k_base().count(text) as f64;
     let description = "Works on the files and issues that the signed-in user can read.";
     let (mut lines, mut described) = (Vec::new(), Vec::new());

@@ -199,7 +199,7 @@ proptest! {
     }
 
     #[test]
-    fn arbitrary_pasted_text_cannot_bypass_the_promised_issuer(
+    fn arbitrary_pasted_text_cannot_bypass_the_issuer_check(
         text in prop_oneof![queries(), queries().prop_map(|query| format!("http://h/?{query}")), any::<String>()],
     ) {
         if of_pasted(&text, &promised()).is_ok() {

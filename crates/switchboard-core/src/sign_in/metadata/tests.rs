@@ -68,7 +68,7 @@ fn metadata_locations_follow_the_specifications() {
 }
 
 #[test]
-fn resource_must_be_the_server_or_its_parent() {
+fn resource_in_metadata_must_be_server_url_or_parent() {
     let check = |resource_url: &str, fits: bool| {
         let document = json!({ "resource": resource_url, "authorization_servers": [ISSUER] });
         let read = resource("https://mcp.example.com/a/mcp", &document);

@@ -134,7 +134,7 @@ async fn websocket_subprotocol_may_be_absent_or_mcp() {
     let chat = WsFixture::start_speaking("everything", Some("chat")).await;
     let failure = echo(&world(&chat.url(), "")).await.unwrap_err();
     insta::assert_snapshot!(render::text::failure(&failure), @"
-    connect_failed: cannot use the server `far`: cannot connect: the server speaks another protocol than MCP over WebSocket
+    connect_failed: cannot use the server `far`: cannot connect: the server selected a WebSocket subprotocol other than `mcp`
     Ask the user to correct `url`
     ");
     assert_eq!(chat.state().ledger().methods, [""; 0], "a message was sent");

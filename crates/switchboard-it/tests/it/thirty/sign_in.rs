@@ -160,7 +160,7 @@ async fn b18_sign_in_completes_with_the_pasted_callback() {
     let code = back.split(['?', '&']).find_map(|part| part.strip_prefix("code=")).unwrap();
     for (wrong, why) in [
         (json!({ "redirectUrl": back.replace("state=", "state=x") }), "does not match the sign-in"),
-        (json!({ "code": code }), "a code alone does not show its issuer"),
+        (json!({ "code": code }), "the pasted code has no `iss`"),
         (json!({ "redirectUrl": url }), "has no code"),
         (json!({}), "redirectUrl"),
     ] {

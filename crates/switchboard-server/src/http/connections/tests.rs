@@ -14,7 +14,7 @@ async fn after(connections: &Connections, time: Duration) {
 }
 
 #[tokio::test]
-async fn oldest_unauthenticated_or_idle_connection_closes_for_newcomer() {
+async fn new_connection_closes_oldest_unauthenticated_or_idle_connection() {
     let connections = Connections::default();
     let mut slots: Vec<Slot> = (0..MOST).map(|_| connections.slot()).collect();
     slots[0].authenticated();
@@ -115,7 +115,7 @@ async fn connection_with_a_stalled_write_times_out() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn stalled_connection_closes_early_above_the_soft_limit() {
+async fn stalled_connection_has_shorter_timeout_above_soft_limit() {
     let connections = Connections::default();
     let (slow, quick) = (connections.slot(), connections.slot());
     let _answering = (slow.serve(), quick.serve());
@@ -137,7 +137,7 @@ async fn stalled_connection_closes_early_above_the_soft_limit() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn stalled_connection_closes_even_sooner_above_hard_limit() {
+async fn stalled_connection_has_shortest_timeout_above_hard_limit() {
     let connections = Connections::default();
     let is_closed_by = async |unsent: Unsent| {
         let slot = connections.slot();

@@ -44,7 +44,7 @@ async fn primed_stream_starts_with_an_id_before_any_message() {
 }
 
 #[tokio::test]
-async fn large_frame_becomes_one_whole_event() {
+async fn large_message_becomes_one_sse_event() {
     let (feed, tap) = queue(&Unsent::default());
     let large = "x".repeat(3 * JOINED_BYTES);
     feed.put(event(1, format!("{large}\n"))).unwrap();

@@ -72,7 +72,7 @@ async fn message_goes_to_the_stream_of_its_exchange() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn stream_resumes_after_any_event_still_kept() {
+async fn stream_resumes_after_any_stored_event() {
     let streams = Streams::new(Unsent::default());
     let (exchange, lost) = open(&streams, 1);
     drop(lost);
@@ -97,7 +97,7 @@ async fn stream_resumes_after_any_event_still_kept() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn response_sent_as_json_is_not_kept_for_resumption() {
+async fn response_sent_as_json_is_not_stored_for_resumption() {
     let streams = Streams::new(Unsent::default());
     let (exchange, mut tap) = open(&streams, 1);
     answer(&streams, exchange, "all");
@@ -131,7 +131,7 @@ async fn unsolicited_messages_go_to_the_newest_listener() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn lost_response_too_large_to_keep_becomes_an_error() {
+async fn lost_response_too_large_to_store_becomes_an_error() {
     let streams = Streams::new(Unsent::default());
     let (exchange, tap) = open(&streams, 7);
     assert!(streams.as_events(exchange));

@@ -85,7 +85,7 @@ async fn callback_page_reveals_neither_code_nor_state() {
 }
 
 #[tokio::test]
-async fn invalid_callback_requests_leave_the_wait_unchanged() {
+async fn invalid_callback_requests_do_not_end_the_sign_in() {
     let mut callback = bound().await;
     let port = callback.door.port;
     let here = format!("Host: 127.0.0.1:{port}");
@@ -152,7 +152,7 @@ async fn invalid_callback_requests_leave_the_wait_unchanged() {
 }
 
 #[tokio::test]
-async fn authorization_error_ends_the_wait_with_its_page() {
+async fn authorization_error_ends_the_wait_with_an_error_page() {
     let mut callback = bound().await;
     let port = callback.door.port;
     let request =

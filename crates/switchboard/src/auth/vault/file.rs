@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn vault_file_accessible_to_others_is_refused() {
+    fn token_file_accessible_to_other_users_is_refused() {
         let directory = tempfile::tempdir().unwrap();
         let files = files(directory.path(), "");
         let path = files.path_of(ACCOUNT);

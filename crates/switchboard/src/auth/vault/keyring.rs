@@ -38,7 +38,7 @@ pub(super) struct Keyring {
 /// Why a keyring operation failed. The error contains no text of the keyring.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum KeyringError {
-    #[error("there is no keyring")]
+    #[error("no keyring is available")]
     Absent,
     #[error("the keyring did not respond within {} s", PATIENCE.as_secs())]
     TimedOut,

@@ -63,7 +63,7 @@ pub(crate) enum VaultError {
     },
     #[error("`{}` is a symbolic link, or other users can access it", path.display())]
     Exposed { path: PathBuf },
-    #[error("`{}` is damaged", path.display())]
+    #[error("the token storage file `{}` is damaged", path.display())]
     Damaged { path: PathBuf },
     #[error("`{}` could not be read or written within {} s", path.display(), DISK.as_secs())]
     Slow { path: PathBuf },

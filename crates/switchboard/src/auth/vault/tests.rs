@@ -146,7 +146,7 @@ async fn damaged_token_index_is_refused_and_left_unchanged() {
 }
 
 #[tokio::test]
-async fn absent_keyring_is_reported_or_replaced_by_file() {
+async fn absent_keyring_is_an_error_unless_store_is_auto() {
     let home = Home::new();
     let nowhere = format!("unix:path={}", home.path("no-bus").display());
     let runtime = home.path("run");

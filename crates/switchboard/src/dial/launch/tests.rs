@@ -201,7 +201,7 @@ fn resolved_package_location_is_cached_for_a_day() {
 }
 
 #[test]
-fn location_cache_writable_by_others_is_ignored() {
+fn package_location_cache_writable_by_other_users_is_ignored() {
     let machine = Machine::new();
     machine.program("uv/bin/serve");
     let program = machine.line("uvx serve");

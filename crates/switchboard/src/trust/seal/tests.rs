@@ -39,7 +39,7 @@ fn check(json: &Value, args: &[&str], env: &[(&str, &str)], expected: Result<(),
 }
 
 #[test]
-fn start_is_refused_if_variable_names_project_directory() {
+fn start_is_refused_if_expansion_names_unapproved_project_directory() {
     let set = |name: &str, value: &str| json!({ "command": "python3", "env": { name: value } });
     let hidden = Err(BrokenSeal::HiddenScript);
     check(&set("PYTHONPATH", "lib"), &[], &[("PYTHONPATH", "lib")], Ok(()));

@@ -116,7 +116,7 @@ fn rules_match_a_resource_in_any_uri_spelling() {
 }
 
 #[test]
-fn uri_that_matches_a_template_belongs_to_its_server() {
+fn uri_matching_a_resource_template_belongs_to_that_server() {
     let listing = listing(None, &[]);
     for uri in ["file:///x", "FILE:///x", "user://7/key", "file:///notes.md"] {
         assert!(listing.claims(&Address::of(uri)), "{uri}");

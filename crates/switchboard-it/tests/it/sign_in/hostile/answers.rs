@@ -93,7 +93,7 @@ async fn device_flow_stops_at_expiry() {
     let (outcome, since) = tokio::join!(victim.sign_in(SignInMethod::Device), asked);
     assert!(since.elapsed() <= Duration::from_secs(61), "{:?}", since.elapsed());
     let said = victim.refusal(outcome);
-    assert!(said.ends_with("the user did not sign in on the other device in time"), "{said}");
+    assert!(said.ends_with("the user did not complete the device authorization in time"), "{said}");
 }
 
 /// An attacker forges the callback of the authorization server.

@@ -62,7 +62,7 @@ fn approval_covers_the_interpreter_of_a_shebang() {
 }
 
 #[test]
-fn approval_prompt_names_non_utf8_shebang_as_uncovered() {
+fn non_utf8_shebang_is_reported_as_not_covered() {
     let (_folder, root) = project(&[]);
     fs::write(root.join("script"), b"#!./b\xff\n").unwrap();
     let environment = Environment::made_of([("PATH", "/bin:/usr/bin")], root);

@@ -132,7 +132,7 @@ fn approval_covers_manifest_for_the_project_package_name() {
 }
 
 #[test]
-fn approval_covers_a_file_that_a_name_implies() {
+fn approval_covers_a_file_named_without_its_extension() {
     for (text, file) in [
         ("java Main", "Main.class"),
         ("java com.ex.Main", "com/ex/Main.class"),

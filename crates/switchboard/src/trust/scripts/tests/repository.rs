@@ -302,7 +302,7 @@ fn approval_covers_an_oversized_directory_by_its_listing() {
 }
 
 #[test]
-fn approval_prompt_names_installed_packages_as_uncovered() {
+fn files_of_installed_packages_are_reported_as_not_covered() {
     let (_folder, root) = project(&["lib/node_modules/a/x.js", "lib/.git/HEAD", "lib/x.js"]);
     let environment = Environment::made_of([("PATH", "/bin")], &root);
     let json = entry(&json!({ "command": "true", "env": { "NODE_PATH": "lib" } }));
@@ -407,7 +407,7 @@ fn approval_covers_absolute_path_into_the_repository() {
 }
 
 #[test]
-fn approval_prompt_names_inputs_that_it_cannot_cover() {
+fn approval_prompt_names_inputs_that_approval_cannot_cover() {
     let repository = Repository::new();
     let named = |json: Value| {
         let mut lines = repository.coverage(&json).not_covered;

@@ -125,7 +125,7 @@ fn approval_covers_any_spelling_of_a_repository_path() {
 }
 
 #[test]
-fn approval_covers_a_path_resolved_only_as_text() {
+fn approval_covers_a_path_that_only_lexical_normalization_resolves() {
     const FILES: [&str; 8] = [
         "x.js",
         "b.js",
