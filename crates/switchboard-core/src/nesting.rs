@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn stripped_result_reports_the_hidden_character_count() {
+    fn removed_hidden_characters_are_counted_in_meta() {
         let json = r#"{"prompts":[{"name":"a\u200bb\u001b"}],"_meta":{"k":1.50}}"#;
         let expected =
             r#"{"prompts":[{"name":"ab"}],"_meta":{"k":1.50,"switchboard/hiddenCharacters":2}}"#;

@@ -43,7 +43,7 @@ pub(crate) enum Manner {
     Verbatim,
 }
 
-/// How the user answers an elicitation.
+/// The mode of an elicitation: a form in the client, or a web page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ElicitationMode {
     Form,

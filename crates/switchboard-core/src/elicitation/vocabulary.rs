@@ -13,7 +13,8 @@ const LABEL_WORDS: usize = 5;
 const ASKING: &str =
     "your enter paste type provide give send submit input insert share supply tell fill";
 
-/// Words of labels that do not request a secret.
+/// A label with one of these words requests no secret, such as `page token`. The same holds for the
+/// text of a numeric field.
 const NO_SECRETS: &str = "page next continuation cursor max min length count budget";
 
 /// Words in the name or title of a field in which the user chooses a sign-in method or a type.

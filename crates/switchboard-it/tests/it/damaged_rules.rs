@@ -420,7 +420,7 @@ async fn damaged_record_of_known_files_loses_no_rule() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn damaged_pi_file_never_read_before_loses_no_rule() {
+async fn pi_file_damaged_at_first_load_loses_no_rule() {
     let machine = with_rules_in(".pi/agent/mcp.json");
     for damaged in ["", "{", "[]", "{ \"settings\": { \"deny\": ["] {
         machine.write(damaged.as_bytes());

@@ -243,7 +243,7 @@ async fn stdio_cancellation_reaches_the_server_and_is_not_answered() {
 }
 
 #[tokio::test]
-async fn progress_carries_the_client_token_before_the_response() {
+async fn progress_with_the_progress_token_precedes_the_response() {
     let (mut client, _home) = client_of_everything().await;
     for token in [json!("my-token"), json!(7)] {
         let arguments = json!({ "tool": "demo_slow", "args": { "ms": 30 } });

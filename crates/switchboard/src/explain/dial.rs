@@ -141,7 +141,9 @@ fn dial(error: &DialError, server: &ServerName) -> (Code, Vec<Hint>) {
         DialError::Vault(error) => (Code::Storage, vault_hint(error).into_iter().collect()),
         DialError::Incorrect { name } => (Code::Config, correct(name)),
         DialError::BadUrl => (Code::Config, correct("url")),
-        DialError::Header { name } => (Code::Config, correct(name)),
+        DialError::Header { name } | DialError::CommandInCommand { name } => {
+            (Code::Config, correct(name))
+        }
         DialError::CaFile { .. } => (Code::Config, correct("caFile")),
         DialError::Expand(ExpandError::MissingVariable { name }) => {
             (Code::Config, vec![Hint::SetVariable(name.clone())])

@@ -15,7 +15,7 @@ pub enum InstallError {
     NameTaken { path: PathBuf },
     #[error("`{}` has changed in the meantime, so it was not written", path.display())]
     Changed { path: PathBuf },
-    #[error("`{}` is a symbolic link to a directory outside Switchboard's control", path.display())]
+    #[error("`{}` is a symbolic link; the extension is installed only into a real directory", path.display())]
     Linked { path: PathBuf },
     #[error("the path of this program is unknown or not UTF-8")]
     NoProgram,

@@ -52,7 +52,8 @@ pub(super) struct NamedDirectory {
 }
 
 impl NamedDirectory {
-    /// The path of a word, relative to this directory.
+    /// Resolves `word`, a path as written in a definition, against this directory. An absolute path
+    /// replaces the directory.
     pub(super) fn join(&self, word: &str) -> NamedDirectory {
         let written = match Written::of(word) {
             Written::Absolute => Written::Absolute,

@@ -66,8 +66,10 @@ pub(crate) enum DialError {
     Unchecked,
     #[error("the `url` of the server's entry is not valid")]
     BadUrl,
-    #[error("`{name}` is not a valid header")]
+    #[error("`{name}` gives a header with an invalid or reserved name, or an invalid value")]
     Header { name: String },
+    #[error("`{name}` in the `env` of `requestHeadersCommand` must not be a `!command`")]
+    CommandInCommand { name: String },
     #[error("`{name}` of the server's entry is not a valid URL")]
     Incorrect { name: &'static str },
     #[error("cannot load the stored sign-in")]

@@ -21,7 +21,8 @@ pub(super) struct Dialler {
     news: mpsc::Sender<News>,
     /// Cancels the last dial.
     current: Option<CancellationToken>,
-    /// The greeting that the server accepted after it had refused another one.
+    /// The handshake that succeeded after the server had refused another; the next dial tries it
+    /// first.
     accepted: Option<Greeting>,
 }
 

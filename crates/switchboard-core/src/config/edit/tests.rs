@@ -121,7 +121,7 @@ fn replaced_entry_keeps_unchanged_lines() {
 }
 
 #[test]
-fn list_pattern_is_added_once_and_removed_exactly() {
+fn allow_item_is_added_once_and_removal_restores_the_file() {
     let allow = |text: &str, item: &str| {
         apply(text, &[with(&["settings", "allow"], Change::AddItem(item.into()))]).unwrap()
     };

@@ -131,6 +131,17 @@ async fn failing_headers_command_stops_the_request() {
 }
 
 #[tokio::test]
+async fn headers_command_refuses_a_command_in_its_variables() {
+    let fixture = HttpFixture::start(&served("json", "everything")).await;
+    let command = json!({ "command": "/bin/sh", "env": { "TOKEN": "!echo canary" } });
+    let world = world(&fixture, &format!(", \"requestHeadersCommand\": {command}"));
+    let failure = world.call("far_echo", json!({ "text": "x" })).await.unwrap_err();
+    let expected = "`TOKEN` in the `env` of `requestHeadersCommand` must not be a `!command`";
+    assert!(failure.to_string().contains(expected), "{failure}");
+    assert!(fixture.requests().is_empty());
+}
+
+#[tokio::test]
 async fn invalid_header_is_named_without_its_value() {
     let cases = [
         (json!({ "headers": { "X-One": "canary\r\nX-Two: canary" } }), "X-One"),

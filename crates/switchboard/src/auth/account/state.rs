@@ -121,7 +121,8 @@ impl Account {
         (state.held, state.outdated, state.failure, state.steps) = (None, None, None, None);
     }
 
-    /// Sets the sign-in that a pasted response belongs to.
+    /// Sets the sign-in in the background that receives the redirect URL or code that the user
+    /// pastes. `None`: no sign-in is waiting.
     pub(in crate::auth) fn awaits(&self, beside: Option<Beside>) {
         self.state().pending = beside;
     }

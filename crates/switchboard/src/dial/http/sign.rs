@@ -128,7 +128,9 @@ fn fill(
         match expand::expand_value(value, with)? {
             Expanded::Text(text) => drop(program.env.insert(name.to_owned(), text)),
             // `!command` is refused here: the program can fetch secrets by itself.
-            Expanded::Command(_) => return Err(DialError::Header { name: name.to_owned() }),
+            Expanded::Command(_) => {
+                return Err(DialError::CommandInCommand { name: name.to_owned() });
+            }
         }
     }
     Ok(program)
