@@ -24,17 +24,20 @@ pub(crate) use reading::{Numbers, is_kept};
 /// The maximum number of bytes of a key or a number in a message.
 const SHOWN: usize = 64;
 
-/// The maximum number of values in a JSON text. It limits memory: a value takes up to sixty bytes
-/// in memory, but can have three in the text (`[],`).
-const MOST_VALUES: usize = 1_000_000;
+/// The maximum number of values in a JSON text. It limits memory: an object takes up to 500 bytes in
+/// memory, but can have six in the text (`{"":1}`).
+const MOST_VALUES: usize = 250_000;
 
 /// An estimate of the memory that a JSON text takes once it is parsed. A small value takes far more
 /// memory than text.
 pub fn parsed_size(text: &str) -> usize {
     /// The estimated memory of one value with its key.
     const VALUE: usize = 200;
-    let values = memchr::memchr3_iter(b',', b'{', b'[', text.as_bytes()).count();
-    text.len() + values * VALUE
+    /// The estimated memory of the table of an object.
+    const OBJECT: usize = 500;
+    let values = memchr::memchr2_iter(b',', b'[', text.as_bytes()).count();
+    let objects = memchr::memchr_iter(b'{', text.as_bytes()).count();
+    text.len() + values * VALUE + objects * OBJECT
 }
 
 /// A JSON value that is written exactly as it was read.
@@ -65,7 +68,7 @@ pub enum ReadError {
     /// If a key occurs twice, parsers differ in which value they use.
     #[error("duplicate key `{name}`")]
     Twice { name: String },
-    #[error("more than 1,000,000 values")]
+    #[error("more than 250,000 values")]
     TooMany,
     #[error("must be a JSON object, not {found}")]
     NotAnObject { found: &'static str },

@@ -1,6 +1,8 @@
 //! Regular expressions from models and configuration files: limited in size, and matched in linear
 //! time.
 
+use std::ops::Range;
+
 use regex::{Regex, RegexBuilder};
 
 use crate::globs::compile;
@@ -51,12 +53,12 @@ impl Pattern {
         self.0.is_match(text)
     }
 
-    /// The offset of the first match that begins at `start` or later.
-    pub fn match_from(&self, text: &str, start: usize) -> Option<usize> {
+    /// The first match that begins at `start` or later.
+    pub fn match_from(&self, text: &str, start: usize) -> Option<Range<usize>> {
         if start > text.len() {
             return None;
         }
-        self.0.find_at(text, start).map(|found| found.start())
+        self.0.find_at(text, start).map(|found| found.range())
     }
 }
 

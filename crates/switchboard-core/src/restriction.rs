@@ -86,7 +86,21 @@ fn spelled(server: &str, mcp: &str, tool: &str) -> Vec<String> {
         }
         names.push(tool);
     }
+    for (head, tail, separator) in split(tool) {
+        names.extend(prefixes.iter().map(|prefix| format!("{prefix}_{head}/{tail}")));
+        if separator == '/' {
+            names.push(format!("{head}/{tail}"));
+        }
+    }
     names
+}
+
+/// The folded parts of a name around each of its separators. A pattern with a slash there reads as
+/// if the first part were the name of a server: `a_b/c` for the tool `b/c` of the server `a`.
+fn split(tool: &str) -> impl Iterator<Item = (String, String, char)> {
+    let separators = tool.char_indices().filter(|(_, c)| "/.-_ :".contains(*c));
+    let parts = separators.map(|(at, c)| (folded(&tool[..at]), folded(&tool[at + 1..]), c));
+    parts.filter(|(head, _, _)| !head.is_empty())
 }
 
 fn compiled(patterns: &[String]) -> Vec<GlobMatcher> {

@@ -126,6 +126,10 @@ fn from_url(
         return Err(DiagnosticKind::TypeMismatch { server: server.to_owned(), endpoint: "url" });
     }
     let (url, mode) = match explicit.unwrap_or(form) {
+        // An error about a program quotes its name, and a URL can contain a secret.
+        TransportType::Stdio if looks_like_a_url(text) => {
+            return Err(DiagnosticKind::InvalidProtocol { server: server.to_owned() });
+        }
         TransportType::Stdio => return command_line(server, text),
         TransportType::WebSocket => return Ok(Transport::WebSocket { url: url.clone() }),
         TransportType::Http => (plain_http(text), HttpMode::Negotiated),
@@ -138,6 +142,13 @@ fn from_url(
 /// Whether the text is a URL rather than a program.
 pub fn is_address(text: &str) -> bool {
     scheme(text).is_some()
+}
+
+/// Whether the program of a command line looks like a URL without a valid scheme, such as
+/// `localhost:8080/mcp?token=x`.
+fn looks_like_a_url(text: &str) -> bool {
+    let program = text.split_whitespace().next().unwrap_or_default();
+    program.starts_with("//") || program.contains([':', '?', '@', '#'])
 }
 
 /// The scheme of a URL: the text before `://`, if it is a valid scheme.

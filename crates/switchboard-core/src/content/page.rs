@@ -87,11 +87,13 @@ pub fn grep(text: &str, pattern: &Pattern, window: Window, limits: &TextLimits) 
             if index < window.offset {
                 continue;
             }
-            if found.is_some_and(|at| at < piece.start) {
-                found = pattern.match_from(line, piece.start);
+            // Matches do not overlap: a match of the whole line would else be searched for each piece.
+            if let Some(earlier) = found.take_if(|found| found.start < piece.start) {
+                found = pattern.match_from(line, earlier.end.max(piece.start));
             }
             let is_last = piece.end == line.len();
-            let Some(at) = found.filter(|at| *at < piece.end || is_last) else { continue };
+            let at = found.as_ref().map(|found| found.start);
+            let Some(at) = at.filter(|at| *at < piece.end || is_last) else { continue };
             matches += 1;
             let entry = format!("{}: {}\n", index + 1, excerpt(line, at, lines.longest));
             if next.is_none() && room.take(entry.len()) {
@@ -254,6 +256,16 @@ mod tests {
         for (line, number) in lines.into_iter().zip(["9: …é", "10: …x"]) {
             assert!(line.starts_with(number), "{}", &line[..20]);
             assert!(line.contains("NEEDLE") && line.len() < 2_020);
+        }
+    }
+
+    #[test]
+    fn grep_matches_do_not_overlap_in_a_giant_line() {
+        let text = format!("{} and {}", "x".repeat(100_000), "x".repeat(50_000));
+        for (pattern, matches) in [("x+", 2), ("x.*", 1)] {
+            let pattern = Pattern::compile(pattern, Case::Matters).unwrap();
+            let found = grep(&text, &pattern, Window::default(), &TextLimits::DEFAULT);
+            assert_eq!(found.total, matches, "{pattern:?}");
         }
     }
 

@@ -25,6 +25,24 @@ fn rule_matches_composed_and_decomposed_letters_alike() {
 }
 
 #[test]
+fn rule_matches_names_with_separators_after_any_prefix() {
+    for tool in ["admin/delete", "a/b/c", "conf/", "x.y/z", "drop-all", "read_conf/secrets"] {
+        for prefix in ["srv_", "srv-mcp_", "srv_mcp_", "mcp__srv-mcp__", "mcp__srv__", "SRV-"] {
+            let name = format!("{prefix}{tool}");
+            assert!(denied(&name, "srv-mcp", tool), "{name}");
+            assert!(denied(&format!("{}*", &name[..name.len() - 2]), "srv-mcp", tool), "{name}");
+        }
+        assert!(denied(tool, "srv-mcp", tool), "{tool}");
+    }
+    assert!(denied("srv_drop/all", "srv", "drop-all"), "a call with this name finds the tool");
+    assert!(denied("admin/*", "srv", "admin/delete"));
+    assert!(denied("*_admin/*", "srv", "admin/delete"));
+    // This is a rule for a server `admin`.
+    assert!(!denied("admin/delete", "srv", "admin_delete"));
+    assert!(!denied("srv_admin/delete", "srv", "admin/list"));
+}
+
+#[test]
 fn rule_matches_in_any_letter_case_of_any_script() {
     for word in ["файлы", "запись", "δημος", "νησί", "удалить", "ქართული", "հայերեն", "büro"]
     {

@@ -237,3 +237,27 @@ async fn resource_deny_rule_also_refuses_unlisted_uris() {
     let ran = installed.run(["read", "--server", "one", "file:///notes"]).await;
     assert_eq!(ran.stdout.trim(), "notes of one", "{ran:?}");
 }
+
+/// The slash in the name of a tool or resource is a separator, and not the end of a server's name.
+#[tokio::test]
+async fn deny_rule_matches_names_with_slashes_after_any_prefix() {
+    let script = "[[tools]]\nname = 'admin/delete'\n\
+                  [[resources]]\nuri = 'file:///a'\nname = 'conf/Secrets (all)'\ntext = 'x'\n";
+    for (rule, target) in [
+        ("one_admin/delete", "one_admin/delete"),
+        ("one_admin/*", "admin/delete"),
+        ("mcp__one__admin/delete", "one/admin/delete"),
+        ("read_conf/Secrets (all)", "one_read_conf_secrets_all"),
+        ("one_read_conf/*", "one_read_conf_secrets_all"),
+    ] {
+        let config = json!({
+            "mcpServers": { "one": { "command": "fixture-server", "args": ["one"] } },
+            "settings": { "deny": [rule] },
+        });
+        let world = World::with(&config.to_string()).script("one", script).start();
+        world.ask(r#"{ "connect": "one" }"#).await;
+        let answer = world.ask(&json!({ "tool": target, "args": {} }).to_string()).await;
+        assert!(answer.starts_with("approval_denied: "), "{rule}: {answer}");
+        assert!(world.fixture("one").ledger().calls.is_empty(), "{rule}");
+    }
+}

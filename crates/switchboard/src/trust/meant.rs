@@ -48,6 +48,7 @@ pub(super) fn by_path(path: PathBuf) -> Vec<PathBuf> {
     if let Some(main) = main_of(&path.join("package.json")) {
         let main = path.join(main);
         meant.extend(ENDINGS.iter().map(|ending| main.with_added_extension(ending)));
+        meant.extend(STARTS.iter().map(|start| main.join(start)));
         meant.push(main);
     }
     meant.push(path);

@@ -108,7 +108,7 @@ impl super::Listing {
         let is_listed = !exact.is_empty();
         let listed = exact.into_iter().chain(others.into_iter().filter(same));
         let mut own: Vec<ToolName> =
-            listed.filter_map(|resource| reading(resource.own_name())).collect();
+            listed.flat_map(|resource| readings(resource.own_name())).collect();
         let fits: Vec<&ResourceTemplate> =
             templates().filter(|template| template.admits(uri)).collect();
         let is_known = is_listed || (!fits.is_empty() && is_plain(uri));
@@ -116,7 +116,7 @@ impl super::Listing {
         own.extend(reading(uri));
         let mut perhaps = Vec::new();
         if !is_known {
-            perhaps.extend(resources().filter_map(|resource| reading(resource.own_name())));
+            perhaps.extend(resources().flat_map(|resource| readings(resource.own_name())));
             perhaps.extend(resources().filter_map(|resource| reading(&resource.uri)));
             perhaps.extend(templates().flat_map(ResourceTemplate::names));
         }
@@ -208,8 +208,9 @@ impl Resource {
     /// The tool that reads this resource; `None` if no valid tool name can be made.
     pub(super) fn entry(&self) -> Option<Entry> {
         let own = reading(self.own_name())?;
-        let by_address = reading(&self.uri).filter(|name| *name != own);
-        let names = [own].into_iter().chain(by_address).collect();
+        let others = readings(self.own_name()).chain(reading(&self.uri));
+        let others: Vec<ToolName> = others.filter(|name| *name != own).collect();
+        let names = [own].into_iter().chain(others).collect();
         Entry::resource(names, self.uri.clone(), self.description.clone())
     }
 }
@@ -223,7 +224,7 @@ impl ResourceTemplate {
 
     /// The names of the tools that read resources of this template.
     fn names(&self) -> Vec<ToolName> {
-        let named = (!self.name.is_empty()).then(|| reading(&self.name));
+        let named = (!self.name.is_empty()).then(|| readings(&self.name));
         named.into_iter().flatten().chain(reading(&self.uri_template)).collect()
     }
 
@@ -267,6 +268,13 @@ fn fills(template: &str, uri: &str) -> bool {
 /// The name of the tool that reads the resource `name`; `None` if it would be invalid.
 fn reading(name: &str) -> Option<ToolName> {
     ToolName::new(&format!("read_{}", resource_slug(name))).ok()
+}
+
+/// The names by which rules find the resource `name`: of the tool that reads it, and `read_` before
+/// the name as the server writes it.
+fn readings(name: &str) -> impl Iterator<Item = ToolName> {
+    let written = ToolName::new(&format!("read_{name}")).ok();
+    reading(name).into_iter().chain(written)
 }
 
 /// The canonical URI without query and fragment, and the whole canonical URI.

@@ -403,3 +403,20 @@ fn position_in_a_huge_line_is_found_quickly() {
     assert_eq!(columns, [expected("é"), expected("zz")]);
     assert_eq!(file.servers.len(), 990);
 }
+
+#[test]
+fn url_without_a_scheme_is_an_error_that_quotes_nothing() {
+    for url in [
+        "localhost:8080/mcp?token=hunter2",
+        "h.example/mcp?key=hunter2",
+        "//h.example/mcp?key=hunter2",
+        "https:/h.example?token=hunter2",
+        "user:hunter2@h.example/mcp",
+    ] {
+        let entry = entry(&serde_json::json!({ "url": url }).to_string());
+        let error = entry.transport("s").unwrap_err();
+        assert!(matches!(error, DiagnosticKind::InvalidProtocol { .. }), "{url}: {error}");
+        assert!(!error.to_string().contains("hunter2"), "{error}");
+    }
+    assert!(entry(r#"{ "url": "npx -y @scope/server" }"#).transport("s").is_ok());
+}

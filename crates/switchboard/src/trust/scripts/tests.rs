@@ -160,3 +160,20 @@ fn approval_covers_the_main_file_of_a_node_package() {
     let covers = |name: &str| files.iter().any(|(file, _)| Path::new(file).ends_with(name));
     assert!(covers("lib/package.json") && covers("lib/start.js"), "{files:?}");
 }
+
+#[test]
+fn approval_covers_the_index_file_of_a_main_directory() {
+    let environment = |root: &Path| Environment::made_of([("PATH", "/bin")], root);
+    for (main, index) in
+        [("lib", "lib/index.js"), ("./dist/server/", "dist/server/index.json"), (".", "index.mjs")]
+    {
+        let (_folder, root) = project(&[index, "node_modules/own/lib/index.js"]);
+        let manifest = json!({ "main": main }).to_string();
+        fs::write(root.join("package.json"), &manifest).unwrap();
+        fs::write(root.join("node_modules/own/package.json"), r#"{ "main": "lib" }"#).unwrap();
+        let json = json!({ "command": "node", "args": ["-r", "own", "."] });
+        let files = coverage(&entry(&json), &environment(&root)).files;
+        let covers = |name: &str| files.iter().any(|(file, _)| Path::new(file).ends_with(name));
+        assert!(covers(index) && covers("node_modules/own/lib/index.js"), "{main}: {files:?}");
+    }
+}
