@@ -121,7 +121,7 @@ fn replaced_entry_keeps_unchanged_lines() {
 }
 
 #[test]
-fn allow_item_is_added_once_and_removal_restores_the_file() {
+fn removing_an_added_allow_item_restores_the_file() {
     let allow = |text: &str, item: &str| {
         apply(text, &[with(&["settings", "allow"], Change::AddItem(item.into()))]).unwrap()
     };

@@ -405,7 +405,7 @@ fn position_in_a_huge_line_is_found_quickly() {
 }
 
 #[test]
-fn url_without_a_scheme_is_an_error_that_quotes_nothing() {
+fn url_without_scheme_is_an_error_that_quotes_nothing() {
     for url in [
         "localhost:8080/mcp?token=hunter2",
         "h.example/mcp?key=hunter2",
