@@ -33,7 +33,8 @@ impl PartialEq for Restriction {
 #[derive(Clone, Debug)]
 struct FoldedPattern {
     pattern: String,
-    /// The possible meanings of the pattern as globs, which are compared with folded names.
+    /// The pattern as globs: one for each slash at which the name of the server may end. They are
+    /// compared with names after [`folded`].
     readings: Vec<GlobMatcher>,
     /// The same globs, compared with the look of names: `deIete` looks like `delete`.
     looks: Vec<GlobMatcher>,

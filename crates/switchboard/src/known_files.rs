@@ -29,7 +29,7 @@ pub(crate) enum KnownFiles {
     Unreadable,
 }
 
-/// The records by path.
+/// The record of each configuration file, by the path of the file.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct FileRecords {
     files: BTreeMap<String, KnownFile>,

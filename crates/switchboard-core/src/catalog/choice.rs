@@ -9,8 +9,8 @@ use crate::request::Matching;
 
 /// The number of hits whose schemas are compared with the arguments of a search.
 const FIRST_HITS: usize = 5;
-/// With this many accepted arguments, the best hit is called even if it shares little with the
-/// query.
+/// The minimum number of arguments for calling a weak match. The tool must also be the best hit, and
+/// the only one of the first hits that accepts the arguments.
 const TELLING_ARGUMENTS: usize = 2;
 
 impl Catalog {

@@ -247,7 +247,7 @@ mod tests {
     #[test]
     fn grep_shows_the_surroundings_in_a_giant_line() {
         let gap = "é".repeat(8_500);
-        // The match spans two pieces of the line.
+        // The second match crosses the border between two pieces of the line.
         let text = format!("{gap}NEEDLE{}NEEDLE{gap}", "x".repeat(2_991));
         let pattern = Pattern::compile("NEEDLE", Case::Matters).unwrap();
         let found = grep(&text, &pattern, Window::default(), &TextLimits::DEFAULT);

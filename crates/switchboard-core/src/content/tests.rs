@@ -194,7 +194,7 @@ mod structured {
     }
 
     #[test]
-    fn structured_list_equal_to_several_blocks_is_omitted() {
+    fn structured_content_equal_to_several_text_blocks_is_omitted() {
         let check = |texts: &[&str], structured: &str, told: bool| {
             let blocks = texts.iter().map(|text| json!({"type": "text", "text": text}));
             let blocks: Vec<Value> = blocks.collect();

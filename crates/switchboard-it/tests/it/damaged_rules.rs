@@ -289,7 +289,7 @@ async fn zeroed_bytes_in_the_file_lose_no_rule() {
 
 /// Rules in a file that other programs share are remembered between commands.
 #[tokio::test(start_paused = true)]
-async fn damaged_shared_file_loses_no_rule() {
+async fn damaged_shared_config_file_loses_no_rule() {
     for shared in [".agents/mcp.json", ".agents/mcp/mcp.json", ".pi/agent/mcp.json"] {
         let mut machine = Machine::new();
         machine.write(b"{}");

@@ -221,7 +221,7 @@ async fn approval_revoked_by_another_process_prevents_the_start() {
 }
 
 #[tokio::test]
-async fn variable_that_resolves_to_a_project_script_starts_nothing() {
+async fn project_script_named_by_a_variable_does_not_start() {
     for (fields, starts) in [
         (r#""args": ["${HOME}/project/run.sh"]"#, false),
         (r#""args": ["run.sh"], "cwd": "${HOME}/project""#, true),

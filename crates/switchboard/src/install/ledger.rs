@@ -21,7 +21,7 @@ pub(super) struct Ledger {
     pub(super) path: PathBuf,
     /// The file without any copy; `None` if it did not exist.
     base: Option<String>,
-    /// Whether an installation created its directory.
+    /// Whether an installation created the directory of the file.
     pub(super) made_directory: bool,
     /// Hashes of the file before and after the last write. Any other content is an edit by hand.
     known: Vec<Option<String>>,

@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn search_hint_applies_only_if_all_parts_match() {
+    fn phrase_hint_applies_only_if_its_whole_pattern_matches() {
         let words = |query: &str, shapes: &[&'static str]| -> Vec<&'static str> {
             let words: Vec<&str> = query.split(' ').collect();
             of(&words, shapes).iter().map(|hint| hint.word).collect()

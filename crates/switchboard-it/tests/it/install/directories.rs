@@ -72,7 +72,7 @@ async fn uninstall_through_a_link_finds_the_installation() {
 }
 
 #[tokio::test]
-async fn uninstall_undoes_records_of_earlier_versions() {
+async fn uninstall_undoes_installations_of_earlier_versions() {
     let machine = Machine::with_hosts("{}\n");
     let before = machine.files();
     let hosts = [("claude-code", CLAUDE), ("windsurf", ".codeium/windsurf/mcp_config.json")];
