@@ -21,7 +21,7 @@ pub use prefix::{NameTier, Owner, Prefixes};
 const SHOWN_LIMIT: usize = 64;
 
 /// The maximum length of a server's or tool's name that is read from a file or a server.
-const NAME_LIMIT: usize = 256;
+pub(crate) const NAME_LIMIT: usize = 256;
 
 /// The name of a server, as it is written in the configuration.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]

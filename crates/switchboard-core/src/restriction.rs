@@ -11,7 +11,7 @@ use globset::GlobMatcher;
 use crate::config::values::ToolPrefix;
 use crate::globs::{Globs, compile};
 use crate::name::look::{composed, folded, in_one_case, look};
-use crate::name::{ServerName, ToolId, short};
+use crate::name::{NAME_LIMIT, ServerName, ToolId, short};
 use crate::pattern::Case;
 
 /// The patterns in the order of the configuration.
@@ -97,8 +97,10 @@ fn spelled(server: &str, mcp: &str, tool: &str) -> Vec<String> {
 }
 
 /// The folded parts of a name around each of its separators. A pattern with a slash there reads as
-/// if the first part were the name of a server: `a_b/c` for the tool `b/c` of the server `a`.
+/// if the first part were the name of a server: `a_b/c` for the tool `b/c` of the server `a`. A
+/// longer text, such as the text of a search, is not the name of a tool.
 fn split(tool: &str) -> impl Iterator<Item = (String, String, char)> {
+    let tool = if tool.len() > NAME_LIMIT { "" } else { tool };
     let separators = tool.char_indices().filter(|(_, c)| "/.-_ :".contains(*c));
     let parts = separators.map(|(at, c)| (folded(&tool[..at]), folded(&tool[at + 1..]), c));
     parts.filter(|(head, _, _)| !head.is_empty())

@@ -288,7 +288,7 @@ impl Blueprint {
                 Some(ProtocolVersion::Modern) => Some(Era::Modern),
                 Some(ProtocolVersion::Auto) | None => None,
             },
-            start_timeout: self.timeout.unwrap_or_else(|| start_timeout(definition, settings)),
+            start_timeout: self.start_timeout(definition, settings),
             install_patience: match self.starts {
                 Starts::AsConfigured => Some(INSTALL_PATIENCE),
                 // The gateway serves a single request and then ends.
@@ -311,10 +311,10 @@ impl Blueprint {
             }),
         }
     }
-}
 
-fn start_timeout(definition: &ServerEntry, settings: &Settings) -> Duration {
-    definition.start_timeout.unwrap_or(settings.start_timeout)
+    fn start_timeout(&self, definition: &ServerEntry, settings: &Settings) -> Duration {
+        self.timeout.or(definition.start_timeout).unwrap_or(settings.start_timeout)
+    }
 }
 
 /// The standing of a server: `Disabled` takes precedence over `otherwise`.

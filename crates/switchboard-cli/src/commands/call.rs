@@ -29,23 +29,22 @@ pub(super) async fn call(conversation: &Conversation<'_>, call: CallOptions) -> 
     let (words, object) = (call.arguments.clone(), call.args.clone());
     let given = reading(move || arguments(&words, object.as_deref(), &mut input)).await;
     let (base, pairs) = given.map_err(Failure::from)?;
-    // The server refused the call before it ran, because sign-in is required. So the call can be
-    // repeated.
-    let made = match make(conversation, &call, base.clone(), pairs.clone()).await {
-        Err(failure) => {
-            sign_in::for_a_call(conversation, failure).await?;
-            make(conversation, &call, base, pairs).await
-        }
-        made => made,
-    };
-    let (reply, blob) = made.map_err(|mut failure| {
+    // With `--timeout`, a time limit in the configuration does not apply, and is not to be raised.
+    let without_settings = |mut failure: Failure| {
         if call.timeout.is_some() {
-            // The hint to raise a time limit in the configuration is removed, because `--timeout`
-            // was given.
             failure.hints.retain(|hint| !matches!(hint, Hint::Setting(_)));
         }
         failure
-    })?;
+    };
+    // The server refused the call before it ran, because sign-in is required. So the call can be
+    // repeated.
+    let (reply, blob) = match make(conversation, &call, base.clone(), pairs.clone()).await {
+        Err(failure) => {
+            sign_in::for_a_call(conversation, without_settings(failure)).await?;
+            make(conversation, &call, base, pairs).await.map_err(without_settings)?
+        }
+        Ok(made) => made,
+    };
     output::print(conversation, &reply, PrintOptions { blob, printed: &call.printed, save })
 }
 

@@ -43,6 +43,13 @@ fn rule_matches_names_with_separators_after_any_prefix() {
 }
 
 #[test]
+fn long_text_is_not_split_at_its_separators() {
+    let server = ServerName::new("srv").unwrap();
+    assert!(spellings(&server, &"a-".repeat(NAME_LIMIT / 2)).len() > NAME_LIMIT);
+    assert!(spellings(&server, &"a-".repeat(NAME_LIMIT)).len() < 20);
+}
+
+#[test]
 fn rule_matches_in_any_letter_case_of_any_script() {
     for word in ["файлы", "запись", "δημος", "νησί", "удалить", "ქართული", "հայերեն", "büro"]
     {

@@ -6,7 +6,7 @@ use switchboard_core::config::transport::Transport as Configured;
 use switchboard_core::config::values::Template;
 use switchboard_core::name::ServerName;
 
-use super::{Blueprint, start_timeout};
+use super::Blueprint;
 use crate::dial::http::{RemoteRecipe, Speaks};
 use crate::dial::launch::{Ground, Launching, Resolving};
 use crate::dial::socket::SocketRecipe;
@@ -26,7 +26,9 @@ impl Blueprint {
         let definition = &server.definition;
         let program = |words| {
             let means = (&self.environment, &self.paths);
-            Transport::Program(Box::new(program(name, server, words, settings, means)))
+            let mut recipe = program(name, server, words, settings, means);
+            recipe.launching.start_timeout = self.start_timeout(definition, settings);
+            Transport::Program(Box::new(recipe))
         };
         let seal = seal(name, server, (&self.environment, &self.paths));
         let remote = |url: &Template, speaks| {
@@ -102,7 +104,7 @@ pub(crate) fn program(
         },
         home: paths.launchers(),
         log: paths.log_of(name),
-        start_timeout: start_timeout(definition, settings),
+        start_timeout: definition.start_timeout.unwrap_or(settings.start_timeout),
         withheld: environment.withheld().collect(),
     };
     ProgramRecipe {

@@ -157,6 +157,18 @@ async fn raw_option_prints_the_server_result_unchanged() {
 }
 
 #[tokio::test]
+async fn timeout_option_limits_the_start_of_a_server() {
+    let installed = Installed::bare(PROGRAMS);
+    let script = installed.write("stuck.toml", "[faults]\nnever_answer = 'initialize'\n");
+    let servers = json!({ "stuck": { "command": "fixture-server", "args": [script], "startTimeoutMs": 60_000 } });
+    installed.write("switchboard/mcp.json", &json!({ "mcpServers": servers }).to_string());
+    let ran = installed.run(["call", "stuck_echo", "--timeout", "500ms"]).await;
+    assert_eq!(ran.code, Some(5), "{ran:?}");
+    assert!(ran.stderr.contains("did not answer `initialize` within 0.5 s"), "{ran:?}");
+    assert!(!ran.stderr.contains("raise the setting"), "{ran:?}");
+}
+
+#[tokio::test]
 async fn timeout_option_overrides_the_configured_request_timeout() {
     let installed = Installed::with(
         PROGRAMS,
