@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use serde_json::{Map, Value};
 use switchboard::exact::{Args, Exact, ReadError};
-use switchboard::failure::{Code, Failure, Subject};
+use switchboard::failure::{Code, Failure, Hint, Subject};
 use switchboard::request::{RequestError, parse_args};
 use switchboard::schema::{self, List, Word};
 
@@ -54,7 +54,9 @@ pub(crate) enum ArgsError {
 
 impl From<ArgsError> for Failure {
     fn from(error: ArgsError) -> Failure {
-        Failure::new(Code::BadArguments, Subject::Request, error)
+        let is_no_pair = matches!(error, ArgsError::NotAPair { .. });
+        let failure = Failure::new(Code::BadArguments, Subject::Request, error);
+        if is_no_pair { failure.hint(Hint::UseArgs) } else { failure }
     }
 }
 

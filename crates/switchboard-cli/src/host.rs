@@ -10,7 +10,7 @@ use switchboard_wire::{Raw, RpcError};
 use tokio::sync::Semaphore;
 
 use crate::boot::capabilities;
-use crate::printer::Printer;
+use crate::printer::{Printer, is_yes};
 use crate::report;
 use crate::server_question;
 use crate::spinner::Spinner;
@@ -57,18 +57,16 @@ impl Host for Terminal {
             let hidden = self.spinner.hide();
             let printer = self.printer;
             printer.note(&described(question, printer));
-            let question_line = format!("Call it? {}", printer.err.aside(CHOICES));
+            let question_line = printer.yes_or_no("Call it?");
             let answer = tokio::task::spawn_blocking(move || printer.ask(&question_line)).await;
             hidden.answered();
-            let answer = match answer {
-                Ok(Ok(typed)) => answer_of(&typed),
-                Ok(Err(_)) | Err(_) => return Err(CannotAsk::NoUser),
-            };
-            if answer != ApprovalAnswer::No {
-                let hint = Hint::Allow(pattern_of(question.target()));
-                printer.note(&report::hint(&hint, printer.err));
+            let Ok(Ok(typed)) = answer else { return Err(CannotAsk::NoUser) };
+            if !is_yes(&typed) {
+                return Ok(ApprovalAnswer::No);
             }
-            Ok(answer)
+            let hint = Hint::Allow(pattern_of(question.target()));
+            printer.note(&report::hint(&hint, printer.err));
+            Ok(ApprovalAnswer::Once)
         })
     }
 
@@ -87,18 +85,6 @@ impl Host for Terminal {
             hidden.answered();
             answer
         })
-    }
-}
-
-const CHOICES: &str = "[y = once, t = this tool, s = this server, while this command runs; N]";
-
-/// Parses the answer to an approval question. An unclear answer denies the call.
-fn answer_of(typed: &str) -> ApprovalAnswer {
-    match typed {
-        "y" | "Y" => ApprovalAnswer::Once,
-        "t" | "T" => ApprovalAnswer::Tool,
-        "s" | "S" => ApprovalAnswer::Server,
-        _ => ApprovalAnswer::No,
     }
 }
 
@@ -145,16 +131,5 @@ mod tests {
         );
         let long = shown(&format!("{{\"a\":\"{}\"}}", "\u{200b}".repeat(1_000)));
         assert!(long.ends_with("(7.8 KiB of arguments, not all are shown)"), "{long}");
-    }
-
-    #[test]
-    fn only_exact_answers_approve_a_call() {
-        let check = |typed: &str, expected| assert_eq!(answer_of(typed), expected, "{typed:?}");
-        check("y", ApprovalAnswer::Once);
-        check("T", ApprovalAnswer::Tool);
-        check("s", ApprovalAnswer::Server);
-        for typed in ["", "n", "yes please", "always", "yy"] {
-            check(typed, ApprovalAnswer::No);
-        }
     }
 }

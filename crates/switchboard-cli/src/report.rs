@@ -74,15 +74,27 @@ pub(crate) fn line(failure: &Failure, palette: Palette) -> String {
     if let Some(reason) = reason {
         line.push_str(&format!(": {}", clean_line(reason.trim(), STDERR_LINE)));
     }
-    let better = failure.hints.iter().find(|hint| matches!(hint, Hint::SignIn(_) | Hint::Trust(_)));
-    let next = match (better, &failure.subject) {
-        (Some(hint), _) => wording(hint, palette),
-        (None, Subject::Server(server) | Subject::Tool { server, .. }) => {
-            wording(&Hint::Connect(server.clone()), palette)
-        }
-        (None, Subject::Request | Subject::Config { .. }) => return line,
+    match next_step(failure) {
+        Some(next) => format!("{line}; {}", wording(&next, palette)),
+        None => line,
+    }
+}
+
+/// What to do about a failed server: the first remedy of the failure. Its log, or another attempt,
+/// if there is none.
+fn next_step(failure: &Failure) -> Option<Hint> {
+    let is_remedy = |hint: &&Hint| {
+        !matches!(hint, Hint::Stderr(_) | Hint::ReadLog(_) | Hint::RetryAfter(_) | Hint::Connect(_))
     };
-    format!("{line}; {next}")
+    let has_log = |hint: &&Hint| matches!(hint, Hint::ReadLog(_));
+    let mut hints = failure.hints.iter();
+    let next = hints.clone().find(is_remedy).or_else(|| hints.find(has_log)).cloned();
+    next.or_else(|| match &failure.subject {
+        Subject::Server(server) | Subject::Tool { server, .. } => {
+            Some(Hint::Connect(server.clone()))
+        }
+        Subject::Request | Subject::Config { .. } => None,
+    })
 }
 
 /// The line of standard error that names the reason: usually the last. npm names it first, after the

@@ -73,7 +73,8 @@ fn tools(out: &mut String, page: &ToolPage, look: Look) {
 pub(crate) fn remarks(page: &ToolPage, palette: Palette) -> Vec<String> {
     let mut remarks = Vec::new();
     if page.tools.is_empty() {
-        remarks.push("no tools".to_owned());
+        let still_missing = !page.not_listed.is_empty();
+        remarks.push(if still_missing { "no tools yet" } else { "no tools" }.to_owned());
     }
     if page.denied > 0 {
         remarks.push(render::text::denied_line(page.denied));

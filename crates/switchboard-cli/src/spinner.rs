@@ -38,7 +38,7 @@ impl Spinner {
         if !self.printer.redraws() {
             return work.await;
         }
-        let began = Instant::now();
+        let mut began = Instant::now();
         let mut ticks = interval_at(began + SHOW_AFTER, STEP);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut frames = FRAMES.iter().cycle();
@@ -49,7 +49,10 @@ impl Spinner {
                 outcome = &mut work => return outcome,
                 _ = ticks.tick() => {}
             }
-            if let Some(frame) = frames.next() {
+            if self.hidden.load(Ordering::Relaxed) {
+                // The time until the user has answered is not counted.
+                began = Instant::now();
+            } else if let Some(frame) = frames.next() {
                 line.draw(*frame, &stage().await, began.elapsed());
             }
         }
@@ -112,9 +115,6 @@ struct Line<'s> {
 impl Line<'_> {
     fn draw(&mut self, frame: char, stage: &str, elapsed: Duration) {
         let printer = self.spinner.printer;
-        if self.spinner.hidden.load(Ordering::Relaxed) {
-            return;
-        }
         self.drawn = true;
         let stage = clean_line(stage, WIDTH);
         let elapsed = format!("{:.1}s", elapsed.as_secs_f32());

@@ -67,8 +67,12 @@ pub enum ConnectError {
     Exists(ServerName),
     #[error("Maximum connections ({MOST_AD_HOC}) reached")]
     TooMany,
-    #[error("Connection timeout after {}ms", .0.as_millis())]
-    TimedOut(Duration),
+    #[error("Connection timeout after {}ms", after.as_millis())]
+    TimedOut {
+        after: Duration,
+        #[source]
+        failure: Failure,
+    },
     /// The program could not be started, or the address is invalid.
     #[error("Failed to create transport")]
     NoTransport(#[source] Failure),
@@ -89,7 +93,7 @@ impl ConnectError {
             | ConnectError::Variables
             | ConnectError::Exists(_)
             | ConnectError::TooMany => Code::BadRequest,
-            ConnectError::TimedOut(_) => Code::TimedOut,
+            ConnectError::TimedOut { .. } => Code::TimedOut,
             ConnectError::NoTransport(failure) | ConnectError::Failed(failure) => failure.code,
         }
     }

@@ -6,6 +6,8 @@
 pub mod configuration;
 pub mod hidden_text;
 
+use std::time::Duration;
+
 use self::hidden_text::HiddenPlaces;
 use crate::catalog::resolve::nearest;
 use crate::config::diagnostic::{Diagnostic, Level};
@@ -15,7 +17,7 @@ use crate::config::layers::PendingCause;
 use crate::failure::{Code, Failure, Hint};
 use crate::name::ServerName;
 use crate::pi::findings::PiFault;
-use crate::render::words::list;
+use crate::render::words::{self, list};
 
 /// A fault or fact that `doctor` found, with the server that it concerns.
 #[derive(Clone, Debug)]
@@ -25,7 +27,7 @@ pub struct Finding {
     pub fault: Fault,
 }
 
-/// Whether a server's log has content, which may explain a failed installation.
+/// Whether a server's log has content, which may explain a failed installation or start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Log {
     Empty,
@@ -111,6 +113,8 @@ pub enum Fault {
     Pi(#[from] PiFault),
     #[error("connecting failed: {0}")]
     Unusable(Failure),
+    #[error("connecting failed {}: {reason}", words::ago(*ago))]
+    FailedBefore { ago: Duration, reason: Box<str>, log: Log },
 }
 
 impl Finding {
@@ -155,13 +159,15 @@ impl Finding {
             Fault::LauncherMissing { product, .. } => vec![Hint::Install(product)],
             Fault::NotExecutable { path } => vec![Hint::MakeExecutable(path.clone())],
             Fault::WorkingDirectory { .. } => vec![Hint::Correct("cwd".to_owned())],
-            Fault::NotInstalled { log: Log::Written, .. } => {
+            Fault::NotInstalled { log: Log::Written, .. }
+            | Fault::FailedBefore { log: Log::Written, .. } => {
                 let hints: [Vec<Hint>; 2] = [about(Hint::Connect), about(Hint::ReadLog)];
                 hints.concat()
             }
             Fault::ExpiredCache
             | Fault::DamagedCache { .. }
-            | Fault::NotInstalled { log: Log::Empty, .. } => about(Hint::Connect),
+            | Fault::NotInstalled { log: Log::Empty, .. }
+            | Fault::FailedBefore { log: Log::Empty, .. } => about(Hint::Connect),
             Fault::Launched { .. } | Fault::Attended { .. } => Vec::new(),
             Fault::DamagedPins { .. } => about(Hint::Accept),
             Fault::DamagedTrust { path, .. } | Fault::NoDirectory { path } => {
@@ -218,6 +224,7 @@ impl Fault {
             Fault::NoDirectory { .. } => (Level::Error, Code::Storage.as_str()),
             Fault::Pi(fault) => fault.level_and_code(),
             Fault::Unusable(failure) => (Level::Error, failure.code.as_str()),
+            Fault::FailedBefore { .. } => (Level::Warning, "failed_before"),
         }
     }
 

@@ -94,6 +94,10 @@ pub enum Hint {
     ListServers,
     /// List the tools of a server.
     ListTools(ServerName),
+    /// List the resources of all servers.
+    ListResources,
+    /// List the prompts of all servers.
+    ListPrompts,
     Connect(ServerName),
     /// Approve the exact definition of a project's server.
     Trust(ServerName),
@@ -175,6 +179,8 @@ pub enum Hint {
     CheckConfig,
     /// Correct this field of the server's entry.
     Correct(String),
+    /// Check that the server is running, and the `url` of its entry.
+    CheckUrl,
     /// Give the server another name.
     Rename,
     /// Move this file to another place, so that a new one is created.

@@ -70,6 +70,8 @@ pub struct Machine {
     ping_at: Option<Duration>,
     failures: u32,
     failed_at: Duration,
+    /// When the last dial began.
+    dialled_at: Duration,
     /// The time of the next automatic dial, if `wanted`.
     retry_at: Duration,
     /// The time until which calls are refused, after a failed dial.
@@ -107,13 +109,14 @@ impl Machine {
             Input::Begin => {
                 if matches!(self.policy.lifecycle, Lifecycle::Eager | Lifecycle::KeepAlive) {
                     self.wanted = self.stays_up();
-                    self.dial(&mut effects);
+                    self.dial(now, &mut effects);
                 }
             }
             Input::Acquire { waiter, urgency } => self.acquire(now, waiter, urgency, &mut effects),
             Input::Dialled { generation } => self.dialled(now, generation, &mut effects),
             Input::DialFailed { generation, jitter } if self.is(Phase::Dialling, generation) => {
-                self.fail(now, jitter);
+                let took = now.saturating_sub(self.dialled_at);
+                self.fail(now, (took, jitter));
                 self.refuse_all(ConnectRefusal::DialFailed, &mut effects);
             }
             Input::NotSignedIn { generation } if self.is(Phase::Dialling, generation) => {
@@ -191,7 +194,7 @@ impl Machine {
                 Some(refusal) => effects.push(Effect::Refuse { waiter, refusal }),
                 None => {
                     self.waiters.push(waiter);
-                    self.dial(effects);
+                    self.dial(now, effects);
                 }
             },
             // An ended machine is handled at the beginning of `on`.
@@ -242,23 +245,26 @@ impl Machine {
                 }
             }
             Phase::Down if self.wanted && self.stays_up() && now >= self.retry_at => {
-                self.dial(effects);
+                self.dial(now, effects);
             }
             Phase::Down if !self.waiters.is_empty() && now >= self.refuse_until => {
-                self.dial(effects);
+                self.dial(now, effects);
             }
             Phase::Down | Phase::Dialling | Phase::Ended => {}
         }
     }
 
-    fn dial(&mut self, effects: &mut Vec<Effect>) {
+    fn dial(&mut self, now: Duration, effects: &mut Vec<Effect>) {
         self.generation += 1;
+        self.dialled_at = now;
         self.phase = Phase::Dialling;
         effects.push(Effect::Dial { generation: self.generation });
     }
 
-    /// Records a failed dial or a lost connection, and sets the next backoff.
-    fn fail(&mut self, now: Duration, jitter: f64) {
+    /// Records a failed dial or a lost connection, and sets the next backoff. After a dial that took
+    /// long, such as that of a server that hangs, the backoff is as long as the dial, so that a
+    /// caller that tries again does not spend most of its time waiting.
+    fn fail(&mut self, now: Duration, (took, jitter): (Duration, f64)) {
         self.down();
         self.failed_at = now;
         self.failures = self.failures.saturating_add(1);
@@ -266,7 +272,7 @@ impl Machine {
         self.forget_old_crashes(now);
         let longest = if self.stays_up() { LONGEST_KEEP_ALIVE_BACKOFF } else { LONGEST_BACKOFF };
         let doublings = self.failures.saturating_sub(1).min(16);
-        let backoff = FIRST_BACKOFF.saturating_mul(1 << doublings).min(longest);
+        let backoff = FIRST_BACKOFF.saturating_mul(1 << doublings).max(took).min(longest);
         // Half of the backoff is random, so that many gateways do not retry at the same time.
         self.retry_at = now + backoff.mul_f64(0.5 + jitter.clamp(0.0, 1.0) / 2.0);
         if self.crashes.len() >= CRASHES
@@ -280,7 +286,7 @@ impl Machine {
     /// Records a lost connection. After the first loss, the next call may dial at once.
     fn lose(&mut self, now: Duration, jitter: f64) {
         let worked = self.failures == 0;
-        self.fail(now, jitter);
+        self.fail(now, (Duration::ZERO, jitter));
         if worked && self.crashes.len() < CRASHES {
             self.refuse_until = now;
         }

@@ -50,7 +50,10 @@ async fn reach(upstream: &Upstream, wanted: &ConnectionRequest) -> Result<(), Co
         };
         let time = wanted.definition.start_timeout.filter(|_| error.is_refused_connection());
         match time {
-            Some(time) if begun.elapsed() >= time => return Err(ConnectError::TimedOut(time)),
+            Some(after) if begun.elapsed() >= after => {
+                let failure = explain::lease(error, &wanted.id);
+                return Err(ConnectError::TimedOut { after, failure });
+            }
             Some(time) => {
                 let left = time.saturating_sub(begun.elapsed());
                 tokio::time::sleep(RETRY_INTERVAL.min(left)).await;

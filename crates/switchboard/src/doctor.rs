@@ -3,11 +3,13 @@
 mod hosts;
 mod listings;
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use switchboard_core::catalog::disk::Miss;
+use switchboard_core::catalog::known_failure::FailureKind;
 use switchboard_core::config::expand::{self, Expanded, Surroundings};
 use switchboard_core::config::layers::Server;
 use switchboard_core::config::settings::Settings;
@@ -64,6 +66,7 @@ pub fn examine(environment: &Environment, locations: &Paths, loaded: &Loaded) ->
         if let Ok(name) = ServerName::new(name) {
             if faults.is_empty() {
                 faults.extend(launcher_note(&name, server, settings, means));
+                faults.extend(failed_before(&name, server, settings, means));
             }
             faults.extend(file_faults(&name, server, settings, means));
         }
@@ -151,11 +154,30 @@ fn launcher_note(
         Outlook::Plain => Fault::Attended { launcher },
         Outlook::Direct(found) => Fault::Launched { launcher, program: found.file },
         Outlook::Ask(_) => {
-            let written = fs::metadata(means.1.log_of(name)).is_ok_and(|log| log.len() > 0);
-            let log = if written { doctor::Log::Written } else { doctor::Log::Empty };
-            Fault::NotInstalled { launcher, log }
+            Fault::NotInstalled { launcher, log: log_of(name, means.1) }
         }
     })
+}
+
+/// Whether the log of the server has content.
+fn log_of(name: &ServerName, locations: &Paths) -> doctor::Log {
+    let written = fs::metadata(locations.log_of(name)).is_ok_and(|log| log.len() > 0);
+    if written { doctor::Log::Written } else { doctor::Log::Empty }
+}
+
+/// The finding about a recent failure to connect, of this process or another.
+fn failed_before(
+    name: &ServerName,
+    server: &Server,
+    settings: &Settings,
+    means: (&Environment, &Paths),
+) -> Option<Fault> {
+    let offer = offers(server, settings).next()?;
+    let (file, now) = (ListingFile::of(name, (server, settings), means, offer), directory::now());
+    let (_, failure) = file.look(&file.index(), now);
+    let failure = failure.filter(|failure| failure.kind == FailureKind::Failed)?;
+    let (ago, log) = (failure.ago(now)?, log_of(name, means.1));
+    Some(Fault::FailedBefore { ago, reason: failure.reason, log })
 }
 
 /// The unexpanded text of a value with variables, whose values must not be shown.
@@ -180,10 +202,11 @@ fn find(command: &str, shown: Option<&str>, path: &str, cwd: &Path) -> Option<Fa
     })
 }
 
+/// The names in these folders, each once.
 fn programs(folders: impl Iterator<Item = PathBuf>) -> impl Iterator<Item = String> {
     let entries = folders.filter_map(|folder| fs::read_dir(folder).ok()).flatten();
     let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
-    names.take(MOST_PROGRAMS)
+    names.take(MOST_PROGRAMS).collect::<BTreeSet<_>>().into_iter()
 }
 
 /// The capabilities that commands offer to servers, with and without a terminal.

@@ -6,6 +6,9 @@ use super::Format;
 
 #[derive(Debug, Default, Args)]
 pub(crate) struct Status {
+    /// Show only the server with this name
+    #[arg(conflicts_with_all = ["check", "tokens", "http_token"])]
+    pub(crate) server: Option<String>,
     /// Connect every server that may be used, and print each result as it arrives
     #[arg(long, conflicts_with_all = ["tokens", "http_token"])]
     pub(crate) check: bool,

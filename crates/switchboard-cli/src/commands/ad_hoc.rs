@@ -89,14 +89,21 @@ pub(super) async fn with(
         let connecting = conversation.session.connect_to(wanted, &caller);
         conversation.wait(async || "connecting".to_owned(), connecting).await.map_err(|error| {
             match error {
-                ConnectError::NoTransport(failure) | ConnectError::Failed(failure) => failure,
+                ConnectError::NoTransport(failure)
+                | ConnectError::Failed(failure)
+                | ConnectError::TimedOut { failure, .. } => failure,
                 other => Failure::new(other.code(), Subject::Request, other),
             }
         })?;
         command(conversation).await
     });
     outcome.await.map_err(|stop| match stop {
-        Stop::Failed(failure) => Stop::Failed(without_name(failure)),
+        Stop::Failed(mut failure) => {
+            if wanted.definition.start_timeout.is_some() {
+                failure.hints.retain(|hint| !matches!(hint, Hint::Setting(_)));
+            }
+            Stop::Failed(without_name(failure))
+        }
         other @ (Stop::Output(_) | Stop::Left(_)) => other,
     })
 }
@@ -117,7 +124,13 @@ fn without_name(mut failure: Failure) -> Failure {
         // A rule for this name would apply to every ad-hoc server.
         Hint::Allow(_) => true,
         // These hints refer to configured servers.
-        Hint::NotListedYet(_) | Hint::ListServers | Hint::Search(_) | Hint::Correct(_) => true,
+        Hint::NotListedYet(_)
+        | Hint::ListServers
+        | Hint::ListResources
+        | Hint::ListPrompts
+        | Hint::Search(_)
+        | Hint::CheckUrl
+        | Hint::Correct(_) => true,
         Hint::DidYouMean(_)
         | Hint::Choose(_)
         | Hint::Expected(_)

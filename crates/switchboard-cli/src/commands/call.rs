@@ -10,6 +10,7 @@ use switchboard::failure::{Code, Failure, Hint, Subject};
 use switchboard::render::words::clean_line;
 use switchboard::reply::Reply;
 use switchboard::request::Request;
+use switchboard::schema;
 use tokio::sync::mpsc;
 
 use super::output::{self, BlobForm, PrintOptions};
@@ -19,6 +20,9 @@ use crate::call_args::{self, ArgSource, ArgsError, Given, Input, Pair};
 use crate::conversation::Conversation;
 use crate::report::CommandResult;
 use crate::sign_in;
+
+/// The maximum length of a tool name in a warning, in characters.
+const NAME: usize = 100;
 
 /// The maximum number of progress notifications that are queued for display.
 const QUEUED_STEPS: usize = 16;
@@ -80,11 +84,22 @@ async fn make(
     let find = async || conversation.session.find_tool(&call.tool, server).await;
     let found = conversation.look_up(server, find).await?;
     let args = call_args::typed(base, pairs, &found.target.entry.input_value())?;
+    warn_about_undeclared(conversation, &found, &args);
     let blob = match found.target.entry.kind {
         EntryKind::Resource { .. } => BlobForm::Bytes,
         EntryKind::Tool | EntryKind::Prompt => BlobForm::Note,
     };
     Ok((call_and_watch(conversation, found, args, call.select.clone()).await?, blob))
+}
+
+/// Warns about arguments that the tool does not declare. They are sent anyway, because the schema
+/// allows them.
+fn warn_about_undeclared(conversation: &Conversation<'_>, found: &FoundTool, args: &Args) {
+    let schema = found.target.entry.input_value();
+    for argument in schema::undeclared_arguments(&schema, args.values()) {
+        let tool = clean_line(&found.target.shown, NAME);
+        conversation.spinner.warn(&format!("{tool}: {argument}"));
+    }
 }
 
 /// Makes the call, and shows its progress on a terminal.

@@ -126,6 +126,14 @@ fn fields(out: &mut String, object: &Value, (origins, palette): (Origins, Palett
     }
 }
 
+/// The diagnostics of each file in the order of their lines. The files keep their order.
+fn in_file_order(diagnostics: &[Diagnostic]) -> Vec<&Diagnostic> {
+    let mut sorted: Vec<&Diagnostic> = diagnostics.iter().collect();
+    let first_of = |one: &Diagnostic| diagnostics.iter().position(|other| other.path == one.path);
+    sorted.sort_by_cached_key(|found| (first_of(found), found.line, found.column));
+    sorted
+}
+
 pub(super) fn check(app: &App, format: Format) -> CommandResult {
     let loaded = app.load()?;
     let diagnostics = &loaded.config.diagnostics;
@@ -143,7 +151,7 @@ pub(super) fn check(app: &App, format: Format) -> CommandResult {
         app.printer.json(&json!({ "diagnostics": rows.collect::<Vec<_>>() }))?;
         return Ok(exit);
     }
-    for diagnostic in diagnostics {
+    for diagnostic in in_file_order(diagnostics) {
         app.printer.text(&diagnostic_line(diagnostic, app.printer.out))?;
     }
     let problems = diagnostics.iter().filter(|found| found.level != Level::Note).count();

@@ -43,10 +43,15 @@ pub(super) fn set(
     // Text that is not JSON becomes a string, so that `short` needs no quotes.
     let value = value
         .map(|text| serde_json::from_str(text).unwrap_or_else(|_| Value::String(text.to_owned())));
-    let state = if value.is_some() { "is set" } else { "is not set" };
+    let unsets = value.is_none();
     let edited = app.editor().set(server.as_ref(), key, value).map_err(explain::edit)?;
     let of = server.map(|server| format!(" of `{}`", shown(&server))).unwrap_or_default();
-    conclude(app, &edited, &format!("`{}`{of} {state}", clean_line(key, 200)));
+    let key = format!("`{}`{of}", clean_line(key, 200));
+    match unsets {
+        true if edited.is_changed() => conclude(app, &edited, &format!("{key} is no longer set")),
+        true => app.printer.note(&format!("{key} is not set, nothing was changed")),
+        false => conclude(app, &edited, &format!("{key} is set")),
+    }
     Ok(Exit::Done)
 }
 

@@ -70,13 +70,15 @@ fn change_rules(app: &App, rules: Rules, rule: Rule) -> CommandResult {
         editor.add_rule(rules, &pattern)
     };
     let edited = edited.map_err(explain::edit)?;
-    let state = if rule.remove { "is not" } else { "is" };
     let past = match rules {
         Rules::Allow => "allowed",
         Rules::Deny => "denied",
     };
-    conclude(app, &edited, &format!("`{}` {state} {past}", clean_line(&pattern, 200)));
-    if !rule.remove {
+    let shown = clean_line(&pattern, 200);
+    if rule.remove {
+        conclude(app, &edited, &format!("`{shown}` is no longer {past}"));
+    } else {
+        conclude(app, &edited, &format!("`{shown}` is {past}"));
         let loaded = app.load()?;
         let catalog = doctor::known_catalog(&app.environment, &app.paths, &loaded);
         if !loaded.config.servers.is_empty() || !loaded.config.pending.is_empty() {

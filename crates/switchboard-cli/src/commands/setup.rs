@@ -5,13 +5,14 @@ mod form;
 
 use switchboard::config::hosts::Host;
 use switchboard::config::install::Target;
+use switchboard::config::transport::is_address;
 use switchboard::discover::Discovery;
 use switchboard::edit::{EditEffect, Existing, NewServer, Scope};
 use switchboard::explain;
 use switchboard::failure::{Code, Failure, Hint, Subject};
 use switchboard::install::Servers;
 use switchboard::name::ServerName;
-use switchboard::render::words::{list, plural};
+use switchboard::render::words::{clean_line, list, plural};
 use switchboard::reply::Reply;
 use switchboard::request::Request;
 
@@ -26,6 +27,9 @@ use crate::exit::Exit;
 use crate::host::Consent;
 use crate::printer::is_yes;
 use crate::report::{self, CommandResult, Stop};
+
+/// The maximum length of the choices of a question, in characters.
+const CHOICES: usize = 500;
 
 #[derive(Debug, thiserror::Error)]
 enum SetupError {
@@ -43,7 +47,7 @@ pub(super) async fn setup(app: &App) -> CommandResult {
     let found = app.discover()?;
     import_from_hosts(app, &mut dialogue, &found).await?;
     let answer = dialogue.ask(&app.printer.yes_or_no("Add a server of your own?")).await?;
-    if form::is_json(&answer) {
+    if form::is_json(&answer) || is_address(answer.trim()) {
         add(app, &mut dialogue, Some(answer)).await?;
     } else if is_yes(&answer) {
         add(app, &mut dialogue, None).await?;
@@ -174,10 +178,10 @@ async fn add(app: &App, dialogue: &mut Dialogue, mut typed: Option<String>) -> C
     // On an error the name is treated as free; writing the entry reports the error.
     let is_taken = |name: &ServerName| app.editor().is_taken(name).unwrap_or(false);
     let mut form = ServerForm::new(&is_taken);
-    let (scope, servers, planned) = loop {
+    let (scope, servers, planned, confirmed) = loop {
         while let Some(question) = form.question() {
-            let choices = printer.err.aside(question.choices);
-            let text = format!("{} {choices}", question.text);
+            let choices = clean_line(&question.choices, CHOICES);
+            let text = format!("{} {}", question.text, printer.err.aside(choices));
             let answer = match typed.take() {
                 Some(answer) => answer,
                 None if question.continues => dialogue.ask_more(text.trim()).await?,
@@ -201,10 +205,10 @@ async fn add(app: &App, dialogue: &mut Dialogue, mut typed: Option<String>) -> C
                 failed = Some(failure);
             }
         }
-        let Some(failure) = failed else { break (scope, servers, planned) };
-        let choices = printer.err.aside("[c = correct it, k = keep it all the same, N = drop it]");
+        let Some(failure) = failed else { break (scope, servers, planned, false) };
+        let choices = printer.err.aside("[c = correct it, w = write it anyway, N = drop it]");
         match dialogue.ask(&format!("What now? {choices}")).await?.as_str() {
-            "k" | "K" => break (scope, servers, planned),
+            "w" | "W" => break (scope, servers, planned, true),
             "c" | "C" => form.correct(),
             _ => {
                 printer.note("nothing was changed");
@@ -213,7 +217,7 @@ async fn add(app: &App, dialogue: &mut Dialogue, mut typed: Option<String>) -> C
         }
     };
     printer.note(&diff::text(&planned, printer.err));
-    if !dialogue.agrees("Write this?").await? {
+    if !confirmed && !dialogue.agrees("Write this?").await? {
         printer.note("nothing was changed");
         return Ok(Exit::NotApproved);
     }

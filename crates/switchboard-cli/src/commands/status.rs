@@ -9,7 +9,7 @@ use switchboard::failure::{Code, Failure, Subject};
 use switchboard::gateway::CheckedServer;
 use switchboard::render::words::plural;
 use switchboard::render::{json, remedy};
-use switchboard::reply::{Overview, Reply, ServerStatus};
+use switchboard::reply::{Overview, Reply, ServerLine, ServerStatus};
 use switchboard::secret::Token;
 use switchboard_server::definitions;
 
@@ -27,6 +27,7 @@ pub(super) async fn status(conversation: &Conversation<'_>, options: Status) -> 
         Status { tokens: true, format, .. } => tokens(conversation, format),
         Status { check: true, format, .. } => check(conversation, format).await,
         Status { http_token: true, .. } => http_token(conversation.app),
+        Status { server: Some(server), format, .. } => one(conversation, &server, format),
         Status { format, .. } => overview(conversation, format),
     }
 }
@@ -50,6 +51,24 @@ fn overview(conversation: &Conversation<'_>, format: Format) -> CommandResult {
         let command = printer.err.command("`switchboard trust`");
         printer.note(&format!("{command} shows the servers that this project defines"));
     }
+    Ok(Exit::Done)
+}
+
+/// The status of one server.
+fn one(conversation: &Conversation<'_>, server: &str, format: Format) -> CommandResult {
+    let server = conversation.server(server)?;
+    let mut overview = conversation.session.overview();
+    overview.servers.retain(|line| line.name == server);
+    overview.tools = overview.servers.iter().filter_map(|line| line.tools).sum();
+    let is_connected = |line: &&ServerLine| line.status == ServerStatus::Connected;
+    overview.connected = overview.servers.iter().filter(is_connected).count();
+    if format.json {
+        conversation.print(&Reply::Status(overview), format)?;
+        return Ok(Exit::Done);
+    }
+    let printer = conversation.app.printer;
+    let lines = overview.servers.iter().map(|line| show::status::line(line, printer.out));
+    printer.text(&lines.collect::<Vec<_>>().join("\n"))?;
     Ok(Exit::Done)
 }
 

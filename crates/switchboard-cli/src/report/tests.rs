@@ -56,6 +56,7 @@ fn hints(code: Code) -> Vec<Hint> {
         Code::ToolBlocked => vec![Hint::Accept(files())],
         Code::ConnectFailed => vec![
             Hint::CheckCommand("npx".to_owned()),
+            Hint::CheckUrl,
             Hint::Stderr(vec!["\u{1b}[31mno such module".to_owned(), "  at main".to_owned()]),
             Hint::ReadLog(files()),
         ],
@@ -67,9 +68,9 @@ fn hints(code: Code) -> Vec<Hint> {
         Code::AnswerTooLarge => vec![Hint::Setting("maxFrameBytes")],
         Code::OutcomeUnknown => vec![Hint::CheckOutcome],
         Code::Disconnected => vec![Hint::Connect(files())],
-        Code::UnknownResource
-        | Code::UnknownPrompt
-        | Code::UnknownResult
+        Code::UnknownResource => vec![Hint::ListResources],
+        Code::UnknownPrompt => vec![Hint::ListPrompts],
+        Code::UnknownResult
         | Code::BadPattern
         | Code::BadFilter
         | Code::NoInstructions

@@ -33,6 +33,8 @@ pub fn wording(hint: &Hint, syntax: &dyn CommandSyntax) -> String {
         Hint::NotListedYet(servers) => not_listed(servers, syntax),
         Hint::ListServers => format!("see the servers with {}", command("status")),
         Hint::ListTools(server) => format!("see its tools with {}", on("tools", server.as_str())),
+        Hint::ListResources => format!("see the resources with {}", command("resources")),
+        Hint::ListPrompts => format!("see the prompts with {}", command("prompts")),
         Hint::Connect(server) => format!("connect it with {}", on("connect", server.as_str())),
         Hint::Trust(server) => {
             let trust = on("trust", server.as_str());
@@ -61,6 +63,9 @@ pub fn wording(hint: &Hint, syntax: &dyn CommandSyntax) -> String {
             format!("end of its standard error:\n{}", indented(&lines.join("\n")))
         }
         Hint::ReadLog(server) => format!("read its log with {}", on("logs", server.as_str())),
+        Hint::Setting(name) if name.ends_with("TimeoutMs") => {
+            format!("if the server needs longer, raise the setting `{name}`")
+        }
         Hint::Setting(name) => format!("raise the setting `{name}`"),
         Hint::AskUser => syntax.approve(),
         Hint::UseWriteTool(_) => "use `mcp_write` in its place".to_owned(),
@@ -103,6 +108,9 @@ pub fn wording(hint: &Hint, syntax: &dyn CommandSyntax) -> String {
         }
         Hint::CheckConfig => format!("list all errors with {}", command("config check")),
         Hint::Correct(field) => format!("correct `{}` of its entry", clean_line(field, 200)),
+        Hint::CheckUrl => {
+            "check that the server is running, and that the `url` of its entry is correct".to_owned()
+        }
         Hint::Rename => "give it another name".to_owned(),
         Hint::MoveAway(path) => format!("move `{}` away", clean_line(path, MESSAGE)),
         Hint::MakePrivate(path) => {

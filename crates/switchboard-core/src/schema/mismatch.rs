@@ -5,8 +5,9 @@ use std::fmt;
 use jsonschema::ValidationError;
 use jsonschema::error::{TypeKind, ValidationErrorKind as Kind};
 use jsonschema::paths::LocationSegment;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
+use super::object::Property;
 use super::shape::{Detail, Shape};
 use super::{limits, object, text};
 use crate::exact::kind_of;
@@ -192,23 +193,46 @@ impl<'s> Mismatches<'s> {
     }
 
     fn nearest(&self, error: &ValidationError<'_>, name: &str) -> Option<String> {
-        if name.len() > MAX_PATH_BYTES {
-            return None;
-        }
-        let lower = name.to_lowercase();
-        object::fields(self.schema, self.around(error)?)
-            .iter()
-            .filter(|field| field.name.len() <= MAX_PATH_BYTES)
-            .map(|field| (strsim::jaro_winkler(&lower, &field.name.to_lowercase()), field.name))
-            .filter(|(likeness, _)| *likeness >= 0.8)
-            .max_by(|a, b| a.0.total_cmp(&b.0))
-            .map(|(_, name)| text::name(name).into_owned())
+        nearest(&object::fields(self.schema, self.around(error)?), name)
     }
 
     fn around(&self, error: &ValidationError<'_>) -> Option<&'s Value> {
         let (around, _) = error.schema_path().as_str().rsplit_once('/')?;
         self.schema.pointer(around)
     }
+}
+
+/// The property whose name is most like `name`.
+fn nearest(fields: &[Property<'_>], name: &str) -> Option<String> {
+    if name.len() > MAX_PATH_BYTES {
+        return None;
+    }
+    let lower = name.to_lowercase();
+    let near = fields
+        .iter()
+        .filter(|field| field.name.len() <= MAX_PATH_BYTES)
+        .map(|field| (strsim::jaro_winkler(&lower, &field.name.to_lowercase()), field.name))
+        .filter(|(likeness, _)| *likeness >= 0.8);
+    let best = near.max_by(|a, b| a.0.total_cmp(&b.0));
+    best.map(|(_, name)| text::name(name).into_owned())
+}
+
+/// The arguments that the schema allows but does not declare. They are probably misspelt, because
+/// a schema without `additionalProperties` allows every name. Empty if the schema says that further
+/// properties are expected.
+pub fn undeclared_arguments(schema: &Value, given: &Map<String, Value>) -> Vec<Mismatch> {
+    let expects_more = ["additionalProperties", "patternProperties"];
+    if expects_more.iter().any(|keyword| schema.get(keyword).is_some()) {
+        return Vec::new();
+    }
+    let fields = object::fields(schema, schema);
+    let is_declared = |name: &str| fields.iter().any(|field| field.name == name);
+    let undeclared = given.keys().filter(|name| !fields.is_empty() && !is_declared(name));
+    let unknown = undeclared.map(|name| {
+        let Mismatch { path, .. } = Mismatch::unknown(name);
+        Mismatch { path, problem: Problem::Unknown { nearest: nearest(&fields, name) } }
+    });
+    unknown.take(MAX_MISMATCHES).collect()
 }
 
 /// The errors of the alternative that was meant: the only one whose type matches the value.

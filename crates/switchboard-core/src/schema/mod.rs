@@ -26,7 +26,7 @@ pub use admitted::{List, Word, list, undeclared, word};
 pub use complaint::complains;
 pub use limits::SchemaError;
 pub use mirror::{MirrorError, mirrored};
-pub use mismatch::{Bound, Mismatch, Problem, Unit};
+pub use mismatch::{Bound, Mismatch, Problem, Unit, undeclared_arguments};
 pub use notes::{Note, notes};
 pub use outline::{expected, parameters};
 pub use shape::{output_shape, signature};

@@ -6,13 +6,15 @@ use std::sync::Arc;
 use switchboard_core::approval::{Access, Approved, Decision, Question, decide};
 use switchboard_core::catalog::guess::NotCalled;
 use switchboard_core::catalog::resolve::{Checked, clip};
-use switchboard_core::catalog::{Catalog, Resolved};
+use switchboard_core::catalog::{Catalog, Resolved, Shelf};
 use switchboard_core::exact::Args;
-use switchboard_core::failure::{Code, Failure};
+use switchboard_core::failure::{Code, Failure, Hint};
+use switchboard_core::name::ServerName;
 use switchboard_core::reply::{Clue, Guessed, Reply};
 use switchboard_core::request::{CallRequest, Reading};
 
 use super::{DefinitionChange, approve, ask, filter, finish, run_approved};
+use crate::directory;
 use crate::explain;
 use crate::select::JqFilter;
 use crate::session::Session;
@@ -30,6 +32,7 @@ pub(super) async fn call_nearest_match(
         return Err(failure);
     }
     let catalog = session.catalog();
+    let failure = without_failed(failure, &catalog);
     let Some(target) = catalog.misspelt(&call.tool, call.server.as_deref()) else {
         return Err(failure);
     };
@@ -42,6 +45,24 @@ pub(super) async fn call_nearest_match(
     let guessed = Guessed { shown: target.shown.to_string(), by: Clue::Misspelt(clip(&call.tool)) };
     let approved = approve(session, checked, caller).await;
     run(session, &catalog, (approved, guessed), filter, caller).await
+}
+
+/// Removes servers that failed recently from the hint to connect unlisted servers: connecting does
+/// not help there.
+fn without_failed(mut failure: Failure, catalog: &Catalog) -> Failure {
+    let now = directory::now();
+    let failed = |server: &ServerName| {
+        let known = catalog.shelf(server).and_then(Shelf::failure);
+        known.is_some_and(|failure| failure.retry_in(now).is_some())
+    };
+    failure.hints.retain_mut(|hint| match hint {
+        Hint::NotListedYet(servers) => {
+            servers.retain(|server| !failed(server));
+            !servers.is_empty()
+        }
+        _ => true,
+    });
+    failure
 }
 
 /// Calls the tool that the search for `query` means. A tool that may write is called only if the

@@ -53,6 +53,8 @@ pub enum EditError {
     },
     #[error("`{pattern}` is not a valid pattern for tool names")]
     BadPattern { pattern: String },
+    #[error("no `{list}` rule is `{pattern}`")]
+    NoRule { list: &'static str, pattern: String, suggestions: Vec<String> },
     #[error(transparent)]
     RefusedEntry(Box<RefusedEntry>),
     #[error("no server is named `{name}`")]

@@ -1,6 +1,7 @@
 //! The `allow` and `deny` lists in the user's file.
 
 use serde_json::Value;
+use switchboard_core::catalog::resolve::nearest;
 use switchboard_core::config::edit::{self, Change, Edit};
 use switchboard_core::pattern::is_glob;
 
@@ -44,8 +45,15 @@ impl Editor<'_> {
         self.change_rules(rules, Change::AddItem(pattern.into()))
     }
 
-    /// Removes a pattern from a list.
+    /// Removes a pattern from a list. Fails if the list does not have it: a misspelt pattern would
+    /// otherwise stay in effect unnoticed.
     pub fn remove_rule(&self, rules: Rules, pattern: &str) -> Result<Edited, EditError> {
+        let patterns = self.rules(rules)?;
+        if !patterns.iter().any(|known| known == pattern) {
+            let suggestions = nearest(pattern, patterns.into_iter());
+            let (list, pattern) = (rules.key(), pattern.to_owned());
+            return Err(EditError::NoRule { list, pattern, suggestions });
+        }
         self.change_rules(rules, Change::RemoveItem(pattern.into()))
     }
 

@@ -1,5 +1,6 @@
 //! Failures of connecting to a server, with hints.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use switchboard_core::catalog::known_failure::{FailureKind, KnownFailure};
@@ -93,20 +94,16 @@ struct NotReady {
 
 /// The error for an ad hoc connection that failed.
 pub(crate) fn connect(error: LeaseError, server: &ServerName) -> ConnectError {
-    let lacks_a_way = match &error {
-        LeaseError::Dial(cause) => match &**cause {
-            DialError::TimedOut { after, .. } => return ConnectError::TimedOut(*after),
-            cause => cause.lacks_a_way(),
-        },
-        LeaseError::Backoff { .. }
-        | LeaseError::CrashLoop { .. }
-        | LeaseError::Installing { .. }
-        | LeaseError::Disconnected
-        | LeaseError::Replaced
-        | LeaseError::ShuttingDown => false,
+    let LeaseError::Dial(cause) = &error else {
+        return ConnectError::Failed(lease(error, server));
     };
+    let cause = Arc::clone(cause);
     let failure = lease(error, server);
-    if lacks_a_way { ConnectError::NoTransport(failure) } else { ConnectError::Failed(failure) }
+    match &*cause {
+        DialError::TimedOut { after, .. } => ConnectError::TimedOut { after: *after, failure },
+        cause if cause.lacks_a_way() => ConnectError::NoTransport(failure),
+        _ => ConnectError::Failed(failure),
+    }
 }
 
 /// A server that cannot be used. The source of the error has the reason.
@@ -149,14 +146,14 @@ fn dial(error: &DialError, server: &ServerName) -> (Code, Vec<Hint>) {
             (Code::Config, vec![Hint::SetVariable(name.clone())])
         }
         DialError::Expand(_) => (Code::Config, Vec::new()),
-        DialError::WorkingDirectory { .. }
-        | DialError::Secret { .. }
+        DialError::WorkingDirectory { .. } => (Code::ConnectFailed, correct("cwd")),
+        DialError::Unreachable { .. } => (Code::ConnectFailed, vec![Hint::CheckUrl]),
+        DialError::Secret { .. }
         | DialError::Install { .. }
         | DialError::Unchecked
         | DialError::Socket { .. }
         | DialError::Tls(_)
         | DialError::Client(_)
-        | DialError::Unreachable { .. }
         | DialError::Exited { .. }
         | DialError::Refused { .. }
         | DialError::Handshake(_)

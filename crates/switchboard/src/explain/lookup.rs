@@ -13,7 +13,7 @@ pub(crate) fn unknown_resource(uri: &str, catalog: &Catalog) -> Failure {
     let known = catalog.offered().flat_map(|listing| &listing.resources);
     let close = nearest(uri, known.map(|resource| resource.uri.clone()));
     let failure = of_request(Code::UnknownResource, Cause::UnknownResource(shown(uri)));
-    with_hints(failure, did_you_mean(&close))
+    with_hints(failure, did_you_mean(&close).or(Some(Hint::ListResources)))
 }
 
 pub(crate) fn unknown_prompt(name: &str, catalog: &Catalog) -> Failure {
@@ -24,7 +24,7 @@ pub(crate) fn unknown_prompt(name: &str, catalog: &Catalog) -> Failure {
     let names: BTreeSet<String> = own.chain(with_prefix).collect();
     let close = nearest(name, names.into_iter());
     let failure = of_request(Code::UnknownPrompt, Cause::UnknownPrompt(shown(name)));
-    with_hints(failure, did_you_mean(&close))
+    with_hints(failure, did_you_mean(&close).or(Some(Hint::ListPrompts)))
 }
 
 pub(crate) fn unknown_tool(server: &ServerName, name: &str) -> Failure {

@@ -351,18 +351,25 @@ impl FarSide {
 impl Program {
     /// Ends the program and everything that it started.
     async fn end(mut self, stopped: bool) -> ExitReason {
-        if stopped && self.closing.is_cancelled() {
-            let exited = tokio::time::timeout(SHUTDOWN_GRACE, self.process.exited()).await;
-            // The gateway does not wait longer: the keeper ends the program.
-            if exited.is_err() && self.process.finish() {
-                self.stderr.abort();
-                return ExitReason::Stopped;
-            }
-        }
         let first_grace = if stopped { CLOSE_GRACE } else { EXIT_GRACE };
         let status = match self.exited {
             Some(status) => Some(status),
-            None => end_program(&mut *self.process, first_grace).await,
+            None => {
+                let gateway_closes = gateway_closes(self.closing.clone(), stopped);
+                let ended = tokio::select! {
+                    status = end_program(&mut *self.process, first_grace) => Some(status),
+                    () = gateway_closes => None,
+                };
+                match ended {
+                    Some(status) => status,
+                    // The gateway does not wait longer: the keeper ends the program.
+                    None if self.process.finish() => {
+                        self.stderr.abort();
+                        return ExitReason::Stopped;
+                    }
+                    None => end_program(&mut *self.process, first_grace).await,
+                }
+            }
         };
         self.process.kill();
         // A process that cannot be killed, such as one in uninterruptible sleep, must not block the
@@ -388,6 +395,16 @@ async fn read_out(halves: &mut JoinSet<Half>, ended: Option<Result<Half, JoinErr
     }
     let read = async { while let Some(Ok(Half::Writing)) = halves.join_next().await {} };
     let _all_read = tokio::time::timeout(LATE_OUTPUT, read).await;
+}
+
+/// Completes when a gateway that shuts down waits no longer for a program that it stopped, even if
+/// the program was stopped before, for example after a failed start.
+async fn gateway_closes(closing: CancellationToken, stopped: bool) {
+    if !stopped {
+        std::future::pending::<()>().await;
+    }
+    closing.cancelled().await;
+    tokio::time::sleep(SHUTDOWN_GRACE).await;
 }
 
 /// Waits for the program, then terminates it, then kills it.

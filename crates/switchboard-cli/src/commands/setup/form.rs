@@ -1,5 +1,7 @@
 //! The questions about a new server, and the parsing of the answers.
 
+use std::borrow::Cow;
+
 use switchboard::config::snippet::{self, SnippetError};
 use switchboard::config::transport::is_address;
 use switchboard::config::words::{self, OpenQuote};
@@ -15,6 +17,8 @@ const LONGEST_JSON: usize = 64 * 1024;
 pub(super) struct ServerForm<'a> {
     next: Option<ServerField>,
     add: Add,
+    /// The command line or URL as the user typed it, offered again for a correction.
+    endpoint: String,
     is_taken: &'a dyn Fn(&ServerName) -> bool,
 }
 
@@ -33,10 +37,10 @@ enum ServerField {
 }
 
 /// One question, with its possible answers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Question {
     pub(super) text: &'static str,
-    pub(super) choices: &'static str,
+    pub(super) choices: Cow<'static, str>,
     /// Whether input that was typed before the question is part of the answer.
     pub(super) continues: bool,
 }
@@ -50,6 +54,8 @@ pub(super) enum BadAnswer {
     Name(#[from] NameError),
     #[error(transparent)]
     Quote(#[from] OpenQuote),
+    #[error("a name has only letters, digits, `-`, `_` and `.`")]
+    OddName,
     #[error("a server is called `{name}` already: choose another name")]
     Taken { name: String },
     #[error(transparent)]
@@ -78,7 +84,8 @@ impl<'a> ServerForm<'a> {
             replace: false,
             no_check: false,
         };
-        ServerForm { next: Some(ServerField::Transport), add, is_taken }
+        let endpoint = String::new();
+        ServerForm { next: Some(ServerField::Transport), add, endpoint, is_taken }
     }
 
     /// The next question; `None` when all are answered.
@@ -86,7 +93,7 @@ impl<'a> ServerForm<'a> {
         let (text, choices) = match self.next? {
             ServerField::Transport => (
                 "Which transport does it use?",
-                "[stdio, http, sse, or its JSON from a README; Enter: stdio]",
+                "[stdio, http, sse, or its command line, URL or JSON; Enter: stdio]",
             ),
             ServerField::Json => ("", "…"),
             ServerField::NameOfJson | ServerField::Name => ("What is its name?", ""),
@@ -97,8 +104,23 @@ impl<'a> ServerForm<'a> {
             }
             ServerField::Scope => ("Which file does it go to?", "[user, project; Enter: user]"),
         };
+        let choices = self.last_answer().map_or(choices.into(), Cow::Owned);
         let continues = matches!(self.next, Some(ServerField::Json));
         Some(Question { text, choices, continues })
+    }
+
+    /// The choices of a question that was answered before, and is asked again for a correction.
+    fn last_answer(&self) -> Option<String> {
+        let last = match self.next? {
+            ServerField::CommandLine | ServerField::Address => self.endpoint.clone(),
+            ServerField::Variables => self.add.env.join(" "),
+            ServerField::Transport
+            | ServerField::Json
+            | ServerField::NameOfJson
+            | ServerField::Name
+            | ServerField::Scope => return None,
+        };
+        (!last.is_empty()).then(|| format!("[Enter: {last}]"))
     }
 
     /// Parses the answer to [`ServerForm::question`].
@@ -120,6 +142,17 @@ impl<'a> ServerForm<'a> {
                 self.add.name = Some(self.free_name(typed)?);
                 Some(ServerField::Scope)
             }
+            ServerField::Transport if is_address(typed) => {
+                self.add.transport = Some(AddTransport::Http);
+                self.endpoint = typed.to_owned();
+                self.add.endpoint = Some(typed.to_owned());
+                Some(ServerField::Name)
+            }
+            ServerField::Transport if typed.contains(char::is_whitespace) => {
+                self.add.transport = Some(AddTransport::Stdio);
+                self.take_command_line(typed)?;
+                Some(ServerField::Name)
+            }
             ServerField::Transport => {
                 self.add.transport = match typed {
                     "" | "stdio" => Some(AddTransport::Stdio),
@@ -131,26 +164,31 @@ impl<'a> ServerForm<'a> {
             }
             ServerField::Name => {
                 self.add.name = Some(self.free_name(typed)?);
-                match self.add.transport {
-                    Some(AddTransport::Http | AddTransport::Sse) => Some(ServerField::Address),
-                    Some(AddTransport::Stdio) | None => Some(ServerField::CommandLine),
-                }
+                let is_known = self.add.endpoint.is_some();
+                Some(match self.add.transport {
+                    Some(AddTransport::Http | AddTransport::Sse) if is_known => ServerField::Scope,
+                    Some(AddTransport::Http | AddTransport::Sse) => ServerField::Address,
+                    Some(AddTransport::Stdio) | None if is_known => ServerField::Variables,
+                    Some(AddTransport::Stdio) | None => ServerField::CommandLine,
+                })
+            }
+            ServerField::CommandLine if typed.is_empty() && !self.endpoint.is_empty() => {
+                Some(ServerField::Variables)
             }
             ServerField::CommandLine => {
-                let mut words = words::split(typed)?.into_iter();
-                let program = words.next().filter(|program| !program.is_empty());
-                let program = program.ok_or(BadAnswer::NoProgram)?;
-                if is_address(&program) {
-                    return Err(BadAnswer::NotAProgram);
-                }
-                (self.add.endpoint, self.add.args) = (Some(program), words.collect());
+                self.take_command_line(typed)?;
                 Some(ServerField::Variables)
+            }
+            ServerField::Address if typed.is_empty() && !self.endpoint.is_empty() => {
+                Some(ServerField::Scope)
             }
             ServerField::Address if !is_address(typed) => return Err(BadAnswer::NotAnAddress),
             ServerField::Address => {
+                self.endpoint = typed.to_owned();
                 self.add.endpoint = Some(typed.to_owned());
                 Some(ServerField::Scope)
             }
+            ServerField::Variables if typed.is_empty() => Some(ServerField::Scope),
             ServerField::Variables => {
                 let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
                 let names = typed.split_whitespace();
@@ -173,8 +211,25 @@ impl<'a> ServerForm<'a> {
         Ok(())
     }
 
+    fn take_command_line(&mut self, typed: &str) -> Result<(), BadAnswer> {
+        let mut words = words::split(typed)?.into_iter();
+        let program = words.next().filter(|program| !program.is_empty());
+        let program = program.ok_or(BadAnswer::NoProgram)?;
+        if is_address(&program) {
+            return Err(BadAnswer::NotAProgram);
+        }
+        self.endpoint = typed.to_owned();
+        (self.add.endpoint, self.add.args) = (Some(program), words.collect());
+        Ok(())
+    }
+
+    /// Checks a new name. It begins the names of the tools, so it has no blanks and slashes, which
+    /// the name of an imported server may have.
     fn free_name(&self, typed: &str) -> Result<String, BadAnswer> {
         let name = ServerName::new(typed)?;
+        if !typed.chars().all(|c| c.is_alphanumeric() || ['-', '_', '.'].contains(&c)) {
+            return Err(BadAnswer::OddName);
+        }
         if (self.is_taken)(&name) {
             return Err(BadAnswer::Taken { name: shown(&name) });
         }

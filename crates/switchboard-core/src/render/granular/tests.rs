@@ -68,7 +68,8 @@ fn failed_connection_states_the_cause() {
     let check = |error: ConnectError, expected: &str| {
         assert_eq!(connect_error(&error), format!("Connection failed: {expected}"));
     };
-    check(ConnectError::TimedOut(Duration::from_secs(5)), "Connection timeout after 5000ms");
+    let timed_out = ConnectError::TimedOut { after: Duration::from_secs(5), failure: refused() };
+    check(timed_out, "Connection timeout after 5000ms");
     check(ConnectError::Exists(server("x")), "Connection 'x' already exists");
     check(ConnectError::TooMany, "Maximum connections (10) reached");
     check(

@@ -23,6 +23,8 @@ pub fn hint_line(hint: &Hint) -> String {
         }
         Hint::ListServers => "See the servers: mcp({})".to_owned(),
         Hint::ListTools(server) => format!("See its tools: mcp({{ server: \"{server}\" }})"),
+        Hint::ListResources => "See the list of resources".to_owned(),
+        Hint::ListPrompts => "See the list of prompts".to_owned(),
         Hint::Connect(server) => format!("Try again: mcp({{ connect: \"{server}\" }})"),
         Hint::Trust(server) => format!(
             "Ask the user to look at its definition and to trust it: switchboard trust {}",
@@ -104,6 +106,7 @@ pub fn hint_line(hint: &Hint) -> String {
         }
         Hint::CheckConfig => "Ask the user to check the configuration files".to_owned(),
         Hint::Correct(field) => format!("Ask the user to correct `{}`", clean_line(field, LINE)),
+        Hint::CheckUrl => "Ask the user to check that the server is running".to_owned(),
         Hint::Rename => "Ask the user to give it another name".to_owned(),
         Hint::MoveAway(path) => format!("Ask the user to move {} away", clean_line(path, LINE * 2)),
         Hint::MakePrivate(path) => {
