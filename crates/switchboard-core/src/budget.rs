@@ -18,7 +18,7 @@ impl Budget {
         Budget { bytes: weight, tokens: weight / 5 * 4 }
     }
 
-    /// A counter of the unused budget, which is full at first.
+    /// A counter of the unused part of this budget, which is at first the whole budget.
     pub(crate) fn room(self) -> Room {
         Room { left: self.bytes }
     }

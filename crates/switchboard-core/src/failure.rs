@@ -160,7 +160,7 @@ pub enum Hint {
     SetVariable(String),
     /// Pass these environment variables on to the server, if it needs them.
     PassOn(Vec<String>),
-    /// Add a link to this program with the command name that the caller uses.
+    /// Add a link to the running program under the name `switchboard`.
     LinkProgram,
     /// Choose another port to listen on.
     ChoosePort,

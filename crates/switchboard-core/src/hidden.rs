@@ -41,7 +41,7 @@ pub struct Hidden {
 }
 
 impl Hidden {
-    /// The number of characters that were removed.
+    /// The number of hidden characters that were removed.
     pub fn left_out(&self) -> usize {
         self.characters - self.private - self.excess
     }
@@ -52,7 +52,7 @@ impl Hidden {
         self.characters - self.excess
     }
 
-    /// Whether characters were removed.
+    /// Whether hidden characters were removed.
     pub fn is_left_out(&self) -> bool {
         self.left_out() > 0
     }

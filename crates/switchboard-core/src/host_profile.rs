@@ -54,9 +54,10 @@ pub enum ClientName {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ToolLoading {
     FromTheStart,
-    /// After the host's tool search found them, unless a tool or an entry is marked otherwise.
+    /// Definitions are in the prompt only after the host's tool search found them, unless a tool or
+    /// an entry is marked otherwise.
     DeferredUnlessMarked,
-    /// Only after the host's tool search found them.
+    /// Definitions are in the prompt only after the host's tool search found them.
     Deferred,
 }
 

@@ -136,7 +136,7 @@ impl Machine {
                 effects.push(Effect::Close { generation });
                 self.lose(now, jitter);
             }
-            // The input concerns an older connection.
+            // Inputs about an older connection are ignored.
             Input::DialFailed { .. }
             | Input::NotSignedIn { .. }
             | Input::Lost { .. }
@@ -158,7 +158,7 @@ impl Machine {
         self.phase == phase && self.generation == generation
     }
 
-    /// The time at which [`Input::Wake`] is due; `None` if it is not.
+    /// The time at which [`Input::Wake`] is due; `None` if no wake-up is due.
     pub fn wake_at(&self) -> Option<Duration> {
         match self.phase {
             Phase::Up => {

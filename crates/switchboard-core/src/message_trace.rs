@@ -51,7 +51,8 @@ impl KnownSecrets {
         self.escaped.insert(at, escaped);
     }
 
-    /// Adds the value of a header, and the credential after a scheme such as `Bearer`.
+    /// Adds to the secrets the value of a header, and the credential after a scheme such as
+    /// `Bearer`.
     pub fn add_header(&mut self, value: &str) {
         self.add(value);
         if let Some((_, credential)) = value.trim().split_once(' ') {
@@ -59,8 +60,8 @@ impl KnownSecrets {
         }
     }
 
-    /// Adds environment variables of a program: those that its entry sets, and others whose names
-    /// suggest a secret.
+    /// Adds to the secrets the environment variables of a program: those that its entry sets, and
+    /// others whose names suggest a secret.
     pub fn add_variables<'a>(
         &mut self,
         variables: impl Iterator<Item = (&'a str, &'a str)>,
@@ -73,7 +74,7 @@ impl KnownSecrets {
         }
     }
 
-    /// Adds the arguments of a program that may be secret.
+    /// Adds to the secrets the arguments of a program that may be secret.
     pub fn add_arguments(&mut self, words: &[String]) {
         let shown = secrecy::arguments(words.iter().map(String::as_str));
         for (word, shown) in words.iter().zip(shown) {
@@ -85,7 +86,7 @@ impl KnownSecrets {
         }
     }
 
-    /// Adds the parts of a URL that may be secret.
+    /// Adds to the secrets the parts of a URL that may be secret.
     pub fn add_url(&mut self, url: &str) {
         let shown = secrecy::address(url);
         let parts = |text: &str| -> Vec<String> {

@@ -179,7 +179,7 @@ impl NoticeQueue {
         self.notices.is_empty()
     }
 
-    /// Removes all notices, in the order in which they first arrived.
+    /// Removes and returns all notices, in the order in which they first arrived.
     pub fn take(&mut self) -> Vec<Notice> {
         self.missed = 0;
         std::mem::take(&mut self.notices).into()

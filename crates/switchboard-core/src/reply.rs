@@ -23,7 +23,7 @@ pub enum Reply {
     Status(Overview),
     /// The tools of one server, or of all servers.
     Tools(ToolPage),
-    /// A server was connected or refreshed. This lists its tools.
+    /// The tools of a server that was connected or refreshed.
     Connected(ToolPage),
     Disconnected {
         servers: Vec<ServerName>,
@@ -184,7 +184,7 @@ pub struct ToolLine {
 /// Which tool of Switchboard can call a listed tool.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ReachedBy {
-    /// The tool of Switchboard whose reply lists it.
+    /// The tool of Switchboard whose reply lists the tool can also call it.
     #[default]
     SameTool,
     /// `mcp_write`: the listed tool is not declared read-only, and the reply is one of `mcp`.
@@ -200,7 +200,7 @@ pub struct SearchPage {
     pub next: Option<usize>,
     /// How well the best tool of all pages matches.
     pub fit: Fit,
-    /// How many tools, from the best one on, match about as well.
+    /// How many tools, from the best one on, match about as well as the best one.
     pub good: usize,
     /// The number of matching tools that `deny` rules match. They are not shown.
     pub denied: usize,

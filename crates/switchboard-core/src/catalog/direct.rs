@@ -44,7 +44,7 @@ pub struct Choice<'a> {
 pub struct DirectTool {
     pub id: ToolId,
     pub shown: Arc<str>,
-    /// The definition as an element of `tools/list`.
+    /// The definition of the tool, as an element of `tools/list`.
     pub definition: String,
     /// Whether the definition declares the tool read-only.
     pub only_reads: bool,
@@ -119,7 +119,7 @@ fn is_ours(shown: &str) -> bool {
 }
 
 impl Resolved {
-    /// The definition as an element of `tools/list`, under the original name of the tool.
+    /// The definition of the tool as an element of `tools/list`, under its original name.
     pub fn own_definition(&self) -> String {
         let shown = Arc::from(strip(self.entry.name.as_str()));
         definition(&Resolved { shown, ..self.clone() })

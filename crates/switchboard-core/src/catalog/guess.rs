@@ -87,8 +87,8 @@ impl Resolved {
 /// The maximum length of a name that is checked for a misspelling.
 const LONGEST_NAME: usize = 128;
 
-/// The minimum length of a server prefix that may have a misspelling. A shorter one with another
-/// letter is another name.
+/// The minimum length of a server prefix that may have a misspelling. In a shorter prefix, a
+/// changed letter makes the prefix of another server.
 const LONG_PREFIX: usize = 4;
 
 impl Catalog {
@@ -163,7 +163,7 @@ struct Slip<'a> {
     typed: &'a str,
 }
 
-/// The maximum difference in length of two names that are compared.
+/// The maximum difference in length between a requested name and a tool's name that are compared.
 const FURTHEST: usize = 3;
 
 /// The fewest edits from the requested name to the tool's name, with or without a prefix. `None` if

@@ -50,7 +50,7 @@ impl Catalog {
             let of = pattern.split_once('/').map(|(of, _)| fold(of));
             of == Some(fold(server.as_str()))
         };
-        // The tools of that server are unknown, so the pattern may well be right.
+        // The pattern names a server that was never listed, so it may match one of its tools.
         let is_unknown = not_listed.iter().any(names);
         let nearest = if is_unknown { None } else { self.nearest_pattern(pattern, &targets) };
         Some(Unmatched { nearest, not_listed })

@@ -59,8 +59,7 @@ pub(super) fn auth(reader: &mut ConfigReader<'_>, input: KeyedValue<'_>) -> Read
     let (mut password, mut api_key) = (None, None);
     match input.value {
         Value::BooleanLit(literal) if !literal.value => return Ok(Auth::Off),
-        // The method name alone is not enough for a method that needs credentials, which an object
-        // must have.
+        // A method that needs credentials must be an object, because a method name alone has none.
         Value::StringLit(_) => word = Some(auth_word(reader, input)?),
         Value::Object(_) => {
             for member in reader.members(input)? {

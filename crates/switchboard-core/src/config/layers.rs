@@ -112,7 +112,7 @@ impl Config {
     }
 }
 
-/// A parsed file and its source.
+/// A parsed configuration file and its source.
 #[derive(Clone, Debug)]
 pub struct Layer {
     pub source: ConfigSource,
@@ -227,7 +227,7 @@ spelled_enum! {
     }
 }
 
-/// A server while its files are merged.
+/// The state of one server while files are merged.
 #[derive(Default)]
 struct Draft {
     user: Option<MergedEntry>,

@@ -179,9 +179,9 @@ impl ServerEntry {
         self.disabled == Some(true)
     }
 
-    /// The environment variables that the server's program gets besides the default ones. First
-    /// come those that the settings pass on, if they are set. Those that the settings define
-    /// follow, and last those of the entry.
+    /// The environment variables that the server's program gets in addition to the default ones, in
+    /// ascending precedence: variables that the settings pass on and that are set, variables that
+    /// the settings define, and variables of the entry.
     pub fn env_with(&self, settings: &Settings, is_set: impl Fn(&str) -> bool) -> TemplateMap {
         let passed = settings.pass_env.iter().filter(|name| is_set(name));
         let passed = passed.map(|name| (name.clone(), Template::new(format!("${{{name}}}"))));

@@ -36,7 +36,7 @@ pub enum SnippetError {
     SeveralServers { servers: usize },
 }
 
-/// Parses a snippet. `name` is the name of its only server.
+/// Parses a snippet. If the snippet has only one server, `name` is the name of that server.
 pub fn read(text: &str, name: Option<&str>) -> Result<Snippet, SnippetError> {
     let text = text.trim();
     // The user may have copied a member of an object without the braces around it.

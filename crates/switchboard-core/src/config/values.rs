@@ -252,7 +252,7 @@ choice! {
 /// How many lines of a result Pi shows before the user expands it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CollapsedLines {
-    /// A number of lines that fits how results are rendered.
+    /// A number of lines that depends on [`ResultRendering`].
     Fitting,
     /// This number of lines, from 1 to 3.
     Exactly(u8),

@@ -15,8 +15,8 @@ pub(super) enum Block {
         head: String,
         /// The range of the JSON string, with its quotes and escapes.
         text: Span,
-        /// The same JSON without white space between tokens, if the text is JSON. It is shown
-        /// instead.
+        /// The text without white space between tokens, if the text is JSON. It is shown instead of
+        /// the text.
         compact: Option<Box<str>>,
     },
     /// A text that Switchboard wrote.

@@ -95,7 +95,7 @@ pub fn push_json_string(out: &mut String, text: &str) {
     serde_json::to_writer(Utf8(out), text).expect("serde_json writes whole characters");
 }
 
-/// The same JSON without white space between tokens; `None` if that is not shorter. Numbers and
+/// The JSON text without white space between tokens; `None` if that is not shorter. Numbers and
 /// strings are unchanged.
 pub(super) fn compacted(text: &str) -> Option<Box<str>> {
     if !text.trim_start().starts_with(['{', '[']) {

@@ -87,7 +87,8 @@ pub fn grep(text: &str, pattern: &Pattern, window: Window, limits: &TextLimits) 
             if index < window.offset {
                 continue;
             }
-            // Matches do not overlap: a match of the whole line would else be searched for each piece.
+            // The next match begins after the previous one, so that a match of the whole line is
+            // not searched again for each piece.
             if let Some(earlier) = found.take_if(|found| found.start < piece.start) {
                 found = pattern.match_from(line, earlier.end.max(piece.start));
             }

@@ -21,8 +21,8 @@ pub(super) fn contains_data(quoted: &str, json: &str) -> bool {
         return false;
     }
     let text = unescaped(quoted);
-    // A number or boolean alone is not enough, because it could have another meaning than that of
-    // its key.
+    // A text that is only a number or boolean may have another meaning than a field with that
+    // value, except for the field `result` of frameworks.
     let inner =
         only(json).filter(|(name, value)| *name == "result" || value.starts_with(['"', '{', '[']));
     is_same_json(&text, json) || inner.is_some_and(|(_, value)| is_same_json(&text, value))

@@ -8,13 +8,13 @@ use super::words::{Word, squashed, words_of, words_of_plain};
 /// The maximum number of words of a label. In a label, one word is enough to request a secret.
 const LABEL_WORDS: usize = 5;
 
-/// Words that request something of the user. In a longer text with one of them, one word is enough
-/// too.
+/// Words that request something of the user. In a text with one of these words, as in a label, one
+/// word is enough to request a secret.
 const ASKING: &str =
     "your enter paste type provide give send submit input insert share supply tell fill";
 
-/// A label with one of these words requests no secret, such as `page token`. The same holds for the
-/// text of a numeric field.
+/// A label with one of these words requests no secret, such as `page token`. A text of a numeric
+/// field with one of these words requests no secret either.
 const NO_SECRETS: &str = "page next continuation cursor max min length count budget";
 
 /// Words in the name or title of a field in which the user chooses a sign-in method or a type.

@@ -93,7 +93,7 @@ fn of_python(spec: &str) -> Option<(&str, Version)> {
     Some((name, version))
 }
 
-/// Whether the text is a name, and not a path.
+/// Whether a part of a package specifier is a simple name, so that it is neither a path nor a flag.
 fn is_plain(name: &str) -> bool {
     let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '~');
     is_file_name(name) && name.chars().all(allowed)

@@ -131,7 +131,7 @@ fn sign_in_answer(args: Exact) -> Result<Option<String>, RequestError> {
     Ok(given.find_map(|name| args.values().get(name)?.as_str()).map(str::to_owned))
 }
 
-/// The parameters of the call. Each is removed when it is used.
+/// The parameters of a call of `mcp`. Each is removed when it is used.
 struct GivenParameters {
     given: Vec<(String, Exact)>,
     /// The parameters beside `tool` that `mcp` does not have. They are probably the arguments of

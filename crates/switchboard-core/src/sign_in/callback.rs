@@ -56,12 +56,13 @@ pub enum CallbackError {
     Stray,
     #[error("the callback has no `iss`, which this authorization server always sends")]
     IssuerMissing,
-    /// The callback's other parameters are ignored, and not shown.
+    /// The issuer in the callback is not the expected one. Other parameters are neither used nor
+    /// shown.
     #[error("the callback is from another authorization server")]
     IssuerOther,
     #[error("the callback contains `{parameter}` more than once")]
     Repeated { parameter: &'static str },
-    #[error("the authorization server refused: `{error}`{}", in_words(description.as_deref()))]
+    #[error("the authorization server refused the request: `{error}`{}", in_words(description.as_deref()))]
     Denied { error: String, description: Option<String> },
     #[error("the callback has no code")]
     NoCode,

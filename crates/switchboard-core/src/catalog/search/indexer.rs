@@ -92,7 +92,7 @@ struct Stem {
 struct Reading {
     entry: Occurrence,
     words: u16,
-    /// The number of bytes indexed so far, and the maximum.
+    /// The number of bytes of the field that were indexed so far, and the maximum.
     bytes: usize,
     most: usize,
     /// How many more words are added to the direction of the document, and the weight of each.
@@ -214,7 +214,7 @@ impl Indexer {
         stems
     }
 
-    /// The direction of the current document. Its words are then removed.
+    /// Computes the direction of the current document, and clears its words for the next document.
     fn about(&mut self) -> Option<Direction> {
         let mut sum = Sum::ZERO;
         for stem in self.telling.drain(..) {

@@ -267,7 +267,7 @@ fn passed_on(
         let named = value.as_object().and_then(|object| object.get("name"));
         let value = named.map_or(value, |property| &property.value);
         let name = string(reader, KeyedValue { key, value })?;
-        // If the variable is not set, the expansion reports it.
+        // If the variable is not set, the expansion of the template reports this.
         let reference = Template::new(format!("${{{name}}}"));
         Ok((name, reference))
     })

@@ -82,7 +82,8 @@ const CLAUDE_CODE: HostRow = HostRow {
     ..HostRow::USUAL
 };
 
-/// Reads the top level and the section of this directory in `projects`, which takes precedence.
+/// Reads the servers of Claude Code: those for this directory in `projects`, which take precedence,
+/// and those at the top level.
 fn read_claude_code(file: &mut HostFile<'_, '_>, root: &Value<'_>) {
     let project = file.project;
     let section = root

@@ -40,8 +40,8 @@ impl Variables<'_> {
         false
     }
 
-    /// The first variable that only the host can expand, with its offset. The values in question
-    /// nest at most two levels.
+    /// The first variable that only the host can expand, with its offset. Recursion is safe,
+    /// because the parser limits the depth.
     fn needs_host<'v>(&self, value: &'v Value<'_>) -> Option<(usize, &'v str)> {
         match value {
             Value::StringLit(text) => {
