@@ -130,7 +130,7 @@ pub enum Hint {
     Setting(&'static str),
     /// Use a host that can ask the user for approval, or add an `allow` rule.
     AskUser,
-    /// Call this tool with `mcp_write`. Without a name: repeat the request with `mcp_write`.
+    /// Call this tool with `mcp_write`; without a tool, repeat the request with `mcp_write`.
     UseWriteTool(Option<String>),
     /// Add this pattern to the `allow` rules.
     Allow(String),

@@ -64,18 +64,18 @@ pub enum ToolLoading {
 /// How a host decides which calls need the approval of its user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HostGate {
-    /// The annotations of a tool make no difference.
+    /// The host decides without the annotations of a tool.
     IgnoresAnnotations,
-    /// The host uses `readOnlyHint`, always or in its plan mode. It gets the pair of tools.
+    /// The host decides by `readOnlyHint`, always or in its plan mode. It gets the pair of tools.
     ByAnnotations,
 }
 
 /// A key in the `_meta` of a tool that a host supports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ToolMeta {
-    /// The definition is in the prompt from the start.
+    /// The host puts the definition into the prompt from the start.
     AlwaysLoad,
-    /// A result of up to this many characters is not replaced by a preview.
+    /// The host does not replace a result of up to this many characters by a preview.
     MaxResultChars(u32),
 }
 
@@ -192,7 +192,7 @@ pub const PROFILES: &[HostProfile] = &[
     HostProfile {
         name: "vibe",
         title: "Mistral Vibe",
-        // This is the default name of the Python SDK, so other programs that use the SDK get this
+        // `mcp` is the default name of the Python SDK, so other programs that use the SDK get this
         // limit too.
         client: ClientName::Exactly("mcp"),
         result_bytes: Some(14_000),

@@ -120,7 +120,8 @@ impl Machine {
                 self.down();
                 self.failures = 0;
                 self.crashes.clear();
-                // A call may dial again at once. Automatic retries wait.
+                // The user has to sign in first, so the next automatic retry waits for
+                // `LONGEST_BACKOFF`. A call may dial again at once.
                 self.retry_at = now + LONGEST_BACKOFF;
                 self.refuse_all(ConnectRefusal::DialFailed, &mut effects);
             }

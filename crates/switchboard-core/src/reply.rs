@@ -151,7 +151,7 @@ pub struct ToolPage {
     /// The server of the tools; `None` if the page lists the tools of all servers.
     pub server: Option<ServerName>,
     pub tools: Vec<ToolLine>,
-    /// The number of tools that `deny` rules match. They are not listed.
+    /// The number of tools that are not listed because `deny` rules match them.
     pub denied: usize,
     pub total: usize,
     pub offset: usize,
@@ -202,7 +202,7 @@ pub struct SearchPage {
     pub fit: Fit,
     /// How many tools, from the best one on, match about as well as the best one.
     pub good: usize,
-    /// The number of matching tools that `deny` rules match. They are not shown.
+    /// The number of matching tools that are not shown because `deny` rules match them.
     pub denied: usize,
     /// The shown name of the tool that matches far better than every other tool. A `deny` rule may
     /// match it.
@@ -237,12 +237,12 @@ pub struct Description {
     pub line: ToolLine,
     pub title: Option<String>,
     pub signature: String,
-    /// All parameters, with everything that the schema declares about them.
+    /// All parameters of the tool, with everything that the schema declares about them.
     pub parameters: String,
     pub returns: Option<String>,
     /// The URI of the resource that this tool reads; `None` for other tools.
     pub resource: Option<String>,
-    /// The input schema as JSON, as the server wrote it.
+    /// The input schema of the tool as JSON, as the server wrote it.
     pub input_schema: String,
     pub output_schema: Option<String>,
     pub annotations: Option<String>,
@@ -250,7 +250,7 @@ pub struct Description {
     pub denied: Option<String>,
 }
 
-/// What produced an [`Output`].
+/// Whether a tool, a resource or a prompt produced an [`Output`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OutputOrigin {
     Tool,

@@ -18,7 +18,7 @@ use crate::pattern::Case;
 #[derive(Clone, Debug, Default)]
 pub struct Restriction {
     exact: Globs,
-    /// The same patterns, matched in any letter case but with exact separators.
+    /// All patterns of this restriction, matched in any letter case but with exact separators.
     any_case: Vec<(String, GlobMatcher)>,
     folded: Vec<FoldedPattern>,
 }
@@ -33,8 +33,8 @@ impl PartialEq for Restriction {
 #[derive(Clone, Debug)]
 struct FoldedPattern {
     pattern: String,
-    /// The pattern as globs: one for each slash at which the name of the server may end. They are
-    /// compared with names after [`folded`].
+    /// The pattern as globs: one for each slash at which the name of the server may end. The globs
+    /// are compared with names after [`folded`].
     readings: Vec<GlobMatcher>,
     /// The same globs, compared with the look of names: `deIete` looks like `delete`.
     looks: Vec<GlobMatcher>,

@@ -21,7 +21,7 @@ pub enum NotCalled {
     Denied { written: String, pattern: String },
     #[error("{shown} does not match its pin")]
     Blocked { shown: String },
-    /// The tool's schema cannot check arguments.
+    /// The tool has no schema with which arguments can be checked.
     #[error("cannot check the arguments of {shown}")]
     Unchecked { shown: String },
     #[error("{error} ({shown})")]

@@ -103,7 +103,7 @@ pub struct Listing {
     pub server: ServerName,
     pub entries: Vec<Arc<Entry>>,
     pub resources: Vec<Resource>,
-    /// The resources that `includeTools` and `excludeTools` exclude. They cannot be read either.
+    /// The resources that `includeTools` and `excludeTools` exclude, which cannot be read either.
     left_out: LeftOut,
     /// The canonical URIs of all resources of the server; computed when first needed.
     addresses: OnceLock<HashSet<String>>,

@@ -51,7 +51,7 @@ pub struct Shelf {
     direct: Option<DirectTools>,
     /// The user's `deny` rules.
     deny: Arc<Restriction>,
-    /// The listing; `None` until the server was first listed.
+    /// The listing of the server; `None` until the server was first listed.
     listing: Option<Arc<Listing>>,
     baseline: Baseline,
     /// For each entry of the listing, how it compares with its pin.

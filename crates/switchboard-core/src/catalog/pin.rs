@@ -44,7 +44,7 @@ const NO_TOOL: &str = "\u{1}";
 
 const INSTRUCTIONS: &str = "\u{1}instructions";
 
-/// A definition in the form in which it is pinned.
+/// A definition with its key, to be pinned or to be compared with its pin.
 pub struct PinnedDefinition<'a> {
     /// The key of the definition in the pin file: the name of a tool, or a prefix and a name.
     key: Cow<'a, str>,

@@ -348,7 +348,7 @@ pub fn restore_servers(
     target.apply(text, &edits)
 }
 
-/// The entries in the host's file, not converted.
+/// The entries of the servers in the host's file, not converted to our format.
 fn servers(target: Target, text: &str) -> Result<Map<String, Json>, EditError> {
     servers_in(target, &root(target, text)?)
 }

@@ -125,8 +125,7 @@ pub(super) fn among_servers(name: &str, value: &Value<'_>) -> Option<String> {
 /// alone.
 pub(super) fn field_by_name(name: &str) -> Option<&'static str> {
     match near(SERVER_RULES, &plain(name)) {
-        // These are names of rules for the whole file. A server's entry has the rule under another
-        // name.
+        // In a server's entry, the rules `deny` and `approve` of a whole file have other names.
         Some("deny") => Some("excludeTools"),
         Some("approve") => Some("approveTools"),
         rule => rule,

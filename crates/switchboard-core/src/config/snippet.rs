@@ -90,7 +90,7 @@ pub fn check(
     Ok(entry)
 }
 
-/// The object whose members are servers.
+/// The object in the snippet whose members are the servers.
 fn holder(root: &Map<String, Json>) -> &Map<String, Json> {
     let inner = HOLDERS.iter().find_map(|key| root.get(*key)?.as_object().filter(|o| !is_entry(o)));
     // VS Code's settings have the servers in `mcp.servers`.

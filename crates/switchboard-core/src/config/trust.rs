@@ -259,7 +259,7 @@ fn templates(definition: &ServerEntry) -> impl Iterator<Item = &Template> {
         .chain(oauth_templates(definition))
 }
 
-/// The values that may be a `!command`.
+/// All values of a definition that may be a `!command`.
 fn values(definition: &ServerEntry) -> impl Iterator<Item = &Template> {
     let maps = [&definition.env, &definition.headers].into_iter().flatten();
     let (username, secret) = match &definition.auth {

@@ -254,7 +254,7 @@ choice! {
 pub enum CollapsedLines {
     /// A number of lines that depends on [`ResultRendering`].
     Fitting,
-    /// This number of lines, from 1 to 3.
+    /// The configured number of lines, from 1 to 3.
     Exactly(u8),
 }
 

@@ -36,7 +36,7 @@ impl TextLimits {
         }
     }
 
-    /// These limits, or those of [`TextLimits::LEAST`] where they are larger.
+    /// These limits, each raised to that of [`TextLimits::LEAST`] if it is smaller.
     pub(super) fn workable(&self) -> TextLimits {
         TextLimits {
             max_bytes: self.max_bytes.max(TextLimits::LEAST.max_bytes),
@@ -202,7 +202,7 @@ fn surely_within(output: &CallOutput<'_>, limits: &TextLimits) -> bool {
 
 /// The beginning and end of `whole`, with lines that tell how to read the omitted text.
 fn shortened(whole: &str, limits: &TextLimits, id: &str, remedy: &str) -> String {
-    /// The maximum number of bytes of the line in the middle.
+    /// The maximum number of bytes of the line that stands in place of the omitted middle.
     const MARKER_BYTES: usize = 110;
     let lines = Lines::of(whole, limits);
     let (count, size) = (words::plural(lines.count(), "line"), words::bytes(whole.len()));

@@ -9,9 +9,9 @@ use crate::render::words;
 /// Which lines of a stored text a page shows.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Window {
-    /// How many lines are skipped.
+    /// The number of lines before the page.
     pub offset: usize,
-    /// How many lines are shown at most.
+    /// The maximum number of lines, or of matches, on the page.
     pub limit: Option<usize>,
 }
 

@@ -34,25 +34,27 @@ pub(super) enum AnswerType {
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum MatchRule {
-    /// The secret may occur anywhere in the text, ignoring separators.
+    /// The term for a secret may be any part of the text, ignoring separators.
     Part,
-    /// The secret is a whole word of a label, or of a text that requests something.
+    /// The term for a secret is a whole word of a label, or of a text that requests something,
+    /// except in numeric fields.
     Word,
-    /// The secret is a whole word, in numeric fields too.
+    /// The term for a secret is a whole word of a label, or of a text that requests something. Also
+    /// used for numeric fields.
     Number,
-    /// The secret is a whole word of any text.
+    /// The term for a secret is a whole word of any text.
     Text,
-    /// The secret is a sequence of words, or these words joined to one.
+    /// The term for a secret is a sequence of words, or these words joined to one.
     Phrase,
-    /// The secret is a whole word with digits in place of letters. Without digits, the word is
-    /// harmless.
+    /// The term for a secret is a whole word with digits in place of letters. Without digits, the
+    /// word is harmless.
     Disguised,
 }
 
 struct Vocabulary {
-    /// For each secret: how it is matched, its text as one word, and its words.
+    /// For each term for a secret: how it is matched, the term as one word, and its words.
     secrets: Vec<(MatchRule, String, Vec<String>)>,
-    /// Phrases that contain a secret's word but do not request a secret.
+    /// Phrases that contain a term for a secret but do not request a secret.
     benign: Vec<Vec<String>>,
     asking: Vec<String>,
     no_secrets: Vec<String>,

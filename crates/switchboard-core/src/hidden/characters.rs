@@ -76,7 +76,7 @@ pub(super) fn is_needed(before: Option<char>, c: char, after: Option<char>) -> b
     let Some(before) = before else { return false };
     match c {
         '\u{fe0e}' | '\u{fe0f}' if is_keycap(before) => after == Some('\u{20e3}'),
-        // These selectors request the text or emoji form of a symbol: ☀︎ and ☀️.
+        // Variation selectors request the text or emoji form of a symbol: ☀︎ and ☀️.
         '\u{fe0e}' | '\u{fe0f}' => is_emoji(before),
         '\u{200d}' if is_emoji(before) || before == '\u{fe0f}' => after.is_some_and(is_emoji),
         '\u{200c}' | '\u{200d}' => joins(before) && after.is_some_and(joins),

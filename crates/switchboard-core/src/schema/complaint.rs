@@ -38,8 +38,8 @@ const PARAMETER_PHRASES: [&str; 9] = [
     "unknown",
 ];
 
-/// Whether an error is probably about arguments. It then contains a phrase of a validation library,
-/// or names a parameter together with a word such as `invalid`.
+/// Whether an error is probably about arguments: it contains a phrase of a validation library, or
+/// names a parameter together with a word such as `invalid`.
 pub fn complains(schema: &Value, error: &str) -> bool {
     let fields = object::fields(schema, schema);
     if fields.is_empty() {

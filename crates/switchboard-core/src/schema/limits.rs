@@ -43,8 +43,9 @@ const MAX_VISITS_OF_A_VALUE: usize = 4_096;
 /// arguments are not checked.
 const MAX_COMPARISONS: usize = 20_000_000;
 
-/// The maximum number of comparisons for which all mismatches are collected. Each can produce a
-/// mismatch of 500 bytes, and the validator creates all of them before it returns the first.
+/// The maximum number of comparisons for which all mismatches are collected. Each comparison can
+/// produce a mismatch of 500 bytes, and the validator creates all mismatches before it returns the
+/// first.
 const MAX_COLLECTED: usize = 200_000;
 
 #[derive(Clone, Copy)]

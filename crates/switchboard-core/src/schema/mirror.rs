@@ -84,7 +84,7 @@ fn collect_headers(
                     reject_headers(schema)?;
                 }
             }
-            // These keywords contain values, not schemas.
+            // `default`, `const`, `enum` and `examples` contain values, not schemas.
             "default" | "const" | "enum" | "examples" => {}
             _ => reject_headers(value)?,
         }

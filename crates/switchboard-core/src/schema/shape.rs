@@ -52,12 +52,12 @@ pub fn output_shape(schema: &Value) -> String {
 /// How much detail the text of a type has.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Detail {
-    /// The first options of an enum, and the properties of nested objects.
+    /// The type has the first options of an enum, and the properties of nested objects.
     Short,
-    /// More options of an enum. Nested objects have only a name, because lines with their
-    /// properties follow.
+    /// The type has more options of an enum. Nested objects have only a name, because lines with
+    /// their properties follow.
     Tight,
-    /// All options of an enum. Nested objects have only a name.
+    /// The type has all options of an enum. Nested objects have only a name.
     Outline,
 }
 

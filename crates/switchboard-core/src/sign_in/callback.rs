@@ -62,7 +62,10 @@ pub enum CallbackError {
     IssuerOther,
     #[error("the callback contains `{parameter}` more than once")]
     Repeated { parameter: &'static str },
-    #[error("the authorization server refused the request: `{error}`{}", in_words(description.as_deref()))]
+    #[error(
+        "the authorization server refused the request: `{error}`{}",
+        in_words(description.as_deref())
+    )]
     Denied { error: String, description: Option<String> },
     #[error("the callback has no code")]
     NoCode,

@@ -53,7 +53,7 @@ impl Redirect {
         self.port
     }
 
-    /// The path that the browser requests.
+    /// The path of the redirect URI, which the browser requests.
     pub fn path(&self) -> &str {
         match self.rest.split('?').next() {
             None | Some("") => "/",
@@ -61,7 +61,7 @@ impl Redirect {
         }
     }
 
-    /// The redirect URI with this port. All other parts are as configured.
+    /// The redirect URI with this port. All other parts are as in the configuration.
     pub fn uri(&self, port: u16) -> String {
         format!("http://{}:{port}{}", self.host, self.rest)
     }

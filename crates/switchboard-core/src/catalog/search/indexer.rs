@@ -60,7 +60,8 @@ pub struct Indexer {
     known: Vec<Stem>,
     /// The number of the current listing, counted from 1.
     listing: u32,
-    /// The stems of the current listing by number, and the occurrences of each.
+    /// The stems of the current listing, by their numbers in that listing, and the occurrences of
+    /// all of them.
     words: Vec<u32>,
     found: Vec<(u32, Occurrence)>,
     /// How many more bytes of the current listing may be indexed.

@@ -27,7 +27,7 @@ pub(super) fn walk(schema: &str, mut emit: impl FnMut(Piece<'_>)) {
         return;
     }
     let root = Node { place: KeywordKind::Schema, depth: 0, emit: &mut emit };
-    // A parse error only ends the walk.
+    // A parse error only ends the walk: the texts before it are indexed.
     let _ = root.deserialize(&mut serde_json::Deserializer::from_str(schema));
 }
 

@@ -27,7 +27,7 @@ pub(super) struct HostRow {
 }
 
 impl HostRow {
-    /// The row that fits most hosts.
+    /// The row with the values that most hosts have in common.
     const USUAL: HostRow = HostRow {
         title: "",
         syntax: Syntax::Jsonc,

@@ -15,7 +15,7 @@ pub(super) enum Dialect {
     Ours,
     /// `${workspaceFolder}`, `${userHome}`, `${input:x}` and similar names, as in VS Code.
     Editor,
-    /// `$VAR` and `${VAR}`.
+    /// The syntax `$VAR` and `${VAR}`.
     Dollar,
     /// `$VAR`, `${VAR}`, and `$(command)`, which only the host runs.
     Shell,
