@@ -1,8 +1,8 @@
 //! Which calls need approval, and the proof that a call was approved.
 //!
-//! [`Approved`] has no public constructor: [`decide`] returns one when no rule requires approval,
-//! and an answered [`Question`] does. Connections accept only an [`Approved`], for tools, resources
-//! and prompts, so no face can skip the approval.
+//! [`Approved`] has no public constructor. [`decide`] returns an [`Approved`] if no rule requires
+//! approval, and a [`Question`] returns one if the user approves. Connections accept only an
+//! [`Approved`], for tools, resources and prompts, so no face can skip the approval.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -294,7 +294,7 @@ fn after_string(text: &str) -> Option<&str> {
 }
 
 /// Converts hidden characters to readable form. Tags and selectors are shown as the bytes that they
-/// encode, all others by code point.
+/// encode, all other characters by code point.
 fn reveal(characters: impl Iterator<Item = (Finding, char)>) -> Option<Hidden> {
     let (mut count, mut private, mut excess, mut text) = (0, 0, 0, String::new());
     let mut room = REVEALED;

@@ -126,8 +126,7 @@ pub const PROFILES: &[HostProfile] = &[
         name: "codex",
         title: "Codex",
         client: ClientName::Exactly("codex-mcp-client"),
-        // Codex gives models that it does not know 12,000 bytes, and other models four times as
-        // many.
+        // Codex gives 12,000 bytes to unknown models, and four times as many to known ones.
         result_bytes: Some(11_500),
         loading: ToolLoading::Deferred,
         gate: HostGate::ByAnnotations,

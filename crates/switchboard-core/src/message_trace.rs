@@ -14,14 +14,14 @@ const MOST_BYTES: usize = 16 * 1024;
 /// The maximum number of secrets of one connection. A further secret replaces the shortest one.
 const MOST_SECRETS: usize = 1_000;
 
-/// The minimum length of a secret that is masked inside of strings. A shorter one, such as `1` or
-/// `info`, is masked only if it is the whole string.
+/// The minimum length of a secret that is masked inside of strings. A shorter secret, such as `1`
+/// or `info`, is masked only if it is the whole string.
 const SHORTEST: usize = 6;
 
 /// The secrets that a trace must not show. `Debug` does not print them either.
 #[derive(Default)]
 pub struct KnownSecrets {
-    /// The secrets, escaped as in a JSON string. Longer ones come first, because one secret may
+    /// The secrets, escaped as in a JSON string. Longer secrets come first, because one secret may
     /// contain another.
     escaped: Vec<String>,
 }

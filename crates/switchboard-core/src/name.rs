@@ -186,7 +186,7 @@ fn plain(name: &str) -> String {
     out
 }
 
-/// The usual shown name of a tool. Other tools may have the same one.
+/// The usual shown name of a tool, which other tools may have too.
 pub fn shown(id: &ToolId, mode: ToolPrefix) -> String {
     let prefix = mode.prefix(&id.server);
     let tool = plain(id.tool.as_str());

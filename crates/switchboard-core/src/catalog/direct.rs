@@ -21,7 +21,8 @@ use crate::tool_card;
 const MOST_TOOLS: usize = 1_000;
 const MOST_BYTES: usize = 1024 * 1024;
 
-/// The maximum number of bytes of a definition. A tool with a larger one is found only with `mcp`.
+/// The maximum number of bytes of a definition. A tool with a larger definition is found only with
+/// `mcp`.
 const LARGEST_DEFINITION: usize = 64 * 1024;
 
 /// The maximum number of bytes of a direct tool's title, and of its description. Longer texts are

@@ -12,7 +12,7 @@ use crate::name::look::folded;
 use crate::name::{NameError, ServerName, ToolId, ToolName};
 use crate::schema::{SchemaError, Validator};
 
-/// The size limit of a tool's definition. A tool with a larger one is skipped.
+/// The size limit of a tool's definition. A tool with a larger definition is skipped.
 pub(super) const LARGEST_DEFINITION: usize = 512 * 1024;
 
 const ANY_PARAMETERS: &str = "{}";

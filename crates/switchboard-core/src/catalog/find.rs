@@ -99,8 +99,8 @@ impl Catalog {
         }
     }
 
-    /// Removes the tools that a `deny` rule matches from a ranking. If a denied tool matches best,
-    /// no other tool is a clear match. Returns how many tools were removed.
+    /// Removes denied tools from a ranking, and returns their number. If a denied tool matches
+    /// best, no other tool is a clear match.
     fn remove_denied(&self, listings: &[&Arc<Listing>], ranking: &mut Ranking) -> usize {
         if self.denied_count(None) == 0 {
             return 0;

@@ -117,8 +117,8 @@ impl Catalog {
             && !self.configured().any(names_other)
     }
 
-    /// The tool of which `name` is an unambiguous misspelling. Every other tool name needs at least
-    /// two edits more, all digits are equal, and `name` contains no other server's name.
+    /// The tool of which `name` is an unambiguous misspelling: every other tool name needs at least
+    /// two more edits, all digits are equal, and `name` contains no other server's name.
     pub fn misspelt(&self, name: &str, within: Option<&str>) -> Option<Resolved> {
         let wanted = fold(name);
         if wanted.len() > LONGEST_NAME {

@@ -172,7 +172,7 @@ impl Catalog {
     }
 
     /// The tools of one server that no `deny` rule matches, in listing order. Lists for users and
-    /// models contain these.
+    /// models contain only these tools.
     pub fn tools_of(&self, server: &ServerName) -> impl Iterator<Item = &Resolved> {
         self.all_tools_of(server).filter(|tool| self.denied_by(&tool.shown).is_none())
     }

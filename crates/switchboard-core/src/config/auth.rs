@@ -34,7 +34,8 @@ pub enum Auth {
     Custom,
 }
 
-/// A secret that stands in the file, or the name of the environment variable that holds it.
+/// A secret in the configuration file itself, or the name of the environment variable that holds
+/// it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Credential {
     Inline(Template),

@@ -237,7 +237,8 @@ struct Draft {
 #[derive(Clone)]
 struct MergedEntry {
     entry: ServerEntry,
-    /// The position in the last file that sets an endpoint, or else in the first file.
+    /// The position of the server in the last file that sets an endpoint; if no file sets one, in
+    /// the first file.
     origin: ConfigOrigin,
     /// Whether the entry comes from a file of another host. Each name is imported once.
     import: Import,

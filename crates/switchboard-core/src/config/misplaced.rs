@@ -1,8 +1,8 @@
 //! Finds unknown keys in a user's file that may be misspelt or misplaced rules.
 //!
-//! Such a key is an error instead of a warning, because the rules of the file are unknown. Not only
-//! names are checked but also values: `"mcp": { "files": { "excludeTools": [] } }` has no misspelt
-//! key.
+//! Such a key is an error instead of a warning, because the rules of the file are unknown. Values
+//! are checked in addition to names: no key in `"mcp": { "files": { "excludeTools": [] } }` is
+//! misspelt, for example.
 
 use jsonc_parser::ast::{Object, Value};
 

@@ -15,7 +15,7 @@ impl Template {
         Self(text.into())
     }
 
-    /// The text as it stands in the file. It may contain secrets: use it for expansion and for
+    /// The text as it is written in the file. It may contain secrets: use it for expansion and for
     /// dialogs that must show the exact content, but not for logs.
     pub fn source(&self) -> &str {
         &self.0

@@ -46,8 +46,8 @@ pub(super) fn enclosed_text(json: &str) -> Option<&str> {
     only(json).map(|(_, value)| value).filter(|value| value.starts_with('"'))
 }
 
-/// The key and value of an object with a single field. Frameworks wrap other values as `{"result":
-/// …}`, and servers also send the same value as a text block.
+/// The key and value of an object with a single field. Frameworks wrap a value that is not an
+/// object as `{"result": …}`, and servers also send the value as a text block.
 fn only(json: &str) -> Option<(Cow<'_, str>, &str)> {
     let Only { name, value } = serde_json::from_str(json).ok()?;
     Some((name, value.get()))

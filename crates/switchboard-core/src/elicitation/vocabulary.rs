@@ -39,8 +39,8 @@ enum MatchRule {
     /// The term for a secret is a whole word of a label, or of a text that requests something,
     /// except in numeric fields.
     Word,
-    /// The term for a secret is a whole word of a label, or of a text that requests something. Also
-    /// used for numeric fields.
+    /// The term for a secret is a whole word of a label, or of a text that requests something, in
+    /// numeric fields too.
     Number,
     /// The term for a secret is a whole word of any text.
     Text,

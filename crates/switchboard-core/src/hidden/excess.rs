@@ -21,8 +21,9 @@ const BLANKS: usize = 8;
 /// The longest harmless run of Windows line breaks.
 const BREAKS: usize = 32;
 
-/// The suspicious characters of a text: needed characters that are too many, and blanks in long
-/// runs. `needed` are the special characters that are not removed, with their offsets.
+/// The suspicious characters of a text: needed characters that are too many and too close together,
+/// and blanks in long runs. `needed` are the characters that scripts and emoji need, with their
+/// offsets.
 pub(super) fn excess(text: &str, needed: &[(usize, char)]) -> Vec<char> {
     let mut excess = Vec::new();
     if needed.len() >= MANY {

@@ -32,7 +32,7 @@ pub enum Part {
 impl PendingDefinition {
     /// Describes a pending server. `of_project` tells whether a file belongs to the project: values
     /// from its files are shown exactly. `covered` are the files that the approval covers.
-    /// `not_covered` describes what it cannot cover.
+    /// `not_covered` describes what the approval cannot cover.
     pub fn of(
         pending: &PendingServer,
         of_project: &dyn Fn(&str) -> bool,

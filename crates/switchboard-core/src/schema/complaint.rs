@@ -4,7 +4,8 @@ use serde_json::Value;
 
 use super::object;
 
-/// How many bytes of an error are searched. Errors about arguments say so at the beginning.
+/// How many bytes of an error are searched. An error about arguments mentions them at the
+/// beginning.
 const LOOKED_AT: usize = 2 * 1024;
 
 /// Phrases of libraries that validate arguments.

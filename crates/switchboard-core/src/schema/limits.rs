@@ -105,7 +105,7 @@ impl JsonLimits {
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Effort {
     /// The maximum depth of arguments that are checked. With a recursive schema, a check of deeper
-    /// ones might not end.
+    /// arguments might not end.
     depth: usize,
     /// The number of nodes of the schema with its references expanded.
     nodes: usize,

@@ -53,7 +53,7 @@ impl Validator {
         self.compiled.is_some()
     }
 
-    /// Returns valid arguments unchanged. Invalid ones are repaired if only one correction is
+    /// Returns valid arguments unchanged. Invalid arguments are repaired if only one correction is
     /// possible, and checked again. No argument is repaired if a number would lose digits.
     pub fn check(&self, args: Args) -> Result<Args, Vec<Mismatch>> {
         let Some(compiled) = &self.compiled else {

@@ -133,7 +133,8 @@ pub fn of_query(query: &str, expected: &Expected<'_>) -> Result<Code, CallbackEr
 /// alone.
 ///
 /// A code alone has neither state nor issuer. The state need not be checked if the user pasted the
-/// code. The issuer must be, so if the authorization server sends `iss`, the whole URL is required.
+/// code, but the issuer must be checked. So if the authorization server sends `iss`, the whole URL
+/// is required.
 pub fn of_pasted(text: &str, expected: &Expected<'_>) -> Result<Code, CallbackError> {
     let text = text.trim();
     let after_path = text.split_once('?').map_or(text, |(_, query)| query);

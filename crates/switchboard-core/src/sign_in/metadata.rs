@@ -12,7 +12,8 @@ use crate::nesting::is_deeper;
 /// The maximum nesting of a metadata document.
 const DEEPEST: usize = 16;
 
-/// The maximum number of authorization servers of one server. Further ones are ignored.
+/// The maximum number of authorization servers of one server. Further authorization servers are
+/// ignored.
 const MOST_AUTHORITIES: usize = 4;
 
 /// Protected resource metadata: the resource for which tokens are valid, and the authorization

@@ -1,4 +1,4 @@
-//! The redirect URI of a sign-in: a listener on this machine, or a page elsewhere.
+//! The redirect URI of a sign-in: a listener on this machine, or a web page elsewhere.
 
 use url::Url;
 
@@ -14,7 +14,7 @@ const HOSTS: [&str; 2] = ["127.0.0.1", "localhost"];
 pub enum Return {
     /// A listener of Switchboard on this machine.
     Here(Redirect),
-    /// A page elsewhere. The user pastes the URL of that page.
+    /// A web page elsewhere, whose URL the user pastes.
     Elsewhere(String),
 }
 

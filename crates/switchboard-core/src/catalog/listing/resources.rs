@@ -284,7 +284,7 @@ fn spellings(uri: &str) -> Vec<String> {
     cut.filter(|cut| *cut != whole).into_iter().chain([whole.clone()]).collect()
 }
 
-/// The canonical form of a URI, equal for all URIs that a server may treat as equal. They can
+/// The canonical form of a URI, equal for all URIs that a server may treat as equal. Such URIs can
 /// differ in letter case, percent-encoding, dots, repeated slashes, backslashes, characters that
 /// URL parsers drop, Unicode forms of a letter, and a `file` hostname that means this machine.
 fn canonical(uri: &str) -> String {

@@ -16,7 +16,7 @@ pub(in crate::config) struct EntryFormat {
     /// The keys after the command. `install` adds those that an existing entry of ours lacks.
     pub(in crate::config) then: &'static [Extra],
     pub(in crate::config) passing: Passing,
-    /// The permissions for our tools in the same file.
+    /// The permissions for our tools in the file that contains our entry.
     pub(in crate::config) grants: &'static [Grant],
     /// The permissions for our tools in the host's settings file.
     pub(in crate::config) settings: &'static [Grant],
