@@ -340,7 +340,7 @@ impl Records {
         self.sets.entry(set).or_insert(first)
     }
 
-    /// The content of the pin file with this key.
+    /// The content of a pin file with these records and this key.
     pub fn encode(&self, key: &str) -> Vec<u8> {
         SEAL.close(&[key], &serde_json::to_vec(self).unwrap_or_default())
     }

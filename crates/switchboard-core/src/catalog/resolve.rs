@@ -287,7 +287,7 @@ impl Catalog {
         fold(&shown(&tool.id(), prefix)) == folded
     }
 
-    /// The server whose prefix the name has, if it was never listed.
+    /// The server whose prefix the name has, if that server was never listed.
     fn unlisted_owner(
         &self,
         name: &str,

@@ -33,7 +33,8 @@ impl Catalog {
         self.reserved.is_empty() && shelves.all(|it| it.is_active() && it.listing.is_some())
     }
 
-    /// Describes a pattern that matches no known target; `None` if it matches one.
+    /// Describes a pattern that matches no known tool, resource or prompt; `None` if it matches
+    /// one.
     pub fn unmatched(&self, list: RuleList, pattern: &str) -> Option<Unmatched> {
         let patterns = [pattern.to_owned()];
         let (allow, deny) = (Globs::new(&patterns), Restriction::new(&patterns));

@@ -143,7 +143,7 @@ pub fn script_of(launch: &Launch, manifest: &str) -> Option<String> {
     if let Some(bin) = &launch.bin {
         return named(bin);
     }
-    // Several names of the same file are one program.
+    // If several names have the same file, the package has a single program.
     let (_, first) = programs.first()?;
     if programs.iter().all(|(_, path)| path == first) {
         return Some((*first).to_owned());

@@ -109,7 +109,7 @@ pub(super) struct Effort {
     depth: usize,
     /// The number of nodes of the schema with its references expanded.
     nodes: usize,
-    /// How often a value is visited for each level above it.
+    /// The factor by which each level of nesting multiplies the checks of a value.
     loops: usize,
 }
 
@@ -154,8 +154,8 @@ pub(super) fn admit_expansion(root: &Value) -> Result<Effort, SchemaError> {
 #[derive(Clone, Copy)]
 struct Extent {
     nodes: usize,
-    /// How often a cycle returns to the same value. With two returns, a value nested 30 levels deep
-    /// would be checked 2^30 times.
+    /// How often a cycle of references leads back to the same value. With 2, a value nested 30
+    /// levels deep would be checked 2^30 times.
     loops: usize,
 }
 

@@ -61,7 +61,7 @@ pub(super) fn has(stem: &str) -> bool {
     })
 }
 
-/// Whether a pattern contains the word. The word is then spelt correctly.
+/// Whether a pattern contains the word, which is then spelt correctly.
 pub(super) fn knows(stem: &str) -> bool {
     parts_of(stem).is_some()
 }

@@ -68,7 +68,8 @@ fn usual(key: &str) -> Meaning {
     }
 }
 
-/// The limits of `startTimeoutMs`. A host's value outside of them is replaced by the nearest limit.
+/// The limits of `startTimeoutMs`. A host's value outside of these limits is replaced by the
+/// nearest limit.
 const START: std::ops::RangeInclusive<Duration> = Duration::from_secs(1)..=Duration::from_secs(300);
 
 pub(super) struct Draft {

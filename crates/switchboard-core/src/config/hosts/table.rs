@@ -187,7 +187,7 @@ const WINDSURF: HostRow = HostRow {
     ..HostRow::USUAL
 };
 
-/// Zed. The servers of its extensions have no command and are ignored.
+/// Zed. The servers of Zed's extensions have no command and are ignored.
 const ZED: HostRow = HostRow {
     title: "Zed",
     install: EntryFormat {
