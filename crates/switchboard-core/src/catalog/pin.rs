@@ -78,7 +78,7 @@ pub enum Pin {
     #[default]
     Same,
     Changed,
-    /// The baseline has no definition with this key: the server added it later.
+    /// The baseline has no definition with this name.
     New,
     /// The pin file cannot be parsed.
     Unknown,
