@@ -1,8 +1,8 @@
 //! Which calls need approval, and the proof that a call was approved.
 //!
-//! [`Approved`] has no public constructor: [`decide`] returns one when no rule requires approval,
-//! and an answered [`Question`] does. Connections accept only an [`Approved`], for tools, resources
-//! and prompts, so no face can skip the approval.
+//! [`Approved`] has no public constructor. [`decide`] returns an [`Approved`] if no rule requires
+//! approval, and a [`Question`] returns one if the user approves. Connections accept only an
+//! [`Approved`], for tools, resources and prompts, so no face can skip the approval.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -23,8 +23,8 @@ use crate::restriction::{BareServer, Restriction};
 /// The approval rules for one server, in order of precedence.
 #[derive(Clone, Debug)]
 pub struct Rules {
-    /// A file of the user that cannot be parsed. Its `deny` rules are unknown, so every call is
-    /// refused.
+    /// The user's configuration file that cannot be parsed; `None` if there is none. Its `deny`
+    /// rules are unknown, so every call is refused.
     unread: Option<ConfigOrigin>,
     /// The `deny` rules. They take precedence over all other rules.
     deny: Restriction,
@@ -65,7 +65,7 @@ pub struct Grants {
     servers: HashMap<ServerName, DefinitionHash>,
 }
 
-/// Which tools a caller may call. This takes precedence over rules and grants.
+/// Which tools a caller may call. This limit takes precedence over rules and grants.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Access {
     #[default]
@@ -136,7 +136,7 @@ pub enum Decision {
     Refused(RefusedCall),
 }
 
-/// A call that the rules forbid; the user is not asked.
+/// A call that is refused without asking the user, and the cause.
 #[derive(Debug)]
 pub struct RefusedCall {
     pub target: Resolved,
@@ -294,12 +294,14 @@ fn shown_with_server(target: &Resolved) -> Option<String> {
     has_prefix.then(|| target.shown.to_string())
 }
 
-/// The names of a tool that rules match besides its original name: its shown name and its path.
+/// The names of a tool that rules match in addition to its original name: its shown name, and
+/// `server/tool`.
 fn names(target: &Resolved) -> [String; 2] {
     [target.shown.to_string(), target.id().path()]
 }
 
-/// The first pattern that matches a name of the tool, or of the resource that the tool reads.
+/// The first pattern of `rules` that matches a name of the tool, or of the resource that the tool
+/// reads.
 fn find<'a>(rules: &'a Restriction, target: &Resolved, bare: BareServer) -> Option<&'a str> {
     let server = &target.server;
     let alias = |tool: &ToolName| {
@@ -364,7 +366,8 @@ impl Question {
         &self.checked.args
     }
 
-    /// Applies the user's answer. An approval for the session is also added to `grants`.
+    /// Applies the user's answer to this question. An approval for the session is also added to
+    /// `grants`.
     pub fn settle(self, answer: ApprovalAnswer, grants: &mut Grants) -> Result<Approved, Resolved> {
         let Question { checked: Checked { target, args }, definition } = self;
         match answer {

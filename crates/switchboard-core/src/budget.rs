@@ -1,4 +1,4 @@
-//! Size limits of every reply to a model, in one table. They hold whatever a server sends.
+//! Size limits of every reply to a model, in one table. The limits hold whatever a server sends.
 //!
 //! Sizes are measured as a weight, which needs no tokenizer: an ASCII byte weighs one, any other
 //! byte two. English and code have about four bytes a token. In the worst case, random characters
@@ -18,34 +18,34 @@ impl Budget {
         Budget { bytes: weight, tokens: weight / 5 * 4 }
     }
 
-    /// A counter of the unused budget, which is full at first.
+    /// A counter of the unused part of this budget, which is at first the whole budget.
     pub(crate) fn room(self) -> Room {
         Room { left: self.bytes }
     }
 }
 
-/// The reply to `mcp({})`: all servers, and the parameters of `mcp`.
+/// The size limit of the reply to `mcp({})`: all servers, and the parameters of `mcp`.
 pub const STATUS: Budget = Budget::of(12_000);
 
-/// A page of search results with the default `limit`.
+/// The size limit of a page of search results with the default `limit`.
 pub const SEARCH: Budget = Budget::of(3_200);
 
-/// A page of search results with a `limit` above the default.
+/// The size limit of a page of search results with a `limit` above the default.
 pub const LONG_SEARCH: Budget = Budget::of(16_000);
 
-/// A page of the tools of one server, or of all servers.
+/// The size limit of a page of the tools of one server, or of all servers.
 pub const TOOLS: Budget = Budget::of(24_000);
 
-/// The description of one tool.
+/// The size limit of the description of one tool.
 pub const DESCRIBE: Budget = Budget::of(32_000);
 
-/// The `instructions` of one server.
+/// The size limit of the `instructions` of one server.
 pub const INSTRUCTIONS: Budget = Budget::of(17_000);
 
-/// A list of resources or prompts.
+/// The size limit of a list of resources or prompts.
 pub const LISTS: Budget = Budget::of(24_000);
 
-/// An error with its hints and the expected parameters.
+/// The size limit of an error with its hints and the expected parameters.
 pub const FAILURE: Budget = Budget::of(8_000);
 
 /// The weight of a text: an ASCII byte weighs one, any other byte two.

@@ -1,6 +1,5 @@
-//! Connections by id: parses requests to connect to an address, and has the values of the replies.
-//!
-//! The error texts must not change, because users of the granular toolset search for them.
+//! Connections by id: parses requests to connect to an address, and defines the data of the
+//! replies.
 
 use std::time::Duration;
 

@@ -111,7 +111,7 @@ impl Args {
         Exact::parse(json)?.try_into()
     }
 
-    /// An object with one member.
+    /// Arguments with one member.
     pub fn of(name: &str, member: impl Into<Exact>) -> Args {
         let mut args = Args::default();
         args.insert(name, member);

@@ -134,7 +134,7 @@ pub enum Hint {
     Setting(&'static str),
     /// Use a host that can ask the user for approval, or add an `allow` rule.
     AskUser,
-    /// Call this tool with `mcp_write`. Without a name: repeat the request with `mcp_write`.
+    /// Call this tool with `mcp_write`; without a tool, repeat the request with `mcp_write`.
     UseWriteTool(Option<String>),
     /// Add this pattern to the `allow` rules.
     Allow(String),
@@ -164,7 +164,7 @@ pub enum Hint {
     SetVariable(String),
     /// Pass these environment variables on to the server, if it needs them.
     PassOn(Vec<String>),
-    /// Add a link to this program with the command name that the caller uses.
+    /// Add a link to the running program under the name `switchboard`.
     LinkProgram,
     /// Choose another port to listen on.
     ChoosePort,

@@ -41,7 +41,7 @@ pub struct Hidden {
 }
 
 impl Hidden {
-    /// The number of characters that were removed.
+    /// The number of hidden characters that were removed.
     pub fn left_out(&self) -> usize {
         self.characters - self.private - self.excess
     }
@@ -52,7 +52,7 @@ impl Hidden {
         self.characters - self.excess
     }
 
-    /// Whether characters were removed.
+    /// Whether hidden characters were removed.
     pub fn is_left_out(&self) -> bool {
         self.left_out() > 0
     }
@@ -294,7 +294,7 @@ fn after_string(text: &str) -> Option<&str> {
 }
 
 /// Converts hidden characters to readable form. Tags and selectors are shown as the bytes that they
-/// encode, all others by code point.
+/// encode, all other characters by code point.
 fn reveal(characters: impl Iterator<Item = (Finding, char)>) -> Option<Hidden> {
     let (mut count, mut private, mut excess, mut text) = (0, 0, 0, String::new());
     let mut room = REVEALED;

@@ -54,27 +54,28 @@ pub enum ClientName {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ToolLoading {
     FromTheStart,
-    /// After the host's tool search found them, unless a tool or an entry is marked otherwise.
+    /// Definitions are in the prompt only after the host's tool search found them, unless a tool or
+    /// an entry is marked otherwise.
     DeferredUnlessMarked,
-    /// Only after the host's tool search found them.
+    /// Definitions are in the prompt only after the host's tool search found them.
     Deferred,
 }
 
 /// How a host decides which calls need the approval of its user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HostGate {
-    /// The annotations of a tool make no difference.
+    /// The host decides without the annotations of a tool.
     IgnoresAnnotations,
-    /// The host uses `readOnlyHint`, always or in its plan mode. It gets the pair of tools.
+    /// The host decides by `readOnlyHint`, always or in its plan mode. It gets the pair of tools.
     ByAnnotations,
 }
 
 /// A key in the `_meta` of a tool that a host supports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ToolMeta {
-    /// The definition is in the prompt from the start.
+    /// The host puts the definition into the prompt from the start.
     AlwaysLoad,
-    /// A result of up to this many characters is not replaced by a preview.
+    /// The host does not replace a result of up to this many characters by a preview.
     MaxResultChars(u32),
 }
 
@@ -125,8 +126,7 @@ pub const PROFILES: &[HostProfile] = &[
         name: "codex",
         title: "Codex",
         client: ClientName::Exactly("codex-mcp-client"),
-        // Codex gives models that it does not know 12,000 bytes, and other models four times as
-        // many.
+        // Codex gives 12,000 bytes to unknown models, and four times as many to known ones.
         result_bytes: Some(11_500),
         loading: ToolLoading::Deferred,
         gate: HostGate::ByAnnotations,
@@ -191,7 +191,7 @@ pub const PROFILES: &[HostProfile] = &[
     HostProfile {
         name: "vibe",
         title: "Mistral Vibe",
-        // This is the default name of the Python SDK, so other programs that use the SDK get this
+        // `mcp` is the default name of the Python SDK, so other programs that use the SDK get this
         // limit too.
         client: ClientName::Exactly("mcp"),
         result_bytes: Some(14_000),

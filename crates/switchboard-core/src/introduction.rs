@@ -1,13 +1,13 @@
 //! The `instructions` of Switchboard, which a host shows to its model before the first request.
 //!
-//! This text stands beside the user's own instructions. So it includes no text of servers except
-//! names of tools that consist of plain ASCII.
+//! The host shows this text beside the user's own instructions. So it includes no text of servers
+//! except names of tools that consist of plain ASCII.
 
 use crate::host_profile::HostProfile;
 use crate::render::words::{clean_line, plural};
 use crate::tokens;
 
-/// The maximum length of the instructions in bytes. Hosts shorten longer ones.
+/// The maximum length of the instructions in bytes. Hosts shorten longer instructions.
 pub const MAX_BYTES: usize = 2_000;
 
 /// The maximum length in bytes of a server's description.

@@ -132,7 +132,7 @@ impl LauncherSyntax {
     }
 }
 
-/// The file name of the program. Empty for a relative path, because any program may have that name.
+/// The file name of the program; empty for a relative path, where any program may have that name.
 fn program_of(command: &str) -> &str {
     match command.rsplit_once('/') {
         Some((folder, name)) if folder.is_empty() || folder.starts_with('/') => name,

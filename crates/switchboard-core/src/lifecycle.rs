@@ -123,7 +123,8 @@ impl Machine {
                 self.down();
                 self.failures = 0;
                 self.crashes.clear();
-                // A call may dial again at once. Automatic retries wait.
+                // The user has to sign in first, so the next automatic retry waits for
+                // `LONGEST_BACKOFF`. A call may dial again at once.
                 self.retry_at = now + LONGEST_BACKOFF;
                 self.refuse_all(ConnectRefusal::DialFailed, &mut effects);
             }
@@ -139,7 +140,7 @@ impl Machine {
                 effects.push(Effect::Close { generation });
                 self.lose(now, jitter);
             }
-            // The input concerns an older connection.
+            // Inputs about an older connection are ignored.
             Input::DialFailed { .. }
             | Input::NotSignedIn { .. }
             | Input::Lost { .. }
@@ -161,7 +162,7 @@ impl Machine {
         self.phase == phase && self.generation == generation
     }
 
-    /// The time at which [`Input::Wake`] is due; `None` if it is not.
+    /// The time at which [`Input::Wake`] is due; `None` if no wake-up is due.
     pub fn wake_at(&self) -> Option<Duration> {
         match self.phase {
             Phase::Up => {

@@ -14,14 +14,14 @@ const MOST_BYTES: usize = 16 * 1024;
 /// The maximum number of secrets of one connection. A further secret replaces the shortest one.
 const MOST_SECRETS: usize = 1_000;
 
-/// The minimum length of a secret that is masked inside of strings. A shorter one, such as `1` or
-/// `info`, is masked only if it is the whole string.
+/// The minimum length of a secret that is masked inside of strings. A shorter secret, such as `1`
+/// or `info`, is masked only if it is the whole string.
 const SHORTEST: usize = 6;
 
 /// The secrets that a trace must not show. `Debug` does not print them either.
 #[derive(Default)]
 pub struct KnownSecrets {
-    /// The secrets, escaped as in a JSON string. Longer ones come first, because one secret may
+    /// The secrets, escaped as in a JSON string. Longer secrets come first, because one secret may
     /// contain another.
     escaped: Vec<String>,
 }
@@ -51,7 +51,8 @@ impl KnownSecrets {
         self.escaped.insert(at, escaped);
     }
 
-    /// Adds the value of a header, and the credential after a scheme such as `Bearer`.
+    /// Adds to the secrets the value of a header, and the credential after a scheme such as
+    /// `Bearer`.
     pub fn add_header(&mut self, value: &str) {
         self.add(value);
         if let Some((_, credential)) = value.trim().split_once(' ') {
@@ -59,8 +60,8 @@ impl KnownSecrets {
         }
     }
 
-    /// Adds environment variables of a program: those that its entry sets, and others whose names
-    /// suggest a secret.
+    /// Adds to the secrets the environment variables of a program: those that its entry sets, and
+    /// others whose names suggest a secret.
     pub fn add_variables<'a>(
         &mut self,
         variables: impl Iterator<Item = (&'a str, &'a str)>,
@@ -73,7 +74,7 @@ impl KnownSecrets {
         }
     }
 
-    /// Adds the arguments of a program that may be secret.
+    /// Adds to the secrets the arguments of a program that may be secret.
     pub fn add_arguments(&mut self, words: &[String]) {
         let shown = secrecy::arguments(words.iter().map(String::as_str));
         for (word, shown) in words.iter().zip(shown) {
@@ -85,7 +86,7 @@ impl KnownSecrets {
         }
     }
 
-    /// Adds the parts of a URL that may be secret.
+    /// Adds to the secrets the parts of a URL that may be secret.
     pub fn add_url(&mut self, url: &str) {
         let shown = secrecy::address(url);
         let parts = |text: &str| -> Vec<String> {

@@ -186,7 +186,7 @@ fn plain(name: &str) -> String {
     out
 }
 
-/// The usual shown name of a tool. Other tools may have the same one.
+/// The usual shown name of a tool, which other tools may have too.
 pub fn shown(id: &ToolId, mode: ToolPrefix) -> String {
     let prefix = mode.prefix(&id.server);
     let tool = plain(id.tool.as_str());
@@ -234,7 +234,8 @@ pub fn shown_names(tools: &[(ToolId, ToolPrefix)], prefixes: &Prefixes) -> Vec<S
     distinct.collect()
 }
 
-/// The usual shown name; if it has the prefix of another server, another one.
+/// The usual shown name of a tool, or another name if the usual one has the prefix of another
+/// server.
 fn permitted(id: &ToolId, mode: ToolPrefix, prefixes: &Prefixes, settled: bool) -> ShownName {
     let usual = shown(id, mode);
     // A shortened name may have lost its prefix.

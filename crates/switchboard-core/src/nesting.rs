@@ -37,8 +37,8 @@ pub fn result(json: &str) -> Cow<'_, str> {
     shallow_of(marked_result(json).map_or(Cow::Borrowed(json), Cow::Owned))
 }
 
-/// Converts parts that nest too deep to text, in the result that begins at `start` in `out`. It is
-/// called for every response, whatever its parts are.
+/// Converts parts that nest too deep to text, in the result that begins at `start` in `out`. Every
+/// response passes this function, whatever its parts are.
 pub fn confine(out: &mut String, start: usize) {
     let Some(result) = out.get(start..) else { return };
     if let Cow::Owned(shallow) = shallow_to(result, RESULT_LEVELS) {

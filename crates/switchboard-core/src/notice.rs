@@ -10,7 +10,8 @@ use crate::name::ServerName;
 use crate::render::words::clean_line;
 use crate::spelled::spelled_enum;
 
-/// The maximum number of different notices that wait for delivery. Further ones are only counted.
+/// The maximum number of different notices that wait for delivery. Further notices are only
+/// counted.
 const MOST_WAITING: usize = 16;
 
 /// The maximum length of a text of the server in a notice.
@@ -179,7 +180,7 @@ impl NoticeQueue {
         self.notices.is_empty()
     }
 
-    /// Removes all notices, in the order in which they first arrived.
+    /// Removes and returns all notices, in the order in which they first arrived.
     pub fn take(&mut self) -> Vec<Notice> {
         self.missed = 0;
         std::mem::take(&mut self.notices).into()

@@ -14,7 +14,7 @@ const LARGEST_PROGRAM: usize = 1 << 20;
 #[derive(Clone, Debug)]
 pub struct Pattern(Regex);
 
-/// Whether upper-case and lower-case letters differ.
+/// Whether a pattern distinguishes upper-case and lower-case letters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Case {
     Matters,

@@ -23,7 +23,7 @@ pub enum Reply {
     Status(Overview),
     /// The tools of one server, or of all servers.
     Tools(ToolPage),
-    /// A server was connected or refreshed. This lists its tools.
+    /// The tools of a server that was connected or refreshed.
     Connected(ToolPage),
     Disconnected {
         servers: Vec<ServerName>,
@@ -151,7 +151,7 @@ pub struct ToolPage {
     /// The server of the tools; `None` if the page lists the tools of all servers.
     pub server: Option<ServerName>,
     pub tools: Vec<ToolLine>,
-    /// The number of tools that `deny` rules match. They are not listed.
+    /// The number of tools that are not listed because `deny` rules match them.
     pub denied: usize,
     pub total: usize,
     pub offset: usize,
@@ -184,7 +184,7 @@ pub struct ToolLine {
 /// Which tool of Switchboard can call a listed tool.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ReachedBy {
-    /// The tool of Switchboard whose reply lists it.
+    /// The tool of Switchboard whose reply lists the tool can also call it.
     #[default]
     SameTool,
     /// `mcp_write`: the listed tool is not declared read-only, and the reply is one of `mcp`.
@@ -200,9 +200,9 @@ pub struct SearchPage {
     pub next: Option<usize>,
     /// How well the best tool of all pages matches.
     pub fit: Fit,
-    /// How many tools, from the best one on, match about as well.
+    /// How many tools, from the best one on, match about as well as the best one.
     pub good: usize,
-    /// The number of matching tools that `deny` rules match. They are not shown.
+    /// The number of matching tools that are not shown because `deny` rules match them.
     pub denied: usize,
     /// The shown name of the tool that matches far better than every other tool. A `deny` rule may
     /// match it.
@@ -237,12 +237,12 @@ pub struct Description {
     pub line: ToolLine,
     pub title: Option<String>,
     pub signature: String,
-    /// All parameters, with everything that the schema declares about them.
+    /// All parameters of the tool, with everything that the schema declares about them.
     pub parameters: String,
     pub returns: Option<String>,
     /// The URI of the resource that this tool reads; `None` for other tools.
     pub resource: Option<String>,
-    /// The input schema as JSON, as the server wrote it.
+    /// The input schema of the tool as JSON, as the server wrote it.
     pub input_schema: String,
     pub output_schema: Option<String>,
     pub annotations: Option<String>,
@@ -250,7 +250,7 @@ pub struct Description {
     pub denied: Option<String>,
 }
 
-/// What produced an [`Output`].
+/// Whether a tool, a resource or a prompt produced an [`Output`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OutputOrigin {
     Tool,

@@ -18,7 +18,7 @@ use crate::pattern::Case;
 #[derive(Clone, Debug, Default)]
 pub struct Restriction {
     exact: Globs,
-    /// The same patterns, matched in any letter case but with exact separators.
+    /// All patterns of this restriction, matched in any letter case but with exact separators.
     any_case: Vec<(String, GlobMatcher)>,
     folded: Vec<FoldedPattern>,
 }
@@ -33,8 +33,8 @@ impl PartialEq for Restriction {
 #[derive(Clone, Debug)]
 struct FoldedPattern {
     pattern: String,
-    /// The pattern as globs: one for each slash at which the name of the server may end. They are
-    /// compared with names after [`folded`].
+    /// The pattern as globs: one for each slash at which the name of the server may end. The globs
+    /// are compared with names after [`folded`].
     readings: Vec<GlobMatcher>,
     /// The same globs, compared with the look of names: `deIete` looks like `delete`.
     looks: Vec<GlobMatcher>,
@@ -98,7 +98,7 @@ fn spelled(server: &str, mcp: &str, tool: &str) -> Vec<String> {
 
 /// The folded parts of a name around each of its separators. A pattern with a slash there reads as
 /// if the first part were the name of a server: `a_b/c` for the tool `b/c` of the server `a`. A
-/// longer text, such as the text of a search, is not the name of a tool.
+/// text longer than any name, such as the text of a search, has no parts.
 fn split(tool: &str) -> impl Iterator<Item = (String, String, char)> {
     let tool = if tool.len() > NAME_LIMIT { "" } else { tool };
     let separators = tool.char_indices().filter(|(_, c)| "/.-_ :".contains(*c));
@@ -145,7 +145,7 @@ fn look_of_path(folded: &str) -> String {
     }
 }
 
-/// What a pattern means that is just the name of a server.
+/// The meaning of a pattern that is just the name of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BareServer {
     /// The pattern matches all tools of the server.

@@ -7,7 +7,7 @@ use crate::host_profile::{HostProfile, ToolMeta, UNKNOWN};
 use crate::request::ParameterKind;
 use crate::request::{Parameter, card_parameters};
 
-/// The name of the tool. In a pair, this is the name of the read-only tool.
+/// The name of the single tool, and of the read-only tool of a pair.
 pub const NAME: &str = "mcp";
 
 /// The name of the second tool of a pair, which calls the tools that are not read-only.

@@ -1,5 +1,5 @@
-//! How many tokens tool definitions cost a model before its first call: those that the host gets
-//! now, and those of all tools if they were listed directly.
+//! Estimates how many tokens tool definitions cost a model before its first call: the definitions
+//! that the host gets, and those of all tools if they were listed directly.
 
 use std::collections::BTreeMap;
 
@@ -16,9 +16,9 @@ pub struct Account {
     /// The tokens of the definition of `mcp`.
     pub card: usize,
     pub toolset: Toolset,
-    /// All definitions that the host gets with this toolset.
+    /// The cost of all definitions that the host gets with this toolset.
     pub shown: Cost,
-    /// The tools of each active server with a listing.
+    /// The cost of the tools of each active server that was listed.
     pub servers: BTreeMap<ServerName, Cost>,
     /// Active servers that were never listed.
     pub not_listed: Vec<ServerName>,

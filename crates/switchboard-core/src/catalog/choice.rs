@@ -32,12 +32,13 @@ impl Catalog {
             Matching::Words => self.only_taker(args, page),
             Matching::Pattern => None,
         };
-        // If the request names a server, the tool is certainly of the server that was meant.
+        // A request that names a server means a tool of this server.
         let is_meant = |tool: &Resolved| within.is_some() || self.can_mean(&page.query, tool);
         found.or_else(only).filter(is_meant)
     }
 
-    /// The only one of the first hits that accepts the arguments. Used if no hit matches clearly.
+    /// The tool that accepts the arguments, if it is the only one of the first hits that does. Used
+    /// if no hit matches clearly.
     fn only_taker(&self, args: &Args, page: &SearchPage) -> Option<Resolved> {
         if args.is_empty() || page.offset > 0 {
             return None;

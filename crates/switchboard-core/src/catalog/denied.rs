@@ -9,7 +9,8 @@ use super::Catalog;
 use crate::approval::denying;
 use crate::name::ServerName;
 
-/// The denied tools by shown name, each with its server and the `deny` pattern that matches it.
+/// The tools that `deny` rules match, by shown name. Each has its server and the pattern that
+/// matches it.
 pub(super) type Denied = HashMap<Arc<str>, (ServerName, String)>;
 
 impl Catalog {

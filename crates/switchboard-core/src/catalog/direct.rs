@@ -21,7 +21,8 @@ use crate::tool_card;
 const MOST_TOOLS: usize = 1_000;
 const MOST_BYTES: usize = 1024 * 1024;
 
-/// The maximum number of bytes of a definition. A tool with a larger one is found only with `mcp`.
+/// The maximum number of bytes of a definition. A tool with a larger definition is found only with
+/// `mcp`.
 const LARGEST_DEFINITION: usize = 64 * 1024;
 
 /// The maximum number of bytes of a direct tool's title, and of its description. Longer texts are
@@ -44,7 +45,7 @@ pub struct Choice<'a> {
 pub struct DirectTool {
     pub id: ToolId,
     pub shown: Arc<str>,
-    /// The definition as an element of `tools/list`.
+    /// The definition of the tool, as an element of `tools/list`.
     pub definition: String,
     /// Whether the definition declares the tool read-only.
     pub only_reads: bool,
@@ -119,7 +120,7 @@ fn is_ours(shown: &str) -> bool {
 }
 
 impl Resolved {
-    /// The definition as an element of `tools/list`, under the original name of the tool.
+    /// The definition of the tool as an element of `tools/list`, under its original name.
     pub fn own_definition(&self) -> String {
         let shown = Arc::from(strip(self.entry.name.as_str()));
         definition(&Resolved { shown, ..self.clone() })

@@ -34,11 +34,11 @@ pub struct Stamp<'a> {
 pub enum Miss {
     /// The file is damaged, or was written by another version of Switchboard.
     Damaged,
-    /// The lists belong to another definition of the server.
+    /// The file was written for another definition of the server, which may list other tools.
     Foreign,
-    /// The lists are older than [`LISTING_LIFETIME`].
+    /// The cached lists are older than [`LISTING_LIFETIME`].
     Expired,
-    /// The lists are private to one credential, and the credential in use now is unknown.
+    /// The cached lists are private to one credential, and the credential in use now is unknown.
     OtherCredential,
 }
 
@@ -47,7 +47,7 @@ pub enum Miss {
 pub enum Refresh {
     #[default]
     NotDue,
-    /// The lists are stale by the `ttlMs` of the server, and older than a day.
+    /// The cached lists are stale by the `ttlMs` of the server, and older than a day.
     Due,
 }
 
@@ -72,7 +72,7 @@ pub fn renewed(present: Option<&[u8]>, listing: &RawListing, stamp: Stamp<'_>) -
     Some(SEAL.close(&[stamp.definition, &stamp.listed_at.to_string()], &body))
 }
 
-/// The lists in a cache file, if the file is undamaged, belongs to this definition and has not
+/// The lists in a cache file, if the file is undamaged, was written for this definition and has not
 /// expired.
 pub fn decode(file: &[u8], definition: &str, now: u64) -> Result<(RawListing, Refresh), Miss> {
     let ([owner, listed_at], body) = SEAL.open(file).ok_or(Miss::Damaged)?;

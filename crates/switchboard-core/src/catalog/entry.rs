@@ -12,7 +12,7 @@ use crate::name::look::folded;
 use crate::name::{NameError, ServerName, ToolId, ToolName};
 use crate::schema::{SchemaError, Validator};
 
-/// The size limit of a tool's definition. A tool with a larger one is skipped.
+/// The size limit of a tool's definition. A tool with a larger definition is skipped.
 pub(super) const LARGEST_DEFINITION: usize = 512 * 1024;
 
 const ANY_PARAMETERS: &str = "{}";
@@ -27,11 +27,11 @@ pub struct Entry {
     pub description: String,
     pub annotations: Annotations,
     pub kind: EntryKind,
-    /// The hidden text of the definition. It was removed from all fields but the name.
+    /// The hidden text of the tool's definition. It was removed from all fields but the name.
     pub hidden: Option<Box<Hidden>>,
-    /// The definition, with hidden text removed.
+    /// The definition of the tool, with hidden text removed.
     raw: Box<str>,
-    /// The definition exactly as the server wrote it; `None` if it has no hidden text.
+    /// The definition of the tool exactly as the server wrote it; `None` if it has no hidden text.
     original: Option<Box<str>>,
     input_schema: Range<usize>,
     output_schema: Option<Range<usize>>,
@@ -45,15 +45,15 @@ pub enum EntryKind {
     Tool,
     Resource {
         uri: String,
-        /// Further names that rules match, such as the name made from the URI.
+        /// Further names of the resource that rules match, such as the name made from the URI.
         aliases: Box<[ToolName]>,
     },
     /// A prompt. It is requested by its name and never listed among the tools.
     Prompt,
 }
 
-/// The annotations that a server declares for a tool. They can require approval, but never replace
-/// it.
+/// The annotations that a server declares for a tool. They can make a call need approval, but are
+/// never an approval themselves.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Annotations {
     pub read_only: Option<bool>,
@@ -123,7 +123,7 @@ impl Entry {
         })
     }
 
-    /// A resource as a tool without parameters, which reads it.
+    /// A tool without parameters that reads the resource `uri`.
     pub(super) fn resource(
         names: Vec<ToolName>,
         uri: String,
@@ -136,7 +136,7 @@ impl Entry {
         Some(Entry::read_only(name, description, kind, NO_PARAMETERS))
     }
 
-    /// A prompt as an entry; its server checks the arguments.
+    /// An entry for a prompt. Its schema accepts any arguments, because the server checks them.
     pub(super) fn prompt(name: &str) -> Result<Entry, NameError> {
         Ok(Entry::read_only(ToolName::new(name)?, String::new(), EntryKind::Prompt, ANY_PARAMETERS))
     }
@@ -242,7 +242,7 @@ impl Annotations {
     }
 }
 
-/// The `name` in a definition, unchanged.
+/// The `name` in a definition, with its hidden characters.
 pub(super) fn own_name(definition: &str) -> Option<String> {
     #[derive(Deserialize)]
     struct NameOnly {

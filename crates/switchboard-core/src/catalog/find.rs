@@ -99,8 +99,8 @@ impl Catalog {
         }
     }
 
-    /// Removes the tools that a `deny` rule matches from a ranking. If a denied tool matches best,
-    /// no other tool is a clear match. Returns how many tools were removed.
+    /// Removes denied tools from a ranking, and returns their number. If a denied tool matches
+    /// best, no other tool is a clear match.
     fn remove_denied(&self, listings: &[&Arc<Listing>], ranking: &mut Ranking) -> usize {
         if self.denied_count(None) == 0 {
             return 0;
@@ -122,7 +122,7 @@ impl Catalog {
         all - hits.len()
     }
 
-    /// The tool of a hit.
+    /// The tool to which a search hit refers.
     pub(super) fn tool_of(&self, listings: &[&Arc<Listing>], hit: &Hit) -> Option<&Resolved> {
         self.all_tools_of(&listings.get(hit.listing)?.server).nth(hit.document)
     }
@@ -141,8 +141,8 @@ impl Catalog {
         Ranking { good: hits.len(), fit: Fit::Plausible, hits }
     }
 
-    /// The servers whose tools a reply about all servers lacks: those never listed, and those
-    /// pending.
+    /// The servers whose tools are missing in a reply about all servers: servers that were never
+    /// listed, and pending servers.
     fn unseen(&self, within: Option<&ServerName>) -> (Vec<ServerName>, Vec<ServerName>) {
         match within {
             Some(_) => (Vec::new(), Vec::new()),
@@ -190,7 +190,7 @@ impl Catalog {
 }
 
 impl Resolved {
-    /// Everything about the tool, for `describe`.
+    /// All facts about the tool that `describe` shows.
     pub fn describe(&self) -> Description {
         let input = self.entry.input_value();
         let output = self.entry.output_schema();

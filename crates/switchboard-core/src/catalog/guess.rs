@@ -21,7 +21,7 @@ pub enum NotCalled {
     Denied { written: String, pattern: String },
     #[error("{shown} does not match its pin")]
     Blocked { shown: String },
-    /// The tool's schema cannot check arguments.
+    /// The tool has no schema with which arguments can be checked.
     #[error("cannot check the arguments of {shown}")]
     Unchecked { shown: String },
     #[error("{error} ({shown})")]
@@ -87,8 +87,8 @@ impl Resolved {
 /// The maximum length of a name that is checked for a misspelling.
 const LONGEST_NAME: usize = 128;
 
-/// The minimum length of a server prefix that may have a misspelling. A shorter one with another
-/// letter is another name.
+/// The minimum length of a server prefix that may have a misspelling. In a shorter prefix, a
+/// changed letter makes the prefix of another server.
 const LONG_PREFIX: usize = 4;
 
 impl Catalog {
@@ -117,8 +117,8 @@ impl Catalog {
             && !self.configured().any(names_other)
     }
 
-    /// The tool of which `name` is an unambiguous misspelling. Every other tool name needs at least
-    /// two edits more, all digits are equal, and `name` contains no other server's name.
+    /// The tool of which `name` is an unambiguous misspelling: every other tool name needs at least
+    /// two more edits, all digits are equal, and `name` contains no other server's name.
     pub fn misspelt(&self, name: &str, within: Option<&str>) -> Option<Resolved> {
         let wanted = fold(name);
         if wanted.len() > LONGEST_NAME {
@@ -163,7 +163,7 @@ struct Slip<'a> {
     typed: &'a str,
 }
 
-/// The maximum difference in length of two names that are compared.
+/// The maximum difference in length between a requested name and a tool's name that are compared.
 const FURTHEST: usize = 3;
 
 /// The fewest edits from the requested name to the tool's name, with or without a prefix. `None` if

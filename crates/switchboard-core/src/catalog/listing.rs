@@ -25,7 +25,7 @@ pub use resources::{Resource, ResourceTemplate};
 /// The maximum number of arguments of one prompt that are parsed.
 const MOST_ARGUMENTS: usize = 200;
 
-/// The lists of a server as it sent them. The cache stores them in this form.
+/// The unparsed lists that a server sent. The cache stores them in this form.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct RawListing {
@@ -103,9 +103,9 @@ pub struct Listing {
     pub server: ServerName,
     pub entries: Vec<Arc<Entry>>,
     pub resources: Vec<Resource>,
-    /// The resources that `includeTools` and `excludeTools` exclude. They cannot be read either.
+    /// The resources that `includeTools` and `excludeTools` exclude, which cannot be read either.
     left_out: LeftOut,
-    /// The canonical URIs of all resources; computed when first needed.
+    /// The canonical URIs of all resources of the server; computed when first needed.
     addresses: OnceLock<HashSet<String>>,
     pub templates: Vec<ResourceTemplate>,
     pub prompts: Vec<Prompt>,
@@ -131,11 +131,12 @@ pub struct Prompt {
     pub name: String,
     pub description: Option<String>,
     pub arguments: Vec<PromptArgument>,
-    /// The hidden text of the definition. It was removed from all fields but the name.
+    /// The hidden text of the prompt's definition. It was removed from all fields but the name.
     pub hidden: Option<Box<Hidden>>,
-    /// The definition, with hidden text removed.
+    /// The definition of the prompt, with hidden text removed.
     pub raw: Box<str>,
-    /// The definition exactly as the server wrote it; `None` if it has no hidden text.
+    /// The definition of the prompt exactly as the server wrote it; `None` if it has no hidden
+    /// text.
     pub original: Option<Box<str>>,
 }
 
@@ -319,7 +320,7 @@ fn hidden_in_resources(raw: &RawListing) -> Vec<(String, Hidden)> {
     found.collect()
 }
 
-/// The first prompt of each name. Later ones with the same name could not be requested.
+/// The first prompt of each name. A later prompt with the same name could not be requested.
 fn distinct(prompts: impl Iterator<Item = Prompt>) -> Vec<Prompt> {
     let mut seen = HashSet::new();
     prompts.filter(|prompt| seen.insert(prompt.name.clone())).collect()

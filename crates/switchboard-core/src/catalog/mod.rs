@@ -51,7 +51,7 @@ pub struct Shelf {
     direct: Option<DirectTools>,
     /// The user's `deny` rules.
     deny: Arc<Restriction>,
-    /// The listing; `None` until the server was first listed.
+    /// The listing of the server; `None` until the server was first listed.
     listing: Option<Arc<Listing>>,
     baseline: Baseline,
     /// For each entry of the listing, how it compares with its pin.
@@ -100,7 +100,8 @@ impl Catalog {
         Catalog::reserving(shelves, Vec::new())
     }
 
-    /// Like [`Catalog::new`], with the names of invalid entries, whose prefixes stay reserved.
+    /// Like [`Catalog::new`], but also with the names of invalid entries, whose prefixes stay
+    /// reserved.
     pub fn reserving(
         shelves: BTreeMap<ServerName, Shelf>,
         reserved: Vec<(ServerName, NameTier)>,
@@ -135,7 +136,7 @@ impl Catalog {
         catalog
     }
 
-    /// This snapshot with another shelf for `server`.
+    /// A new snapshot, in which `server` has another shelf.
     #[must_use]
     pub fn with_shelf(&self, server: &ServerName, shelf: Shelf) -> Catalog {
         let mut shelves = self.shelves.clone();
@@ -171,7 +172,7 @@ impl Catalog {
     }
 
     /// The tools of one server that no `deny` rule matches, in listing order. Lists for users and
-    /// models contain these.
+    /// models contain only these tools.
     pub fn tools_of(&self, server: &ServerName) -> impl Iterator<Item = &Resolved> {
         self.all_tools_of(server).filter(|tool| self.denied_by(&tool.shown).is_none())
     }
@@ -181,7 +182,7 @@ impl Catalog {
         self.all_tools().filter(|tool| self.denied_by(&tool.shown).is_none())
     }
 
-    /// All tools of one server, including denied ones. A requested name is looked up in these.
+    /// All tools of one server, including denied ones, to look up a requested name.
     pub fn all_tools_of(&self, server: &ServerName) -> std::slice::Iter<'_, Resolved> {
         let start = self.tools.partition_point(|tool| tool.server < *server);
         let end = self.tools.partition_point(|tool| tool.server <= *server);
@@ -271,7 +272,7 @@ impl Shelf {
         (self.prefix, self.standing, self.tier, &self.direct, &self.deny, listed, self.asks_client)
     }
 
-    /// The names and rules of this shelf, with the listing and state of `old`.
+    /// A shelf with the names and rules of this shelf, and with the listing and state of `old`.
     #[must_use]
     pub fn with_state_of(self, old: &Shelf) -> Shelf {
         let Shelf { prefix, standing, tier, direct, deny, .. } = self;
@@ -299,8 +300,9 @@ impl Shelf {
         self.era
     }
 
-    /// Records the era of the server. A stateless server returns its requests inside responses, so
-    /// they always reach the client that caused them.
+    /// Records the era of the server. A stateless server returns its server-to-client requests
+    /// inside responses, which always reach the client that caused them, so it is not recorded as
+    /// sending any.
     #[must_use]
     pub fn of_era(mut self, era: Option<Era>) -> Shelf {
         self.era = era;

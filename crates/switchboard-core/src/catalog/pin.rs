@@ -38,13 +38,13 @@ const PINNED: [&str; 8] = [
     "instructions",
 ];
 
-/// The prefix of the keys of prompts and instructions. Tool names contain no control characters, so
-/// the key of a tool never begins with it.
+/// The prefix of the keys of prompts and instructions in a pin file. Tool names contain no control
+/// characters, so the key of a tool never begins with it.
 const NO_TOOL: &str = "\u{1}";
 
 const INSTRUCTIONS: &str = "\u{1}instructions";
 
-/// A definition in the form in which it is pinned.
+/// A definition with its key, to be pinned or to be compared with its pin.
 pub struct PinnedDefinition<'a> {
     /// The key of the definition in the pin file: the name of a tool, or a prefix and a name.
     key: Cow<'a, str>,
@@ -78,7 +78,7 @@ pub enum Pin {
     #[default]
     Same,
     Changed,
-    /// The baseline has no such definition.
+    /// The baseline has no definition with this name.
     New,
     /// The pin file cannot be parsed.
     Unknown,
@@ -168,9 +168,9 @@ impl Baseline {
 /// Two hashes of a definition, by which it is compared with its pin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fingerprint {
-    /// The hash of the bytes. If it is equal, the other hash is not compared.
+    /// The hash of the definition's bytes. If it is equal, `meaning` is not compared.
     exact: [u8; 32],
-    /// The hash of the pinned fields, independent of the order of keys.
+    /// The hash of the definition's pinned fields, independent of the order of keys.
     meaning: [u8; 32],
 }
 
@@ -305,7 +305,7 @@ impl Records {
         self.sets.get(&set)
     }
 
-    /// The record of the set, for changes. A missing record is created empty.
+    /// The record of this set of capabilities, to be changed. A missing record is created empty.
     pub fn of_set_mut(&mut self, set: u8) -> &mut PinRecord {
         self.sets.entry(set).or_default()
     }
@@ -340,7 +340,7 @@ impl Records {
         self.sets.entry(set).or_insert(first)
     }
 
-    /// The content of the pin file with this key.
+    /// The content of a pin file with these records and this key.
     pub fn encode(&self, key: &str) -> Vec<u8> {
         SEAL.close(&[key], &serde_json::to_vec(self).unwrap_or_default())
     }

@@ -24,7 +24,7 @@ pub struct PromptItem<'a> {
 }
 
 impl PromptItem<'_> {
-    /// The definition as an element of `prompts/list`.
+    /// The definition of the prompt, as an element of `prompts/list`.
     pub fn definition(&self) -> String {
         match Args::parse(&self.prompt.raw) {
             Ok(mut members) if *self.prompt.name != **self.shown || self.is_marked() => {
@@ -42,7 +42,7 @@ impl PromptItem<'_> {
         self.pin != Pin::Same || self.prompt.hidden.is_some()
     }
 
-    /// The description of the server, preceded by Switchboard's warnings.
+    /// The server's description of the prompt, preceded by Switchboard's warnings.
     pub fn description(&self) -> Option<String> {
         let hidden = self.prompt.hidden.as_deref();
         let cautions: String = caution::sentences(self.pin, None, hidden)
@@ -113,7 +113,7 @@ impl Catalog {
     }
 }
 
-/// Why a call of a prompt has unsuitable arguments.
+/// Why the arguments of a prompt are refused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PromptArgsError {
     #[error("the prompt `{prompt}` needs the argument `{name}`")]

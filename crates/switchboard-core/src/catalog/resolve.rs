@@ -122,7 +122,7 @@ impl Catalog {
         Err(ResolveError::UnknownServer { name: clip(name), suggestions: nearest(name, names) })
     }
 
-    /// A configured server whose name looks like `id`.
+    /// A configured server whose name looks like the name `id`.
     pub fn similar_server(&self, id: &ServerName) -> Option<ServerName> {
         let looks =
             |name: &str| [name, short(name)].map(|name| look(name).trim_matches('_').to_owned());
@@ -177,7 +177,7 @@ impl Catalog {
         }
     }
 
-    /// Whether the name has no prefix of a server other than `server`.
+    /// Whether the name may belong to `server`: it has no prefix, or the prefix of `server`.
     pub fn permits(&self, name: &str, server: &ServerName) -> bool {
         self.prefixes.permits(name, server)
     }
@@ -287,7 +287,7 @@ impl Catalog {
         fold(&shown(&tool.id(), prefix)) == folded
     }
 
-    /// The server whose prefix the name has, if it was never listed.
+    /// The server whose prefix the name has, if that server was never listed.
     fn unlisted_owner(
         &self,
         name: &str,
@@ -304,7 +304,7 @@ impl Catalog {
         let visible = self.scope(within).filter(is_visible);
         let mut found = nearest(name, visible.map(|tool| tool.shown.to_string()));
         if !found.is_empty() {
-            // The name is a misspelling of this tool, so search results are omitted.
+            // The name is probably a misspelling of these names, so search results are omitted.
             return found;
         }
         let listings: Vec<_> = self.listings(within).collect();

@@ -33,7 +33,8 @@ impl Catalog {
         self.reserved.is_empty() && shelves.all(|it| it.is_active() && it.listing.is_some())
     }
 
-    /// Describes a pattern that matches no known target; `None` if it matches one.
+    /// Describes a pattern that matches no known tool, resource or prompt; `None` if it matches
+    /// one.
     pub fn unmatched(&self, list: RuleList, pattern: &str) -> Option<Unmatched> {
         let patterns = [pattern.to_owned()];
         let (allow, deny) = (Globs::new(&patterns), Restriction::new(&patterns));
@@ -50,7 +51,7 @@ impl Catalog {
             let of = pattern.split_once('/').map(|(of, _)| fold(of));
             of == Some(fold(server.as_str()))
         };
-        // The tools of that server are unknown, so the pattern may well be right.
+        // The pattern names a server that was never listed, so it may match one of its tools.
         let is_unknown = not_listed.iter().any(names);
         let nearest = if is_unknown { None } else { self.nearest_pattern(pattern, &targets) };
         Some(Unmatched { nearest, not_listed })

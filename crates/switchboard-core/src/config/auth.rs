@@ -34,7 +34,8 @@ pub enum Auth {
     Custom,
 }
 
-/// A secret that stands in the file, or the name of the environment variable that holds it.
+/// A secret in the configuration file itself, or the name of the environment variable that holds
+/// it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Credential {
     Inline(Template),
@@ -59,8 +60,7 @@ pub(super) fn auth(reader: &mut ConfigReader<'_>, input: KeyedValue<'_>) -> Read
     let (mut password, mut api_key) = (None, None);
     match input.value {
         Value::BooleanLit(literal) if !literal.value => return Ok(Auth::Off),
-        // The method name alone is not enough for a method that needs credentials, which an object
-        // must have.
+        // A method that needs credentials must be an object, because a method name alone has none.
         Value::StringLit(_) => word = Some(auth_word(reader, input)?),
         Value::Object(_) => {
             for member in reader.members(input)? {

@@ -57,7 +57,8 @@ impl Diagnostic {
             | DiagnosticKind::TooManyEntries { key, .. } => key,
             // A problem beyond the limit is not listed, and may concern a rule.
             DiagnosticKind::TooManyProblems { .. } => return true,
-            // A misspelt rule in a server's entry affects only that server, which is refused.
+            // A misspelt rule in a server's entry concerns only that server, whose entry is
+            // refused.
             DiagnosticKind::MisspeltRule { rule, .. } => {
                 return rule == "mcpServers" || rule.starts_with("settings");
             }
@@ -93,8 +94,9 @@ spelled_enum! {
     }
 }
 
-/// A kind of problem. Keys are shortened paths such as `mcpServers.github.env.TOKEN`. Values are
-/// never shown, except where only a fixed list of words is allowed.
+/// A kind of problem in a configuration file. Keys are shortened paths such as
+/// `mcpServers.github.env.TOKEN`. Values are never shown, except where only a fixed list of words
+/// is allowed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DiagnosticKind {
     #[error("{clause}")]
@@ -127,15 +129,16 @@ pub enum DiagnosticKind {
     Unused { server: String, key: &'static str, endpoint: &'static str },
     #[error("`{key}` is given twice, the last one takes precedence")]
     DuplicateKey { key: String },
-    /// Neither of the two values is used.
+    /// A duplicate of a key that must be unique. Neither of the two values is used.
     #[error("`{key}` is given twice")]
     GivenTwice { key: String },
-    /// An error and not a warning, because a misspelt rule would be ignored.
+    /// A key that is probably a misspelt rule. It is an error and not a warning, because the rule
+    /// would be ignored.
     #[error("unknown key `{key}`, did you mean `{rule}`?")]
     MisspeltRule { key: String, rule: String },
     #[error("the file is empty; write `{{}}` to configure nothing")]
     Empty,
-    /// A repository must not extend the trust that it has.
+    /// A key that only user files may set: a repository must not extend the trust that it has.
     #[error("`{key}` is not allowed in a project file")]
     ForbiddenInProject { key: String },
     #[error("`{key}` cannot be the name of a server: {problem}")]
@@ -153,7 +156,8 @@ pub enum DiagnosticKind {
     FileOfVariables { key: String },
     #[error("server `{server}` needs one of `command`, `url` and `socket`")]
     NoEndpoint { server: String },
-    /// A token for one package must not be sent unnoticed to another package.
+    /// The entry inherits a field that was set for other arguments. A token for one package must
+    /// not be sent unnoticed to another package.
     #[error(
         "server `{server}` inherits its `{field}` from {path}:{line}, where it has other arguments: set `{field}` here too"
     )]

@@ -59,7 +59,7 @@ pub enum ExpandError {
     EmptyCommand,
 }
 
-/// Expands a command, argument or path. In these, `!` has no special meaning.
+/// Expands a command, argument or path, in which `!` has no special meaning.
 pub fn expand(template: &Template, with: &Surroundings<'_>) -> Result<String, ExpandError> {
     expand_text(template.source(), with)
 }
@@ -96,7 +96,7 @@ fn has_whole_origin(text: &str) -> bool {
     !authority.is_empty() && !authority.contains(odd)
 }
 
-/// Expands a value of `env` or `headers`, a token or a client secret. In these, `!` begins a
+/// Expands a value of `env` or `headers`, a token or a client secret. In such a value, `!` begins a
 /// command, and `!!` is a literal `!`. A command is split into words before its variables are
 /// expanded, so that a variable cannot add arguments.
 pub fn expand_value(template: &Template, with: &Surroundings<'_>) -> Result<Expanded, ExpandError> {

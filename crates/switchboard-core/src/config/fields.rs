@@ -18,11 +18,11 @@ const MAX_TEMPLATE_BYTES: usize = 32 * 1024;
 
 /// The largest whole number that a JSON number represents exactly.
 const MAX_WHOLE: f64 = 9_007_199_254_740_992.0;
-// Upper limits for times. They never overflow when added to an `Instant`.
+// Upper limits for times, so that adding a time to an `Instant` never overflows.
 const MAX_MILLISECONDS: f64 = 86_400_000.0;
 const MAX_IDLE_MINUTES: f64 = 525_600.0;
 
-/// An enum that the `choice!` macro defines.
+/// An enum of the words that a field may have, defined with the `choice!` macro.
 pub(super) trait Choice: Sized {
     const WORDS: &'static [&'static str];
     fn from_word(word: &str) -> Option<Self>;
@@ -283,7 +283,7 @@ pub(super) fn output_guard(
         let limit = match member.name {
             "maxBytes" => &mut *max_bytes,
             "maxLines" => &mut *max_lines,
-            // The name of this key in the earlier Pi adapter.
+            // The earlier Pi adapter has this key, which is ignored here.
             "detailsMaxBytes" => {
                 reader.ignored_key(&member);
                 continue;

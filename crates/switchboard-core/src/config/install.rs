@@ -27,7 +27,7 @@ pub const NAME: &str = "switchboard";
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Target {
     Host(Host),
-    /// Pi gets our package instead of an entry. Its servers are in a file of our format.
+    /// Pi gets our package instead of an entry. Pi's servers are in a file of our format.
     Pi,
 }
 
@@ -57,7 +57,8 @@ pub struct Put {
     pub added: Vec<Added>,
 }
 
-/// A change besides the command of our entry, with its reason.
+/// A change that `install` makes in addition to the command of our entry, such as a key with its
+/// reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Added {
     Key {
@@ -113,7 +114,7 @@ impl Target {
         settings.iter().copied().chain([self.holder()]).collect()
     }
 
-    /// Whether the host passes only a few environment variables to servers, and those that its file
+    /// Whether the host passes to servers only a few environment variables and those that its file
     /// names.
     pub fn filters_variables(self) -> bool {
         self.format().passing != Passing::Everything
@@ -124,7 +125,7 @@ impl Target {
         matches!(self.format().passing, Passing::Listed(_) | Passing::Named { .. })
     }
 
-    /// Whether the host passes a variable that is not set on, as an empty string or as a literal
+    /// Whether the host passes an unset variable on to servers, as an empty string or as a literal
     /// reference.
     pub fn fills_in_variables(self) -> bool {
         matches!(self.format().passing, Passing::Named { .. })
@@ -311,7 +312,7 @@ impl Added {
     }
 }
 
-/// Disables the servers with these names.
+/// Disables the servers with these names in the host's file.
 pub fn disable_servers(target: Target, text: &str, names: &[String]) -> Result<String, EditError> {
     let edit = |name: &String| match target.format().off {
         Off::Flag(key, value) => Edit::new([target.holder(), name, key], Change::Set(value.into())),
@@ -320,8 +321,8 @@ pub fn disable_servers(target: Target, text: &str, names: &[String]) -> Result<S
     target.apply(text, &names.iter().map(edit).collect::<Vec<_>>())
 }
 
-/// Enables these servers again, or adds their entries from `before` again. Other changes that were
-/// made to them since are preserved.
+/// Enables these servers again, or adds their entries from `before` again. Changes that were made
+/// to these servers in the meantime are preserved.
 pub fn restore_servers(
     target: Target,
     text: &str,
@@ -347,7 +348,7 @@ pub fn restore_servers(
     target.apply(text, &edits)
 }
 
-/// The entries in the host's file, not converted.
+/// The entries of the servers in the host's file, not converted to our format.
 fn servers(target: Target, text: &str) -> Result<Map<String, Json>, EditError> {
     servers_in(target, &root(target, text)?)
 }

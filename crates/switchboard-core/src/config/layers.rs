@@ -112,7 +112,7 @@ impl Config {
     }
 }
 
-/// A parsed file and its source.
+/// A parsed configuration file and its source.
 #[derive(Clone, Debug)]
 pub struct Layer {
     pub source: ConfigSource,
@@ -227,7 +227,7 @@ spelled_enum! {
     }
 }
 
-/// A server while its files are merged.
+/// The state of one server while files are merged.
 #[derive(Default)]
 struct Draft {
     user: Option<MergedEntry>,
@@ -237,7 +237,8 @@ struct Draft {
 #[derive(Clone)]
 struct MergedEntry {
     entry: ServerEntry,
-    /// The position in the last file that sets an endpoint, or else in the first file.
+    /// The position of the server in the last file that sets an endpoint; if no file sets one, in
+    /// the first file.
     origin: ConfigOrigin,
     /// Whether the entry comes from a file of another host. Each name is imported once.
     import: Import,

@@ -94,7 +94,7 @@ struct Mask {
     strings: Vec<(usize, usize, Option<String>)>,
 }
 
-/// The values that we write into a host's file outside its servers.
+/// The strings that we write into a host's file outside its servers. A diff shows them.
 const OURS: [&str; 3] = [NAME, "mcp__switchboard", "always"];
 
 #[derive(Clone, Copy, PartialEq, Eq)]

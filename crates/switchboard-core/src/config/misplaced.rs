@@ -1,8 +1,8 @@
 //! Finds unknown keys in a user's file that may be misspelt or misplaced rules.
 //!
-//! Such a key is an error instead of a warning, because the rules of the file are unknown. Not only
-//! names are checked but also values: `"mcp": { "files": { "excludeTools": [] } }` has no misspelt
-//! key.
+//! Such a key is an error instead of a warning, because the rules of the file are unknown. Values
+//! are checked in addition to names: no key in `"mcp": { "files": { "excludeTools": [] } }` is
+//! misspelt, for example.
 
 use jsonc_parser::ast::{Object, Value};
 
@@ -125,8 +125,7 @@ pub(super) fn among_servers(name: &str, value: &Value<'_>) -> Option<String> {
 /// alone.
 pub(super) fn field_by_name(name: &str) -> Option<&'static str> {
     match near(SERVER_RULES, &plain(name)) {
-        // These are names of rules for the whole file. A server's entry has the rule under another
-        // name.
+        // In a server's entry, the rules `deny` and `approve` of a whole file have other names.
         Some("deny") => Some("excludeTools"),
         Some("approve") => Some("approveTools"),
         rule => rule,

@@ -25,7 +25,7 @@ pub fn parse(text: &str, source: &ConfigSource) -> ParsedFile {
         file.read_root(reader, root);
     };
     let mut diagnostics = syntax::read((text, Syntax::Jsonc), source, OWN_FILE_BYTES, read);
-    // An interrupted write leaves an empty file.
+    // An interrupted write leaves an empty file, so an empty file of the user is an error.
     if is_empty && diagnostics.is_empty() && source.tier == Tier::User {
         let mut reader = ConfigReader::new(text, source);
         reader.error(0, DiagnosticKind::Empty);
@@ -90,7 +90,8 @@ impl ParsedFile {
                 name if is_project(reader) && claims_trust(name) => forbid(reader, &member),
                 name if ignored::ROOT.contains(&name) => reader.ignored_key(&member),
                 name => {
-                    // Only the name is checked in a project file, because it has no rules.
+                    // Only the name is checked in a project file, because project files have no
+                    // rules.
                     let meant = match is_project(reader) {
                         true => misplaced::root_by_name(name),
                         false => misplaced::in_root(name, member.value),

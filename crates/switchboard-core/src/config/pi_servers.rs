@@ -16,7 +16,8 @@ use super::syntax::{self, OWN_FILE_BYTES, Syntax};
 use super::values::Lifecycle;
 use crate::name::plain_id;
 
-/// Parses the list. The diagnostics begin with the error texts that users of this format know.
+/// Parses the list of servers. The diagnostics begin with the error texts that users of this format
+/// know.
 pub fn parse(text: &str, source: &ConfigSource) -> ParsedFile {
     let mut file = ParsedFile::default();
     let read = |reader: &mut ConfigReader<'_>, root: &Value<'_>| read_root(&mut file, reader, root);

@@ -160,7 +160,7 @@ const WORD_ENDS: [char; 3] = ['-', '_', '.'];
 const SECRETS: [&str; 8] =
     ["token", "tokens", "key", "keys", "secret", "secrets", "apikey", "password"];
 
-/// Masks the segments of a path that may be keys. Words, versions and variables are shown.
+/// Masks the segments of a URL path that may be API keys. Words, versions and variables are shown.
 fn path(path: &str) -> String {
     let mut after_a_name = false;
     let shown = path.split('/').map(|segment| {

@@ -179,9 +179,9 @@ impl ServerEntry {
         self.disabled == Some(true)
     }
 
-    /// The environment variables that the server's program gets besides the default ones. First
-    /// come those that the settings pass on, if they are set. Those that the settings define
-    /// follow, and last those of the entry.
+    /// The environment variables that the server's program gets in addition to the default ones, in
+    /// ascending precedence: variables that the settings pass on and that are set, variables that
+    /// the settings define, and variables of the entry.
     pub fn env_with(&self, settings: &Settings, is_set: impl Fn(&str) -> bool) -> TemplateMap {
         let passed = settings.pass_env.iter().filter(|name| is_set(name));
         let passed = passed.map(|name| (name.clone(), Template::new(format!("${{{name}}}"))));
@@ -224,7 +224,7 @@ impl ServerEntry {
         }
     }
 
-    /// `command`, `url` and `socket`. The entry in one file has at most one of them.
+    /// The endpoints `command`, `url` and `socket`, of which the entry in one file has at most one.
     pub fn endpoints(&self) -> [Option<&Template>; 3] {
         [self.command.as_ref(), self.url.as_ref(), self.socket.as_ref()]
     }
@@ -295,9 +295,9 @@ impl ServerEntry {
         self.copy_from(upper);
     }
 
-    /// Restores the restrictions of the user's entry where a project weakened them. A project can
-    /// only enable a disabled server, which the user then has to approve: `disabled` stays `false`
-    /// if the user's entry disables the server.
+    /// Restores the restrictions of the user's entry where a project weakened them. A project may
+    /// enable a server that the user disabled: `disabled: false` is then kept, so that the user has
+    /// to approve it.
     pub(super) fn keep_restrictions(&mut self, users: Option<&ServerEntry>) {
         let is_off = users.is_some_and(ServerEntry::is_disabled);
         if self.disabled == Some(false) && !is_off {

@@ -113,8 +113,8 @@ impl Settings {
     }
 }
 
-/// The minimum of the times that a project file sets. They also apply to the user's servers, even
-/// if the project is not trusted, and must not make these servers unusable.
+/// The minimum of the times that a project file sets. Such a time also applies to the user's
+/// servers, even if the project is not trusted, and must not make these servers unusable.
 const MIN_PROJECT_TIME: Duration = Duration::from_secs(1);
 
 impl SettingsEntry {

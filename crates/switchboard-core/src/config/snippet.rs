@@ -36,7 +36,7 @@ pub enum SnippetError {
     SeveralServers { servers: usize },
 }
 
-/// Parses a snippet. `name` is the name of its only server.
+/// Parses a snippet. If the snippet has only one server, `name` is the name of that server.
 pub fn read(text: &str, name: Option<&str>) -> Result<Snippet, SnippetError> {
     let text = text.trim();
     // The user may have copied a member of an object without the braces around it.
@@ -90,7 +90,7 @@ pub fn check(
     Ok(entry)
 }
 
-/// The object whose members are servers.
+/// The object in the snippet whose members are the servers.
 fn holder(root: &Map<String, Json>) -> &Map<String, Json> {
     let inner = HOLDERS.iter().find_map(|key| root.get(*key)?.as_object().filter(|o| !is_entry(o)));
     // VS Code's settings have the servers in `mcp.servers`.

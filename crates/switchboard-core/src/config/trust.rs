@@ -202,7 +202,7 @@ fn path_candidates(word: &str) -> impl Iterator<Item = &str> {
     let parts = word.split(separates).filter(|part| part.len() < word.len());
     let ends = move |c: char| separates(c) || "'\"`()[]{}<>|&@!*\\".contains(c);
     let inner = word.split(ends).filter(|part| part.len() < word.len());
-    // The items of a list may contain blanks.
+    // The items of such a list may contain blanks.
     let listed = [',', ':', ';'].into_iter().flat_map(|c| word.split(c));
     let listed = listed.filter(|part| part.len() < word.len());
     // The colon in a `file:` URL does not separate paths, even within quotes.
@@ -212,7 +212,7 @@ fn path_candidates(word: &str) -> impl Iterator<Item = &str> {
 }
 
 /// The variables that a definition reads, and the commands that it runs in addition to the server.
-/// They are shown to the user who decides whether to trust it.
+/// Both are shown to the user, who decides whether to trust the definition.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Reach {
     /// The names of environment variables, each once.
@@ -259,7 +259,7 @@ fn templates(definition: &ServerEntry) -> impl Iterator<Item = &Template> {
         .chain(oauth_templates(definition))
 }
 
-/// The values that may be a `!command`.
+/// All values of a definition that may be a `!command`.
 fn values(definition: &ServerEntry) -> impl Iterator<Item = &Template> {
     let maps = [&definition.env, &definition.headers].into_iter().flatten();
     let (username, secret) = match &definition.auth {

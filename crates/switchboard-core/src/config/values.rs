@@ -15,7 +15,7 @@ impl Template {
         Self(text.into())
     }
 
-    /// The text as it stands in the file. It may contain secrets: use it for expansion and for
+    /// The text as it is written in the file. It may contain secrets: use it for expansion and for
     /// dialogs that must show the exact content, but not for logs.
     pub fn source(&self) -> &str {
         &self.0
@@ -252,9 +252,9 @@ choice! {
 /// How many lines of a result Pi shows before the user expands it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CollapsedLines {
-    /// A number of lines that fits how results are rendered.
+    /// A number of lines that depends on [`ResultRendering`].
     Fitting,
-    /// This number of lines, from 1 to 3.
+    /// The configured number of lines, from 1 to 3.
     Exactly(u8),
 }
 

@@ -4,7 +4,7 @@
 /// backslash escapes `"` and `\`; outside quotes, any character.
 pub fn split(line: &str) -> Result<Vec<String>, OpenQuote> {
     let mut words = Vec::new();
-    // `None` between two words. `Some("")` inside an empty quoted word.
+    // The current word: `None` between two words, `Some("")` inside an empty quoted word.
     let mut word: Option<String> = None;
     let mut chars = line.chars();
     while let Some(c) = chars.next() {

@@ -10,13 +10,13 @@ use super::spill::omitted;
 pub(super) enum Block {
     /// Text of the server, preceded by the text `head` of Switchboard.
     Text {
-        /// The range of the whole block, if it is passed on unchanged.
+        /// The byte range of the whole block, if the block is passed on unchanged.
         json: Option<Span>,
         head: String,
-        /// The range of the JSON string, with its quotes and escapes.
+        /// The byte range of the block's text: a JSON string with its quotes and escapes.
         text: Span,
-        /// The same JSON without white space between tokens, if the text is JSON. It is shown
-        /// instead.
+        /// The text without white space between tokens, which is shown instead of the text if the
+        /// text is JSON.
         compact: Option<Box<str>>,
     },
     /// A text that Switchboard wrote.
@@ -41,10 +41,10 @@ pub(super) enum MediaKind {
 
 #[derive(Debug, Clone)]
 pub(super) struct MediaSpan {
-    /// The range of the whole block, if it is passed on unchanged.
+    /// The byte range of the whole block, if the block is passed on unchanged.
     pub(super) json: Option<Span>,
     pub(super) mime: String,
-    /// The range of the base64 string, with its quotes and escapes.
+    /// The byte range of the base64 string, with its quotes and escapes.
     pub(super) data: Span,
 }
 

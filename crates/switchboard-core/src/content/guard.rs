@@ -36,7 +36,7 @@ impl TextLimits {
         }
     }
 
-    /// These limits, or those of [`TextLimits::LEAST`] where they are larger.
+    /// These limits, each raised to that of [`TextLimits::LEAST`] if it is smaller.
     pub(super) fn workable(&self) -> TextLimits {
         TextLimits {
             max_bytes: self.max_bytes.max(TextLimits::LEAST.max_bytes),
@@ -73,7 +73,7 @@ pub struct Capped<'a> {
 /// The stored form of an output that was shortened.
 #[derive(Debug)]
 pub struct Whole {
-    /// The complete text.
+    /// The complete text of the output.
     pub text: String,
     json: Json,
 }
@@ -82,7 +82,7 @@ pub struct Whole {
 #[derive(Debug)]
 enum Json {
     None,
-    /// The text itself is the JSON.
+    /// The text of the output is itself the JSON.
     Text,
     /// The output has JSON that differs from its text.
     Beside(String),
@@ -117,7 +117,7 @@ impl Whole {
         }
     }
 
-    /// The JSON of the output; `None` if it is the text itself or does not exist.
+    /// The JSON of the output; `None` if the text is itself the JSON, or if the output has none.
     pub fn json_beside(&self) -> Option<&str> {
         match &self.json {
             Json::None | Json::Text => None,
@@ -193,7 +193,7 @@ fn surely_within(output: &CallOutput<'_>, limits: &TextLimits) -> bool {
             return false;
         }
         let size = head.len() + body.len();
-        // A line break takes at least one byte, so a short text need not be counted.
+        // A line break takes at least one byte, so the lines of a short text need not be counted.
         let short = size <= limits.max_lines / 8;
         lines += 1 + if short { size } else { count(head, b'\n') + count(&body, newline) };
     }
@@ -202,14 +202,14 @@ fn surely_within(output: &CallOutput<'_>, limits: &TextLimits) -> bool {
 
 /// The beginning and end of `whole`, with lines that tell how to read the omitted text.
 fn shortened(whole: &str, limits: &TextLimits, id: &str, remedy: &str) -> String {
-    /// The maximum number of bytes of the line in the middle.
+    /// The maximum number of bytes of the line that stands in place of the omitted middle.
     const MARKER_BYTES: usize = 110;
     let lines = Lines::of(whole, limits);
     let (count, size) = (words::plural(lines.count(), "line"), words::bytes(whole.len()));
     // Hosts that shorten a result keep its beginning, so the id is in the first line too.
     let top = format!("[result: {id} · {count} · {size}]");
     let foot = format!("[result: {id} · {count} · {size} · read more with {remedy}]");
-    // The three lines that Switchboard adds, and four line breaks.
+    // The bytes of the three lines that Switchboard adds, and of four line breaks.
     let ours = top.len() + foot.len() + MARKER_BYTES + 4;
     let bytes = limits.max_bytes.saturating_sub(ours);
     let line_breaks = limits.max_lines.saturating_sub(3);

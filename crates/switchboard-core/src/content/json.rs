@@ -26,8 +26,8 @@ pub(super) fn between_quotes(quoted: &str) -> &str {
     quoted.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')).unwrap_or(quoted)
 }
 
-/// Appends the content of a JSON string to `out`. `serde_json` would need a second copy. It also
-/// rejects an unpaired surrogate, which servers that cut their output do send.
+/// Appends the content of a JSON string to `out`. `serde_json` is not used: it would need a second
+/// copy, and it rejects an unpaired surrogate, which servers that cut their output do send.
 pub(crate) fn push_unescaped(quoted: &str, out: &mut String) {
     let mut rest = between_quotes(quoted);
     // Unescaping never lengthens a text, so one allocation is enough.
@@ -95,7 +95,7 @@ pub fn push_json_string(out: &mut String, text: &str) {
     serde_json::to_writer(Utf8(out), text).expect("serde_json writes whole characters");
 }
 
-/// The same JSON without white space between tokens; `None` if that is not shorter. Numbers and
+/// The JSON text without white space between tokens; `None` if that is not shorter. Numbers and
 /// strings are unchanged.
 pub(super) fn compacted(text: &str) -> Option<Box<str>> {
     if !text.trim_start().starts_with(['{', '[']) {
@@ -109,8 +109,7 @@ pub(super) fn compacted(text: &str) -> Option<Box<str>> {
     Some(text.chars().filter(significant()).collect::<String>().into())
 }
 
-/// A function for filtering the characters of a JSON text. It is false for white space between
-/// tokens.
+/// A filter for the characters of a JSON text, which drops white space between tokens.
 pub(super) fn significant() -> impl FnMut(&char) -> bool {
     let mut in_string = false;
     let mut escaped = false;

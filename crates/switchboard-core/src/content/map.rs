@@ -34,7 +34,7 @@ pub(super) struct Mapped {
 
 pub(super) fn call(raw: &str) -> Mapped {
     let fields = serde_json::from_str::<CallFields<'_, Items<'_>>>(raw).or_else(|_| {
-        // The result is parsed again, with `content` as any JSON value.
+        // If `content` is malformed, the result is parsed again, with `content` as any JSON value.
         serde_json::from_str::<CallFields<'_, &RawValue>>(raw).map(CallFields::with_odd_content)
     });
     let Ok(fields) = fields else {
@@ -118,7 +118,8 @@ pub(super) fn prompt(raw: &str) -> Mapped {
     Mapped { blocks: mapper.finish(), content, meta, ..Mapped::default() }
 }
 
-/// Shows a malformed result as JSON. It is not an object, for example, or has a duplicate field.
+/// Shows a malformed result as JSON, such as a result that is not an object or has a duplicate
+/// field.
 fn unreadable(raw: &str) -> Mapped {
     let all = Span { start: 0, end: raw.len() };
     Mapped { blocks: vec![Block::Json(all)], ..Mapped::default() }
@@ -158,7 +159,8 @@ impl<'r> Mapper<'r> {
         }
     }
 
-    /// The block of a known type. `None` if the type is unknown, or if a required field is missing.
+    /// Parses a block of a known type; `None` if the type is unknown or a required field is
+    /// missing.
     fn known(&self, fields: &BlockFields<'_>, json: Span) -> Option<Block> {
         match fields.kind.as_ref() {
             "text" => {

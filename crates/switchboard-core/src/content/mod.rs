@@ -109,8 +109,8 @@ impl<'a> CallOutput<'a> {
     }
 
     fn mapped(raw: Cow<'a, str>, map: fn(&str) -> map::Mapped) -> CallOutput<'a> {
-        // In JSON, line breaks are allowed only between tokens. A message on stdio must not contain
-        // any. A fold without an early exit is vectorized.
+        // A message on stdio must not contain line breaks. JSON allows them only between tokens,
+        // where a space can replace them. A fold without an early exit is vectorized.
         let is_broken = |seen, byte| seen | (byte == b'\n') | (byte == b'\r');
         let raw = if raw.bytes().fold(false, is_broken) {
             Cow::Owned(raw.replace(['\n', '\r'], " "))
@@ -186,7 +186,7 @@ impl<'a> CallOutput<'a> {
         CallOutput { selected: Some(text.into()), ..output }
     }
 
-    /// The blocks that are not text: images, audio, blobs, and the notes in their place.
+    /// Removes the text blocks. Images, audio and blobs, and the notes in their place, remain.
     #[must_use]
     pub fn without_text(mut self) -> CallOutput<'a> {
         self.blocks.retain(|block| match block {

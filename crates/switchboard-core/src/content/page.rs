@@ -9,9 +9,9 @@ use crate::render::words;
 /// Which lines of a stored text a page shows.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Window {
-    /// How many lines are skipped.
+    /// The number of lines before the page.
     pub offset: usize,
-    /// How many lines are shown at most.
+    /// The maximum number of lines, or of matches, on the page.
     pub limit: Option<usize>,
 }
 
@@ -87,7 +87,8 @@ pub fn grep(text: &str, pattern: &Pattern, window: Window, limits: &TextLimits) 
             if index < window.offset {
                 continue;
             }
-            // Matches do not overlap: a match of the whole line would else be searched for each piece.
+            // The next match begins after the previous one, so that a match of the whole line is
+            // not searched again for each piece.
             if let Some(earlier) = found.take_if(|found| found.start < piece.start) {
                 found = pattern.match_from(line, earlier.end.max(piece.start));
             }

@@ -21,8 +21,8 @@ pub(super) fn contains_data(quoted: &str, json: &str) -> bool {
         return false;
     }
     let text = unescaped(quoted);
-    // A number or boolean alone is not enough, because it could have another meaning than that of
-    // its key.
+    // A text that is only a number or boolean may have another meaning than a field with that
+    // value, except for the field `result` of frameworks.
     let inner =
         only(json).filter(|(name, value)| *name == "result" || value.starts_with(['"', '{', '[']));
     is_same_json(&text, json) || inner.is_some_and(|(_, value)| is_same_json(&text, value))
@@ -46,8 +46,8 @@ pub(super) fn enclosed_text(json: &str) -> Option<&str> {
     only(json).map(|(_, value)| value).filter(|value| value.starts_with('"'))
 }
 
-/// The key and value of an object with a single field. Frameworks wrap other values as `{"result":
-/// …}`, and servers also send the same value as a text block.
+/// The key and value of an object with a single field. Frameworks wrap a value that is not an
+/// object as `{"result": …}`, and servers also send the value as a text block.
 fn only(json: &str) -> Option<(Cow<'_, str>, &str)> {
     let Only { name, value } = serde_json::from_str(json).ok()?;
     Some((name, value.get()))

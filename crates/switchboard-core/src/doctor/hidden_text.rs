@@ -1,11 +1,12 @@
-//! Reports the hidden text of a server: the number of places, and the names of some of them.
+//! Reports the hidden text of a server: the number of definitions that contain some, and the names
+//! of a few.
 
 use std::fmt;
 
 use crate::hidden::Hidden;
 use crate::render::words::{clean_line, list, plural};
 
-/// The maximum number of places that the message names.
+/// The maximum number of definitions that the message names.
 const NAMED: usize = 3;
 
 /// The maximum length of a resource's URI in the message.
@@ -28,7 +29,8 @@ pub struct HiddenPlaces {
 }
 
 impl HiddenPlaces {
-    /// Each item is a definition's kind, shown name and hidden text. `None` if there is no item.
+    /// Sorts the definitions with hidden text, given by kind, shown name and hidden text. `None` if
+    /// there are no definitions.
     pub fn of(
         places: impl IntoIterator<Item = (PlaceKind, String, Hidden)>,
     ) -> Option<HiddenPlaces> {

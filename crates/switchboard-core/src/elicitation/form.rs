@@ -15,7 +15,7 @@ pub(super) const NODES: usize = 10_000;
 /// The maximum nesting of schemas that are checked.
 pub(super) const DEPTH: usize = 40;
 
-/// Keywords whose value has one schema for each name.
+/// Keywords whose value is an object with a schema for each name.
 const NAMED: [&str; 6] =
     ["properties", "patternProperties", "$defs", "definitions", "dependentSchemas", "dependencies"];
 
@@ -54,7 +54,7 @@ pub(super) struct Walk<'a> {
     nodes: usize,
     /// The name of the first field that the user types into.
     pub(super) typed: Option<&'a str>,
-    /// Texts that concern several fields. They are checked if the user types into any field.
+    /// Texts about several fields of the form. They are checked if the user types into any field.
     pub(super) about: Vec<&'a str>,
 }
 

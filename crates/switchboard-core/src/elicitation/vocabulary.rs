@@ -8,13 +8,13 @@ use super::words::{Word, squashed, words_of, words_of_plain};
 /// The maximum number of words of a label. In a label, one word is enough to request a secret.
 const LABEL_WORDS: usize = 5;
 
-/// Words that request something of the user. In a longer text with one of them, one word is enough
-/// too.
+/// Words that request something of the user. In a text with one of these words, as in a label, one
+/// word is enough to request a secret.
 const ASKING: &str =
     "your enter paste type provide give send submit input insert share supply tell fill";
 
-/// A label with one of these words requests no secret, such as `page token`. The same holds for the
-/// text of a numeric field.
+/// A label with one of these words requests no secret, such as `page token`. A text of a numeric
+/// field with one of these words requests no secret either.
 const NO_SECRETS: &str = "page next continuation cursor max min length count budget";
 
 /// Words in the name or title of a field in which the user chooses a sign-in method or a type.
@@ -34,25 +34,27 @@ pub(super) enum AnswerType {
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum MatchRule {
-    /// The secret may occur anywhere in the text, ignoring separators.
+    /// The term for a secret may be any part of the text, ignoring separators.
     Part,
-    /// The secret is a whole word of a label, or of a text that requests something.
+    /// The term for a secret is a whole word of a label, or of a text that requests something,
+    /// except in numeric fields.
     Word,
-    /// The secret is a whole word, in numeric fields too.
+    /// The term for a secret is a whole word of a label, or of a text that requests something, in
+    /// numeric fields too.
     Number,
-    /// The secret is a whole word of any text.
+    /// The term for a secret is a whole word of any text.
     Text,
-    /// The secret is a sequence of words, or these words joined to one.
+    /// The term for a secret is a sequence of words, or these words joined to one.
     Phrase,
-    /// The secret is a whole word with digits in place of letters. Without digits, the word is
-    /// harmless.
+    /// The term for a secret is a whole word with digits in place of letters. Without digits, the
+    /// word is harmless.
     Disguised,
 }
 
 struct Vocabulary {
-    /// For each secret: how it is matched, its text as one word, and its words.
+    /// For each term for a secret: how it is matched, the term as one word, and its words.
     secrets: Vec<(MatchRule, String, Vec<String>)>,
-    /// Phrases that contain a secret's word but do not request a secret.
+    /// Phrases that contain a term for a secret but do not request a secret.
     benign: Vec<Vec<String>>,
     asking: Vec<String>,
     no_secrets: Vec<String>,

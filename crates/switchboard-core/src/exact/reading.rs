@@ -17,7 +17,7 @@ pub(super) struct Reading<'j> {
     pub(super) floats: Floats,
     /// The first duplicate key; `None` if there is none.
     pub(super) twice: Option<String>,
-    /// The number of values so far.
+    /// The number of values parsed so far.
     pub(super) values: usize,
 }
 

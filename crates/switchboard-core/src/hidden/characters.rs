@@ -13,9 +13,9 @@ pub(crate) fn is_private(c: char) -> bool {
         '\u{e000}'..='\u{f8ff}' | '\u{f0000}'..='\u{ffffd}' | '\u{100000}'..='\u{10fffd}')
 }
 
-/// Whether a character is a control character: C0, DEL or C1. These move the cursor, erase or hide
-/// text. Line breaks and tabs are not included. U+2028 and U+2029 are, because some programs break
-/// lines there and others ignore them.
+/// Whether a character is a control character: C0, DEL or C1. These characters move the cursor,
+/// erase or hide text. Line breaks and tabs are excluded. U+2028 and U+2029 are included, because
+/// some programs break lines there and others ignore them.
 fn is_control(c: char) -> bool {
     c.is_control() && !matches!(c, '\n' | '\t') || matches!(c, '\u{2028}' | '\u{2029}')
 }
@@ -76,7 +76,7 @@ pub(super) fn is_needed(before: Option<char>, c: char, after: Option<char>) -> b
     let Some(before) = before else { return false };
     match c {
         '\u{fe0e}' | '\u{fe0f}' if is_keycap(before) => after == Some('\u{20e3}'),
-        // These select the text or emoji form of a symbol: ☀︎ and ☀️.
+        // Variation selectors request the text or emoji form of a symbol: ☀︎ and ☀️.
         '\u{fe0e}' | '\u{fe0f}' => is_emoji(before),
         '\u{200d}' if is_emoji(before) || before == '\u{fe0f}' => after.is_some_and(is_emoji),
         '\u{200c}' | '\u{200d}' => joins(before) && after.is_some_and(joins),

@@ -5,12 +5,13 @@ use hashbrown::HashMap;
 
 use super::characters::{is_emoji, is_hidden, is_private};
 
-/// The number of such characters that is suspicious within [`WINDOW`] visible ones. Texts in
-/// Persian, Hindi, Hebrew and Sinhala have a quarter of it at most.
+/// How many of the characters that scripts need must be close together to be suspicious. Texts in
+/// Persian, Hindi, Hebrew and Sinhala have at most a quarter of this number in the same space.
 const MANY: usize = 17;
 
-/// The number of visible characters that may lie between [`MANY`] such characters. It is measured
-/// between them, so that a long text around them does not hide them.
+/// [`MANY`] such characters are suspicious if fewer visible characters than this lie between the
+/// first and the last of them. Text before and after them is not counted, so that a long text does
+/// not hide them.
 const WINDOW: usize = 4 * MANY;
 
 /// The longest harmless run of blanks other than the space. Some texts use such blanks for
@@ -20,8 +21,9 @@ const BLANKS: usize = 8;
 /// The longest harmless run of Windows line breaks.
 const BREAKS: usize = 32;
 
-/// The suspicious characters of a text: needed characters that are too many, and blanks in long
-/// runs. `needed` are the special characters that are not removed, with their offsets.
+/// The suspicious characters of a text: needed characters that are too many and too close together,
+/// and blanks in long runs. `needed` are the characters that scripts and emoji need, with their
+/// offsets.
 pub(super) fn excess(text: &str, needed: &[(usize, char)]) -> Vec<char> {
     let mut excess = Vec::new();
     if needed.len() >= MANY {
@@ -41,9 +43,9 @@ pub(super) fn excess(text: &str, needed: &[(usize, char)]) -> Vec<char> {
 
 /// The characters that can encode a bit, each with the number of visible characters before it.
 ///
-/// A joiner between two emoji cannot, because it visibly makes one emoji of them. A selector can if
-/// the same emoji occurs elsewhere with another selector or without one. A carriage return can if
-/// other lines have none.
+/// A joiner between two emoji can encode no bit, because it visibly makes one emoji of them. A
+/// selector can encode a bit if the same emoji occurs elsewhere with another selector or without
+/// one. A carriage return can encode a bit if other lines have none.
 fn counted(text: &str, needed: &[(usize, char)]) -> Vec<(usize, char)> {
     let mut needed = needed.iter().map(|(at, _)| *at).peekable();
     let selectors = selectors(text);

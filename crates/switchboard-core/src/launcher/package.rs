@@ -93,7 +93,7 @@ fn of_python(spec: &str) -> Option<(&str, Version)> {
     Some((name, version))
 }
 
-/// Whether the text is a name, and not a path.
+/// Whether a part of a package specifier is a simple name, so that it is neither a path nor a flag.
 fn is_plain(name: &str) -> bool {
     let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '~');
     is_file_name(name) && name.chars().all(allowed)
@@ -143,7 +143,7 @@ pub fn script_of(launch: &Launch, manifest: &str) -> Option<String> {
     if let Some(bin) = &launch.bin {
         return named(bin);
     }
-    // Several names of the same file are one program.
+    // If several names have the same file, the package has a single program.
     let (_, first) = programs.first()?;
     if programs.iter().all(|(_, path)| path == first) {
         return Some((*first).to_owned());

@@ -3,7 +3,7 @@
 
 use super::{Launch, LauncherKind};
 
-/// The text before the printed path, which distinguishes it from other output.
+/// The text before the printed path, by which the path is found in the output.
 const PREFIX: &str = "switchboard: ";
 
 /// JavaScript that prints `PATH`, in which the directory of the package comes first.

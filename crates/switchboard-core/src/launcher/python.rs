@@ -2,7 +2,7 @@
 
 use super::program_of;
 
-/// Whether the command line runs `python -m NAME` or `python -c TEXT`. These import modules from
+/// Whether the command line runs `python -m NAME` or `python -c TEXT`, which import modules from
 /// the working directory before installed ones.
 pub fn imports_from_its_directory(command: &str, args: &[String]) -> bool {
     let version = program_of(command).strip_prefix("python");

@@ -9,7 +9,7 @@ pub type Waiter = u64;
 pub type Generation = u64;
 
 /// How the current connection was used. Single calls are not inputs of the machine, so the inputs
-/// that depend on calls carry this.
+/// that depend on calls carry this value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Usage {
     /// Whether a lease is held.

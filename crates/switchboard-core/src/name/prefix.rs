@@ -52,7 +52,8 @@ pub enum Owner {
     /// The name has the prefix of no server.
     None,
     Server(ServerName),
-    /// The name has a prefix of all these servers, and is not exactly written like that of one.
+    /// All these servers have the prefix of the name, and the name is not written exactly like the
+    /// prefix of one of them.
     Contested(Vec<ServerName>),
 }
 

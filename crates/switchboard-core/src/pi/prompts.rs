@@ -67,7 +67,7 @@ fn usage(prompt: &Prompt) -> String {
     clean_line(&arguments.join(" "), USAGE).into_owned()
 }
 
-/// The list of commands, one per line.
+/// The text that lists all prompt commands, one per line.
 pub fn list(commands: &[PromptCommand<'_>]) -> String {
     if commands.is_empty() {
         return "No prompts.".to_owned();

@@ -159,7 +159,7 @@ pub fn tools(page: &ToolPage) -> String {
     trimmed(out)
 }
 
-/// The search results, best first.
+/// The text of the search results, best first.
 pub fn found(page: &SearchPage) -> String {
     let mut out = String::new();
     if page.hits.is_empty() {

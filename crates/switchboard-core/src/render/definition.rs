@@ -21,7 +21,7 @@ pub struct PendingDefinition {
     fields: Vec<(String, String)>,
 }
 
-/// A part of the text that can have a colour.
+/// A part of the shown definition that can have a colour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
     Name,
@@ -32,7 +32,7 @@ pub enum Part {
 impl PendingDefinition {
     /// Describes a pending server. `of_project` tells whether a file belongs to the project: values
     /// from its files are shown exactly. `covered` are the files that the approval covers.
-    /// `not_covered` describes what it cannot cover.
+    /// `not_covered` describes what the approval cannot cover.
     pub fn of(
         pending: &PendingServer,
         of_project: &dyn Fn(&str) -> bool,
@@ -85,7 +85,8 @@ impl PendingDefinition {
         self.cause == PendingCause::Changed
     }
 
-    /// The whole text. Each part passes through `paint`, which can add a colour.
+    /// The definition as text for the user. Each part passes through `paint`, which can add a
+    /// colour.
     pub fn text(&self, paint: impl Fn(Part, &str) -> String) -> String {
         let name = paint(Part::Name, &spelled_out(&self.name));
         let mut out = format!("{name} from {}\n", self.place);

@@ -22,8 +22,8 @@ const NAME: usize = 100;
 const DESCRIPTION: usize = 240;
 const ABOUT_HIT: usize = 140;
 
-/// The reply to a connection names all tools up to this number. If there are more, it names this
-/// many.
+/// The reply to a connection names all tools if there are at most `NAMES`, and otherwise the first
+/// `FIRST_NAMES`.
 const NAMES: usize = 5;
 const FIRST_NAMES: usize = 4;
 

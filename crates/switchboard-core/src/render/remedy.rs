@@ -9,11 +9,11 @@ const NAMES: usize = 8;
 
 /// How a face writes commands that the user can type.
 pub trait CommandSyntax {
-    /// A command of Switchboard, such as `connect github`.
+    /// The text of a Switchboard command, such as `connect github`.
     fn command(&self, words: &str) -> String;
-    /// A command line for the shell.
+    /// The text of a command line for the shell.
     fn shell(&self, line: &str) -> String;
-    /// The remedy for a call that needs approval if the user cannot be asked.
+    /// The remedy for a call that needs approval although the user cannot be asked.
     fn approve(&self) -> String;
 }
 

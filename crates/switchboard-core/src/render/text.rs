@@ -166,7 +166,7 @@ pub fn stale_line(place: &str) -> String {
     format!("⚠ cannot parse {}: last good version in use", clean_line(place, DESCRIPTION))
 }
 
-/// The line in a status about an error in a configuration file. It has no details, because these
+/// The line in a status about an error in a configuration file. Details are omitted, because they
 /// contain text of the file.
 pub fn mistake_line(place: &str) -> String {
     format!("⚠ {} is invalid and ignored", clean_line(place, DESCRIPTION))

@@ -180,8 +180,8 @@ pub enum Reading {
     Literal,
     /// A model wrote the call: an unknown tool name may be a misspelling of a similar one.
     Forgiving,
-    /// A model wrote the call, with the arguments beside `tool` instead of inside `args`. Each of
-    /// them must be a parameter of the tool.
+    /// A model wrote the call, with the arguments beside `tool` instead of inside `args`. Each
+    /// argument must be a parameter of the tool.
     Beside,
 }
 

@@ -99,7 +99,7 @@ pub fn args_of(given: Exact) -> Result<Args, RequestError> {
 }
 
 /// Renames `arguments`, the term of the protocol, to `args` if the call has `search`. In a call
-/// with `tool`, it may be a parameter of that tool.
+/// with `tool`, `arguments` may be a parameter of that tool.
 fn with_args(mut given: Vec<(String, Exact)>) -> Vec<(String, Exact)> {
     let is_given =
         |name: &str| given.iter().any(|(it, value)| it == name && !value.value().is_null());
@@ -131,7 +131,7 @@ fn sign_in_answer(args: Exact) -> Result<Option<String>, RequestError> {
     Ok(given.find_map(|name| args.values().get(name)?.as_str()).map(str::to_owned))
 }
 
-/// The parameters of the call. Each is removed when it is used.
+/// The parameters of a call of `mcp`. Each is removed when it is used.
 struct GivenParameters {
     given: Vec<(String, Exact)>,
     /// The parameters beside `tool` that `mcp` does not have. They are probably the arguments of
@@ -294,7 +294,7 @@ impl GivenParameters {
             None => Ok(None),
             Some(Value::String(text)) if text.trim().is_empty() => {
                 // An empty search is an error. All other parameters may be empty, because models
-                // send empty text for unused ones.
+                // send empty text for unused parameters.
                 if name == "search" { Err(RequestError::Empty { name }) } else { Ok(None) }
             }
             Some(Value::String(text)) => Ok(Some(text)),

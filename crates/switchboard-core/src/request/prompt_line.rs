@@ -17,8 +17,8 @@ pub enum LineError {
     OpenQuote,
 }
 
-/// Parses the line. `key=value` sets the declared argument `key`. Every other word sets the next
-/// argument in order.
+/// Parses the words after a prompt command. `key=value` sets the declared argument `key`. Every
+/// other word sets the next argument in order.
 pub fn prompt_args(prompt: &Prompt, line: &str) -> Result<Args, LineError> {
     let words = words::split(line).map_err(|_| LineError::OpenQuote)?;
     let known = |name: &str| prompt.arguments.iter().any(|argument| argument.name == name);

@@ -19,9 +19,9 @@ pub enum Word {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum List {
     Refused,
-    /// The schema allows an array and other types. Each word is converted like this.
+    /// The schema allows an array and other types. The word tells how each item is converted.
     Admitted(Word),
-    /// The schema allows only an array or `null`. Each word is converted like this.
+    /// The schema allows only an array or `null`. The word tells how each item is converted.
     Required(Word),
 }
 

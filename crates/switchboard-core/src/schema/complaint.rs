@@ -4,7 +4,8 @@ use serde_json::Value;
 
 use super::object;
 
-/// How many bytes of an error are searched. Errors about arguments say so at the beginning.
+/// How many bytes of an error are searched. An error about arguments mentions them at the
+/// beginning.
 const LOOKED_AT: usize = 2 * 1024;
 
 /// Phrases of libraries that validate arguments.
@@ -38,8 +39,8 @@ const PARAMETER_PHRASES: [&str; 9] = [
     "unknown",
 ];
 
-/// Whether an error is probably about arguments. It then contains a phrase of a validation library,
-/// or names a parameter together with a word such as `invalid`.
+/// Whether an error is probably about arguments: it contains a phrase of a validation library, or
+/// names a parameter together with a word such as `invalid`.
 pub fn complains(schema: &Value, error: &str) -> bool {
     let fields = object::fields(schema, schema);
     if fields.is_empty() {

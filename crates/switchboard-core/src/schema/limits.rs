@@ -43,8 +43,9 @@ const MAX_VISITS_OF_A_VALUE: usize = 4_096;
 /// arguments are not checked.
 const MAX_COMPARISONS: usize = 20_000_000;
 
-/// The maximum number of comparisons for which all mismatches are collected. Each can produce a
-/// mismatch of 500 bytes, and the validator creates all of them before it returns the first.
+/// The maximum number of comparisons for which all mismatches are collected. Each comparison can
+/// produce a mismatch of 500 bytes, and the validator creates all mismatches before it returns the
+/// first.
 const MAX_COLLECTED: usize = 200_000;
 
 #[derive(Clone, Copy)]
@@ -104,11 +105,11 @@ impl JsonLimits {
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Effort {
     /// The maximum depth of arguments that are checked. With a recursive schema, a check of deeper
-    /// ones might not end.
+    /// arguments might not end.
     depth: usize,
     /// The number of nodes of the schema with its references expanded.
     nodes: usize,
-    /// How often a value is visited for each level above it.
+    /// The factor by which each level of nesting multiplies the checks of a value.
     loops: usize,
 }
 
@@ -153,8 +154,8 @@ pub(super) fn admit_expansion(root: &Value) -> Result<Effort, SchemaError> {
 #[derive(Clone, Copy)]
 struct Extent {
     nodes: usize,
-    /// How often a cycle returns to the same value. With two returns, a value nested 30 levels deep
-    /// would be checked 2^30 times.
+    /// How often a cycle of references leads back to the same value. With 2, a value nested 30
+    /// levels deep would be checked 2^30 times.
     loops: usize,
 }
 

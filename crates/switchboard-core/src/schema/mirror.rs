@@ -47,7 +47,8 @@ enum HeaderPosition {
     Root,
     /// The schema of a parameter, or of a property inside a parameter.
     Property,
-    /// The schema of something else, to which no single value belongs.
+    /// A schema that does not describe a single value of the arguments, such as that of array
+    /// items.
     Aside,
 }
 
@@ -83,7 +84,7 @@ fn collect_headers(
                     reject_headers(schema)?;
                 }
             }
-            // These keywords contain values, not schemas.
+            // `default`, `const`, `enum` and `examples` contain values, not schemas.
             "default" | "const" | "enum" | "examples" => {}
             _ => reject_headers(value)?,
         }

@@ -9,7 +9,8 @@ use super::refs;
 /// The schema of a property that is required but not declared: it accepts any value.
 static ANYTHING: Value = Value::Bool(true);
 
-/// The maximum number of schemas that are merged into one object. It also ends a cycle of `allOf`.
+/// The maximum number of schemas that are merged into one object. The limit also ends a cycle of
+/// `allOf`.
 const MAX_PARTS: usize = 16;
 
 /// The maximum number of properties of one object.

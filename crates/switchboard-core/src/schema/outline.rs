@@ -320,7 +320,7 @@ impl<'s> Notes<'s> {
     }
 }
 
-/// The schemas inside this one that describe the same parameter.
+/// The schemas inside `schema` that describe the same parameter.
 fn parts(schema: &Value) -> Vec<&Value> {
     let mut parts = Vec::new();
     for key in ["anyOf", "oneOf", "allOf", "prefixItems", "items", "additionalProperties"] {

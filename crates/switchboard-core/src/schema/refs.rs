@@ -7,7 +7,7 @@ use serde_json::Value;
 /// The maximum length of a chain of references. A longer chain is treated like a cycle.
 const MAX_HOPS: usize = 16;
 
-/// Keywords whose value has one schema for each name.
+/// Keywords whose value is an object with a schema for each name.
 pub(super) const SCHEMAS_BY_NAME: [&str; 6] =
     ["properties", "patternProperties", "$defs", "definitions", "dependentSchemas", "dependencies"];
 

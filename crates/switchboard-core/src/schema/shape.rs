@@ -6,13 +6,14 @@ use super::object::{self, Presence, Property};
 use super::{refs, text};
 use crate::budget::weight;
 
-/// The maximum weight of a signature in search results. Longer ones are cut between two parameters.
+/// The maximum weight of a signature in search results. Longer signatures are cut between two
+/// parameters.
 const MAX_SIGNATURE: usize = 600;
 
 /// The maximum weight of the type of a tool's structured result.
 const MAX_OUTPUT: usize = 240;
 
-/// The maximum number of bytes of a default in a signature. `describe` shows longer ones too.
+/// The maximum number of bytes of a default in a signature. `describe` shows longer defaults too.
 const MAX_DEFAULT_BYTES: usize = 24;
 
 /// The maximum number of nested levels that are shown.
@@ -52,12 +53,12 @@ pub fn output_shape(schema: &Value) -> String {
 /// How much detail the text of a type has.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Detail {
-    /// The first options of an enum, and the properties of nested objects.
+    /// The type has the first options of an enum, and the properties of nested objects.
     Short,
-    /// More options of an enum. Nested objects have only a name, because lines with their
-    /// properties follow.
+    /// The type has more options of an enum. Nested objects have only a name, because lines with
+    /// their properties follow.
     Tight,
-    /// All options of an enum. Nested objects have only a name.
+    /// The type has all options of an enum. Nested objects have only a name.
     Outline,
 }
 

@@ -53,7 +53,7 @@ impl Validator {
         self.compiled.is_some()
     }
 
-    /// Returns valid arguments unchanged. Invalid ones are repaired if only one correction is
+    /// Returns valid arguments unchanged. Invalid arguments are repaired if only one correction is
     /// possible, and checked again. No argument is repaired if a number would lose digits.
     pub fn check(&self, args: Args) -> Result<Args, Vec<Mismatch>> {
         let Some(compiled) = &self.compiled else {
@@ -79,8 +79,8 @@ impl Validator {
         Ok(args.try_into().unwrap_or_default())
     }
 
-    /// The mismatches of arguments. For large arguments, only the first mismatch. It has no details
-    /// if the validator would have to create all mismatches to find it.
+    /// The mismatches of arguments. For large arguments, only the first mismatch is collected. Its
+    /// details are omitted if the validator would have to create all mismatches to find it.
     fn mismatches(&self, compiled: &jsonschema::Validator, args: &Value) -> Vec<Mismatch> {
         if self.effort.collects(args) {
             return mismatch::collect(&self.schema, compiled.iter_errors(args));

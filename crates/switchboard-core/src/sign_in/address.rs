@@ -31,12 +31,12 @@ pub fn class_of(address: IpAddr) -> Class {
 /// metadata services are not in the registry.
 fn class_of_v4(address: Ipv4Addr) -> Class {
     match address.octets() {
-        // These are the metadata services of Alibaba Cloud and Azure.
+        // Metadata services of Alibaba Cloud and Azure.
         [100, 100, 100, 200] | [168, 63, 129, 16] => Class::Reserved,
         [127, ..] => Class::Loopback,
         [10, ..] | [100, 64..=127, ..] | [172, 16..=31, ..] | [192, 168, ..] => Class::Private,
-        // These ranges are "this host", link-local, IETF assignments, documentation, 6to4 relays
-        // and benchmarking.
+        // The ranges of "this host", link-local, IETF assignments, documentation, 6to4 relays and
+        // benchmarking.
         [0, ..]
         | [169, 254, ..]
         | [192, 0, 0 | 2, _]
@@ -44,7 +44,7 @@ fn class_of_v4(address: Ipv4Addr) -> Class {
         | [198, 18 | 19, ..]
         | [198, 51, 100, _]
         | [203, 0, 113, _] => Class::Reserved,
-        // These ranges are multicast, reserved for future use, and broadcast.
+        // The ranges of multicast, future use and broadcast.
         [224..=255, ..] => Class::Reserved,
         _ => Class::Public,
     }
@@ -55,8 +55,8 @@ fn class_of_v4(address: Ipv4Addr) -> Class {
 fn class_of_v6(address: Ipv6Addr) -> Class {
     match address.segments() {
         [0, 0, 0, 0, 0, 0, 0, 1] => Class::Loopback,
-        // These ranges contain an IPv4 address: IPv4-compatible (RFC 4291), IPv4-mapped, NAT64 (RFC
-        // 6052) and 6to4 (RFC 3056).
+        // The ranges that contain an IPv4 address: IPv4-compatible (RFC 4291), IPv4-mapped, NAT64
+        // (RFC 6052) and 6to4 (RFC 3056).
         [0, 0, 0, 0, 0, 0 | 0xffff, high, low]
         | [0x64, 0xff9b, 0, 0, 0, 0, high, low]
         | [0x2002, high, low, ..] => {
@@ -64,7 +64,7 @@ fn class_of_v6(address: Ipv6Addr) -> Class {
             let [c, d] = low.to_be_bytes();
             class_of_v4(Ipv4Addr::new(a, b, c, d))
         }
-        // These are the metadata services of AWS and Google Cloud.
+        // Metadata services of AWS and Google Cloud.
         [0xfd00, 0xec2, ..] | [0xfd20, 0xce, ..] => Class::Reserved,
         [0xfc00..=0xfdff, ..] => Class::Private,
         [0x2001, 0..=0x1ff | 0xdb8, ..] | [0x3fff, 0..=0xfff, ..] => Class::Reserved,

@@ -56,12 +56,16 @@ pub enum CallbackError {
     Stray,
     #[error("the callback has no `iss`, which this authorization server always sends")]
     IssuerMissing,
-    /// The callback's other parameters are ignored, and not shown.
+    /// The issuer in the callback is not the expected one. Other parameters are neither used nor
+    /// shown.
     #[error("the callback is from another authorization server")]
     IssuerOther,
     #[error("the callback contains `{parameter}` more than once")]
     Repeated { parameter: &'static str },
-    #[error("the authorization server refused: `{error}`{}", in_words(description.as_deref()))]
+    #[error(
+        "the authorization server refused the request: `{error}`{}",
+        in_words(description.as_deref())
+    )]
     Denied { error: String, description: Option<String> },
     #[error("the callback has no code")]
     NoCode,
@@ -129,7 +133,8 @@ pub fn of_query(query: &str, expected: &Expected<'_>) -> Result<Code, CallbackEr
 /// alone.
 ///
 /// A code alone has neither state nor issuer. The state need not be checked if the user pasted the
-/// code. The issuer must be, so if the authorization server sends `iss`, the whole URL is required.
+/// code, but the issuer must be checked. So if the authorization server sends `iss`, the whole URL
+/// is required.
 pub fn of_pasted(text: &str, expected: &Expected<'_>) -> Result<Code, CallbackError> {
     let text = text.trim();
     let after_path = text.split_once('?').map_or(text, |(_, query)| query);

@@ -12,10 +12,12 @@ use crate::nesting::is_deeper;
 /// The maximum nesting of a metadata document.
 const DEEPEST: usize = 16;
 
-/// The maximum number of authorization servers of one server. Further ones are ignored.
+/// The maximum number of authorization servers of one server. Further authorization servers are
+/// ignored.
 const MOST_AUTHORITIES: usize = 4;
 
-/// Protected resource metadata: for which resource tokens are, and who issues them.
+/// Protected resource metadata: the resource for which tokens are valid, and the authorization
+/// servers that issue them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Resource {
     /// The resource exactly as it is written, because requests must repeat it byte for byte.
@@ -88,7 +90,7 @@ pub enum Issuer<'a> {
 }
 
 impl Resource {
-    /// The URLs where the document may be, the most likely one first.
+    /// The URLs where the protected resource metadata may be, the most likely one first.
     pub fn locations(server: &Url) -> Vec<Url> {
         let path = server.path().trim_end_matches('/');
         let mut locations = vec![
@@ -99,7 +101,7 @@ impl Resource {
         locations
     }
 
-    /// Parses the document. Its resource must be this server.
+    /// Parses protected resource metadata. The resource in it must be this server.
     pub fn read(body: &[u8], server: &Url) -> Result<Resource, BadDocument> {
         let document = Document::read(body)?;
         let resource = document.text("resource")?.ok_or(BadDocument::Missing("resource"))?;
@@ -129,7 +131,8 @@ fn covers(resource: &Url, server: &Url) -> bool {
 }
 
 impl Authority {
-    /// The URLs where the document may be, in the order that the specification requires.
+    /// The URLs where the authorization server metadata may be, in the order that the specification
+    /// requires.
     pub fn locations(issuer: &Url) -> Vec<Url> {
         let path = issuer.path().trim_end_matches('/');
         let mut paths = vec![
@@ -159,7 +162,7 @@ impl Authority {
         }
     }
 
-    /// Parses the document, and checks the addresses of all URLs in it.
+    /// Parses authorization server metadata, and checks the addresses of all URLs in it.
     pub fn read(body: &[u8], issuer: Issuer<'_>, reach: &Reach) -> Result<Authority, BadDocument> {
         let document = Document::read(body)?;
         let issuer = document.issuer(issuer)?;

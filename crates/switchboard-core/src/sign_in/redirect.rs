@@ -1,4 +1,4 @@
-//! The redirect URI of a sign-in: a listener on this machine, or a page elsewhere.
+//! The redirect URI of a sign-in: a listener on this machine, or a web page elsewhere.
 
 use url::Url;
 
@@ -14,7 +14,7 @@ const HOSTS: [&str; 2] = ["127.0.0.1", "localhost"];
 pub enum Return {
     /// A listener of Switchboard on this machine.
     Here(Redirect),
-    /// A page elsewhere. The user pastes the URL of that page.
+    /// A web page elsewhere, whose URL the user pastes.
     Elsewhere(String),
 }
 
@@ -53,7 +53,7 @@ impl Redirect {
         self.port
     }
 
-    /// The path that the browser requests.
+    /// The path of the redirect URI, which the browser requests.
     pub fn path(&self) -> &str {
         match self.rest.split('?').next() {
             None | Some("") => "/",
@@ -61,7 +61,7 @@ impl Redirect {
         }
     }
 
-    /// The redirect URI with this port. All other parts are as configured.
+    /// The redirect URI with this port. All other parts are as in the configuration.
     pub fn uri(&self, port: u16) -> String {
         format!("http://{}:{port}{}", self.host, self.rest)
     }

@@ -230,7 +230,7 @@ async fn consent_denial_ends_the_sign_in_with_an_error() {
     To sign in to `tracker`, open this address:
     error: cannot sign in to the server `tracker`
       caused by: the authorization response ended the sign-in
-      caused by: the authorization server refused: `access_denied`
+      caused by: the authorization server refused the request: `access_denied`
 
     hint: sign in with `switchboard auth tracker`
     ");

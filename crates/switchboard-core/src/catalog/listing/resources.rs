@@ -126,8 +126,8 @@ impl super::Listing {
         ResourceNames { own, perhaps }
     }
 
-    /// Whether the resource of this URI belongs to this server. It is listed, or matches a template
-    /// that begins with a scheme.
+    /// Whether this server has the resource of this URI: it lists the resource, or has a template
+    /// that matches the URI and begins with a scheme.
     pub(in super::super) fn claims(&self, address: &Address<'_>) -> bool {
         let mut templates = self.templates.iter().chain(&self.left_out.templates);
         let known = self.addresses.get_or_init(|| {
@@ -149,9 +149,8 @@ pub(in super::super) struct ResourceNames {
     /// Names of the listed resource, of resources and templates with an equivalent URI, and of the
     /// URI itself.
     own: Vec<ToolName>,
-    /// Names of all other resources of the server. They are set if the URI is neither listed nor
-    /// exactly matches a template. The server could return any of these resources, so all their
-    /// rules apply.
+    /// Names of all other resources of the server, if it is unclear which resource the URI means.
+    /// The server could return any of these resources, so all their rules apply.
     perhaps: Vec<ToolName>,
 }
 
@@ -175,7 +174,7 @@ fn is_plain(uri: &str) -> bool {
 /// A URI, and the spellings of it that are compared with other URIs.
 pub(in super::super) struct Address<'u> {
     uri: &'u str,
-    /// The canonical URI without query and fragment, and last the whole canonical URI.
+    /// The canonical URI without query and fragment, followed by the whole canonical URI.
     spellings: Vec<String>,
 }
 
@@ -189,7 +188,8 @@ impl Address<'_> {
     }
 }
 
-/// The definition with limited nesting; `None` if it is too large to be parsed.
+/// The definition of a resource or template, with limited nesting; `None` if it is too large to be
+/// parsed.
 fn small_enough(raw: &RawValue) -> Option<Cow<'_, str>> {
     (raw.get().len() <= LARGEST_DEFINITION).then(|| plain(raw.get()))
 }
@@ -270,8 +270,8 @@ fn reading(name: &str) -> Option<ToolName> {
     ToolName::new(&format!("read_{}", resource_slug(name))).ok()
 }
 
-/// The names by which rules find the resource `name`: of the tool that reads it, and `read_` before
-/// the name as the server writes it.
+/// The names by which rules find the resource `name`: the name of the tool that reads it, and
+/// `read_` with the unchanged name.
 fn readings(name: &str) -> impl Iterator<Item = ToolName> {
     let written = ToolName::new(&format!("read_{name}")).ok();
     reading(name).into_iter().chain(written)
@@ -284,7 +284,7 @@ fn spellings(uri: &str) -> Vec<String> {
     cut.filter(|cut| *cut != whole).into_iter().chain([whole.clone()]).collect()
 }
 
-/// The canonical form of a URI, equal for all URIs that a server may treat as equal. They can
+/// The canonical form of a URI, equal for all URIs that a server may treat as equal. Such URIs can
 /// differ in letter case, percent-encoding, dots, repeated slashes, backslashes, characters that
 /// URL parsers drop, Unicode forms of a letter, and a `file` hostname that means this machine.
 fn canonical(uri: &str) -> String {

@@ -12,7 +12,7 @@ pub(super) struct Meaning<'a> {
     pub(super) word: &'a str,
     /// The weight of a match with this word, relative to an exact match.
     pub(super) weight: f32,
-    /// Each listing that has the word, with the word's number in it.
+    /// Each listing that contains the word, with the number of the word in that listing.
     pub(super) places: Vec<(usize, u32)>,
 }
 
@@ -98,8 +98,8 @@ impl<'a> Spelling<'a> {
         }
     }
 
-    /// Whether the candidate may match, judged by its outline. This excludes most words without
-    /// reading them.
+    /// Whether the candidate may match, judged by its outline. Outlines exclude most words without
+    /// reading the words.
     fn may_mean(&self, candidate: Outline) -> bool {
         self.stem_outline.fewest_edits(candidate) <= self.most_edits
             || self.may_begin && self.typed_outline.may_begin(candidate)

@@ -26,8 +26,9 @@ pub(super) struct Match {
     pub(super) near: Option<f32>,
 }
 
-/// The minimum score of a clear match, and its minimum lead over the second hit. A clear match also
-/// has every word of the query or a synonym: a tool that lists branches does not rename one.
+/// The minimum score of a clear match, and its minimum lead over the second hit. The tool must also
+/// have every word of the query or a synonym: for `rename branch`, a tool that lists branches is no
+/// clear match.
 const CLEAR_SCORE: f32 = 0.6;
 const CLEAR_LEAD: f32 = 0.2;
 /// The similarity below which the best tool is a weak match, if it also lacks a word of the query.

@@ -39,7 +39,7 @@ pub(super) fn of(words: &[&str], shapes: &[&'static str]) -> Vec<Hint> {
     let mut hints: Vec<Hint> = Vec::new();
     let mut patterns: Vec<&Pattern> =
         PATTERNS.all.iter().filter(|pattern| pattern.holds(&counts)).collect();
-    // Patterns with more parts come first.
+    // Patterns with more parts come first, because they rarely match by chance.
     patterns.sort_by_key(|pattern| std::cmp::Reverse(pattern.parts.len()));
     for pattern in patterns {
         let is_sure = pattern.parts.len() > 1;
@@ -61,7 +61,7 @@ pub(super) fn has(stem: &str) -> bool {
     })
 }
 
-/// Whether a pattern contains the word. The word is then spelt correctly.
+/// Whether a pattern contains the word, which is then spelt correctly.
 pub(super) fn knows(stem: &str) -> bool {
     parts_of(stem).is_some()
 }

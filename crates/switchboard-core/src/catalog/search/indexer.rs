@@ -60,7 +60,8 @@ pub struct Indexer {
     known: Vec<Stem>,
     /// The number of the current listing, counted from 1.
     listing: u32,
-    /// The stems of the current listing by number, and the occurrences of each.
+    /// The stems of the current listing, by their numbers in that listing, and the occurrences of
+    /// all of them.
     words: Vec<u32>,
     found: Vec<(u32, Occurrence)>,
     /// How many more bytes of the current listing may be indexed.
@@ -92,7 +93,7 @@ struct Stem {
 struct Reading {
     entry: Occurrence,
     words: u16,
-    /// The number of bytes indexed so far, and the maximum.
+    /// The number of bytes of the field that were indexed so far, and the maximum.
     bytes: usize,
     most: usize,
     /// How many more words are added to the direction of the document, and the weight of each.
@@ -214,7 +215,7 @@ impl Indexer {
         stems
     }
 
-    /// The direction of the current document. Its words are then removed.
+    /// Computes the direction of the current document, and clears its words for the next document.
     fn about(&mut self) -> Option<Direction> {
         let mut sum = Sum::ZERO;
         for stem in self.telling.drain(..) {

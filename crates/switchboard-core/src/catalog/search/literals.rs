@@ -155,7 +155,7 @@ fn of_ending(ending: &str) -> Option<&'static str> {
     }
 }
 
-/// Whether a word inside a sentence begins with a capital letter.
+/// Whether a word inside a sentence looks like a proper name: only its first letter is a capital.
 fn is_name(token: &str) -> bool {
     let token = token.strip_suffix("'s").unwrap_or(token);
     let mut chars = token.chars();

@@ -27,7 +27,7 @@ pub(super) fn walk(schema: &str, mut emit: impl FnMut(Piece<'_>)) {
         return;
     }
     let root = Node { place: KeywordKind::Schema, depth: 0, emit: &mut emit };
-    // A parse error only ends the walk.
+    // A parse error only ends the walk: the texts before it are indexed.
     let _ = root.deserialize(&mut serde_json::Deserializer::from_str(schema));
 }
 
@@ -150,9 +150,9 @@ impl<E: FnMut(Piece<'_>)> Visitor<'_> for Member<'_, '_, E> {
 enum KeywordKind {
     /// A schema, or an array of schemas.
     Schema,
-    /// Schemas by the names of properties.
+    /// An object with a schema for each name of a property.
     Properties,
-    /// Schemas by a name that is not a property of the arguments.
+    /// An object with a schema for each name, where the names are not properties of the arguments.
     Definitions,
     /// A text, or an array of values with texts among them.
     Text,

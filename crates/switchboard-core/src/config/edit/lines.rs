@@ -25,7 +25,7 @@ impl<'t> Lines<'t> {
         line.get(..blanks).unwrap_or_default()
     }
 
-    /// The indentation before `at`; `None` if more than blanks stands before `at` in its line.
+    /// The indentation before `at`; `None` if the line has other text than blanks before `at`.
     pub(super) fn own_line_indent(self, at: usize) -> Option<&'t str> {
         let before = self.slice(self.start_of_line(at)..at);
         before.trim_start_matches(BLANKS).is_empty().then_some(before)

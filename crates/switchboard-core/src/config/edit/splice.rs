@@ -187,7 +187,7 @@ impl<'d> Container<'d> {
         splices
     }
 
-    /// The range of a child, with the adjacent blanks that would remain without it.
+    /// The range of a child, with the adjacent blanks that would be left over after its removal.
     fn with_blanks(&self, index: usize, range: Range<usize>) -> Range<usize> {
         if let Some(lines) = self.lines.whole_lines(range.clone()) {
             return lines;

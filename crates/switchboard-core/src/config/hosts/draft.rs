@@ -68,7 +68,8 @@ fn usual(key: &str) -> Meaning {
     }
 }
 
-/// The limits of `startTimeoutMs`. A host's value outside of them is replaced by the nearest limit.
+/// The limits of `startTimeoutMs`. A host's value outside of these limits is replaced by the
+/// nearest limit.
 const START: std::ops::RangeInclusive<Duration> = Duration::from_secs(1)..=Duration::from_secs(300);
 
 pub(super) struct Draft {
@@ -267,7 +268,7 @@ fn passed_on(
         let named = value.as_object().and_then(|object| object.get("name"));
         let value = named.map_or(value, |property| &property.value);
         let name = string(reader, KeyedValue { key, value })?;
-        // If the variable is not set, the expansion reports it.
+        // If the variable is not set, the expansion of the template reports this.
         let reference = Template::new(format!("${{{name}}}"));
         Ok((name, reference))
     })

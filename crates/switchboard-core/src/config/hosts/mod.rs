@@ -1,7 +1,7 @@
 //! Parses configuration files of other hosts into the same entries as ours.
 //!
-//! The hosts differ in one row each of the table. Keys that concern only the host are ignored
-//! without a diagnostic.
+//! Each host has one row in the table, which tells how its file differs from those of other hosts.
+//! Keys that concern only the host are ignored without a diagnostic.
 
 mod draft;
 mod table;

@@ -27,7 +27,7 @@ pub(super) struct HostRow {
 }
 
 impl HostRow {
-    /// The row that fits most hosts.
+    /// The row with the values that most hosts have in common.
     const USUAL: HostRow = HostRow {
         title: "",
         syntax: Syntax::Jsonc,
@@ -82,7 +82,8 @@ const CLAUDE_CODE: HostRow = HostRow {
     ..HostRow::USUAL
 };
 
-/// Reads the top level and the section of this directory in `projects`, which takes precedence.
+/// Reads the servers of Claude Code: those for this directory in `projects`, which take precedence,
+/// and those at the top level.
 fn read_claude_code(file: &mut HostFile<'_, '_>, root: &Value<'_>) {
     let project = file.project;
     let section = root
@@ -186,7 +187,7 @@ const WINDSURF: HostRow = HostRow {
     ..HostRow::USUAL
 };
 
-/// Zed. The servers of its extensions have no command and are ignored.
+/// Zed. The servers of Zed's extensions have no command and are ignored.
 const ZED: HostRow = HostRow {
     title: "Zed",
     install: EntryFormat {

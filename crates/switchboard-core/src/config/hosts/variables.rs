@@ -15,7 +15,7 @@ pub(super) enum Dialect {
     Ours,
     /// `${workspaceFolder}`, `${userHome}`, `${input:x}` and similar names, as in VS Code.
     Editor,
-    /// `$VAR` and `${VAR}`.
+    /// The syntax `$VAR` and `${VAR}`.
     Dollar,
     /// `$VAR`, `${VAR}`, and `$(command)`, which only the host runs.
     Shell,
@@ -40,8 +40,8 @@ impl Variables<'_> {
         false
     }
 
-    /// The first variable that only the host can expand, with its offset. The values in question
-    /// nest at most two levels.
+    /// The first variable that only the host can expand, with its offset. Recursion is safe,
+    /// because the parser limits the depth.
     fn needs_host<'v>(&self, value: &'v Value<'_>) -> Option<(usize, &'v str)> {
         match value {
             Value::StringLit(text) => {

@@ -16,7 +16,7 @@ pub(in crate::config) struct EntryFormat {
     /// The keys after the command. `install` adds those that an existing entry of ours lacks.
     pub(in crate::config) then: &'static [Extra],
     pub(in crate::config) passing: Passing,
-    /// The permissions for our tools in the same file.
+    /// The permissions for our tools in the file that contains our entry.
     pub(in crate::config) grants: &'static [Grant],
     /// The permissions for our tools in the host's settings file.
     pub(in crate::config) settings: &'static [Grant],
@@ -80,7 +80,7 @@ impl EntryFormat {
     }
 }
 
-/// How a file lists its servers.
+/// How a host's file lists its servers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::config) enum ServerList {
     /// An object whose keys are the names of the servers.
@@ -89,7 +89,7 @@ pub(in crate::config) enum ServerList {
     Array,
 }
 
-/// How a server is disabled.
+/// How a server is disabled in a host's file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::config) enum Off {
     /// The key in the server's entry that disables it, and the value to set.
@@ -121,8 +121,8 @@ pub(in crate::config) enum Passing {
         opening: &'static str,
         closing: &'static str,
     },
-    /// The host passes a few defaults, and literal values from its file. We write none, because the
-    /// file must not contain secrets.
+    /// The host passes a few defaults, and literal values from its file. We write no values,
+    /// because the file must not contain secrets.
     Literals,
 }
 
@@ -136,7 +136,7 @@ impl Passing {
     }
 }
 
-/// The value of a key that we write.
+/// The value of a key that we write into a host's file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::config) enum Word {
     True,
@@ -154,7 +154,7 @@ impl Word {
     }
 }
 
-/// A further key of our entry, with its reason.
+/// A key of our entry in addition to the command, with the reason for it.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::config) struct Extra {
     pub(in crate::config) key: &'static str,
@@ -173,9 +173,9 @@ pub(in crate::config) struct Grant {
 
 #[derive(Clone, Copy, Debug)]
 pub(in crate::config) enum Granted {
-    /// This item is added to an array.
+    /// The item that is added to an array.
     Item(&'static str),
-    /// This value is set, unless the key has a value.
+    /// The value that a key is set to, unless the key already has a value.
     Value(Word),
 }
 

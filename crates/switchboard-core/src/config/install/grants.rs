@@ -1,4 +1,4 @@
-//! Adds and removes the permissions for our tools in a host's file. They stand outside our entry.
+//! Adds and removes the permissions for our tools in a host's file, outside of our entry.
 
 use serde_json::Value as Json;
 

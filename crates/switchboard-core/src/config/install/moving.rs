@@ -20,8 +20,8 @@ pub struct HostServer {
     pub ours: Option<Map<String, Json>>,
 }
 
-/// The project directory for the conversion. The variable stays in the converted entry, and
-/// settings of a single project are ignored.
+/// Replaces the project directory while entries are converted. The variable stays in the converted
+/// entries, and no settings of a single project match.
 const NO_PROJECT: &str = "${workspaceFolder}";
 
 /// All servers in the host's file except our own.

@@ -10,7 +10,7 @@ use crate::config::syntax::lower_first;
 /// `name`.
 pub(super) fn apply(text: &str, edits: &[Edit], listed: Option<&str>) -> Result<String, EditError> {
     let mut document: DocumentMut = text.parse().map_err(|error| syntax(text, &error))?;
-    // Without edits, the text must not be printed again.
+    // Printing could change the layout, so a text without edits is returned as it is.
     if edits.is_empty() {
         return Ok(text.to_owned());
     }

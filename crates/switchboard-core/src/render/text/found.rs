@@ -98,8 +98,8 @@ pub(crate) fn budget_of(page: &SearchPage) -> Budget {
     if page.hits.len() > DEFAULT_LIMIT { budget::LONG_SEARCH } else { budget::SEARCH }
 }
 
-/// How many tools match well enough to be shown. All tools of the page, if the caller requested a
-/// later or larger page.
+/// How many tools match well enough to be shown. If the caller requested a later or larger page,
+/// all tools of the page are shown.
 fn worth_a_line(page: &SearchPage) -> usize {
     let asked_for_more = page.offset > 0 || page.hits.len() > DEFAULT_LIMIT;
     if asked_for_more { page.hits.len() } else { page.good.max(FEWEST_HITS) }

@@ -95,15 +95,15 @@ fn authorization_error_is_one_short_safe_line() {
         let query = format!("state={STATE}&{query}");
         assert_eq!(of_query(&query, &silent()).unwrap_err().to_string(), expected);
     };
-    check("error=access_denied", "the authorization server refused: `access_denied`");
+    check("error=access_denied", "the authorization server refused the request: `access_denied`");
     check(
         "error=access_denied&error_description=You+said%0Ano&code=c",
-        "the authorization server refused: `access_denied` (You said no)",
+        "the authorization server refused the request: `access_denied` (You said no)",
     );
-    check("error=e&error_description=%20", "the authorization server refused: `e`");
+    check("error=e&error_description=%20", "the authorization server refused the request: `e`");
     check(
         "error=%1B%5D0%3Bx%07&error_description=%E2%80%AEtxt",
-        "the authorization server refused: `\\u{1b}]0;x\\u{7}` (\\u{202e}txt)",
+        "the authorization server refused the request: `\\u{1b}]0;x\\u{7}` (\\u{202e}txt)",
     );
     let long = format!("error={0}&error_description={0}", "x".repeat(5_000));
     let CallbackError::Denied { error, description } =
