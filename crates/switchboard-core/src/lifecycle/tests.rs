@@ -480,3 +480,17 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn backoff_is_as_long_as_the_failed_dial() {
+    let mut machine = lazy();
+    machine.on(seconds(0), call(1));
+    machine.on(seconds(30), Input::DialFailed { generation: 1, jitter: 1.0 });
+    assert_eq!(machine.wake_at(), None);
+    let refused = |retry_in| ConnectRefusal::Backoff { since: seconds(1), retry_in };
+    let expected = Effect::Refuse { waiter: 2, refusal: refused(seconds(29)) };
+    assert_eq!(machine.on(seconds(31), call(2)), [expected]);
+    assert_eq!(machine.on(seconds(60), call(3)), [Effect::Dial { generation: 2 }]);
+    machine.on(seconds(360), Input::DialFailed { generation: 2, jitter: 1.0 });
+    assert_eq!(machine.on(seconds(420), call(4)), [Effect::Dial { generation: 3 }], "at most 60 s");
+}

@@ -303,6 +303,19 @@ async fn start_timeout_ends_a_stuck_start() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn stuck_server_delays_only_the_first_call() {
+    let setup = world_where(r#""startTimeoutMs": 20000"#, "stuck");
+    let world = setup.script("stuck", STUCK).start();
+    assert_eq!(code_of_echo(&world).await, Code::TimedOut);
+    let began = Instant::now();
+    assert_eq!(code_of_echo(&world).await, Code::Backoff);
+    assert_eq!(began.elapsed(), Duration::ZERO);
+    let unknown = world.ask(r#"{ "tool": "no_such_tool" }"#).await;
+    assert!(unknown.contains("no tool is named"), "{unknown}");
+    assert!(!unknown.contains("connect"), "it would wait again: {unknown}");
+}
+
+#[tokio::test(start_paused = true)]
 async fn tools_stay_listed_after_a_crash_and_during_backoff() {
     let crashing = format!("{ECHO}[[tools]]\nname = 'crash'\nbehaviour = 'crash'\n");
     let world = World::of("demo", "crashing")

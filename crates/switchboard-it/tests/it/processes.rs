@@ -343,3 +343,14 @@ async fn stopped_server_can_still_write_its_last_output() {
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     assert!(said.exists(), "its stdout was closed before it ended");
 }
+
+#[tokio::test]
+async fn command_ends_before_a_server_that_failed_to_start() {
+    let stuck = STUBBORN.replace("[faults]", "[faults]\nnever_answer = 'initialize'");
+    let installed = Installed::with_fixture(PROGRAMS, "demo", &stuck);
+    let ran = installed.run(["call", "demo_echo", "--timeout", "1s"]).await;
+    assert_eq!(ran.code, Some(5), "{}", ran.stderr);
+    let started = installed.spawned();
+    assert!(started.iter().any(|pid| is_alive(*pid)), "the keeper ends the server later");
+    until_gone(&started).await;
+}

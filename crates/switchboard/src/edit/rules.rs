@@ -48,8 +48,10 @@ impl Editor<'_> {
     /// Removes a pattern from a list. Fails if the list does not have it: a misspelt pattern would
     /// otherwise stay in effect unnoticed.
     pub fn remove_rule(&self, rules: Rules, pattern: &str) -> Result<Edited, EditError> {
-        let patterns = self.rules(rules)?;
-        if !patterns.iter().any(|known| known == pattern) {
+        // If the file does not parse, the change below fails with the reason.
+        if let Ok(patterns) = self.rules(rules)
+            && !patterns.iter().any(|known| known == pattern)
+        {
             let suggestions = nearest(pattern, patterns.into_iter());
             let (list, pattern) = (rules.key(), pattern.to_owned());
             return Err(EditError::NoRule { list, pattern, suggestions });

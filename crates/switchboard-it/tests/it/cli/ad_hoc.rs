@@ -196,3 +196,10 @@ async fn invalid_ad_hoc_options_are_refused_with_cause() {
     hint: did you mean `echo`?
     "#);
 }
+
+#[tokio::test]
+async fn stuck_ad_hoc_server_is_reported_like_a_configured_one() {
+    let installed = fresh();
+    let line = "call --timeout 1s --stdio 'sleep 100' anything";
+    insta::assert_snapshot!(transcript(&installed, line).await, @"");
+}

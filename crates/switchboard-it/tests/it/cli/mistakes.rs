@@ -142,3 +142,77 @@ async fn failed_untrust_or_serve_names_a_remedy() {
     hint: take a free port with `switchboard serve --http 0`
     ");
 }
+
+#[tokio::test]
+async fn unknown_resource_prompt_or_pair_gets_a_next_step() {
+    let installed = fresh();
+    for (line, hint) in [
+        ("read demo://nothing-like-it", "hint: see the resources with `switchboard resources`"),
+        ("prompt nothing-like-it", "hint: see the prompts with `switchboard prompts`"),
+        ("call demo_echo hello", "hint: for example `switchboard call demo_add a=2 b=40`"),
+    ] {
+        let told = transcript(&installed, line).await;
+        assert!(told.starts_with("exit 2\n") && told.contains(hint), "{line}: {told}");
+    }
+}
+
+#[tokio::test]
+async fn failed_connections_name_the_first_remedy() {
+    let config = r#"{ "mcpServers": {
+        "cwd": { "command": "fixture-server", "cwd": "/no/such/directory" },
+        "web": { "url": "http://127.0.0.1:1/mcp" },
+        "ends": { "command": "sh", "args": ["-c", "echo no database >&2; exit 3"] },
+        "gone": { "command": "no-such-program" } } }"#;
+    let installed = Installed::with(PROGRAMS, config);
+    let mut lines: Vec<String> =
+        transcript(&installed, "reconnect").await.lines().map(str::to_owned).collect();
+    lines.sort();
+    insta::assert_snapshot!(lines.join("\n"), @"");
+    let doctor = transcript(&installed, "doctor ends web").await;
+    let ago = regex::Regex::new(r"(just now|\d+s ago)").unwrap();
+    insta::assert_snapshot!(ago.replace_all(&doctor, "[AGO]"), @"");
+}
+
+#[tokio::test]
+async fn undeclared_argument_is_sent_with_a_warning() {
+    let installed = fresh();
+    insta::assert_snapshot!(transcript(&installed, "call demo_echo text=x stile=capitals").await, @"");
+}
+
+#[tokio::test]
+async fn removing_an_unknown_rule_fails_with_a_suggestion() {
+    let installed = fresh();
+    transcript(&installed, "allow demo/echo").await;
+    insta::assert_snapshot!(transcript(&installed, "allow --remove demo/eco").await, @"");
+    let removed = transcript(&installed, "allow --remove demo/echo").await;
+    assert!(removed.ends_with("`demo/echo` is no longer allowed\n"), "{removed}");
+}
+
+#[tokio::test]
+async fn unset_key_is_reported_as_unset_or_absent() {
+    let installed = fresh();
+    transcript(&installed, "config set idleTimeout 5").await;
+    let unset = transcript(&installed, "config set idleTimeout --unset").await;
+    assert!(unset.ends_with("`idleTimeout` is no longer set\n"), "{unset}");
+    let again = transcript(&installed, "config set idleTimeout --unset").await;
+    assert!(again.ends_with("`idleTimeout` is not set, nothing was changed\n"), "{again}");
+}
+
+#[tokio::test]
+async fn status_of_one_server_shows_only_that_server() {
+    let installed = configured();
+    insta::assert_snapshot!(transcript(&installed, "status ALL").await, @"");
+    let json = transcript(&installed, "status all --json").await;
+    assert_eq!(json.matches("\"name\":").count(), 1, "{json}");
+    let unknown = transcript(&installed, "status nothing-like-it").await;
+    assert!(unknown.contains("no server is named `nothing-like-it`"), "{unknown}");
+}
+
+#[tokio::test]
+async fn config_check_prints_problems_in_file_order() {
+    let config = "{ \"mcpServers\": {\n\"a\": { \"comand\": \"x\" },\n\"b\": { \"command\": \"x\", \"odd\": 1 } },\n\"settings\": { \"odd\": 1 } }";
+    let installed = Installed::with(PROGRAMS, config);
+    let told = transcript(&installed, "config check").await;
+    let lines: Vec<&str> = told.split(".json:").skip(1).map(|at| &at[..1]).collect();
+    assert_eq!(lines, ["2", "2", "3", "4"], "{told}");
+}
