@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn only_exact_answers_approve_a_call() {
+    fn approval_prompt_accepts_only_y_t_or_s() {
         let check = |typed: &str, expected| assert_eq!(answer_of(typed), expected, "{typed:?}");
         check("y", ApprovalAnswer::Once);
         check("T", ApprovalAnswer::Tool);

@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn values_under_secret_names_are_masked() {
+    fn message_trace_masks_strings_under_secret_key_names() {
         let check = |message: &str, expected: &str| {
             let line = KnownSecrets::default().trace_line(message.as_bytes());
             assert_eq!(line, expected, "{message}");

@@ -188,7 +188,7 @@ fn no_browser_opens_over_ssh_or_without_display() {
 }
 
 #[test]
-fn browser_variable_is_ignored_unless_a_single_program() {
+fn browser_variable_with_arguments_or_relative_path_is_ignored() {
     let check = |browser: &str, expected: &str| {
         let environment = Environment::made_of([("DISPLAY", ":0"), ("BROWSER", browser)], "/");
         let expected = format!("{expected} https://as.example/");

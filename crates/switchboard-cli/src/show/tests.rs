@@ -107,7 +107,7 @@ fn tool_list_is_grouped_by_server() {
 }
 
 #[test]
-fn remarks_name_skipped_definitions_and_the_instructions_command() {
+fn tool_list_names_skipped_definitions_and_instructions_command() {
     let remarks = remarks(&page(Some("files")), Palette::Plain);
     insta::assert_snapshot!(remarks.join("\n"), @r#"
     left out: 1 definition (`x` has no schema)

@@ -194,7 +194,7 @@ const VALID: &str = r#"{ // a file with a bit of everything
   "imports": ["cursor"], }"#;
 
 #[test]
-fn valid_file_has_no_diagnostics_unless_too_deep() {
+fn valid_file_has_no_diagnostics_and_deep_nesting_one() {
     assert_eq!(parse(VALID, &source("f", USER)).diagnostics, []);
     for open in ["[", "{\"a\":"] {
         let deep = parse(&open.repeat(100_000), &source("f", USER));
@@ -214,7 +214,7 @@ proptest! {
     }
 
     #[test]
-    fn mutation_of_a_valid_file_never_panics(
+    fn parsing_and_masking_a_mutated_configuration_never_panics(
         cuts in prop::collection::vec((0..VALID.len(), 0..8usize, "[\\PC\"{}\\[\\]:,]{0,3}"), 1..6)
     ) {
         let mut chars: Vec<char> = VALID.chars().collect();

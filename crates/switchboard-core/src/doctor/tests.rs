@@ -36,7 +36,7 @@ fn findings(user: &str, project: &str) -> String {
 }
 
 #[test]
-fn valid_configuration_has_no_findings() {
+fn doctor_finds_nothing_in_a_valid_configuration() {
     let sound =
         r#"{ "mcpServers": { "a": { "command": "${SET}", "env": { "X": "${NOT:-x}" } } } }"#;
     assert_eq!(findings(sound, "{}"), "");

@@ -135,7 +135,7 @@ fn rule_matches_every_spelling_of_a_tool_name() {
 }
 
 #[test]
-fn requested_name_is_denied_even_if_no_tool_matches() {
+fn deny_rule_matches_a_requested_name_without_a_tool() {
     let server = ServerName::new("s-mcp").unwrap();
     let restriction = Restriction::new(&["s-mcp/delete_repo".to_owned()]);
     for name in [
@@ -183,7 +183,7 @@ fn rule_does_not_match_similar_tools_or_servers() {
 proptest! {
     /// A rule restricts a tool by every name with which a call finds it.
     #[test]
-    fn rule_matches_in_any_case_with_any_separator(
+    fn tool_rule_matches_any_letter_case_and_separator(
         server in "[a-z]{1,6}([-_. ][a-z]{1,4})?",
         tool in "[a-zA-Z]{1,8}([-_. ][a-zA-Z]{1,6}){0,2}",
         seed in any::<u64>(),

@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn challenge_parameters_are_parsed_in_any_form() {
+    fn www_authenticate_parameters_are_parsed_in_any_form() {
         let url = "https://a.example/.well-known/oauth-protected-resource";
         check(&[&format!("Bearer resource_metadata=\"{url}\"")], Some(url), &[], None);
         check(

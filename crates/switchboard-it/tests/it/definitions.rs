@@ -75,7 +75,7 @@ async fn tool_that_became_destructive_requires_approval() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn approval_of_the_old_definition_is_void_after_change() {
+async fn approved_call_fails_if_the_tool_definition_changed() {
     let before = format!("{BEFORE}annotations = {{ destructiveHint = true }}\n");
     let after = format!("{before}description = \"Saves over everything.\"\n");
     let (outcome, calls, world) = check(&before, &after, json!({}), &[ApprovalAnswer::Once]).await;

@@ -32,7 +32,7 @@ fn every_variable_form_is_expanded_once() {
 }
 
 #[test]
-fn incomplete_variable_stays_literal_text() {
+fn incomplete_variable_syntax_stays_literal_text() {
     for text in ["$A", "${", "${}", "${A", "${A b}", "$env:", "{env:}", "{A}", "$$", "{}", "!x"] {
         check(text, Ok(text));
     }

@@ -81,7 +81,7 @@ fn failed_connection_states_the_cause() {
 }
 
 #[test]
-fn connections_are_listed_with_state_and_implementation() {
+fn connection_list_shows_state_tools_and_server_version() {
     let line = |id: &str, address: &str, state, tools, name: &str| ConnectionLine {
         id: server(id),
         address: address.to_owned(),

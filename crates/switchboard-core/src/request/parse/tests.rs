@@ -19,7 +19,7 @@ fn check(arguments: Value, expected: &str) {
 }
 
 #[test]
-fn each_request_mode_is_parsed() {
+fn parameters_of_mcp_decide_the_request_mode() {
     check(json!({}), "Status");
     check(json!(null), "Status");
     check(

@@ -60,7 +60,7 @@ fn check(args: Value, expected: Result<Value, &str>) {
 }
 
 #[test]
-fn value_with_exactly_one_possible_correction_is_repaired() {
+fn argument_with_exactly_one_possible_correction_is_repaired() {
     check(json!({"count": "7"}), Ok(json!({"count": 7})));
     check(json!({"ratio": "0.1"}), Ok(json!({"ratio": 0.1})));
     check(json!({"deep": "true"}), Ok(json!({"deep": true})));
@@ -223,7 +223,7 @@ fn format_keyword_is_not_validated() {
 }
 
 #[test]
-fn schema_dialect_decides_what_is_checked() {
+fn arguments_are_checked_by_the_declared_schema_dialect() {
     let schema =
         |dialect: Value| json!({"$schema": dialect, "properties": {"a": {"type": "string"}}});
     let refuses = |dialect: &str| outcome(&schema(json!(dialect)), json!({"a": true})).is_err();
