@@ -413,7 +413,7 @@ async fn added_project_server_is_pending_and_disable_stays_local() {
 }
 
 #[tokio::test]
-async fn edits_respect_every_spelling_of_the_mcp_servers_key() {
+async fn edit_writes_under_the_existing_spelling_of_mcp_servers() {
     let desk = Desk::with("{\n  \"mcp-servers\": { \"a\": { \"command\": \"a\" } }\n}\n");
     desk.run(&["add", "--no-check", "b", "b-mcp"]).await;
     let both = desk.text();

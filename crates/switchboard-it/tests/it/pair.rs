@@ -131,7 +131,7 @@ async fn sign_in_through_read_only_mcp_is_refused() {
 /// The `clientInfo` of the first request makes `mcp` read-only. `mcp` stays read-only, whatever
 /// `clientInfo` a later request has.
 #[tokio::test(start_paused = true)]
-async fn later_client_info_keeps_mcp_read_only() {
+async fn mcp_stays_read_only_whatever_client_info_follows() {
     let world = garden();
     let mut client = world.silent_client(HostKind::Any);
     let meta = |name: Option<&str>| {

@@ -128,7 +128,7 @@ async fn declined_setup_writes_nothing() {
 }
 
 #[tokio::test]
-async fn connect_can_save_a_server_that_fails() {
+async fn connect_saves_a_failing_server_if_user_confirms() {
     let machine = Desk::new();
     let answers = ["", "later", "no-such-program", "", "", "k", "y"];
     let shown = machine.type_into("connect", &answers).await;

@@ -97,7 +97,7 @@ input_schema = { type = "object", properties = { arguments = { type = "object" }
 }
 
 #[tokio::test(start_paused = true)]
-async fn listing_of_forty_tools_is_one_page() {
+async fn tool_list_has_one_page_up_to_forty_tools() {
     let tools = |count: usize| -> String {
         let about = "It does something that takes many words. ".repeat(25);
         (0..count)

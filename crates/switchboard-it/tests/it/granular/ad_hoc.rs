@@ -135,7 +135,7 @@ fn files(directory: &Path) -> BTreeSet<PathBuf> {
 }
 
 #[tokio::test]
-async fn ended_session_leaves_no_trace_of_ad_hoc_connections() {
+async fn ended_session_leaves_no_ad_hoc_process_or_file() {
     let installed = Installed::bare(PROGRAMS);
     let log = installed.spawn_log().display().to_string();
     let loud = "[faults]\nstderr_flood_bytes = 100000\n[[tools]]\nname = 'echo'\n";
