@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn long_file_is_warned_about_and_then_refused() {
+    fn file_over_400_lines_warns_and_over_limit_fails() {
         let levels_at = |path: &str, lines: usize| {
             let file = File::new(path, &"x\n".repeat(lines));
             let findings = file_length(&file, &Tree::new([]));

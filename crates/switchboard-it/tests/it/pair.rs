@@ -47,7 +47,7 @@ async fn tools(client: &mut Client) -> Vec<Value> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn mcp_write_is_shown_only_to_annotation_gating_hosts() {
+async fn mcp_write_is_listed_only_for_hosts_checking_annotations() {
     let world = garden();
     for (name, shown) in [
         ("claude-code", &["mcp", "mcp_write"][..]),
@@ -165,7 +165,7 @@ async fn toolset_proxy_shows_one_tool_to_every_host() {
 
 /// The host may have allowed the call because the tool was listed as read-only.
 #[tokio::test(start_paused = true)]
-async fn changed_direct_tool_shown_as_read_only_is_refused() {
+async fn direct_tool_listed_read_only_is_refused_if_changed() {
     let look = |hints: &str| format!("[[tools]]\nname = 'look'\nannotations = {{ {hints} }}\n");
     let config = r#"{ "mcpServers": { "kit": { "command": "fixture-server", "args": ["kit"],
         "directTools": true } } }"#;

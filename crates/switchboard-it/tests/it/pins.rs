@@ -300,7 +300,7 @@ async fn list_to(capabilities: CapabilitySet, pins: &str, script: &str, home: &H
 }
 
 #[tokio::test(start_paused = true)]
-async fn tools_only_for_capable_clients_are_not_marked_new() {
+async fn tool_shown_only_with_more_capabilities_is_not_new() {
     let home = Home::new();
     for set in [CapabilitySet::NONE, CapabilitySet::TERMINAL] {
         let world = list_to(set, "block", FOR_SOME, &home).await;
