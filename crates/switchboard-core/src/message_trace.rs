@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn known_secrets_are_masked_in_every_spelling() {
+    fn message_trace_masks_known_secrets_in_every_encoding() {
         let known = known(&["hunter2!", "a\"b\nc\\d/e", "7"]);
         let check = |message: &str, expected: &str| {
             assert_eq!(known.trace_line(message.as_bytes()), expected, "{message}");

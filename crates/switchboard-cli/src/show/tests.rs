@@ -151,7 +151,7 @@ fn first_search_hits_are_shown_in_full() {
 }
 
 #[test]
-fn cost_table_shows_unlisted_servers_and_extra_tokens() {
+fn token_cost_table_shows_saved_or_extra_tokens() {
     let overview = Overview {
         stale: Vec::new(),
         mistakes: Vec::new(),

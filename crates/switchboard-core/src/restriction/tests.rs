@@ -25,7 +25,7 @@ fn rule_matches_composed_and_decomposed_letters_alike() {
 }
 
 #[test]
-fn rule_matches_names_with_separators_after_any_prefix() {
+fn rule_matches_tool_name_with_separators_after_any_prefix() {
     for tool in ["admin/delete", "a/b/c", "conf/", "x.y/z", "drop-all", "read_conf/secrets"] {
         for prefix in ["srv_", "srv-mcp_", "srv_mcp_", "mcp__srv-mcp__", "mcp__srv__", "SRV-"] {
             let name = format!("{prefix}{tool}");
@@ -43,7 +43,7 @@ fn rule_matches_names_with_separators_after_any_prefix() {
 }
 
 #[test]
-fn long_text_is_not_split_at_its_separators() {
+fn overlong_tool_name_has_few_alternative_spellings() {
     let server = ServerName::new("srv").unwrap();
     assert!(spellings(&server, &"a-".repeat(NAME_LIMIT / 2)).len() > NAME_LIMIT);
     assert!(spellings(&server, &"a-".repeat(NAME_LIMIT)).len() < 20);

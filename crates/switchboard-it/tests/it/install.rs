@@ -289,7 +289,7 @@ async fn uninstall_keeps_later_edits_of_the_user() {
 }
 
 #[tokio::test]
-async fn crash_between_file_writes_loses_no_server() {
+async fn crash_between_install_file_writes_loses_no_server() {
     for written in [&[][..], &[USER], &[USER, CLAUDE]] {
         for next in ["uninstall claude-code --yes", "install claude-code --move --yes"] {
             let machine = Machine::with_hosts("{}\n");

@@ -37,7 +37,7 @@ async fn call_in_flight_fails_if_server_is_killed() {
 }
 
 #[tokio::test]
-async fn soak_answers_every_call_once_and_leaks_nothing() {
+async fn soak_answers_every_call_once_and_leaks_no_process() {
     let plan = LoadPlan { length: Duration::from_secs(3), servers: 4, seed: 1 };
     let soaked = run_load(PROGRAMS, plan).await;
     assert!(soaked.answers.right > 0, "{soaked:?}");

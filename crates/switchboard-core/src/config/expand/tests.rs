@@ -50,7 +50,7 @@ fn leading_tilde_is_the_home_directory() {
 }
 
 #[test]
-fn editor_variables_expand_to_project_and_home() {
+fn workspace_folder_and_user_home_variables_are_expanded() {
     check("${workspaceFolder}/run.js --in=${userHome}/x", Ok("/p/run.js --in=/h/u/x"));
     // Only `${workspaceFolder}` is special. With `env:`, it is an environment variable of that
     // name.

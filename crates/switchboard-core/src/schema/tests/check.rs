@@ -147,7 +147,7 @@ fn json_string_with_duplicate_key_is_not_unpacked() {
 }
 
 #[test]
-fn each_mismatch_names_its_path_and_cause() {
+fn argument_error_names_path_and_cause_of_each_mismatch() {
     check(json!({"count": 0}), Err("`count` must be at least 1"));
     check(json!({"count": "11"}), Err("`count` must be at most 10"));
     check(json!({"tags": ["x"]}), Err("`tags[0]` must have at least 2 characters"));

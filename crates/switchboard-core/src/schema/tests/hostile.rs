@@ -88,7 +88,7 @@ fn schema_references_that_expand_exponentially_are_refused() {
 }
 
 #[test]
-fn long_reference_chain_is_refused() {
+fn long_schema_reference_chain_is_refused() {
     let mut defs = Map::new();
     for level in 0..3_000 {
         defs.insert(format!("d{level}"), json!({"$ref": format!("#/$defs/d{}", level + 1)}));

@@ -33,7 +33,7 @@ fn required_parameters_come_first_in_declared_order() {
 }
 
 #[test]
-fn every_schema_type_has_a_short_text() {
+fn signature_has_a_short_text_for_every_schema_type() {
     check_type(json!({"type": "string"}), "string");
     check_type(json!({}), "any");
     check_type(json!(true), "any");
