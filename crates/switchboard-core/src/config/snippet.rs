@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn invalid_entry_is_refused_with_the_reason() {
+    fn invalid_server_entry_is_refused_with_the_reason() {
         let refusal = |entry: Json, tier| {
             check("x", entry.as_object().unwrap(), tier).unwrap_err().to_string()
         };

@@ -111,7 +111,7 @@ fn oversized_request_is_distinguished_from_a_response() {
 }
 
 #[test]
-fn parsed_id_is_written_unchanged() {
+fn json_rpc_id_is_written_as_it_was_parsed() {
     let long = "12345678901234567890123";
     for id in ["1", "-5", "1.5", "1e2", "-0", "18446744073709551615", long, r#""a\nb""#] {
         let frame = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"m"}}"#);

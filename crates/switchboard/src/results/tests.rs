@@ -31,7 +31,7 @@ fn sessions_share_a_result_quota_and_never_exceed_it() {
 }
 
 #[test]
-fn result_quota_removes_the_oldest_blob_or_text() {
+fn result_over_the_session_quota_replaces_the_oldest_file() {
     let home = tempfile::tempdir().unwrap();
     let mut results = Results::new(Lifetime::Session, home.path(), TextLimits::default());
     results.quota = 10;

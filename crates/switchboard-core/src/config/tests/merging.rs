@@ -228,7 +228,7 @@ fn rejected_entry_is_listed_with_name_and_reason() {
 }
 
 #[test]
-fn overlong_text_value_is_refused() {
+fn overlong_text_value_in_configuration_is_refused() {
     let file = |length: usize| {
         format!(
             r#"{{"mcpServers": {{"s": {{"command": "x", "args": ["{}"]}}}}}}"#,
