@@ -92,7 +92,7 @@ mod tests {
     use crate::tidy::{File, Level, Tree};
 
     #[test]
-    fn rust_file_must_open_with_a_sentence() {
+    fn rust_file_without_opening_module_comment_is_refused() {
         let rule = "opening-sentence";
         check(rule, CORE_FILE, "//! Names.\n", &[]);
         check(rule, CORE_FILE, "use std::fmt;\n//! Names.\n", &[1]);

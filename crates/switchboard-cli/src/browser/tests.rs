@@ -161,7 +161,7 @@ fn outcome(system: System, environment: &Environment) -> String {
 }
 
 #[test]
-fn each_system_has_its_browser_command() {
+fn each_operating_system_has_its_browser_command() {
     let here = Environment::made_of([("DISPLAY", ":0"), ("SSH_CONNECTION", "")], "/");
     let check = |system, expected: &str| assert_eq!(outcome(system, &here), expected);
     check(System::Unix, "xdg-open https://as.example/");

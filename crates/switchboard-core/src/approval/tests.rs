@@ -121,7 +121,7 @@ fn project_tool_prefix_does_not_widen_allow_rules() {
 }
 
 #[test]
-fn approve_setting_decides_by_declared_annotations() {
+fn approve_setting_is_evaluated_against_declared_annotations() {
     let check = |approve, expected| check(policy(approve), ServerEntry::default(), expected);
     check(ApprovePolicy::Destructive, "++?+");
     check(ApprovePolicy::Writes, "+???");

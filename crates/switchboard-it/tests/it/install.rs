@@ -322,7 +322,7 @@ async fn uninstall_undoes_install_and_later_install_with_move() {
 }
 
 #[tokio::test]
-async fn conflicting_server_stays_in_the_host_configuration() {
+async fn server_with_conflicting_entry_is_not_moved_from_host() {
     let machine =
         Machine::with_hosts(r#"{ "mcpServers": { "sentry": { "url": "https://mine" } } }"#);
     let said = machine.done("install claude-code --move --yes").await;

@@ -133,7 +133,7 @@ async fn drifted() -> Home {
 }
 
 #[tokio::test(start_paused = true)]
-async fn call_that_discovers_a_changed_tool_is_blocked() {
+async fn call_is_blocked_if_connecting_reveals_a_changed_tool() {
     let worse = BEFORE.replace("the text", "everything");
     let second = world("block", &[&worse]).home(listed().await).start();
     let failure = second.call("demo_save", json!({})).await.unwrap_err();

@@ -94,7 +94,7 @@ async fn connect_approval_shows_every_character_of_command_or_url() {
 }
 
 #[tokio::test]
-async fn connection_named_like_a_configured_server_is_refused() {
+async fn ad_hoc_connection_named_like_configured_server_is_refused() {
     let installed = installed();
     let config = json!({ "mcpServers": { "github": { "command": "nowhere" } } });
     installed.write("switchboard/mcp.json", &config.to_string());
