@@ -115,7 +115,7 @@ async fn invalid_url_starts_no_browser() {
 }
 
 #[tokio::test]
-async fn browser_failure_names_the_program() {
+async fn browser_start_error_names_the_program() {
     let open = async |recorder: &Recorder| {
         let refused = recorder.browser(FOR_EVER).open(&link(GOOD[0]).unwrap()).await;
         refused.unwrap_err().to_string()

@@ -124,7 +124,7 @@ fn every_server_field_is_parsed_into_its_type() {
 }
 
 #[test]
-fn debug_output_hides_possible_secrets() {
+fn debug_output_of_an_entry_hides_possible_secrets() {
     let secret = r#"{"url": "http://h?k=hunter2", "env": {"A": "hunter2"}, "bearerToken": "hunter2",
         "headers": {"A": "hunter2"}, "oauth": {"clientSecret": "hunter2"}, "args": ["hunter2"],
         "auth": {"type": "api-key", "key": "hunter2"}}"#;

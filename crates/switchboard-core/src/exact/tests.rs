@@ -93,7 +93,7 @@ proptest! {
     }
 
     #[test]
-    fn parsing_arbitrary_text_never_panics(text in "[\\[\\]{}:,\"\\\\0-9eE.+a é-]{0,40}") {
+    fn parsing_arbitrary_text_as_json_never_panics(text in "[\\[\\]{}:,\"\\\\0-9eE.+a é-]{0,40}") {
         let _ = Exact::parse(&text);
         let _ = Numbers(&text).count();
     }

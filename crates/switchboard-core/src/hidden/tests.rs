@@ -184,7 +184,7 @@ fn hidden_characters_are_found_anywhere_in_long_json() {
 }
 
 #[test]
-fn readable_form_of_hidden_text_is_limited() {
+fn decoded_hidden_text_is_limited_in_length() {
     let found = find(&tags(&"x".repeat(10_000))).unwrap();
     assert_eq!((found.characters, found.text.chars().count()), (10_000, REVEALED + 1));
     assert!(found.text.ends_with("x…"));

@@ -180,7 +180,7 @@ fn node_script_is_recognized_by_extension_and_shebang() {
 }
 
 #[test]
-fn shebang_names_the_interpreter() {
+fn interpreter_name_is_parsed_from_the_shebang() {
     let check = |head: &str, expected: Option<&str>| {
         assert_eq!(interpreter(head.as_bytes()).as_deref(), expected, "{head}");
     };

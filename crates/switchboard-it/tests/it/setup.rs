@@ -282,7 +282,7 @@ async fn new_configuration_file_gets_a_schema_file_beside_it() {
 }
 
 #[tokio::test]
-async fn added_server_is_tested_and_next_step_is_shown() {
+async fn add_command_tests_the_server_and_suggests_next_command() {
     let machine = Desk::new();
     let words: Vec<&str> = machine.program.split(' ').collect();
     let script = words[1].trim_matches('\'');

@@ -65,7 +65,7 @@ fn malformed_message_gives_error_code_and_reason() {
 }
 
 #[test]
-fn duplicate_envelope_key_is_refused() {
+fn duplicate_json_rpc_envelope_key_is_refused() {
     check(
         r#"{"jsonrpc":"2.0","id":1,"method":"a","method":"b"}"#,
         "malformed -32600 the message is not JSON-RPC 2.0",
@@ -91,7 +91,7 @@ fn error_for_malformed_request_carries_its_id() {
 }
 
 #[test]
-fn envelope_keys_are_case_sensitive() {
+fn json_rpc_envelope_keys_are_case_sensitive() {
     check(r#"{"jsonrpc":"2.0","ID":1,"method":"a"}"#, "notification a -");
 }
 

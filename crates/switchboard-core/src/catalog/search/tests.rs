@@ -309,7 +309,7 @@ fn check_words(text: &str, expected: &[&str]) {
 }
 
 #[test]
-fn identifiers_are_split_into_words() {
+fn search_splits_identifiers_into_words() {
     check_words("create_issue-now.v", &["create", "issue", "now", "v"]);
     check_words("getHTTPServer", &["get", "http", "server", "=gethttpserver"]);
     check_words("URLs and PRs", &["urls", "and", "prs"]);

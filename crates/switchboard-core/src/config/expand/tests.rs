@@ -154,7 +154,7 @@ proptest! {
     }
 
     #[test]
-    fn template_expansion_never_panics(text in "\\PC{0,40}|[!~$\\{\\}env:A'\"\\\\ -]{0,40}") {
+    fn expanding_an_arbitrary_variable_template_never_panics(text in "\\PC{0,40}|[!~$\\{\\}env:A'\"\\\\ -]{0,40}") {
         expand_value(&Template::new(text.clone()), &WITH).ok();
         expand_url(&Template::new(text.clone()), &WITH).ok();
         variables_in(&Template::new(text));

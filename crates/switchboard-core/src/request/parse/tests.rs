@@ -145,7 +145,7 @@ fn request_mode_with_lower_precedence_is_ignored_and_reported() {
 }
 
 #[test]
-fn blank_parameters_are_ignored() {
+fn blank_parameters_of_mcp_are_ignored() {
     check(json!({"tool": "", "args": null, "search": null, "server": " "}), "Status");
 }
 

@@ -208,13 +208,13 @@ fn parameter_allowed_by_an_open_schema_is_not_renamed() {
 }
 
 #[test]
-fn repeated_mismatch_is_reported_once() {
+fn repeated_argument_mismatch_is_reported_once() {
     let schema = json!({"allOf": [{"required": ["a"]}, {"required": ["a"]}]});
     assert_eq!(outcome(&schema, json!({})), Err("`a` is required".to_owned()));
 }
 
 #[test]
-fn format_keyword_is_not_validated() {
+fn schema_format_keyword_is_not_validated() {
     let schema = json!({
         "$schema": "http://json-schema.org/draft-07/schema#",
         "properties": {"a": {"type": "string", "format": "email"}}
