@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn definitions_of_a_pair_cost_at_most_260_tokens() {
+    fn mcp_and_mcp_write_cost_at_most_260_tokens() {
         let tokens = tokens(&definitions(Cards::Pair, &UNKNOWN));
         assert!(tokens <= PAIR_BUDGET, "{tokens} tokens");
     }

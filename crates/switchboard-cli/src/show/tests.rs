@@ -116,7 +116,7 @@ fn tool_list_names_skipped_definitions_and_instructions_command() {
 }
 
 #[test]
-fn first_search_hits_are_shown_in_full() {
+fn first_search_matches_are_printed_in_full() {
     let hit = |index: usize| SearchHit {
         line: line(&format!("files_read_{index}"), "files", "Read a file"),
         score: 1.0,

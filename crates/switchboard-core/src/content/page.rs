@@ -271,7 +271,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn pages_are_bounded_and_cover_every_line(
+        fn result_pages_are_bounded_and_cover_every_line(
             lines in proptest::collection::vec("[a-zé]{0,200}", 0..40),
             max_bytes in 0usize..900,
             max_lines in 0usize..20,

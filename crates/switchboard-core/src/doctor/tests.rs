@@ -43,7 +43,7 @@ fn doctor_finds_nothing_in_a_valid_configuration() {
 }
 
 #[test]
-fn finding_names_its_server_but_shows_no_value() {
+fn doctor_finding_names_its_server_but_shows_no_value() {
     let user = r#"{ "mcpServers": {
         "two": { "command": "x", "url": "https://example.com" },
         "none": { "args": ["x"] },

@@ -6,7 +6,7 @@ use serde_json::json;
 use super::*;
 
 #[test]
-fn numbers_are_written_as_they_were_parsed() {
+fn json_numbers_are_written_as_they_were_parsed() {
     let check = |number: &str| {
         let text = format!(r#"{{"a":[1,{number},"{number}"],"{number}":{{"b":{number}}}}}"#);
         assert_eq!(Args::parse(&text).unwrap().to_string(), text);
@@ -21,7 +21,7 @@ fn numbers_are_written_as_they_were_parsed() {
 }
 
 #[test]
-fn white_space_outside_strings_is_removed() {
+fn white_space_outside_json_strings_is_removed() {
     let text = "{ \"a\" :\r\n [ 1.0 ,\t\"x\\n \\\" 2.0\" ] }";
     assert_eq!(Args::parse(text).unwrap().to_string(), r#"{"a":[1.0,"x\n \" 2.0"]}"#);
 }

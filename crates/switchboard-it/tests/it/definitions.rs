@@ -33,7 +33,7 @@ async fn check(
 }
 
 #[tokio::test(start_paused = true)]
-async fn compatible_definition_change_still_allows_the_call() {
+async fn compatible_tool_definition_change_still_allows_the_call() {
     let after = r#"
         [[tools]]
         name = "save"

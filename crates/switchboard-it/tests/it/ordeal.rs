@@ -17,7 +17,7 @@ async fn calls_to_a_crashing_server_are_answered_exactly_once() {
 }
 
 #[tokio::test]
-async fn write_with_unknown_outcome_is_not_retried() {
+async fn write_call_with_unknown_outcome_is_not_retried() {
     assert_eq!(commits(PROGRAMS, 5).await, Commits { unknown: 5, twice: 0 });
 }
 

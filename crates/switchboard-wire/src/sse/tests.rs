@@ -54,7 +54,7 @@ fn event_with_name_id_retry_and_data_is_parsed() {
 }
 
 #[test]
-fn leading_byte_order_mark_is_ignored() {
+fn leading_byte_order_mark_of_sse_stream_is_ignored() {
     check("\u{feff}data: a\n\n\u{feff}data: b\n\n", &["=a"]);
 }
 

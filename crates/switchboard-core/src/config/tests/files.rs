@@ -16,7 +16,7 @@ fn comments_trailing_commas_and_both_root_keys_are_accepted() {
 }
 
 #[test]
-fn empty_user_file_is_an_error() {
+fn empty_user_configuration_file_is_an_error() {
     for text in ["", " \n", "// only\n/* this */", "\u{feff}"] {
         let empty = "f:1:1: error: the file is empty; write `{}` to configure nothing";
         check(USER, text, empty);
@@ -389,7 +389,7 @@ fn servers_over_the_limit_cause_only_one_diagnostic() {
 }
 
 #[test]
-fn position_in_a_huge_line_is_found_quickly() {
+fn error_position_in_a_huge_line_is_found_quickly() {
     let fields = r#""command": "é", "debug": true, "roots": true, "name": "n""#;
     let servers: String = (0..990).map(|n| format!("\"s{n}\": {{{fields}}},")).collect();
     let padding = "é".repeat(400_000);

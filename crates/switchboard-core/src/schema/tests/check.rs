@@ -96,7 +96,7 @@ fn repair_leaves_a_valid_value_unchanged() {
 }
 
 #[test]
-fn value_with_several_possible_corrections_is_not_repaired() {
+fn argument_with_several_possible_corrections_is_not_repaired() {
     check(json!({"count": "seven"}), Err("`count` must be an integer, not a string"));
     check(json!({"count": ""}), Err("`count` must be an integer, not a string"));
     check(json!({"deep": "yes"}), Err("`deep` must be a boolean, not a string"));

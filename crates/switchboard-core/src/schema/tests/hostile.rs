@@ -126,7 +126,7 @@ fn deeply_nested_arguments_are_refused() {
 }
 
 #[test]
-fn check_of_a_branching_recursive_schema_ends() {
+fn schema_check_of_branching_recursion_terminates() {
     let branch = |name: &str| json!({"properties": {"a": {"$ref": "#"}}, "required": [name]});
     let schema = json!({"anyOf": [branch("x"), branch("y")]});
     let validator = Validator::compile(&schema).unwrap();

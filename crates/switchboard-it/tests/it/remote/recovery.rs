@@ -30,7 +30,7 @@ async fn lost_session_is_reopened_once_for_concurrent_calls() {
 }
 
 #[tokio::test]
-async fn repeatedly_forgotten_session_is_no_crash_loop() {
+async fn calls_succeed_although_the_server_repeatedly_forgets_the_session() {
     let script = format!("{}forget_after = 12\n", served("json", "everything"));
     let fixture = HttpFixture::start(&script).await;
     let world = world(&fixture, "");
