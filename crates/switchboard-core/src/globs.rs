@@ -99,7 +99,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn escaped_name_as_a_glob_matches_exactly_that_name(name in "[ -~]{1,40}") {
+        fn escaped_name_is_a_glob_that_matches_the_name(name in "[ -~]{1,40}") {
             let pattern = literal(&name);
             prop_assert!(is_glob(&pattern), "{pattern}");
             prop_assert!(Globs::new(&[pattern]).is_match(&[&name]));
