@@ -70,7 +70,7 @@ fn mean_token_estimate_error_is_at_most_3_percent() {
 }
 
 #[test]
-fn task_sends_at_most_tenth_of_direct_tool_tokens() {
+fn task_needs_at_most_tenth_of_direct_tool_tokens() {
     let data = ToolData::read(&[]).unwrap();
     let worlds = Worlds::new(&data).unwrap();
     let (mut ours, mut direct, mut adapter) = ((0, 0), 0, 0);
